@@ -114,7 +114,7 @@ def circles(known: dict[str, set[str]]) -> list[list[str]]:
 def test_the_files_of_the_runtime_form_no_circles() -> None:
     """A context, a call and what serves them are seen through protocols by those that they must not know."""
     known = known_files(ROOT / "vm")
-    assert "context" in known["lane"] and "lane" not in known["context"]
+    assert "context" in known["call_queue"] and "call_queue" not in known["context"]
     assert circles(known) == CIRCLES
 
 

@@ -75,7 +75,7 @@ def zeros(program: "Program", name: str) -> list[Any]:
     import numpy as np
 
     export = next((export for export in program.exports if export.name == name), None)
-    if export is not None and export.is_sized:
+    if export is not None and export.is_dynamic:
         raise cli.InputError(f"{export} has sizes that come with a call: --input must say them")
     return [] if export is None else [np.zeros(value.shape, value.dtype.numpy) for value in export.arguments]
 

@@ -25,13 +25,13 @@ WIDEST = 120
 
 def data(profile: "Profile") -> list[dict[str, Any]]:
     """A dict per row."""
-    from orchestrion.vm.trace import describe
+    from orchestrion.vm.trace import command_data
 
     return [
         {
             "function": row.function,
             "kind": row.kind,
-            **describe(row.command),
+            **command_data(row.command),
             "calls": row.calls,
             "launches": row.launches,
             "median_seconds": row.median_seconds,

@@ -46,7 +46,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """What few loads need is imported when it is asked for."""
+    """Import a name that few loads need when it is used."""
     if name == "__version__":
         from importlib.metadata import version
 

@@ -1,12 +1,13 @@
-"""Low-rank adapters: files that change parameters, W + scale * (B @ A), computed on the host before initializers run.
+"""Low-rank adapters: files that change parameters to W + scale * (B @ A). The host computes that before initializers
+run.
 
 An adapter is a safetensors file with two tensors for each parameter `p` that it changes: `p.lora_A` of shape (r, ...)
-and `p.lora_B` of shape (..., r). The axes of `lora_B` but its last, then those of `lora_A` but its first, are the axes
-of `p`. Its metadata say the scale: `scale`, or `alpha`, which is divided by r (by its square root where `use_rslora` is
-`true`); without either it is 1. Where `fan_in_fan_out` is `true` the product is transposed before it is added.
+and `p.lora_B` of shape (..., r). The axes of `p` are all axes of `lora_B` but the last, then all axes of `lora_A` but
+the first. The metadata give the scale: `scale`, or `alpha` divided by r (by the square root of r if `use_rslora` is
+`true`). Without either, the scale is 1. If `fan_in_fan_out` is `true`, the product is transposed before it is added.
 
-Parameters and adapters are floats: f16, bf16, f32, f64. It is computed in f32, in f64 where the parameter is f64, the
-adapters in their order, and rounded once, to the nearest, ties to even.
+Parameters and adapters are floats: f16, bf16, f32, f64. Sums are computed in f32, or in f64 if the parameter is f64.
+Adapters are added in their order. The sum is rounded once, to the nearest, ties to even.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _FLOATS: Final = ("f16", "bf16", "f32", "f64")
 
 
 class Update(NamedTuple):
-    """What one adapter adds to one parameter: scale * (up @ down), transposed or not."""
+    """The change of one parameter by one adapter: scale * (up @ down), or its transpose."""
 
     down: Array  #: (r, columns)
     up: Array  #: (rows, r)
@@ -38,7 +39,7 @@ class Update(NamedTuple):
 
 
 def parameters_in(file: TensorFile) -> list[str]:
-    """The parameters that an adapter changes. `ValueError` for a tensor that is no half of a pair."""
+    """The names of the parameters that an adapter changes. `ValueError` for a tensor that is not one of a pair."""
     found: dict[str, set[str]] = {}
     for name in file.tensors:
         half = next((half for half in (DOWN, UP) if name.endswith(half) and len(name) > len(half)), None)
@@ -53,12 +54,14 @@ def parameters_in(file: TensorFile) -> list[str]:
 
 
 def update_of(file: TensorFile, name: str, dtype: DType, dims: Sequence[int]) -> Update:
-    """What an adapter adds to the parameter of that name, type and shape. `ValueError` says what does not fit."""
+    """The update of a parameter by an adapter. `ValueError` if the adapter does not fit the parameter's
+    type and shape.
+    """
     down, up = file.tensors[name + DOWN], file.tensors[name + UP]
     of = f"parameter {shown(name)} of {describe(dtype, dims)}"
     for half, tensor in ((DOWN, down), (UP, up)):
         if tensor.dtype.name not in _FLOATS or dtype.name not in _FLOATS:
-            raise ValueError(f"{of}: {half[1:]} is {tensor}; adapters are of and for {', '.join(_FLOATS)}")
+            raise ValueError(f"{of}: {half[1:]} is {tensor}; adapters and their parameters are {', '.join(_FLOATS)}")
     rank = down.dims[0] if down.dims else 0
     transposed = _flag(file.metadata, "fan_in_fan_out")
     shape = (*up.dims[:-1], *down.dims[1:])
@@ -68,8 +71,8 @@ def update_of(file: TensorFile, name: str, dtype: DType, dims: Sequence[int]) ->
     columns = math.prod(down.dims[1:])
     wide = np.float64 if dtype.name == "f64" else np.float32
     return Update(
-        widened(file.bytes_of(name + DOWN), down.dtype).astype(wide).reshape(rank, columns),
-        widened(file.bytes_of(name + UP), up.dtype).astype(wide).reshape(-1, rank),
+        as_floats(file.bytes_of(name + DOWN), down.dtype).astype(wide).reshape(rank, columns),
+        as_floats(file.bytes_of(name + UP), up.dtype).astype(wide).reshape(-1, rank),
         _scale(file.metadata, rank),
         transposed,
     )
@@ -100,28 +103,28 @@ def _number(metadata: Mapping[str, str], key: str) -> float:
     return number
 
 
-def adapted(data: memoryview, dtype: DType, updates: Sequence[Update]) -> memoryview:
-    """The parameter with all updates added: memory of its own, which begins at a page."""
+def apply_updates(data: memoryview, dtype: DType, updates: Sequence[Update]) -> memoryview:
+    """The parameter with all updates added, in new memory that starts at a page."""
     wide = np.float64 if dtype.name == "f64" else np.float32
-    total: Array = np.array(widened(data, dtype), wide)
+    total: Array = np.array(as_floats(data, dtype), wide)
     for update in updates:
         product: Array = update.up @ update.down
         product *= wide(update.scale)
         total += (product.T if update.transposed else product).reshape(-1)
     made = mmap.mmap(-1, max(len(data), 1))
-    _narrow(total, dtype, np.frombuffer(made, np.uint8, len(data)))
+    _write_rounded(total, dtype, np.frombuffer(made, np.uint8, len(data)))
     return memoryview(made)[: len(data)].toreadonly()
 
 
-def widened(data: memoryview, dtype: DType) -> Array:
-    """Floats as NumPy has them without further packages: bf16 as f32."""
+def as_floats(data: memoryview, dtype: DType) -> Array:
+    """Floats as a NumPy array without further packages: bf16 becomes f32."""
     if dtype.name != "bf16":
         return np.frombuffer(data, dtype.numpy)
     return (np.frombuffer(data, "<u2").astype(np.uint32) << 16).view(np.float32)
 
 
-def _narrow(value: Array, dtype: DType, to: npt.NDArray[np.uint8]) -> None:
-    """Puts numbers into memory as elements of the type."""
+def _write_rounded(value: Array, dtype: DType, to: npt.NDArray[np.uint8]) -> None:
+    """Round numbers to elements of the type, and write them to memory."""
     if dtype.name != "bf16":
         with np.errstate(over="ignore"):
             to.view(dtype.numpy)[:] = value.reshape(-1)

@@ -1,8 +1,8 @@
-"""Whether a module may be loaded under a trust policy. Imported only by a load that has one.
+"""Decides whether a module may be loaded under a trust policy. Only loads with a policy import this file.
 
-Under `require` the root is copied out of the file before it is hashed and decoded (`container.open_file`), code before
-it is hashed and used, and constants are hashed before their first use (`schema/trust/guard.py`). A module that is
-refused raises `Untrusted` before any of its code is verified.
+Under the mode `require`, the root is copied out of the file before it is hashed and decoded (`container.open_file`).
+Code is copied before it is hashed and used. Constants are hashed before their first use (`schema/trust/guard.py`). A
+module that the policy refuses raises `Untrusted` before any of its code is verified.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from orchestrion.hal.device import Device
+from orchestrion.hal.fork import new_lock
 from orchestrion.schema.container import Container
 from orchestrion.schema.files import read_whole
 from orchestrion.schema.module import Module
@@ -24,48 +25,52 @@ from orchestrion.schema.trust.signature_set import MOST_BYTES, Part, part
 from orchestrion.schema.trust.signers import Subject, Trust, remember
 
 from .errors import TrustWarning
+from .lru_cache import LruCache
 
-#: the attachments that hold signature sets
+#: the tag of attachments that hold signature sets
 TAG = "SIGN"
-#: modules about which the facts are remembered
-_MOST_FACTS = 256
 
 AnySignature = str | os.PathLike[str] | bytes | bytearray | memoryview
 
 
-class Facts(NamedTuple):
-    """What a policy asks about a module. The root alone says it."""
+class _Identity(NamedTuple):
+    """The part of a signature's subject that the root of a module says: scopes, and name and version of the model."""
 
     needs: frozenset[str]
     model: str | None
     version: int | None
 
 
-_facts: dict[bytes, Facts] = {}
+#: by the digest of the root, of roots that nobody can change
+_identities: LruCache[bytes, _Identity] = LruCache(256)
+_lock = new_lock()  #: guards `_identities`
 
 
 class Admission:
-    """One load under a policy. `trust` is what `check` found."""
+    """One load under a policy. `trust`: the signers and scopes that `check` found."""
 
     __slots__ = ("_digest", "_signature", "policy", "trust")
 
     def __init__(self, policy: TrustPolicy, signature: AnySignature | None = None) -> None:
-        """`signature`: signatures that are not in the file, a path or bytes."""
+        """`signature`: a path or bytes of signatures, in addition to those in the file."""
         self.trust = Trust((), frozenset())
         self.policy = policy
         self._signature = signature
         self._digest = b""
 
     def check(self, module: Module) -> None:
-        """`Untrusted` under `require` when the signatures do not suffice; `OSError` where they cannot be read."""
+        """Compare the signatures of a module with the policy, and set `trust`.
+
+        Raises `Untrusted` under `require` if they do not suffice, and `OSError` if they cannot be read.
+        """
         file = module.container
         self._digest = file.digest
-        self.trust = self._known(file) or self._examined(module)
+        self.trust = self._remembered(file) or self._examined(module)
         if self.policy.mode == "require":
             module.guard = Guard(module)
 
-    def _known(self, file: Container) -> Trust | None:
-        """What was found for a file with this root and these signatures, if that still holds; the quick way."""
+    def _remembered(self, file: Container) -> Trust | None:
+        """The result of an earlier check of the same root and signatures; None if there is none that still holds."""
         if self._signature is not None or file.sections or len(file.attachments) != 1:
             return None
         (row,) = file.attachments
@@ -84,9 +89,10 @@ class Admission:
         return trust
 
     def grant(self, share: Device, frames: int = 1) -> Trust:
-        """What follows for the program's share of a device: native code that was signed may run. Warns under `warn`,
-        and then allows no more than a load without a policy does. `frames`: those between this one and the caller whom
-        the warning names.
+        """Allow the program's share of a device to run native code, if the signatures cover it. Gives `trust`.
+
+        Under `warn`, a module that the policy refuses raises a `TrustWarning` and is allowed as much as without a
+        policy. `frames`: the stack frames between this one and the line that the warning names.
         """
         if self.trust.refusal:
             warnings.warn(self.trust.refusal, TrustWarning, stacklevel=2 + frames)
@@ -101,9 +107,9 @@ def admit(
     policy: str | os.PathLike[str] | TrustPolicy,
     signature: AnySignature | None = None,
 ) -> None:
-    """The same for who runs code of a module without loading it: all of its segments are used through `Module.segment`.
+    """Check and grant a module that a tool runs without `load`. Raises what `admission_of` and `check` raise.
 
-    The file was opened with `private`. Errors as `admission_of` and `check`.
+    The file was opened with `private`, and all segments are read with `Module.segment`.
     """
     admission = admission_of(policy, signature)
     if admission is not None:
@@ -114,13 +120,13 @@ def admit(
 def admission_of(
     policy: str | os.PathLike[str] | TrustPolicy, signature: AnySignature | None = None
 ) -> Admission | None:
-    """Who decides under the policy of a keys file; None if nothing is to be checked. Errors as `TrustPolicy.read`."""
+    """The admission for a policy or a keys file; None if its mode is `off`. Raises what `TrustPolicy.read` raises."""
     found = policy if isinstance(policy, TrustPolicy) else TrustPolicy.read(policy)
     return None if found.mode == "off" else Admission(found, signature)
 
 
 def signature_sets(file: Container, signature: AnySignature | None = None) -> list[bytes | memoryview]:
-    """All signature sets of a file: those that are given beside it, and those within it."""
+    """All signature sets of a file: `signature`, a path or bytes, and those in its attachments."""
     sets: list[bytes | memoryview] = [row.data for row in file.attachments if row.tag == TAG]
     if isinstance(signature, bytes | bytearray | memoryview):
         return [bytes(signature), *sets]
@@ -128,7 +134,7 @@ def signature_sets(file: Container, signature: AnySignature | None = None) -> li
 
 
 def parts_of(file: Container) -> tuple[Part, ...]:
-    """What a file holds beside its root, its segments and signatures, in the order in which a signature names it."""
+    """The parts of a file that are not its root, segments or signatures, in the order in which a signature has them."""
     if not file.sections and all([row.tag == TAG for row in file.attachments]):
         return ()
     return tuple(sorted(set(_parts(file))))
@@ -140,20 +146,20 @@ def _parts(file: Container) -> Sequence[Part]:
 
 
 def subject_of(module: Module, parts: tuple[Part, ...]) -> Subject:
-    """What signatures of a module must say. `ModuleError` for a malformed `model.name` or `model.version`."""
+    """What the signatures of a module must state. `ModuleError` for a malformed `model.name` or `model.version`."""
     digest = module.container.digest
-    facts = _facts.get(digest)
-    if facts is None:
-        facts = Facts(needs_of(module), module.model_name, module.model_version)
-        if len(_facts) >= _MOST_FACTS:
-            _facts.clear()
+    with _lock:
+        found = _identities.get(digest)
+    if found is None:
+        found = _Identity(needs_of(module), module.model_name, module.model_version)
         if isinstance(module.container.root.obj, bytes):  # no mapped file, which somebody may write to
-            _facts[digest] = facts
-    return Subject("module", digest, facts.needs, facts.model, facts.version, parts)
+            with _lock:
+                _identities.put(digest, found)
+    return Subject("module", digest, found.needs, found.model, found.version, parts)
 
 
 def needs_of(module: Module) -> frozenset[str]:
-    """The scopes (`trust_policy.SCOPES`) of what the root names, whether it is in this file or not."""
+    """The scopes (`trust/policy.py`, `SCOPES`) that a signature of the module must cover, whatever the file lacks."""
     needs = {"code"}
     if module.constants:
         needs.add("weights")

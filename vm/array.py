@@ -1,4 +1,4 @@
-"""Arrays that live on a program's device: `put`, `empty` and `on_device` make them, calls take them, also as `out=`."""
+"""Arrays in device memory. `put`, `empty` and `on_device` make them; calls take them as arguments and as `out=`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from orchestrion.hal.backend import NativeRange
 from orchestrion.hal.buffer import BufferView
 
 from .context import Context
-from .errors import PUBLIC, CallerTypeError, CallerValueError, public
+from .errors import HAL_ERRORS, CallerTypeError, CallerValueError, from_hal_error
 from .tensors import describe
 
 Array = npt.NDArray[Any]
@@ -21,23 +21,22 @@ _Result = TypeVar("_Result")
 
 
 class DeviceArray:
-    """A tensor in device memory. Its memory goes with the last reference.
+    """A tensor in device memory, which is released with the last reference.
 
-    An array that was donated (`Function.on_device`) is consumed: every use of it but `repr` and `is_donated` raises
-    `CallerError`.
+    A donated array (`Function.on_device`) is consumed: every use but `repr` and `is_donated` raises `CallerError`.
     """
 
     __slots__ = ("_donated_to", "_owner", "is_shared", "view")
 
     def __init__(self, view: BufferView, owner: Context, is_shared: bool = False) -> None:
-        """`is_shared`: whether somebody outside of the VM uses the memory as well."""
+        """`is_shared`: whether code outside of the VM may use the memory. `owner`: keeps the device open."""
         self.view = view
-        self._owner = owner  # keeps the device open
+        self._owner = owner
         self._donated_to = ""
         self.is_shared = is_shared
 
     def __getattr__(self, name: str) -> Any:
-        """For what a consumed array lacks."""
+        """Raise `CallerError` for the view of a consumed array."""
         if name == "view":
             raise CallerValueError(
                 f"the array was donated to a call of {self._donated_to!r}, which may have written over it"
@@ -45,13 +44,13 @@ class DeviceArray:
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def consume(self, function: str) -> None:
-        """Give the memory up to a call of `function`."""
+        """Give the memory to a call of `function`."""
         self._donated_to = function
         del self.view
 
     @property
     def is_donated(self) -> bool:
-        """Whether a call consumed it."""
+        """Whether a call has consumed the array."""
         return self._donated_to != ""
 
     @property
@@ -76,13 +75,15 @@ class DeviceArray:
         return self.view.nbytes
 
     def to_numpy(self) -> Array:
-        """A new array with the elements, after all work that was submitted before. `DeviceLost` if its device is."""
+        """Copy the elements to a new NumPy array. Waits for all work that was submitted before. `DeviceLost` if the
+        device is lost.
+        """
         return self._read()
 
     def item(self) -> Any:
-        """The only element, as a Python number. `ValueError` if there is not exactly one. Waits as `to_numpy`."""
+        """The only element, as a Python number. `ValueError` unless there is exactly one. Waits as `to_numpy`."""
         if self.size != 1:
-            raise ValueError(f"item() is for arrays of one element, this has {self.size}")
+            raise ValueError(f"item() needs an array of one element, this one has {self.size}")
         return self._read().item()
 
     def __float__(self) -> float:
@@ -95,22 +96,23 @@ class DeviceArray:
         return bool(self.item())
 
     def __len__(self) -> int:
-        """The size of the first dimension. `TypeError` without one, as NumPy's."""
+        """The size of the first dimension. `TypeError` for an array without dimensions."""
         if not self.shape:
             raise TypeError("len() of an array without dimensions")
         return self.shape[0]
 
     @property
     def native(self) -> NativeRange | None:
-        """The elements in the driver's own API, as `(handle, offset, size)` with bytes: a `pyopencl.Buffer` or a
-        `VkBuffer`, for work of the caller's own. None on devices without such an API. The handle is good as long as
-        this array lives; see docs/interoperability.md for how work is ordered.
+        """The memory in the driver's API, as `(handle, offset, size)` in bytes. The handle is a `pyopencl.Buffer` or a
+        `VkBuffer`, valid as long as this array exists. None on devices without such an API.
+
+        docs/interoperability.md says how the caller's work is ordered.
         """
         self.is_shared = True
-        return self._public(lambda: self.view.native)
+        return self._run(lambda: self.view.native)
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Array:
-        """For `np.asarray`: a copy. With `copy=False` the device's memory where it is mapped, else `ValueError`."""
+        """For `np.asarray`: a copy. With `copy=False` the device memory itself; `ValueError` if that is not mapped."""
         if copy is not False:
             array = self._read()
             return array if dtype is None else array.astype(dtype, copy=False)
@@ -119,34 +121,37 @@ class DeviceArray:
                 f"a device array of {self.dtype} cannot be seen as one of {np.dtype(dtype)} without a copy"
             )
         self.is_shared = True
-        shared = self._public(self.view.shared)
+        shared = self._run(self.view.shared)
         if shared is None:
             raise ValueError("a device array whose memory is not mapped cannot be seen as a NumPy array without a copy")
         return shared
 
     def __dlpack__(self, *, copy: bool | None = None, **wanted: Any) -> Any:
-        """For `from_dlpack` of other libraries: the device's memory itself where it is mapped, which the capsule keeps;
-        later calls with this array as `out=` change what the other library sees. Else, or with `copy=True`, a copy in
-        host memory. `BufferError`: `copy=False` and not mapped; types of ml_dtypes, which NumPy exports to nobody.
+        """For `from_dlpack` of other libraries: a capsule over the device memory if it is mapped, which keeps that
+        memory. Later calls with this array as `out=` change what the other library sees. If it is not mapped, or
+        with `copy=True`, a capsule over a copy in host memory.
+
+        `BufferError` for `copy=False` if the memory is not mapped, and for types of ml_dtypes, which NumPy cannot
+        export.
         """
         if not copy:
             self.is_shared = True
-        return self._public(lambda: self.view.__dlpack__(copy=copy, **wanted))
+        return self._run(lambda: self.view.__dlpack__(copy=copy, **wanted))
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        """The CPU, which sees mapped memory and copies alike."""
+        """The CPU: both mapped memory and copies are host memory."""
         return self.view.__dlpack_device__()
 
     def _read(self) -> Array:
-        return self._public(self.view.read)
+        return self._run(self.view.read)
 
     @staticmethod
-    def _public(step: Callable[[], _Result]) -> _Result:
-        """What a step gives, its errors as the VM's."""
+    def _run(step: Callable[[], _Result]) -> _Result:
+        """Run a step. Its HAL errors become errors of the VM."""
         try:
             return step()
-        except PUBLIC as error:
-            raise public(error) from error
+        except HAL_ERRORS as error:
+            raise from_hal_error(error) from error
 
     def __reduce__(self) -> tuple[Any, ...]:
         raise CallerTypeError("an array on a device does not pickle: pickle np.asarray(array)")

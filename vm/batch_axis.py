@@ -1,13 +1,13 @@
-"""How many rows a call of a function takes: what `Predictor` and `vm-batch` know of batches.
+"""Finds the batch dimension of a function, for `Predictor` and `vm-batch`.
 
-A *row* is one input: an array per argument. Arguments that hold the same value for all inputs are *fixed* and have no
-rows. The rank of the rows decides:
+A *row* is one input: an array per argument. An argument with the same value for all inputs is *fixed* and has no rows.
+The rank of the rows decides:
 
-- rows have one dimension less than the arguments: the leading dimension of every argument and result is the batch, of
-  one size or of one symbol;
-- rows have the rank of the arguments: the function has no batch dimension, and each row is a call.
+- If rows have one dimension less than the arguments, the leading dimension of each argument and result is the batch. It
+  has one static size, or one symbol.
+- If rows have the rank of the arguments, the function has no batch dimension, and each row is one call.
 
-The rows of a batch must not influence each other, since batches are padded and cut: nobody can see that here.
+Rows of a batch must not influence each other, since batches are padded and cut. That is not checked here.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ from .size_expressions import read_size
 
 
 class BatchAxis(NamedTuple):
-    """The rows of a call: from `least` to `most`; None is no bound. `batched`: False if a row is a call."""
+    """The number of rows of a call: from `least` to `most`, where None is no bound. `batched`: whether the arguments
+    have a batch dimension; if not, each row is one call.
+    """
 
     batched: bool
     least: int
@@ -32,19 +34,21 @@ class BatchAxis(NamedTuple):
 
     @property
     def size(self) -> int | None:
-        """The one size of all batches; None if there are several."""
+        """The size of all batches; None if several sizes are possible."""
         return self.most if self.least == self.most else None
 
 
 class Names(NamedTuple):
-    """Names of columns, in the order of the flat arguments and results."""
+    """The names of columns, in the order of the flat arguments and results."""
 
     arguments: tuple[str, ...]
     results: tuple[str, ...]
 
 
 def column_names(export: Export) -> Names:
-    """The module's own names, but keys where the only argument, or the result, is one dict of arrays."""
+    """The names of arguments and results. If the only argument, or the result, is a dict of arrays, the keys
+    are used.
+    """
     arguments = tuple([value.name or f"argument{place}" for place, value in enumerate(export.arguments)])
     results = tuple([value.name or f"result{place}" for place, value in enumerate(export.results)])
     if not export.trees:
@@ -61,13 +65,14 @@ def _keys(node: Node | None) -> tuple[str, ...] | None:
 
 
 def find_axis(export: Export, names: Names, fixed: Collection[str], ranks: Mapping[str, int]) -> BatchAxis:
-    """The batch dimension of a function for rows of these ranks, by argument.
+    """The batch dimension of a function. `fixed`: names of fixed arguments. `ranks`: the rank of rows, by argument
+    name.
 
-    `CallerError`: the ranks fit no argument, arguments have no common batch dimension, or a result has none.
+    `CallerError` if a rank does not fit its argument, or arguments and results have no common batch dimension.
     """
     rows = [(name, value) for name, value in zip(names.arguments, export.arguments, strict=True) if name not in fixed]
     if not rows:
-        raise CallerValueError(f"{export.name!r}: no argument is left that rows are for: all are fixed")
+        raise CallerValueError(f"{export.name!r}: no argument has rows: all are fixed")
     missing = {name: len(value.shape) - ranks[name] for name, value in rows}
     for name, value in rows:
         if missing[name] not in (0, 1):
@@ -87,7 +92,7 @@ def find_axis(export: Export, names: Names, fixed: Collection[str], ranks: Mappi
 
 
 def _common_axis(export: Export, names: Names, rows: Sequence[tuple[str, Value]]) -> BatchAxis:
-    """The leading dimension that all arguments with rows, and all results, have in common."""
+    """The batch dimension if rows have one dimension less than the arguments."""
     first_name, first = rows[0]
     symbol = _leading_symbol(first)
     for name, value in (*rows[1:], *zip(names.results, export.results, strict=True)):
@@ -100,10 +105,10 @@ def _common_axis(export: Export, names: Names, rows: Sequence[tuple[str, Value]]
     expression = read_size(first.expressions[0])
     if symbol is None or expression is None:
         raise CallerValueError(
-            f"{first_name}: the leading dimension of {first} is no symbol: batches have no free size"
+            f"{first_name}: the leading dimension of {first} is not a symbol, so a batch cannot have any size"
         )
     for value in export.arguments:
-        _refuse_further(value, symbol, any(value is row for _, row in rows))
+        _refuse_other_uses(value, symbol, any(value is row for _, row in rows))
     return BatchAxis(True, max(expression.least.get(symbol, 1), 1), expression.symbols[symbol])
 
 
@@ -114,8 +119,8 @@ def _leading_symbol(value: Value) -> str | None:
     return None if expression is None else expression.symbol
 
 
-def _refuse_further(value: Value, symbol: str, leads: bool) -> None:
-    """Another dimension that depends on the number of rows makes them depend on each other."""
+def _refuse_other_uses(value: Value, symbol: str, leads: bool) -> None:
+    """`CallerError` if another dimension depends on the number of rows: then rows depend on each other."""
     for text in value.expressions[1 if leads else 0 :]:
         expression = read_size(text)
         if expression is not None and symbol in expression.symbols:
@@ -123,7 +128,7 @@ def _refuse_further(value: Value, symbol: str, leads: bool) -> None:
 
 
 def checked_names(export: Export) -> Names:
-    """`column_names`. `CallerError` where the module's trees are malformed, or two columns have one name."""
+    """As `column_names`. `CallerError` if the module's trees are malformed, or two columns have the same name."""
     try:
         names = column_names(export)
     except ModuleError as error:

@@ -1,8 +1,8 @@
-"""A running call: its stack of frames, what it may still spend, where it goes on.
+"""The state of a running call: its stack of frames, its remaining fuel, and the block where it continues.
 
-The interpreter and the ops work on its fields; nothing here knows instructions. A call belongs to one context and is
-run by one thread at a time. Fuel is handed out in slices, so that the hot path only counts down one integer; when a
-slice is used up, `refuel` looks at the clock, at `cancel` and at the total.
+The interpreter and the ops change its fields; this file does not know instructions. A call belongs to one context and
+is run by one thread at a time. Fuel is given out in slices, so the hot path only counts down one integer. When a slice
+is used up, `refuel` compares the clock, the cancellation and the total fuel with the limits.
 """
 
 from __future__ import annotations
@@ -21,44 +21,44 @@ if TYPE_CHECKING:
     from orchestrion.hal.executable import Executable
     from orchestrion.hal.semaphore import Fence
 
-    from .enqueued import Enqueued
     from .errors import DeviceLost, VmError
-    from .facts import LoadFacts
+    from .growable_buffers import ResultBuffers
     from .limits import Limits
     from .linker import LinkedProgram
+    from .load_facts import LoadFacts
     from .load_progress import BuildProgress
     from .memory import Memory
-    from .rooms import ResultRooms
+    from .pending_batch import PendingBatch
 
-#: units of fuel (instructions, about) between two looks at clock and cancellation: a few milliseconds
+#: units of fuel (about one per instruction) between two checks of the clock and of cancellation: a few milliseconds
 SLICE = 1 << 14
 #: registers of all frames of a call
-MAX_ROOM = 1 << 18
-#: bytes that fill, copy, compare or clear memory for one unit of fuel
+MAX_FRAME_REGISTERS = 1 << 18
+#: bytes that are filled, copied, compared or cleared for one unit of fuel
 BYTES_PER_UNIT = 256
-#: units of fuel for making an object of the device: a buffer, a recording, an executable, a fence
+#: units of fuel for creating an object of the device: a buffer, a recording, an executable, a fence
 OBJECT_UNITS = 16
-#: bytes of device memory for one more unit of fuel: it is zeroed when it is allocated
+#: bytes of allocated device memory for one more unit of fuel: the memory is zeroed
 ALLOCATED_BYTES_PER_UNIT = 4096
 
 
 class Builds(Protocol):
-    """Helpers that build executables while initializers run. See `parallel_builds.py`."""
+    """Helper threads that build executables while initializers run. See `parallel_builds.py`."""
 
     def take(self, ordinal: int) -> tuple[Executable, float] | None:
-        """The executable and the seconds that it was waited for; None: the caller has to build it."""
+        """The executable, and the seconds that the caller waited for it. None: the caller has to build it."""
 
     def end(self) -> None:
-        """Begin no further build, and wait for those under way."""
+        """Begin no further build, and wait for the running builds."""
 
 
 class CallContext(Protocol):
-    """What a running call and the native functions that it calls ask of its context. See `context.py`."""
+    """The context of a call, as the call and the native functions see it. See `context.py`."""
 
     facts: LoadFacts
     builds: Builds | None
     progress: BuildProgress | None
-    result_rooms: ResultRooms | None
+    result_buffers: ResultBuffers | None
     constant_bytes: int
     device: Device | None
     lost: DeviceLost | None
@@ -78,21 +78,21 @@ class CallContext(Protocol):
 
     @property
     def parent(self) -> CallContext | None:
-        """The context of the program's initializers; None for that one itself."""
+        """The context of the program's initializers. None if this is that context."""
 
     @property
     def execute(self) -> Callable[..., object]:
-        """Runs recordings and waits: `Queue.execute`."""
+        """`Queue.execute`: submits a recording and waits."""
 
     @property
     def build_seconds(self) -> float: ...
 
     def refusal(self) -> VmError:
-        """Why a closed context does nothing."""
+        """The error of a call to a closed context."""
 
 
 class Watcher:
-    """Ends submitted work at a moment."""
+    """Ends submitted work at a deadline, in seconds of the monotonic clock."""
 
     __slots__ = ("_deadline",)
 
@@ -101,19 +101,20 @@ class Watcher:
 
     def check(self) -> None:
         if time.monotonic() >= self._deadline:
-            raise HalDeadlineExceeded("the call that submitted the work ran longer than it may")
+            raise HalDeadlineExceeded("the call that submitted the work exceeded its deadline")
 
 
 class Call:
-    """One call of an exported function or an initializer."""
+    """A call of an exported function or of initializers."""
 
     __slots__ = (
         "block",
-        "built",
         "context",
         "deadline",
         "depth",
-        "enqueued",
+        "executables_built",
+        "free_registers",
+        "pending_batch",
         "fuel",
         "limited",
         "limits",
@@ -123,45 +124,44 @@ class Call:
         "reserve",
         "results",
         "resumption",
-        "room",
         "stack",
         "suspended",
         "waiting",
     )
 
-    #: whether its thread waits for the device; submitted calls are suspended instead
+    #: whether the call blocks its thread while it waits for the device; submitted calls are suspended instead
     blocking: ClassVar[bool] = True
 
     def __init__(self, context: CallContext, limits: Limits | None = None) -> None:
-        """`limits`: None for those of the context. The context limits memory, whatever is given here."""
+        """`limits`: of fuel, deadline and depth; None: those of the context. The context limits memory."""
         self.context = context
         self.program = context.program
         self.memory = context.memory
         self.limits = limits = context.limits if limits is None else limits
         self.limited = limits.deadline is not None or limits.fuel is not None
-        self.depth = limits.depth - 1  #: frames below the running one
-        self.stack: list[tuple[list[Any], Any, int]] = []
+        self.depth = limits.depth - 1  #: the most frames in `stack`
+        self.stack: list[tuple[list[Any], Any, int]] = []  #: the callers' registers, block and weight
         self.begin()
 
     def begin(self) -> None:
-        """Nothing spent, nothing run."""
+        """Reset the call: full fuel, a new deadline, no frames."""
         limits = self.limits
-        self.room = MAX_ROOM
-        self.regs: Any = None  #: registers of the frame to go on with
-        self.block: Any = None
-        self.resumption: Any = None  #: the block to go on at when `waiting` is signalled
+        self.free_registers = MAX_FRAME_REGISTERS
+        self.regs: Any = None  #: the registers of the frame that continues
+        self.block: Any = None  #: the block where it continues
+        self.resumption: Any = None  #: the block where it continues when `waiting` is signalled
         self.suspended: Any = None  #: the block that ended with the suspension
-        self.waiting: Any = None
+        self.waiting: Any = None  #: the fence that a suspended call waits for
         self.results: tuple[Any, ...] = ()
-        self.enqueued: Enqueued | None = None  #: for the next submission
-        self.built: set[int] = set()  #: executables whose build time was added to the deadline
+        self.pending_batch: PendingBatch | None = None  #: enqueued recordings for the next submission
+        self.executables_built: set[int] = set()  #: those whose build time was added to the deadline
         self.deadline = None if limits.deadline is None else time.monotonic() + limits.deadline
         fuel = None if limits.fuel is None else int(limits.fuel)
         self.fuel = SLICE if fuel is None else min(SLICE, fuel)
         self.reserve: int | None = None if fuel is None else fuel - self.fuel
 
     def refuel(self) -> None:
-        """The slice is overdrawn: end the call when a limit is reached, else hand out the next slice."""
+        """Take the next slice of fuel, once `fuel` is negative. Raises if a limit is reached."""
         self.check()
         if self.reserve is None:
             self.fuel = SLICE
@@ -173,68 +173,66 @@ class Call:
         self.reserve = left - self.fuel
 
     def check(self) -> None:
-        """`Cancelled` or `DeadlineExceeded` when it is time."""
+        """Raise `Cancelled` if the call was cancelled, `DeadlineExceeded` if its deadline has passed."""
         if self.context.cancelled:
             raise Cancelled("the call was cancelled")
         if self.deadline is not None and time.monotonic() >= self.deadline:
             limits = self.limits
             raise DeadlineExceeded(f"the call ran longer than {limits.deadline} s{limits.origin('deadline')}")
 
-    def too_deep(self) -> DepthExceeded:
-        """Why no further frame may be made."""
+    def depth_error(self) -> DepthExceeded:
+        """The error for a frame that exceeds the limit of depth or of registers."""
         count = len(self.stack) + 1
         if count > self.depth:
             return DepthExceeded(f"calls are nested {count + 1} deep, {self.depth + 1} is the limit")
-        return DepthExceeded(f"the frames of {count + 1} nested calls exceed {MAX_ROOM} registers")
+        return DepthExceeded(f"the frames of {count + 1} nested calls exceed {MAX_FRAME_REGISTERS} registers")
 
     def spend(self, units: int) -> None:
-        """Fuel for work that is not a back-edge."""
+        """Spend fuel for work other than a branch backwards or a call."""
         self.fuel -= units
         if self.fuel < 0:
             self.refuel()
 
     def spend_bytes(self, count: int) -> None:
-        """Fuel for work that grows with a number of bytes."""
+        """Spend fuel for work on `count` bytes."""
         if count >= BYTES_PER_UNIT:
             self.spend(count // BYTES_PER_UNIT)
 
     def spend_object(self, size: int = 0) -> None:
-        """Spend fuel for making an object of the device that takes `size` bytes of its memory."""
+        """Spend fuel for creating an object of the device with `size` bytes of device memory."""
         self.spend(OBJECT_UNITS + size // ALLOCATED_BYTES_PER_UNIT)
 
-    def count_apart(self, executable: int, seconds: float) -> None:
-        """Postpone the deadline by the time in which an executable was built, which has a limit of its own. Only the
-        first build of each: a program that asks for more executables than are kept has them built again and again.
+    def postpone_deadline(self, executable: int, seconds: float) -> None:
+        """Add the build time of an executable to the deadline, since `build_deadline` limits it. Only the first build
+        of each executable counts: a program may create one again and again.
         """
-        if self.deadline is not None and executable not in self.built:
-            self.built.add(executable)
+        if self.deadline is not None and executable not in self.executables_built:
+            self.executables_built.add(executable)
             self.deadline += seconds
 
     def watcher(self) -> Watcher | None:
-        """Who ends work that the call submits when the call's time is up, also after the call."""
+        """An object that ends submitted work at the call's deadline, even after the call; None without a deadline."""
         return None if self.deadline is None else Watcher(self.deadline)
 
     def reached(self, fence: Any) -> bool:
-        """Whether a fence was signalled; raises the error of work that failed."""
+        """Whether a fence of the device was signalled. Raises the error of work that failed."""
         if not fence.reached:
             return False
         fence.wait(0.0)
         return True
 
     def wait(self) -> None:
-        """Block until the fence that suspended the call is signalled. `Cancelled` or `DeadlineExceeded` when it is
-        time; a cancellation is seen within a tenth of a second.
-        """
+        """Block until the fence `waiting` is signalled. Raises what `check` raises, within 0.1 s of a cancellation."""
         fence, self.waiting = self.waiting, None
         fence.watch(self, self.deadline)
 
     def time_left(self) -> float | None:
-        """Seconds; None where there is no deadline."""
+        """Seconds until the deadline; None without one."""
         return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
 
 
 class SuspendableCall(Call):
-    """A call whose thread does not wait for the device: where it would, the call is suspended. See `submit.py`."""
+    """A call that is suspended where a blocking call would wait for the device. See `submit.py`."""
 
     __slots__ = ()
 

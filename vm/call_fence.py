@@ -1,4 +1,4 @@
-"""A fence for a function that runs in another thread while a submitted call waits for it."""
+"""A fence that a submitted call waits for while a function runs in another thread."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .errors import VmError
 
 
 class CallFence(Fence):
-    """Reached when an imported function, which runs in another thread, is over. Waiting raises its error."""
+    """Reached when an imported function, which runs in another thread, has ended. `wait` raises its error."""
 
     __slots__ = ("_error", "_listeners", "_lock", "_over")
 
@@ -27,12 +27,12 @@ class CallFence(Fence):
         return self._over
 
     def wait(self, timeout: float | None = None) -> None:
-        """Called when it is reached."""
+        """Raise the error of the function, if it failed. Called when the fence is reached."""
         if self._error is not None:
             raise self._error
 
     def listen(self, listener: Callable[[], None]) -> None:
-        """Call `listener` once it is reached, from any thread; at once if it is."""
+        """Call `listener` when the fence is reached, in any thread; at once if it is reached already."""
         with self._lock:
             if not self._over:
                 self._listeners.append(listener)
@@ -40,6 +40,7 @@ class CallFence(Fence):
         listener()
 
     def end(self, error: VmError | None) -> None:
+        """Reach the fence. `error`: the error of the function, None if it succeeded."""
         with self._lock:
             self._error, self._over = error, True
             listeners, self._listeners = self._listeners, []

@@ -1,9 +1,9 @@
-"""How large memory and recordings are made that shall serve further calls of other sizes.
+"""Chooses the sizes for which memory and recordings are made, so that they serve later calls of other sizes.
 
 The sizes of a call are values of expressions over symbols (`size_expressions.py`). A *capacity* is a value for each
-symbol. A symbol with a declared greatest value gets that, if the memory is affordable; another one what the call
-brings, and at least twice what it had before once a call outgrows that. So `n` growing sizes meet about log2(n)
-capacities.
+symbol. A symbol with a declared greatest value gets that value, if the memory for it is affordable. Another symbol gets
+its value in the call, and at least twice its value before when a call exceeds that. So `n` growing sizes lead to about
+log2(n) capacities.
 """
 
 from __future__ import annotations
@@ -22,14 +22,15 @@ if TYPE_CHECKING:
     from .code import Code
     from .linker import LinkedProgram
 
-#: bytes that are affordable on any device, and the part of the device's memory that is on larger ones
+#: bytes that are affordable on any device
 AFFORDABLE_BYTES: Final = 64 << 20
+#: on a larger device, one part in so many of its memory is affordable
 AFFORDABLE_PART: Final = 16
 
 
 def affordable(device: Device, size: int) -> bool:
-    """Whether a declared bound may cost so many bytes: at most 64 MiB or a sixteenth of the device's memory, whichever
-    is more, and half of what the limits leave.
+    """Whether `size` bytes may be allocated for a declared bound: at most 64 MiB or a sixteenth of the device's memory,
+    whichever is more, and at most half of the bytes that the limits leave.
     """
     if size > max(AFFORDABLE_BYTES, device.info.memory_bytes // AFFORDABLE_PART):
         return False
@@ -38,8 +39,9 @@ def affordable(device: Device, size: int) -> bool:
 
 
 class Capacity:
-    """The capacity of one function's sizes. `expressions`: of each size; None where it is not known, which makes the
-    size a symbol of its own.
+    """The capacity for the sizes of one function.
+
+    `expressions`: the expression of each size. A size whose expression is not known (None) is a symbol of its own.
     """
 
     __slots__ = ("_expressions", "_greatest", "_values")
@@ -52,19 +54,20 @@ class Capacity:
         self._greatest: dict[str, int | None] = {}
         for expression in named:
             self._greatest.update(expression.symbols)
-        self._values: dict[str, int] = {}  #: the capacity
+        self._values: dict[str, int] = {}  #: the capacity: a value for each symbol
 
     @property
     def bounded(self) -> bool:
-        """Whether a symbol has a declared greatest value."""
+        """Whether any symbol has a declared greatest value."""
         return any([most is not None for most in self._greatest.values()])
 
     def grown(self, sizes: Sequence[int], declared: bool, doubled: bool) -> dict[str, int] | None:
-        """A capacity for these sizes: of `declared` bounds; `doubled` where a symbol outgrew the one before.
+        """A capacity for these sizes. None if the values of the symbols do not follow from the sizes.
 
-        None where the sizes do not say what the symbols are.
+        `declared`: a symbol gets its declared greatest value. `doubled`: a symbol without one that exceeds the capacity
+        gets at least twice its value in the capacity.
         """
-        values = self._solved(sizes)
+        values = self._solve(sizes)
         if values is None:
             return None
         found = {}
@@ -79,16 +82,18 @@ class Capacity:
         return found
 
     def sizes(self, values: Mapping[str, int]) -> tuple[int, ...] | None:
-        """The sizes for values of the symbols."""
+        """The sizes for these values of the symbols. None if an expression has no value."""
         found = [expression.value(values) for expression in self._expressions]
         return None if None in found else tuple([size for size in found if size is not None])
 
-    def keep(self, values: Mapping[str, int]) -> None:
-        """These are the capacity from now on."""
+    def set(self, values: Mapping[str, int]) -> None:
+        """Make these values the capacity."""
         self._values = dict(values)
 
-    def smaller(self, values: Mapping[str, int]) -> list[tuple[int, ...]]:
-        """Sizes below a capacity, to try out: halves and three quarters of all symbols, and of each alone."""
+    def smaller_sizes(self, values: Mapping[str, int]) -> list[tuple[int, ...]]:
+        """Sizes below a capacity, to find the entries that smaller sizes take: all symbols, and each symbol alone, are
+        halved again and again, and multiplied by three quarters.
+        """
         found: dict[tuple[int, ...], None] = {}
         groups = [list(values)] if len(values) < 2 else [list(values), *[[name] for name in values]]
         for names in groups:
@@ -103,8 +108,8 @@ class Capacity:
                 shift += 1
         return list(found)
 
-    def _solved(self, sizes: Sequence[int]) -> dict[str, int] | None:
-        """The symbols, from sizes that are symbols; None unless all sizes follow from them."""
+    def _solve(self, sizes: Sequence[int]) -> dict[str, int] | None:
+        """The values of the symbols, read from sizes that are a symbol. None unless all sizes follow from them."""
         values: dict[str, int] = {}
         for expression, size in zip(self._expressions, sizes, strict=True):
             name = expression.symbol
@@ -114,13 +119,13 @@ class Capacity:
 
 
 def setup_expressions(program: LinkedProgram) -> dict[int, list[SizeExpression | None]]:
-    """Of each function that an export calls with sizes of its arguments: what the signature says of them."""
+    """The expressions of the sizes of each function that an export calls with sizes of its arguments, by ordinal."""
     found: dict[int, list[SizeExpression | None]] = {}
     for export, code in zip(program.exports, program.entries, strict=True):
         axes = [_axes(value.shape, value.expressions) for value in export.arguments]
-        for function, places in _measured(code):
+        for function, places in _argument_sizes(code):
             if function not in found:
-                found[function] = [None if place is None else _of(axes, place) for place in places]
+                found[function] = [None if place is None else _expression_at(axes, place) for place in places]
     return found
 
 
@@ -129,14 +134,14 @@ def _axes(shape: Sequence[int], expressions: Sequence[str]) -> list[SizeExpressi
     return [read_size(next(texts)) if size < 0 else None for size in shape]
 
 
-def _of(axes: Sequence[Sequence[SizeExpression | None]], place: tuple[int, int]) -> SizeExpression | None:
+def _expression_at(axes: Sequence[Sequence[SizeExpression | None]], place: tuple[int, int]) -> SizeExpression | None:
     argument, axis = place
     inside = argument < len(axes) and 0 <= axis < len(axes[argument])
     return axes[argument][axis] if inside else None
 
 
-def _measured(code: Code) -> list[tuple[int, list[tuple[int, int] | None]]]:
-    """Per call of a function whose results are kept: the function, and the argument and axis that each size is of."""
+def _argument_sizes(code: Code) -> list[tuple[int, list[tuple[int, int] | None]]]:
+    """For each `call.cached`: the function, and the argument and axis whose size each of its arguments is."""
     calls = []
     numbers: dict[int, int] = {}
     measured: dict[int, tuple[int, int]] = {}

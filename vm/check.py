@@ -1,9 +1,9 @@
-"""Will it run here? What a device would do with a module, asked of the module or of its manifest, without loading.
+"""Predicts whether a module would run on a device, from the module or from its manifest, without loading it.
 
-The program is the one that `load` takes (`selection.py`), and it would run, would run slower than the module can, or
-would not run. A module and its manifest get the same answer: both are judged by the manifest's facts and by rows that
-selection reads. What only running shows (an initializer that fails, a driver that cannot build the code, memory that
-others hold) is not seen here.
+The program is the one that `load` would choose (`selection.py`). The verdict is that it would run, would run slower
+than the module could run elsewhere, or would not run. A module and its manifest get the same verdict, since both are
+judged by the manifest's data and by the rows that selection reads. Problems that only running shows are not predicted:
+an initializer that fails, a driver that cannot build the code, memory that other programs hold.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,13 +25,13 @@ from orchestrion.schema.trust.policy import TrustPolicy
 from orchestrion.schema.trust.signers import examine
 from orchestrion.schema.versions import KNOWN_FEATURES, MAJOR, MINOR
 
-from .describe import describe, rows_of, signed_subject
 from .errors import UnresolvedImport
+from .module_manifest import manifest_of, rows_of, signed_subject
 from .native import ImportRow, NativeModule, native_modules, resolve
 from .selection import explain_programs, explain_variants
 
-#: executables that a reason names
-_MOST_NAMED = 8
+#: executables that the reasons name
+_MAX_NAMED = 8
 
 
 class Verdict(StrEnum):
@@ -41,7 +41,9 @@ class Verdict(StrEnum):
 
 
 class Answer(NamedTuple):
-    """What a device would do; `program` is the one it gets, "" for none. `reasons` says why it is not plain RUNS."""
+    """The verdict for a device. `program`: the name of the program that it gets, "" for none. `reasons`: why the
+    verdict is not RUNS.
+    """
 
     device: str
     verdict: Verdict
@@ -55,9 +57,11 @@ class Answer(NamedTuple):
 
 
 class Subject(NamedTuple):
-    """What is asked about: facts, the rows by which `load` selects a program, and those that the facts give.
+    """A module or manifest that is checked.
 
-    `problems`: what is malformed, by the ordinal of the program; -1 for the attributes that a policy reads.
+    `facts`: the manifest. `rows`: the rows from which `load` selects a program. `described`: the rows that the manifest
+    gives. `problems`: a message for each malformed program, by its ordinal, and at -1 for malformed attributes that a
+    policy reads.
     """
 
     facts: Manifest
@@ -67,9 +71,9 @@ class Subject(NamedTuple):
 
 
 def subject(asked: Module | Manifest, sets: Sequence[bytes | memoryview] = ()) -> Subject:
-    """`sets`: signature sets of a module that are not in its file."""
+    """The subject for a module or manifest. `sets`: signature sets of a module that are not in its file."""
     problems: dict[int, str] = {}
-    facts = asked if isinstance(asked, Manifest) else describe(asked, sets, problems)
+    facts = asked if isinstance(asked, Manifest) else manifest_of(asked, sets, problems)
     described = rows_of(facts)
     return Subject(facts, described if isinstance(asked, Manifest) else asked, described, problems)
 
@@ -81,9 +85,9 @@ def check(
     natives: Sequence[NativeModule | str] = (),
     policy: TrustPolicy | None = None,
 ) -> Answer:
-    """What `vm.load` would do with the module on this device, given the same arguments.
+    """Predict what `vm.load` would do on the device `info`, with the same arguments.
 
-    `ModuleError`: a manifest has an import whose signature is none.
+    `ModuleError` if a manifest has an import with a malformed signature.
     """
     facts, rows = asked.facts, asked.rows
     if reason := _format(facts):
@@ -95,19 +99,19 @@ def check(
         return Answer(info.id, Verdict.NOT, "", tuple(reasons))
     program = facts.programs[ordinal]
     chosen = list(_chosen(asked, ordinal, info))
-    against = [
+    blockers = [
         *([asked.problems[ordinal]] if ordinal in asked.problems else []),
-        *_against(program, [variant for _, variant, _ in chosen], info, native_modules(natives)),
+        *_blockers(program, [variant for _, variant, _ in chosen], info, native_modules(natives)),
         *_policies(asked, [variant for _, variant, _ in chosen], allow_native_code, policy, info),
     ]
-    if against:
-        return Answer(info.id, Verdict.NOT, program.name, tuple(against))
-    slower = (*_slower(facts.programs, ordinal, explained, info), *_passed(chosen))
+    if blockers:
+        return Answer(info.id, Verdict.NOT, program.name, tuple(blockers))
+    slower = (*_slower(facts.programs, ordinal, explained, info), *_later_variants(chosen))
     return Answer(info.id, Verdict.SLOWER if slower else Verdict.RUNS, program.name, slower)
 
 
 def _format(facts: Manifest) -> str:
-    """Why this version cannot read the file at all."""
+    """The reason why this version cannot read the file; empty if it can."""
     format = facts.format
     if format.major != MAJOR or format.minor > MINOR:
         return f"the module needs format {format.major}.{format.minor}, this version reads {MAJOR}.0 to {MAJOR}.{MINOR}"
@@ -116,7 +120,7 @@ def _format(facts: Manifest) -> str:
 
 
 def _chosen(asked: Subject, ordinal: int, info: DeviceInfo) -> Iterator[tuple[Executable, Variant, str]]:
-    """Of each executable the variant that the device gets, and why it does not get the first one."""
+    """For each executable, the variant that the device gets, and why it does not get the first one."""
     rows = asked.described
     program = rows.programs[ordinal]
     executables = rows.executables[program.executables_start : program.executables_end]
@@ -126,14 +130,14 @@ def _chosen(asked: Subject, ordinal: int, info: DeviceInfo) -> Iterator[tuple[Ex
         yield fact, fact.variants[place], "; ".join(dict.fromkeys(refusals[:place]))
 
 
-def _against(
+def _blockers(
     program: Program, variants: Sequence[Variant], info: DeviceInfo, natives: Sequence[NativeModule]
 ) -> Iterator[str]:
-    """What keeps the program from running though the device has its features."""
+    """The reasons why a program that the device can run by its features would still not run."""
     if program.constant_bytes > info.memory_bytes:
         yield f"its constants take {program.constant_bytes} bytes, the device has {info.memory_bytes}"
     try:
-        check_entries(tuple(_extremes(program, variants)), info.limits)
+        check_entries(tuple(_largest_entries(program, variants)), info.limits)
     except Unsupported as error:
         yield str(error)
     imports = [ImportRow(row.name, parse_signature(row.signature), row.optional) for row in program.imports]
@@ -148,8 +152,8 @@ def _against(
             yield str(error)
 
 
-def _extremes(program: Program, variants: Sequence[Variant]) -> Iterator[Entry]:
-    """Entries with the greatest values of all entries, for the one check that knows the limits of devices."""
+def _largest_entries(program: Program, variants: Sequence[Variant]) -> Iterator[Entry]:
+    """Entries with the largest values of all entries, for `check_entries`, which knows the limits of devices."""
     most = program.most
     yield Entry(most.bindings_of, (("read", 0),) * min(most.bindings, MOST_ROWS), 0, (1, 1, 1))
     yield Entry(most.parameter_bytes_of, (), most.parameter_bytes // 4, (1, 1, 1))
@@ -161,7 +165,7 @@ def _extremes(program: Program, variants: Sequence[Variant]) -> Iterator[Entry]:
 def _policies(
     asked: Subject, variants: Sequence[Variant], allow_native_code: bool, policy: TrustPolicy | None, info: DeviceInfo
 ) -> Iterator[str]:
-    """Why the module, or its native code, may not run here."""
+    """The reasons why a policy refuses the module or its native code."""
     facts = asked.facts
     digest = bytes.fromhex(facts.file.digest)
     if policy is not None and policy.mode != "off":
@@ -181,7 +185,7 @@ def _policies(
 def _slower(
     programs: Sequence[Program], ordinal: int, explained: Sequence[tuple[str, str]], info: DeviceInfo
 ) -> Iterator[str]:
-    """Why another program of the module would be faster. Programs stand best first."""
+    """The reasons why another program of the module would be faster. Programs are listed from best to worst."""
     for row, (name, reason) in zip(programs[:ordinal], explained, strict=False):
         if _format_of(row) in info.formats:
             yield f"program {name} {reason}"
@@ -192,7 +196,7 @@ def _slower(
 
 
 def _format_of(program: Program) -> str:
-    """The format of a program's profile; empty for a profile that is unknown or cannot be used."""
+    """The format of a program's profile; empty if the profile is unknown or cannot be used."""
     try:
         profile = find_profile(program.profile)
     except PluginError:
@@ -200,11 +204,11 @@ def _format_of(program: Program) -> str:
     return "" if profile is None else profile.format
 
 
-def _passed(chosen: Sequence[tuple[Executable, Variant, str]]) -> Iterator[str]:
-    """Executables whose best variant the device does not get."""
-    passed = [(row, reason) for row, _, reason in chosen if reason]
-    for row, reason in passed[:_MOST_NAMED]:
+def _later_variants(chosen: Sequence[tuple[Executable, Variant, str]]) -> Iterator[str]:
+    """The reasons about executables of which the device does not get the first variant."""
+    later = [(row, reason) for row, _, reason in chosen if reason]
+    for row, reason in later[:_MAX_NAMED]:
         others = f" and {row.count - 1} more" if row.count > 1 else ""
         yield f"executable {row.name}{others} runs a later variant: {reason}"
-    if len(passed) > _MOST_NAMED:
-        yield f"and {len(passed) - _MOST_NAMED} kinds of executables more"
+    if len(later) > _MAX_NAMED:
+        yield f"and {len(later) - _MAX_NAMED} kinds of executables more"

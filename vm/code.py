@@ -1,8 +1,8 @@
-"""Verified functions as blocks of ops, built once, when a function is first called.
+"""Builds verified functions into blocks of ops, when a function is first called.
 
-- Constants are put into the template of the frame where that means the same: in a function without branches all of
-  them, each in a register of its own; elsewhere those of the first straight line whose register nothing else writes.
-- Code is shared by all contexts and threads of a program.
+A block is straight-line code, and an end that gives the next block (`ops/control.py`). Constants are moved to the
+template of the frame where the meaning stays the same (`constants.py`). Code is shared by all contexts and threads of a
+program.
 """
 
 from typing import Any
@@ -11,32 +11,33 @@ from orchestrion.hal.fork import new_lock
 from orchestrion.schema.encoding import Decoded
 from orchestrion.schema.isa import MOVE_BIT, Effect
 
-from .constants import place_constants
+from .constants import hoist_constants
+from .jit import Translation, translate
 from .native import NativeFunction
-from .operands import SHAPES, writes
+from .operands import PLACES, targets, writes
 from .ops import ENDS, OPS
 from .ops.control import Block, goto
-from .ops.imports import Check, absent, call_native, present
+from .ops.imports import ArgumentCheck, call_absent, call_native, is_present
 from .ops.suspension import wait_native
 from .ops.table import HIDDEN, Op, Registers
-from .straight import Translation, translate
 
+#: registers that a frame counts for, in addition to its own (`call.MAX_FRAME_REGISTERS`)
 _FRAME_WEIGHT = 16
-#: an instruction may have thousands of operands: so many bytes of code cost a unit of fuel more
+#: bytes of code for one more unit of fuel: an instruction may have thousands of operands
 BYTES_PER_UNIT = 64
-#: translating costs as much as some hundred calls save, so a function proves itself first
+#: runs after which a function is translated: a translation costs as much time as some hundred calls save
 _RUNS_TO_TRANSLATE = 20
 
 
 class Link:
-    """What the code of one loaded program refers to."""
+    """The functions and imports that the code of one loaded program refers to."""
 
     __slots__ = ("codes", "imports", "lock", "names", "placed")
 
     def __init__(self, names: list[str], imports: list[NativeFunction | None], placed: bool = False) -> None:
         self.names = names  #: of the module's imports
-        self.imports = imports
-        self.placed = placed  #: whether imports want to know where they are called
+        self.imports = imports  #: by ordinal of the import; None if it is absent or the program does not use it
+        self.placed = placed  #: whether native functions depend on the instruction that calls them
         self.codes: list[Code] = []
         self.lock = new_lock()  #: held while code is built
 
@@ -54,10 +55,10 @@ class Code:
         "name",
         "ordinal",
         "parameters",
-        "plain",
+        "fast_verified",
         "results",
         "runs",
-        "straight",
+        "translation",
         "template",
         "weight",
         "zeros",
@@ -73,7 +74,7 @@ class Code:
         results: tuple[str, ...],
         parameters: tuple[int, ...],
         decoded: list[Decoded],
-        plain: bool,
+        fast_verified: bool,
     ) -> None:
         self.link = link
         self._entry: Block | None = None
@@ -84,17 +85,17 @@ class Code:
         self.results = results
         self.parameters = parameters
         self.decoded = decoded
-        self.plain = plain  #: straight, and no ref is moved
+        self.fast_verified = fast_verified  #: so it is straight-line code that moves no ref
         self.length = len(decoded) + decoded[-1].pc // BYTES_PER_UNIT  #: in units of fuel
-        self.straight: Translation | None = None  #: once it is called often, if it can be translated
-        self.runs = 0
+        self.translation: Translation | None = None  #: once it was called often, if it can be translated
+        self.runs = 0  #: of the interpreter
         i32, i64, f32, f64, ref = counts
         self.zeros: list[Any] = [0] * (i32 + i64) + [0.0] * (f32 + f64) + [None] * ref
         self.template: list[Any] = self.zeros + [None] * HIDDEN
         self.weight = len(self.template) + _FRAME_WEIGHT
 
-    def linked(self, link: Link) -> "Code":
-        """The same function with other imports. It is not among the codes of `link`."""
+    def relinked(self, link: Link) -> "Code":
+        """The same function with the imports of `link`. The caller adds it to `link.codes`."""
         return Code(
             link,
             self.ordinal,
@@ -104,23 +105,23 @@ class Code:
             self.results,
             self.parameters,
             self.decoded,
-            self.plain,
+            self.fast_verified,
         )
 
     def entry(self) -> Block:
         """The first block."""
         return self._entry or self._build()
 
-    def ran(self) -> None:
-        """Count a run of the interpreter; the last before the function is worth a translation makes one."""
+    def count_run(self) -> None:
+        """Count a run of the interpreter. After `_RUNS_TO_TRANSLATE` runs, translate the function if possible."""
         self.runs += 1
         if self.runs == _RUNS_TO_TRANSLATE:
-            self.straight = translate(self.decoded, self.parameters, self.zeros, self.link.imports)
+            self.translation = translate(self.decoded, self.parameters, self.zeros, self.link.imports)
 
-    def extend_template(self, further: list[Any], own: dict[int, Any]) -> None:
-        """Put constants into the frames to come: behind the registers, and into some of them."""
-        template = self.template[:-HIDDEN] + further + [None] * HIDDEN
-        for register, value in own.items():
+    def extend_template(self, new: list[Any], existing: dict[int, Any]) -> None:
+        """Put constants into the template of frames: `new` behind the registers, `existing` into some of them."""
+        template = self.template[:-HIDDEN] + new + [None] * HIDDEN
+        for register, value in existing.items():
             template[register] = value
         self.template = template
 
@@ -132,7 +133,7 @@ class Code:
 
 
 class _Builder:
-    """Builds the blocks of one function. Itself the `Site` of the end that it builds."""
+    """Builds the blocks of one function. It is the `Site` of each end while it builds that."""
 
     def __init__(self, code: Code, link: Link) -> None:
         self.code = code
@@ -141,9 +142,9 @@ class _Builder:
         self.blocks = {pc: Block(code) for pc in _leaders(code.decoded, link.imports)}
         self.block = self.blocks[0]
         self.pc = 0
-        placed = place_constants(code.decoded, code.parameters, len(code.template) - HIDDEN)
-        code.extend_template(placed.further, placed.own)
-        self.decoded = {instruction.pc: instruction for instruction in placed.decoded}
+        hoisted = hoist_constants(code.decoded, code.parameters, len(code.template) - HIDDEN)
+        code.extend_template(hoisted.new, hoisted.existing)
+        self.decoded = {instruction.pc: instruction for instruction in hoisted.decoded}
 
     def build(self) -> Block:
         ops: list[Op] = []
@@ -155,7 +156,7 @@ class _Builder:
             elif _waits(self.code.decoded[number], self.link.imports):
                 end = self._wait(self.decoded[pc])
             else:
-                if pc in self.decoded:  # else it is a constant, placed already
+                if pc in self.decoded:  # else it is a constant in the template
                     ops.append(self._op(self.decoded[pc]))
                     pcs.append(pc)
                 if self.code.decoded[number + 1].pc not in self.blocks:
@@ -174,7 +175,7 @@ class _Builder:
         return self.blocks[pc]
 
     def cost(self, pc: int) -> int:
-        """What a branch from here costs: nothing ahead, else the instructions of the loop, the long ones more."""
+        """The fuel for a branch to `pc`: 0 for a branch forward, else the instructions of the loop and their bytes."""
         return max(0, self.number[self.pc] - self.number[pc] + 1 + (self.pc - pc) // BYTES_PER_UNIT)
 
     def callee(self, ordinal: int) -> Code:
@@ -186,7 +187,7 @@ class _Builder:
         if row.effect is Effect.NATIVE:
             op = self._native(*operands)
         elif row.effect is Effect.LINKED:
-            op = present(self.link.imports[operands[0]], operands[1])
+            op = is_present(self.link.imports[operands[0]], operands[1])
         else:
             op = OPS[row.name](*operands)
         return _release(op, moved) if moved else op
@@ -197,12 +198,12 @@ class _Builder:
         assert function is not None and function.begin is not None
         types = function.signature.expand(len(args))
         assert types is not None
-        return wait_native(self, self._op(decoded), function.begin, Check(function, types), args, tuple(moved))
+        return wait_native(self, self._op(decoded), function.begin, ArgumentCheck(function, types), args, tuple(moved))
 
     def _native(self, ordinal: Any, args: Any, results: Any) -> Op:
         function = self.link.imports[ordinal]
         if function is None:
-            return absent(self.link.names[ordinal])
+            return call_absent(self.link.names[ordinal])
         function = function.at(self.code.ordinal, self.pc)
         types = function.signature.expand(len(args))
         assert types is not None
@@ -210,7 +211,7 @@ class _Builder:
 
 
 def _waits(decoded: Decoded, imports: list[NativeFunction | None]) -> bool:
-    """Whether an instruction calls a native function that waits for the device."""
+    """Whether an instruction calls a native function that may wait for the device."""
     if decoded.row.effect is not Effect.NATIVE:
         return False
     ordinal: Any = decoded.operands[0]
@@ -222,31 +223,26 @@ def _leaders(decoded: list[Decoded], imports: list[NativeFunction | None]) -> se
     """The pcs at which blocks start."""
     leaders = {0}
     for number, instruction in enumerate(decoded):
-        row, operands = instruction.row, instruction.operands
-        if not row.ends_block and not _waits(instruction, imports):
+        if not instruction.row.ends_block and not _waits(instruction, imports):
             continue
-        for spec, value in zip(row.operands, operands, strict=True):
-            if spec.kind == "target" and isinstance(value, int):
-                leaders.add(value)
-            elif spec.kind == "targets" and isinstance(value, tuple):
-                leaders.update(value)
+        leaders.update(targets(instruction))
         if number + 1 < len(decoded):
             leaders.add(decoded[number + 1].pc)
     return leaders
 
 
 def without_moves(decoded: Decoded) -> tuple[tuple[Any, ...], list[int]]:
-    """The operands without move bits, and the registers that are null after the instruction."""
-    shape, operands = SHAPES[decoded.row.opcode], decoded.operands
+    """The operands without move bits, and the registers that the instruction sets to null afterwards."""
+    places, operands = PLACES[decoded.row.opcode], decoded.operands
     moved: list[int] = []
-    if not shape.refs and not shape.counted_reads:
+    if not places.refs and not places.counted_reads:
         return operands, moved
     plain: list[Any] = list(operands)
-    for place in shape.refs:
+    for place in places.refs:
         if plain[place] & MOVE_BIT:
             plain[place] &= ~MOVE_BIT
             moved.append(plain[place])
-    for place in shape.counted_reads:
+    for place in places.counted_reads:
         if any([register & MOVE_BIT for register in plain[place]]):
             moved += [register & ~MOVE_BIT for register in plain[place] if register & MOVE_BIT]
             plain[place] = tuple([register & ~MOVE_BIT for register in plain[place]])
@@ -257,6 +253,7 @@ def without_moves(decoded: Decoded) -> tuple[tuple[Any, ...], list[int]]:
 
 
 def _release(op: Op, moved: list[int]) -> Op:
+    """An op that runs `op` and sets the moved registers to null."""
     if len(moved) == 1:
         register = moved[0]
 

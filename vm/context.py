@@ -1,10 +1,11 @@
-"""A context: globals, memory and limits of one user of a loaded program. Its calls run one after the other.
+"""A context: the globals, memory and limits of one user of a loaded program. Its calls run one after the other.
 
-Limits hold for each call (fuel, deadline, depth) or for what the context holds (memory). Reaching one ends the call
-with a named error and leaves the context usable: the frames are gone, the globals are as the call left them.
+Fuel, deadline and depth limit each call; the memory limit holds for everything that the context holds. A call that
+reaches a limit ends with a named error. The context stays usable: the frames of the call are dropped, the globals are
+as the call left them.
 
-A context knows the interpreter, but none of what is built upon it: submitted calls, helpers that build device code and
-recordings for several sizes are handed in as callables or seen through protocols.
+A context uses the interpreter. It does not import what is built upon the interpreter (submitted calls, helper threads
+that build device code, recordings for several sizes): those are passed in as callables or seen through protocols.
 """
 
 from __future__ import annotations
@@ -22,45 +23,45 @@ from orchestrion.hal.waiting import attempt
 from .call import Call
 from .code import Code
 from .errors import CallerValueError, DeviceLost, LimitError, VmError
-from .facts import LoadFacts
 from .interpreter import abandon, located, run
-from .kept import Kept, Setups, Uncached
 from .limits import NO_LIMITS, Limits
+from .load_facts import LoadFacts
+from .memo_cache import MemoCache, Setups, Uncached
 from .memory import Memory
-from .once import run_once, straight_line
 from .ops.table import CALL, GLOBALS
+from .run_initializer import is_straight_line, run_initializer
 
 if TYPE_CHECKING:
     from orchestrion.hal.device import Device
 
     from .call import Builds
+    from .growable_buffers import ResultBuffers
+    from .jit import Translation
     from .linker import LinkedProgram
     from .load_progress import BuildProgress
-    from .rooms import ResultRooms
-    from .straight import Translation
 
 
-class Submissions(Protocol):
-    """What a context asks of its submitted calls. See `lane.py`."""
+class SubmittedCalls(Protocol):
+    """The submitted calls of a context. See `call_queue.py`."""
 
     def cancel(self) -> None:
-        """End the call under way, if any."""
+        """Cancel the running call, if any."""
 
     def close(self, lost: DeviceLost | None = None) -> None:
-        """Begin no further call; those that have not begun end with `Cancelled`, or `DeviceLost` if that is why."""
+        """Begin no further call. Calls that have not begun end with `Cancelled`, or with `lost` if it is given."""
 
     def release(self) -> None:
-        """Drop what it holds of the device: the context is closed."""
+        """Release all objects of the device: the context is closed."""
 
     def invalidate_after_fork(self, parent: int) -> None:
-        """In a forked process: the calls belong to the process `parent`."""
+        """End all calls in a process that was forked from process `parent`."""
 
 
 class Context:
-    """Private state over a shared `LinkedProgram`. Any thread may call; calls take turns by `lock`.
+    """Private state of a shared `LinkedProgram`. Any thread may call functions; each call holds `lock`.
 
-    `device` is the context's own share of the device, closed with the context. `parent` is the context of the
-    program's initializers, which owns what their globals refer to.
+    `device`: the context's share of the device, closed with the context. `parent`: the context of the program's
+    initializers, which owns the objects in immutable globals; None if this is that context.
     """
 
     __slots__ = (
@@ -72,8 +73,8 @@ class Context:
         "execute",
         "facts",
         "globals",
-        "kept",
-        "lane",
+        "memo_cache",
+        "call_queue",
         "limits",
         "lock",
         "lost",
@@ -82,7 +83,7 @@ class Context:
         "parent",
         "program",
         "progress",
-        "result_rooms",
+        "result_buffers",
     )
 
     def __init__(
@@ -94,8 +95,10 @@ class Context:
         parent: Context | None = None,
         setups: Callable[[LinkedProgram], Setups] | None = None,
     ) -> None:
-        """`memory` is where the device charges; one of its own by `limits` if None. No initializer runs here. `setups`
-        makes the recordings that serve several sizes, on devices with indirect dispatch; None: each set of sizes has
+        """Create a context without running initializers.
+
+        `memory`: the account that the device charges; None: a new one with the limit of `limits`. `setups`: makes the
+        setups whose recordings serve several sizes, on devices with indirect dispatch; None: each set of sizes has
         recordings of its own.
         """
         self.program = program
@@ -104,51 +107,50 @@ class Context:
         self.device = device
         self.execute = _no_device if device is None else device.queue.execute
         self.parent = parent
-        #: by `call.cached`
         indirect = setups is not None and device is not None and device.indirect_dispatch
-        self.kept = Kept(self.memory, partial(setups, program) if setups is not None and indirect else None)
+        self.memo_cache = MemoCache(self.memory, partial(setups, program) if setups is not None and indirect else None)
         self.globals: list[Any] = list(program.globals if parent is None else parent.globals)
-        #: `callback(busy)`, of this context's objects: see `on_memory_pressure`
+        #: `callback(busy)`, bound methods of the context's objects: see `on_memory_pressure`
         self.memory_pressure_callbacks: list[weakref.WeakMethod[Callable[[bool], bool]]] = []
-        self.result_rooms: ResultRooms | None = None  #: for results that the running call allocates
+        self.result_buffers: ResultBuffers | None = None  #: buffers for the results that the running call allocates
         self.cancelled = False
         self.facts = LoadFacts()
         self.builds: Builds | None = None  #: while the program's initializers run
-        self.progress: BuildProgress | None = None  #: while the program's initializers run, if somebody wants to know
-        self.constant_bytes = 0  #: of constants that were copied to the device
+        self.progress: BuildProgress | None = None  #: while the program's initializers run, if `load` has a callback
+        self.constant_bytes = 0  #: bytes of constants that were copied to the device since the last log entry
         self.lock: Any = new_lock()  #: or a `ForkedLock`
-        self.lane: Submissions | None = None  #: of submitted calls, once there was one
+        self.call_queue: SubmittedCalls | None = None  #: from the first submitted call on
         if device is not None:
-            device.on_memory_pressure(self.release_spare)
-        self.memory.on_full(self.release_spare)
-        self.lost: DeviceLost | None = None  #: why it was closed, if that was the loss of its device
+            device.on_memory_pressure(self.release_caches)
+        self.memory.on_full(self.release_caches)
+        self.lost: DeviceLost | None = None  #: the error, if the context was closed because its device was lost
         _contexts.add(self)
 
     def invoke(self, code: Code, arguments: Sequence[Any] = ()) -> tuple[Any, ...]:
-        """Call a function and wait until it is over. Arguments have the function's types; the caller has checked.
+        """Call a function, wait for it, and return its results. The caller has checked the types of the arguments.
 
-        Raises `VmError`, or `ModuleError` when an executable or constant that it asks for turns out to be damaged.
+        Raises `VmError`, or `ModuleError` if an executable or constant that the function uses is damaged.
         """
         with self.lock:
             return self.run(Call(self), code, arguments)
 
     def initialize(self, codes: Sequence[Code], limits: Limits | None = None) -> None:
-        """Run initializers in order, all of them as one call within `limits` (None: those of calls). If one fails,
-        close. The memory limit is not set here (`Memory.restrict`).
+        """Run initializers in order, as one call within `limits` (None: the limits of calls). Closes the context if one
+        fails. The caller sets the memory limit (`Memory.restrict`).
         """
         try:
             with self.lock:
                 call = Call(self, limits)
                 for code in codes:
                     call.spend(code.length)
-                    if code.straight is not None:
+                    if code.translation is not None:
                         with suppress(Uncached):
-                            self._straight(call, code, code.straight, ())
+                            self._run_translation(call, code, code.translation, ())
                             continue
-                    first = not code.runs and straight_line(code)
-                    code.ran()
+                    first = not code.runs and is_straight_line(code)
+                    code.count_run()
                     if first:
-                        run_once(call, code, self.globals)
+                        run_initializer(call, code, self.globals)
                         continue
                     self.start(call, code, ())
                     while call.waiting is not None:
@@ -159,18 +161,18 @@ class Context:
             raise
 
     def run(self, call: Call, code: Code, arguments: Sequence[Any]) -> tuple[Any, ...]:
-        """`invoke` for who holds the lock and keeps a call object to be used again."""
-        straight = code.straight
-        if straight is not None:
+        """As `invoke`. The caller holds the lock and gives a call object, which it may use again."""
+        translation = code.translation
+        if translation is not None:
             self.cancelled = False
             if call.limited:
                 call.begin()
             try:
-                return self._straight(call, code, straight, arguments)
-            except Uncached:  # nothing of it ran that may not run again
+                return self._run_translation(call, code, translation, arguments)
+            except Uncached:  # the instructions that ran may run again
                 pass
         else:
-            code.ran()
+            code.count_run()
         call.begin()
         self.start(call, code, arguments)
         while call.waiting is not None:
@@ -179,15 +181,17 @@ class Context:
         results, call.results = call.results, ()
         return results
 
-    def _straight(self, call: Call, code: Code, straight: Translation, arguments: Sequence[Any]) -> tuple[Any, ...]:
+    def _run_translation(
+        self, call: Call, code: Code, translation: Translation, arguments: Sequence[Any]
+    ) -> tuple[Any, ...]:
         try:
-            return straight.run(self.globals, call, arguments)
+            return translation.run(self.globals, call, arguments)
         except (VmError, HalError, MemoryError) as error:
-            pc = straight.pc(error.__traceback__)
+            pc = translation.pc(error.__traceback__)
             raise located(error, call, code, pc, []) from (None if isinstance(error, VmError) else error)
 
     def start(self, call: Call, code: Code, arguments: Sequence[Any]) -> None:
-        """Run a call up to its end or its first suspension (`Call.waiting`), where `resume` goes on."""
+        """Run a call to its end or to its first suspension (`Call.waiting`); then `resume` continues it."""
         self.cancelled = False
         entry = code.entry()
         frame = code.template.copy()
@@ -197,7 +201,7 @@ class Context:
         run(call, frame, entry)
 
     def resume(self, call: Call) -> None:
-        """Go on with a suspended call whose fence was signalled."""
+        """Continue a suspended call. `CallerError` if its fence is not signalled."""
         try:
             if not call.reached(call.waiting):
                 raise CallerValueError("the call waits for a fence that is not signalled")
@@ -207,87 +211,87 @@ class Context:
         run(call, call.regs, call.resumption)
 
     def cancel(self) -> None:
-        """End the call that is running now, if any, with `Cancelled`. From any thread; it takes a few milliseconds."""
+        """End the running call, if any, with `Cancelled`. From any thread. The call ends within a few milliseconds."""
         self.cancelled = True
-        if self.lane is not None:
-            self.lane.cancel()
+        if self.call_queue is not None:
+            self.call_queue.cancel()
 
     def on_memory_pressure(self, callback: Callable[[bool], bool]) -> None:
-        """Have a bound method called when memory runs out, which lets go of what can be made again and tells whether it
-        did. Its argument: whether a call is under way, which needs what it uses now.
+        """Register a bound method that releases memory when none is left. It returns True if it released any.
+
+        Its argument tells whether a call is running, whose memory it must not release.
         """
         self.memory_pressure_callbacks.append(weakref.WeakMethod(callback))
 
-    def release_spare(self, own: bool = True) -> bool:
-        """Let go of what is only kept in case it is wanted again; whether there was anything. See `hal/relief.py`.
+    def release_caches(self, own: bool = True) -> bool:
+        """Release cached results and memory. True if there were any. For `Device.on_memory_pressure`.
 
-        `own`: a call of this context asks, or nobody makes one. Else another thread may be in the middle of one: then
-        everything stays.
+        `own`: the caller is a call of this context, or no call is running. Else another thread may run a call of this
+        context; if it does, nothing is released.
         """
         if own:
-            return self._release_spare(busy=True)
+            return self._release_caches(busy=True)
         held: list[bool] = []
         try:
             attempt(self.lock, held)
-            return bool(held) and self._release_spare(busy=False)
+            return bool(held) and self._release_caches(busy=False)
         finally:
             if held:
                 self.lock.release()
 
-    def _release_spare(self, busy: bool) -> bool:
-        found = [self.kept.clear()]
+    def _release_caches(self, busy: bool) -> bool:
+        found = [self.memo_cache.clear()]
         for row in self.memory_pressure_callbacks:
             callback = row()
             found.append(callback is not None and callback(busy))
         return any(found)
 
     def close(self) -> None:
-        """Let go of the globals, those that initializers stored last first, then of the device. Nothing may be called
-        afterwards.
-        """
-        if self.builds is not None:  # a failed initializer closes: helpers use the device
+        """Release the globals, in the order of `release_order.py`, and the device. No function may be called then."""
+        if self.builds is not None:  # an initializer failed, and helper threads still use the device
             self.builds.end()
         self._drop_globals()
-        if self.lane is not None:
-            self.lane.release()
+        if self.call_queue is not None:
+            self.call_queue.release()
         self.execute = _no_device if self.lost is None else partial(_refuse, self.lost.message)
         if self.device is not None:
             try:
                 self.device.close()
             finally:
-                if self.device.closed:  # else Ctrl-C ended the wait for its work, and this may be called again
+                if self.device.closed:  # else Ctrl-C ended the wait for work, and `close` may be called again
                     self.device = None
 
     def _drop_globals(self) -> None:
         builds, self.builds = self.builds, None
-        if builds is not None:  # an initializer failed, while helpers still build for the device
+        if builds is not None:  # an initializer failed, and helper threads still use the device
             builds.end()
-        self.kept.clear()
+        self.memo_cache.clear()
         if self.globals:
             for place in self.program.code.release_order():
                 self.globals[place] = None
             self.globals.clear()
 
     def invalidate_after_fork(self, parent: int) -> None:
-        """In a process that was forked from its owner: no call is made any more."""
+        """Refuse all calls in a process that was forked from process `parent`."""
         self.lock = ForkedLock(
             CallerValueError(f"the program was loaded by process {parent}, of which this one is a fork")
         )
-        lane, self.lane = self.lane, None
-        if lane is not None:
-            lane.invalidate_after_fork(parent)
+        queue, self.call_queue = self.call_queue, None
+        if queue is not None:
+            queue.invalidate_after_fork(parent)
 
     def refusal(self, what: str = "the program") -> VmError:
-        """Why a closed context does nothing."""
+        """The error of a call to a closed context. `what`: the closed object in the message."""
         return CallerValueError(f"{what} is closed") if self.lost is None else DeviceLost(self.lost.message)
 
     @property
     def build_seconds(self) -> float:
-        """For which the initializers and calls of this context and its parent waited until code was built."""
+        """The seconds for which initializers and calls of this context and its parent waited for builds."""
         return self.facts.build_seconds + (0.0 if self.parent is None else self.parent.facts.build_seconds)
 
     @property
     def closed(self) -> bool:
+        """Whether functions of this context refuse calls. False for the context of the program's initializers."""
         return self.parent is not None and (self.execute is _no_device or self.lost is not None)
 
     def _wait(self, call: Call) -> None:
@@ -299,7 +303,9 @@ class Context:
             raise abandon(call, error) from error
 
     def __del__(self) -> None:
-        """Dropped without `close`. A finalizer neither waits nor takes a lock; work under way keeps what it uses."""
+        """Release a context that was dropped without `close`. Neither waits nor takes a lock: pending work keeps the
+        memory that it uses.
+        """
         if hasattr(self, "lock"):
             self._drop_globals()
             if self.device is not None:

@@ -1,8 +1,8 @@
-"""Where a program's code dispatches each entry: found in its instructions, without running them.
+"""Finds the instructions that record dispatches, and the entry that each one dispatches, without running code.
 
-An instruction that records a dispatch takes the executable and the number of the entry from registers. What these hold
-is followed through straight lines of code, and through globals to which one executable only is ever stored. Behind a
-branch target nothing is known. A dispatch whose entry is not known is left out.
+Such an instruction takes the executable and the number of the entry from registers. Their values are followed through
+straight-line code, and through globals to which only one executable is ever stored. At a branch target no register is
+known. A dispatch whose entry is not known is left out.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from orchestrion.schema.isa import MOVE_BIT, Effect
 
-from .operands import constant, writes
+from .operands import constant, targets, writes
 from .verifier import VerifiedFunction, verify
 
 if TYPE_CHECKING:
@@ -23,7 +23,9 @@ CREATE, DISPATCH = "hal.executable.create", "hal.recording.dispatch"
 
 
 class Dispatch(NamedTuple):
-    """An instruction that records a dispatch. `executable` counts within the program, `entry` within that."""
+    """An instruction that records a dispatch: function and pc. `executable`: the ordinal in the program. `entry`: the
+    ordinal in the executable.
+    """
 
     executable: int
     entry: int
@@ -31,18 +33,18 @@ class Dispatch(NamedTuple):
     pc: int
 
 
-class _Held(NamedTuple):
-    """What is known of a register: an integer, or the number of an executable."""
+class _Known(NamedTuple):
+    """The known value of a register: an integer, or the ordinal of an executable."""
 
     value: int
     is_executable: bool
 
 
 def dispatches(module: Module, program: int) -> list[Dispatch]:
-    """All that are known, in the order of the code. `ModuleError` for code that is not sound."""
+    """The dispatches of a program whose entries are known, in the order of the code. `ModuleError` for unsound code."""
     functions = verify(module, program).functions
     names = [module.strings[row.name] for row in module.imports]
-    stored: dict[int, set[_Held | None]] = {}
+    stored: dict[int, set[_Known | None]] = {}
     for function in functions:
         for decoded, held in _walk(function, names, {}):
             if decoded.row.effect is Effect.STORE:
@@ -52,7 +54,7 @@ def dispatches(module: Module, program: int) -> list[Dispatch]:
     return [found for function in functions for found in _dispatches(function, names, known)]
 
 
-def _dispatches(function: VerifiedFunction, names: list[str], known: dict[int, _Held]) -> Iterator[Dispatch]:
+def _dispatches(function: VerifiedFunction, names: list[str], known: dict[int, _Known]) -> Iterator[Dispatch]:
     for decoded, held in _walk(function, names, known):
         if _called(decoded, names) == DISPATCH:
             _, executable, entry = (held.get(register) for register in _registers(decoded)[:3])
@@ -61,14 +63,14 @@ def _dispatches(function: VerifiedFunction, names: list[str], known: dict[int, _
 
 
 def _walk(
-    function: VerifiedFunction, names: list[str], known: dict[int, _Held]
-) -> Iterator[tuple[Decoded, dict[int, _Held]]]:
-    """Each instruction with what is known of registers in front of it. `known`: of globals."""
-    targets = {target for decoded in function.decoded for target in _targets(decoded)}
+    function: VerifiedFunction, names: list[str], known: dict[int, _Known]
+) -> Iterator[tuple[Decoded, dict[int, _Known]]]:
+    """Each instruction, with the registers whose values are known before it. `known`: by ordinal of a global."""
+    labels = {target for decoded in function.decoded for target in targets(decoded)}
     i32 = range(function.counts[0])
-    held = {register: _Held(0, False) for register in i32 if register not in function.parameters}
+    held = {register: _Known(0, False) for register in i32 if register not in function.parameters}
     for decoded in function.decoded:
-        if decoded.pc in targets:
+        if decoded.pc in labels:
             held = {}
         yield decoded, held
         found = _result(decoded, names, known, held)
@@ -78,41 +80,33 @@ def _walk(
             held[writes(decoded)[0]] = found
 
 
-def _result(decoded: Decoded, names: list[str], known: dict[int, _Held], held: dict[int, _Held]) -> _Held | None:
-    """What the only result of an instruction is, where that is known."""
+def _result(decoded: Decoded, names: list[str], known: dict[int, _Known], held: dict[int, _Known]) -> _Known | None:
+    """The value of an instruction's only result; None if it is not known."""
     match decoded.row.effect:
         case Effect.CONSTANT:
             value = constant(decoded)
-            return _Held(value, False) if isinstance(value, int) else None
+            return _Known(value, False) if isinstance(value, int) else None
         case Effect.COPY:
             return held.get(_int(decoded.operands[0]) & ~MOVE_BIT)
         case Effect.LOAD:
             return known.get(_int(decoded.operands[0]))
         case Effect.NATIVE if _called(decoded, names) == CREATE:
             ordinal = held.get(_registers(decoded)[0])
-            return None if ordinal is None else _Held(ordinal.value, True)
+            return None if ordinal is None else _Known(ordinal.value, True)
         case _:
             return None
 
 
 def _called(decoded: Decoded, names: list[str]) -> str:
+    """The name of the native function that an instruction calls; empty if it calls none."""
     return names[_int(decoded.operands[0])] if decoded.row.effect is Effect.NATIVE else ""
 
 
 def _registers(decoded: Decoded) -> list[int]:
-    """The arguments of a call."""
+    """The argument registers of a call."""
     arguments = decoded.operands[1]
     assert isinstance(arguments, tuple)
     return [register & ~MOVE_BIT for register in arguments]
-
-
-def _targets(decoded: Decoded) -> Iterator[int]:
-    for spec, operand in zip(decoded.row.operands, decoded.operands, strict=True):
-        if spec.kind == "target":
-            yield _int(operand)
-        elif spec.kind == "targets":
-            assert isinstance(operand, tuple)
-            yield from operand
 
 
 def _int(operand: int | str | tuple[int, ...]) -> int:

@@ -1,8 +1,8 @@
-"""Everything that can end a call or a load, split by whose fault it is. All are `VmError`.
+"""The errors of calls and loads, by whose fault they are. All are `VmError`s.
 
-An error raised while bytecode runs says where: function, pc, source location if the module carries one, and the chain
-of callers, innermost first. A context is usable after every one of them but `DeviceLost`. What is wrong with the file
-itself is `orchestrion.schema.errors.ModuleError`.
+An error that is raised while bytecode runs has its place: function, pc, source location if the module has one, and the
+chain of callers, innermost first. A context stays usable after every error but `DeviceLost`. A malformed file raises
+`orchestrion.schema.errors.ModuleError` instead.
 """
 
 from typing import ClassVar, NamedTuple
@@ -11,12 +11,12 @@ from orchestrion.hal import errors as hal
 
 
 def shorten(text: str, most: int = 400) -> str:
-    """A name from a file as a message shows it: files may hold very long ones, and use them again and again."""
+    """A name from a file, cut to `most` characters for a message. A file may have very long names."""
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 class Place(NamedTuple):
-    """Where in a program: `location` is the source's, None when the module does not say."""
+    """A place in a program. `location`: in the source, None if the module does not say."""
 
     function: str
     pc: int
@@ -28,7 +28,7 @@ class Place(NamedTuple):
 
 
 class VmError(Exception):
-    """Base of all. `chain` starts with the place of the failure, then its callers."""
+    """The base of all errors of the VM. `chain`: the place of the failure, then its callers."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -39,37 +39,40 @@ class VmError(Exception):
         if not self.chain:
             return self.message
         first, *callers = self.chain
-        lines = [f"{self.message}\n  at {first}", *(f"  called from {place}" for place in callers[:_SHOWN])]
-        if len(callers) > _SHOWN:
-            lines.append(f"  and {len(callers) - _SHOWN} calls more")
+        lines = [f"{self.message}\n  at {first}", *(f"  called from {place}" for place in callers[:_MAX_LISTED])]
+        if len(callers) > _MAX_LISTED:
+            lines.append(f"  and {len(callers) - _MAX_LISTED} calls more")
         return "\n".join(lines)
 
 
-_SHOWN = 20
+#: callers that a message lists
+_MAX_LISTED = 20
 
 
 class CallerError(VmError):
-    """The caller's fault: wrong count, type or shape of arguments, an unknown function. Always one of the two below."""
+    """An error of the caller: a wrong number, type or shape of arguments, an unknown function. Always a
+    `CallerTypeError` or a `CallerValueError`.
+    """
 
 
 class CallerTypeError(CallerError, TypeError):
-    """Arguments of the wrong number, names, Python type or element type."""
+    """A wrong number of arguments, or a wrong name, Python type or element type."""
 
 
 class CallerValueError(CallerError, ValueError):
-    """Arguments of the wrong shape, size or value; something that is closed, or not there."""
+    """A wrong shape, size or value of an argument; an object that is closed or does not exist."""
 
 
 class TrustWarning(UserWarning):
-    """A module was loaded under a trust policy of mode `warn` that it does not satisfy; the message says why."""
+    """The trust policy, of mode `warn`, refuses a module that was loaded. The message says why."""
 
 
 class LoadError(VmError):
-    """Module and device do not fit together."""
+    """The module does not fit the device or the arguments of `load`."""
 
 
 class NoProgram(LoadError):
-    """No program of the module can run on the device; the message lists them and what the device lacks."""
+    """No program of the module can run on the device. The message lists the programs and what the device lacks."""
 
 
 class ParameterError(LoadError):
@@ -77,78 +80,82 @@ class ParameterError(LoadError):
 
 
 class UnresolvedImport(LoadError):
-    """The program calls a native function that is not there, or has another signature."""
+    """The program calls a native function that is missing or has another signature."""
 
 
 class UnresolvedLibrary(LoadError):
-    """The program calls a library function that is not there."""
+    """The program calls a library function that is missing."""
 
 
 class MissingType(LoadError):
-    """NumPy lacks an element type of a signature; the message names what to install."""
+    """NumPy lacks an element type. The message names the package to install."""
 
 
 class Trap(VmError):
-    """The program's fault: it did what an instruction forbids, such as dividing by zero or leaving a buffer."""
+    """An error of the program: it did what an instruction forbids, such as a division by zero or an access outside of a
+    buffer.
+    """
 
 
 class ProgramFailed(Trap):
-    """The program said so itself: `fail` or `check`, with its message."""
+    """The program ended the call itself, with `fail` or `check`. The message is the program's."""
 
 
 class DeviceError(VmError):
-    """The device or its driver failed, or refused what the program asked; the cause is the HAL's error."""
+    """The device or its driver failed, or refused a request of the program. The cause is the HAL's error."""
 
 
 class DeviceLost(DeviceError):
-    """The device was lost: the fault of the hardware or its driver.
+    """The device was lost, because of the hardware or its driver.
 
-    Every call of the program raises this until `Program.reopen` loads it again.
+    Every call of the program raises this until `Program.reopen` loads the program again.
     """
 
 
 class DeviceOutOfMemory(DeviceError):
-    """The device, its driver or the host has no memory left, though no limit was reached.
+    """The device, its driver or the host has no memory left, although no limit was reached.
 
     Use smaller sizes, close other programs, or choose a device with more memory.
     """
 
 
 class LibraryFailed(VmError):
-    """A library function that the program calls failed; the cause is what it raised."""
+    """A library function that the program calls failed. The cause is the error that it raised."""
 
 
 class WaitFailed(VmError):
-    """A submitted call did not begin, because something it was to wait for failed; the cause is that error."""
+    """A submitted call did not begin, because a fence that it waited for failed. The cause is the error of
+    the fence.
+    """
 
 
 class LimitError(VmError):
     """A limit of the context ended the call."""
 
-    #: the field of `Limits` that was reached, if it is one
+    #: the field of `Limits` that was reached; None for another limit
     limit: ClassVar[str | None] = None
 
 
 class FuelExhausted(LimitError):
-    """The call used up its instructions."""
+    """The call used up its fuel."""
 
     limit: ClassVar[str | None] = "fuel"
 
 
 class DeadlineExceeded(LimitError):
-    """The call ran longer than it may."""
+    """The call exceeded its deadline."""
 
     limit: ClassVar[str | None] = "deadline"
 
 
 class BuildDeadlineExceeded(DeadlineExceeded):
-    """Building the module's code for the device took longer than it may (`build_deadline`)."""
+    """Building the module's device code exceeded `build_deadline`."""
 
     limit: ClassVar[str | None] = None
 
 
 class MemoryExceeded(LimitError):
-    """The program needs more memory than a limit allows; the message says who set it, if the caller did not.
+    """The program needs more memory than a limit allows. The message says who set the limit, unless it was the caller.
 
     The device may have room: raise the limit, or use smaller sizes.
     """
@@ -157,19 +164,19 @@ class MemoryExceeded(LimitError):
 
 
 class DepthExceeded(LimitError):
-    """Calls are nested deeper than they may be."""
+    """Calls are nested deeper than the limit allows."""
 
 
 class Cancelled(LimitError):
-    """Somebody called `Context.cancel`."""
+    """The call was cancelled."""
 
 
-#: errors of the HAL that callers of the runtime get as errors of their own
-PUBLIC = (hal.DeviceLost, hal.OutOfMemory)
+#: errors of the HAL for which the VM has errors of its own, which `from_hal_error` gives
+HAL_ERRORS = (hal.DeviceLost, hal.OutOfMemory)
 
 
-def public(error: hal.DeviceLost | hal.OutOfMemory) -> VmError:
-    """What one of the HAL's errors of `PUBLIC` is called here."""
+def from_hal_error(error: hal.DeviceLost | hal.OutOfMemory) -> VmError:
+    """The error of the VM for an error of the HAL in `HAL_ERRORS`."""
     if isinstance(error, hal.DeviceLost):
         return DeviceLost(f"{error}; program.reopen(), or another vm.load, loads the program again")
     if isinstance(error, hal.DeviceOutOfMemory):
@@ -178,5 +185,5 @@ def public(error: hal.DeviceLost | hal.OutOfMemory) -> VmError:
 
 
 def no_pickle(name: str) -> CallerTypeError:
-    """The error for a function that somebody pickles."""
+    """The error for pickling a function."""
     return CallerTypeError(f"the function {name!r} does not pickle: pickle the program, and take its function there")

@@ -1,4 +1,4 @@
-"""The exports of a module as callers see them."""
+"""The signatures of a module's exports."""
 
 from math import prod
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from .tensors import describe
 
 
 class Value(NamedTuple):
-    """An argument or result: what the module says of it. `expressions` say what its dynamic dimensions, of -1, are."""
+    """An argument or result. `shape`: a dynamic dimension is -1. `expressions`: a text for each dynamic dimension."""
 
     name: str
     dtype: DType
@@ -26,9 +26,9 @@ class Value(NamedTuple):
 
 
 class Export(NamedTuple):
-    """The signature of an exported function, the same in all programs of a module.
+    """The signature of an exported function. It is the same in all programs of a module.
 
-    `aliases` has, for each result, the number of the argument whose memory it may take over, or a number that none has.
+    `aliases`: for each result, the number of the argument whose memory it may use, or a number that no argument has.
     """
 
     name: str
@@ -36,17 +36,17 @@ class Export(NamedTuple):
     arguments: tuple[Value, ...]
     results: tuple[Value, ...]
     aliases: tuple[int, ...]
-    #: the text of the trees of arguments and results (`schema.trees`); empty where both are flat
+    #: the text of the trees of arguments and results (`schema.trees`); empty if both are flat
     trees: str = ""
 
     @property
-    def is_sized(self) -> bool:
-        """Whether sizes come with each call."""
+    def is_dynamic(self) -> bool:
+        """Whether an argument or result has dynamic dimensions."""
         return any([-1 in value.shape for value in (*self.arguments, *self.results)])
 
     @property
     def slot_bytes(self) -> int:
-        """Device memory that the slots of a context take for it, as far as shapes are static."""
+        """The bytes of device memory for the slots of a context, without those of dynamic shapes."""
         found = 0
         for value in (*self.arguments, *self.results):
             if -1 not in value.shape:
@@ -59,7 +59,7 @@ class Export(NamedTuple):
 
 
 def read_exports(module: Module) -> tuple[Export, ...]:
-    """One per export, in the module's order. `MissingType` where NumPy lacks an element type that a value has."""
+    """The exports of a module, in its order. `MissingType` if NumPy lacks the element type of an argument or result."""
     strings = module.strings
     found = []
     for ordinal, row in enumerate(module.exports):

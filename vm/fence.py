@@ -1,9 +1,10 @@
-"""What calls wait for and signal: a `Fence`, and the `Future` of a submitted call, which is one.
+"""Fences, which submitted calls wait for and signal, and the `Future` of a submitted call, which is a fence.
 
-- A fence is of the host: any thread may signal it, calls on any device may wait for it, and that blocks no thread.
-- It is reached once, with success or with an error, and what waits for it fails with a failure of it.
-- Fences over events and semaphores of OpenCL and Vulkan are `NativeFence`s; here is only how to get them.
-- A future gives what the blocking call would have given or raised: by `result`, or `await` in any asyncio loop.
+- A fence is an object of the host. Any thread may signal it, and calls on any device may wait for it without blocking a
+  thread.
+- A fence is reached once, with success or with an error. A call that waits for a fence with an error fails.
+- Fences over events and semaphores of OpenCL and Vulkan are `NativeFence`s (`native_fence.py`).
+- A future has the result or the error of the call: `result` waits for it, and so does `await` in any asyncio loop.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ if TYPE_CHECKING:
 
 
 class Fence:
-    """Something that happens once. `signal` it, or give it to a call as `signal=`."""
+    """A one-time event of the host. Reach it with `signal`, or pass it to a submitted call as `signal=`."""
 
     __slots__ = ("_done", "_error", "_listeners", "_lock")
 
-    #: why nobody may signal it, where that is so
+    #: the reason why `signal` is refused; empty if it is not
     unsignallable: str = ""
 
     def __init__(self) -> None:
@@ -43,8 +44,10 @@ class Fence:
 
     @staticmethod
     def from_cl_event(event: Any) -> Fence:
-        """A fence over a `pyopencl.Event` of any context: reached when it is complete, with `EventFailed` if it ends
-        with an error. Over a `UserEvent` it may be signalled, which completes the event. `InvalidArgument`: it is none.
+        """A fence over a `pyopencl.Event` of any context. It is reached when the event is complete, with `EventFailed`
+        if the event ends with an error. A fence over a `UserEvent` can be signalled, which completes the event.
+
+        `InvalidArgument` for any other object.
         """
         from .native_fence import from_cl_event
 
@@ -52,41 +55,45 @@ class Fence:
 
     @staticmethod
     def from_vk_semaphore(semaphore: Any, value: int, device: Device) -> Fence:
-        """A fence over a timeline `VkSemaphore` of `device` (`program.device`): reached when its value is `value` or
-        more. To signal the fence is to set that value. The semaphore lives as long as the fence is in use.
+        """A fence over a timeline `VkSemaphore` of `device` (`program.device`). It is reached when the semaphore's
+        value is at least `value`. Signalling the fence sets that value. The caller keeps the semaphore while the
+        fence is used.
         """
         from .native_fence import from_vk_semaphore
 
         return from_vk_semaphore(semaphore, value, device)
 
     def to_cl_event(self, context: Any) -> Any:
-        """A `pyopencl.UserEvent` of that context, complete when the fence is reached; for `wait_for=` of what the
-        caller enqueues. Where the fence is reached with an error, its status is -14 and such work does not run.
+        """A `pyopencl.UserEvent` of an OpenCL context, for `wait_for=` of commands that the caller enqueues. It is
+        complete when the fence is reached. If the fence has an error, its status is -14 and those commands do not run.
         """
         from .native_fence import to_cl_event
 
         return to_cl_event(self, context)
 
     def to_semaphore(self, device: Device) -> Semaphore:
-        """A timeline semaphore of `device`, the caller's to release, that goes from 0 to 1 when the fence is reached.
+        """A timeline semaphore of `device` whose value becomes 1 when the fence is reached. The caller releases it.
 
-        On Vulkan its `native` is a `VkSemaphore`; Vulkan knows no failed semaphores, so it is 1 after an error as well.
+        On Vulkan its `native` is a `VkSemaphore`. Vulkan has no failed semaphores, so the value is 1 after an error
+        too.
         """
         semaphore = device.create_semaphore()
         self.listen(_Signaller(self, semaphore))
         return semaphore
 
     def done(self) -> bool:
-        """Whether it is reached, with success or without."""
+        """Whether the fence is reached, with success or with an error."""
         return self._done
 
     def signal(self) -> None:
-        """Reach it, from any thread. `CallerError` when it is reached already."""
+        """Reach the fence with success. From any thread. `CallerError` if it is reached already."""
         if not self.settle(None):
             raise CallerValueError("the fence is reached already")
 
     def wait(self, timeout: float | None = None) -> None:
-        """Block until it is reached. `TimeoutError` after `timeout` seconds; raises the error it was reached with."""
+        """Block until the fence is reached, and raise its error if it has one. `TimeoutError` after `timeout`
+        seconds.
+        """
         error = self.exception(timeout)
         if error is not None:
             try:
@@ -95,7 +102,9 @@ class Fence:
                 del self, error  # the error's traceback refers to this frame, and the fence to the error
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
-        """The error it was reached with, or None, once it is reached. `TimeoutError` after `timeout` seconds."""
+        """Block until the fence is reached. Gives its error, None for success. `TimeoutError` after `timeout`
+        seconds.
+        """
         seconds = plain_number("timeout", timeout)
         if not self._done:
             reached: SimpleQueue[None] = SimpleQueue()  # not an Event, which Ctrl-C may leave broken (hal/waiting.py)
@@ -110,7 +119,7 @@ class Fence:
         return self._error
 
     def settle(self, error: BaseException | None) -> bool:
-        """Reach it, with an error or None; False when that has happened before."""
+        """Reach the fence, with an error or with success (None). False if it was reached before."""
         with self._lock:
             if self._done:
                 return False
@@ -122,7 +131,9 @@ class Fence:
         return True
 
     def listen(self, listener: Callable[[], None]) -> None:
-        """Call once when it is reached, in the thread that reaches it; now if it is. A listener does not fail."""
+        """Call `listener` once when the fence is reached, in the thread that reaches it; at once if it is reached. A
+        listener must not raise.
+        """
         with self._lock:
             if not self._done:
                 self._listeners.append(listener)
@@ -130,13 +141,13 @@ class Fence:
         listener()
 
     def forget(self, listener: Callable[[], None]) -> None:
-        """Never mind."""
+        """Do not call `listener` any more."""
         with self._lock:
             if listener in self._listeners:
                 self._listeners.remove(listener)
 
     def __await__(self) -> Generator[Any, None, Any]:
-        """Until it is reached; raises the error it was reached with."""
+        """Wait until the fence is reached, and raise its error if it has one."""
         yield from self._reached()
         self.wait()
 
@@ -145,7 +156,7 @@ class Fence:
 
         loop = asyncio.get_running_loop()
         waiter: asyncio.Future[None] = loop.create_future()
-        listener = _Awakener(loop, waiter)
+        listener = _LoopWaker(loop, waiter)
         self.listen(listener)
         try:
             yield from waiter
@@ -154,11 +165,11 @@ class Fence:
 
 
 class Future(Fence):
-    """A submitted call. Reached when the call is over; its arguments are free again from the start."""
+    """The result of a submitted call. Reached when the call has ended. The caller may change arguments at once."""
 
     __slots__ = ("_count", "_name", "_parts", "_value")
 
-    unsignallable = "it is of a call, which reaches it"
+    unsignallable = "a call reaches it"
 
     def __init__(self, name: str, count: int = 1) -> None:
         super().__init__()
@@ -169,9 +180,9 @@ class Future(Fence):
 
     @property
     def results(self) -> tuple[Future, ...]:
-        """A future for each result, reached as soon as that one is where it belongs; all fail if the call does.
+        """A future for each result, reached as soon as the result is in its destination. All fail if the call fails.
 
-        To cancel one, or a task that awaits it, cancels the call.
+        Cancelling one of them, or a task that awaits it, cancels the call.
         """
         with self._lock:
             if self._parts:
@@ -181,14 +192,16 @@ class Future(Fence):
         return self._parts
 
     def deliver_part(self, place: int, value: Any) -> None:
-        """A result is there, and others are not yet."""
+        """Reach the future of result `place`, before the whole call ends."""
         with self._lock:
             parts = self._parts
         if parts:
             parts[place].deliver(value)
 
     def invalidate_after_fork(self, error: BaseException) -> None:
-        """In a forked process, where nobody will reach it: whoever listened is in the parent, and may hold its lock."""
+        """Reach the future with an error in a forked process, without calling its listeners. A thread of the parent may
+        have held the lock.
+        """
         self._lock = new_lock()
         self._listeners = []
         self.settle(error)
@@ -202,10 +215,12 @@ class Future(Fence):
             return
         values = (self._value,) if self._count == 1 else self._value
         for part, value in zip(self._parts, values, strict=True):
-            part.deliver(value)  # which some have
+            part.deliver(value)  # does nothing for parts that have one
 
     def result(self, timeout: float | None = None) -> Any:
-        """What the blocking call would have given, once it is there; or raises what that would have raised."""
+        """Wait for the call and return its result, as the blocking call would. Raises what the blocking call would
+        raise, or `TimeoutError` after `timeout` seconds.
+        """
         try:
             self.wait(timeout)
             return self._value
@@ -213,20 +228,18 @@ class Future(Fence):
             del self  # see `wait`
 
     def signal(self) -> None:
-        """Refused: the call reaches it."""
-        raise CallerValueError(
-            f"the future of a call of {self._name!r} is reached by the call, nobody else may signal it"
-        )
+        """Raise `CallerError`: only the call reaches its future."""
+        raise CallerValueError(f"the future of a call of {self._name!r} is reached by the call, it cannot be signalled")
 
     def cancel(self) -> bool:
-        """End the call with `Cancelled`; False when it is over. Work of it that the device has is waited for, unheard.
+        """End the call with `Cancelled`. False if it has ended. Its arrays of `out` may then have any content.
 
-        Its arrays for `out` may hold anything then.
+        The next call of the context waits for work of this call that is on the device; errors of that work are ignored.
         """
         return self.settle(Cancelled("the call was cancelled"))
 
     def deliver(self, value: Any) -> bool:
-        """Reach it with a value; False when it is reached."""
+        """Reach the future with a value. False if it was reached before."""
         with self._lock:
             if self._done:
                 return False
@@ -234,7 +247,7 @@ class Future(Fence):
         return self.settle(None)
 
     def __await__(self) -> Generator[Any, None, Any]:
-        """The result; the call is cancelled when the task that awaits it is."""
+        """Wait for the result. If the task that awaits it is cancelled, the call is cancelled."""
         import asyncio
 
         try:
@@ -259,12 +272,12 @@ class ResultFuture(Future):
         self._call = call
 
     def cancel(self) -> bool:
-        """End the call; False when the result is there."""
+        """Cancel the call. False if this result is there."""
         return not self._done and self._call.cancel()
 
 
 class _Signaller:
-    """Passes a fence on to a semaphore of the HAL, which lives as long as this does."""
+    """A listener that signals a semaphore of the HAL when a fence is reached. Keeps the semaphore alive."""
 
     __slots__ = ("_backend", "_fence", "_ref")
 
@@ -275,7 +288,7 @@ class _Signaller:
 
     def __call__(self) -> None:
         error = self._fence.exception()
-        with suppress(HalError):  # of a lost device; who waits for the semaphore is told
+        with suppress(HalError):  # the device is lost: waiting for the semaphore raises that error
             if error is None:
                 self._backend.signal(1)
             else:
@@ -283,16 +296,16 @@ class _Signaller:
 
 
 def as_hal_error(error: BaseException) -> HalError:
-    """What a semaphore that was to tell of success says instead."""
+    """The error that a semaphore fails with, if its fence is reached with `error`."""
     if isinstance(error, HalError):
         return error
-    failure = EventFailed(f"what was to reach it failed: {error}")
+    failure = EventFailed(f"its fence was reached with an error: {error}")
     failure.__cause__ = error
     return failure
 
 
-class _Awakener:
-    """Tells an asyncio loop from another thread."""
+class _LoopWaker:
+    """A listener in any thread that ends the waiting of an asyncio task."""
 
     __slots__ = ("_loop", "_waiter")
 

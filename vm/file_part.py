@@ -1,4 +1,4 @@
-"""A part of a file that holds parameters or an adapter."""
+"""A part of a file that contains parameters or an adapter."""
 
 import os
 from dataclasses import dataclass
@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class FilePart:
-    """Bytes of a file from `offset` on, `length` of them or all: an entry that a zip archive has stored as it is, say.
+    """The bytes of a file from `offset` on: `length` bytes, or all if None. For example an uncompressed entry of a zip
+    archive.
 
-    `signature`: a file of its signatures, or their bytes; only a load with a policy looks at them. What is at a
-    multiple of 16 KiB in the file is used where it lies, as in a file of its own.
+    `signature`: a file of signatures, or their bytes; used only by a load with a policy. Data at a multiple of 16 KiB
+    in the file is used without a copy, as in a separate file.
     """
 
     path: str | os.PathLike[str]

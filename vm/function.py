@@ -1,11 +1,11 @@
-"""An export as Python callers see it: arrays in, arrays out, over fixed slots in device memory.
+"""An export as Python callers see it: a function from arrays to arrays, with fixed slots in device memory.
 
-- Host arguments are copied into input slots and results come back from output slots. Slots are made at the first call
-  of a context and stay, so a driver meets the same buffers in every call. Device arrays are used where they are.
-- Everything about the arguments is checked before anything runs; nothing is cast.
-- Calls of one context take turns, submitted ones (`submit.py`) too, which use the same slots. The common case (arrays
-  of the right type, results as new arrays) goes through `__call__` without a detour; whatever is different is looked
-  at in `_argument` and `_destinations`.
+- Host arguments are copied into input slots, and results are copied from output slots. Slots are made at the first call
+  in a context and stay, so the driver gets the same buffers in every call. Device arrays are used without a copy.
+- All arguments are checked before anything runs. Nothing is cast.
+- Calls in one context run one after the other. Submitted calls (`submit.py`) use the same slots.
+- `__call__` is fast for the common case: NumPy arrays of the right type, and results as new arrays. `_argument` and
+  `_destinations` handle everything else.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .call import Call
 from .code import Code
 from .context import Context
 from .errors import (
-    PUBLIC,
+    HAL_ERRORS,
     CallerError,
     CallerTypeError,
     CallerValueError,
@@ -33,13 +33,13 @@ from .errors import (
     DeviceOutOfMemory,
     MemoryExceeded,
     Trap,
+    from_hal_error,
     no_pickle,
-    public,
 )
 from .exports import Export, Value
 from .fence import Future
 from .interop import IMPORT_BYTES, import_array, is_foreign
-from .resident import Donated, Residents
+from .on_device import Donated, OnDeviceCalls
 from .statistics import Log, totals
 from .submit import Staged, submit
 from .tensors import as_array, check_out, describe, fits, mismatch
@@ -55,7 +55,7 @@ _Target = TypeVar("_Target")
 
 
 class Slot(NamedTuple):
-    """Device memory for one argument or result, and its elements where the driver maps them."""
+    """Device memory for one argument or result. `elements`: the memory as an array, if the driver maps it."""
 
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
@@ -66,26 +66,26 @@ class Slot(NamedTuple):
 
 
 def slot_over(view: BufferView) -> Slot:
-    """The slot that a view is."""
+    """The slot whose memory is a view."""
     return Slot(view.dtype.numpy, view.shape, view.map(), view.buffer, view, view.nbytes)
 
 
 def is_readable(slot: Slot) -> bool:
-    """Whether a result is read through the mapping of its slot."""
+    """Whether the host reads a result quickly through the mapping of its slot."""
     return slot.elements is not None and slot.buffer.host_cached
 
 
 class Function:
-    """An export in one context: `function(x, y, out=None)`, and `function.submit(x, y)` for a future of the same."""
+    """An export in one context: `function(x, y, out=None)`, or `function.submit(x, y)` for a future."""
 
     __slots__ = (
         "_call",
         "_inputs",
         "_log",
         "_outputs",
-        "_plain",
+        "_mapped_output",
         "_ready",
-        "_residents",
+        "_on_device_calls",
         "_statistics",
         "_targets",
         "code",
@@ -101,18 +101,18 @@ class Function:
         self.code = code
         self.context = context
         self._log = log.add
-        self._call: Any = None  #: to be used again and again, from the first call on
+        self._call: Any = None  #: the call object of all blocking calls, made at the first one
         self._statistics = context.device.statistics
         self._inputs: tuple[Slot, ...] = ()
         self._outputs: tuple[Slot, ...] = ()
         self._targets: tuple[BufferView | None, ...] = ()
-        self._plain: Slot | None = None  #: the output, when there is one and its memory is mapped
-        self._ready = False
-        self._residents: Residents | None = None  #: once a call left its results on the device
+        self._mapped_output: Slot | None = None  #: the output slot, if it is the only one and its memory is mapped
+        self._ready = False  #: whether slots are made
+        self._on_device_calls: OnDeviceCalls | None = None  #: from the first call of `on_device` on
 
     @property
     def flat(self) -> Function:
-        """Itself: functions of trees have a flat one."""
+        """This function. A `TreeFunction` has another one here."""
         return self
 
     @property
@@ -130,14 +130,15 @@ class Function:
         return inspect.Signature([*arguments, out])
 
     def __call__(self, *arguments: Any, out: Any = None, **named: Any) -> Any:
-        """Run the function, with arguments by place or by name.
+        """Call the function, with arguments by place or by name. Returns a new array, or a tuple if it has several
+        results, or the arrays of `out`.
 
-        Gives a new array, a tuple of them for several results, or what `out` holds.
+        `out`: an array or device array for the result; for several results a sequence of them, where None stands for a
+        new array. A device array may also be an argument, if the function donates that argument to the result: the
+        result is then computed in place.
 
-        `out`: an array or device array to receive the result, for several results a sequence of them; None for a new
-        array. A device array may be an argument as well where the function donates that argument to the result, which
-        is then computed in place. Raises `CallerError` before anything ran, `VmError` and `ModuleError` for what went
-        wrong then.
+        Raises `CallerError` for wrong arguments, before anything runs. Raises other `VmError` and `ModuleError` if the
+        call fails.
         """
         context = self.context
         if named:
@@ -174,9 +175,13 @@ class Function:
                 if outs is not None:
                     self._await(results)
                     value = self._deliver(results, outs, targets, operands)
-                elif self._plain is not None and results[0] is targets[0] and not self._plain.buffer.submitted:
-                    value = self._plain.elements.copy()  # type: ignore[union-attr]
-                    self._statistics.device_to_host_bytes += self._plain.nbytes
+                elif (
+                    self._mapped_output is not None
+                    and results[0] is targets[0]
+                    and not self._mapped_output.buffer.submitted
+                ):
+                    value = self._mapped_output.elements.copy()  # type: ignore[union-attr]
+                    self._statistics.device_to_host_bytes += self._mapped_output.nbytes
                 else:
                     self._await(results)
                     value = self._collect(results, operands)
@@ -184,44 +189,47 @@ class Function:
                 self._log((self.name, started, perf_counter(), before, after, context.constant_bytes))
                 context.constant_bytes = 0
                 return value
-            except PUBLIC as error:
-                raise public(error) from error
+            except HAL_ERRORS as error:
+                raise from_hal_error(error) from error
 
     def on_device(self, *arguments: Any, donate: Donated = (), **named: Any) -> DeviceArray | tuple[DeviceArray, ...]:
-        """As a call, with results that stay on the device: a `DeviceArray`, a tuple of them for several results.
+        """Call the function and leave its results on the device. Returns a `DeviceArray`, or a tuple of them.
 
-        They are arguments of any call on the same device; `np.asarray` copies one to the host. `donate`: numbers or
-        names of arguments that are not needed any more. Device arrays among these are consumed, and their memory serves
-        the results that the export aliases with them (`donate_argnums` of `jax.jit`), which are computed in place then.
-        Wrong arguments raise `CallerError` and consume nothing; a call that fails later consumes what was donated.
+        The arrays can be arguments of any call on the same device; `np.asarray` copies one to the host. `donate`:
+        numbers or names of arguments that the caller needs no more. Device arrays among them are consumed. A result
+        that the export aliases with a donated argument (`donate_argnums` of `jax.jit`) is computed in its memory.
+
+        Wrong arguments raise `CallerError` and consume nothing. A call that fails later has consumed donated arrays.
         """
         if named:
             arguments = self._ordered(arguments, named)
         with self.context.lock:
-            if self._residents is None:
-                self._residents = Residents(self)
-            found = self._residents.call(self, arguments, donate)
+            if self._on_device_calls is None:
+                self._on_device_calls = OnDeviceCalls(self)
+            found = self._on_device_calls.call(self, arguments, donate)
         return found[0] if len(found) == 1 else found
 
     def submit(self, *arguments: Any, out: Any = None, wait: Iterable[Any] = (), signal: Any = None) -> Future:
-        """Enqueue a call and return at once. The future gives what `__call__` with the same arguments would.
+        """Submit a call and return at once. The future gives what `__call__` with the same arguments returns.
 
-        The call begins when all of `wait` (fences, futures of any program's calls, `pyopencl.Event`s) are reached and
-        the calls submitted to the same context before are over; a failure among `wait` ends it with `WaitFailed`.
-        `signal` (a fence or a `pyopencl.UserEvent`) is reached when it is over, with its error if it fails; a sequence
-        has one, or None, for each result, as `Future.results`. Arguments are copied before this returns, device arrays
-        are not; arrays in `out` belong to the call until it is over. Wrong arguments raise `CallerError` at once.
+        `wait`: fences, futures of any program's calls, and `pyopencl.Event`s. The call begins when all of them are
+        reached and the calls that were submitted to the same context before have ended. If one fails, the call ends
+        with `WaitFailed`. `signal`: a fence or a `pyopencl.UserEvent` that is reached when the call ends, with its
+        error if it fails; or a sequence with one of them, or None, for each result, as in `Future.results`.
+
+        Arrays are copied before this returns; device arrays are not. Arrays in `out` belong to the call until it ends.
+        Wrong arguments raise `CallerError` at once.
         """
         return submit(self, arguments, out, wait, signal)
 
     def stage(self, arguments: Sequence[Any], out: Any) -> Staged:
-        """Check a submitted call's arguments, in its caller's thread."""
+        """Check and copy the arguments of a submitted call. In the caller's thread."""
         values = self.export.arguments
         if len(arguments) != len(values):
             raise self._wrong_count(arguments)
         operands: list[Array | BufferView] = []
         for place, (x, value) in enumerate(zip(arguments, values, strict=True)):
-            what = self.what(place)
+            what = self.argument_label(place)
             if isinstance(x, DeviceArray | BufferView):
                 operands.append(self._resident(x, value, what))
             else:
@@ -232,7 +240,9 @@ class Function:
         return Staged(operands, *self._destinations(out, operands, none))
 
     def _copied(self, array: Array, what: str) -> Array:
-        """A copy, unless the context's memory has no room for one; an array may be larger than what it is a view of."""
+        """A copy of an array. `MemoryExceeded` if it exceeds the memory limit: a broadcast array may be far larger than
+        its memory.
+        """
         budget = self.context.memory.budget
         if budget.limit is not None and array.nbytes > budget.limit:
             limit = f"{budget.limit} bytes{budget.origin}"
@@ -240,10 +250,10 @@ class Function:
         try:
             return array.copy()
         except MemoryError:
-            raise DeviceOutOfMemory(f"{what}: the machine has no room for a copy of {array.nbytes} bytes") from None
+            raise DeviceOutOfMemory(f"{what}: no host memory left for a copy of {array.nbytes} bytes") from None
 
     def enter(self, staged: Staged) -> list[BufferView | None]:
-        """The operands of a submitted call whose turn it is."""
+        """The operands of a submitted call, which begins now: host arguments are copied into slots."""
         staged.started = perf_counter()
         if not self._ready:
             self._prepare(staged.operands)
@@ -261,17 +271,17 @@ class Function:
         return staged.passed
 
     def leave(self, staged: Staged, results: tuple[Any, ...], ready: Callable[[int, Any], None]) -> Any:
-        """What a submitted call that is over gives its caller; `ready` hears of each result."""
+        """The value that the caller of a submitted call gets. Calls `ready(number, value)` for each result."""
         outs = (None,) * len(results) if staged.outs is None else staged.outs
         value = self._deliver(results, outs, staged.destinations, staged.passed, ready)
         self.log(staged.started, staged.before)
         return value
 
-    # what `resident.py` asks of a call; the context's lock is held
+    # for `on_device.py`; the context's lock is held
 
     @property
     def device(self) -> Device:
-        """Where the function runs. Errors as those of a call, once its context is closed."""
+        """The context's share of the device. `CallerError` or `DeviceLost` if the context is closed."""
         if self.context.device is None:
             raise self.context.refusal(f"the program of {self.name!r}")
         return self.context.device
@@ -281,7 +291,7 @@ class Function:
         return self._statistics
 
     def operands(self, arguments: Sequence[Any]) -> list[BufferView]:
-        """The views to pass for arguments, those of the host copied to their slots."""
+        """The views to pass for arguments. Host arguments are copied into their slots."""
         if not self._ready:
             self._prepare(arguments)
         if len(arguments) != len(self._inputs):
@@ -302,61 +312,63 @@ class Function:
         return found
 
     def result_shapes(self) -> list[tuple[int, ...] | None]:
-        """After `operands`: the shape of each result, None where only the program knows it."""
+        """The shape of each result; None if only the program knows it. Called after `operands`."""
         return [view.shape for view in self._targets if view is not None]
 
-    def learn(self, views: Sequence[BufferView]) -> None:
-        """Hear what the results were, for `result_shapes` of the next call."""
+    def note_results(self, views: Sequence[BufferView]) -> None:
+        """Note the shapes of results, for `result_shapes` of the next call."""
 
     def run(self, passed: Sequence[BufferView | None]) -> tuple[Any, ...]:
-        """The results of the program, when its work is over."""
+        """Run the program, wait for its work, and return its results."""
         results = self.context.run(self._call, self.code, passed)
         self._await(results)
         return results
 
     def log(self, started: float, before: tuple[int, ...]) -> None:
-        """Note a call that is over."""
+        """Log a call that has ended. `started`: seconds of the clock. `before`: the counters at its start."""
         context = self.context
         self._log((self.name, started, perf_counter(), before, totals(self._statistics), context.constant_bytes))
         context.constant_bytes = 0
 
     def _prepare(self, arguments: Sequence[Any]) -> None:
-        """Make the slots: at the first call, since a program may have exports that nobody calls."""
+        """Make the slots. At the first call, since a program may have exports that are never called."""
         if self.context.device is None or self.context.closed:
             raise self.context.refusal(f"the program of {self.name!r}")
         self._call = Call(self.context)
         self._inputs = tuple([self._slot(value, MemoryUse.INPUT) for value in self.export.arguments])
         self._outputs = tuple([self._slot(value, MemoryUse.OUTPUT) for value in self.export.results])
         self._targets = tuple([slot.view for slot in self._outputs])
-        plain = len(self._outputs) == 1 and is_readable(self._outputs[0])
-        self._plain = self._outputs[0] if plain else None
+        is_mapped = len(self._outputs) == 1 and is_readable(self._outputs[0])
+        self._mapped_output = self._outputs[0] if is_mapped else None
         self._ready = True
 
     def warm_up(self) -> list[Work]:
-        """Make the slots, if shapes are static, and find what calls submit. The context's lock is held."""
-        if self.export.is_sized:
+        """Make the slots and find the recordings that calls submit, if all shapes are static. The caller holds the
+        context's lock.
+        """
+        if self.export.is_dynamic:
             return []
         if not self._ready:
             self._prepare(())
         self.code.entry()
         if not self.device.queue.prepares:
             return []
-        from .rehearsal import rehearse
+        from .dry_run import dry_run
 
-        return rehearse(self.context, self.code, [*[slot.view for slot in self._inputs], *self._targets])
+        return dry_run(self.context, self.code, [*[slot.view for slot in self._inputs], *self._targets])
 
     def release(self) -> None:
-        """Let go of the slots: the context is being closed."""
+        """Release the slots: the context is closed."""
         self._inputs = self._outputs = ()
-        self._targets, self._plain = (), None
+        self._targets, self._mapped_output = (), None
         self._ready = False
-        if self._residents is not None:
-            self._residents.close()
-            self._residents = None
+        if self._on_device_calls is not None:
+            self._on_device_calls.close()
+            self._on_device_calls = None
 
     def __del__(self) -> None:
         if hasattr(self, "_ready"):
-            self.release()  # before the context goes, which counts what is left
+            self.release()  # before the context, which counts the memory that is not released
 
     def _slot(self, value: Value, use: MemoryUse) -> Slot:
         device = self.context.device
@@ -367,7 +379,7 @@ class Function:
         return slot_over(BufferView(device.allocator.allocate(nbytes, use), value.dtype, value.shape))
 
     def _ordered(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
-        """All arguments by place. `CallerError`: one is missing, given twice or unknown."""
+        """All arguments by place. `CallerError` if one is missing, given twice or unknown."""
         names = [value.name for value in self.export.arguments]
         rest = dict(named)
         found = list(arguments)
@@ -382,8 +394,8 @@ class Function:
             )
         return tuple(found)
 
-    def what(self, place: int) -> str:
-        """An argument in messages: by its path in a tree, else by its number."""
+    def argument_label(self, place: int) -> str:
+        """The name of an argument in messages: its path in a tree, or its number."""
         if self.export.trees:
             return self.export.arguments[place].name
         return f"argument {place} of {self.name!r}"
@@ -393,9 +405,9 @@ class Function:
         return CallerTypeError(f"{self.name!r} takes {count} argument{'s' * (count != 1)}, got {len(arguments)}")
 
     def _argument(self, place: int, x: object) -> BufferView:
-        """The view to pass for an argument that is no plain array of the right type."""
+        """The view to pass for an argument. Handles arguments that are not NumPy arrays of the right type."""
         value = self.export.arguments[place]
-        what = self.what(place)
+        what = self.argument_label(place)
         if isinstance(x, DeviceArray | BufferView):
             return self._resident(x, value, what)
         slot = self._inputs[place]
@@ -409,7 +421,7 @@ class Function:
         return slot.view
 
     def _write(self, view: BufferView, array: Array) -> None:
-        """Copy an argument. Work that an earlier call left under way is waited for within the limits of this one."""
+        """Copy an argument into its slot. Waits for earlier work that uses the slot, within the limits of this call."""
         if view.buffer.submitted:
             self.context.cancelled = False
             self._call.begin()
@@ -417,7 +429,7 @@ class Function:
         view.write(array)
 
     def _await(self, results: Sequence[Any]) -> None:
-        """A program may return before its work is over: wait for that as part of the call."""
+        """Wait for the work of a program, which may return before its work has ended."""
         for result in results:
             if type(result) is BufferView:
                 result.buffer.wait(self._call)
@@ -441,7 +453,9 @@ class Function:
     def _destinations(
         self, out: Any, operands: Sequence[Array | BufferView | None], targets: tuple[_Target, ...]
     ) -> tuple[tuple[Any, ...], tuple[BufferView | _Target, ...]]:
-        """What the caller gave per result, and the view to pass for each: `targets` where it is not on the device."""
+        """The caller's destination of each result, and the view to pass for it: that of a device array, or else the one
+        in `targets`.
+        """
         results = self.export.results
         outs: tuple[Any, ...] = tuple(out) if isinstance(out, list | tuple) else (out,)
         if len(outs) != len(results):
@@ -462,7 +476,9 @@ class Function:
         return outs, tuple(found)
 
     def _refuse_shared(self, place: int, buffer: Buffer, taken: Sequence[Buffer | None]) -> None:
-        """`taken`: the memory of the arguments, then of the results before this one. One argument may be the same."""
+        """`CallerError` if a destination shares its memory with another destination, or with an argument that is not
+        donated to the result. `taken`: the buffers of the arguments, then of earlier results.
+        """
         arguments = self.export.arguments
         for number, other in enumerate(taken):
             if other is buffer and number != self.export.aliases[place]:
@@ -478,7 +494,7 @@ class Function:
         passed: Sequence[BufferView | None],
         ready: Callable[[int, Any], None] | None = None,
     ) -> Any:
-        """Copy results to where the caller wants them: new arrays for None. `passed`: what the program was given."""
+        """Copy results to the caller's destinations; None stands for a new array. `passed`: the program's operands."""
         given = []
         for place, (result, one, destination) in enumerate(zip(results, outs, destinations, strict=True)):
             view = self.checked(place, result)
@@ -495,12 +511,12 @@ class Function:
         return given[0] if len(given) == 1 else tuple(given)
 
     def _collect(self, results: tuple[Any, ...], passed: Sequence[BufferView | None]) -> Any:
-        """The results as new arrays."""
+        """Copy results to new arrays."""
         arrays = [self.checked(place, result).read() for place, result in enumerate(results)]
         return arrays[0] if len(arrays) == 1 else tuple(arrays)
 
     def checked(self, place: int, result: Any) -> BufferView:
-        """A program may return another view than it was given, but of the right type."""
+        """A result, which may be another view than the target. `Trap` unless it has the type of the signature."""
         value = self.export.results[place]
         if type(result) is not BufferView:
             raise Trap(f"result {place} of {self.name!r}: expected {value}, got null or another reference")
@@ -522,6 +538,6 @@ _ndarray = np.ndarray
 
 
 def _some(texts: Sequence[str], most: int = 12) -> str:
-    """The texts of a list as far as one reads them."""
+    """The first `most` texts of a list, and the number of those left out."""
     rest = len(texts) - most
     return ", ".join([*texts[:most], f"and {rest} more"] if rest > 0 else texts)

@@ -1,9 +1,8 @@
-"""The native module `hal`: what compiled code asks of the device. Its table is `schema/hal_imports.py`.
+"""The native module `hal`, through which compiled code uses the device. `schema/hal_imports.py` lists its functions.
 
-- The front of the HAL validates; what it refuses (`InvalidArgument`) ends the call as a trap of the program, since
-  bytecode chose the numbers. Only views come from the caller, so a view of the wrong type or shape is a `CallerError`.
-- One instance serves a loaded program. What differs by context (its share of the device, its memory) is reached
-  through the call.
+- The front of the HAL validates arguments. `InvalidArgument` ends the call as a `Trap`, since bytecode chose the
+  arguments. Only views come from the caller, so a view of the wrong type or shape is a `CallerError`.
+- One instance serves all loaded programs. The call gives the context, with its share of the device and its memory.
 """
 
 import time
@@ -22,11 +21,11 @@ from orchestrion.hal.semaphore import Fence
 from orchestrion.schema.dtypes import BY_CODE, DType
 from orchestrion.schema.hal_imports import HAL_IMPORTS
 
-from . import derived, parallel_builds
+from . import constant_cache, parallel_builds
 from .call import Call, SuspendableCall
-from .enqueued import Enqueued
 from .errors import CallerError, CallerValueError, MissingType, Trap
 from .native import Inline, NativeFunction, NativeModule, native
+from .pending_batch import PendingBatch
 from .recording import BINDING_BYTES, COMMAND_BYTES, MAX_SLOTS, SLOT_BYTES, Recording
 from .refs import OBJECT_BYTES
 from .tensors import describe, fits
@@ -35,12 +34,12 @@ if TYPE_CHECKING:
     from orchestrion.hal.residency import Pool
 
 _F = TypeVar("_F", bound=Callable[..., Any])
-#: NumPy has no array of more dimensions or bytes
+#: the most dimensions and bytes of a NumPy array
 _MAX_RANK, _MAX_BYTES = 64, 2**63 - 1
-#: bytes of code that one unit of fuel pays for: to read and verify them takes longer than to copy them
+#: bytes of code for one unit of fuel: reading and verifying code takes longer than copying bytes
 _CODE_BYTES_PER_UNIT = 8
-#: submissions under way before a further one waits
-_MOST_PENDING = 1000
+#: pending submissions before `hal.submit` waits
+_MAX_PENDING = 1000
 
 
 def _hal(
@@ -51,7 +50,7 @@ def _hal(
     alone: bool = True,
     pure: bool = False,
 ) -> Callable[[_F], _F]:
-    """Declare the function of that row of `HAL_IMPORTS`."""
+    """Declare the native function of the row `hal.<name>` of `HAL_IMPORTS`. Arguments as those of `native`."""
     row = HAL_IMPORTS[f"hal.{name}"]
     return native(name, row.signature, nullable, begin, inline, alone, pure)
 
@@ -61,7 +60,7 @@ def _inline_same(view: str, dtype: str, *dims: str) -> str:
 
 
 def _inline_fits(view: str, dtype: str, *dims: str) -> str:
-    """As `_inline_same`, where -1 stands for any dimension."""
+    """As `_inline_same`, where a dimension of -1 fits any size."""
     if "-1" not in dims:
         return _inline_same(view, dtype, *dims)
     fixed = "".join(f" and {view}.shape[{axis}] == {dim}" for axis, dim in enumerate(dims) if dim != "-1")
@@ -90,10 +89,10 @@ def _inline_execute(recording: str, *buffers: str) -> tuple[str, str]:
 
 
 def _dtype(code: int) -> DType:
-    """The element type of a code. `MissingType` where NumPy has no such type."""
+    """The element type of a code. `Trap` if there is none, `MissingType` if NumPy lacks it."""
     dtype = BY_CODE.get(code)
     if dtype is None:
-        raise Trap(f"{code:#x} is not the code of an element type")
+        raise Trap(f"{code:#x} is not an element type code")
     if dtype.foreign:
         try:
             _ = dtype.numpy
@@ -103,12 +102,12 @@ def _dtype(code: int) -> DType:
 
 
 def _check_shape(dtype: DType, dims: tuple[int, ...]) -> None:
-    """No shape that NumPy cannot hold, however few elements it has."""
+    """`Trap` for a shape that NumPy cannot hold, even if it has few elements."""
     size = dtype.itemsize
     for dim in dims[:_MAX_RANK]:
         size *= dim or 1
     if len(dims) > _MAX_RANK or size > _MAX_BYTES or (dims and min(dims) < 0):
-        raise Trap(f"{describe(dtype, dims)} is no shape of a tensor")
+        raise Trap(f"{describe(dtype, dims)} is not a valid tensor type")
 
 
 def _wrong_view(view: BufferView, dtype: int, dims: tuple[int, ...]) -> CallerError:
@@ -117,7 +116,7 @@ def _wrong_view(view: BufferView, dtype: int, dims: tuple[int, ...]) -> CallerEr
 
 
 class HalModule(NativeModule):
-    """`hal` for all programs: what it works on is the call's."""
+    """The functions of `hal`, for all programs."""
 
     name: ClassVar[str] = "hal"
     types: ClassVar[dict[str, type]] = {
@@ -163,9 +162,7 @@ class HalModule(NativeModule):
 
     @_hal("allocate")
     def allocate(self, call: Call, size: int) -> Buffer:
-        """The bytecode names no use: a program's own memory is arenas, transients and states. Initializers of the
-        program compute constants in theirs.
-        """
+        """Allocate memory of the program: an arena, a transient or a state. Program initializers allocate constants."""
         device = _device(call)
         if device.streaming is not None and call.context.parent is None and size > 0:
             return _allocate_streamed(call, device, device.streaming, size)
@@ -228,7 +225,7 @@ class HalModule(NativeModule):
             if context.progress is not None:
                 context.progress.built(ordinal)
         executable, seconds = taken
-        call.count_apart(ordinal, seconds)
+        call.postpone_deadline(ordinal, seconds)
         context.facts.build_seconds += seconds
         context.facts.builds[ordinal] = executable.build
         return executable
@@ -236,7 +233,7 @@ class HalModule(NativeModule):
     @_hal("recording.create")
     def recording_create(self, call: Call, slots: int) -> Recording:
         if slots > MAX_SLOTS:
-            raise Trap(f"a recording with {slots} slots, {MAX_SLOTS} are the most")
+            raise Trap(f"a recording with {slots} slots, at most {MAX_SLOTS} are allowed")
         call.spend_object()
         call.spend_bytes(SLOT_BYTES * slots)
         create = partial(_device(call).create_command_buffer, slots)
@@ -300,13 +297,13 @@ class HalModule(NativeModule):
         pattern_bytes: int,
     ) -> None:
         if pattern_bytes not in FILL_SIZES:
-            raise Trap(f"fill pattern of {pattern_bytes} bytes, 1, 2, 4 or 8 wanted")
+            raise Trap(f"fill pattern of {pattern_bytes} bytes, expected 1, 2, 4 or 8")
         data = (pattern & (1 << 8 * pattern_bytes) - 1).to_bytes(pattern_bytes, "little")
         recording.charge(COMMAND_BYTES)
 
         def fill(commands: CommandBuffer) -> None:
             taken = commands.fill_bytes(offset, length, data)
-            if not call.program.lazy:  # else the call may be over
+            if not call.program.lazy:  # else the call may have ended
                 call.spend_bytes(taken)
             recording.charge(taken)
             commands.fill(slot if target is None else target, offset, length, data)
@@ -327,56 +324,56 @@ class HalModule(NativeModule):
         if call.deadline is not None:
             _build(call, recording)
             call.check()
-        if call.enqueued is None:
+        if call.pending_batch is None:
             call.context.execute(recording.commands, buffers, call)
             return
-        call.enqueued.add(recording, buffers)
-        self._execute_all(call, call.enqueued)
+        call.pending_batch.add(recording, buffers)
+        self._execute_all(call, call.pending_batch)
 
     def begin_execute(self, call: SuspendableCall, recording: Recording, *buffers: Buffer) -> Fence:
-        """`execute` without waiting: the fence is reached when the work is over."""
+        """As `execute`, without waiting. The fence is reached when the work has ended."""
         _build(call, recording)
         call.check()
-        if call.enqueued is None:
+        if call.pending_batch is None:
             fence = call.timeline()
             _device(call).queue.submit(recording.commands, buffers, None, fence, call.watcher())
             return fence
-        call.enqueued.add(recording, buffers)
-        return self._begin_all(call, call.enqueued)
+        call.pending_batch.add(recording, buffers)
+        return self._begin_all(call, call.pending_batch)
 
     @_hal("enqueue", begin="begin_enqueue", alone=False)
     def enqueue(self, call: Call, recording: Recording, *buffers: Buffer) -> None:
         _build(call, recording)
-        enqueued = _enqueued(call)
-        enqueued.add(recording, buffers)
-        if enqueued.full:
+        batch = _pending_batch(call)
+        batch.add(recording, buffers)
+        if batch.full:
             call.check()
-            self._execute_all(call, enqueued)
+            self._execute_all(call, batch)
 
     def begin_enqueue(self, call: SuspendableCall, recording: Recording, *buffers: Buffer) -> Fence | None:
-        """As `enqueue`; there is something to wait for when the batch was full."""
+        """As `enqueue`, without waiting. Gives a fence if the batch was full and was submitted."""
         _build(call, recording)
-        enqueued = _enqueued(call)
-        enqueued.add(recording, buffers)
-        if not enqueued.full:
+        batch = _pending_batch(call)
+        batch.add(recording, buffers)
+        if not batch.full:
             return None
         call.check()
-        return self._begin_all(call, enqueued)
+        return self._begin_all(call, batch)
 
-    def _execute_all(self, call: Call, enqueued: Enqueued) -> None:
-        call.enqueued = None
-        _device(call).queue.execute_batch(enqueued.batch(), call)
+    def _execute_all(self, call: Call, batch: PendingBatch) -> None:
+        call.pending_batch = None
+        _device(call).queue.execute_batch(batch.works(), call)
 
-    def _begin_all(self, call: SuspendableCall, enqueued: Enqueued) -> Fence:
-        call.enqueued = None
+    def _begin_all(self, call: SuspendableCall, batch: PendingBatch) -> Fence:
+        call.pending_batch = None
         fence = call.timeline()
-        _device(call).queue.submit_batch(enqueued.batch(), None, fence, call.watcher())
+        _device(call).queue.submit_batch(batch.works(), None, fence, call.watcher())
         return fence
 
     @_hal("read")
     def read(self, call: Call, buffer: Buffer, offset: int, size: int) -> int:
         if size not in (1, 4):
-            raise Trap(f"a number of {size} bytes to read, 1 or 4 wanted")
+            raise Trap(f"hal.read of {size} bytes, expected 1 or 4")
         word = np.empty(size, np.uint8)
         buffer.wait(call)
         buffer.read(word, offset)
@@ -384,13 +381,13 @@ class HalModule(NativeModule):
 
     @_hal("cache.load")
     def cache_load(self, call: Call, buffer: Buffer, number: int) -> int:
-        found = derived.load(call, _device(call), buffer, number)
+        found = constant_cache.load(call, _device(call), buffer, number)
         call.context.facts.derived[number] = bool(found)
         return found
 
     @_hal("cache.save")
     def cache_save(self, call: Call, buffer: Buffer, number: int) -> None:
-        derived.save(call, _device(call), buffer, number)
+        constant_cache.save(call, _device(call), buffer, number)
 
     @_hal("fence.create")
     def fence_create(self, call: Call) -> Fence:
@@ -401,22 +398,22 @@ class HalModule(NativeModule):
     def submit(
         self, call: Call, recording: Recording, wait: Fence | None, signal: Fence | None, *buffers: Buffer
     ) -> None:
-        if wait is not None and not wait.promised:  # nobody else can signal it, and what comes later waits behind this
-            raise Trap("the work would wait for a fence that no work submitted before it signals")
+        if wait is not None and not wait.promised:  # only later work could signal it, which waits for this work
+            raise Trap("the work waits for a fence that no earlier work signals")
         queue = _device(call).queue
-        queue.wait_pending(_MOST_PENDING, call.time_left())
+        queue.wait_pending(_MAX_PENDING, call.time_left())
         queue.submit(recording.commands, buffers, wait, signal, call.watcher())
 
 
 def _allocate(call: Call, size: int, use: MemoryUse) -> Buffer:
-    """Device memory; where there is no room, what is only kept for later calls goes first (`hal/relief.py`)."""
+    """Allocate device memory. The allocator releases caches first if there is no memory left."""
     buffer: Buffer = _device(call).allocator.allocate(size, use)
     call.spend_object(size)
     return buffer
 
 
 def _allocate_streamed(call: Call, device: Device, pool: "Pool", size: int) -> Buffer:
-    """Host memory for a constant that is computed, which the device gets when it runs what binds it."""
+    """Host memory for a computed constant that is streamed: copied to the device when work uses it."""
     call.spend_object(size)
     call.memory.charge(size)
     try:
@@ -427,13 +424,13 @@ def _allocate_streamed(call: Call, device: Device, pool: "Pool", size: int) -> B
 
 
 def _allocate_result(call: Call, size: int) -> Buffer:
-    """Memory for a result: where the caller has some that earlier calls left, that."""
-    rooms = call.context.result_rooms
-    if rooms is None:
+    """Memory for a result: a buffer of the context's `result_buffers` if there are some, else new memory."""
+    buffers = call.context.result_buffers
+    if buffers is None:
         return _allocate(call, size, MemoryUse.OUTPUT)
-    if rooms.find(size) is None:
+    if buffers.find(size) is None:
         call.spend_object(size)
-    return rooms.take(_device(call), size)
+    return buffers.take(_device(call), size)
 
 
 def _device(call: Call) -> Device:
@@ -444,22 +441,22 @@ def _device(call: Call) -> Device:
 
 
 def _build(call: Call, recording: Recording) -> None:
-    """Build the code of a deferred recording. The call's deadline does not count the seconds of that."""
+    """Build the code of a deferred recording, and add the build time to the call's deadline."""
     if call.program.lazy and call.deadline is not None:
         before = call.context.build_seconds
         _ = recording.commands
         call.deadline += call.context.build_seconds - before
 
 
-def _enqueued(call: Call) -> Enqueued:
-    """What the call has enqueued, to be added to."""
-    if call.enqueued is None:
-        call.enqueued = Enqueued(call.memory)
-    return call.enqueued
+def _pending_batch(call: Call) -> PendingBatch:
+    """The pending batch of a call, made if there is none."""
+    if call.pending_batch is None:
+        call.pending_batch = PendingBatch(call.memory)
+    return call.pending_batch
 
 
 def _storage(view: BufferView) -> Buffer:
-    """The buffer of a view that starts at its first byte, which is where recordings expect it."""
+    """The buffer of a view. `Trap` unless the view starts at the first byte, where recordings expect it."""
     if view.offset:
-        raise Trap(f"{describe(view.dtype, view.shape)} starts at byte {view.offset} of its buffer, 0 wanted")
+        raise Trap(f"{describe(view.dtype, view.shape)} starts at byte {view.offset} of its buffer, expected 0")
     return view.buffer

@@ -1,15 +1,15 @@
-"""Functions that a module imports from other modules: loaded programs in the place of native modules.
+"""Functions that a module imports from other modules, which are loaded programs in the place of native modules.
 
     encoder = vm.load("encoder.fb", device="vulkan")
     program = vm.load("decoder.fb", modules={"encoder": encoder})
 
-- Each module keeps the policy and limits that it was loaded with. A caller's deadline and `cancel` end its calls of
-  other modules, too.
-- A call lends buffers: the function sees its arguments, which it cannot write, and its results, and both handles end
-  with the call. Compiled code gives each argument and result memory of its own, so nothing else can be seen.
-- Each context of the caller works with a context of its own of the imported module, so callers do not meet there. The
-  first one takes the default context.
-- A submitted call runs the function in a thread of its own and is suspended meanwhile.
+- Each module has the policy and limits that it was loaded with. The deadline and the cancellation of a call also end
+  its calls of other modules.
+- A call lends buffers to the function: arguments, which it can only read, and results. The handles end with the call.
+  Compiled code gives each argument and result memory of its own, so the function cannot see other memory.
+- Each context of the caller uses a context of its own of the imported module, so callers share no state there. The
+  first one uses the default context.
+- A submitted call runs the function in another thread and is suspended until it ends.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from .call import Call
 from .call_fence import CallFence
 from .errors import CallerValueError, DeviceError, UnresolvedImport, shorten
 from .exports import Value
-from .interpreter import translate
+from .interpreter import to_vm_error
 from .native import NativeFunction
 from .tensors import fits
 
@@ -44,12 +44,14 @@ if TYPE_CHECKING:
     from .code import Code
     from .context import Context
     from .exports import Export
-    from .loader import Check
+    from .loader import ModuleCheck
     from .program_context import LoadedProgram, ModuleSource, ProgramContext
 
 
 class NestedCall(Call):
-    """A call of an imported function. Its own limits hold, and the deadline and cancellation of the caller."""
+    """A call of an imported function. It has the limits of its context, and the deadline and cancellation of
+    the caller.
+    """
 
     __slots__ = ("_caller",)
 
@@ -69,20 +71,22 @@ class NestedCall(Call):
 
 
 class ImportedModule:
-    """A loaded program whose functions another program calls. `owned`: it is closed with its caller."""
+    """A loaded program whose functions another program calls. `owned`: whether it is closed with that program."""
 
-    __slots__ = ("_contexts", "_free", "_lock", "name", "owned", "program")
+    __slots__ = ("_contexts", "_default_is_free", "_lock", "name", "owned", "program")
 
     def __init__(self, name: str, program: LoadedProgram, owned: bool) -> None:
         self.name = name
         self.owned = owned
         self.program = program
         self._contexts: weakref.WeakKeyDictionary[CallContext, ProgramContext] = weakref.WeakKeyDictionary()
-        self._free = True  #: whether no caller has the default context
+        self._default_is_free = True  #: whether no caller has the default context
         self._lock = new_lock()
 
     def find(self, name: str) -> NativeFunction | None:
-        """The function of that full name, with its arguments and then its results as views."""
+        """The function of that full name; None if there is none. It takes views for its arguments, then for its
+        results.
+        """
         found = self._export(name)
         if found is None:
             return None
@@ -93,7 +97,7 @@ class ImportedModule:
         return NativeFunction(name, signature, call, frozenset(), partial(self._begin, call))
 
     def refusal(self, name: str, wanted: FunctionType) -> str:
-        """Why the function of that full name cannot serve an import of this type; empty if it can."""
+        """The reason why an import of that full name and type cannot be resolved; empty if it can."""
         found = self._export(name)
         if found is None:
             there = ", ".join(export.name for export in self.program.exports) or "none"
@@ -104,14 +108,14 @@ class ImportedModule:
         return ""
 
     def leave(self, caller: Context) -> None:
-        """A context of the caller is closed."""
+        """Close the context that serves `caller`, a context that is closed."""
         with self._lock:
             context = self._contexts.pop(caller, None)
         if context is not None and context is not self.program:
             context.close()
 
     def close(self) -> None:
-        """The program that imports it is closed."""
+        """Close all contexts, and the program if it is owned: the program that imports it is closed."""
         with self._lock:
             contexts = [context for context in self._contexts.values() if context is not self.program]
             self._contexts.clear()
@@ -131,12 +135,12 @@ class ImportedModule:
         with self._lock:
             context = self._contexts.get(caller)
             if context is None:
-                context = self.program if self._free else self._further()
-                self._free = False
+                context = self.program if self._default_is_free else self._new_context()
+                self._default_is_free = False
                 self._contexts[caller] = context
             return context
 
-    def _further(self) -> ProgramContext:
+    def _new_context(self) -> ProgramContext:
         limits = self.program.context.limits
         return self.program.create_context(
             fuel=limits.fuel, deadline=limits.deadline, memory=limits.memory, depth=limits.depth
@@ -145,25 +149,27 @@ class ImportedModule:
     def _call(self, place: int, export: Export, call: Call, *views: BufferView) -> None:
         context = self._context(call.context).context
         if context.device is None:
-            raise CallerValueError(f"module {self.name}, whose function {export.name} is called, is closed")
+            raise CallerValueError(f"module {self.name} is closed, its function {export.name} cannot be called")
         count = len(export.arguments)
         with _lent(context.device, views, count) as lent, context.lock:
             results = context.run(NestedCall(context, call), self._code(place), lent)
         if any(given is not view for given, view in zip(results, lent[count:], strict=True)):
-            raise DeviceError(f"function {export.name} of module {self.name} gave other results than it was asked for")
+            raise DeviceError(
+                f"function {export.name} of module {self.name} returned other views than its destinations"
+            )
 
     def _code(self, place: int) -> Code:
         return self.program.context.program.entries[place]
 
     def _begin(self, function: Callable[..., None], call: Call, *views: BufferView) -> CallFence:
-        """As the function itself, in a thread of its own."""
+        """Run the function in another thread. The fence is reached when it ends."""
         fence = CallFence()
 
         def run() -> None:
             try:
                 function(call, *views)
             except Exception as error:
-                fence.end(translate(error, call))
+                fence.end(to_vm_error(error, call))
             else:
                 fence.end(None)
 
@@ -173,7 +179,9 @@ class ImportedModule:
 
 @contextmanager
 def _lent(device: Device, views: Sequence[BufferView], arguments: int) -> Iterator[list[BufferView]]:
-    """The same views for a share of another program, the arguments read-only. They end with the call."""
+    """Views of the same memory for another program's share of the device, valid during the body. Arguments are
+    read-only.
+    """
     lent = [view.buffer.lend(device, place >= arguments) for place, view in enumerate(views)]
     try:
         yield [
@@ -191,8 +199,8 @@ def _fit(wanted: Sequence[TensorType], there: Sequence[Value]) -> bool:
 
 
 def imported_types(module: Module) -> dict[str, FunctionType]:
-    """The functions of other modules that a module imports, by name. `ModuleError` where it does not say their types
-    as the compiler writes them.
+    """The types of the functions that a module imports from other modules, by name. `ModuleError` for a
+    malformed type.
     """
     found = {}
     for row in module.imports:
@@ -208,7 +216,7 @@ def imported_types(module: Module) -> dict[str, FunctionType]:
 
 
 def check_types(module: Module, modules: Mapping[str, ImportedModule]) -> None:
-    """`UnresolvedImport` lists the functions that no module given has, or that have another type."""
+    """`UnresolvedImport` if an imported function is missing in the given modules or has another type. It lists all."""
     problems = []
     for name, wanted in imported_types(module).items():
         owner = name.partition(".")[0]
@@ -223,8 +231,8 @@ def check_types(module: Module, modules: Mapping[str, ImportedModule]) -> None:
         raise UnresolvedImport(f"imported functions are missing: {'; '.join(problems[:100])}")
 
 
-def checking(modules: Sequence[ImportedModule], check: Check | None) -> Check:
-    """What looks at a module before its code is verified: `check`, then the types of what it imports."""
+def check_before_verifying(modules: Sequence[ImportedModule], check: ModuleCheck | None) -> ModuleCheck:
+    """The check of a module before its code is verified: `check`, then the types of its imported functions."""
     by_name = {module.name: module for module in modules}
 
     def both(module: Module) -> None:
@@ -238,17 +246,17 @@ def checking(modules: Sequence[ImportedModule], check: Check | None) -> Check:
 def load_modules(
     modules: Mapping[str, LoadedProgram | ModuleSource], device: Device, load: Callable[..., LoadedProgram]
 ) -> list[ImportedModule]:
-    """The modules in their order, as those that a program on the device imports from. Ends the use of `device`.
+    """Load the modules that a program on `device` imports from, in their order. Closes `device`.
 
-    `load` takes a module and the arguments `device` and `modules`. `CallerError` for a module on another open device,
-    and for a name that is taken.
+    `load`: the function `load`, called with a module, `device` and `modules`. `CallerError` for a program on another
+    open device, and for the name of a native module.
     """
     found: list[ImportedModule] = []
     with device:
         try:
             for name, source in modules.items():
                 if name in NATIVE_MODULES:
-                    raise CallerValueError(f"no module can be given as {name!r}: that is a module of the runtime")
+                    raise CallerValueError(f"a module cannot have the name {name!r}, which is a module of the runtime")
                 if isinstance(source, str | PathLike | bytes | bytearray | memoryview):
                     earlier = {one.name: one.program for one in found}
                     found.append(ImportedModule(name, load(source, device=device, modules=earlier), True))

@@ -1,19 +1,19 @@
-"""Setups on a device with indirect dispatch: memory and recordings for more than the sizes of one call.
+"""Setups on devices with indirect dispatch: memory and recordings that serve calls of many sizes.
 
-A setup (docs/dynamic-shapes.md) is run for a *capacity*, sizes at least as large as those of the call, and what it
-allocates and records then serves all calls that fit. Each set of sizes gets an instance of the recordings: workgroup
-counts and parameters of every dispatch. Nothing is recorded for it.
+A setup (docs/dynamic-shapes.md) is run for a *capacity*: sizes at least as large as those of the call. The memory and
+recordings that it makes serve all calls that fit. Each set of sizes gets an instance of the recordings, which has the
+workgroup counts and parameters of each dispatch. Nothing is recorded again.
 
-- **What makes it right.** The setup is traced for the call's own sizes, too. The memory that it uses then is mapped
-  onto the memory of the capacity: each range of a buffer goes where the capacity's range of the same command lies. The
-  call is served only if that map moves every byte to a place of its own, and bytes that two commands share by the same
-  distance (`RangeMap`). Then the commands compute on the moved bytes what they would compute on the others. What does
-  not fit makes the call take the path of other devices: a recording for its sizes, among the few that are kept.
-- **Which entries are recorded.** A dispatch may have code of its own for small sizes. The setup is traced for several
-  sizes below the capacity; all entries that one of them takes are recorded, and those that a call does not take get no
+- **Why the results are right.** The setup is also traced for the sizes of the call. The memory that it uses then is
+  mapped onto the memory of the capacity: each range of a command is moved to the range that the same command has in the
+  capacity. The call is served only if the map moves each byte to a place of its own, and bytes that two commands share
+  by the same distance (`RangeMap`). Then the commands compute the same values. A call that does not fit is handled as
+  on other devices: with a recording for its sizes, which is cached (`memo_cache.py`).
+- **Which entries are recorded.** A dispatch may have a different entry for small sizes. The setup is traced for several
+  sizes below the capacity, and all entries that it takes are recorded. The entries that a call does not take get no
   workgroups.
-- **Capacities.** The greatest sizes that the signature declares, if the memory for them is affordable; else the sizes
-  of the call at first, and twice the capacity before for a symbol that outgrows it.
+- **Capacities.** The capacity is the greatest sizes that the signature declares, if the memory for them is affordable.
+  Otherwise it is the sizes of the call, and at least twice the previous capacity for a symbol that exceeds that.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from orchestrion.hal.errors import HalError, OutOfMemory
 
 from .capacity import Capacity, affordable, setup_expressions
 from .errors import LimitError, VmError
-from .kept import SetupFacts
+from .memo_cache import SetupStatistics
 from .range_map import RangeMap
 from .recording import BINDING_BYTES, COMMAND_BYTES, SLOT_BYTES, Recording
 from .refs import OBJECT_BYTES
@@ -48,14 +48,14 @@ if TYPE_CHECKING:
     from .linker import LinkedProgram
     from .size_expressions import SizeExpression
 
-#: calls that did not fit the capacity's layout, after which a setup is no longer tried
-_MOST_MISFITS: Final = 4
-#: instructions that are run to find out which entries smaller sizes take
-_PROBE_UNITS: Final = 200_000
+#: calls that did not fit, after which a setup does not serve any more
+_MAX_MISFITS: Final = 4
+#: instructions that are run to find the entries that smaller sizes take
+_PROBE_INSTRUCTIONS: Final = 200_000
 
 
 class NewEntry(Misfit):
-    """A dispatch takes an entry that was not recorded: it is, when the setup is recorded anew."""
+    """A dispatch takes an entry that was not recorded. The setup is recorded again with that entry."""
 
 
 class _Record(NamedTuple):
@@ -64,18 +64,18 @@ class _Record(NamedTuple):
     owner: Recording
     traced: list[Command]
     slots: int
-    #: per dispatch of `traced`, in order: entry -> which indirect dispatch it is
+    #: for each dispatch of `traced`, in order: entry -> number of the indirect dispatch
     entries: list[dict[int, int]]
-    indirect: int  #: indirect dispatches
+    indirect: int  #: the number of indirect dispatches
 
 
 class _Prepared:
-    """Memory and recordings for one capacity, whose setup did what `traced` says."""
+    """Memory and recordings for one capacity. `traced`: the trace of the setup for that capacity."""
 
     def __init__(
         self, call: Call, traced: Traced, buffers: Sequence[Buffer], entries: Sequence[Sequence[set[int]]]
     ) -> None:
-        """`entries`: those to record for each dispatch of each recording, in order."""
+        """`entries`: the entries to record for each dispatch of each recording, in order."""
         self.buffers = tuple(buffers)
         self._map = RangeMap([row[2] for row in traced.records], buffers, traced.results)
         self._records = [
@@ -83,7 +83,7 @@ class _Prepared:
         ]
 
     def serve(self, traced: Traced) -> tuple[Any, ...]:
-        """The setup's results for the sizes of `traced`. `Misfit` if this capacity does not serve them."""
+        """The results of the setup for the sizes of `traced`. `Misfit` if this capacity cannot serve them."""
         if len(traced.sizes) != len(self.buffers) or len(traced.records) != len(self._records):
             raise Misfit("the setup allocates or records more or less than for larger sizes")
         for size, buffer in zip(traced.sizes, self.buffers):  # noqa: B905  compared above
@@ -101,7 +101,9 @@ class _Prepared:
 
 
 def _record(call: Call, slots: int, traced: list[Command], taken: Sequence[set[int]]) -> _Record:
-    """Record what was traced, each dispatch with all entries of `taken`. Charges as the functions of `hal` do."""
+    """Record traced commands. Each dispatch is recorded with all entries of `taken`. Charges as the module
+    `hal` does.
+    """
     device = call.context.device
     assert device is not None
     call.spend_object()
@@ -129,23 +131,24 @@ def _record(call: Call, slots: int, traced: list[Command], taken: Sequence[set[i
 def _dispatches(
     owner: Recording, group: list[Dispatch], entries: list[dict[int, int]], taken: Sequence[set[int]], count: int
 ) -> int:
-    """Record dispatches between which no barrier stands, each with all of its entries, and empty the group.
+    """Record a group of dispatches without barriers between them, each with all of its entries. Empties the group.
 
-    One entry of each runs. Still, a barrier stands between two entries of the same dispatch: who validates commands
-    takes each for one that runs. `count`: the indirect dispatches so far; returns those after these.
+    Only one entry of each dispatch runs. There is still a barrier between two entries of a dispatch, since the
+    validation of commands assumes that each of them runs. `count`: the number of indirect dispatches before; gives the
+    number afterwards.
     """
     choices = [sorted(taken[len(entries) + place]) for place in range(len(group))]
     places: list[dict[int, int]] = [{} for _ in group]
-    for turn in range(max(map(len, choices), default=0)):
-        if turn:
+    for number in range(max(map(len, choices), default=0)):
+        if number:
             owner.commands.barrier()
         for command, choice, known in zip(group, choices, places, strict=True):
-            if turn >= len(choice):
+            if number >= len(choice):
                 continue
             ranges = list(zip(_sources(command), command.offsets, command.lengths, strict=True))
             owner.charge(COMMAND_BYTES + BINDING_BYTES * len(ranges))
-            owner.commands.dispatch_indirect(command.executable, choice[turn], ranges)
-            known[choice[turn]] = count
+            owner.commands.dispatch_indirect(command.executable, choice[number], ranges)
+            known[choice[number]] = count
             count += 1
     entries += places
     group.clear()
@@ -165,11 +168,14 @@ def _transfer(call: Call, owner: Recording, command: Transfer) -> None:
 
 
 def _sources(command: Dispatch | Transfer) -> list[Buffer | int]:
+    """The buffer, or the number of the slot, of each range of a command."""
     return [slot if buffer is None else buffer for buffer, slot in zip(command.buffers, command.slots, strict=True)]
 
 
 def _arguments(record: _Record, row: tuple[Recording, int, list[Command]]) -> list[Argument | None]:
-    """What the indirect dispatches of a recording get. `Misfit` where the commands are others."""
+    """The workload and parameters of each indirect dispatch; None for entries that are not taken. `Misfit` if the
+    commands differ from those of the record.
+    """
     _, slots, commands = row
     if slots != record.slots or len(commands) != len(record.traced):
         raise Misfit("a recording has other commands")
@@ -182,7 +188,7 @@ def _arguments(record: _Record, row: tuple[Recording, int, list[Command]]) -> li
             continue
         assert not isinstance(known, Barrier)
         if command.buffers != known.buffers or command.slots != known.slots:
-            raise Misfit("a command works on other buffers")
+            raise Misfit("a command uses other buffers")
         if isinstance(command, Dispatch):
             assert isinstance(known, Dispatch)
             place = next(entries).get(command.entry)
@@ -197,7 +203,7 @@ def _arguments(record: _Record, row: tuple[Recording, int, list[Command]]) -> li
 
 
 def _slot_lengths(slots: int, commands: Sequence[Command]) -> list[int]:
-    """The least bytes that each slot's buffer has."""
+    """The least number of bytes that the buffer in each slot needs."""
     lengths = [0] * slots
     for command in commands:
         if isinstance(command, Barrier):
@@ -212,36 +218,36 @@ def _slot_lengths(slots: int, commands: Sequence[Command]) -> list[int]:
 
 
 class IndirectSetup:
-    """One setup in one context."""
+    """A setup in a context."""
 
     def __init__(self, code: Code, capacity: Capacity) -> None:
         self._name = code.name
         self._trace = SetupTrace(code)
         self._capacity = capacity
         self._prepared: _Prepared | None = None
-        self._sizes: tuple[int, ...] = ()  #: those that `_prepared` is for
-        self._entries: list[list[set[int]]] = []  #: that some sizes take, per dispatch of each recording
-        self._frugal = False  #: memory ran out: take no more than a call needs
+        self._sizes: tuple[int, ...] = ()  #: the capacity of `_prepared`
+        self._entries: list[list[set[int]]] = []  #: the entries that any sizes took, per dispatch of each recording
+        self._is_memory_low = False  #: memory ran out: allocate no more than a call needs
         self._counts = {"prepared": 0, "served": 0, "missed": 0}
         self._reason = ""
 
     @property
-    def facts(self) -> SetupFacts:
+    def statistics(self) -> SetupStatistics:
         capacity = None if self._prepared is None else self._sizes
-        return SetupFacts(self._name, capacity, reason=self._reason, **self._counts)
+        return SetupStatistics(self._name, capacity, reason=self._reason, **self._counts)
 
-    def serve(self, call: Call, sizes: tuple[int, ...], forget: Callable[[], None]) -> tuple[Any, ...] | None:
-        """The setup's results for these sizes; None if they need recordings of their own, or if the setup refuses them.
+    def serve(self, call: Call, sizes: tuple[int, ...], drop: Callable[[], None]) -> tuple[Any, ...] | None:
+        """The results of the setup for these sizes. None if they need recordings of their own, or if the setup fails.
 
-        `forget` lets go of the results that were given before, when memory and recordings are made anew.
+        `drop` drops the results that were given before. It is called when memory and recordings are made again.
         """
-        if self._counts["missed"] >= _MOST_MISFITS:
+        if self._counts["missed"] >= _MAX_MISFITS:
             return None
         try:
-            results = self._serve(call, sizes, forget)
+            results = self._serve(call, sizes, drop)
         except LimitError:
             raise
-        except VmError:  # it is told where the setup itself runs
+        except VmError:  # the interpreter runs the setup next, and raises the error
             return None
         except (Misfit, HalError) as error:
             self._counts["missed"] += 1
@@ -251,22 +257,22 @@ class IndirectSetup:
         return results
 
     def release(self) -> bool:
-        """Let go of memory and recordings, and take no more than calls need from now on; whether there were any."""
+        """Release memory and recordings, and allocate no more than calls need from now on. True if there were any."""
         found = self._prepared is not None
         self._prepared = None
-        self._frugal = self._frugal or found
+        self._is_memory_low = self._is_memory_low or found
         return found
 
-    def _serve(self, call: Call, sizes: tuple[int, ...], forget: Callable[[], None]) -> tuple[Any, ...]:
+    def _serve(self, call: Call, sizes: tuple[int, ...], drop: Callable[[], None]) -> tuple[Any, ...]:
         prepared = self._prepared
         fits = prepared is not None and all([size <= most for size, most in zip(sizes, self._sizes)])  # noqa: B905
         if prepared is None or not fits:
-            self._run(call, sizes, None)  # sizes that the setup refuses leave what there is
-            prepared = self._prepare(call, sizes, forget)
+            self._run(call, sizes, None)  # raises for sizes that the setup refuses, before anything is released
+            prepared = self._prepare(call, sizes, drop)
         try:
             return prepared.serve(self._run(call, sizes, prepared.buffers))
         except NewEntry:
-            return self._prepare(call, sizes, forget).serve(self._run(call, sizes, self._prepared_buffers()))
+            return self._prepare(call, sizes, drop).serve(self._run(call, sizes, self._prepared_buffers()))
 
     def _prepared_buffers(self) -> tuple[Buffer, ...]:
         assert self._prepared is not None
@@ -276,12 +282,12 @@ class IndirectSetup:
         call.spend(self._trace.length)
         return self._trace.run(call.context.globals, call.memory, sizes, buffers)
 
-    def _prepare(self, call: Call, sizes: tuple[int, ...], forget: Callable[[], None]) -> _Prepared:
-        """Memory and recordings for a capacity that these sizes fit into. `Misfit` if there is none."""
+    def _prepare(self, call: Call, sizes: tuple[int, ...], drop: Callable[[], None]) -> _Prepared:
+        """Make memory and recordings for a capacity that these sizes fit into. `Misfit` if there is none."""
         self._prepared = None
-        forget()
+        drop()
         tried: set[tuple[int, ...]] = set()
-        for declared, doubled in _WAYS[self._frugal]:
+        for declared, doubled in _GROWTHS[self._is_memory_low]:
             values = self._capacity.grown(sizes, declared, doubled)
             most = None if values is None else self._capacity.sizes(values)
             if values is None or most is None or most in tried or any(map(int.__gt__, sizes, most)):
@@ -289,10 +295,10 @@ class IndirectSetup:
             tried.add(most)
             try:
                 prepared = self._make(call, sizes, most, values, declared)
-            except (VmError, OutOfMemory, Misfit) as error:  # a bound that the program itself refuses, or no room
+            except (VmError, OutOfMemory, Misfit) as error:  # the program refuses a bound, or there is no memory
                 self._reason = str(error)
                 continue
-            self._capacity.keep(values)
+            self._capacity.set(values)
             self._prepared, self._sizes = prepared, most
             self._counts["prepared"] += 1
             return prepared
@@ -307,14 +313,14 @@ class IndirectSetup:
         if declared and not affordable(device, sum(needed)):
             raise Misfit(f"{sum(needed)} bytes for the declared bounds are not affordable")
         room = device.allocator.room
-        if most != sizes and room is not None and sum(needed) > room:  # others keep theirs
-            raise Misfit(f"{sum(needed)} bytes for further sizes, the limits leave {room}")
+        if most != sizes and room is not None and sum(needed) > room:  # no other memory is released for that
+            raise Misfit(f"{sum(needed)} bytes for larger sizes, the limits leave {room}")
         buffers = []
         for size in needed:
             buffers.append(device.allocator.allocate(size))
             call.spend_object(size)
         traced = self._run(call, most, buffers)
-        self._find_entries(call, traced, [sizes, *self._capacity.smaller(values)], buffers)
+        self._find_entries(call, traced, [sizes, *self._capacity.smaller_sizes(values)], buffers)
         return _Prepared(call, traced, buffers, self._entries)
 
     def _find_entries(
@@ -326,7 +332,7 @@ class IndirectSetup:
             self._entries = [[set() for _ in row] for row in own]
         self._add(own)
         for number, sizes in enumerate(tried):
-            if number and number * self._trace.length > _PROBE_UNITS:
+            if number and number * self._trace.length > _PROBE_INSTRUCTIONS:
                 break
             try:
                 self._add(_taken(self._run(call, sizes, buffers)))
@@ -346,8 +352,9 @@ def _taken(traced: Traced) -> list[list[int]]:
     return [[command.entry for command in row[2] if isinstance(command, Dispatch)] for row in traced.records]
 
 
-#: whether memory ran out before -> ways to choose a capacity, as (bounds that are declared, twice the one before)
-_WAYS: Final = {False: ((True, True), (False, True), (False, False)), True: ((False, False),)}
+#: whether memory ran out -> the arguments `declared` and `doubled` of `Capacity.grown`, in the order in which they are
+#: tried
+_GROWTHS: Final = {False: ((True, True), (False, True), (False, False)), True: ((False, False),)}
 
 
 class IndirectSetups:
@@ -359,26 +366,26 @@ class IndirectSetups:
         self._setups: dict[int, IndirectSetup | str] = {}
 
     def serve(
-        self, call: Call, function: int, sizes: tuple[int, ...], forget: Callable[[], None]
+        self, call: Call, function: int, sizes: tuple[int, ...], drop: Callable[[], None]
     ) -> tuple[Any, ...] | None:
-        """As `IndirectSetup.serve`, for the function of that number; None if it is no setup."""
+        """As `IndirectSetup.serve`, for the function of that ordinal. None if it is not a setup."""
         setup = self._setups.get(function)
         if setup is None:
             setup = self._setups[function] = self._find(function, len(sizes))
-        return None if isinstance(setup, str) else setup.serve(call, sizes, forget)
+        return None if isinstance(setup, str) else setup.serve(call, sizes, drop)
 
     def release(self) -> bool:
-        """Let go of memory and recordings; whether there were any."""
+        """Release the memory and recordings of all setups. True if there were any."""
         return any([not isinstance(setup, str) and setup.release() for setup in self._setups.values()])
 
-    def facts(self) -> list[SetupFacts]:
-        """Of each setup that was called."""
+    def statistics(self) -> list[SetupStatistics]:
+        """A row for each setup that was called."""
         found = []
         for function, setup in self._setups.items():
             if isinstance(setup, str):
-                found.append(SetupFacts(self._program.codes[function].name, None, 0, 0, 0, setup))
+                found.append(SetupStatistics(self._program.codes[function].name, None, 0, 0, 0, setup))
             else:
-                found.append(setup.facts)
+                found.append(setup.statistics)
         return found
 
     def _find(self, function: int, count: int) -> IndirectSetup | str:

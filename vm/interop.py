@@ -1,4 +1,4 @@
-"""Memory of other libraries and programs as device arrays, without a copy where that is possible."""
+"""Imports memory of other libraries and programs as device arrays, without a copy if possible."""
 
 from __future__ import annotations
 
@@ -14,26 +14,30 @@ from orchestrion.schema.dtypes import DType
 
 from .errors import CallerValueError
 
-#: Bytes from which an argument of another library's is imported for one call. Importing has a price of its own: objects
-#: of the driver, and a recording for memory that it has not met before.
+#: an argument of another library with at least so many bytes is imported for one call, not copied: an import creates
+#: objects of the driver, and makes it encode recordings for the new memory
 IMPORT_BYTES = 1 << 20
 
 
 def import_array(device: Device, array: npt.NDArray[Any], dtype: DType) -> BufferView | str:
-    """A read-only view over host memory, which it keeps alive; or why the device cannot use that memory in place."""
+    """A read-only view over the host memory of an array, which it keeps alive. Or a text that says why the device
+    cannot use that memory.
+    """
     if not array.flags.c_contiguous:
         return f"it is not contiguous (strides {array.strides})"
     buffer = device.allocator.import_host(array)
     if buffer is None:
         alignment = device.info.limits.host_import_alignment
-        return f"device {device.info.id} takes host memory of whole words at multiples of {alignment} bytes, or none"
+        return f"device {device.info.id} imports no host memory, or only whole words at multiples of {alignment} bytes"
     return BufferView(buffer, dtype, array.shape)
 
 
 def import_buffer(
     device: Device, handle: Any, dtype: DType, shape: Sequence[int], offset: int, writable: bool
 ) -> BufferView:
-    """A view over a range of a `cl_mem` or `VkBuffer`; errors as `Allocator.import_buffer`, and `CallerError`."""
+    """A view over a range of a `cl_mem` or `VkBuffer`, from byte `offset` on. Raises what `Allocator.import_buffer`
+    raises, and `CallerError` for a negative dimension.
+    """
     dims = tuple(shape)
     if any(dim < 0 for dim in dims):
         raise CallerValueError(f"shape {dims} of a buffer to import has a negative dimension")
@@ -44,5 +48,5 @@ def import_buffer(
 
 
 def is_foreign(value: object) -> bool:
-    """Whether a value is an array of another library's that shares its memory by DLPack."""
+    """Whether a value is an array of another library that can share its memory by DLPack."""
     return hasattr(value, "__dlpack__") and not isinstance(value, np.ndarray)

@@ -1,8 +1,8 @@
-"""Runs blocks. The one loop that everything else is arranged for.
+"""Runs blocks of ops: the main loop of the VM.
 
-Calls of the VM do not nest in Python: an end that enters or leaves a function puts the frame into the call and gives
-None. The pc of a failing op is recovered from how far the block's iterator got, so that nothing counts on the way.
-Errors leave with their place and chain of callers, and the frames' references are let go at once.
+Calls of VM functions do not nest in Python. An end that enters or leaves a function puts the frame into the call and
+gives None. The pc of a failing op is computed from the position of the block's iterator, so the loop counts nothing. An
+error is raised with its place and its chain of callers, and the references in the frames are dropped at once.
 """
 
 import traceback
@@ -30,7 +30,7 @@ from orchestrion.schema.errors import ModuleError
 from .call import Call
 from .code import Code
 from .errors import (
-    PUBLIC,
+    HAL_ERRORS,
     BuildDeadlineExceeded,
     DeadlineExceeded,
     DeviceError,
@@ -40,13 +40,16 @@ from .errors import (
     Trap,
     UnresolvedLibrary,
     VmError,
-    public,
+    from_hal_error,
 )
 from .ops.control import Block
 
 
 def run(call: Call, regs: list[Any], block: Any) -> None:
-    """Run from a block until the call is over (`results`) or waits (`waiting`, to go on at `resumption`)."""
+    """Run a call from a block until it ends (`call.results`) or waits (`call.waiting`). Raises `VmError`.
+
+    A call that waits continues at `call.resumption`. `regs`: the registers of the frame.
+    """
     ops = None
     try:
         while True:
@@ -69,7 +72,7 @@ def run(call: Call, regs: list[Any], block: Any) -> None:
 
 
 def _pc(block: Block, ops: Any) -> int:
-    """Of the op that the iterator gave last, or of the end when there is no iterator."""
+    """The pc of the op that the iterator gave last, or of the block's end if there is no iterator."""
     if ops is None:
         return block.pcs[-1]
     left: int = ops.__length_hint__()
@@ -77,8 +80,8 @@ def _pc(block: Block, ops: Any) -> int:
 
 
 def located(error: Exception, call: Call, code: Code, pc: int, regs: list[Any]) -> VmError:
-    """The error to raise for one of a function without callers, with its place; `regs` are released."""
-    found = translate(error, call)
+    """The error to raise for an error in a function without callers, with its place. Clears `regs`."""
+    found = to_vm_error(error, call)
     if not found.chain:
         found.chain = (_place(call, code, pc),)
     regs.clear()
@@ -87,9 +90,9 @@ def located(error: Exception, call: Call, code: Code, pc: int, regs: list[Any]) 
 
 
 def _located(error: Exception, call: Call, block: Block, pc: int, regs: list[Any]) -> VmError:
-    """The error to raise, with its place and its callers; the call's frames are released."""
+    """The error to raise for an error of a call, with its place and callers. Clears the frames of the call."""
     places = [(block.code, pc)] + [(caller.code, caller.pcs[-1]) for _, caller, _ in reversed(call.stack)]
-    found = translate(error, call)
+    found = to_vm_error(error, call)
     if not found.chain:
         found.chain = tuple(_place(call, code, pc) for code, pc in places)
     _release(call, regs)
@@ -98,13 +101,13 @@ def _located(error: Exception, call: Call, block: Block, pc: int, regs: list[Any
 
 
 def abandon(call: Call, error: HalError | VmError) -> VmError:
-    """The error of a suspended call that will not go on: what it waited for failed, or its time is up."""
+    """The error to raise for a suspended call that does not continue. Clears the frames of the call."""
     block = call.suspended
     return _located(error, call, block, block.pcs[-1], call.regs or [])
 
 
-def translate(error: Exception, call: Call) -> VmError:
-    """What a failure of the HAL or of Python means to whoever called the program."""
+def to_vm_error(error: Exception, call: Call) -> VmError:
+    """The error of the VM for an error of the HAL, of a native function or of Python."""
     if isinstance(error, VmError):
         return error
     if isinstance(error, InvalidArgument):
@@ -113,10 +116,10 @@ def translate(error: Exception, call: Call) -> VmError:
         return BuildDeadlineExceeded(str(error))
     if isinstance(error, HalDeadlineExceeded):
         return DeadlineExceeded(f"{error}{call.limits.origin('deadline')}")
-    if isinstance(error, PUBLIC):
+    if isinstance(error, HAL_ERRORS):
         if isinstance(error, HalDeviceLost) and not error.refused and call.context.device is not None:
-            call.context.device.device_state.lose(error)  # it may have come past the front, by a native module
-        return public(error)
+            call.context.device.device_state.lose(error)  # a native module may have called the driver directly
+        return from_hal_error(error)
     if isinstance(error, LibraryUnavailable):
         return UnresolvedLibrary(str(error))
     if isinstance(error, HalLibraryFailed):
@@ -135,9 +138,9 @@ def _place(call: Call, code: Any, pc: int) -> Place:
 
 
 def _release(call: Call, regs: list[Any]) -> None:
-    """Let go of everything the frames refer to: a traceback may keep the lists themselves alive."""
+    """Drop all references in the frames of a call. A traceback may keep the lists themselves alive."""
     for frame, _, _ in call.stack:
         frame.clear()
     call.stack.clear()
     regs.clear()
-    call.regs = call.block = call.resumption = call.waiting = call.enqueued = None
+    call.regs = call.block = call.resumption = call.waiting = call.pending_batch = None

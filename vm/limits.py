@@ -1,4 +1,4 @@
-"""The limits of a call: fuel, seconds, bytes, depth."""
+"""The limits of a call: fuel, deadline, memory, depth."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .errors import CallerTypeError, CallerValueError
 
 
 def plain_number(what: str, value: Any) -> Any:
-    """A number of Python or NumPy, or None, without NumPy's overflow. `CallerError` names what is no number."""
+    """A number of Python or NumPy as a Python number; None stays None. `CallerError` for anything else."""
     if value is None or type(value) in (int, float):
         return value
     if hasattr(value, "dtype") and not getattr(value, "shape", ()):
@@ -21,15 +21,17 @@ def plain_number(what: str, value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of a call. None is no limit. As `load_limits`, None is the default (`load_limits.py`), and `math.inf`
-    no limit.
+    """The limits of a call. None is no limit.
+
+    As the argument `load_limits`, None is the default (`load_limits.py`) and `math.inf` is no limit. `CallerError` for
+    a negative limit or a value that is not a number.
     """
 
-    fuel: float | None = None  #: instructions of a call, a whole number, counted at back-edges and calls
-    deadline: float | None = None  #: seconds of a call, without the time in which device code is built
-    memory: float | None = None  #: bytes held, a whole number, host and device together
+    fuel: float | None = None  #: instructions of a call, counted at branches backwards and calls
+    deadline: float | None = None  #: seconds of a call, without the time for building device code
+    memory: float | None = None  #: bytes that a context holds, host and device memory together
     depth: int = 1000  #: nested calls
-    #: attributes of the module that gave some of these (`load_limits.tighten`); nobody else sets it
+    #: the attributes of the module that set some of these limits; only `load_limits.py` gives it
     declared: frozenset[str] = field(default=frozenset(), compare=False, repr=False, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -42,12 +44,12 @@ class Limits:
             raise CallerValueError(f"limit depth is {self.depth}, 1 or more expected")
 
     def declared_as(self, name: str) -> str | None:
-        """The attribute of the module that gave a limit; None if the module did not."""
+        """The attribute of the module that set a limit; None if the module did not set it."""
         keys = (f"limits.{name}", f"limits.load-{name}")
         return next((key for key in keys if key in self.declared), None) if self.declared else None
 
     def origin(self, name: str) -> str:
-        """What an error adds to a limit: who set it, if that was the module."""
+        """The text that a message adds to a limit that the module set; empty for other limits."""
         key = self.declared_as(name)
         return "" if key is None else f", which the module declares ({key})"
 

@@ -1,4 +1,4 @@
-"""A verified program joined with native functions: code ready to run, the same for all contexts and threads."""
+"""Links a verified program with native functions. The result is ready to run and shared by all contexts and threads."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from .code import Code, Link
 from .exports import read_exports
 from .load_limits import declared_by
 from .native import Functions, NativeModule, resolve
+from .release_order import release_order
 from .selection import Choice
-from .teardown import release_order
 from .verifier import VerifiedProgram
 
 _SETUP = int(InitializerKind.Program)
 
 
 class ProgramCode:
-    """What all loads of a program may share: it knows neither file nor device. Never changed once made.
+    """The part of a linked program that all loads share. It refers to neither file nor device. Only its caches change.
 
-    `chosen` has, by executable, the variant that was found for a device: the same for every device of that profile.
-    `further_natives`: whether it calls native modules beside `hal`. `declared`: the limits that the module declares.
-    `parameters`: the rows of what it wants.
+    `chosen`: a cache of the variant that was chosen last for each executable, by its ordinal. `calls_other_natives`:
+    whether the program calls native modules other than `hal`. `declared`: the limits that the module declares.
+    `parameters`: the parameters that the program needs.
     """
 
     __slots__ = (
@@ -38,7 +38,7 @@ class ProgramCode:
         "declared",
         "entries",
         "exports",
-        "further_natives",
+        "calls_other_natives",
         "globals",
         "parameters",
         "program_initializers",
@@ -46,7 +46,7 @@ class ProgramCode:
 
     def __init__(self, module: Module, row: Program, link: Link) -> None:
         codes = link.codes
-        self.further_natives = any([f is not None and not f.name.startswith("hal.") for f in link.imports])
+        self.calls_other_natives = any([f is not None and not f.name.startswith("hal.") for f in link.imports])
         self.codes = codes
         self.globals = [
             initial_value(module.strings[module.types[at.type]], at.value)
@@ -63,20 +63,20 @@ class ProgramCode:
         self._release_order: tuple[int, ...] | None = None
 
     def release_order(self) -> tuple[int, ...]:
-        """The globals in the order in which a context that is closed lets go of them."""
+        """The ordinals of the globals, in the order in which a closed context releases them."""
         if self._release_order is None:
             initializers = (*self.program_initializers, *self.context_initializers)
             self._release_order = release_order(initializers, self.codes, len(self.globals))
         return self._release_order
 
     def __del__(self) -> None:
-        """Functions know each other, in circles; nobody can call them any more."""
+        """Break the reference cycles between functions, which nobody can call any more."""
         if hasattr(self, "codes"):
             self.codes.clear()
 
 
-class Values:
-    """The values of a program's parameters, by segment. Never changed once made; they keep their files mapped."""
+class ParameterValues:
+    """The bytes of a program's parameters, by segment. Immutable. Keeps the files mapped that hold them."""
 
     __slots__ = ("_digest", "_names", "by_segment")
 
@@ -86,7 +86,9 @@ class Values:
         self._digest = b""
 
     def digest(self) -> bytes:
-        """SHA-256 over all names and values, adapters applied; empty without parameters. Reads them, the first time."""
+        """SHA-256 of all names and values, with adapters applied; empty without parameters. The first call reads all
+        values.
+        """
         if not self._digest and self.by_segment:
             whole = sha256()
             for name, data in zip(self._names, self.by_segment.values(), strict=True):
@@ -95,23 +97,21 @@ class Values:
         return self._digest
 
 
-_NO_VALUES = Values({}, ())
+_NO_VALUES = ParameterValues({}, ())
 
 
 class Imported(Protocol):
     """A module whose functions the program calls. See `imported_modules.py`."""
 
     def leave(self, caller: Any) -> None:
-        """The context `caller` of the program is closed."""
+        """Release what serves `caller`, a context of the program that is closed."""
 
     def close(self) -> None:
-        """The program is closed."""
+        """Release everything: the program is closed."""
 
 
 class LinkedProgram:
-    """One program of a module in a file. Never changed once made, but for the values of its parameters, which are set
-    before it runs.
-    """
+    """One program of a module in a file. Immutable once it runs: `parameters`, `imported` and `lazy` are set before."""
 
     __slots__ = (
         "code",
@@ -141,22 +141,21 @@ class LinkedProgram:
         self.entries = code.entries
         self.exports = code.exports
         self.parameters = _NO_VALUES
-        self.imported: Sequence[Imported] = ()  #: modules whose functions it calls
-        self.lazy = False  #: whether device code is built when it is first used
+        self.imported: Sequence[Imported] = ()  #: modules whose functions the program calls
+        self.lazy = False  #: whether device code is built at its first use
 
     def constant(self, ordinal: int) -> memoryview:
-        """The bytes of a constant or parameter, neither copied nor read. `ModuleError` when its segment is not in the
-        file.
+        """The bytes of a constant or parameter, without copying or reading them. `ModuleError` if the file lacks the
+        segment.
         """
         row = self.module.constants[self.row.constants_start + ordinal]
         value = self.parameters.by_segment.get(row.segment)
         return self.module.segment(row.segment, verify=False) if value is None else value
 
     def verify_constant(self, ordinal: int, start: int, end: int) -> None:
-        """Bytes `start` to `end` of a constant are about to be used: under a trust policy, see that they are sound.
-        Parameters were looked at when they were bound.
+        """Verify bytes `start` to `end` of a constant before they are used. `ModuleError` if they are damaged.
 
-        `ModuleError` when they are damaged. Without a policy constants are not read.
+        Does nothing without a trust policy, and for parameters, which were verified when they were bound.
         """
         guard = self.module.guard
         if guard is None:
@@ -166,16 +165,17 @@ class LinkedProgram:
             guard.verify(segment, start, end)
 
     def location(self, function: int, pc: int) -> str | None:
+        """The source location of an instruction; None if the module does not say."""
         return self.module.location(self.ordinal, function, pc)
 
 
 def link(module: Module, ordinal: int, verified: VerifiedProgram, natives: Sequence[Functions]) -> LinkedProgram:
-    """Resolve the imports that the program names. `UnresolvedImport` lists what is missing."""
+    """Link program `ordinal` of a module with native functions. `UnresolvedImport` lists the missing imports."""
     names = [module.strings[row.name] for row in module.imports]
-    joint = Link(
+    shared = Link(
         names,
         resolve(verified.imports, natives),
         any([isinstance(module, NativeModule) and module.placed for module in natives]),
     )
-    joint.codes = [Code(joint, *function) for function in verified.functions]
-    return LinkedProgram(module, ordinal, ProgramCode(module, module.programs[ordinal], joint))
+    shared.codes = [Code(shared, *function) for function in verified.functions]
+    return LinkedProgram(module, ordinal, ProgramCode(module, module.programs[ordinal], shared))

@@ -1,18 +1,17 @@
-"""The limits within which initializers run when a module is loaded or a context is created, and those that a module
-declares.
+"""The limits of initializers, when a module is loaded or a context is created, and the limits that a module declares.
 
-The program's initializers run within them, and then those of each context. For each of fuel, deadline and memory the
-first of these that is given holds:
+They limit the initializers of the program, and the initializers of each context. For each of fuel, deadline and memory,
+the first of these that is given is the limit:
 
-1. the field of `load_limits` (of `load`, or of `create_context`),
+1. the field of `load_limits` (of `load` or `create_context`),
 2. the argument that limits calls,
-3. the default, of modules that are not trusted (`Policy.trusts`); trusted ones have none.
+3. the default, for modules that are not trusted (`Policy.trusts`); trusted modules have no default.
 
-`math.inf` given means no limit. The time in which device code is built does not count.
+`math.inf` is no limit. The time for building device code does not count.
 
-A module may declare limits in its attributes (`schema/attributes.py`). A declared limit holds wherever it is tighter
-than what was found otherwise, for trusted modules too, and nothing that a caller gives lifts it. A declared limit of
-calls holds for initializers as well, unless one of initializers is declared.
+A module may declare limits in its attributes (`schema/attributes.py`). A declared limit is used if it is tighter than
+the limit above, for trusted modules too; a caller cannot raise it. A declared limit of calls also limits initializers,
+unless the module declares a limit of initializers.
 """
 
 from __future__ import annotations
@@ -28,25 +27,25 @@ from orchestrion.schema.module import Module
 from .errors import LimitError
 from .limits import NO_LIMITS, Limits
 
-#: default fuel: units, and bytes of constants for each further unit. A spinning initializer ends within a second or so
+#: default fuel: units, and bytes of constants for one more unit. An endless loop ends within about a second
 FUEL, CONSTANT_BYTES_PER_UNIT = 1_000_000, 64
-#: default deadline: seconds, and bytes of constants for each further second, in which they are copied and packed easily
+#: default deadline: seconds, and bytes of constants for one more second, which is ample for copying and packing them
 DEADLINE, CONSTANT_BYTES_PER_SECOND = 10.0, 16 << 20
-#: default memory: bytes, or half of the device's memory if that is less, plus a multiple of the bytes of constants
+#: default memory: bytes, or half of the device's memory if that is less, plus so many times the bytes of constants
 MEMORY, TIMES_CONSTANTS = 1 << 30, 4
 
-#: the limits that have defaults, and that a module may declare: fields of `Limits`
+#: the fields of `Limits` that have defaults and that a module may declare
 _NAMES = ("fuel", "deadline", "memory")
 
 
 class LoadLimits(NamedTuple):
-    """`limits`: those that hold; None is no limit. `defaults`: the names of those that are defaults."""
+    """The limits of initializers. `defaults`: the names of the limits that are defaults."""
 
     limits: Limits
     defaults: frozenset[str]
 
     def explain(self, error: LimitError) -> None:
-        """If the limit that was reached is a default, add to the error's message how to raise it."""
+        """If `error` is about a default, add to its message how to raise that limit."""
         name = error.limit
         if name is not None and name in self.defaults:
             error.message += (
@@ -56,7 +55,9 @@ class LoadLimits(NamedTuple):
 
 
 def default_limits(constant_bytes: int, device_bytes: int) -> Limits:
-    """For a module that is not trusted. `constant_bytes`: of the program's constants and parameters that are there."""
+    """The defaults for a module that is not trusted. `constant_bytes`: of the program's constants and parameters.
+    `device_bytes`: of the device's memory.
+    """
     return Limits(
         fuel=FUEL + constant_bytes // CONSTANT_BYTES_PER_UNIT,
         deadline=DEADLINE + constant_bytes / CONSTANT_BYTES_PER_SECOND,
@@ -65,41 +66,43 @@ def default_limits(constant_bytes: int, device_bytes: int) -> Limits:
 
 
 class Declared(NamedTuple):
-    """What a module declares: the limits of its calls and of its initializers, and the seconds for building code."""
+    """The limits that a module declares: of calls, of initializers, and the seconds for building device code."""
 
     calls: Limits
     load: Limits
     build_deadline: float | None
 
 
-NOTHING = Declared(NO_LIMITS, NO_LIMITS, None)
+NOTHING_DECLARED = Declared(NO_LIMITS, NO_LIMITS, None)
 
 
 def declared_by(module: Module) -> Declared:
-    """`NOTHING` if the module declares no limits. `ModuleError` for a limit with a malformed value."""
+    """The limits that a module declares; `NOTHING_DECLARED` if it declares none. `ModuleError` for a
+    malformed limit.
+    """
     if not module.attributes:
-        return NOTHING
+        return NOTHING_DECLARED
     strings = module.strings
     rows = [row for row in module.attributes if strings[row.key].startswith(LIMITS_PREFIX)]
     if not rows:
-        return NOTHING
+        return NOTHING_DECLARED
     found = declared_limits({strings[row.key]: module.attribute_value(row) for row in rows})
     if not found:
-        return NOTHING
+        return NOTHING_DECLARED
     calls = {name: name for name in _NAMES if name in found}
     load = {name: f"load-{name}" if f"load-{name}" in found else name for name in _NAMES}
     return Declared(_declared(found, calls), _declared(found, load), found.get("build-deadline"))
 
 
 def _declared(found: Mapping[str, float], names: Mapping[str, str]) -> Limits:
-    """Limits of declared ones; `names`: field -> which of them it is."""
+    """The declared limits as `Limits`. `names`: field of `Limits` -> name of the declared limit."""
     there = {field: key for field, key in names.items() if key in found}
     fuel, deadline, memory = (found[there[name]] if name in there else None for name in _NAMES)
     return Limits(fuel, deadline, memory, declared=frozenset(LIMITS_PREFIX + key for key in there.values()))
 
 
 def tighten(limits: Limits, declared: Limits) -> Limits:
-    """The limits, with those of the module in place of what is looser. Neither has an infinite one."""
+    """The limits, where the module's limits replace looser ones. None of them is infinite."""
     if not declared.declared:
         return limits
     tighter = {name: getattr(declared, name) for name in _NAMES if _is_tighter(declared, limits, name)}
@@ -119,10 +122,12 @@ def _is_tighter(limits: Limits, others: Limits, name: str) -> bool:
 
 
 def find_limits(
-    given: Limits | None, calls: Limits, defaults: Limits | None, declared: Declared = NOTHING
+    given: Limits | None, calls: Limits, defaults: Limits | None, declared: Declared = NOTHING_DECLARED
 ) -> LoadLimits:
-    """The limits of initializers, by the order at the top of this file. `given`: `load_limits`; `calls`: the limits of
-    calls that the caller gave; `defaults`: None for a trusted module.
+    """The limits of initializers, as the top of this file says.
+
+    `given`: the argument `load_limits`. `calls`: the limits of calls that the caller gave. `defaults`: None for a
+    trusted module.
     """
     explicit = Limits() if given is None else given
     none = {name for name in _NAMES if getattr(explicit, name) is None and getattr(calls, name) is None}
@@ -138,7 +143,7 @@ def find_limits(
 
 
 def finite(limits: Limits) -> Limits:
-    """The limits with None in place of infinity."""
+    """The limits, with None instead of infinity."""
     if math.inf not in (limits.fuel, limits.deadline, limits.memory):
         return limits
     return Limits(_finite(limits.fuel), _finite(limits.deadline), _finite(limits.memory), limits.depth)
@@ -155,8 +160,8 @@ def _first(*limits: float | None) -> float | None:
 def defaults_of(
     module: Module, program: int, device: Device, parameters: Mapping[int, memoryview] | None = None
 ) -> Limits | None:
-    """The defaults for a program of a module on a device; None if the module is trusted there. `parameters`: the values
-    of its parameters, by segment.
+    """The default limits for a program of a module on a device; None if the device's policy trusts the module.
+    `parameters`: the values of the program's parameters, by segment.
     """
     if device.policy.trusts(module.container.digest):
         return None

@@ -1,4 +1,4 @@
-"""Where the time of a load goes: the stages that `Program.statistics()["load"]["stages"]` lists, in seconds."""
+"""Measures the stages of a load, which `Program.statistics()["load"]["stages"]` lists in seconds."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from time import perf_counter
 
 from .load_progress import LoadProgress
 
-#: stage -> what is done in it, in the order of a load
+#: stage -> what the load does in it, in order
 STAGES: dict[str, str] = {
     "read": "opening the file and comparing the digest of its root",
     "device": "opening the device, or a share of it",
-    "verify": "decoding and verifying the program, or finding it verified, and linking it",
+    "verify": "decoding and verifying the program, or finding it in the cache, and linking it",
     "parameters": "finding the values of parameters",
     "build": "waiting for device code to be built",
-    "initializers": "everything else that initializers do: constants, memory, recordings",
-    "warm_up": "what the first call would do otherwise: memory for arguments and results, what the driver keeps",
+    "initializers": "running initializers without waiting for builds: constants, memory, recordings",
+    "warm_up": "work ahead of the first call: memory for arguments and results, recordings that the driver encodes",
 }
 
 
 class LoadTimes:
-    """The seconds of each stage, added up as the load goes on. `progress` hears when one begins."""
+    """The seconds of each stage. Reports the start of each stage to `progress`."""
 
     __slots__ = ("_started", "progress", "seconds")
 
@@ -32,9 +32,9 @@ class LoadTimes:
 
     @contextmanager
     def stage(self, name: str) -> Generator[None]:
-        """Add the time of the body to a stage, also where it raises."""
+        """Add the time of the body to a stage, even if the body raises."""
         if self.progress is not None:
-            self.progress.tell(name)
+            self.progress.report(name)
         started = perf_counter()
         try:
             yield
@@ -47,6 +47,6 @@ class LoadTimes:
         return perf_counter() - self._started
 
     def move(self, seconds: float, source: str, target: str) -> None:
-        """Count seconds that were counted in one stage in another."""
+        """Move seconds from the stage `source` to the stage `target`."""
         self.seconds[source] -= seconds
         self.seconds[target] += seconds

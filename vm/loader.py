@@ -1,14 +1,16 @@
-"""From an open file to a linked program for a device; what was worked out about a module serves its next load.
+"""Links the program of an open file for a device, and caches modules that are loaded again and again.
 
-Decoding and verifying are functions of a module's root alone, and so is its code once it is linked with the `hal`
-module. All of that is kept under the root's SHA-256, which `container.py` compares with the root's bytes whenever a
-file is opened. What belongs to a file (its directory, its segments and which of them were verified) is never kept, nor
-is anything of a device. What was decoded from a mapped root, which somebody may have written to after its digest was
-compared, does not serve a load that has a copy of the root. Most modules are loaded once, so one is kept from its
-second load on; those used last are kept, within the limits below.
+Decoding and verifying depend only on a module's root, and so does its code once it is linked with the module `hal`. All
+of that is cached under the SHA-256 of the root, which `container.py` compares with the bytes of the root whenever a
+file is opened. What belongs to a file is not cached (its directory, its segments, which of them were verified), and
+nothing of a device is cached but the program that was chosen for it last.
+
+Somebody may write to a mapped file after its digest was compared. So rows that were decoded from a mapped root are not
+used for a load that has a copy of the root.
+
+Most modules are loaded once. A module is cached from its second load on, within the limits below.
 """
 
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 
 from orchestrion.hal.backend import DeviceInfo
@@ -19,126 +21,121 @@ from orchestrion.schema.module import Module
 
 from .hal_module import HalModule
 from .linker import LinkedProgram, ProgramCode, link
+from .lru_cache import LruCache
 from .native import Functions
 from .selection import choose_program
 from .verifier import verify
 
-Check = Callable[[Module], None]
+#: called with a decoded module before its code is verified; raises to refuse the module
+ModuleCheck = Callable[[Module], None]
 
-#: modules kept, and bytes of all their roots together; what is kept takes some thirty times that
-MOST_MODULES, MOST_BYTES = 32, 1 << 20
-#: digests of modules loaded once that are remembered
-_MOST_SEEN = 256
+#: modules in the cache, and bytes of all their roots together; the cached objects take some thirty times that
+MAX_MODULES, MAX_BYTES = 32, 1 << 20
+#: digests that are remembered of modules that were loaded once
+_MAX_SEEN = 256
 
 
-class _Known:
-    """A module that was seen: its rows, the code of the programs that were asked for, and which one it was last.
+class _CachedModule:
+    """A module without its file: its rows, and the code of the programs that were loaded.
 
-    `last`: for which device, of a file from which no segment was taken out. `fixed`: whether the rows are those of a
-    root that nobody can have changed between its digest and its decoding (`_is_fixed`).
+    `is_private`: whether the rows were decoded from a root that nobody could change (`_is_private`). `last_choice`: the
+    device for which a program was chosen last, from a file with all segments, and the ordinal of that program.
     """
 
-    __slots__ = ("fixed", "last", "module", "programs", "size")
+    __slots__ = ("is_private", "last_choice", "module", "programs", "size")
 
-    def __init__(self, module: Module, size: int, fixed: bool) -> None:
+    def __init__(self, module: Module, size: int, is_private: bool) -> None:
         self.module = module
         self.size = size
-        self.fixed = fixed
+        self.is_private = is_private
         self.programs: dict[int, ProgramCode] = {}
-        self.last: tuple[DeviceInfo, int] | None = None
+        self.last_choice: tuple[DeviceInfo, int] | None = None
 
 
-def _is_fixed(file: Container) -> bool:
-    """Whether the root cannot change any more: not while it lies in a mapped file, which others may write to."""
+def _is_private(file: Container) -> bool:
+    """Whether the root is a copy in memory, not a part of a mapped file, which others may write to."""
     return isinstance(file.root.obj, bytes)
 
 
 class Loader:
-    """Links programs, and remembers."""
+    """Links programs and caches their modules. Any thread may call it."""
 
-    def __init__(self, most_modules: int = MOST_MODULES, most_bytes: int = MOST_BYTES) -> None:
-        self._most_modules = most_modules
-        self._most_bytes = most_bytes
-        self._known: OrderedDict[bytes, _Known] = OrderedDict()
-        self._bytes = 0
-        self._seen: OrderedDict[bytes, None] = OrderedDict()
+    def __init__(self, max_modules: int = MAX_MODULES, max_bytes: int = MAX_BYTES) -> None:
+        self._max_bytes = max_bytes
+        self._modules: LruCache[bytes, _CachedModule] = LruCache(max_modules)  #: by digest
+        self._bytes = 0  #: of the roots of `_modules`
+        self._seen: LruCache[bytes, bool] = LruCache(_MAX_SEEN)  #: digests of modules that were loaded once
         self._lock = new_lock()
         self._hal = HalModule()
 
     def __len__(self) -> int:
-        return len(self._known)
+        return len(self._modules)
 
     def link(
-        self, file: Container, info: DeviceInfo, natives: Sequence[Functions], check: Check | None = None
+        self, file: Container, info: DeviceInfo, natives: Sequence[Functions], check: ModuleCheck | None = None
     ) -> LinkedProgram:
-        """The program of a file that a device gets. Raises what `decode`, `choose_program`, `verify` and `link` do.
+        """The program of a file that a device gets. Raises what `decode`, `choose_program`, `verify` and `link` raise.
 
-        Code that calls `natives` is theirs, and not kept. `check` may refuse the module before any code is verified.
+        Code that calls functions of `natives` is not cached. `check` may refuse the module before code is verified.
         """
-        known = self._find(file)
-        module = decode(file) if known is None else decode_again(known.module, file)
+        cached = self._find(file)
+        module = decode(file) if cached is None else decode_again(cached.module, file)
         if check is not None:
             check(module)
-        ordinal = _choose(module, known, info)
+        ordinal = _choose(module, cached, info)
         if natives:
             return link(module, ordinal, verify(module, ordinal), (self._hal, *natives))
-        code = None if known is None else known.programs.get(ordinal)
+        code = None if cached is None else cached.programs.get(ordinal)
         if code is not None:
             return LinkedProgram(module, ordinal, code)
         linked = link(module, ordinal, verify(module, ordinal), (self._hal,))
-        fixed = _is_fixed(file) if known is None else known.fixed
-        self._keep(file, _Known(module, len(file.root), fixed), ordinal, linked.code)
+        is_private = _is_private(file) if cached is None else cached.is_private
+        self._add(file, _CachedModule(module, len(file.root), is_private), ordinal, linked.code)
         return linked
 
     def link_profiled(
-        self, file: Container, info: DeviceInfo, natives: Sequence[Functions], check: Check | None = None
+        self, file: Container, info: DeviceInfo, natives: Sequence[Functions], check: ModuleCheck | None = None
     ) -> LinkedProgram:
-        """As `link`, with `natives` for all modules, `hal` included; nothing is kept."""
-        known = self._find(file)
-        module = decode(file) if known is None else decode_again(known.module, file)
+        """As `link`, where `natives` are all native modules, `hal` included. The code is not cached."""
+        cached = self._find(file)
+        module = decode(file) if cached is None else decode_again(cached.module, file)
         if check is not None:
             check(module)
-        ordinal = _choose(module, known, info)
+        ordinal = _choose(module, cached, info)
         return link(module, ordinal, verify(module, ordinal), natives)
 
-    def _find(self, file: Container) -> _Known | None:
+    def _find(self, file: Container) -> _CachedModule | None:
         with self._lock:
-            known = self._known.get(file.digest)
-            if known is None or (not known.fixed and _is_fixed(file)):
-                return None
-            self._known.move_to_end(file.digest)
-            return known
+            cached = self._modules.get(file.digest)
+            return None if cached is None or (not cached.is_private and _is_private(file)) else cached
 
-    def _keep(self, file: Container, found: _Known, ordinal: int, code: ProgramCode) -> None:
-        """Keep the code of a program, and the module if it is not kept yet; rather one that is fixed."""
+    def _add(self, file: Container, found: _CachedModule, ordinal: int, code: ProgramCode) -> None:
+        """Cache the code of a program, and its module if that is not cached. A private module replaces another one."""
         digest = file.digest
-        if found.size > self._most_bytes:
+        if found.size > self._max_bytes:
             return
         with self._lock:
-            known = self._known.get(digest)
-            if known is None and digest not in self._seen:
-                self._seen[digest] = None
-                if len(self._seen) > _MOST_SEEN:
-                    self._seen.popitem(last=False)
+            cached = self._modules.get(digest)
+            if cached is None and self._seen.pop(digest) is None:
+                self._seen.put(digest, True)
                 return
-            if known is None:
-                del self._seen[digest]
-                self._bytes += found.size
-            elif known.fixed and not found.fixed:
+            if cached is not None and cached.is_private and not found.is_private:
                 return
-            if known is None or known.fixed != found.fixed:
-                known = self._known[digest] = _Known(found.module.without_file(), found.size, found.fixed)
-            known.programs[ordinal] = code
-            while self._known and (self._bytes > self._most_bytes or len(self._known) > self._most_modules):
-                _, last = self._known.popitem(last=False)
-                self._bytes -= last.size
+            if cached is None or cached.is_private != found.is_private:
+                self._bytes += found.size if cached is None else 0
+                cached = _CachedModule(found.module.without_file(), found.size, found.is_private)
+                evicted = self._modules.put(digest, cached)
+                self._bytes -= sum([module.size for _, module in evicted])
+            cached.programs[ordinal] = code
+            while self._bytes > self._max_bytes:
+                self._bytes -= self._modules.pop_oldest()[1].size
 
 
-def _choose(module: Module, known: _Known | None, info: DeviceInfo) -> int:
-    """The program that the device gets of the file: of whole files always the same one."""
-    if known is None or not module.container.complete:
+def _choose(module: Module, cached: _CachedModule | None, info: DeviceInfo) -> int:
+    """The ordinal of the program that the device gets. Of a file with all segments it is always the same one."""
+    if cached is None or not module.container.complete:
         return choose_program(module, info)
-    last = known.last  # read once: another thread may load the module for another device
+    last = cached.last_choice  # read once: another thread may load the module for another device
     if last is None or last[0] is not info:
-        last = known.last = info, choose_program(module, info)
+        last = cached.last_choice = info, choose_program(module, info)
     return last[1]

@@ -1,7 +1,8 @@
-"""Native modules: Python classes whose functions bytecode may import, and the resolution of imports.
+"""Native modules: Python classes whose functions bytecode can import, and the resolution of imports.
 
-A package declares its native modules by entry points of the group `orchestrion.natives`; a module gets those that its
-caller names (`natives=["clock"]`, `vm-run --native=clock`), and no others: they can do whatever the process can.
+A package declares its native modules by entry points of the group `orchestrion.natives`. A module can import from those
+that its caller names (`natives=["clock"]`, `vm-run --native=clock`), and from no others: native modules can do anything
+that the process can do.
 
     class Clock(NativeModule):
         name = "clock"
@@ -10,16 +11,18 @@ caller names (`natives=["clock"]`, `vm-run --native=clock`), and no others: they
         @native("now", "() -> clock.stamp")
         def now(self, call): ...
 
-- The first parameter is the running `Call`; then one Python value per argument: int, float, or the object a ref holds.
-- Every argument has the type its signature says when the function is called. Null is refused unless `nullable` names
-  the argument's place; for a repeated group places go on counting through its first repetition.
-- No result: return None; one: the value; several: a tuple. Errors: `VmError`, or what the module documents.
-- A function that waits for the device names a method that `begin`s the same and gives the fence, or None when there is
-  nothing to wait for: for submitted calls.
-- A function that leaves something for later calls of the same VM call to find is not `alone`; one that changes nothing,
-  so that it may as well be called twice, is `pure`.
-- A short one may say its common case as Python text (`inline`): from the texts of the arguments a condition, and the
-  value where that holds. `straight.py` puts it in place of a call.
+- The first parameter is the running `Call`. Then follows a Python value per argument: an int, a float, or the object of
+  a ref.
+- Each argument has the type of the signature. Null is a trap unless `nullable` has the number of the argument. In a
+  repeated group, the numbers are those of its first repetition.
+- A function without results returns None, with one result its value, with several a tuple. It raises `VmError`, or
+  errors that the module documents.
+- A function that may wait for the device names a method in `begin`, for submitted calls. The method starts the same
+  work and returns the fence to wait for, or None if there is nothing to wait for.
+- `alone` is False for a function that leaves state in the `Call` for later functions. `pure` is True for a function
+  that changes nothing, so that it may be called twice.
+- `inline` gives the common case of a short function as Python text: from the texts of the arguments, a condition and
+  the value if it holds. `jit.py` uses it instead of a call.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,15 +39,16 @@ from .refs import TYPES
 GROUP = "orchestrion.natives"
 
 _F = TypeVar("_F", bound=Callable[..., Any])
-#: texts of the arguments -> condition, value; the running call is `call`
+#: texts of the arguments -> texts of the condition and the value, in which `call` is the running call
 Inline = Callable[..., tuple[str, str]]
+#: the attribute of a method that holds its declaration
 _MARK = "_orchestrion_native"
-#: problems that a message lists: rows of a module may share long strings
-_LISTED = 100
+#: problems that a message lists: many imports of a module may have the same long name
+_MAX_LISTED = 100
 
 
 class NativeFunction:
-    """A function ready to be called: `function(call, *arguments)`. Never changed once made."""
+    """A native function that can be called: `function(call, *arguments)`. Immutable."""
 
     __slots__ = ("alone", "begin", "function", "inline", "name", "nullable", "pure", "signature")
 
@@ -69,10 +73,11 @@ class NativeFunction:
         self.pure = pure
 
     def at(self, function: int, pc: int) -> "NativeFunction":
-        """The one to call from an instruction. `NativeModule.placed` says whether any cares."""
+        """The function to call from an instruction: another one if the module's `placed` is True."""
         return self
 
     def may_be_null(self, position: int) -> bool:
+        """Whether the argument of that number may be null."""
         fixed, group = len(self.signature.arguments), len(self.signature.repeated)
         return (position if position < fixed or not group else fixed + (position - fixed) % group) in self.nullable
 
@@ -97,7 +102,10 @@ def native(
     alone: bool = True,
     pure: bool = False,
 ) -> Callable[[_F], _F]:
-    """Declare a method as the native function `<module>.<name>`; it has no results if it can `begin`."""
+    """Declare a method as the native function `<module>.<name>`. A function with `begin` must not have results.
+
+    The other arguments are explained at the top of this file.
+    """
     declaration = _Declaration(name, parse_signature(signature), frozenset(nullable), begin, inline, alone, pure)
 
     def mark(function: _F) -> _F:
@@ -112,7 +120,7 @@ class NativeModule:
 
     name: ClassVar[str]
     types: ClassVar[dict[str, type]] = {}
-    #: whether its functions want to know which instruction calls them
+    #: whether its functions depend on the instruction that calls them (`NativeFunction.at`)
     placed: ClassVar[bool] = False
     _declared: ClassVar[dict[str, tuple[str, _Declaration]]] = {}
 
@@ -124,7 +132,7 @@ class NativeModule:
                 raise TypeError(f"native module {cls.name}: type {name} is {TYPES[name].__qualname__} already")
 
     def find(self, name: str) -> NativeFunction | None:
-        """The function of that full name."""
+        """The function of that full name; None if there is none."""
         found = self._declared.get(name)
         if found is None:
             return None
@@ -135,9 +143,10 @@ class NativeModule:
 
 
 def native_modules(given: Sequence[NativeModule | str]) -> list[NativeModule]:
-    """The modules that a caller gives, those by name made anew: entry points of the group `orchestrion.natives`.
+    """The native modules for a caller's list. A name stands for a new instance of the class that an installed package
+    declares by an entry point of the group `orchestrion.natives`.
 
-    `CallerError`: no package declares one of that name, or it cannot be used.
+    `CallerError` if no package declares that name, or the class cannot be used.
     """
     return [_declared_module(one) if isinstance(one, str) else _checked_module(one) for one in given]
 
@@ -167,14 +176,14 @@ def _declared_module(name: str) -> NativeModule:
 
 
 class Functions(Protocol):
-    """Where imports are found: a native module, or a loaded program in the place of one."""
+    """A module that resolves imports: a native module, or a loaded program (`imported_modules.py`)."""
 
     @property
     def name(self) -> str:
-        """What the names of its functions begin with."""
+        """The name of the module, the first part of the full names of its functions."""
 
     def find(self, name: str) -> NativeFunction | None:
-        """The function of that full name."""
+        """The function of that full name; None if there is none."""
 
 
 class ImportRow(NamedTuple):
@@ -186,9 +195,9 @@ class ImportRow(NamedTuple):
 
 
 def resolve(imports: Sequence[ImportRow | None], modules: Sequence[Functions]) -> list[NativeFunction | None]:
-    """The function behind each import; None where there is none to resolve, or an optional one is absent.
+    """The function of each import. None for a row that is None, and for an optional import that is absent.
 
-    `UnresolvedImport` lists what is missing or has another signature: all of it, unless that is very much.
+    `UnresolvedImport` lists the imports that are missing or have another signature, up to 100 of them.
     """
     there = {module.name: module for module in modules}
     found: list[NativeFunction | None] = []
@@ -206,15 +215,15 @@ def resolve(imports: Sequence[ImportRow | None], modules: Sequence[Functions]) -
         found.append(function)
     if problems:
         names = ", ".join(module.name for module in modules) or "none"
-        listed = "; ".join(starmap(_problem, problems[:_LISTED]))
-        more = f"; and {len(problems) - _LISTED} more" if len(problems) > _LISTED else ""
+        listed = "; ".join(starmap(_problem, problems[:_MAX_LISTED]))
+        more = f"; and {len(problems) - _MAX_LISTED} more" if len(problems) > _MAX_LISTED else ""
         hint = f"functions of other modules: modules=, --module=NAME=FILE{_installed(problems)}"
         raise UnresolvedImport(f"unresolved imports: {listed}{more} (native modules: {names}; {hint})")
     return found
 
 
 def _installed(problems: Sequence[tuple[ImportRow, NativeFunction | None]]) -> str:
-    """How to give the module those native modules that installed packages declare."""
+    """A hint that names the missing native modules that installed packages declare."""
     from orchestrion.schema.plugins import declared
 
     missing = dict.fromkeys(row.name.partition(".")[0] for row, function in problems if function is None)
@@ -233,5 +242,5 @@ def _problem(row: ImportRow, function: NativeFunction | None) -> str:
 
 
 def class_of(type_name: str) -> type | None:
-    """The class of a ref type's values; None for `any` and for types that no loaded native module has."""
+    """The class of the values of a ref type. None for `any` and for types of native modules that are not imported."""
     return TYPES.get(type_name)

@@ -1,9 +1,9 @@
-"""Fences over events and semaphores of the caller's own: `cl_event`, Vulkan timeline semaphores.
+"""Fences over events and semaphores of the caller: `cl_event`, and Vulkan timeline semaphores.
 
-- A `NativeFence` is reached when its event is, whoever completes it; to reach the fence is to complete the event.
-- One thread looks at the events that somebody listens to, the `Poller`. It sleeps a part of the time that the youngest
-  has been waited for, at most `LATEST`, and ends when there is nothing to look at. No thread is blocked by an event,
-  and no thread of a driver ever runs Python: docs/decisions/native-events.md says why.
+- A `NativeFence` is reached when its event completes. Reaching the fence completes the event.
+- One thread, the `Poller`, polls the events that have listeners. It sleeps for a part of the time since the newest
+  event was added, at most `MAX_SECONDS`, and ends when there is no event. No thread blocks on an event, and no thread
+  of a driver runs Python: docs/decisions/native-events.md says why.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from orchestrion.hal.errors import DriverUnavailable, HalError, InvalidArgument
 from orchestrion.hal.fork import after_fork, new_lock
 from orchestrion.schema.hints import install
 
-from .agent import Agent, Timer
+from .event_loop import EventLoop, Timer
 from .fence import Fence, as_hal_error
 
 if TYPE_CHECKING:
     from orchestrion.hal.backend import BackendSemaphore
     from orchestrion.hal.device import Device
 
-#: seconds between two looks at all events: a part of how long the youngest was waited for, within bounds
-SOONEST, LATEST, PART = 0.00005, 0.002, 8
+#: seconds between two polls of all events: the time since the newest event was added, divided by `PART`, within bounds
+MIN_SECONDS, MAX_SECONDS, PART = 0.00005, 0.002, 8
 
 
 def from_cl_event(event: Any) -> Fence:
@@ -35,7 +35,7 @@ def from_cl_event(event: Any) -> Fence:
 
 
 def from_vk_semaphore(semaphore: Any, value: int, device: Device) -> Fence:
-    """See `Fence`. The device stays open until it is reached or dropped."""
+    """See `Fence`. The device stays open until the fence is reached or dropped."""
     imported = device.import_semaphore(semaphore)
     backend, ref = imported.backend, imported.ref
     imported.release()
@@ -51,10 +51,10 @@ def to_cl_event(fence: Fence, context: Any) -> Any:
 
 
 def as_fence(thing: object) -> Fence | None:
-    """A fence, or a fence over what can be nothing else than an event; None for anything else."""
+    """The fence of an object that is a fence or a `pyopencl.Event`; None for anything else."""
     if isinstance(thing, Fence):
         return thing
-    pyopencl = sys.modules.get("pyopencl")  # who has an event has imported it
+    pyopencl = sys.modules.get("pyopencl")  # a caller with an event has imported it
     return from_cl_event(thing) if pyopencl is not None and isinstance(thing, pyopencl.Event) else None
 
 
@@ -67,30 +67,30 @@ def _events() -> Any:
 
 
 class NativeFence(Fence):
-    """A value of a native semaphore. `owner` is kept alive until it is reached."""
+    """A fence that is reached when a native semaphore has `value`. Keeps `owner` alive until then."""
 
-    __slots__ = ("_looking", "_owner", "_semaphore", "_value", "unsignallable")
+    __slots__ = ("_owner", "_poll_lock", "_semaphore", "_value", "unsignallable")
 
     def __init__(self, semaphore: BackendSemaphore, value: int, owner: object, unsignallable: str) -> None:
         super().__init__()
         self._semaphore = semaphore
         self._value = value
         self._owner = owner
-        self._looking = new_lock()
+        self._poll_lock = new_lock()
         self.unsignallable = unsignallable
 
     def done(self) -> bool:
-        if not self._done and self._looking.acquire(False):  # else somebody is just about to know
+        if not self._done and self._poll_lock.acquire(False):  # else another thread is polling
             try:
-                self._look()
+                self._poll()
             finally:
-                self._looking.release()
+                self._poll_lock.release()
         return self._done
 
     def settle(self, error: BaseException | None) -> bool:
-        """Complete the event, or let it fail; False when it is over."""
-        with self._looking:
-            self._look()
+        """Complete the event, or let it fail. False if it has ended."""
+        with self._poll_lock:
+            self._poll()
             if self._done:
                 return False
             try:
@@ -98,15 +98,15 @@ class NativeFence(Fence):
                     self._semaphore.signal(self._value)
                 else:
                     self._semaphore.fail(self._value, as_hal_error(error))
-            except InvalidArgument:  # it was completed this moment by who else may
-                self._look()
+            except InvalidArgument:  # somebody else has completed it at the same time
+                self._poll()
                 return False
             except HalError as failure:
                 error = error or failure
             return self._settled(error)
 
     def pass_on(self, fence: Fence) -> None:
-        """As a listener of another fence: be reached as that one was."""
+        """Reach this fence as another one was reached. For a listener of that fence."""
         self.settle(fence.exception())
 
     def signal(self) -> None:
@@ -124,51 +124,51 @@ class NativeFence(Fence):
         if not self._listeners:
             _poller.forget(self)
 
-    def _look(self) -> None:
-        """Under `_looking`."""
+    def _poll(self) -> None:
+        """Reach the fence if the semaphore has the value. The caller holds `_poll_lock`."""
         if self._done:
             return
         try:
             if self._semaphore.value() < self._value:
                 return
             self._semaphore.wait(self._value, 0.0)
-        except Exception as error:  # whatever it is, it belongs to whoever waits, and not to the thread that looks
+        except Exception as error:  # any error is raised where the fence is waited for, not in the polling thread
             self._settled(error)
         else:
             self._settled(None)
 
     def _settled(self, error: BaseException | None) -> bool:
-        """The event is over: it is not touched any more."""
+        """Reach the fence: the event has ended and is not used any more."""
         self._owner = None
         return super().settle(error)
 
 
 class Poller:
-    """The thread that looks."""
+    """The thread that polls native fences."""
 
     def __init__(self) -> None:
-        self._agent = Agent("orchestrion-events")
+        self._loop = EventLoop("orchestrion-events")
         self._lock = new_lock()
-        self._watched: dict[NativeFence, float] = {}  #: since when
+        self._watched: dict[NativeFence, float] = {}  #: the time at which each was added, in seconds of the clock
         self._posted = False
         self._timer: Timer | None = None
 
     def watch(self, fence: NativeFence) -> None:
-        """Look at it from now on, until it is reached."""
+        """Poll a fence from now on, until it is reached."""
         with self._lock:
             self._watched.setdefault(fence, time.monotonic())
             if self._posted:
                 return
             self._posted = True
-        self._agent.post(self._sweep)
+        self._loop.post(self._sweep)
 
     def forget(self, fence: NativeFence) -> None:
-        """Nobody listens to it any more."""
+        """Stop polling a fence: it has no listeners."""
         with self._lock:
             self._watched.pop(fence, None)
 
     def _sweep(self) -> None:
-        """Look at all, and say when to do so again."""
+        """Poll all fences, and set the timer for the next poll."""
         with self._lock:
             self._posted = False
             watched = [*self._watched]
@@ -183,7 +183,7 @@ class Poller:
             if self._watched:
                 now = time.monotonic()
                 pause = (now - max(self._watched.values())) / PART
-                self._timer = self._agent.at(now + min(max(pause, SOONEST), LATEST), self._sweep)
+                self._timer = self._loop.at(now + min(max(pause, MIN_SECONDS), MAX_SECONDS), self._sweep)
 
 
 _poller = Poller()

@@ -1,4 +1,4 @@
-"""What `load` opens before it links: the module, the policy that it must satisfy, and a share of a device."""
+"""Opens the module, the trust policy and a share of the device for `load`, before the program is linked."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def check_options(device: object, load_limits: object, modules: object, digest: 
         raise CallerTypeError(f"progress={progress!r}: a function expected")
 
 
-def folder(module: ModuleSource) -> Path | None:
-    """Where a module lies; None for one in memory."""
+def folder_of(module: ModuleSource) -> Path | None:
+    """The folder of a module's file; None for a module in memory."""
     return None if isinstance(module, bytes | bytearray | memoryview) else Path(module).parent
 
 
@@ -61,22 +61,24 @@ def _admission_of() -> Callable[..., Admission | None]:
 def admission_under(
     policy: str | os.PathLike[str] | TrustPolicy | None, signature: AnySignature | None
 ) -> Admission | None:
-    """Who decides whether a module may be loaded; None if nobody looks at signatures. Imports what that takes."""
+    """The admission of a load; None without a policy. `CallerError` for a signature without a policy."""
     if policy is not None:
         return _admission_of()(policy, signature)
     if signature is not None:
-        raise CallerValueError("a signature says nothing without a policy: policy='keys.toml'")
+        raise CallerValueError("a signature is only used with a policy: policy='keys.toml'")
     return None
 
 
 def open_module(
     module: ModuleSource, offset: int, length: int | None, private: bool, digest: str | None = None
 ) -> Container:
-    """Open a file or bytes. `ModuleError`: it is no module, or has another digest.
+    """Open the bytes of a module in a file or in memory.
 
-    `CallerError` for a part that the file does not have, and for a part of bytes, which the caller can slice.
+    `offset`, `length`: the part of the file, in bytes. `private`: whether the root is copied out of the file. `digest`:
+    the SHA-256 that the root must have, as 64 hexadecimal digits.
 
-    `private`: the root is copied out of the file.
+    Raises `ModuleError` if it is not a module or has another digest. Raises `CallerError` for a part that exceeds the
+    file, for a part of bytes, which the caller can slice, and for a malformed digest.
     """
     if digest is not None and _DIGEST.fullmatch(digest) is None:
         raise CallerValueError(f"digest is {digest!r}, 64 hexadecimal digits expected")
@@ -87,7 +89,7 @@ def open_module(
         except ValueError as error:
             raise CallerValueError(f"{os.fspath(module)}: {error}") from None
     elif offset or length is not None:
-        raise CallerTypeError("offset and length are of files; slice the bytes instead")
+        raise CallerTypeError("offset and length are for files; slice the bytes instead")
     else:
         found = open_bytes(module, private)
     if digest is not None and found.digest.hex() != digest.lower():
@@ -111,11 +113,15 @@ def open_share(
     device_memory: int | None,
     modules: Mapping[str, LoadedProgram | ModuleSource],
 ) -> tuple[Device, Memory]:
-    """A share of the device for the program, charged to the memory of the program's own context."""
+    """Open a share of the device for a program. Gives the share and the memory that it is charged to.
+
+    Arguments as those of `load`. Raises what `open_device` raises, and `CallerError` for arguments that do not fit an
+    open device.
+    """
     memory = Memory(limits.memory)
     if isinstance(device, Device):
         if allow_native_code:
-            raise CallerTypeError("allow_native_code is of no use with an open device, which has its policy already")
+            raise CallerTypeError("allow_native_code cannot be given with an open device, which has its policy already")
         if profiling:
             _require_profiled(device)
         if device_memory is not None:
@@ -133,7 +139,7 @@ def open_share(
 
 
 def _share(device: Device, device_memory: int | None, memory: Memory, builds: BuildBudget) -> Device:
-    """For one program, which streams its constants if the device was opened for that."""
+    """A share of the device for one program. It streams constants if the device was opened with streaming."""
     share = device.share(device_memory, memory.budget, builds)
     layer = device.device_state.streaming
     if layer is not None:
@@ -154,7 +160,7 @@ def _require_profiled(device: Device) -> None:
 
 
 def first_program(modules: Mapping[str, LoadedProgram | ModuleSource] | None) -> LoadedProgram | None:
-    """A program among the modules, whose device is then that of all."""
+    """The first loaded program among the modules, whose device all of them use; None if there is none."""
     if not modules:
         return None
     return next((one for one in modules.values() if isinstance(one, LoadedProgram)), None)

@@ -1,11 +1,12 @@
-"""A program's executables, built side by side while its initializers run.
+"""Builds a program's executables in several threads while its initializers run.
 
-- Helper threads build from the last executable on, and the thread that runs the initializers, which ask for them from
-  the first on, builds what no helper has taken. So with one processor, or one executable, nothing is different.
-- What a helper built, or the error that ended it, is the initializers' when they ask for that executable: errors are
-  raised where they would be without helpers, and of what nobody asks for nobody is told.
-- There are helpers only where a build takes long (`BackendDevice.compiles`), and for programs whose code is built
-  without a limit on time or fuel: limits are counted build by build, in the order of the initializers.
+- Initializers create executables from the first one on. Helper threads build from the last one on. The thread of the
+  initializers builds an executable itself if no helper has begun to. So with one processor, or with one executable,
+  everything is as without helpers.
+- The initializer that creates an executable gets what a helper built, or the error of that build. So errors are raised
+  where they would be raised without helpers. Errors of executables that no initializer creates are ignored.
+- There are helpers only if builds are slow (`BackendDevice.compiles`) and neither time nor fuel is limited: limits
+  count one build after the other, in the order of the initializers.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def choose(linked: LinkedProgram, device: Device, ordinal: int) -> Choice:
-    """The variant of an executable of the program that the device gets. `DeviceError`: there is none."""
+    """The variant of executable `ordinal` that the device gets. `DeviceError` if there is none."""
     module, known = linked.module, linked.code.chosen
     chosen = known.get(ordinal)
     if chosen is None or chosen.info is not device.info or not module.container.complete:
@@ -43,13 +44,13 @@ def choose(linked: LinkedProgram, device: Device, ordinal: int) -> Choice:
 
 
 def build(linked: LinkedProgram, device: Device, chosen: Choice) -> Executable:
-    """The executable of that variant. Raises what `Device.create_executable` does, and `ModuleError`."""
+    """Build the executable of a variant. Raises what `Device.create_executable` raises, and `ModuleError`."""
     payload = linked.module.segment(chosen.payload)
     return device.create_executable(chosen.format, payload, chosen.entries, linked.module.container.digest)
 
 
 def defer(context: CallContext, chosen: Choice, ordinal: int) -> Executable:
-    """The executable of that variant, built when it is first used: `build`, noted among the facts of the context."""
+    """The executable of a variant, built at its first use. The build is noted in `context.facts`."""
     linked, device = context.program, context.device
     assert device is not None
     facts = context.facts
@@ -66,8 +67,8 @@ def defer(context: CallContext, chosen: Choice, ordinal: int) -> Executable:
 
 @contextmanager
 def building(context: CallContext, limits: Limits, progress: LoadProgress | None) -> Generator[None]:
-    """Have helpers build while a program's context runs its initializers within `limits`, where that is worth it.
-    `progress` hears of each executable that is built.
+    """Run helper threads during the body, in which `context` runs the program's initializers within `limits`. Reports
+    each build to `progress`.
     """
     linked, device = context.program, context.device
     if progress is not None and not linked.lazy:
@@ -86,6 +87,7 @@ def building(context: CallContext, limits: Limits, progress: LoadProgress | None
 
 
 def _is_worth_it(linked: LinkedProgram, device: Device, limits: Limits) -> bool:
+    """Whether helper threads build executables, as the top of this file says."""
     if linked.lazy:
         return False
     count, builds = linked.row.executables_end - linked.row.executables_start, device.builds
@@ -97,26 +99,27 @@ def _is_worth_it(linked: LinkedProgram, device: Device, limits: Limits) -> bool:
 
 
 class ParallelBuilds:
-    """Of one program, while it is loaded. `take` is called by the thread that runs the initializers."""
+    """The builds of one program while it is loaded. The thread that runs the initializers calls `take`."""
 
     def __init__(self, linked: LinkedProgram, device: Device, progress: BuildProgress | None) -> None:
         self._progress = progress
         self._linked = linked
         self._device = device
         count = linked.row.executables_end - linked.row.executables_start
-        #: by ordinal, those that nobody asked for
+        #: by ordinal, builds that `take` was not called for
         self._futures = {ordinal: Future(f"the build of executable {ordinal}") for ordinal in range(count)}
-        self._left = self._futures.copy()  #: those that nobody has begun; who pops one, which is one step, builds it
+        self._left = self._futures.copy()  #: builds that have not begun; a thread pops one, atomically, and builds it
         self._stopped = False
         helpers = min(os.cpu_count() or 1, count) - 1
         self._threads = [threading.Thread(target=self._help, daemon=True) for _ in range(helpers)]
 
     def start(self) -> None:
+        """Start the helper threads."""
         for thread in self._threads:
             thread.start()
 
     def end(self) -> None:
-        """No further build begins, and those under way are waited for."""
+        """Begin no further build, and wait for the running builds."""
         self._stopped = True
         for thread in self._threads:
             if thread.ident is not None:
@@ -124,8 +127,10 @@ class ParallelBuilds:
         self._futures.clear()
 
     def take(self, ordinal: int) -> tuple[Executable, float] | None:
-        """What a helper built and the seconds that it was waited for; None if no helper has begun to, or if it was
-        asked for before: it is the caller's to build then. Raises what ended the build.
+        """The executable that a helper built, and the seconds that this call waited for it. Raises the error of the
+        build.
+
+        None if no helper has begun the build, or if this was called before: the caller has to build the executable.
         """
         future = self._futures.pop(ordinal, None)
         if future is None or self._left.pop(ordinal, None) is not None:
@@ -135,9 +140,9 @@ class ParallelBuilds:
         return executable, time.monotonic() - started
 
     def _help(self) -> None:
-        with suppress(KeyError):  # none is left
+        with suppress(KeyError):  # no build is left
             while not self._stopped:
-                ordinal, future = self._left.popitem()  # the last one
+                ordinal, future = self._left.popitem()  # the last executable
                 self._build(ordinal, future)
 
     def _build(self, ordinal: int, future: Future) -> None:
@@ -146,6 +151,6 @@ class ParallelBuilds:
             future.deliver(build(self._linked, self._device, chosen))
             if self._progress is not None:
                 self._progress.built(ordinal)
-        except BaseException as error:  # whatever it is, it belongs to who asks for the executable
+        except BaseException as error:  # any error is raised where the executable is created
             self._stopped = True
             future.settle(error)

@@ -1,9 +1,11 @@
-"""Whether parameters and adapters may be used under a trust policy. Imported only by a load that has one.
+"""Decides whether parameters and adapters may be used under a trust policy. Only loads with a policy import this file.
 
-The values that a module was compiled with are as trusted as the module, whose root has their digests. Any other
-parameter comes from a file that was signed, as `params`, and every adapter from one signed as `adapter`: the signatures
-of FILE stand in FILE.sig, by keys that answer for weights. Files are hashed here, once, where they lie mapped: what
-somebody writes into them later is not noticed, as with constants. Headers are copied before they are hashed.
+The values that a module was compiled with are as trusted as the module, since its root has their digests. Any other
+parameter must come from a file that is signed as `params`, and every adapter from a file that is signed as `adapter`,
+by keys with the scope `weights`. The signatures of FILE are in FILE.sig.
+
+Files are hashed once, while they are mapped. Later changes of a mapped file are not noticed, as for constants. Headers
+are copied before they are hashed.
 """
 
 from __future__ import annotations
@@ -27,17 +29,19 @@ if TYPE_CHECKING:
     from orchestrion.schema.parameters import Parameter
     from orchestrion.schema.trust.policy import TrustPolicy
 
-    from .parameters import Found, Opened
+    from .parameters import GivenTensor, TensorSource
 
 
 def admit(
     policy: TrustPolicy,
     module: Module,
-    values: Sequence[tuple[Parameter, Found]],
-    adapters: Sequence[Opened],
+    values: Sequence[tuple[Parameter, GivenTensor]],
+    adapters: Sequence[TensorSource],
 ) -> None:
-    """`Untrusted` under `require`, a `TrustWarning` under `warn`, for a file that the policy refuses."""
-    sources: dict[int, Opened] = {id(found.source): found.source for _, found in values}
+    """Check the files of parameters and adapters. A file that the policy refuses raises `Untrusted` under `require`,
+    and gives a `TrustWarning` under `warn`.
+    """
+    sources: dict[int, TensorSource] = {id(found.source): found.source for _, found in values}
     refusals = {key: _refusal(policy, module, "params", source) for key, source in sources.items()}
     left = [(row, found) for row, found in values if refusals[id(found.source)]]
     reasons = [_refusal(policy, module, "adapter", source) for source in adapters]
@@ -51,11 +55,11 @@ def admit(
         warnings.warn(refusal, TrustWarning, stacklevel=4)
 
 
-def _foreign(values: Sequence[tuple[Parameter, Found]]) -> dict[int, list[str]]:
-    """The parameters whose values are not those that the root names, by the id of their source."""
+def _foreign(values: Sequence[tuple[Parameter, GivenTensor]]) -> dict[int, list[str]]:
+    """The names of parameters whose digest differs from that in the module's root, by the id of their source."""
     different: set[str] = set()
 
-    def compare(item: tuple[Parameter, Found]) -> None:
+    def compare(item: tuple[Parameter, GivenTensor]) -> None:
         row, found = item
         if not any(row.digest) or sha256(found.data).digest() != row.digest:
             different.add(row.name)
@@ -68,8 +72,8 @@ def _foreign(values: Sequence[tuple[Parameter, Found]]) -> dict[int, list[str]]:
     return found
 
 
-def _refusal(policy: TrustPolicy, module: Module, kind: str, source: Opened) -> str:
-    """Why a file is not trusted; empty if it is."""
+def _refusal(policy: TrustPolicy, module: Module, kind: str, source: TensorSource) -> str:
+    """The reason why a file is not trusted; empty if it is."""
     label, file, signature = source
     if file is None:
         return f"{label} are not trusted: only files can be signed"

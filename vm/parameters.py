@@ -1,8 +1,8 @@
-"""The values of a program's parameters: found in files, checked against what the module wants, adapters applied.
+"""The values of a program's parameters: found in files, compared with the module, with adapters applied.
 
-Files are looked for, when none are given, beside the module: `parameters/<SHA-256>.safetensors`, then the name under
-which the compiler wrote them. They are mapped, and read when initializers do. What does not fit is one error with all
-names. See docs/parameters.md.
+If the caller gives no files, they are searched beside the module: `parameters/<SHA-256>.safetensors`, then the file
+name that the compiler used. Files are mapped, and read when initializers read the values. Parameters that do not fit
+raise one error with all names. See docs/parameters.md.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from orchestrion.schema.shipping import archive
 
 from .errors import ParameterError
 from .file_part import FilePart
-from .linker import LinkedProgram, Values
+from .linker import LinkedProgram, ParameterValues
 
 if TYPE_CHECKING:
     from orchestrion.schema.module import Module
@@ -38,29 +38,31 @@ File = str | os.PathLike[str] | FilePart
 Source = File | Mapping[str, npt.ArrayLike]
 FOLDER: Final = "parameters"
 SUFFIX: Final = ".safetensors"
-#: what the name of a file's signatures adds to its name
+#: the signatures of FILE are in FILE.sig
 SIGNATURES: Final = ".sig"
 #: names of one kind that an error lists
-_SHOWN: Final = 8
+_MAX_LISTED: Final = 8
 
 
-class Opened(NamedTuple):
-    """What tensors are taken from: a file, or arrays (None). `signature`: a file of its signatures, or their bytes."""
+class TensorSource(NamedTuple):
+    """A source of tensors: an open file, or arrays (`file` is None). `label`: its name in messages. `signature`: a file
+    of its signatures, or their bytes.
+    """
 
     label: str
     file: TensorFile | None
     signature: str | os.PathLike[str] | bytes | None = None
 
 
-_ARRAYS: Final = Opened("the arrays", None)
+_ARRAYS: Final = TensorSource("the arrays", None)
 
 
-class Found(NamedTuple):
-    """A tensor that was given: its type as text, its bytes, and what it is from."""
+class GivenTensor(NamedTuple):
+    """A tensor in a source: its type as text, its bytes, and the source."""
 
     type: str
     data: memoryview
-    source: Opened
+    source: TensorSource
 
 
 def bind(
@@ -71,12 +73,15 @@ def bind(
     extra: bool,
     memory: Memory,
     policy: TrustPolicy | None,
-) -> Values:
-    """The values of a program's parameters. `folder`: where the module lies, None for one in memory.
+) -> ParameterValues:
+    """Find the values of a program's parameters.
 
-    `parameters`: where they come from; None: from beside the module. `extra`: whether the sources may hold more than
-    the module wants. `memory` is charged for what adapters change. `ParameterError`, `OSError`; `ModuleError` for a
-    file that is not sound, `Untrusted` for one that the policy refuses.
+    `folder`: the folder of the module's file, None for a module in memory. `parameters`: the sources; None: the files
+    beside the module. `extra`: whether the sources may hold tensors that are no parameters of the module. `memory`: is
+    charged for parameters that adapters change.
+
+    Raises `ParameterError` for parameters that are missing or do not fit, `OSError`, `ModuleError` for a malformed
+    file, and `Untrusted` for a file that the policy refuses.
     """
     module, wanted = linked.module, linked.code.parameters
     given = find(module, wanted, folder, parameters, extra)
@@ -87,7 +92,7 @@ def bind(
         admit(policy, module, [(row, given[row.name]) for row in wanted], opened)
     updates = updates_of(module, wanted, opened, extra)
     values = {row.segment: _value(row, given[row.name], updates, memory) for row in wanted}
-    return Values(values, [row.name for row in wanted])
+    return ParameterValues(values, [row.name for row in wanted])
 
 
 def find(
@@ -96,8 +101,8 @@ def find(
     folder: Path | None,
     parameters: Source | Sequence[Source] | None,
     extra: bool,
-) -> dict[str, Found]:
-    """The tensors that sources hold, by name, with one for each wanted parameter. Arguments and errors: `bind`."""
+) -> dict[str, GivenTensor]:
+    """The tensors in the sources, by name. There is one for each wanted parameter. Arguments and errors as `bind`."""
     given, problems = _collect(_beside(module, folder) if parameters is None else _listed(parameters))
     problems += _unfit(wanted, given)
     if not extra:
@@ -108,34 +113,36 @@ def find(
     return given
 
 
-def open_adapters(files: Sequence[File]) -> list[Opened]:
-    """`OSError`, `ModuleError`."""
+def open_adapters(files: Sequence[File]) -> list[TensorSource]:
+    """Open adapter files. `OSError`, and `ModuleError` for a malformed file."""
     return [_opened(file) for file in files]
 
 
-def _value(row: Parameter, found: Found, updates: Mapping[str, list[Update]], memory: Memory) -> memoryview:
+def _value(row: Parameter, found: GivenTensor, updates: Mapping[str, list[Update]], memory: Memory) -> memoryview:
     if row.name not in updates:
         return _aligned(found.data, row.dtype.itemsize)
-    from .adapters import adapted
+    from .adapters import apply_updates
 
     memory.charge(len(found.data))
-    return adapted(found.data, row.dtype, updates[row.name])
+    return apply_updates(found.data, row.dtype, updates[row.name])
 
 
 def _aligned(data: memoryview, to: int) -> memoryview:
-    """The bytes where they lie, or a copy: files of other writers may have elements at odd addresses."""
+    """The bytes, or a copy if their address is not a multiple of `to`: other tools may write files without
+    alignment.
+    """
     array = np.frombuffer(data, np.uint8)
     return array.copy().data.toreadonly() if array.ctypes.data % to else data
 
 
-def _listed(parameters: Source | Sequence[Source]) -> list[Source | Opened]:
+def _listed(parameters: Source | Sequence[Source]) -> list[Source | TensorSource]:
     one = isinstance(parameters, str | os.PathLike | Mapping | FilePart)
     sources: Iterable[Source] = [parameters] if one else parameters  # type: ignore[assignment,list-item]
     return [part for source in sources for part in _parts(source)]
 
 
-def _parts(source: Source) -> Sequence[Source | Opened]:
-    """The files of a folder, by name, or of a bundle; anything else as it is."""
+def _parts(source: Source) -> Sequence[Source | TensorSource]:
+    """The files of a folder, sorted by name, or of a bundle; any other source is the only part."""
     if isinstance(source, Mapping | FilePart):
         return [source]
     if os.path.isdir(source):
@@ -143,20 +150,20 @@ def _parts(source: Source) -> Sequence[Source | Opened]:
     return _bundled(source) if archive.is_archive(source) else [source]
 
 
-def _bundled(path: str | os.PathLike[str]) -> Sequence[Opened]:
-    """The files of parameters in a bundle, mapped where they lie."""
+def _bundled(path: str | os.PathLike[str]) -> Sequence[TensorSource]:
+    """The parameter files in a bundle, mapped."""
     found = archive.open_archive(path)
     opened = []
     for name, entry in found.entries.items():
         if name.startswith(f"{FOLDER}/") and name.endswith(SUFFIX):
             signatures = found.entries.get(name + SIGNATURES)
             data = None if signatures is None else bytes(found.read(signatures))
-            opened.append(Opened(f"{os.fspath(path)}/{name}", open_bytes(found.stored(entry)), data))
+            opened.append(TensorSource(f"{os.fspath(path)}/{name}", open_bytes(found.stored(entry)), data))
     return opened
 
 
 def _beside(module: Module, folder: Path | None) -> Sequence[Source]:
-    """The file that the compiler wrote, where it lies beside the module."""
+    """The parameter file beside the module, if there is one."""
     if folder is None:
         return []
     places = [folder / name for name in places_of(module)]
@@ -164,9 +171,9 @@ def _beside(module: Module, folder: Path | None) -> Sequence[Source]:
 
 
 def places_of(module: Module) -> list[str]:
-    """Where a module's parameters may lie, relative to its folder, as its attributes say.
+    """The paths where a module's parameters may be, relative to its folder, from its attributes.
 
-    Names come from a file: what could lead to another folder is passed over.
+    The attributes are not trusted: names that could lead to another folder are ignored.
     """
     digest, name = module.attribute(DIGEST_ATTRIBUTE), module.attribute(FILE_ATTRIBUTE)
     found = []
@@ -183,9 +190,9 @@ def _hint(module: Module) -> str:
     return f" (none are given: parameters=FILE or --parameters=FILE names a safetensors file{beside})"
 
 
-def _collect(sources: Sequence[Source | Opened]) -> tuple[dict[str, Found], list[str]]:
-    """All tensors by name, and what is wrong with them together."""
-    given: dict[str, Found] = {}
+def _collect(sources: Sequence[Source | TensorSource]) -> tuple[dict[str, GivenTensor], list[str]]:
+    """All tensors of the sources by name, and a problem for each name that two sources have."""
+    given: dict[str, GivenTensor] = {}
     problems = []
     for source in sources:
         for name, found in _tensors(source).items():
@@ -195,67 +202,71 @@ def _collect(sources: Sequence[Source | Opened]) -> tuple[dict[str, Found], list
     return given, problems
 
 
-def _tensors(source: Source | Opened) -> dict[str, Found]:
+def _tensors(source: Source | TensorSource) -> dict[str, GivenTensor]:
     if isinstance(source, Mapping):
         return {name: _of_array(name, np.asarray(array)) for name, array in source.items()}
-    opened = source if isinstance(source, Opened) else _opened(source)
+    opened = source if isinstance(source, TensorSource) else _opened(source)
     assert opened.file is not None, "only arrays have none"
-    return {name: Found(str(row), opened.file.bytes_of(name), opened) for name, row in opened.file.tensors.items()}
+    return {
+        name: GivenTensor(str(row), opened.file.bytes_of(name), opened) for name, row in opened.file.tensors.items()
+    }
 
 
-def _of_array(name: str, array: npt.NDArray[np.generic]) -> Found:
+def _of_array(name: str, array: npt.NDArray[np.generic]) -> GivenTensor:
     row = of_numpy(array.dtype)
     if row is None:
         raise ParameterError(f"parameter {shown(name)}: {array.dtype} is not an element type")
     data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-    return Found(describe(row, array.shape), data.data.toreadonly(), _ARRAYS)
+    return GivenTensor(describe(row, array.shape), data.data.toreadonly(), _ARRAYS)
 
 
-def _opened(file: File) -> Opened:
-    """A file of which the map is kept; its signatures lie in FILE.sig unless it is a part of another."""
+def _opened(file: File) -> TensorSource:
+    """Open and map a file. The signatures of FILE are in FILE.sig; a part of a file says where its signatures are."""
     part = file if isinstance(file, FilePart) else FilePart(file, 0, None, f"{os.fspath(file)}{SIGNATURES}")
     label = str(part) if part is file else os.fspath(part.path)
     try:
-        return Opened(label, open_file(part.path, part.offset, part.length), part.signature)
+        return TensorSource(label, open_file(part.path, part.offset, part.length), part.signature)
     except (ModuleError, ValueError) as error:
         raise ModuleError(f"{label}: {error}") from None
 
 
-def _unfit(wanted: Sequence[Parameter], given: Mapping[str, Found]) -> list[str]:
-    """What is missing, and what is of another type."""
+def _unfit(wanted: Sequence[Parameter], given: Mapping[str, GivenTensor]) -> list[str]:
+    """The problems with wanted parameters: those that are missing, and those of another type."""
     missing = [f"{shown(row.name)} ({row})" for row in wanted if row.name not in given]
     wrong = [
         f"{shown(row.name)} is {found.type} in {found.source.label}, wanted {row}"
         for row in wanted
         if (found := given.get(row.name)) is not None and found.type != str(row)
     ]
-    return [*([f"missing {_list(missing)}"] if missing else []), *wrong[:_SHOWN], *_more(wrong)]
+    return [*([f"missing {_list(missing)}"] if missing else []), *wrong[:_MAX_LISTED], *_more(wrong)]
 
 
-def _unwanted(given: Mapping[str, Found], known: set[str]) -> list[str]:
-    """What is given and no parameter of the module, by source."""
+def _unwanted(given: Mapping[str, GivenTensor], known: set[str]) -> list[str]:
+    """The problems with tensors that are no parameters of the module, one per source."""
     found: dict[str, list[str]] = {}
     for name, tensor in given.items():
         if name not in known:
             found.setdefault(tensor.source.label, []).append(shown(name))
-    allows = "extra_parameters=True or --extra-parameters passes over them"
+    hint = "extra_parameters=True or --extra-parameters ignores them"
     return [
-        f"{source} holds {_list(names)}, which the module does not want ({allows})" for source, names in found.items()
+        f"{source} holds {_list(names)}, which the module does not want ({hint})" for source, names in found.items()
     ]
 
 
 def _list(names: Sequence[str]) -> str:
-    return ", ".join([*names[:_SHOWN], *_more(names)])
+    return ", ".join([*names[:_MAX_LISTED], *_more(names)])
 
 
 def _more(items: Sequence[str]) -> list[str]:
-    return [f"and {len(items) - _SHOWN} more"] if len(items) > _SHOWN else []
+    return [f"and {len(items) - _MAX_LISTED} more"] if len(items) > _MAX_LISTED else []
 
 
 def updates_of(
-    module: Module, wanted: Sequence[Parameter], adapters: Sequence[Opened], extra: bool
+    module: Module, wanted: Sequence[Parameter], adapters: Sequence[TensorSource], extra: bool
 ) -> dict[str, list[Update]]:
-    """What adapters add to each parameter, in the order of the adapters. `ParameterError` for one that does not fit."""
+    """The updates of each parameter, in the order of the adapters. `ParameterError` for an adapter that
+    does not fit.
+    """
     found: dict[str, list[Update]] = {}
     if not adapters:
         return found

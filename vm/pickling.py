@@ -1,9 +1,9 @@
-"""Programs in other processes: a pickle says what was loaded and how, and loads it again where it is read.
+"""Pickles programs. A pickle has the arguments of `load`, and reading it loads the module again.
 
-It holds the path of the module's file, or the module's bytes, the module's digest, the name of the device, and the
-options of `load`. It does not hold the right to run what a stranger made: a policy, signatures and `allow_native_code`
-stay behind, and the trust store of the machine that reads the pickle decides. State does not travel either: globals
-start anew, and arrays on the device have to be copied to NumPy's.
+It has the path of the module's file, or the module's bytes, the module's digest, the name of the device, and the
+options of `load`. It does not have a policy, signatures or `allow_native_code`: the trust store of the machine that
+reads it decides whether code may run. It has no state: globals start anew, and device arrays have to be copied to NumPy
+arrays.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from .request import Request
 
 
-def reduced(request: Request) -> tuple[Any, ...]:
-    """The arguments of `program.restored` for such a program. `CallerError`: a part of it cannot travel."""
+def pickle_arguments(request: Request) -> tuple[Any, ...]:
+    """The arguments of `program.restored` for a program. `CallerError` if one of them cannot be pickled."""
     given = [one for one in request.natives if not isinstance(one, str)]
     if given:
         raise CallerTypeError(
@@ -48,24 +48,26 @@ def reduced(request: Request) -> tuple[Any, ...]:
         "device_memory": request.device_memory,
         "build_deadline": request.build_deadline,
         "build": request.build,
-        "parameters": _anywhere(request.parameters),
-        "adapters": tuple(map(_anywhere, request.adapters)),
+        "parameters": _portable(request.parameters),
+        "adapters": tuple(map(_portable, request.adapters)),
         "extra_parameters": request.extra_parameters,
-        "modules": {name: _anywhere(one) for name, one in request.modules.items()},
+        "modules": {name: _portable(one) for name, one in request.modules.items()},
     }
-    return _anywhere(request.source), request.device or request.device_id, options
+    return _portable(request.source), request.device or request.device_id, options
 
 
 _FILES = (str, os.PathLike)
 _BYTES = (bytes, bytearray, memoryview)
 
 
-def _anywhere(source: Any) -> Any:
-    """A file by its absolute path, bytes as such, several of them; anything else as it is."""
+def _portable(source: Any) -> Any:
+    """A source that other processes can open: a file by its absolute path, bytes, or a list of them; anything else is
+    unchanged.
+    """
     if isinstance(source, _FILES):
         return os.path.abspath(source)
     if isinstance(source, FilePart):
         return replace(source, path=os.path.abspath(source.path), signature=None)
     if isinstance(source, _BYTES):
         return bytes(source)
-    return [_anywhere(one) for one in source] if isinstance(source, list | tuple) else source
+    return [_portable(one) for one in source] if isinstance(source, list | tuple) else source

@@ -1,9 +1,9 @@
-"""Where a module runs on a device, and why not otherwise: `Program.placement()`, and `explain` without loading.
+"""Reports which parts of a module run on a device, and why: `Program.placement()`, and `explain` without loading.
 
     print(vm.load("model.fb", device="vulkan").placement().text())
 
-Selection decides (`selection.py`), the policy permits (`hal/policy.py`), loading builds (`facts.py`): this page of rows
-says what they found, and decides nothing. What each entry computes is read from the module's source map.
+`selection.py` chooses programs and variants, `hal/policy.py` permits code, and `load_facts.py` records builds. The
+report shows their results and decides nothing. The source ops of each entry are read from the module's source map.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from orchestrion.schema.rows import Executable, Program
     from orchestrion.schema.trust.signers import Trust
 
-    from .facts import LoadFacts
+    from .load_facts import LoadFacts
 
 #: version of the JSON form; new keys may be added without a new one
 VERSION: Final = 1
@@ -36,8 +36,8 @@ VERSION: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A program of the module. `reason`: why it does not run on the device, or why it was not chosen though it would;
-    empty for the one that was chosen.
+    """A program of the module. `runs`: whether it can run on the device. `reason`: why it cannot run, or why it was not
+    chosen although it can; empty for the program that was chosen.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class VariantRow:
-    """One of the forms in which a program holds an executable. `reason` as that of `Candidate`."""
+    """A variant of an executable. `reason`: as in `Candidate`."""
 
     format: str
     features: tuple[str, ...]
@@ -60,7 +60,7 @@ class VariantRow:
 
 @dataclass(frozen=True, slots=True)
 class DispatchRow:
-    """An instruction that records a dispatch. `location`: of its main op in the source; empty where the module does not
+    """An instruction that records a dispatch. `location`: of its main op in the source; empty if the module does not
     say.
     """
 
@@ -71,8 +71,8 @@ class DispatchRow:
 
 @dataclass(frozen=True, slots=True)
 class EntryRow:
-    """What can be dispatched. `source_ops`: ops of the source that it computes, the main one first; empty where the
-    module does not say. `dispatches`: the instructions that record it, as far as they are known without running them.
+    """An entry of an executable. `source_ops`: the ops of the source that it computes, the main one first; empty if the
+    module does not say. `dispatches`: the instructions that record it, as far as `dispatches.py` finds them.
     """
 
     name: str
@@ -83,7 +83,7 @@ class EntryRow:
 
 @dataclass(frozen=True, slots=True)
 class ExecutableRow:
-    """Code of the chosen program. `built`: how it came to be on the device; empty where nothing was loaded."""
+    """An executable of the chosen program. `built`: how it was built, in words; empty if the module is not loaded."""
 
     name: str
     variants: tuple[VariantRow, ...]
@@ -93,11 +93,12 @@ class ExecutableRow:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """A module on a device. `program` is empty where none runs. `trust`: whether the module is trusted, and why.
-    `refusal`: why the policy refuses the program's code; empty where it does not. `derived`: how many constants that
-    initializers compute were found in the user's cache, and how many were computed. `failure`: why loading failed.
-    `signatures`: whose signatures count by the policy that the module was loaded under, and whether they suffice; empty
-    without one.
+    """A module on a device.
+
+    `program`: the name of the chosen program; empty if none runs. `trust`: whether the module is trusted, and why.
+    `refusal`: why the policy refuses the program's code; empty if it does not. `derived`: the numbers of derived
+    constants that were found in the user's cache and that were computed. `failure`: why loading failed. `signatures`:
+    the signers that the trust policy of the load accepts, and whether they suffice; empty without a policy.
     """
 
     device: str
@@ -116,21 +117,23 @@ class Placement:
     signatures: str = ""
 
     def data(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """The report as data for JSON."""
         return {"version": VERSION, **asdict(self)}
 
     def text(self) -> str:
-        """For people; ends with a line break."""
+        """The report as text; ends with a line break."""
         return "\n".join(map(printable, _lines(self))) + "\n"
 
 
 def explain(module: Module, info: DeviceInfo, policy: Policy, failure: str = "") -> Placement:
-    """Where a module would run, without loading it. `failure`: what loading ended with, if it was tried."""
+    """The placement of a module that is not loaded. `failure`: the error of a load that failed."""
     return _placement(module, info, policy, None, failure)
 
 
-def placed(module: Module, info: DeviceInfo, policy: Policy, facts: LoadFacts, trust: Trust | None) -> Placement:
-    """Where a module runs, after it was loaded, under a trust policy if there is `trust`."""
+def loaded_placement(
+    module: Module, info: DeviceInfo, policy: Policy, facts: LoadFacts, trust: Trust | None
+) -> Placement:
+    """The placement of a loaded module. `trust`: the result of its trust policy, None without one."""
     return replace(_placement(module, info, policy, facts, ""), signatures=_signatures(trust))
 
 
@@ -171,7 +174,7 @@ def _placement(module: Module, info: DeviceInfo, policy: Policy, facts: LoadFact
 
 
 def _candidates(module: Module, info: DeviceInfo) -> Iterator[Candidate]:
-    """The first program that runs is chosen, as `selection.choose_program` does."""
+    """The programs of the module. The first one that can run is chosen, as in `selection.choose_program`."""
     first = ""
     for (name, reason), row in zip(explain_programs(module, info), module.programs, strict=True):
         chosen = not reason and not first
@@ -196,7 +199,7 @@ def _executables(
 
 
 def _recorded(module: Module, program: int) -> dict[tuple[int, int], list[DispatchRow]]:
-    """(executable, entry) -> where it is dispatched."""
+    """(executable, entry) -> the instructions that record it."""
     functions = module.functions[module.programs[program].functions_start :]
     found: dict[tuple[int, int], list[DispatchRow]] = {}
     try:
@@ -210,7 +213,7 @@ def _recorded(module: Module, program: int) -> dict[tuple[int, int], list[Dispat
 
 
 def _variants(module: Module, row: Executable, info: DeviceInfo) -> Iterator[VariantRow]:
-    """The first variant that runs is chosen, as `selection.choose_variant` does."""
+    """The variants of an executable. The first one that can run is chosen, as in `selection.choose_variant`."""
     first = ""
     for variant, reason in explain_variants(module, row, info):
         format, chosen = module.strings[variant.format], not reason and not first
@@ -222,7 +225,7 @@ def _variants(module: Module, row: Executable, info: DeviceInfo) -> Iterator[Var
 def _entries(
     module: Module, program: int, ordinal: int, row: Executable, variants: tuple[VariantRow, ...]
 ) -> Iterator[EntryRow]:
-    """Workgroup sizes are those of the chosen variant; empty without one."""
+    """The entries of an executable, with the workgroup sizes of the chosen variant; empty sizes without one."""
     chosen = next((number for number, variant in enumerate(variants) if variant.chosen), None)
     sizes: list[tuple[int, ...]] = []
     if chosen is not None:
@@ -237,7 +240,7 @@ def _entries(
 
 
 def _built(build: Build | None, facts: LoadFacts) -> str:
-    """How code came to be on the device, in words."""
+    """How an executable was built, in words."""
     if build is None:
         cached = ", where computed constants were found in the user's cache" if any(facts.derived.values()) else ""
         return f"not built: nothing needed it at load{cached}"

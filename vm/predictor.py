@@ -1,13 +1,13 @@
-"""A function of a module over batches: the class that `ray.data.Dataset.map_batches` takes, and `vm-batch` uses.
+"""Calls a function of a module for any number of rows, in batches. For `ray.data.Dataset.map_batches` and `vm-batch`.
 
     dataset.map_batches(vm.Predictor, fn_constructor_args=("model.fb",), concurrency=2, batch_format="numpy")
 
 Each worker constructs one Predictor, which maps the module once. A call takes a dict of arrays by argument name, whose
-leading dimension is the number of rows, and gives such a dict by result name. It forms batches of the sizes that the
+leading dimension is the number of rows. It returns such a dict by result name. It forms batches of the sizes that the
 module takes (`batch_axis.py`). The last batch may be padded with copies of its last row, whose results are removed.
 Rows of different shapes are put into different batches.
 
-A Predictor never falls back to the `reference` device. That device is used if it is named.
+A Predictor uses the `reference` device only if the caller names it.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ Array = npt.NDArray[Any]
 #: the rows of one argument: an array with a leading dimension, or an array per row
 Rows = Array | Sequence[Array]
 
-#: drivers that are used only if they are named: one is slow, the other computes nothing
+#: drivers that are used only if the caller names them: one is slow, the other computes nothing
 NAMED_ONLY = ("reference", "null")
 
 
 class Predictor:
-    """`predictor(columns) -> columns`. All arguments can be pickled, the object itself cannot."""
+    """`predictor(columns) -> columns`. Its arguments can be pickled; the object cannot."""
 
     def __init__(
         self,
@@ -55,18 +55,18 @@ class Predictor:
         allow_native_code: bool = False,
         **options: Any,
     ) -> None:
-        """Load a module, a path or its bytes, for a device.
+        """Load a module, from a path or from bytes, for a device.
 
         `device`: None is the first device, GPUs first, that runs the module and is not `reference`.
-        `function`: needed if the module exports several.
-        `fixed`: values of arguments that are the same for all rows, by argument name. The device gets them once.
-        `keep`: columns that are no arguments and are handed on, such as an id. Other columns are refused.
-        `batched`: whether the leading dimension of the arguments is the batch. None: the first call decides by the rank
-        of its rows.
-        `policy`, `allow_native_code` and `options` are those of `vm.load`.
+        `function`: the name of the export; needed if the module exports several.
+        `fixed`: values of arguments that are the same for all rows, by argument name. They are copied once.
+        `keep`: names of columns that are not arguments and are returned unchanged, such as an id. Other columns raise.
+        `batched`: whether the leading dimension of the arguments is the batch. None: the first call decides, by the
+        rank of its rows.
+        `policy`, `allow_native_code` and `options`: arguments of `vm.load`.
 
-        Raises what `vm.load` raises. `LoadError`: no device but `reference` runs the module; says why for each.
-        `CallerError`: no such function, or no such argument.
+        Raises what `vm.load` raises. Raises `LoadError` if no device but `reference` runs the module, with the reason
+        for each device, and `CallerError` for an unknown function or argument.
         """
         options |= {"policy": policy, "allow_native_code": allow_native_code}
         #: the loaded program
@@ -89,11 +89,13 @@ class Predictor:
         self._axes: dict[tuple[int, ...], BatchAxis] = {}
 
     def __call__(self, batch: Mapping[str, Rows]) -> dict[str, Any]:
-        """Results for rows: arrays of as many rows, by result name, and the columns of `keep`.
+        """The results for rows: an array per result name, with as many rows, and the columns of `keep`.
 
-        Rows of different shapes come as an object array or a list of arrays. So do results of different shapes (object
-        arrays). `CallerError`: a column is missing, unknown, of another length, or its rows do not fit the argument.
-        Otherwise raises what a call of the function raises.
+        A column whose rows have different shapes is an object array or a list of arrays. Results of different shapes
+        are an object array.
+
+        Raises `CallerError` if a column is missing, unknown or of another length, or its rows do not fit the argument.
+        Raises what a call of the function raises.
         """
         count = self._check_columns(batch)
         groups = self._groups(batch, count)
@@ -106,7 +108,7 @@ class Predictor:
         return found | {name: np.asarray(batch[name]) for name in self._keep}
 
     def axis(self, ranks: Mapping[str, int]) -> BatchAxis:
-        """How many rows a call takes, for rows of these ranks by argument name. `CallerError`: see `find_axis`."""
+        """The number of rows that a call takes. `ranks`: of rows, by argument name. Raises what `find_axis` raises."""
         key = tuple([ranks[name] for name in self._rows_of])
         axis = self._axes.get(key)
         if axis is None:
@@ -127,7 +129,7 @@ class Predictor:
         self.program.close()
 
     def _placed(self, fixed: Mapping[str, Any]) -> dict[str, DeviceArray]:
-        """Values of fixed arguments, on the device."""
+        """The values of fixed arguments, on the device."""
         found = {}
         for name, given in fixed.items():
             if name not in self.names.arguments:
@@ -137,7 +139,7 @@ class Predictor:
         return found
 
     def _check_columns(self, batch: Mapping[str, Rows]) -> int:
-        """The number of rows."""
+        """The number of rows. `CallerError` for missing or unknown columns, or columns of different lengths."""
         wanted = (*self._rows_of, *self._keep)
         missing = [name for name in wanted if name not in batch]
         unknown = [name for name in batch if name not in wanted]
@@ -151,7 +153,7 @@ class Predictor:
         return next(iter(counts.values()))
 
     def _groups(self, batch: Mapping[str, Rows], count: int) -> list[tuple[Sequence[int], list[Array]]]:
-        """Rows of the same shapes: their numbers, and an array per argument."""
+        """Groups of rows with the same shapes: the numbers of the rows, and an array per argument."""
         columns = [batch[name] for name in self._rows_of]
         if all(isinstance(column, np.ndarray) and column.dtype != object for column in columns):
             return [(range(count), [np.asarray(column) for column in columns])] if count else []
@@ -163,7 +165,7 @@ class Predictor:
         return [(group, [np.stack([column[i] for i in group]) for column in rows]) for group in places.values()]
 
     def _run(self, columns: list[Array], count: int) -> dict[str, Any]:
-        """Results of rows of the same shapes, of which there is one at least."""
+        """The results of at least one row, all of the same shapes."""
         axis = self.axis({name: column.ndim - 1 for name, column in zip(self._rows_of, columns, strict=True)})
         if not axis.batched:
             calls = [self._call([column[place, ...] for column in columns]) for place in range(count)]
@@ -179,7 +181,7 @@ class Predictor:
         return {name: _concatenated([one[i] for one in pieces]) for i, name in enumerate(self.names.results)}
 
     def _call(self, arrays: Sequence[Array]) -> Sequence[Array]:
-        """The results of one call; `arrays` are those of arguments with rows."""
+        """The results of one call. `arrays`: for the arguments that are not fixed."""
         rest = iter(arrays)
         given: list[Array | DeviceArray] = []
         for name in self.names.arguments:
@@ -191,7 +193,7 @@ class Predictor:
         return [np.asarray(one) for one in found]
 
     def _scattered(self, groups: Sequence[tuple[Sequence[int], list[Array]]], count: int) -> dict[str, Any]:
-        """Results of several groups, in the order of the rows."""
+        """The results of several groups, in the order of the rows."""
         found: dict[str, list[Any]] = {name: [None] * count for name in self.names.results}
         for places, columns in groups:
             for name, results in self._run(columns, len(places)).items():
@@ -200,7 +202,7 @@ class Predictor:
         return {name: _joined(results) for name, results in found.items()}
 
     def _empty(self) -> dict[str, Any]:
-        """Results of no rows. Dynamic dimensions are 0."""
+        """The results of no rows. Dynamic dimensions are 0."""
         skipped = 1 if self._batched else 0
         return {
             name: np.empty((0, *[max(size, 0) for size in value.shape[skipped:]]), value.dtype.numpy)
@@ -209,7 +211,7 @@ class Predictor:
 
 
 def choose_export(exports: Sequence[Export], name: str | None) -> Export:
-    """The export of that name, or the only one. `CallerError` lists what there is."""
+    """The export of that name, or the only one if None. `CallerError` lists the exports."""
     there = ", ".join(export.name for export in exports) or "nothing"
     if name is None and len(exports) != 1:
         raise CallerValueError(f"the module exports {there}: name the function")
@@ -222,9 +224,10 @@ def choose_export(exports: Sequence[Export], name: str | None) -> Export:
 
 
 def load_on_device(module: ModuleSource, device: str | None, options: Mapping[str, Any]) -> Program:
-    """The program on the device of that name. None: the first one, GPUs first, that runs it and is not `reference`.
+    """Load a module on the device of that name. None: the first device, GPUs first, that runs it and is not
+    `reference`.
 
-    Raises what `vm.load` raises. `LoadError`: there is no such device; says why for each.
+    Raises what `vm.load` raises, and `LoadError` if no device runs it, with the reason for each device.
     """
     if device is not None:
         return load(module, device, **options)
@@ -252,19 +255,19 @@ def _per_call(batched: bool | None) -> str:
 
 
 def _padded(rows: Array, least: int) -> Array:
-    """At least so many rows: copies of the last one behind them."""
+    """The rows, padded to at least `least` rows with copies of the last one."""
     return rows if len(rows) >= least else np.concatenate([rows, np.repeat(rows[-1:], least - len(rows), axis=0)])
 
 
 def _concatenated(pieces: Sequence[Array]) -> Array:
-    """The rows of several arrays; an object array if their shapes differ."""
+    """The rows of several arrays as one array; an object array if their shapes differ."""
     if len({piece.shape[1:] for piece in pieces}) == 1:
         return np.concatenate(pieces)
     return _joined([row for piece in pieces for row in piece])
 
 
 def _joined(rows: Sequence[Array]) -> Array:
-    """An array with a row each; an object array if their shapes differ."""
+    """The rows as one array; an object array if their shapes differ."""
     if len({row.shape for row in rows}) == 1:
         return np.stack(rows)
     found = np.empty(len(rows), object)

@@ -1,13 +1,13 @@
-"""What a program ran, launch by launch: `Program.profile()` of a program that was loaded with `profiling=True`.
+"""Records each launch of a program: `Program.profile()` of a program that was loaded with `profiling=True`.
 
     program = vm.load("model.fb", device="vulkan", profiling=True)
     program.main(x)
     for row in program.profile().rows():
         print(row.command.source_op, row.command.location, row.median_seconds)
 
-All times are nanoseconds of the host's clock (`hal.timing.now`, which is `time.perf_counter_ns`); those of launches are
-the device's own, mapped (docs/profiling.md). A `Profiler` gathers them call by call; the last `HISTORY` calls are kept,
-and the last `HISTORY` initializers.
+All times are nanoseconds of the host's clock (`hal.timing.now`, which is `time.perf_counter_ns`). The device measures
+the times of launches, and they are converted to the host's clock (docs/profiling.md). A `Profiler` collects them after
+each call. It keeps the last `HISTORY` calls and the last `HISTORY` initializers.
 """
 
 from __future__ import annotations
@@ -36,30 +36,30 @@ if TYPE_CHECKING:
     from .context import Context
     from .linker import LinkedProgram
 
-#: seconds until the times of work are looked for again, and after which what a call left under way is let be
-_MOMENT, _PATIENCE = 0.0001, 1.0
+#: seconds between two attempts to read the times of a call's work, and the most seconds of all attempts
+_POLL_SECONDS, _MAX_POLL_SECONDS = 0.0001, 1.0
 
 
 class Command(NamedTuple):
-    """A recorded dispatch, copy or fill. Equal ones are the same command, in whatever context it was recorded."""
+    """A recorded dispatch, copy or fill. Equal objects are the same command, recorded in any context."""
 
     kind: str  #: "dispatch", "copy" or "fill"
-    entry: str  #: name of the entry; "" of a copy or fill
-    source_op: str  #: main op of the source that it computes; "" where the module does not say
-    fused: tuple[str, ...]  #: the other ops of the source in it
-    location: str  #: in the source; "" where the module does not say
-    workload: Grid | None  #: invocations of a dispatch
-    bytes: int  #: bound to a dispatch, copied or filled
-    place: tuple[int, int] | None  #: function and pc of the instruction that recorded it, if one of the program did
+    entry: str  #: the name of the entry; "" for a copy or fill
+    source_op: str  #: the main op of the source that it computes; "" if the module does not say
+    fused: tuple[str, ...]  #: the other ops of the source that it computes
+    location: str  #: of the main op in the source; "" if the module does not say
+    workload: Grid | None  #: the invocations of a dispatch
+    bytes: int  #: bytes bound to a dispatch, copied or filled
+    place: tuple[int, int] | None  #: function and pc of the instruction that recorded it; None if no instruction did
 
     @property
     def label(self) -> str:
-        """The shortest that says what it is."""
+        """A short name: the source op, or else the entry, or else the kind."""
         return self.source_op or self.entry or self.kind
 
 
 class Launch(NamedTuple):
-    """A command that ran."""
+    """A run of a command, from `start` to `end`."""
 
     command: Command
     start: int
@@ -67,18 +67,18 @@ class Launch(NamedTuple):
 
 
 class Submission(NamedTuple):
-    """What went to the device at once: when, and the launches in order. Fewer than were recorded if it failed."""
+    """A submission to the device: its time, and its launches in order. If it failed, some launches are missing."""
 
     submitted: int
     launches: tuple[Launch, ...]
 
 
 class ProfiledCall(NamedTuple):
-    """A call from start to end, as its caller saw it.
+    """A call, from `start` to `end` as its caller measured it.
 
-    `kind` is "call"; "initializer", whose name is then "program" or "context"; or "other", for what was submitted by
-    calls that failed, or of functions without tensors: that is told when the next call is over. Contexts are numbered;
-    0 is the program's own.
+    `kind`: "call"; "initializer", with the name "program" or "context"; or "other", for submissions of calls that
+    failed and of functions without tensors, which are reported with the next call. `context`: the number of the
+    context; 0 is the context of the program's initializers.
     """
 
     name: str
@@ -94,32 +94,32 @@ class ProfiledCall(NamedTuple):
 
 
 class ProfileRow(NamedTuple):
-    """One command of one function or initializer, over all its calls."""
+    """The launches of one command in all calls of one function or initializer."""
 
     function: str
-    kind: str  #: as that of `ProfiledCall`
+    kind: str  #: as in `ProfiledCall`
     command: Command
-    calls: int  #: of the function
+    calls: int  #: the number of calls of the function
     launches: int
-    median_seconds: float  #: on the device
+    median_seconds: float  #: of the launches, on the device
     total_seconds: float
-    share: float  #: of all device time of the function
+    share: float  #: `total_seconds` as a part of the device time of the function, from 0 to 1
 
 
 class Profile(NamedTuple):
-    """What ran up to now."""
+    """The recorded calls of a program."""
 
     program: str
-    device: str  #: `opencl:1`
+    device: str  #: its id, such as `opencl:1`
     device_name: str
-    calls: tuple[ProfiledCall, ...]  #: in the order of their ends
+    calls: tuple[ProfiledCall, ...]  #: in the order in which they ended
     module: str = ""  #: SHA-256 of the module's root, in hexadecimal digits
-    ordinal: int = 0  #: of the program in the module
+    ordinal: int = 0  #: the ordinal of the program in the module
 
     def rows(self, function: str | None = None) -> list[ProfileRow]:
-        """A row for every command that ran, in the order of first launch; initializers first.
+        """A row for each command that ran, in the order of the first launch; those of initializers first.
 
-        `function`: only the calls of this one, no initializers.
+        `function`: the name of a function, to get only the rows of its calls.
         """
         chosen = [call for call in self.calls if call.kind == "call" and function in (None, call.name)]
         if function is None:
@@ -130,7 +130,7 @@ class Profile(NamedTuple):
         return [row for (name, kind), calls in groups.items() for row in _rows(name, kind, calls)]
 
     def trace(self) -> dict[str, Any]:
-        """All of it in the trace event format: `json.dump` it, open it at ui.perfetto.dev. See `trace.py`."""
+        """The profile as JSON data in the trace event format, which ui.perfetto.dev opens. See `trace.py`."""
         from .trace import trace
 
         return trace(self)
@@ -158,7 +158,7 @@ def _rows(name: str, kind: str, calls: list[ProfiledCall]) -> list[ProfileRow]:
 
 
 class _Owner:
-    """Whom a context's submissions belong to."""
+    """The owner of a context's submissions."""
 
     __slots__ = ("__weakref__", "number")
 
@@ -167,7 +167,7 @@ class _Owner:
 
 
 class Profiler:
-    """Gathers what one program runs. Any thread may call; each context by one thread at a time."""
+    """Collects the launches of one program. Any thread may call it, for each context one thread at a time."""
 
     def __init__(self, device: Device) -> None:
         self._device = device
@@ -181,10 +181,11 @@ class Profiler:
         self._lock = new_lock()
 
     def bind(self, linked: LinkedProgram) -> None:
-        """What it runs, before anything of it does. Of its code, which refers to the profiler, nothing is kept."""
+        """Set the program, before it runs. Keeps no reference to its code, which refers to the profiler."""
         self._module, self._ordinal = linked.module, linked.ordinal
 
     def owner(self, context: CallContext) -> _Owner:
+        """The owner of the submissions of a context."""
         with self._lock:
             found = self._owners.get(context)
             if found is None:
@@ -192,13 +193,13 @@ class Profiler:
             return found
 
     def initialized(self, context: Context, kind: str, started: int) -> None:
-        """The initializers of a context are over."""
+        """Record the initializers of a context, which have ended. `kind`: "program" or "context"."""
         owner, end = self.owner(context), now()
         submissions = self._take(owner)
         self._initializers.append(ProfiledCall(kind, "initializer", owner.number, started, end, submissions))
 
     def called(self, owner: _Owner, name: str, started: int, ended: int) -> None:
-        """A call is over. Work that was submitted before it is of calls of which nobody told."""
+        """Record a call, which has ended. Earlier submissions belong to unreported calls."""
         submissions = self._take(owner)
         own = tuple(row for row in submissions if row.submitted >= started)
         others = tuple(row for row in submissions if row.submitted < started)
@@ -209,16 +210,19 @@ class Profiler:
         self._calls.append(ProfiledCall(name, "call", owner.number, started, ended, own))
 
     def profile(self, program: str) -> Profile:
+        """All recorded calls. `program`: the name of the program."""
         info = self._device.info
         digest = "" if self._module is None else self._module.container.digest.hex()
         return Profile(program, info.id, info.name, (*self._initializers, *self._calls), digest, self._ordinal)
 
     def _take(self, owner: _Owner) -> tuple[Submission, ...]:
-        """A device may tell of the end of work a moment before its times can be had."""
+        """The submissions of an owner. Waits for their times, since a device may signal the end of work before it has
+        them.
+        """
         found = profiling.take(self._device, owner)
-        end = time.monotonic() + _PATIENCE
+        end = time.monotonic() + _MAX_POLL_SECONDS
         while profiling.is_waited_for(self._device, owner) and time.monotonic() < end:
-            time.sleep(_MOMENT)
+            time.sleep(_POLL_SECONDS)
             found += profiling.take(self._device, owner)
         return tuple(
             Submission(row.submitted, tuple(map(self._launch, row.commands[: len(row.spans)], row.spans)))
@@ -249,7 +253,7 @@ class Profiler:
 
 
 class ProfiledLog:
-    """The log of one context, which tells the profiler of each call."""
+    """The log of a context that also records each call in the profiler."""
 
     __slots__ = ("_log", "_owner", "_profiler")
 

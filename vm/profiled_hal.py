@@ -1,8 +1,7 @@
-"""The native module `hal` of a program that was loaded with profiling: recordings know who made them, and where.
+"""The native module `hal` of a program that was loaded with profiling.
 
-Three functions are others than those of `HalModule`: each notes, for the command that it then records, which
-instruction asked for it and what the module says of its workload. Everything else, results and errors included, is the
-same.
+Three functions differ from those of `HalModule`: before they record a command, they note the instruction that called
+them and the workload. Results and errors are the same.
 """
 
 from collections.abc import Callable
@@ -20,9 +19,10 @@ from .recording import Recording
 
 
 class Tag(NamedTuple):
-    """What `hal.profiling.Command.tag` holds: an instruction of the program, and of a dispatch the entry of the module.
+    """The tag of a recorded command (`hal.profiling.Command.tag`): function and pc of the instruction that recorded it.
 
-    `executable` is None where the code does not come from the module.
+    A dispatch also has the workload, the ordinal of the executable and the entry. `executable` is None if the code is
+    not from the module.
     """
 
     function: int
@@ -33,7 +33,7 @@ class Tag(NamedTuple):
 
 
 class ProfiledHal(NativeModule):
-    """For one program: `owner` gives whom the submissions of a context belong to."""
+    """The functions of `hal` for one program. `owner`: gives the owner of a context's submissions."""
 
     name: ClassVar[str] = "hal"
     placed: ClassVar[bool] = True
@@ -49,7 +49,7 @@ class ProfiledHal(NativeModule):
 
 
 class _Placed(NativeFunction):
-    """A function that notes something of its call, once it is known which instruction makes it."""
+    """A function that notes the instruction that calls it. `at` gives the function for an instruction."""
 
     __slots__ = ("_note",)
 

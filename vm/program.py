@@ -1,11 +1,11 @@
-"""Opens a module, picks the program for a device, and makes it callable: `load` is the door of the runtime.
+"""Loads modules: `load` opens a module, chooses the program for a device, and makes its functions callable.
 
     program = load("model.fb", device="vulkan")
     y = program.main(x)
 
-Loading verifies the module's root and the chosen program's functions, runs the program's initializers once and the
-context's once for a default context; `create_context` makes further ones, with limits of their own, that share code,
-executables and constants. A program may be used from any thread; calls of one context take turns.
+A load verifies the module's root and the functions of the chosen program. It runs the program's initializers once, and
+the initializers of the default context. `create_context` makes more contexts, with limits of their own; they share
+code, executables and constants. Any thread may use a program. The calls of one context run one after the other.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from orchestrion.hal.fork import ForkedLock
 from orchestrion.schema.module import Module
 
 from .context import Context
-from .errors import PUBLIC, CallerValueError, DeviceLost, LimitError, public
+from .errors import HAL_ERRORS, CallerValueError, DeviceLost, LimitError, from_hal_error
 from .exports import Export
 from .limits import Limits, plain_number
 from .linker import LinkedProgram
 from .load_limits import LoadLimits, defaults_of, find_limits, finite, tighten
 from .load_progress import LoadProgress, Progress
 from .load_times import LoadTimes
-from .loader import Check, Loader
+from .loader import Loader, ModuleCheck
 from .memory import Memory
 from .native import Functions, NativeModule, native_modules
-from .opening import admission_under, check_options, first_program, folder, open_module, open_share
+from .opening import admission_under, check_options, first_program, folder_of, open_module, open_share
 from .parallel_builds import building
 from .program_arrays import ProgramArrays
 from .program_context import LoadedProgram, ModuleSource, ProgramContext
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from .admission import AnySignature
     from .code import Code
     from .imported_modules import ImportedModule
-    from .kept import Setups
+    from .memo_cache import Setups
     from .parameters import File, Source
     from .placement import Placement
     from .profile import Profile, Profiler
@@ -72,11 +72,12 @@ class Program(LoadedProgram, ProgramArrays):
         profiler: Profiler | None = None,
         trust: Trust | None = None,
     ) -> None:
-        """Create the default context: its calls have the limits of `base`, its initializers `found`. `defaults`: for
-        the initializers of further contexts, None for a trusted module. `request`: what `reopen` loads.
+        """Create the default context. `base`: the context of the program's initializers, with the limits of calls.
+        `found`: the limits of the default context's initializers. `defaults`: the default limits for the
+        initializers of further contexts, None for a trusted module. `request`: what `reopen` loads.
         """
         self._request = request
-        #: who signed the module, by the policy that it was loaded under; None without one
+        #: the signers of the module that its trust policy accepts; None without a policy
         self.trust = trust
         self._linked = linked
         self._base = base
@@ -91,44 +92,46 @@ class Program(LoadedProgram, ProgramArrays):
         try:
             if self.device.streaming is not None:
                 self.device.streaming.prepare(self.device, sum(export.slot_bytes for export in self.exports))
-            self._load = self._loading(context, times)
+            self._load = self._load_statistics(context, times)
         except BaseException as error:
             context.close()
-            if isinstance(error, PUBLIC):
-                raise public(error) from error
+            if isinstance(error, HAL_ERRORS):
+                raise from_hal_error(error) from error
             raise
 
     @property
     def module(self) -> Module:
-        """The decoded file."""
+        """The decoded module."""
         return self._linked.module
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the module, as 64 hexadecimal digits; it covers code and constants, not parameters beside it."""
+        """SHA-256 of the module, as 64 hexadecimal digits. It covers code and constants, but not parameters in other
+        files.
+        """
         return self._request.file.digest.hex()
 
     @property
     def ordinal(self) -> int:
-        """Which of the module's programs it is."""
+        """The ordinal of the program in the module."""
         return self._linked.ordinal
 
     @property
     def device(self) -> Device:
-        """The program's share of its device."""
+        """The program's share of its device. `CallerError` or `DeviceLost` if the program is closed."""
         if self._base.device is None:
             raise self._base.refusal()
         return self._base.device
 
     @property
     def name(self) -> str:
-        """Of the program in the module that was chosen."""
+        """The name of the program in the module."""
         return self.module.strings[self._linked.row.name]
 
     @property
     def skipped(self) -> list[tuple[str, str]]:
-        """The programs that stand before this one and are for this device, each with why it does not run: its segments
-        were taken out of the file, or it is of a later version.
+        """The names of earlier programs of the module for this device, each with the reason why it cannot run: its
+        segments were taken out of the file, or it has a later version.
         """
         return skipped_programs(self.module, self.ordinal, self.device.info)
 
@@ -141,28 +144,29 @@ class Program(LoadedProgram, ProgramArrays):
         depth: int = 1000,
         load_limits: Limits | None = None,
     ) -> ProgramContext:
-        """Another context: private globals and memory, limits of its own (`Limits`), run in parallel with others.
+        """Create another context, with private globals and memory. Contexts run in parallel.
 
-        Runs the program's context initializers within `load_limits`, as `load` does; `VmError` when one fails. Limits
-        that the module declares hold here too.
+        `fuel`, `deadline`, `memory` and `depth`: the limits of its calls (`Limits`). `load_limits`: the limits of its
+        initializers, which run now, as in `load`. Limits that the module declares are used too. Raises `VmError` if an
+        initializer fails.
         """
         calls, declared = Limits(fuel, deadline, memory, depth), self._declared
         found = find_limits(load_limits, calls, self._defaults, declared)
         try:
             context = self._context(tighten(finite(calls), declared.calls), found)
-        except PUBLIC as error:
-            raise public(error) from error
+        except HAL_ERRORS as error:
+            raise from_hal_error(error) from error
         return ProgramContext(context, self.exports, self._log_of(context))
 
     def statistics(self) -> dict[str, Any]:
-        """What loading and the last calls cost, and the most memory held; see `statistics.py`.
+        """The costs of the load and of the last calls, and the most memory that was held; see `statistics.py`.
 
-        `sizes`, where recordings serve many sizes (`indirect_setup.py`): a row for each function that makes what calls
-        of new sizes need, with the sizes that memory and recordings are made for, how often they were made, how many
-        sets of sizes they served, how many took recordings of their own, and why.
+        `sizes`, if recordings serve many sizes (`indirect_setup.py`): a row for each setup, with the sizes that its
+        memory and recordings are made for, how often they were made, how many sets of sizes they served, how many
+        needed recordings of their own, and why.
         """
-        setups = self.context.kept.setups
-        sizes = [] if setups is None else [facts._asdict() for facts in setups.facts()]
+        setups = self.context.memo_cache.setups
+        sizes = [] if setups is None else [row._asdict() for row in setups.statistics()]
         return {
             "load": dict(self._load),
             "calls": self._log.rows(),
@@ -174,48 +178,51 @@ class Program(LoadedProgram, ProgramArrays):
         }
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled, a program is its file or bytes, with the digest, its device and the options of `load`.
+        """For pickle: the file or bytes of the module, its digest, the device and the options of `load`.
 
-        It is loaded again where the pickle is read, without the policy and `allow_native_code` (`pickling.py`).
+        Reading the pickle loads the module again, without policy and `allow_native_code` (`pickling.py`).
         """
-        from .pickling import reduced
+        from .pickling import pickle_arguments
 
-        return restored, reduced(self._request)
+        return restored, pickle_arguments(self._request)
 
     def profile(self) -> Profile:
-        """What ran up to now, launch by launch; see `profile.py`. `CallerError` unless loaded with `profiling=True`."""
+        """The launches up to now; see `profile.py`. `CallerError` unless the program was loaded with
+        `profiling=True`.
+        """
         if self._profiler is None:
             raise CallerValueError("the program was not loaded with profiling=True")
         return self._profiler.profile(self.name)
 
     def placement(self) -> Placement:
-        """Which program and variants were chosen for the device, what was passed over and why; see `placement.py`."""
-        from .facts import LoadFacts
-        from .placement import placed
+        """The chosen program and variants, and the reasons why others were not chosen; see `placement.py`."""
+        from .load_facts import LoadFacts
+        from .placement import loaded_placement
 
         facts = LoadFacts()
         for context in (self._base, self.context):
             facts.builds |= context.facts.builds
             facts.derived |= context.facts.derived
-        return placed(self.module, self.device.info, self.device.policy, facts, self.trust)
+        return loaded_placement(self.module, self.device.info, self.device.policy, facts, self.trust)
 
     def reopen(self, device: Device | None = None) -> Program:
-        """Load the program again if its device was lost; else do nothing. Gives the program itself.
+        """Load the program again if its device was lost; otherwise do nothing. Returns the program itself.
 
-        The device is opened again by its name. Everything is as `load` was asked for: module, parameters, adapters,
-        policy, limits, profiling. What a context held is lost: mutable globals start anew, device arrays and further
-        contexts are refused with `DeviceLost`, and so are functions that were taken from the program before. Submitted
-        calls that did not begin end with `DeviceLost`. Any thread may call this; one loads, the others wait for it.
+        The device is opened again by its name, and the module is loaded with the arguments of the first `load`. The
+        state of contexts is lost: mutable globals start anew. Device arrays, other contexts, and functions that were
+        taken from the program before raise `DeviceLost`. Submitted calls that have not begun end with `DeviceLost`. Any
+        thread may call this; one thread loads, and the others wait.
 
-        `device`: the same device, opened again by the caller; needed where `load` was given an open one. `CallerError`
-        without it, for another device, and for a closed program. Otherwise raises what `load` raises: the program is
-        then still lost, and `reopen` may be called again.
+        `device`: the same device, opened again by the caller; needed if `load` was given an open device.
+
+        Raises `CallerError` without a needed `device`, for another device, and for a closed program. Raises what `load`
+        raises; then the program is still lost, and `reopen` may be called again.
         """
         if isinstance(self.context.lock, ForkedLock):
             self.context.lock.refuse()
         request = self._request
         with request.lock:
-            lost = self._loss()
+            lost = self._lost_error()
             if lost is None:
                 return self
             request.check_device(device)
@@ -225,23 +232,23 @@ class Program(LoadedProgram, ProgramArrays):
             ).__dict__  # one step: other threads see the old or the new
         return self
 
-    def _loss(self) -> DeviceLost | None:
-        """Why the device is lost; None while it is not."""
+    def _lost_error(self) -> DeviceLost | None:
+        """The error of the lost device; None if it is not lost."""
         if self._base.lost is not None:
             return self._base.lost
         error = self.device.device_state.lost
-        return None if error is None else DeviceLost(public(error).message)
+        return None if error is None else DeviceLost(from_hal_error(error).message)
 
     def _close_lost(self, lost: DeviceLost) -> None:
-        """Release what the lost device holds; from now on everything that is asked of it is refused as lost."""
+        """Release the program on the lost device. From now on its contexts raise `DeviceLost`."""
         context = self.context
         self._base.lost = context.lost = lost
-        if context.lane is not None:
-            context.lane.close(lost)
+        if context.call_queue is not None:
+            context.call_queue.close(lost)
         self.close()
 
     def close(self) -> None:
-        """Release everything the program holds. Contexts that were created are closed by whoever created them."""
+        """Release everything that the program holds. Contexts of `create_context` are closed by the caller."""
         try:
             super().close()
         finally:
@@ -263,8 +270,8 @@ class Program(LoadedProgram, ProgramArrays):
 
         return ProfiledLog(self._log, self._profiler, context)
 
-    def _loading(self, context: Context, times: LoadTimes) -> dict[str, Any]:
-        """Initializers ran. What remains is the warm-up, which is not there with `build="lazy"`."""
+    def _load_statistics(self, context: Context, times: LoadTimes) -> dict[str, Any]:
+        """Warm the program up, unless `build` is "lazy", and give the statistics of the load."""
         cold = "build is lazy"
         if self._request.build == "eager":
             with times.stage("warm_up"):
@@ -306,52 +313,60 @@ def load(
     digest: str | None = None,
     progress: Progress | None = None,
 ) -> Program:
-    """Load a module, a path or its bytes, for a device: its name such as `vulkan` or `opencl:1`, or an open one.
+    """Load a module, from a path or from bytes, for a device.
 
-    `offset` and `length`: the module is that part of the file, in bytes, such as an entry of a zip archive or an APK
-    that is stored without compression. Up to the end of the file if `length` is None.
+    `device`: a name such as `vulkan` or `opencl:1`, or an open device; None: `reference`.
 
-    Without `device` it is `reference`. `allow_native_code` lets code of a stranger run that a native compiler takes in
-    (OpenCL C); an open device has its policy already. `natives` are further native modules, or names of those that
-    installed packages declare (`vm/native.py`). `profiling`: every
-    dispatch, copy and fill is timed, for `Program.profile`; an open device must have been opened so. `build_deadline`:
-    the seconds in which the program's device code must be built. None is a default for modules that are not trusted,
-    and no limit for others; `math.inf` is no limit (`hal/building.py`).
+    `allow_native_code`: whether code that a native compiler reads (OpenCL C) may run although the module is not
+    trusted. An open device has its policy already.
 
-    `build`: `"eager"` builds all device code now and warms the program up (`Program.warm_up`), unless memory does not
-    suffice: then `statistics()["load"]["cold"]` says why. `"lazy"` leaves both to the calls that need it.
+    `natives`: other native modules, or names of those that installed packages declare (`vm/native.py`).
 
-    `fuel`, `deadline`, `memory` and `depth` limit the calls of the default context (`Limits`); None is no limit.
-    `load_limits` are the limits of the initializers that run now. Where a field of it is None, the limit of calls
-    holds; where that is None as well, a default, or no limit for trusted modules (compiled on this machine, or
-    `allow_native_code`). `math.inf` is no limit. Limits that the module declares hold where they are tighter. All of
-    this is in docs/limits.md.
+    `fuel`, `deadline`, `memory`, `depth`: the limits of calls in the default context (`Limits`); None is no limit.
 
-    `device_memory`: bytes of device memory for the program, its contexts and what it imports; None: no limit. Constants
-    that do not fit are streamed: copied to the device in each call, with a `StreamingWarning`. An open device must have
-    been opened with `streaming=True`. See docs/limits.md.
+    `load_limits`: the limits of the initializers that run now. If a field is None, the limit of calls is used. If that
+    is None too, a default is used, or no limit for trusted modules (compiled on this machine, or `allow_native_code`).
+    `math.inf` is no limit. Limits that the module declares are used if they are tighter. See docs/limits.md.
 
-    `parameters` are safetensors files, folders of them, or arrays by name, with the values of the module's parameters;
-    None: the file that the compiler wrote, beside the module. `adapters` are low-rank adapters, added to them in order.
-    `extra_parameters`: both may hold more than the module wants (docs/parameters.md).
+    `device_memory`: bytes of device memory for the program, its contexts and its imported modules; None is no limit.
+    Constants that do not fit are streamed: copied to the device in each call, with a `StreamingWarning`. An open device
+    must have been opened with `streaming=True`. See docs/limits.md.
 
-    `modules` are those whose functions the module imports, by name: programs that are loaded on an open device, which
-    is then the device of this one, too; or further modules, each of which is loaded as this one is, with the same
-    policy and limits, may import from those before it, and is closed with the program (docs/module-imports.md).
+    `profiling`: whether each dispatch, copy and fill is timed, for `Program.profile`. An open device must have been
+    opened with profiling.
+
+    `build_deadline`: the seconds for building the program's device code. None is a default for modules that are not
+    trusted and no limit for others; `math.inf` is no limit (`hal/building.py`).
+
+    `build`: `"eager"` builds all device code now and warms the program up (`Program.warm_up`). If memory does not
+    suffice for the warm-up, `statistics()["load"]["cold"]` says why. `"lazy"` builds code in the calls that need it.
+
+    `parameters`: safetensors files, folders of them, or arrays by name, with the values of the module's parameters;
+    None: the file beside the module that the compiler wrote. `adapters`: low-rank adapters, added to the parameters in
+    order. `extra_parameters`: whether both may have tensors that are not parameters of the module. See
+    docs/parameters.md.
+
+    `offset`, `length`: the part of the file that is the module, in bytes, such as an uncompressed entry of a zip
+    archive or an APK. None is the rest of the file.
+
+    `policy`: a keys file, or a policy read from one. It says whose signatures the module, parameters and adapters must
+    have. `signature`: a file of signatures, or its bytes, in addition to those in the module; used only with a
+    `policy`. See docs/signatures.md.
+
+    `modules`: the modules from which this module imports functions, by name. A loaded program has to be on an open
+    device, which is then also the device of this program. Any other module is loaded with the same policy and limits,
+    may import from those before it, and is closed with this program. See docs/module-imports.md.
 
     `digest`: the SHA-256 that the module must have, as 64 hexadecimal digits (`Program.digest`).
 
-    `progress`: called with (stage, done, count) as the load goes on: with 0 and 0 when one of the stages begins that
-    `statistics()["load"]["stages"]` lists, and during the stages `build` and `warm_up` with how many executables and
-    kernels are done. Threads that build call it, too, one at a time. What it raises ends the load.
+    `progress`: called with (stage, done, count) during the load: with 0 and 0 at the start of each stage that
+    `statistics()["load"]["stages"]` lists, and during the stages `build` and `warm_up` with the number of executables
+    or kernels that are done and of all. Threads that build call it too, one at a time. An exception that it raises ends
+    the load.
 
-    `policy`: a keys file or what was read from one; it says whose signatures the module must have, and parameters and
-    adapters. `signature`: a file of signatures, or its bytes, beside those in the module (docs/signatures.md). Without
-    `policy` nobody looks at them.
-
-    `OSError`: a file cannot be read. `ModuleError`: it is not sound. `LoadError`: module and device do not fit, or
-    module and parameters (`ParameterError`). `HalError`: the device cannot be opened. Other `VmError`: an initializer
-    failed. `Untrusted`: the policy refuses the module. `KeysError`: the keys file is malformed.
+    Raises `OSError` if a file cannot be read, `ModuleError` if it is malformed, `LoadError` if the module does not fit
+    the device or the parameters (`ParameterError`), `HalError` if the device cannot be opened, `Untrusted` if the
+    policy refuses the module, `KeysError` if the keys file is malformed, and other `VmError`s if an initializer fails.
     """
     check_options(device, load_limits, modules, digest, progress)
     times = LoadTimes(None if progress is None else LoadProgress(progress))
@@ -363,7 +378,7 @@ def load(
         offset=offset,
         length=length,
         file=file,
-        folder=folder(module),
+        folder=folder_of(module),
         device=None if isinstance(device, Device) else device or ("" if first_program(modules) else "reference"),
         allow_native_code=allow_native_code,
         natives=_several(natives),
@@ -385,23 +400,23 @@ def load(
 
 
 def _several(given: Any) -> tuple[Any, ...]:
-    """One, or a sequence of them, where a text is one."""
+    """A sequence as a tuple; anything else, also a text, as a tuple of one."""
     return tuple(given) if isinstance(given, Sequence) and not isinstance(given, str) else (given,)
 
 
 def restored(module: str | bytes, device: str, options: dict[str, Any]) -> Program:
-    """Load a pickled program again. Raises what `load` raises, `ModuleError` also if the file is another one by now."""
+    """Load a pickled program again. Raises what `load` raises, and `ModuleError` if the file has changed."""
     return load(module, device, **options)
 
 
 def load_request(request: Request, device: Device | None, frames: int, times: LoadTimes) -> Program:
-    """`load`, and the same again for `Program.reopen`. `device`: open already; None opens the one of the request.
-    `frames`: those between the one of `Admission.grant` and the user's.
+    """Load what was requested. For `load` and `Program.reopen`. `device`: an open device; None opens that of the
+    request. `frames`: the stack frames between that of `Admission.grant` and that of the user.
     """
     calls, admission, profiling, file = request.calls, request.admission, request.profiling, request.file
     limits, builds = finite(calls), BuildBudget(request.build_deadline)
     further = native_modules(request.natives) if request.natives else ()
-    told = None if times.progress is None else times.progress.callback
+    progress = None if times.progress is None else times.progress.callback
     with times.stage("device"):
         share, budget = open_share(
             device or request.device,
@@ -415,12 +430,14 @@ def load_request(request: Request, device: Device | None, frames: int, times: Lo
     request.device_id = share.info.id
     imported: Sequence[ImportedModule] = ()
     try:
-        check: Check | None = None if admission is None else admission.check
+        check: ModuleCheck | None = None if admission is None else admission.check
         if request.modules:
-            from .imported_modules import checking, load_modules
+            from .imported_modules import check_before_verifying, load_modules
 
-            imported = load_modules(request.modules, share.sibling(), partial(load, progress=told, **request.further))
-            check = checking(imported, check)
+            imported = load_modules(
+                request.modules, share.sibling(), partial(load, progress=progress, **request.module_options)
+            )
+            check = check_before_verifying(imported, check)
         with times.stage("verify"):
             linked, profiler = (
                 _profiled(file, share, (*further, *imported), check)
@@ -452,16 +469,16 @@ def load_request(request: Request, device: Device | None, frames: int, times: Lo
 
 
 def _setups(linked: LinkedProgram) -> Setups:
-    """What serves several sizes with the same recordings. Few programs need it."""
+    """The setups whose recordings serve several sizes. Few programs import this."""
     from .indirect_setup import IndirectSetups
 
     return IndirectSetups(linked)
 
 
 def _profiled(
-    file: Container, device: Device, natives: Sequence[Functions], check: Check | None
+    file: Container, device: Device, natives: Sequence[Functions], check: ModuleCheck | None
 ) -> tuple[LinkedProgram, Profiler]:
-    """The program of a file, and who times it. What profiling takes is imported here."""
+    """The program of a file and its profiler. Imports the files for profiling."""
     from .profile import Profiler
     from .profiled_hal import ProfiledHal
 

@@ -1,4 +1,4 @@
-"""Arrays on a program's device: copies, fresh memory, and memory of other libraries and programs."""
+"""Makes device arrays of a program: from copies, new memory, and memory of other libraries and programs."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from orchestrion.schema.dtypes import DTYPES, DType, of_numpy
 
 from .array import DeviceArray
 from .context import Context
-from .errors import PUBLIC, CallerTypeError, CallerValueError, public
+from .errors import HAL_ERRORS, CallerTypeError, CallerValueError, from_hal_error
 from .interop import import_array, import_buffer
 from .tensors import adopt_for, as_array, describe_array
 
 
 class ProgramArrays:
-    """What makes device arrays of a program. The arrays keep its own context, `_base`, and so the device open."""
+    """The methods of a program that make device arrays. The arrays refer to `_base`, which keeps the device open."""
 
     _base: Context
 
@@ -33,9 +33,10 @@ class ProgramArrays:
         raise NotImplementedError
 
     def put(self, array: Any) -> DeviceArray:
-        """Copy an array, of any shape and one of the VM's element types, to the device. `CallerError` for another type.
+        """Copy an array of any shape to the device.
 
-        `DeviceOutOfMemory` when the device has no room, `MemoryExceeded` when a limit leaves none.
+        Raises `CallerError` for an element type that the VM does not have, `DeviceOutOfMemory` if the device has no
+        memory left, and `MemoryExceeded` if a limit forbids the allocation.
         """
         host = np.asarray(array)
         dtype = _dtype(host.dtype)
@@ -43,16 +44,18 @@ class ProgramArrays:
         values = as_array(host, dtype, host.shape, "array to put")
         try:
             target.view.write(values)
-        except PUBLIC as error:
-            raise public(error) from error
+        except HAL_ERRORS as error:
+            raise from_hal_error(error) from error
         return target
 
     def from_dlpack(self, array: Any, *, copy: bool | None = None) -> DeviceArray:
-        """An array over the memory of another library's, as `from_dlpack` of NumPy, JAX and PyTorch: for arguments.
+        """A device array of an array of another library, as `from_dlpack` of NumPy, JAX and PyTorch. For arguments.
 
-        Where the device can use that memory in place the array is read-only, and shares and keeps it: who changes it
-        changes the argument. Else, or with `copy=True`, it is a copy, as `put` makes. `CallerError`: `copy=False` and
-        the device cannot; the memory is not the host's; the VM has no such element type.
+        If the device can use the memory of that array, the device array is read-only and shares the memory: changes of
+        the memory change the argument. Otherwise, or with `copy=True`, it is a copy, as by `put`.
+
+        Raises `CallerError` if `copy=False` and the device cannot use the memory, if the memory is not host memory, and
+        for an element type that the VM does not have. Raises what `put` raises.
         """
         what = "array to import"
         host = array if isinstance(array, np.ndarray) else adopt_for(array, what)
@@ -62,8 +65,8 @@ class ProgramArrays:
         device = self.device
         try:
             view = import_array(device, host, dtype)
-        except PUBLIC as error:
-            raise public(error) from error
+        except HAL_ERRORS as error:
+            raise from_hal_error(error) from error
         if isinstance(view, BufferView):
             return DeviceArray(view, self._base, is_shared=True)
         if copy is False:
@@ -73,24 +76,25 @@ class ProgramArrays:
     def import_buffer(
         self, handle: Any, shape: Sequence[int], dtype: npt.DTypeLike, *, offset: int = 0, writable: bool = True
     ) -> DeviceArray:
-        """An array over bytes of a `pyopencl.Buffer` or `VkBuffer` of the program's device, from `offset` on: for
-        arguments and, if `writable`, `out=`. No program sees bytes outside of them.
+        """A device array over a `pyopencl.Buffer` or `VkBuffer` of the program's device, from byte `offset` on. For
+        arguments and, if `writable`, for `out=`. A program cannot access bytes outside of the array.
 
-        Who owns what, and how work on both sides is ordered: docs/interoperability.md. Errors as
-        `hal.allocator.Allocator.import_buffer`; `CallerError` for a type that the VM has not, or a negative dimension.
+        docs/interoperability.md says who owns the memory, and how work on both sides is ordered. Raises what
+        `hal.allocator.Allocator.import_buffer` raises, and `CallerError` for an element type that the VM does not have
+        or a negative dimension.
         """
         row = _dtype(dtype)
         device = self.device
         try:
             view = import_buffer(device, handle, row, shape, offset, writable)
             return DeviceArray(view, self._base, is_shared=True)
-        except PUBLIC as error:
-            raise public(error) from error
+        except HAL_ERRORS as error:
+            raise from_hal_error(error) from error
 
     def empty(self, shape: SupportsIndex | Sequence[SupportsIndex], dtype: npt.DTypeLike) -> DeviceArray:
-        """Device memory for a tensor of this shape, all zero: for `out=`. A number is the shape of a vector.
+        """A device array of zeros, for `out=`. A number as `shape` is the size of a vector.
 
-        Errors as `put`; `CallerError` also for a shape that is none.
+        Raises what `put` raises, and `CallerError` for a malformed shape.
         """
         row = _dtype(dtype)
         dims = _dims(shape)
@@ -98,8 +102,8 @@ class ProgramArrays:
         device = self.device
         try:
             return DeviceArray(BufferView(device.allocator.allocate(size, MemoryUse.ARENA), row, dims), self._base)
-        except PUBLIC as error:
-            raise public(error) from error
+        except HAL_ERRORS as error:
+            raise from_hal_error(error) from error
 
 
 def _dims(shape: SupportsIndex | Sequence[SupportsIndex]) -> tuple[int, ...]:
@@ -108,7 +112,7 @@ def _dims(shape: SupportsIndex | Sequence[SupportsIndex]) -> tuple[int, ...]:
     except TypeError:
         raise CallerTypeError(f"a shape is a whole number or several, not {shape!r}") from None
     if any(dim < 0 for dim in dims):
-        raise CallerValueError(f"a shape has no negative dimension, as {list(dims)} has")
+        raise CallerValueError(f"a shape has no negative dimensions, got {list(dims)}")
     return dims
 
 

@@ -1,4 +1,4 @@
-"""The functions of a program over one context, and what other modules may ask of a loaded program."""
+"""The functions of a program in one context, and the interface of a loaded program for modules that import from it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Self
 from orchestrion.hal.fork import ForkedLock
 
 from .context import Context
-from .errors import PUBLIC, CallerTypeError, CallerValueError, public
+from .dynamic_function import DynamicFunction
+from .errors import HAL_ERRORS, CallerTypeError, CallerValueError, from_hal_error
 from .exports import Export
 from .function import Function
 from .load_progress import LoadProgress, Progress
 from .scalars import ScalarFunction
-from .sized import SizedFunction
 from .statistics import Log
 from .tree_function import AnyFunction, TreeFunction
 from .warm_up import warm_up
@@ -29,14 +29,14 @@ ModuleSource = str | os.PathLike[str] | bytes | bytearray | memoryview
 
 
 class ProgramContext:
-    """The functions of a program over one context: attributes, `["name"]`, `functions`."""
+    """The functions of a program in one context: as attributes, by `["name"]`, and in `functions`."""
 
     def __init__(self, context: Context, exports: Sequence[Export], log: Log) -> None:
         self.context = context
         found: dict[str, AnyFunction] = {}
         for export, code in zip(exports, context.program.entries, strict=True):
             if export.arguments or export.results:
-                kind = SizedFunction if export.is_sized else Function
+                kind = DynamicFunction if export.is_dynamic else Function
                 flat = kind(export, code, context, log)
                 found[export.name] = TreeFunction(flat) if export.trees else flat
             else:
@@ -47,7 +47,7 @@ class ProgramContext:
                 setattr(self, name, function)
 
     def __getitem__(self, name: str) -> AnyFunction:
-        """An export, whatever its name. `CallerError` lists those there are."""
+        """The function of that name. `CallerError` lists the functions."""
         function = self.functions.get(name)
         if function is None:
             raise CallerValueError(f"no function {name!r}: the module exports {', '.join(self.functions) or 'none'}")
@@ -74,27 +74,29 @@ class ProgramContext:
         raise CallerTypeError("a context does not pickle: pickle the program, and create a context where it is read")
 
     def warm_up(self, progress: Progress | None = None) -> None:
-        """Do now what the first calls would do otherwise: build all device code, and for exports of static shapes make
-        memory for arguments and results and what the driver keeps of recordings. Nothing runs on the device.
+        """Do work of the first calls now: build all device code, and for exports of static shapes allocate memory for
+        arguments and results and let the driver encode recordings. Nothing runs on the device.
 
-        A program that is loaded without `build="lazy"` is warm. Raises what a first call would raise. `progress`: as
-        that of `load`; it hears of the stages `build` and `warm_up`.
+        A program that is loaded without `build="lazy"` is warm already. `progress`: as for `load`, for the stages
+        `build` and `warm_up`. Raises what a first call would raise.
         """
         try:
             warm_up(self.context, self.functions, None if progress is None else LoadProgress(progress))
-        except PUBLIC as error:
-            raise public(error) from error
+        except HAL_ERRORS as error:
+            raise from_hal_error(error) from error
 
     def cancel(self) -> None:
-        """End the call that is running now, if any. From any thread."""
+        """End the running call, if any, with `Cancelled`. From any thread."""
         self.context.cancel()
 
     def close(self) -> None:
-        """Release what the context holds. Its functions refuse calls afterwards. In a forked process: nothing."""
+        """Release everything that the context holds. Its functions refuse calls afterwards. Does nothing in a forked
+        process.
+        """
         if isinstance(self.context.lock, ForkedLock):
             return
-        if self.context.lane is not None:
-            self.context.lane.close()
+        if self.context.call_queue is not None:
+            self.context.call_queue.close()
         with self.context.lock:
             for function in self.functions.values():
                 if not isinstance(function, ScalarFunction):
@@ -105,7 +107,7 @@ class ProgramContext:
 
 
 class LoadedProgram(ProgramContext):
-    """A loaded program, as those see it that load a program with it among its modules. See `Program`."""
+    """A loaded program, as modules that import from it see it. See `Program`."""
 
     exports: tuple[Export, ...]
 

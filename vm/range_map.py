@@ -1,9 +1,9 @@
-"""Whether the memory that a setup uses for some sizes can be moved onto that which it uses for larger ones.
+"""Decides whether the memory that a setup uses for some sizes can be moved onto its memory for larger sizes.
 
-A *range* is what a recorded command binds, copies or fills: an offset and a length in a buffer. The same commands have
-other ranges for other sizes. Moving each range to where the larger sizes have theirs keeps what the commands compute
-if it is one map of bytes for all of them, and gives each byte a place of its own: ranges that share bytes move by
-the same distance, others do not come to overlap. Buffers that others see do not move.
+A *range* is an offset and a length in a buffer that a recorded command binds, copies or fills. The same commands have
+other ranges for other sizes. If each range is moved to the range of the larger sizes, the commands compute the same
+values, provided that all ranges move by one map of bytes that gives each byte a place of its own: ranges that share
+bytes move by the same distance, and other ranges do not overlap afterwards. Buffers that other code sees do not move.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from orchestrion.hal.buffer import Buffer
 
 from .traced_setup import Barrier, Command, Misfit
 
-#: offsets in buffers are below; larger ones are refused
-_MOST_BYTES: Final = 1 << 40
+#: ranges that end behind this offset are a misfit
+_MAX_BYTES: Final = 1 << 40
 
 
 class RangeMap:
-    """Where the ranges of all commands lie for the larger sizes, and whether other ones can be moved there.
+    """The ranges of all commands for the larger sizes.
 
-    Ranges may move in the buffers that the setup allocates and keeps to itself. In slots, in buffers of others, and in
-    those that the setup gives to whoever calls it, they must lie where those of the larger sizes lie.
+    Ranges may move in buffers that the setup allocates and does not return. In slots, in other buffers, and in buffers
+    that the setup returns, they must have the offsets of the larger sizes.
     """
 
     def __init__(self, traced: Sequence[list[Command]], buffers: Sequence[Buffer], given: Sequence[object]) -> None:
-        """`buffers`: those that the setup allocates; `given`: its results."""
+        """`buffers`: those that the setup allocates. `given`: its results."""
         given_away = {id(value) for value in given}
         numbers = {id(buffer): number for number, buffer in enumerate(buffers) if id(buffer) not in given_away}
         sources = [
@@ -45,14 +45,14 @@ class RangeMap:
         self._still = self._sources < 0
 
     def check(self, traced: Sequence[list[Command]]) -> None:
-        """`Misfit` unless the ranges of these commands can be moved."""
+        """`Misfit` unless the ranges of these commands can be moved onto those of the larger sizes."""
         offsets, lengths = _ranges(traced)
         if len(offsets) != len(self._offsets):
             raise Misfit("commands have other bindings")
         if (lengths > self._lengths).any() or (offsets < 0).any() or (lengths < 0).any():
             raise Misfit("a range is longer than for larger sizes")
         if (offsets != self._offsets)[self._still].any():
-            raise Misfit("a range lies elsewhere in an argument, a result or a buffer that others use")
+            raise Misfit("a range has another offset in an argument, a result or a buffer that other code uses")
         self._check_moves(offsets, lengths)
 
     def _check_moves(self, offsets: Any, lengths: Any) -> None:
@@ -60,7 +60,7 @@ class RangeMap:
         if not moving.size:
             return
         start, source, length = offsets[moving], self._sources[moving], lengths[moving]
-        if int(start.max()) + int(length.max()) >= _MOST_BYTES:
+        if int(start.max()) + int(length.max()) >= _MAX_BYTES:
             raise Misfit("a buffer is too large")
         order = np.lexsort((start, source))
         distance = (self._offsets[moving] - start)[order]
@@ -70,11 +70,11 @@ class RangeMap:
         same = source[1:] == source[:-1]
         shared = start[1:] < end[:-1]
         if (step[shared] != 0).any() or (step[same & ~shared] < 0).any():
-            raise Misfit("ranges share memory in another way than for larger sizes")
+            raise Misfit("ranges share memory in a different way than for larger sizes")
 
 
 def _ranges(traced: Sequence[list[Command]]) -> tuple[Any, Any]:
-    """Offsets and lengths of all ranges, in order."""
+    """The offsets and the lengths of all ranges, in order. `Misfit` if one does not fit an i64."""
     offsets: list[int] = []
     lengths: list[int] = []
     for commands in traced:

@@ -1,4 +1,4 @@
-"""Recordings of commands, as the functions of the module `hal` make and submit them."""
+"""Recordings of commands, which the functions of the module `hal` make and submit."""
 
 from __future__ import annotations
 
@@ -9,18 +9,17 @@ from orchestrion.hal.command_buffer import CommandBuffer
 
 from .memory import Memory
 
-#: slots of one recording, and bytes charged for each
+#: slots of one recording, and bytes charged for each slot
 MAX_SLOTS, SLOT_BYTES = 1 << 16, 64
 #: bytes charged for a recorded command, and for each of its bindings
 COMMAND_BYTES, BINDING_BYTES = 512, 256
 
 
 class Recording:
-    """A command buffer and the parameters of its next dispatch. Its host memory is charged to the context that made
-    it.
+    """A command buffer, and the parameters of its next dispatch. Host memory is charged to the context that made it.
 
-    `commands` of a deferred recording, whose code is built when it is first used, are made when they are first asked
-    for: `create` gives the command buffer, and `record` is called for it what was asked of the recording before.
+    A deferred recording makes its command buffer at the first access to `commands`, and then records all steps that
+    `record` was called with. So the device code that it uses is built at its first use.
     """
 
     __slots__ = ("_create", "_deferred", "_memory", "charged", "commands", "parameters")
@@ -30,7 +29,7 @@ class Recording:
     def __init__(
         self, commands: CommandBuffer | None, memory: Memory, create: Callable[[], CommandBuffer] | None = None
     ) -> None:
-        """`commands`, or `create` for a deferred one."""
+        """`commands`: the command buffer. `create`: makes the command buffer of a deferred recording."""
         if commands is not None:
             self.commands = commands
         self.parameters = b""
@@ -40,7 +39,7 @@ class Recording:
         self.charged = 0  #: bytes
 
     def record(self, step: Callable[[CommandBuffer], object]) -> None:
-        """Call `step` with the command buffer: now, or once there is one."""
+        """Call `step` with the command buffer, at once or when a deferred recording makes it."""
         if self._create is None:
             step(self.commands)
         else:
@@ -49,7 +48,7 @@ class Recording:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> object:
-            """The command buffer of a deferred recording."""
+            """Make the command buffer of a deferred recording."""
             if name != "commands" or self._create is None:
                 raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
             commands = self._create()
@@ -59,6 +58,7 @@ class Recording:
             return commands
 
     def charge(self, size: int) -> None:
+        """Charge `size` bytes to the context until the recording is dropped. `MemoryExceeded` if a limit forbids it."""
         self._memory.charge(size)
         self.charged += size
 

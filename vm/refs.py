@@ -1,7 +1,7 @@
-"""The reference types that the VM itself has: typed lists and host byte buffers.
+"""The reference types of the VM: typed lists and host byte buffers.
 
-Both are charged to their context's memory when they are made or grow, and give it back when the last reference goes.
-Null is Python's None. What native modules add (device buffers, views, fences) is theirs.
+Both are charged to the memory of their context when they are made or grow, and refunded when the last reference is
+dropped. Null is Python's None. Native modules add types, such as device buffers, views and fences.
 """
 
 from typing import Any, ClassVar
@@ -9,15 +9,15 @@ from typing import Any, ClassVar
 from .errors import DeviceOutOfMemory, Trap
 from .memory import Memory
 
-#: bytes charged per element of a list: of numbers a pointer and now and then a number, of refs what the smallest
-#: object of the device takes in Python
+#: bytes charged per element of a list: for a number a pointer and possibly a Python number, for a ref the size of the
+#: smallest device object in Python
 NUMBER_BYTES, REF_BYTES = 32, 1024
 #: bytes charged per list and buffer for the object itself
 OBJECT_BYTES = 128
 
 
 class TypedList:
-    """A list of one element type. Only the ops of its type touch `items`, so it never holds anything else."""
+    """A list of one element type. Only the ops of that type change `items`, so it holds nothing else."""
 
     __slots__ = ("_charged", "_memory", "items")
 
@@ -34,6 +34,7 @@ class TypedList:
         self.resize(size)
 
     def resize(self, size: int) -> None:
+        """Set the number of elements; new ones are zero or null. `Trap` if negative, `MemoryExceeded` for a limit."""
         if size < 0:
             raise Trap(f"list size {size} is negative")
         items = self.items
@@ -48,7 +49,7 @@ class TypedList:
         try:
             items += [self.zero] * growth
         except (MemoryError, OverflowError):
-            raise DeviceOutOfMemory(f"list of {size} elements: the machine has no room") from None
+            raise DeviceOutOfMemory(f"no host memory left for a list of {size} elements") from None
 
     def __del__(self) -> None:
         if self._charged:
@@ -82,8 +83,8 @@ class ListAny(TypedList):
 
 
 class HostBuffer:
-    """Bytes of the host: `data` is a view of memory that this buffer owns, shares with `owner`, or of the module's
-    file.
+    """Bytes in host memory. `data` is a view of memory that this buffer owns, of the memory of `owner`, or
+    of the file.
     """
 
     __slots__ = ("_charged", "_memory", "_owner", "data", "size")
@@ -99,7 +100,7 @@ class HostBuffer:
 
     @classmethod
     def allocate(cls, memory: Memory, size: int) -> "HostBuffer":
-        """Zeroed bytes."""
+        """A buffer of `size` zero bytes. `Trap` if negative, `MemoryExceeded` for a limit."""
         if size < 0:
             raise Trap(f"buffer size {size} is negative")
         charged = size + OBJECT_BYTES
@@ -108,25 +109,27 @@ class HostBuffer:
             return cls(memoryview(bytearray(size)), memory, charged)
         except (MemoryError, OverflowError):
             memory.refund(charged)
-            raise DeviceOutOfMemory(f"buffer of {size} bytes: the machine has no room") from None
+            raise DeviceOutOfMemory(f"no host memory left for a buffer of {size} bytes") from None
 
     @classmethod
     def constant(cls, memory: Memory, data: memoryview) -> "HostBuffer":
-        """Read-only bytes that somebody else owns."""
+        """A buffer over read-only bytes that the module owns."""
         memory.charge(OBJECT_BYTES)
         return cls(data.toreadonly(), memory, OBJECT_BYTES)
 
     def slice(self, memory: Memory, offset: int, length: int) -> "HostBuffer":
-        """A view of the same memory, which stays charged until the last view goes."""
+        """A buffer over a range of the same memory, which stays charged until the last slice is dropped."""
         self.check(offset, length)
         memory.charge(OBJECT_BYTES)
         return HostBuffer(self.data[offset : offset + length], memory, OBJECT_BYTES, self._owner or self)
 
     def check(self, offset: int, length: int) -> None:
+        """`Trap` unless the range lies in the buffer."""
         if offset < 0 or length < 0 or offset + length > self.size:
             raise Trap(f"bytes {offset} to {offset + length} are outside a buffer of {self.size} bytes")
 
     def check_writable(self, offset: int, length: int) -> None:
+        """`Trap` unless the range lies in the buffer and can be written."""
         if self.data.readonly:
             raise Trap(f"buffer of {self.size} bytes is read-only")
         self.check(offset, length)
@@ -143,12 +146,12 @@ LIST_TYPES: dict[str, type[TypedList]] = {
     "f64": ListF64,
     "ref": ListAny,
 }
-#: ref type -> the class of its values; native modules add theirs when they are imported (`native.py`)
+#: ref type -> the class of its values; native modules add their types when they are imported (`native.py`)
 TYPES: dict[str, type] = {"buffer": HostBuffer} | {cls.type_name: cls for cls in LIST_TYPES.values()}
 
 
 def type_name(value: object) -> str:
-    """What a value is, in the words of signatures."""
+    """The type of a value, as signatures write it."""
     if value is None:
         return "null"
     for name, cls in TYPES.items():

@@ -1,7 +1,7 @@
-"""What `load` was asked for: kept by a program, so that `Program.reopen` can load it again after a loss of the device.
+"""The arguments of a `load`. A program keeps them, so `Program.reopen` can load it again after its device was lost.
 
-A file stays mapped, and the values of parameters that were found once are used again: a program does not depend on
-files that were replaced or deleted since.
+The file stays mapped, and the values of parameters are found once. So a program does not depend on files that are
+replaced or deleted later.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from .admission import Admission
     from .limits import Limits
-    from .linker import LinkedProgram, Values
+    from .linker import LinkedProgram, ParameterValues
     from .memory import Memory
     from .native import NativeModule
     from .parameters import File, Source
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, kw_only=True)
 class Request:
-    """Arguments of `load`. `device` is a name, empty for that of the programs among `modules`, None where the caller
-    gave an open one.
+    """The arguments of `load`. `device`: a name; empty for the device of the programs among `modules`; None if the
+    caller gave an open device.
     """
 
-    #: what the caller gave: a file, of which the module is a part, or bytes
+    #: the file that contains the module, or bytes
     source: ModuleSource
     offset: int
     length: int | None
@@ -46,7 +46,7 @@ class Request:
     folder: Path | None
     device: str | None
     allow_native_code: bool
-    #: as the caller gave them: instances, or names of those that packages declare
+    #: instances, or names that packages declare
     natives: Sequence[NativeModule | str]
     calls: Limits
     load_limits: Limits | None
@@ -61,16 +61,16 @@ class Request:
     admission: Admission | None
     #: modules that the module imports functions from
     modules: Mapping[str, LoadedProgram | ModuleSource]
-    #: of the device on which it was loaded
+    #: the id of the device on which the program was loaded
     device_id: str = ""
-    #: held by who loads the program again
+    #: held while the program is loaded again
     lock: threading.Lock = field(default_factory=threading.Lock)
-    #: found values of parameters, and the bytes of host memory that they were charged for
-    _bound: tuple[Values, int] | None = None
+    #: the values of parameters, and the bytes of host memory that they are charged for
+    _bound: tuple[ParameterValues, int] | None = None
 
     @property
-    def further(self) -> dict[str, Any]:
-        """The arguments of `load` for the files among `modules`: they have the same policy and limits."""
+    def module_options(self) -> dict[str, Any]:
+        """The arguments of `load` for the files among `modules`, which get the same policy and limits."""
         calls = self.calls
         return {
             "fuel": calls.fuel,
@@ -85,12 +85,12 @@ class Request:
         }
 
     def check_build(self) -> None:
-        """`CallerError` unless `build` is a mode."""
+        """`CallerError` unless `build` is a build mode."""
         if self.build not in get_args(BuildMode):
             raise CallerValueError(f"build={self.build!r}: expected one of {', '.join(map(repr, get_args(BuildMode)))}")
 
     def check_device(self, device: Device | None) -> None:
-        """`CallerError` unless the program can be loaded again on this device, or without one."""
+        """`CallerError` unless the program can be loaded again on this device; None opens the device by its name."""
         if device is None and self.device is None:
             raise CallerValueError(
                 f"the program was loaded on a device that the caller opened; open {self.device_id} again and pass it: "
@@ -101,8 +101,8 @@ class Request:
                 f"the program was loaded on {self.device_id} and cannot be reopened on {device.info.id}"
             )
 
-    def bind(self, linked: LinkedProgram, memory: Memory) -> Values:
-        """The values of the program's parameters, charged to `memory`; errors as `parameters.bind`."""
+    def bind(self, linked: LinkedProgram, memory: Memory) -> ParameterValues:
+        """The values of the program's parameters, charged to `memory`. Raises what `parameters.bind` raises."""
         if self._bound is not None:
             values, size = self._bound
             memory.charge(size)

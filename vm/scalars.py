@@ -1,4 +1,4 @@
-"""Exports without tensors: functions of the VM alone, called with Python numbers."""
+"""Exports without tensors, which are called with Python numbers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _INTEGERS = {"i32": 32, "i64": 64}
 
 
 class ScalarFunction:
-    """`function(1, 2.0)`: one Python number per argument, None for a reference; gives a value, a tuple, or None."""
+    """`function(1, 2.0)`: takes a number per argument, or None for a reference. Returns a value, a tuple, or None."""
 
     __slots__ = ("_code", "_context", "name")
 
@@ -27,7 +27,7 @@ class ScalarFunction:
 
     @property
     def flat(self) -> ScalarFunction:
-        """Itself."""
+        """This function."""
         return self
 
     def __call__(self, *arguments: Any) -> Any:
@@ -53,14 +53,14 @@ class ScalarFunction:
 
 
 def _number(value: Any, kinds: tuple[type, ...], type_name: str, what: str) -> Any:
-    """A number of Python or NumPy as Python's."""
+    """A number of Python or NumPy as a Python number. `CallerError` for any other value."""
     if not isinstance(value, kinds) or isinstance(value, bool):
         raise CallerTypeError(f"{what}: expected {type_name}, got {value!r}")
     return value.item() if isinstance(value, np.generic) else value
 
 
 def _value(value: Any, type_name: str, what: str) -> Any:
-    """The value as a register holds it; integers may be written signed or unsigned."""
+    """The value for a register of that type. An integer may be signed or unsigned. `CallerError` if it does not fit."""
     bits = _INTEGERS.get(type_name)
     if bits is not None:
         value = _number(value, (int, np.integer), type_name, what)
@@ -78,5 +78,5 @@ def _value(value: Any, type_name: str, what: str) -> Any:
             ) from None
         return round_f32(number) if type_name == "f32" and number == number else number
     if value is not None:
-        raise CallerTypeError(f"{what}: expected {type_name}, which only None can stand for, got {value!r}")
+        raise CallerTypeError(f"{what}: expected None for {type_name}, got {value!r}")
     return None

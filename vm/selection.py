@@ -1,8 +1,9 @@
-"""What a device gets of a module: the first program that runs on it from this file, and of each executable the first
-variant.
+"""Selects the parts of a module for a device: the first program that can run on it, and the first variant of each
+executable that can run.
 
-A program does not run when it is of another profile, of a later version, or when the device lacks a feature; nor when a
-constant of it was taken out of the file, or an executable of it has no variant left that runs. Why is said of each.
+A program cannot run if it has another profile or a later version, if the device lacks a feature, if one of its
+constants was taken out of the file, or if one of its executables has no variant that can run. Each function gives the
+reasons.
 """
 
 from collections.abc import Sequence
@@ -19,10 +20,12 @@ from .errors import DeviceError, NoProgram, shorten
 
 
 def choose_program(module: Module, info: DeviceInfo) -> int:
-    """The ordinal of the program. `NoProgram` lists all of them and what the device or the file lacks for each."""
+    """The ordinal of the first program that can run. `NoProgram` lists all programs with the reasons why
+    they cannot.
+    """
     reasons = []
     for ordinal, row in enumerate(module.programs):
-        reason = _lacking(module, row, info)
+        reason = _program_refusal(module, row, info)
         if not reason:
             return ordinal
         reasons.append(f"{shorten(module.strings[row.name])} ({reason})")
@@ -32,64 +35,67 @@ def choose_program(module: Module, info: DeviceInfo) -> int:
 
 
 def explain_programs(module: Module, info: DeviceInfo) -> list[tuple[str, str]]:
-    """Each program's name, in order, and why it does not run on the device from this file; empty when it does."""
-    return [(module.strings[row.name], _lacking(module, row, info)) for row in module.programs]
+    """The name of each program, in order, and the reason why it cannot run; empty if it can."""
+    return [(module.strings[row.name], _program_refusal(module, row, info)) for row in module.programs]
 
 
 def skipped_programs(module: Module, ordinal: int, info: DeviceInfo) -> list[tuple[str, str]]:
-    """Of the programs before `ordinal`, those whose format and features the device has, and why each was skipped."""
+    """The programs before `ordinal` whose format and features the device has, and the reason why each cannot run."""
     found = []
     for row in module.programs[:ordinal]:
         profile = _profile(module.strings[row.profile])
-        if isinstance(profile, str) or _lacking_declared(profile, info) or profile.format not in info.formats:
+        if isinstance(profile, str) or _missing_profile_features(profile, info) or profile.format not in info.formats:
             continue
-        if not _lacking_features(row.features, info):
-            found.append((module.strings[row.name], _lacking(module, row, info)))
+        if not _missing_features(row.features, info):
+            found.append((module.strings[row.name], _program_refusal(module, row, info)))
     return found
 
 
 def explain_variants(module: Module, row: Executable, info: DeviceInfo) -> list[tuple[Variant, str]]:
-    """Each variant of an executable, in order, and why it does not run on the device; empty when it does."""
+    """Each variant of an executable, in order, and the reason why it cannot run; empty if it can."""
     variants = module.variants[row.variants_start : row.variants_end]
     return [(variant, _variant_refusal(module, variant, info)) for variant in variants]
 
 
-def _lacking(module: Module, row: Program, info: DeviceInfo) -> str:
-    """Why a program does not run; empty when it does."""
+def _program_refusal(module: Module, row: Program, info: DeviceInfo) -> str:
+    """The reason why a program cannot run; empty if it can."""
     name = module.strings[row.profile]
     profile = _profile(name)
     if isinstance(profile, str):
         return profile
     if profile.format not in info.formats:
         return f"wants {profile.format}, the device runs {', '.join(info.formats) or 'nothing'}"
-    if profile.features and (reason := _lacking_declared(profile, info)):
+    if profile.features and (reason := _missing_profile_features(profile, info)):
         return reason
     if row.bytecode_minor > BYTECODE_MINOR:
         return needs("bytecode", row.bytecode_minor, BYTECODE_MINOR)
     if row.devices != 1:
         return f"wants {row.devices} devices, this version runs on 1"
     if row.features:
-        reason = _lacking_features(row.features, info)
+        reason = _missing_features(row.features, info)
         if reason:
             return reason
-    return _unusable_executable(module, row, info) or ("" if module.container.complete else _taken_out(module, row))
+    return _unusable_executable(module, row, info) or (
+        "" if module.container.complete else _missing_constant(module, row)
+    )
 
 
 def _profile(name: str) -> Profile | str:
-    """The profile of that name, or why there is none."""
+    """The profile of that name, or the reason why there is none."""
     try:
         return find_profile(name) or f"its profile {shorten(name)} is unknown to this version"
     except PluginError as error:
         return f"its profile {shorten(name)} cannot be used: {error}"
 
 
-def _lacking_declared(profile: Profile, info: DeviceInfo) -> str:
-    """The features of another package that its profile wants and the device lacks."""
+def _missing_profile_features(profile: Profile, info: DeviceInfo) -> str:
+    """The reason why the device lacks features of another package's profile; empty if it has them."""
     missing = sorted(profile.features - info.features)
     return f"wants {', '.join(missing)}, which the device lacks" if missing else ""
 
 
-def _lacking_features(bits: int, info: DeviceInfo) -> str:
+def _missing_features(bits: int, info: DeviceInfo) -> str:
+    """The reason why the device lacks features; empty if it has them. `bits`: the features, as the file has them."""
     unknown = bits >> len(FEATURES) << len(FEATURES)
     if unknown:
         return f"wants features {unknown:#x}, which this version does not know"
@@ -97,16 +103,17 @@ def _lacking_features(bits: int, info: DeviceInfo) -> str:
     return f"wants {', '.join(missing)}, which the device lacks" if missing else ""
 
 
-def _taken_out(module: Module, row: Program) -> str:
+def _missing_constant(module: Module, row: Program) -> str:
+    """The reason if a constant of the program was taken out of the file; empty if not."""
     constants = module.constants[row.constants_start : row.constants_end]
     missing = next((constant.segment for constant in constants if module.missing(constant.segment)), None)
     return "" if missing is None else f"its segment {missing} was taken out of this file"
 
 
 def _unusable_executable(module: Module, row: Program, info: DeviceInfo) -> str:
-    """Why an executable has no variant that runs; empty when each has one."""
+    """The reason why an executable has no variant that can run; empty if each has one."""
     executables = module.executables[row.executables_start : row.executables_end]
-    if module.container.complete and _first_ones_run(module, executables, info):
+    if module.container.complete and _first_variants_run(module, executables, info):
         return ""
     for executable in executables:
         reason = _no_variant(module, executable, info)
@@ -115,8 +122,8 @@ def _unusable_executable(module: Module, row: Program, info: DeviceInfo) -> str:
     return ""
 
 
-def _first_ones_run(module: Module, executables: Sequence[Executable], info: DeviceInfo) -> bool:
-    """Whether the first variant of each runs, as it mostly does. Those that differ in nothing that counts are one."""
+def _first_variants_run(module: Module, executables: Sequence[Executable], info: DeviceInfo) -> bool:
+    """Whether the first variant of each executable can run, the usual case. Equal requirements are compared once."""
     most, variants, kinds = 0, module.variants, set()
     for _, start, end, _, _ in executables:
         if start == end:
@@ -124,11 +131,13 @@ def _first_ones_run(module: Module, executables: Sequence[Executable], info: Dev
         features, format, _, _, _, shared, minor = variants[start]
         kinds.add((features, format, minor))
         most = max(most, shared)
-    return not any([_refusal(module, kind, most, info) for kind in kinds])
+    return not any([_requirements_refusal(module, kind, most, info) for kind in kinds])
 
 
-def _refusal(module: Module, kind: tuple[int, int, int], shared: int, info: DeviceInfo) -> str:
-    """Why a variant does not run on the device. `kind`: its features, format and the format's minor version."""
+def _requirements_refusal(module: Module, kind: tuple[int, int, int], shared: int, info: DeviceInfo) -> str:
+    """The reason why a variant cannot run on the device; empty if it can. `kind`: its features, format and the format's
+    minor version. `shared`: its bytes of shared memory.
+    """
     features, format, minor = kind
     name = module.strings[format]
     if name not in info.formats:
@@ -138,18 +147,18 @@ def _refusal(module: Module, kind: tuple[int, int, int], shared: int, info: Devi
         return needs(name, minor, known)
     if shared > info.limits.shared_memory_bytes:
         return f"{name}: wants {shared} bytes of shared memory, the device has {info.limits.shared_memory_bytes}"
-    lacking = _lacking_features(features, info) if features else ""
+    lacking = _missing_features(features, info) if features else ""
     return lacking and f"{name}: {lacking}"
 
 
 def _variant_refusal(module: Module, row: Variant, info: DeviceInfo) -> str:
     if not module.container.complete and module.missing(row.payload):
         return f"its segment {row.payload} was taken out of this file"
-    return _refusal(module, (row.features, row.format, row.format_minor), row.shared_memory_bytes, info)
+    return _requirements_refusal(module, (row.features, row.format, row.format_minor), row.shared_memory_bytes, info)
 
 
 def _no_variant(module: Module, row: Executable, info: DeviceInfo) -> str:
-    """Why no variant of an executable runs; empty when one does."""
+    """The reason why no variant of an executable can run; empty if one can."""
     reasons = []
     for variant in module.variants[row.variants_start : row.variants_end]:
         reason = _variant_refusal(module, variant, info)
@@ -161,7 +170,7 @@ def _no_variant(module: Module, row: Executable, info: DeviceInfo) -> str:
 
 
 class Choice(NamedTuple):
-    """The variant of an executable for devices with `info`; `cost` is about how many bytes creating it looks at."""
+    """The variant of an executable for devices with `info`. `cost`: about the bytes that its creation reads."""
 
     info: DeviceInfo
     format: str
@@ -171,12 +180,12 @@ class Choice(NamedTuple):
 
 
 _ACCESS: dict[int, str] = {code: name for name, code in ACCESSES.items()}
-#: looked at for an entry, and for each of its bindings
+#: bytes of `Choice.cost` for an entry, and for each of its bindings
 _BINDING_BYTES = 256
 
 
 def choose_variant(module: Module, row: Executable, info: DeviceInfo) -> Choice:
-    """The first variant of an executable that runs on the device. `DeviceError` when there is none."""
+    """The first variant of an executable that can run on the device. `DeviceError` if there is none."""
     for variant in module.variants[row.variants_start : row.variants_end]:
         if _variant_refusal(module, variant, info):
             continue

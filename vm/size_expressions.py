@@ -1,8 +1,8 @@
-"""Dynamic dimensions as a module's signatures write them: `2 * s{..256} + 1`, `floordiv(n, 2)`.
+"""Reads the expressions of dynamic dimensions in a module's signatures: `2 * s{..256} + 1`, `floordiv(n, 2)`.
 
-A symbol may say its least and greatest value in braces. What the runtime reads here only tells it how much memory to
-take at once: nothing relies on it, since a module's author may write anything. So a text that is not understood is
-None, never an error.
+A symbol may have its least and greatest value in braces. The runtime only uses expressions to choose how much memory it
+allocates at once. It does not rely on them, since a module's author may write anything. So a text that cannot be read
+gives None, never an error.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-#: characters of an expression that is read
-_LONGEST: Final = 1000
+#: the most characters of an expression that is read
+_MAX_LENGTH: Final = 1000
 _BOUNDS: Final = re.compile(r"([A-Za-z_]\w*)\{([0-9]{0,10})\.\.([0-9]{0,10})\}", re.ASCII)
 _FUNCTIONS: Final[dict[str, Callable[[int, int], int]]] = {
     "floordiv": lambda x, y: x // y,
@@ -30,7 +30,9 @@ _OPERATORS: Final[dict[type[ast.operator], Callable[[int, int], int]]] = {
 
 
 class SizeExpression(NamedTuple):
-    """`symbols`: name -> greatest value, None where none is declared. `least`: name -> least value, where declared."""
+    """An expression over symbols. `symbols`: name -> declared greatest value, None if none is declared. `least`: name
+    -> declared least value.
+    """
 
     tree: ast.expr
     symbols: Mapping[str, int | None]
@@ -38,16 +40,16 @@ class SizeExpression(NamedTuple):
 
     @classmethod
     def of_symbol(cls, name: str) -> SizeExpression:
-        """One symbol without bounds."""
+        """The expression that is one symbol without bounds."""
         return cls(ast.Name(name), {name: None})
 
     @property
     def symbol(self) -> str | None:
-        """Its name, if the expression is one symbol."""
+        """The name of the symbol, if the expression is one symbol; else None."""
         return self.tree.id if isinstance(self.tree, ast.Name) else None
 
     def value(self, symbols: Mapping[str, int]) -> int | None:
-        """For these values of symbols; None where one is missing, or a number is divided by 0."""
+        """The value for these values of symbols. None if one is missing, or for a division by 0."""
         try:
             return _value(self.tree, symbols)
         except (KeyError, ZeroDivisionError):
@@ -55,8 +57,8 @@ class SizeExpression(NamedTuple):
 
 
 def read_size(text: str) -> SizeExpression | None:
-    """The expression of a text; None if it is none."""
-    if len(text) > _LONGEST:
+    """The expression of a text; None if it cannot be read."""
+    if len(text) > _MAX_LENGTH:
         return None
     bounds = _BOUNDS.findall(text)
     greatest = {name: int(most) for name, _, most in bounds if most}

@@ -1,7 +1,7 @@
-"""What loading and calling cost, in the form that `--print-statistics` and `Program.statistics` give.
+"""The statistics of calls, for `--print-statistics` and `Program.statistics`.
 
-The numbers are differences of the counters that the HAL's front keeps, at the boundary to the driver. A call only notes
-their totals; the differences are taken when somebody asks. The last `HISTORY` calls are kept.
+The HAL's front counts operations of the driver. A call logs the counters at its start and at its end; their differences
+are computed when the statistics are read. The last `HISTORY` calls are kept.
 """
 
 from collections import deque
@@ -13,7 +13,7 @@ from orchestrion.hal.statistics import Statistics
 
 HISTORY = 1000
 
-#: of the counters, those that a call's row has
+#: the counters in the row of a call
 _COUNTERS = (
     "submissions",
     "dispatches",
@@ -23,7 +23,7 @@ _COUNTERS = (
     "device_to_host_bytes",
     "executables_created",
 )
-#: the counters of a call's row, now
+#: the current values of these counters
 totals: Callable[[Statistics], tuple[int, ...]] = attrgetter(*_COUNTERS)
 
 #: name, start and end in seconds of the clock, totals before and after, bytes of constants copied
@@ -31,14 +31,15 @@ Row = tuple[str, float, float, tuple[int, ...], tuple[int, ...], int]
 
 
 class Log(Protocol):
-    """Whoever is told of each call that is over."""
+    """Receives a row for each call that has ended."""
 
     @property
-    def add(self) -> Callable[[Row], None]: ...
+    def add(self) -> Callable[[Row], None]:
+        """A function that adds a row."""
 
 
 class CallLog:
-    """The calls of all contexts of one program."""
+    """The log of the calls of all contexts of one program."""
 
     __slots__ = ("_rows", "add")
 
@@ -47,6 +48,7 @@ class CallLog:
         self.add: Callable[[Row], None] = self._rows.append
 
     def rows(self) -> list[dict[str, Any]]:
+        """The rows of `calls` in `Program.statistics`."""
         return [_row(*row) for row in list(self._rows)]
 
 

@@ -1,11 +1,12 @@
-"""Asynchronous calls: `function.submit(x, out=None, wait=(), signal=None)` gives a `Future` at once.
+"""Asynchronous calls: `function.submit(x, out=None, wait=(), signal=None)` returns a `Future` at once.
 
-- Arguments are checked and copied before `submit` returns. The call begins when all of `wait` is reached and the calls
-  submitted to its context before it are over; it runs in the device's `run` thread (`agent.py`), never in the caller's.
-- Where compiled code waits for the device (`hal.execute`, `await`) the call is suspended and its thread serves others;
-  the device's `wait` thread tells when to go on. A fence that no submitted work signals is looked at now and then.
-- Whatever ends the call early (error, deadline, `cancel`) is told at once; the context goes on with its next call when
-  the work that the device had by then is over. The deadline counts from `submit`.
+- Arguments are checked and copied before `submit` returns. The call begins when all fences of `wait` are reached and
+  the calls that were submitted to its context before it have ended. It runs in the device's event loop `run`
+  (`event_loop.py`), never in the caller's thread.
+- A call is suspended where compiled code waits for the device (`hal.execute`, `await`), and the event loop runs other
+  calls. The device's event loop `wait` resumes it. A fence that no submitted work signals is polled.
+- An error, the deadline and `cancel` end the future at once. The context begins its next call when the device has
+  finished the work of the ended one. The deadline counts from `submit`.
 """
 
 from __future__ import annotations
@@ -25,10 +26,19 @@ from orchestrion.hal.semaphore import Fence as DeviceFence
 from .array import Array
 from .call import SuspendableCall
 from .call_fence import CallFence
-from .errors import PUBLIC, CallerTypeError, Cancelled, DeadlineExceeded, LimitError, VmError, WaitFailed, public
+from .call_queue import CallQueue
+from .errors import (
+    HAL_ERRORS,
+    CallerTypeError,
+    Cancelled,
+    DeadlineExceeded,
+    LimitError,
+    VmError,
+    WaitFailed,
+    from_hal_error,
+)
 from .fence import Fence, Future
 from .interpreter import abandon
-from .lane import Lane
 from .native_fence import as_fence
 
 if TYPE_CHECKING:
@@ -38,15 +48,16 @@ if TYPE_CHECKING:
     from .context import Context
     from .exports import Export
 
-#: seconds between two looks at a fence that no submitted work signals, at first and at most
-_FIRST_LOOK, _LAST_LOOK = 0.0005, 0.02
+#: seconds between two polls of a fence that no submitted work signals: at first, and at most
+_MIN_POLL_SECONDS, _MAX_POLL_SECONDS = 0.0005, 0.02
 
 
 class Staged:
-    """A submitted call's arguments, checked: arrays are copies, views on the device are the caller's.
+    """The checked arguments of a submitted call: copies of arrays, and the caller's views on the device.
 
-    `outs` is what the caller gave per result, `targets` the views of those that are on the device. Once it is its turn,
-    `destinations` are the views for all results, and `passed` are all views that the program was given.
+    `outs`: the caller's destination of each result. `targets`: the views of destinations on the device, None for
+    others. Set when the call begins: `destinations`, a view for each result, and `passed`, all views that the program
+    gets.
     """
 
     __slots__ = ("before", "destinations", "operands", "outs", "passed", "started", "targets")
@@ -67,7 +78,7 @@ class Staged:
 
 
 class Submittable(Protocol):
-    """A function whose calls can be submitted. See `function.py`."""
+    """A function with calls that can be submitted. See `function.py`."""
 
     context: Context
     name: str
@@ -78,39 +89,41 @@ class Submittable(Protocol):
         """The arguments, checked and copied."""
 
     def enter(self, staged: Staged) -> list[BufferView | None]:
-        """The operands of the call, whose turn it is."""
+        """The operands of the call, which begins now."""
 
     def leave(self, staged: Staged, results: tuple[Any, ...], ready: Callable[[int, Any], None]) -> Any:
-        """The caller's value of a call that is over. `ready` is called with each result."""
+        """The value that the caller gets when the call has ended. Calls `ready` with the number and value of each
+        result.
+        """
 
 
 def submit(function: Submittable, arguments: Sequence[Any], out: Any, wait: Iterable[Any], signal: Any) -> Future:
-    """Check, copy, enqueue. See `Function.submit`."""
-    waits = tuple([_waited(f"wait {place}", thing) for place, thing in enumerate(wait)])
+    """Check and copy the arguments and submit the call. See `Function.submit`."""
+    waits = tuple([_wait_fence(f"wait {place}", thing) for place, thing in enumerate(wait)])
     several = isinstance(signal, list | tuple)
-    signals = tuple([_signalled(f"signal {place}", thing) for place, thing in enumerate(signal if several else ())])
+    signals = tuple([_signal_fence(f"signal {place}", thing) for place, thing in enumerate(signal if several else ())])
     count = len(function.export.results)
     if several and len(signals) != count:
         raise CallerTypeError(f"{function.name!r} gives {count} results, signal has {len(signals)} fences")
-    whole = None if several else _signalled("signal", signal)
-    lane = Lane.of(function.context)
-    call = SubmittedCall(function, function.stage(arguments, out), waits, whole, lane)
+    whole = None if several else _signal_fence("signal", signal)
+    queue = CallQueue.of(function.context)
+    call = SubmittedCall(function, function.stage(arguments, out), waits, whole, queue)
     for part, fence in zip(call.future.results if several else (), signals, strict=True):
         if fence is not None:
             part.listen(partial(_pass_on, part, fence))
-    lane.submit(call)
+    queue.submit(call)
     call.arm()
     return call.future
 
 
-def _waited(what: str, thing: Any) -> Fence:
+def _wait_fence(what: str, thing: Any) -> Fence:
     fence = as_fence(thing)
     if fence is None:
         raise CallerTypeError(f"{what}: expected a fence, a submitted call or a cl_event, got {type(thing).__name__}")
     return fence
 
 
-def _signalled(what: str, thing: Any) -> Fence | None:
+def _signal_fence(what: str, thing: Any) -> Fence | None:
     if thing is None:
         return None
     fence = as_fence(thing)
@@ -125,22 +138,24 @@ def _pass_on(future: Future, fence: Fence) -> None:
     fence.settle(future.exception())
 
 
-def _pending(buffer: Buffer) -> bool:
-    """Whether the device still works with a buffer."""
+def _is_pending(buffer: Buffer) -> bool:
+    """Whether submitted work that uses a buffer has not ended."""
     state, last = buffer.device_state, buffer.submitted
     return bool(last) and state is not None and state.reached() < last
 
 
-def _hear(buffers: Sequence[Buffer]) -> None:
-    """The next use of buffers shall not raise the error of work that is over."""
+def _discard_errors(buffers: Sequence[Buffer]) -> None:
+    """Take the errors of ended work from buffers, so that the next use of a buffer does not raise them."""
     for buffer in buffers:
-        if buffer.submitted and buffer.device_state is not None and not _pending(buffer):
+        if buffer.submitted and buffer.device_state is not None and not _is_pending(buffer):
             with suppress(HalError):
                 buffer.device_state.wait_for(buffer)
 
 
-def _clear(error: BaseException) -> None:
-    """A future keeps its error, not what the frames refer to that it passed. An error of the VM says itself where."""
+def _clear_tracebacks(error: BaseException) -> None:
+    """Drop the references in the frames of an error that a future keeps. Errors of the VM lose their tracebacks: they
+    have a chain of places.
+    """
     cause: BaseException | None = error
     while cause is not None:
         traceback.clear_frames(cause.__traceback__)
@@ -150,7 +165,7 @@ def _clear(error: BaseException) -> None:
 
 
 class _Watcher:
-    """Ends work of a call that was cancelled, or ran too long."""
+    """Ends the submitted work of a call that was cancelled or exceeded its deadline."""
 
     __slots__ = ("_deadline", "_future")
 
@@ -160,19 +175,29 @@ class _Watcher:
 
     def check(self) -> None:
         if self._future.done() and isinstance(self._future.exception(), LimitError):
-            raise HalDeadlineExceeded("the call that submitted the work was ended")
+            raise HalDeadlineExceeded("the call that submitted the work has ended")
         if self._deadline is not None and time.monotonic() >= self._deadline:
-            raise HalDeadlineExceeded("the call that submitted the work ran longer than it may")
+            raise HalDeadlineExceeded("the call that submitted the work exceeded its deadline")
 
 
 class SubmittedCall(SuspendableCall):
-    """One submitted call, from `submit` to its end."""
+    """A submitted call, from `submit` to its end."""
 
     context: Context
-    __slots__ = ("_function", "_lane", "_look", "_operands", "_signal", "_staged", "_timer", "_waits", "future")
+    __slots__ = (
+        "_function",
+        "_operands",
+        "_poll_seconds",
+        "_queue",
+        "_signal",
+        "_staged",
+        "_timer",
+        "_waits",
+        "future",
+    )
 
     def __init__(
-        self, function: Submittable, staged: Staged, waits: tuple[Fence, ...], signal: Fence | None, lane: Lane
+        self, function: Submittable, staged: Staged, waits: tuple[Fence, ...], signal: Fence | None, queue: CallQueue
     ) -> None:
         super().__init__(function.context)
         self.future = Future(function.name, len(function.export.results))
@@ -180,23 +205,23 @@ class SubmittedCall(SuspendableCall):
         self._staged = staged
         self._waits = waits
         self._signal = signal
-        self._lane = lane
-        self._look = _FIRST_LOOK
+        self._queue = queue
+        self._poll_seconds = _MIN_POLL_SECONDS
         self._operands: list[BufferView | None] = []
-        run = lane.agents.run
+        run = queue.loops.run
         self._timer = None if self.deadline is None else run.at(self.deadline, self._expire)
 
     def arm(self) -> None:
-        """Listen to what it waits for, and to its own end."""
+        """Listen to the fences that the call waits for, and to its own future."""
         for fence in self._waits:
-            fence.listen(self._waited)
+            fence.listen(self._fence_reached)
         self.future.listen(self._ended)
 
     def ready(self) -> bool:
         return all([fence.done() for fence in self._waits])
 
     def check(self) -> None:
-        """As that of a blocking call; its end may also have come from outside."""
+        """As for a blocking call. Also raises `Cancelled` if the future has ended."""
         if self.future.done():
             raise Cancelled("the call was cancelled")
         super().check()
@@ -205,16 +230,16 @@ class SubmittedCall(SuspendableCall):
         return _Watcher(self.future, self.deadline)
 
     def timeline(self) -> DeviceFence:
-        """The fence for the next submission."""
+        """The fence that the next submission shall signal."""
         device = self.context.device
         if device is None:
             raise self.context.refusal()
-        return self._lane.timeline(device)
+        return self._queue.timeline(device)
 
-    def begin_turn(self) -> None:
-        """The context is this call's. From here on in the `run` thread."""
-        if self._failed_wait() or self.future.done():
-            self._over()
+    def take_turn(self) -> None:
+        """Run the call; the queue holds the context's lock. From here on in the event loop `run`."""
+        if self._wait_failed() or self.future.done():
+            self._finish()
             return
         try:
             self._operands = self._function.enter(self._staged)
@@ -225,48 +250,48 @@ class SubmittedCall(SuspendableCall):
             self._proceed()
 
     def _proceed(self) -> None:
-        """It ran up to its end, or to a fence."""
+        """Continue after the call ran to its end or to a fence."""
         try:
             if self.waiting is not None:
                 self._suspend(self.waiting)
                 return
             self.check()
-            if self._unfinished():
-                self._lane.agents.wait.post(self._settle)
+            if self._has_pending_work():
+                self._queue.loops.wait.post(self._wait_for_work)
                 return
             value = self._function.leave(self._staged, self.results, self.future.deliver_part)
         except BaseException as error:
             self._fail(error)
         else:
             self.future.deliver(value)
-            self._over()
+            self._finish()
 
     def _suspend(self, fence: DeviceFence) -> None:
         if isinstance(fence, CallFence):
-            fence.listen(partial(self._lane.agents.run.post, self._resume))
+            fence.listen(partial(self._queue.loops.run.post, self._resume))
             return
         if fence.promised:
-            self._lane.agents.wait.post(self._wait)
+            self._queue.loops.wait.post(self._wait)
             return
-        self._lane.agents.run.at(time.monotonic() + self._look, self._resume)
-        self._look = min(2 * self._look, _LAST_LOOK)
+        self._queue.loops.run.at(time.monotonic() + self._poll_seconds, self._resume)
+        self._poll_seconds = min(2 * self._poll_seconds, _MAX_POLL_SECONDS)
 
     def _wait(self) -> None:
-        """In the `wait` thread. Failures are found when the call goes on."""
+        """Wait for the fence, in the event loop `wait`. Errors are raised when the call resumes."""
         with suppress(HalError):
             for semaphore, value in self.waiting.points:
                 semaphore.alive().wait(value, None)
-        self._lane.agents.run.post(self._resume)
+        self._queue.loops.run.post(self._resume)
 
-    def _unfinished(self) -> bool:
-        """Whether it returned without waiting for its work."""
+    def _has_pending_work(self) -> bool:
+        """Whether the program returned before its work on the device ended."""
         views = [view for view in (*self._operands, *self.results) if isinstance(view, BufferView)]
-        return any([_pending(view.buffer) for view in views])
+        return any([_is_pending(view.buffer) for view in views])
 
-    def _settle(self) -> None:
-        """In the `wait` thread. Failures are found when the results are read."""
+    def _wait_for_work(self) -> None:
+        """Wait for the work of the call, in the event loop `wait`. Errors are raised when the results are read."""
         self._wait_for_device()
-        self._lane.agents.run.post(self._proceed)
+        self._queue.loops.run.post(self._proceed)
 
     def _resume(self) -> None:
         fence = self.waiting
@@ -283,36 +308,38 @@ class SubmittedCall(SuspendableCall):
             self._proceed()
 
     def _fail(self, error: BaseException) -> None:
-        """Tell, and let the device finish before the context goes on."""
+        """End the future with an error, then wait for the device before the next call begins."""
         self.results = ()
-        if isinstance(error, PUBLIC):
-            cause, error = error, public(error)
+        if isinstance(error, HAL_ERRORS):
+            cause, error = error, from_hal_error(error)
             error.__cause__ = cause
-        _clear(error)
+        _clear_tracebacks(error)
         self.future.settle(error)
-        self._lane.agents.wait.post(self._drain)
+        self._queue.loops.wait.post(self._drain)
 
     def _drain(self) -> None:
-        """In the `wait` thread. What the buffers would say of failed work is said already."""
+        """Wait for the device, in the event loop `wait`. Errors of failed work are discarded: the future has one."""
         self._wait_for_device()
         with suppress(HalError):
-            _hear([view.buffer for view in self._operands if view is not None])
-        self._lane.agents.run.post(self._over)
+            _discard_errors([view.buffer for view in self._operands if view is not None])
+        self._queue.loops.run.post(self._finish)
 
     def _wait_for_device(self) -> None:
-        """In the `wait` thread, which no error may end. One that a driver raises twice is found by the next use."""
+        """Wait for all work of the context. Does not raise, since events must not. If a driver raises twice, the next
+        use of the device raises.
+        """
         for _ in range(2):
             with suppress(HalError):
                 if self.context.device is not None:
                     self.context.device.queue.drain()
                 return
 
-    def _over(self) -> None:
-        """Nothing of it is under way. Whoever may still refer to the call, it keeps no memory."""
-        lane = self._lane
+    def _finish(self) -> None:
+        """Note that the call and its work have ended, and drop all references to memory."""
+        queue = self._queue
         self._operands, self.results = [], ()
         del self.context, self.memory, self._function, self._staged
-        lane.over()
+        queue.call_ended()
 
     def _expire(self) -> None:
         if not self.future.done():
@@ -320,14 +347,14 @@ class SubmittedCall(SuspendableCall):
             limit = f"{limits.deadline} s after submit{limits.origin('deadline')}"
             self.future.settle(DeadlineExceeded(f"the call was not over {limit}"))
 
-    def _waited(self) -> None:
-        """One of the fences is reached, in any thread."""
-        self._failed_wait()
+    def _fence_reached(self) -> None:
+        """One of the fences is reached. In any thread."""
+        self._wait_failed()
         if self.ready():
-            self._lane.agents.run.post(self._lane.advance)
+            self._queue.loops.run.post(self._queue.advance)
 
-    def _failed_wait(self) -> bool:
-        """Whether a fence was reached with an error, which ends the call."""
+    def _wait_failed(self) -> bool:
+        """Whether a fence was reached with an error. If so, ends the future with `WaitFailed`."""
         for fence in self._waits:
             error = fence.exception() if fence.done() else None
             if error is not None:
@@ -338,11 +365,11 @@ class SubmittedCall(SuspendableCall):
         return False
 
     def _ended(self) -> None:
-        """The future is reached, in any thread."""
+        """The future is reached. In any thread."""
         if self._timer is not None:
             self._timer.stop()
         for fence in self._waits:
-            fence.forget(self._waited)
+            fence.forget(self._fence_reached)
         if self._signal is not None:
             self._signal.settle(self.future.exception())
-        self._lane.agents.run.post(self._lane.advance)
+        self._queue.loops.run.post(self._queue.advance)

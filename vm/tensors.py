@@ -1,8 +1,8 @@
-"""Types of tensors in words, and values of callers as arrays of exactly such a type.
+"""Describes tensor types in messages, and converts values of callers to arrays of exactly the expected type.
 
-Nothing is ever cast silently: an array must have the element type and shape of the signature. Python numbers have no
-element type of their own, so they take the one wanted: integers where it holds them exactly, floats rounded once. NumPy
-scalars are taken as the numbers that they are.
+Nothing is cast: an array must have the element type and shape of the signature. Python numbers have no element type, so
+they get the expected one. An integer must be representable exactly; a float is rounded once. A NumPy scalar of another
+type is used like a Python number.
 """
 
 import math
@@ -20,38 +20,41 @@ from .errors import CallerError, CallerTypeError, CallerValueError
 
 Array = npt.NDArray[Any]
 
-#: kind -> Python's numbers that are rounded to it, beside integers
+#: kind of element type -> types of Python numbers that are rounded to it, in addition to integers
 _PYTHON: dict[int, tuple[type, ...]] = {FLOAT: (float,), COMPLEX: (float, complex)}
 
 
 def describe(dtype: DType, shape: Sequence[int], expressions: Sequence[str] = ()) -> str:
-    """`f32[4,2]`, as JAX writes it; a dimension of -1 is its expression, `f32[2*batch,3]`, or `?` where it has none."""
+    """A tensor type as JAX writes it: `f32[4,2]`. A dimension of -1 is shown as its expression, `f32[2*batch,3]`, or as
+    `?` if `expressions` has none for it.
+    """
     named = iter(expressions)
     return f"{dtype.name}[{','.join(next(named, '?') if dim == -1 else str(dim) for dim in shape)}]"
 
 
 def fits(shape: Sequence[int], wanted: Sequence[int]) -> bool:
-    """Whether a shape is the one wanted, in which a negative dimension is any."""
+    """Whether a shape is the wanted one, where a negative dimension fits any size."""
     return len(shape) == len(wanted) and all([have == want or want < 0 for have, want in zip(shape, wanted)])  # noqa: B905
 
 
 def describe_array(array: Array) -> str:
-    """`f64[4]`, with NumPy's name where the element type is none of ours."""
+    """The type of an array, such as `f64[4]`, with NumPy's name for an element type that the VM does not have."""
     row = of_numpy(array.dtype)
     name = row.name if row is not None else str(array.dtype)
     return f"{name}[{','.join(map(str, array.shape))}]"
 
 
 def mismatch(message: str, is_type: bool) -> CallerError:
-    """The error for a tensor of another element type, or of the right one and another shape."""
+    """The error for a tensor of another element type (`is_type`), or of another shape."""
     return CallerTypeError(message) if is_type else CallerValueError(message)
 
 
 def as_array(value: object, dtype: DType, shape: tuple[int, ...], what: str) -> Array:
-    """A caller's value as an array of this type. `what` names it in the `CallerError`.
+    """A caller's value as an array of this type. `shape`: a dimension of -1 fits any size. `what`: names the value in
+    messages.
 
-    Takes arrays, NumPy scalars, whatever speaks `__array_interface__`, DLPack, the buffer protocol or `__array__`, keys
-    of `jax.random.key`, and Python numbers, alone or in nested lists. A dimension of -1 may be any.
+    Takes arrays, NumPy scalars, objects with `__array_interface__`, DLPack, the buffer protocol or `__array__`, keys of
+    `jax.random.key`, and Python numbers, alone or in nested lists. Raises `CallerError` for any other value or type.
     """
     wanted = describe(dtype, shape)
     if isinstance(value, bool | int | float | complex | list | tuple | np.generic):
@@ -64,7 +67,9 @@ def as_array(value: object, dtype: DType, shape: tuple[int, ...], what: str) -> 
 
 
 def check_out(out: object, dtype: DType, shape: tuple[int, ...], what: str, value: object) -> None:
-    """`CallerError` unless a result of this type can be written to `out`, or `out` is None. `value` names the type."""
+    """`CallerError` unless `out` is None, or an array that can receive a result of this type. `value`: the type in
+    messages.
+    """
     if out is None:
         return
     if not isinstance(out, np.ndarray):
@@ -76,7 +81,7 @@ def check_out(out: object, dtype: DType, shape: tuple[int, ...], what: str, valu
 
 
 def adopt_for(value: Any, what: str) -> Array:
-    """An array over the memory of another library's. `CallerError`: it has none that NumPy can share."""
+    """An array over the memory of another library's array. `CallerError` if NumPy cannot share that memory."""
     try:
         return adopt(value)
     except (AttributeError, TypeError, ValueError, BufferError, RuntimeError) as error:
@@ -84,7 +89,7 @@ def adopt_for(value: Any, what: str) -> Array:
 
 
 def _adopt(value: Any, wanted: str, what: str) -> Array:
-    """An array over another library's memory, where possible without a copy."""
+    """An array of a value of another library, without a copy if possible. `CallerError` if it is not an array."""
     if isinstance(value, np.ndarray):
         return value
     try:
@@ -104,7 +109,7 @@ def _adopt(value: Any, wanted: str, what: str) -> Array:
 
 
 def _key_data(value: Any) -> Array | None:
-    """The words of a key that `jax.random.key` made, which programs take in its place; None for anything else."""
+    """The words of a key of `jax.random.key`, which programs take instead of the key; None for any other value."""
     jax = sys.modules.get("jax")
     if jax is None or not isinstance(value, jax.Array):
         return None
@@ -127,7 +132,7 @@ def _from_numbers(value: object, dtype: DType, shape: tuple[int, ...], what: str
 
 
 def _shape(value: object, found: list[object]) -> tuple[int, ...] | None:
-    """The shape of nested lists, their numbers collected in order; None when they are ragged."""
+    """The shape of nested lists, whose numbers are appended to `found`. None if the lists are ragged."""
     if not isinstance(value, list | tuple):
         found.append(value)
         return ()
@@ -143,7 +148,7 @@ def _kind(value: object) -> str:
 
 
 def _number(number: object, dtype: DType, what: str) -> Any:
-    """One element: bools for i1, integers where they fit exactly, floats for float types and complex ones."""
+    """A number as an element: a bool for i1, an integer if it fits exactly, a float for float and complex types."""
     if isinstance(number, np.generic):
         if number.dtype == dtype.numpy:
             return number

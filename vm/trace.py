@@ -1,7 +1,8 @@
-"""A profile as a trace: JSON in the trace event format, which Perfetto (ui.perfetto.dev) and chrome://tracing open.
+"""Converts a profile to JSON data in the trace event format, which Perfetto (ui.perfetto.dev) and chrome://tracing
+open.
 
-Two processes, each with threads of its own: the host, with a thread for initializers and one for each context that was
-called, and the device, with a track for what initializers ran and one for what calls did. Slices are complete events
+The trace has two processes. The host has a thread for initializers and a thread for each context that was called. The
+device has a thread for the launches of initializers and a thread for the launches of calls. Slices are complete events
 (`X`); a flow (`s`, `f`) leads from each call to each of its launches. Times are microseconds since the first event. The
 format: https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
 """
@@ -17,12 +18,12 @@ if TYPE_CHECKING:
 Event = dict[str, Any]
 
 HOST, DEVICE = 1, 2
-#: threads: of initializers, and of calls on the device; on the host, contexts count from 1 on
+#: threads: of initializers, and of calls on the device. On the host, the thread of a context is its number, from 1 on
 INITIALIZERS, CALLS = 0, 1
 
 
 def trace(profile: Profile) -> dict[str, Any]:
-    """The whole trace, for `json.dump`."""
+    """The trace of a profile, for `json.dump`."""
     return {
         "displayTimeUnit": "ns",
         "otherData": {
@@ -37,7 +38,7 @@ def trace(profile: Profile) -> dict[str, Any]:
 
 
 def _metadata(profile: Profile) -> Iterator[Event]:
-    """Names, and the order in which tracks are shown."""
+    """The names of processes and threads, and the order in which they are shown."""
     tracks = {(HOST, _host_thread(call)): _host_name(call) for call in profile.calls}
     for call in profile.calls:
         if call.launches:
@@ -92,7 +93,7 @@ def _events(profile: Profile) -> Iterator[Event]:
 
 def _launch(launch: Launch, start: float, end: float, arguments: Event, device: Event) -> Event:
     command = launch.command
-    return _slice(command.label, command.kind, start, end, describe(command) | arguments, device)
+    return _slice(command.label, command.kind, start, end, command_data(command) | arguments, device)
 
 
 def _slice(name: str, category: str, start: float, end: float, arguments: Event, track: Event) -> Event:
@@ -100,8 +101,8 @@ def _slice(name: str, category: str, start: float, end: float, arguments: Event,
     return {"ph": "X", "name": name, "cat": category, **duration, **track, "args": arguments}
 
 
-def describe(command: Command) -> Event:
-    """What is known of a command, as data: keys without a value are left out."""
+def command_data(command: Command) -> Event:
+    """A command as JSON data, without keys that have no value."""
     found: Event = {
         "entry": command.entry,
         "source_op": command.source_op,

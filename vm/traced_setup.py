@@ -1,8 +1,9 @@
-"""Runs a setup function for the sizes of a call, and notes what it would allocate and record.
+"""Traces a setup function: runs it for some sizes and notes the memory and the commands that it asks for.
 
-A setup (docs/dynamic-shapes.md) is straight-line code: arithmetic on sizes, assertions, allocations, recordings. Run
-with the functions of this file in place of the module `hal`, it makes nothing on the device: an allocation gives a
-buffer that was handed in, and a recording is a list. `indirect_setup.py` compares what two sizes give.
+A setup (docs/dynamic-shapes.md) is straight-line code: arithmetic on sizes, assertions, allocations, recordings. A
+traced setup calls the functions of this file instead of the module `hal`, and makes nothing on the device: an
+allocation gives a buffer that the caller passed, and a recording is a list. `indirect_setup.py` compares the traces of
+two sizes.
 """
 
 from __future__ import annotations
@@ -23,13 +24,15 @@ from .native import NativeModule, native
 from .ops.table import CALL, GLOBALS
 from .recording import MAX_SLOTS, Recording
 
-#: effects of a traced function's instructions, beside calls of the functions of `TraceHal`; none of them reads a ref
-_EFFECTS = frozenset((Effect.CONSTANT, Effect.NULL, Effect.COPY, Effect.PURE, Effect.TRAP, Effect.LOAD))
-#: a binding's source in a recording: a buffer, or the number of a slot
-Source = Buffer | int
+#: effects of instructions that a traced function may have, if they read no ref; it may also call `TraceHal`'s functions
+_TRACEABLE_EFFECTS = frozenset((Effect.CONSTANT, Effect.NULL, Effect.COPY, Effect.PURE, Effect.TRAP, Effect.LOAD))
 
 
 class Dispatch(NamedTuple):
+    """A dispatch. `buffers`, `slots`, `offsets` and `lengths` are those of its bindings; a slot counts if its buffer is
+    None.
+    """
+
     executable: Executable
     entry: int
     workload: tuple[int, int, int]
@@ -51,7 +54,7 @@ class Transfer(NamedTuple):
 
 
 class Barrier(NamedTuple):
-    pass
+    """A barrier between commands."""
 
 
 Command = Dispatch | Transfer | Barrier
@@ -59,8 +62,8 @@ BARRIER = Barrier()
 
 
 class Traced(NamedTuple):
-    """What a setup does for one set of sizes. `results` holds what it gives; recordings in it are those in `records`,
-    whose `commands` the reader of this replaces.
+    """The trace of a setup for one set of sizes. `results`: what the setup returns. Its recordings are those in
+    `records`, and the reader of this replaces their `commands` by command buffers.
     """
 
     sizes: list[int]  #: bytes of each allocation
@@ -69,33 +72,33 @@ class Traced(NamedTuple):
 
 
 class Misfit(Exception):
-    """Memory and recordings for larger sizes do not serve these."""
+    """Memory and recordings for larger sizes cannot serve these sizes."""
 
 
 class Untraceable(Misfit):
-    """The function allocates more than it was given memory for."""
+    """The function allocates more often than it was given buffers."""
 
 
 class Tracer:
-    """Stands where a setup expects the running call. `buffers`: for its allocations, in order."""
+    """Takes the place of the running call in a traced setup. `buffers`: for its allocations, in order."""
 
-    __slots__ = ("block", "buffers", "enqueued", "memory", "records", "regs", "results", "sizes", "stack")
+    __slots__ = ("block", "buffers", "memory", "pending_batch", "records", "regs", "results", "sizes", "stack")
 
     def __init__(self, memory: Any, buffers: Sequence[Buffer] | None) -> None:
         self.memory = memory
         self.buffers = buffers
         self.sizes: list[int] = []
         self.records: list[tuple[Recording, int, list[Command]]] = []
-        # what the end of a function looks at
+        # read by the function's return
         self.stack: list[Any] = []
-        self.enqueued = None
+        self.pending_batch = None
         self.results: tuple[Any, ...] = ()
         self.regs: Any = None
         self.block: Any = None
 
 
 class TraceHal(NativeModule):
-    """The functions of `hal` that a setup calls."""
+    """The functions of `hal` that a traced setup may call."""
 
     name: ClassVar[str] = "hal"
 
@@ -106,7 +109,7 @@ class TraceHal(NativeModule):
         number = len(tracer.sizes)
         tracer.sizes.append(size)
         if tracer.buffers is None:
-            return Buffer.__new__(Buffer)  # stands for one: nothing of it is used
+            return Buffer.__new__(Buffer)  # a stand-in whose fields are not used
         if number >= len(tracer.buffers):
             raise Untraceable("it allocates more often than for other sizes")
         return tracer.buffers[number]
@@ -114,7 +117,7 @@ class TraceHal(NativeModule):
     @native("recording.create", HAL_IMPORTS["hal.recording.create"].signature)
     def create(self, tracer: Tracer, slots: int) -> Recording:
         if not 0 <= slots <= MAX_SLOTS:
-            raise Trap(f"a recording with {slots} slots, {MAX_SLOTS} are the most")
+            raise Trap(f"a recording with {slots} slots, at most {MAX_SLOTS} are allowed")
         commands: Any = []
         recording = Recording(commands, tracer.memory)
         tracer.records.append((recording, slots, commands))
@@ -142,7 +145,7 @@ class TraceHal(NativeModule):
     def fill(self, tracer: Tracer, recording: Any, *operands: Any) -> None:
         target, slot, offset, length, pattern, size = operands
         if size not in FILL_SIZES:
-            raise Trap(f"fill pattern of {size} bytes, 1, 2, 4 or 8 wanted")
+            raise Trap(f"fill pattern of {size} bytes, expected 1, 2, 4 or 8")
         data = (pattern & (1 << 8 * size) - 1).to_bytes(size, "little")
         recording.commands.append(Transfer((target,), (slot,), (offset,), (length,), data))
 
@@ -159,10 +162,10 @@ _HAL = TraceHal()
 
 
 def untraceable(code: Code) -> str:
-    """Why a function is no setup that can be traced; empty if it is one."""
+    """The reason why a function cannot be traced; empty if it can."""
     *body, last = code.decoded
     if last.row.effect is not Effect.RETURN:
-        return "it does not end where it is written last"
+        return "it does not end with a return"
     if code.link.placed:
         return "it is profiled"
     for instruction in body:
@@ -178,25 +181,28 @@ def untraceable(code: Code) -> str:
 
 
 def _is_traced(row: Instruction) -> bool:
-    return row.effect in _EFFECTS and not any([spec.kind == "ref" and not spec.result for spec in row.operands])
+    return row.effect in _TRACEABLE_EFFECTS and not any(
+        [spec.kind == "ref" and not spec.result for spec in row.operands]
+    )
 
 
 class SetupTrace:
-    """A setup that can be traced: its code, linked with `TraceHal`."""
+    """The code of a setup that can be traced, linked with `TraceHal`."""
 
     __slots__ = ("_code", "length")
 
     def __init__(self, code: Code) -> None:
         link = Link(code.link.names, [_HAL.find(name) for name in code.link.names])
-        self._code = code.linked(link)
+        self._code = code.relinked(link)
         self.length = code.length  #: in units of fuel
 
     def run(
         self, values: list[Any], memory: Any, arguments: Sequence[int], buffers: Sequence[Buffer] | None = None
     ) -> Traced:
-        """`values`: the globals of the context. `buffers`: what allocations give; None: objects that stand for some.
+        """Trace the setup. `values`: the globals of the context. `arguments`: the sizes. `buffers`: the results of
+        allocations; None: stand-ins.
 
-        Raises what the setup raises: `CallerError` for sizes that it refuses, `Trap`; or `Untraceable`.
+        Raises what the setup raises, such as `CallerError` for sizes that it refuses, or `Untraceable`.
         """
         code = self._code
         entry = code.entry()

@@ -1,4 +1,4 @@
-"""An export whose arguments or results are trees: dicts, lists and tuples of arrays around the flat function."""
+"""An export whose arguments or results are trees: dicts, lists and tuples of arrays. It wraps the flat function."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from orchestrion.schema.trees import Trees, decode, leaves
 from .errors import CallerTypeError, no_pickle, shorten
 from .exports import Export
 from .function import Function
-from .resident import Donated, DonatedPlaces
+from .on_device import Donated, DonatedPlaces
 from .scalars import ScalarFunction
-from .trees import builder, flatten, flattener, written
+from .trees import builder, flatten, flattener, tree_text
 
 if TYPE_CHECKING:
     import inspect
 
-#: characters of a function's text; that of a large model would fill the screen
-_MOST_SHOWN = 2000
+#: the most characters of a function's `repr`
+_MAX_SHOWN = 2000
 
 
 class TreeFunction:
     """`function(params, x)`, with parameters by place or by name.
 
-    A call with exactly as many arrays as the flat function takes, and no containers, is one of the flat function, and
-    gives flat results, unless every parameter is one array.
+    A call with exactly as many arrays as the flat function has arguments, and no containers, is a call of the flat
+    function and returns flat results, unless each parameter is one array.
     """
 
     def __init__(self, flat: Function) -> None:
-        #: the same function over arrays: as many arguments and results as there are leaves
+        #: the flat function, with an argument or result for each leaf of the trees
         self.flat = flat
         self.name = flat.name
 
@@ -41,7 +41,7 @@ class TreeFunction:
 
     @cached_property
     def trees(self) -> Trees:
-        """What the function takes and gives. `ModuleError` where the file says it wrongly."""
+        """The trees of the arguments and of the result. `ModuleError` if they are malformed in the file."""
         export = self.export
         return decode(export.trees, len(export.arguments), len(export.results))
 
@@ -60,10 +60,10 @@ class TreeFunction:
         )
 
     def __call__(self, *arguments: Any, out: Any = None, **named: Any) -> Any:
-        """Run the function. Gives the tree of its results.
+        """Call the function. Returns the tree of its results.
 
-        `out`: arrays or device arrays for the flat results. `CallerError` names the path of what is wrong in a tree;
-        other errors as those of the flat function.
+        `out`: arrays or device arrays for the flat results. Raises `CallerError`, with the path of a wrong value in a
+        tree, and what the flat function raises.
         """
         if self._is_flat(arguments, named):
             return self.flat(*arguments, out=out)
@@ -71,9 +71,9 @@ class TreeFunction:
         return self._result(found)
 
     def on_device(self, *arguments: Any, donate: Donated = (), **named: Any) -> Any:
-        """As a call, with results that stay on the device: the tree of the results with `DeviceArray`s.
+        """Call the function and leave its results on the device. Returns the tree of the results, with `DeviceArray`s.
 
-        `donate`: numbers or names of parameters, all arrays of which are donated; in a flat call those of arrays. See
+        `donate`: numbers or names of parameters, all of whose arrays are donated; in a flat call those of arrays. See
         `Function.on_device`.
         """
         if self._is_flat(arguments, named):
@@ -96,7 +96,7 @@ class TreeFunction:
 
     @cached_property
     def _ranges(self) -> list[range]:
-        """The numbers of the arrays of each parameter."""
+        """The numbers of the flat arguments of each parameter."""
         found, start = [], 0
         for _, node in self.trees.parameters:
             count = len(list(leaves(node)))
@@ -105,7 +105,7 @@ class TreeFunction:
         return found
 
     def _arrays(self, given: list[Any]) -> list[Any]:
-        """The arrays of a value for each parameter."""
+        """The flat arguments for a value of each parameter."""
         found = self._flattener(given)
         if found is not None:
             return found
@@ -119,7 +119,7 @@ class TreeFunction:
         return self._builder(found if len(self.export.results) != 1 else (found,))
 
     def submit(self, *arguments: Any, **named: Any) -> Any:
-        """Submitted calls take flat arrays: `CallerError` says how."""
+        """Raise `CallerError`: submitted calls take flat arrays, `function.flat.submit(...)`."""
         raise CallerTypeError(
             f"submitted calls of {self.name!r} take flat arrays: use program.{self.name}.flat.submit(...)"
         )
@@ -130,7 +130,7 @@ class TreeFunction:
         return all(hasattr(one, "shape") and hasattr(one, "dtype") for one in arguments)
 
     def _bound(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
-        """A value for each parameter."""
+        """A value for each parameter, in order. `CallerError` if one is missing, given twice or unknown."""
         parameters = self.trees.parameters
         first = len(parameters) - self.trees.keywords
         if len(arguments) > first:
@@ -150,11 +150,11 @@ class TreeFunction:
 
     def __repr__(self) -> str:
         trees, arguments = self.trees, self.export.arguments
-        shown = [f"{name}: {written(node, arguments)}" for name, node in trees.parameters]
+        shown = [f"{name}: {tree_text(node, arguments)}" for name, node in trees.parameters]
         if trees.keywords:
             shown.insert(len(shown) - trees.keywords, "*")
-        result = written(trees.result, self.export.results)
-        return shorten(f"<TreeFunction {self.name}({', '.join(shown)}) -> {result}", _MOST_SHOWN) + ">"
+        result = tree_text(trees.result, self.export.results)
+        return shorten(f"<TreeFunction {self.name}({', '.join(shown)}) -> {result}", _MAX_SHOWN) + ">"
 
     def __reduce__(self) -> tuple[Any, ...]:
         raise no_pickle(self.name)

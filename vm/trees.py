@@ -1,9 +1,9 @@
-"""Trees of arrays as callers give and get them: dicts, lists, tuples, objects with fields.
+"""Converts between trees of arrays (dicts, lists, tuples, objects with fields) and flat lists of arrays.
 
-`schema.trees` says what the trees of a function are. `flattener` and `builder` make functions for a tree once, for the
-common case of plain containers and arrays; `flatten` takes whatever else is allowed, and says what is wrong. An object
-of a class of its own (a named tuple, a dataclass, an equinox module) is taken as it is or as a dict of its fields, and
-comes back as such a dict: the class is not there.
+`schema.trees` defines the trees of a function. `flattener` and `builder` make fast functions for one tree; they handle
+plain containers and arrays. `flatten` handles all other values, and raises an error that says what is wrong. An object
+with fields (a named tuple, a dataclass, an equinox module) may be given as it is or as a dict of its fields. It is
+returned as a dict, since the runtime does not have its class.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .errors import CallerTypeError, CallerValueError
 
 
 def flatten(node: Node, value: Any, path: str, found: list[Any]) -> None:
-    """Append the arrays of a value to `found`, in order. `CallerError` names the path where a container is wrong."""
+    """Append the arrays of a value to `found`, in order. `CallerError` names the path of a wrong container."""
     match node:
         case Leaf():
             if isinstance(value, Mapping) or value is None:
@@ -52,10 +52,10 @@ def _flatten_record(node: Record, value: Any, path: str, found: list[Any]) -> No
     if type(value) is dict and "place" not in node.accessors or set(node.fields) == _keys(value):
         expected = [name for name, child in zip(node.fields, node.children, strict=True) if not is_static(child)]
         missing = [name for name in expected if name not in value]
-        further = [name for name in value if name not in node.fields]
-        if missing or further:
+        unexpected = [name for name in value if name not in node.fields]
+        if missing or unexpected:
             fields = f"the fields of {node.name} ({', '.join(expected)})"
-            raise CallerTypeError(f"{path}: expected {fields}, the dict {_difference(missing, further)}")
+            raise CallerTypeError(f"{path}: expected {fields}, the dict {_difference(missing, unexpected)}")
         for name, child in zip(node.fields, node.children, strict=True):
             flatten(child, value.get(name), f"{path}[{name!r}]", found)
         return
@@ -68,14 +68,14 @@ def _flatten_record(node: Record, value: Any, path: str, found: list[Any]) -> No
                 one = value[name] if accessor == "item" else placed[place]
         except (AttributeError, KeyError, IndexError, TypeError):
             if isinstance(child, Leaf) and len(node.children) == 1 and hasattr(value, "dtype"):
-                found.append(value)  # what such an object holds, as nnx.to_pure_dict gives it for a Param
+                found.append(value)  # the only array of such an object, as nnx.to_pure_dict gives it for a Param
                 return
             raise CallerTypeError(f"{path}: expected {node.name} or a dict of its fields, got {_kind(value)}") from None
         flatten(child, one, f"{path}.{name}" if accessor == "attribute" else f"{path}[{name!r}]", found)
 
 
 def is_static(node: Node) -> bool:
-    """Whether a node holds no array and no None, so that a dict need not have it."""
+    """Whether a node has no array and no None, so a dict may omit it."""
     match node:
         case Static():
             return True
@@ -89,7 +89,7 @@ def _keys(value: Any) -> set[Any] | None:
 
 
 def _placed(node: Record, value: Any, path: str) -> list[Any]:
-    """The children of an object whose class only JAX can take apart."""
+    """The children of an object of a class that only JAX can flatten."""
     jax = sys.modules.get("jax")
     if jax is None:
         raise CallerTypeError(f"{path}: expected a dict of the fields of {node.name}, got {_kind(value)}")
@@ -101,20 +101,22 @@ def _check_keys(node: Keyed, value: Any, path: str) -> None:
         raise CallerTypeError(f"{path}: expected a dict, got {_kind(value)}")
     rows = zip(node.keys, node.children, strict=True)
     missing = [key for key, child in rows if key not in value and not is_static(child)]
-    further = [key for key in value if key not in node.keys]
-    if missing or further:
-        raise CallerTypeError(f"{path}: the dict {_difference(missing, further)}")
+    unexpected = [key for key in value if key not in node.keys]
+    if missing or unexpected:
+        raise CallerTypeError(f"{path}: the dict {_difference(missing, unexpected)}")
 
 
-def _difference(missing: Sequence[Any], further: Sequence[Any]) -> str:
-    """What a dict has too few and too many, in words."""
+def _difference(missing: Sequence[Any], unexpected: Sequence[Any]) -> str:
+    """The missing and the unexpected keys of a dict, in words."""
     said = [f"lacks {', '.join(map(repr, missing))}"] if missing else []
-    said += [f"has {', '.join(map(repr, further))} besides"] if further else []
+    said += [f"has {', '.join(map(repr, unexpected))} besides"] if unexpected else []
     return " and ".join(said)
 
 
 def flattener(nodes: Sequence[Node]) -> Callable[[Sequence[Any]], list[Any] | None]:
-    """A function that gives the arrays of one value per node, in order; None where it takes `flatten` to tell."""
+    """A function that gives the arrays of a list of values, one per node, in order. It gives None if `flatten` has to
+    decide.
+    """
     steps = [_collector(node) for node in nodes]
 
     def arrays(values: Sequence[Any]) -> list[Any] | None:
@@ -122,15 +124,15 @@ def flattener(nodes: Sequence[Node]) -> Callable[[Sequence[Any]], list[Any] | No
         try:
             for step, value in zip(steps, values):  # noqa: B905  one per parameter
                 step(value, found)
-        except _Unusual:
+        except _NotPlain:
             return None
         return found if _ARRAYS.issuperset(map(type, found)) else None
 
     return arrays
 
 
-class _Unusual(Exception):
-    """A value is no plain container of the right form."""
+class _NotPlain(Exception):
+    """A value is not a plain container of the right form."""
 
 
 _Collector = Callable[[Any, list[Any]], None]
@@ -159,7 +161,7 @@ def _keyed_collector(keys: tuple[Any, ...], children: Sequence[_Collector]) -> _
 
     def collect(value: Any, found: list[Any]) -> None:
         if type(value) is not dict or len(value) != len(rows):
-            raise _Unusual
+            raise _NotPlain
         try:
             if holds_arrays:
                 found += [value[key] for key in keys]
@@ -167,7 +169,7 @@ def _keyed_collector(keys: tuple[Any, ...], children: Sequence[_Collector]) -> _
             for key, child in rows:
                 child(value[key], found)
         except KeyError:
-            raise _Unusual from None
+            raise _NotPlain from None
 
     return collect
 
@@ -175,7 +177,7 @@ def _keyed_collector(keys: tuple[Any, ...], children: Sequence[_Collector]) -> _
 def _items_collector(children: Sequence[_Collector]) -> _Collector:
     def collect(value: Any, found: list[Any]) -> None:
         if type(value) not in (tuple, list) or len(value) != len(children):
-            raise _Unusual
+            raise _NotPlain
         for child, one in zip(children, value):  # noqa: B905  the lengths were compared
             child(one, found)
 
@@ -183,7 +185,7 @@ def _items_collector(children: Sequence[_Collector]) -> _Collector:
 
 
 def _refuse(value: Any, found: list[Any]) -> None:
-    raise _Unusual
+    raise _NotPlain
 
 
 def _collect_nothing(value: Any, found: list[Any]) -> None:
@@ -192,15 +194,15 @@ def _collect_nothing(value: Any, found: list[Any]) -> None:
 
 def _collect_none(value: Any, found: list[Any]) -> None:
     if value is not None:
-        raise _Unusual
+        raise _NotPlain
 
 
-#: what is an array at first sight
+#: classes of values that are surely arrays
 _ARRAYS = frozenset({np.ndarray, DeviceArray})
 
 
 def builder(node: Node) -> Callable[[Sequence[Any]], Any]:
-    """A function that gives the tree of a node, whose leaves have their places in a sequence of arrays."""
+    """A function that builds the tree of a node from a sequence of arrays, in which each leaf has its place."""
     match node:
         case Leaf(place):
             return itemgetter(place)
@@ -217,30 +219,30 @@ def builder(node: Node) -> Callable[[Sequence[Any]], Any]:
 
 def _dict_builder(keys: Sequence[Any], children: Sequence[Node]) -> Callable[[Sequence[Any]], Any]:
     if children and all(isinstance(child, Leaf) for child in children):
-        places = [place for child in children for place in leaves(child)]  # in order, one after the other
+        places = [place for child in children for place in leaves(child)]  # consecutive numbers
         start, end = places[0], places[-1] + 1
         return lambda arrays: dict(zip(keys, arrays[start:end]))  # noqa: B905  as many
     rows = list(zip(keys, map(builder, children), strict=True))
     return lambda arrays: {key: child(arrays) for key, child in rows}
 
 
-def written(node: Node, values: Sequence[object]) -> str:
-    """The tree as text, with a value for each leaf: `{'w': f32[4,3], 'parts': (f32[3], None)}`."""
+def tree_text(node: Node, values: Sequence[object]) -> str:
+    """A tree as text, with a value for each leaf: `{'w': f32[4,3], 'parts': (f32[3], None)}`."""
     match node:
         case Leaf(place):
             return str(values[place])
         case Nothing():
             return "None"
         case Items(is_tuple, children):
-            inner = ", ".join([written(child, values) for child in children])
+            inner = ", ".join([tree_text(child, values) for child in children])
             if not is_tuple:
                 return f"[{inner}]"
             return f"({inner},)" if len(children) == 1 else f"({inner})"
         case Keyed(keys, children):
-            rows = [f"{key!r}: {written(child, values)}" for key, child in zip(keys, children, strict=True)]
+            rows = [f"{key!r}: {tree_text(child, values)}" for key, child in zip(keys, children, strict=True)]
             return f"{{{', '.join(rows)}}}"
         case Record(name, fields, _, children):
-            rows = [f"{field}={written(child, values)}" for field, child in zip(fields, children, strict=True)]
+            rows = [f"{field}={tree_text(child, values)}" for field, child in zip(fields, children, strict=True)]
             return f"{name}({', '.join(rows)})"
         case Static():
             return "..."

@@ -1,14 +1,13 @@
-"""Proves, once and before anything runs, what the interpreter relies on. Time is linear in the size of the program's
-code.
+"""Verifies a program before it runs. The interpreter relies on the result. Time is linear in the size of the code.
 
-For every function of one program: instructions complete and known; registers in range and of the right bank; move
-bits on refs only; branch targets at instruction starts; the last instruction ends the function; ordinals in range;
-calls, imports, returns and globals of the right types; register counts in proportion to the code. For the program:
-which globals may be stored to by whom, initializers without arguments, exports with the signature that callers see.
+Each function: instructions are complete and known; registers are in range and in the right bank; only refs have move
+bits; branch targets are starts of instructions; the last instruction ends the function; ordinals are in range; calls,
+imports, returns and globals have the right types; the number of registers is in proportion to the code. The program:
+only allowed functions store to a global; initializers have no arguments and results; exports have the signature that
+callers see.
 
-The type of a ref is checked where it is known without running: a register has a type when everything that
-writes it has that type. Anything else is checked by the instruction itself, at run time. Whatever is wrong is a
-`ModuleError`.
+The type of a ref is verified if it is known without running the code: a register has a type if everything that is
+written to it has that type. Other refs are checked by the instructions at run time. Unsound code is a `ModuleError`.
 """
 
 from collections.abc import Sequence
@@ -30,8 +29,8 @@ from orchestrion.schema.signature import (
 )
 from orchestrion.schema.versions import BYTECODE_MINOR, MAJOR
 
+from .fast_verifier import prove
 from .native import ImportRow
-from .quick import prove
 from .refs import TYPES
 from .reftypes import WITHOUT_TYPES, RefTypes
 
@@ -40,12 +39,12 @@ _OPTIONAL, _MUTABLE, _SETUP = int(ImportFlags.Optional), int(GlobalFlags.Mutable
 _REF = BANKS.index("ref")
 _ORDINAL = MOVE_BIT - 1
 _BANK_OF = {name: bank for bank, name in enumerate(NUMBER_TYPES)}
-#: effects of rows whose counted registers are looked at with what they call, or with what the function gives
-_SIGNED = frozenset((Effect.CALL, Effect.CACHED, Effect.NATIVE, Effect.RETURN))
+#: effects of rows whose counted registers are verified with a signature: of the callee, or of the function itself
+_WITH_SIGNATURE = frozenset((Effect.CALL, Effect.CACHED, Effect.NATIVE, Effect.RETURN))
 
 
 class VerifiedFunction(NamedTuple):
-    """A function that holds what is promised above."""
+    """A sound function."""
 
     ordinal: int
     name: str
@@ -54,11 +53,11 @@ class VerifiedFunction(NamedTuple):
     results: tuple[str, ...]
     parameters: tuple[int, ...]  #: register of each argument
     decoded: list[Decoded]
-    plain: bool  #: it has no branch, call of the VM or suspension, and moves no ref
+    fast_verified: bool  #: whether `fast_verifier.py` proved it: it is straight-line code that moves no ref
 
 
 class VerifiedProgram(NamedTuple):
-    """`imports` has a row for each import of the module that the program's code names, None for the others."""
+    """A sound program. `imports`: a row for each import of the module; None if the program's code does not use it."""
 
     functions: list[VerifiedFunction]
     imports: list[ImportRow | None]
@@ -66,11 +65,11 @@ class VerifiedProgram(NamedTuple):
 
 
 class _Plan(NamedTuple):
-    """What to look at in the instructions of one row."""
+    """The checks for the instructions of one row."""
 
-    registers: tuple[tuple[int, int, int], ...]  #: (place of the operand, bank, bits that may stand beside the ordinal)
-    rest: tuple[tuple[int, str], ...]  #: (place, kind) of what is neither a register nor an immediate
-    refs: bool  #: the row says types of refs among its operands
+    registers: tuple[tuple[int, int, int], ...]  #: (place of the operand, bank, bits allowed beside the ordinal)
+    rest: tuple[tuple[int, str], ...]  #: (place, key in `_CHECKS`) of other operands that are no immediates
+    refs: bool  #: whether the row gives the types of its ref operands
 
 
 def _plan(row: Instruction) -> _Plan:
@@ -85,7 +84,7 @@ def _plan(row: Instruction) -> _Plan:
         elif spec.type == "integers":
             rest.append((place, spec.type))
         elif spec.kind == "registers":
-            if row.effect not in _SIGNED:
+            if row.effect not in _WITH_SIGNATURE:
                 raise TypeError(f"{row.name}: no rule says what the registers {spec.name} may be")
         elif not spec.kind.startswith("imm_") and spec.kind != "text":
             rest.append((place, spec.kind))
@@ -100,12 +99,14 @@ _PLANS = {row.opcode: _plan(row) for row in INSTRUCTIONS}
 
 
 def verify(module: Module, ordinal: int) -> VerifiedProgram:
-    """Verify one program of a module. `ModuleError` names function and pc."""
+    """Verify program `ordinal` of a module. `ModuleError` names the function and the pc."""
     return _Verifier(module, ordinal).program()
 
 
 def _refuse_later(functions: Sequence[VerifiedFunction], minor: int) -> None:
-    """A program states the version of its latest instruction, or earlier readers would call it damaged."""
+    """`ModuleError` for an instruction that is later than the version that the program states: an earlier reader would
+    report a damaged module instead of a later version.
+    """
     for function in functions:
         for pc, row, _ in function.decoded:
             if row.since > minor:
@@ -183,7 +184,10 @@ class _Verifier:
         return found
 
     def call_shape(self, ordinal: int, arguments: int) -> tuple[Shape, Shape]:
-        """Of arguments and results of a call of an import. `LookupError` or `ModuleError` if there can be none."""
+        """The shapes of the arguments and of the results of a call of import `ordinal` with `arguments` arguments.
+
+        Raises `LookupError` or `ModuleError` if the import cannot be called that way.
+        """
         found = self.shapes.get((ordinal, arguments))
         if found is None:
             signature = (self.imports[ordinal] or self.import_row(ordinal)).signature
@@ -194,7 +198,9 @@ class _Verifier:
         return found
 
     def _initializers(self) -> None:
-        """Who stores to what: immutable globals are set by program initializers alone, mutable ones never by them."""
+        """`ModuleError` unless immutable globals are stored to by program initializers only, and mutable globals by all
+        other functions only.
+        """
         program = self.row
         rows = self.module.initializers[program.initializers_start : program.initializers_end]
         for row in rows:
@@ -204,7 +210,7 @@ class _Verifier:
         entries = self.module.entries[program.entries_start : program.entries_end]
         used = {row.function for row in rows if row.kind != _SETUP}.union(entries, *self.calls)
         for ordinal in setup & used:
-            raise ModuleError(f"function[{ordinal}] is a program initializer: nothing else may call it")
+            raise ModuleError(f"function[{ordinal}] is a program initializer: no function may call it")
         before = _reachable(setup, self.calls)
         for ordinal, stores in enumerate(self.stores):
             for pc, place in stores:
@@ -216,7 +222,9 @@ class _Verifier:
                     )
 
     def _exports(self) -> None:
-        """A tensor function takes a view per argument and per destination, and gives a view per result."""
+        """`ModuleError` unless the function of each export with tensors takes a view for each argument and for each
+        destination, and returns a view for each result.
+        """
         program = self.row
         entries = self.module.entries[program.entries_start : program.entries_end]
         for export, ordinal in zip(self.module.exports, entries, strict=True):
@@ -229,12 +237,12 @@ class _Verifier:
                 name = self.module.strings[export.name]
                 raise ModuleError(
                     f"function[{ordinal}] is behind export {name!r}: "
-                    f"{arguments + results} hal.view arguments and {results} hal.view results wanted"
+                    f"expected {arguments + results} hal.view arguments and {results} hal.view results"
                 )
 
 
 def _parameters(where: str, counts: tuple[int, ...], arguments: Sequence[str], length: int) -> tuple[int, ...]:
-    """The register of each argument; checks the register counts."""
+    """The register of each argument. `ModuleError` for too many registers, or too few for the arguments."""
     total = sum(counts)
     if total > MAX_REGISTERS or total > len(arguments) + length // 2:
         raise ModuleError(f"{where} has {total} registers for {len(arguments)} arguments and {length} bytes of code")
@@ -264,7 +272,7 @@ def _reachable(roots: set[int], calls: list[set[int]]) -> set[int]:
 
 
 class _Body:
-    """The check of one function's instructions."""
+    """Verifies the instructions of one function."""
 
     def __init__(
         self,
@@ -315,20 +323,23 @@ class _Body:
         ordinal = register & ~bits
         if ordinal >= self.total:
             if register & MOVE_BIT and (register & ~MOVE_BIT) < self.total:
-                return self.fail(f"register {register & ~MOVE_BIT} has a move bit where none may be")
+                return self.fail(f"register {register & ~MOVE_BIT} must not have a move bit")
             return self.fail(f"register {ordinal} out of range ({self.total} registers)")
         actual = next(name for name, (low, high) in zip(BANKS, self.bounds, strict=True) if low <= ordinal < high)
-        return self.fail(f"register {ordinal} is {actual}, {BANKS[bank]} wanted")
+        return self.fail(f"register {ordinal} is {actual}, expected {BANKS[bank]}")
 
     def _typed(self, registers: Any, shape: Shape, what: str, reads: bool) -> None:
-        """Registers of a call or a return: as many as types, each of its bank; refs noted."""
+        """Verify the registers of a call or a return: their number and banks. Note the types of refs.
+
+        `what`: the registers in messages. `reads`: whether they are read, not written.
+        """
         banks = self.banks
         try:
             found = [banks[register] for register in registers]
         except IndexError:  # out of range, or with a move bit
             found = None
         if found != shape.banks:
-            registers = self._plain(registers, shape, what, reads)
+            registers = self._without_moves(registers, shape, what, reads)
         if reads:
             pc, note = self.pc, self.refs.reads.append
             for place, name in shape.refs:
@@ -337,10 +348,10 @@ class _Body:
             for place, name in shape.refs:
                 self.refs.write(registers[place], name)
 
-    def _plain(self, registers: Any, shape: Shape, what: str, reads: bool) -> list[int]:
-        """The registers without move bits, which refs that are read may carry, when they fit the shape."""
+    def _without_moves(self, registers: Any, shape: Shape, what: str, reads: bool) -> list[int]:
+        """The registers without move bits, which only refs that are read may have. `ModuleError` if one is wrong."""
         if len(registers) != len(shape.types):
-            raise self.fail(f"{len(registers)} {what}s, {len(shape.types)} wanted")
+            raise self.fail(f"{len(registers)} {what}s, expected {len(shape.types)}")
         plain = []
         for register, bank in zip(registers, shape.banks):  # noqa: B905  compared above
             if bank == _REF and reads:
@@ -374,7 +385,7 @@ class _Body:
         self.verifier.calls[self.ordinal].add(value)
 
     def integers(self, row: Instruction, operands: Any, value: Any) -> None:
-        """Registers that are all i32 or i64."""
+        """All registers are i32 or i64."""
         for register in value:
             if register >= self.bounds[1][1]:
                 raise self._bad_register(register, 1, 0)
@@ -382,7 +393,7 @@ class _Body:
     def distinct(self, row: Instruction, operands: Any, value: Any) -> None:
         """No register is both an argument and a result."""
         if not set(value).isdisjoint(operands[2]):
-            raise self.fail(f"an argument of {row.name} is a result, too")
+            raise self.fail(f"an argument of {row.name} is also a result")
 
     def imported(self, row: Instruction, operands: Any, value: Any) -> None:
         rows = self.verifier.imports
@@ -411,7 +422,7 @@ class _Body:
         stores = row.effect is Effect.STORE
         bank = row.operands[0 if stores else 1].kind
         if bank_of(type_name) != bank:
-            raise self.fail(f"global {value} is {type_name}, {bank} wanted")
+            raise self.fail(f"global {value} is {type_name}, expected {bank}")
         if stores:
             self.verifier.stores[self.ordinal].append((self.pc, value))
         if bank == "ref" and stores:

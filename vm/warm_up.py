@@ -1,7 +1,7 @@
-"""Does ahead of the first call what it would do otherwise, for exports of static shapes (docs/building-code.md).
+"""Does work of the first calls in advance, for exports of static shapes (docs/building-code.md).
 
-Memory for arguments and results is made, device code is built that is not built yet, and the driver makes what it keeps
-of each recording for the buffers that calls put into its slots. Nothing runs on the device.
+Allocates memory for arguments and results, builds device code that is not built yet, and lets the driver encode each
+recording for the buffers that calls put into its slots. Nothing runs on the device.
 """
 
 from __future__ import annotations
@@ -29,9 +29,8 @@ _NO_ROOM = (OutOfMemory, MemoryLimitExceeded, DeviceOutOfMemory, MemoryExceeded)
 
 
 def warm_up(context: Context, functions: Mapping[str, AnyFunction], progress: LoadProgress | None = None) -> None:
-    """Warm the functions of a context. Raises what a first call would, `CallerError` for a closed program included.
-
-    `progress` hears of executables that are built, and of kernels that the driver compiles.
+    """Warm up the functions of a context. Raises what a first call would raise, such as `CallerError` for a closed
+    program. Reports builds of executables, and kernels that the driver compiles, to `progress`.
     """
     with context.lock:
         device = context.device
@@ -41,7 +40,7 @@ def warm_up(context: Context, functions: Mapping[str, AnyFunction], progress: Lo
         _build_all(deferred, progress)
         for value in context.globals:
             if isinstance(value, Recording):
-                _ = value.commands  # a deferred one is recorded now
+                _ = value.commands  # records a deferred recording
         works: list[Work] = []
         for function in functions.values():
             if not isinstance(function, ScalarFunction):
@@ -50,7 +49,7 @@ def warm_up(context: Context, functions: Mapping[str, AnyFunction], progress: Lo
 
 
 def _build_all(deferred: Sequence[Executable], progress: LoadProgress | None) -> None:
-    """Build executables, side by side. Raises the first error, once no build is under way."""
+    """Build executables in several threads. Raises the first error, when all builds have ended."""
     if not deferred:
         return
     from concurrent.futures import ThreadPoolExecutor
@@ -58,17 +57,17 @@ def _build_all(deferred: Sequence[Executable], progress: LoadProgress | None) ->
     with ThreadPoolExecutor(min(len(deferred), os.cpu_count() or 1)) as pool:
         for number, built in enumerate([pool.submit(executable.build_now) for executable in deferred]):
             if progress is not None:
-                progress.tell("build", number, len(deferred))
+                progress.report("build", number, len(deferred))
             built.result()
     if progress is not None:
-        progress.tell("build", len(deferred), len(deferred))
+        progress.report("build", len(deferred), len(deferred))
 
 
 def warm_up_where_there_is_room(
     context: Context, functions: Mapping[str, AnyFunction], progress: LoadProgress | None
 ) -> str:
-    """As `warm_up`. Where memory or a limit on it does not suffice, everything is left to calls, which need less, since
-    not every export is called: gives the reason, else an empty text.
+    """As `warm_up`. Gives an empty text, or the reason if memory or a memory limit does not suffice. Then everything is
+    left to calls, which need less memory, since they may not call all exports.
     """
     try:
         warm_up(context, functions, progress)

@@ -60,12 +60,12 @@ def test_interrupt_call_close(device: str, load_on: Callable[[bytes, str], Any],
         assert (done.returncode, done.stdout, said) == (0, f"{PER_PROCESS}\n", []), f"seed {seed}"
 
 
-def test_a_submit_that_ends_before_the_lane_goes_on(load_on: Callable[[bytes, str], Any]) -> None:
-    """The lane may hold the context's lock by then: the next blocking call waited for it for ever."""
+def test_a_submit_that_ends_before_the_queue_advances(load_on: Callable[[bytes, str], Any]) -> None:
+    """The queue may hold the context's lock by then: the next blocking call waited for it for ever."""
     program = load_on(module(), "reference")
     x = np.ones((192, 192), np.float32)
     program.small.submit(x).result(60)
-    run = program.context.lane.agents.run
+    run = program.context.call_queue.loops.run
     real, struck = run.post, []
 
     class Struck:
@@ -78,14 +78,14 @@ def test_a_submit_that_ends_before_the_lane_goes_on(load_on: Callable[[bytes, st
         def __getattr__(self, name: str) -> Any:
             return getattr(run, name)
 
-    lane = program.context.lane
-    agents = lane.agents
-    lane.agents = types.SimpleNamespace(run=Struck(), wait=agents.wait)
+    queue = program.context.call_queue
+    loops = queue.loops
+    queue.loops = types.SimpleNamespace(run=Struck(), wait=loops.wait)
     try:
         with pytest.raises(KeyboardInterrupt):
             program.small.submit(x)
     finally:
-        lane.agents = agents
+        queue.loops = loops
     assert struck
     with watched(60):
         np.testing.assert_array_equal(program.small(x), x)

@@ -281,7 +281,7 @@ def test_a_closed_module_is_named(twice: bytes, encoder: bytes) -> None:
     shared = vm.load(encoder)
     program = vm.load(twice, modules={"encoder": shared})
     shared.close()
-    with pytest.raises(vm.VmError, match="module encoder, whose function encode is called, is closed"):
+    with pytest.raises(vm.VmError, match="module encoder is closed, its function encode cannot be called"):
         program.main(A, S)
     program.close()
 

@@ -15,8 +15,8 @@ import pytest
 
 from orchestrion import compiler, vm
 from orchestrion.hal.registry import open_device
-from orchestrion.vm.agent import LINGER
 from orchestrion.vm.errors import CallerError, Cancelled, DeadlineExceeded, WaitFailed
+from orchestrion.vm.event_loop import IDLE_SECONDS
 
 X = np.array([1, 2, 3, 4], np.float32)
 SIZE = 384
@@ -155,7 +155,7 @@ def test_signal(program: vm.Program) -> None:
     with pytest.raises(WaitFailed, match="what the call waited for failed: the call was cancelled") as caught:
         after.result(30)
     assert isinstance(caught.value.__cause__, Cancelled)
-    with pytest.raises(CallerError, match="nobody else may signal it"):
+    with pytest.raises(CallerError, match="it cannot be signalled"):
         after.signal()
 
 
@@ -190,7 +190,7 @@ def test_wrong_arguments_raise_at_once(program: vm.Program) -> None:
         ),
         (
             lambda: program.square.submit(X, signal=program.square.submit(X)),
-            "Future cannot be signalled, it is of a call",
+            "Future cannot be signalled, a call reaches it",
         ),
     ]
     for call, message in cases:
@@ -280,7 +280,7 @@ def test_a_dropped_program_finishes_its_calls(name: str, load_on: Callable[[byte
 def test_threads_end(program: vm.Program) -> None:
     program.square.submit(X).result(30)
     assert any("calls" in one for one in threads())
-    end = time.monotonic() + LINGER + 5
+    end = time.monotonic() + IDLE_SECONDS + 5
     while [one for one in threads() if "calls" in one or "waits" in one] and time.monotonic() < end:
         time.sleep(0.02)
     assert not [one for one in threads() if "calls" in one or "waits" in one]

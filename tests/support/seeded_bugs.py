@@ -23,10 +23,10 @@ from orchestrion.schema.tensor_bytecode import BY_NAME, EntryCode
 from orchestrion.schema.tensor_shapes import TensorType
 from orchestrion.vm import code, verifier
 from orchestrion.vm.errors import Trap
+from orchestrion.vm.jit import _Translator
 from orchestrion.vm.ops import OPS
 from orchestrion.vm.ops import imports as imports_module
 from orchestrion.vm.refs import HostBuffer
-from orchestrion.vm.straight import _Translator
 
 Bug = Callable[[], AbstractContextManager[Any]]
 _Body: Any = verifier._Body
@@ -165,7 +165,7 @@ MODULE_BUGS: dict[str, Bug] = {
     "ordinal of a constant not checked": _check("constant", _nothing),
     "control may run off the end": _method(_Verifier, "_function", _unchecked_end),
     "moves are forgotten": _method(code, "without_moves", _without_moves),
-    "types of refs given to functions not checked": _method(imports_module.Check, "__call__", _nothing),
+    "types of refs given to functions not checked": _method(imports_module.ArgumentCheck, "__call__", _nothing),
     "translator forgets that a register is written": _method(
         _Translator, "written", lambda self, register: f"r{register}"
     ),

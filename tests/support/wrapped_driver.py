@@ -93,7 +93,7 @@ class WrappedCommandBuffer(BackendCommandBuffer):
 
     def __init__(self, inner: BackendCommandBuffer) -> None:
         self.inner = inner
-        self.kept: list[Callable[[], None]] = []
+        self.memo_cache: list[Callable[[], None]] = []
 
     def dispatch(
         self,
@@ -105,13 +105,13 @@ class WrappedCommandBuffer(BackendCommandBuffer):
     ) -> None:
         one = self.changed(Dispatch(executable, entry, groups, bindings, parameters))
         one = one._replace(bindings=[unwrap(binding) for binding in one.bindings])
-        self.kept.append(lambda: self.inner.dispatch(*one))
+        self.memo_cache.append(lambda: self.inner.dispatch(*one))
 
     def copy(self, source: Binding, target: Binding) -> None:
-        self.kept.append(lambda: self.inner.copy(unwrap(source), unwrap(target)))
+        self.memo_cache.append(lambda: self.inner.copy(unwrap(source), unwrap(target)))
 
     def fill(self, target: Binding, pattern: bytes) -> None:
-        self.kept.append(lambda: self.inner.fill(unwrap(target), pattern))
+        self.memo_cache.append(lambda: self.inner.fill(unwrap(target), pattern))
 
     def fill_bytes(self, target: Binding, pattern: bytes) -> int:
         return self.inner.fill_bytes(unwrap(target), pattern)
@@ -125,13 +125,13 @@ class WrappedCommandBuffer(BackendCommandBuffer):
         self.inner.finish()
 
     def release(self) -> None:
-        self.kept.clear()
+        self.memo_cache.clear()
         self.inner.release()
 
     def flush(self) -> None:
-        for command in reversed(self.kept):
+        for command in reversed(self.memo_cache):
             command()
-        self.kept.clear()
+        self.memo_cache.clear()
 
 
 class WrappedQueue(BackendQueue):

@@ -26,7 +26,7 @@ from orchestrion.tools import compile as compiler
 from orchestrion.tools import pack
 from orchestrion.tools import run as runner
 from orchestrion.vm.check import Answer, Verdict, check, subject
-from orchestrion.vm.describe import describe
+from orchestrion.vm.module_manifest import manifest_of
 
 ROOT = Path(__file__).parents[2]
 INFOS = [info for driver in list_devices() for info in driver.devices]
@@ -136,7 +136,7 @@ def test_a_manifest_answers_as_its_module_does(files: dict[str, Path], native: b
     poorer = [replace(info, features=info.features - {name}) for info in INFOS for name in info.features]
     verdicts = set()
     for name, module in modules(files):
-        one, two = subject(module), subject(again(describe(module)))
+        one, two = subject(module), subject(again(manifest_of(module)))
         for info in INFOS + poorer:
             answer = check(one, info, native)
             assert answer == check(two, info, native), (name, info.id)
@@ -216,7 +216,7 @@ def test_memory() -> None:
 
 def test_native_code_is_a_question_of_policy(files: dict[str, Path]) -> None:
     info = replace(vulkan(), driver="opencl", formats=("opencl-c",))
-    stranger = replace(describe(read_module(files["all"].read_bytes())))
+    stranger = replace(manifest_of(read_module(files["all"].read_bytes())))
     stranger = replace(stranger, file=replace(stranger.file, digest="00" * 32))
     answer = check(subject(stranger), info)
     assert answer.verdict == Verdict.NOT and "opencl-c is native code" in str(answer)
@@ -257,11 +257,11 @@ def test_a_manifest_answers_under_a_policy_as_its_module_does(
         policy = TrustPolicy.read(tmp_path / "keys.toml")
         for info in INFOS:
             answer = check(subject(module), info, policy=policy)
-            assert answer == check(subject(again(describe(module))), info, policy=policy)
+            assert answer == check(subject(again(manifest_of(module))), info, policy=policy)
             assert (answer.verdict == Verdict.NOT) == bool(words) and words in str(answer), answer
-            unsigned = check(subject(again(describe(bare))), info, policy=policy)
+            unsigned = check(subject(again(manifest_of(bare))), info, policy=policy)
             assert unsigned.verdict == Verdict.NOT and "it is not signed" in str(unsigned)
-    forged = dataclasses.replace(describe(bare), signatures=describe(module).signatures)
+    forged = dataclasses.replace(manifest_of(bare), signatures=manifest_of(module).signatures)
     other = dataclasses.replace(forged, file=dataclasses.replace(forged.file, digest="ab" * 32))
     (tmp_path / "keys.toml").write_text(key + everything + '[policy]\nmode = "warn"\n[minimum-version]\nmlp = 7\n')
     native = dataclasses.replace(vulkan(), driver="opencl", formats=("opencl-c",))
@@ -282,7 +282,7 @@ def test_a_manifest_answers_under_a_policy_as_its_module_does(
 
 
 def test_newer_formats_are_named() -> None:
-    known = describe(read_module(writer.write(dict(handmade())["several"])))
+    known = manifest_of(read_module(writer.write(dict(handmade())["several"])))
     newer = replace(known, format=Format(1, 9))
     assert "needs format 1.9, this version reads" in str(check(subject(again(newer)), REFERENCE))
     strange = replace(known, format=Format(1, 0, 1 << 40))
@@ -308,11 +308,11 @@ def test_what_a_device_never_meets_is_no_reason() -> None:
     policy = TrustPolicy((), "warn")
     assert "model.version is 'new'" in str(check(subject(module), REFERENCE, policy=policy))
     with pytest.raises(ModuleError):
-        describe(module)
+        manifest_of(module)
 
 
 def test_imports_and_libraries_that_are_not_there() -> None:
-    known = describe(read_module(writer.write(dict(handmade())["several"])))
+    known = manifest_of(read_module(writer.write(dict(handmade())["several"])))
     wanting = replace(known.programs[1], imports=(Import("clock.now", "() -> i64"),), libraries=("abacus.add",))
     answer = check(subject(again(replace(known, programs=(wanting,)))), REFERENCE)
     assert answer.verdict == Verdict.NOT and len(answer.reasons) == 2
@@ -328,7 +328,7 @@ def test_libraries_are_found_in_the_code() -> None:
     found = {
         name
         for _, made in calling_libraries()
-        for program in describe(read_module(writer.write(made))).programs
+        for program in manifest_of(read_module(writer.write(made))).programs
         for name in program.libraries
     }
     assert found and all("." in name for name in found)
@@ -336,12 +336,12 @@ def test_libraries_are_found_in_the_code() -> None:
 
 def test_a_manifest_is_small(files: dict[str, Path]) -> None:
     for path in files.values():
-        assert len(write_manifest(describe(read_module(path.read_bytes())))) < 4096
+        assert len(write_manifest(manifest_of(read_module(path.read_bytes())))) < 4096
 
 
 def test_thinned_executables_take_one_row(files: dict[str, Path]) -> None:
     """Each lacks a segment of its own; the manifest names the first."""
-    made = describe(read_module(files["plain"].read_bytes()))
+    made = manifest_of(read_module(files["plain"].read_bytes()))
     gone = next(row for row in made.programs if row.profile == "spirv")
     assert sum(row.count for row in gone.executables) == 4 and len(gone.executables) <= 2
 
@@ -368,7 +368,7 @@ def test_the_command_line(run: Run, files: dict[str, Path], tmp_path: Path) -> N
 
 
 def test_what_cannot_be_read_runs_on_no_device(run: Run, files: dict[str, Path], tmp_path: Path) -> None:
-    made = json.loads(write_manifest(describe(read_module(files["mul"].read_bytes()))))
+    made = json.loads(write_manifest(manifest_of(read_module(files["mul"].read_bytes()))))
     (tmp_path / "new.json").write_text(json.dumps(made | {"manifest": "2.0"}))
     (tmp_path / "bad.json").write_text("{")
     (tmp_path / "empty").write_bytes(b"")

@@ -21,10 +21,10 @@ from orchestrion.schema.writer import write
 from orchestrion.vm.call import Call
 from orchestrion.vm.context import Context
 from orchestrion.vm.hal_module import HalModule
+from orchestrion.vm.jit import translate
 from orchestrion.vm.limits import Limits
 from orchestrion.vm.linker import LinkedProgram, link
 from orchestrion.vm.native import NativeModule, native, resolve
-from orchestrion.vm.straight import translate
 from orchestrion.vm.verifier import verify
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -114,8 +114,8 @@ class Assembled:
     def translate(self) -> set[str]:
         """Translate every function that can be, as happens to those that are called often; gives their names."""
         for code in self.linked.codes:
-            code.straight = translate(code.decoded, code.parameters, code.zeros, self.native_functions)
-        return {code.name for code in self.linked.codes if code.straight is not None}
+            code.translation = translate(code.decoded, code.parameters, code.zeros, self.native_functions)
+        return {code.name for code in self.linked.codes if code.translation is not None}
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ import pytest
 
 from orchestrion.schema.dtypes import BY_NAME, DType, of_numpy
 from orchestrion.schema.safetensors import TensorFile, Values, open_bytes, open_file, pieces
-from orchestrion.vm.adapters import adapted, parameters_in, update_of
+from orchestrion.vm.adapters import apply_updates, parameters_in, update_of
 
 Array = np.ndarray[Any, Any]
 
@@ -35,7 +35,7 @@ def whole(seed: int, *shape: int, dtype: Any = np.float32) -> Array:
 def changed(weights: Array, *files: TensorFile, name: str = "w") -> Array:
     row = _row(weights)
     updates = [update_of(file, name, row, weights.shape) for file in files]
-    found = adapted(memoryview(weights.tobytes()), row, updates)
+    found = apply_updates(memoryview(weights.tobytes()), row, updates)
     assert found.readonly
     return np.frombuffer(found, weights.dtype).reshape(weights.shape)
 
@@ -111,7 +111,12 @@ def test_a_transposed_product() -> None:
         (whole(2, 0, 5), whole(3, 6, 0), {}, "is not of its shape"),
         (np.array(1.0), whole(3, 6, 4), {}, "is not of its shape"),
         (whole(2, 4, 5), whole(3, 6, 4), {"fan_in_fan_out": "true"}, "is not of its shape"),
-        (whole(2, 4, 5, dtype=np.int32), whole(3, 6, 4), {}, "lora_A is 4x5xi32; adapters are of and for f16, bf16"),
+        (
+            whole(2, 4, 5, dtype=np.int32),
+            whole(3, 6, 4),
+            {},
+            "lora_A is 4x5xi32; adapters and their parameters are f16, bf16",
+        ),
         (whole(2, 4, 5), whole(3, 6, 4), {"scale": "1", "alpha": "1"}, "there are both scale and alpha"),
         (whole(2, 4, 5), whole(3, 6, 4), {"scale": "inf"}, "scale is 'inf', a finite number wanted"),
         (whole(2, 4, 5), whole(3, 6, 4), {"alpha": "much"}, "alpha is 'much', a finite number wanted"),
@@ -125,7 +130,9 @@ def test_what_does_not_fit(a: Array, b: Array, metadata: Mapping[str, str], mess
 
 
 def test_integers_have_no_adapter() -> None:
-    with pytest.raises(ValueError, match="parameter 'w' of 6x5xi32: lora_A is 4x5xf32; adapters are of and for"):
+    with pytest.raises(
+        ValueError, match="parameter 'w' of 6x5xi32: lora_A is 4x5xf32; adapters and their parameters are"
+    ):
         changed(whole(1, 6, 5, dtype=np.int32), adapter({"w.lora_A": whole(2, 4, 5), "w.lora_B": whole(3, 6, 4)}))
 
 
@@ -150,7 +157,7 @@ def test_the_memory_of_the_sum_begins_at_a_page() -> None:
     updates = [
         update_of(adapter({"w.lora_A": whole(2, 1, 9), "w.lora_B": whole(3, 7, 1)}), "w", BY_NAME["f32"], (7, 9))
     ]
-    found = adapted(memoryview(bytes(252)), BY_NAME["f32"], updates)
+    found = apply_updates(memoryview(bytes(252)), BY_NAME["f32"], updates)
     assert np.frombuffer(found, np.uint8).ctypes.data % 4096 == 0
 
 

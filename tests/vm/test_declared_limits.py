@@ -229,7 +229,7 @@ def test_which_limit_holds() -> None:
     assert found.limits.declared == {"limits.load-memory"}
     calls = tighten(Limits(fuel=5, depth=7), declared.calls)
     assert (calls, calls.declared) == (Limits(fuel=5, memory=50, depth=7), {"limits.memory"})
-    assert tighten(calls, load_limits.NOTHING.calls) is calls
+    assert tighten(calls, load_limits.NOTHING_DECLARED.calls) is calls
 
 
 def test_every_limit_of_the_table_is_enforced() -> None:

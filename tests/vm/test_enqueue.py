@@ -168,14 +168,14 @@ def test_one_submission(program: vm.Program) -> None:
 
 def test_a_full_batch_goes_by_itself(program: vm.Program, monkeypatch: pytest.MonkeyPatch) -> None:
     """1 + 2 * 40 enqueued, and one executed: ten batches of eight, and one of two."""
-    monkeypatch.setattr("orchestrion.vm.enqueued.MOST", 8)
+    monkeypatch.setattr("orchestrion.vm.pending_batch.MAX_RECORDINGS", 8)
     assert costs(program, "passed_on", np.array([5, 6, 7, 40], np.int32)) == (11, 11)
     usable(program)
 
 
 def test_a_batch_is_full_by_what_its_recordings_hold(program: vm.Program, monkeypatch: pytest.MonkeyPatch) -> None:
     """A driver may make a recording anew for every table in the batch. This one is of one command: two to a batch."""
-    monkeypatch.setattr("orchestrion.vm.enqueued.MOST_BYTES", 2000)
+    monkeypatch.setattr("orchestrion.vm.pending_batch.MAX_BYTES", 2000)
     assert costs(program, "passed_on", X) == (5, 5)
     usable(program)
 

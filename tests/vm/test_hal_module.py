@@ -52,18 +52,18 @@ TRAPS = {
     "%r1 = call_import @hal.constant(%i0, %l1, %l1)": "bytes 16 to 32 are outside a constant of 16 bytes",
     "%r1 = call_import @hal.constant(%i0, %l2, %l1)": "bytes -1 to 15 are outside a constant of 16 bytes",
     "%r1 = call_import @hal.allocate(%l2)": "allocation of -1 bytes",
-    "%r1 = call_import @hal.view.create(%r0, %l0, %i1, %l1)": "0x1 is not the code of an element type",
+    "%r1 = call_import @hal.view.create(%r0, %l0, %i1, %l1)": "0x1 is not an element type code",
     "%r1 = call_import @hal.view.create(%r0, %l0, %i2, %l1)": "bytes 0 to 64 are outside a buffer of 16 bytes",
-    "%r1 = call_import @hal.view.create(%r0, %l0, %i2, %l2)": "f32[?] is no shape of a tensor",
+    "%r1 = call_import @hal.view.create(%r0, %l0, %i2, %l2)": "f32[?] is not a valid tensor type",
     "%r1 = call_import @hal.view.create(%r0, %l0, %i2, %l0, %l3, %l3)": (
-        "f32[0,4611686018427387904,4611686018427387904] is no shape of a tensor"
+        "f32[0,4611686018427387904,4611686018427387904] is not a valid tensor type"
     ),
-    f"%r1 = call_import @hal.view.create(%r0, %l0, %i2{', %l0' * 65})": "is no shape of a tensor",
+    f"%r1 = call_import @hal.view.create(%r0, %l0, %i2{', %l0' * 65})": "is not a valid tensor type",
     "%r1 = call_import @hal.view.create(%r2, %l0, %i2)": "argument 0 of hal.view.create: expected hal.buffer, got null",
-    "%r1 = ref.null %r1 = call_import @hal.view.destination(%r1, %i2, %l2)": "f32[?] is no shape of a tensor",
+    "%r1 = ref.null %r1 = call_import @hal.view.destination(%r1, %i2, %l2)": "f32[?] is not a valid tensor type",
     VIEW + "%l0 = call_import @hal.view.dim(%r1, %i1)": "axis 1 of f32[0]",
     "%l0 = i64.const 4 %r1 = call_import @hal.view.create(%r0, %l0, %i2) %r1 = call_import @hal.view.buffer(%r1)": (
-        "f32[] starts at byte 4 of its buffer, 0 wanted"
+        "f32[] starts at byte 4 of its buffer, expected 0"
     ),
     "%i2 = i32.const 2 %r1 = call_import @hal.executable.create(%i2)": "executable 2 out of range (2 executables)",
     "%i2 = i32.const -1 %r1 = call_import @hal.executable.create(%i2)": "executable -1 out of range (2 executables)",
@@ -93,7 +93,7 @@ TRAPS = {
     RECORD + "call_import @hal.enqueue(%r1, %r2)": "argument 1 of hal.enqueue: expected hal.buffer, got null",
     "%i0 = call_import @hal.read(%r0, %l1, %i1)": "bytes 16 to 17 are outside a buffer of 16 bytes",
     "%i0 = call_import @hal.read(%r0, %l2, %i1)": "bytes -1 to 0 are outside a buffer of 16 bytes",
-    "%i2 = i32.const 2 %i0 = call_import @hal.read(%r0, %l0, %i2)": "a number of 2 bytes to read, 1 or 4 wanted",
+    "%i2 = i32.const 2 %i0 = call_import @hal.read(%r0, %l0, %i2)": "hal.read of 2 bytes, expected 1 or 4",
     RECORD + "call_import @hal.recording.finish(%r1) call_import @hal.recording.finish(%r1)": (
         "command buffer is finished, not recording"
     ),

@@ -184,7 +184,7 @@ def test_memory_is_given_back(program: Any) -> None:
 
 
 def test_memory_beyond_the_machine(program: Any) -> None:
-    with pytest.raises(DeviceOutOfMemory, match="the machine has no room"):
+    with pytest.raises(DeviceOutOfMemory, match="no host memory left"):
         program.new_context().invoke(program.codes["hold"], (2**62,))
 
 

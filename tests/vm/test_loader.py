@@ -107,8 +107,8 @@ def test_no_file_is_kept_open(tensors: bytes, device: Device) -> None:
     assert gone() is None and len(one) == 1
 
 
-def test_the_oldest_go(device: Device, verified: list[int]) -> None:
-    one = Loader(most_modules=2)
+def test_the_least_recently_used_modules_are_evicted(device: Device, verified: list[int]) -> None:
+    one = Loader(max_modules=2)
     for name in ("a", "b", "a", "c"):
         link_twice(one, named(name), device)
     assert len(one) == 2 and len(verified) == 6
@@ -119,7 +119,7 @@ def test_the_oldest_go(device: Device, verified: list[int]) -> None:
 
 
 def test_digests_are_bounded(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loader, "_MOST_SEEN", 2)
+    monkeypatch.setattr(loader, "_MAX_SEEN", 2)
     one = Loader()
     for name in ("a", "b", "c", "a"):
         one.link(named(name), device.info, ())
@@ -129,7 +129,7 @@ def test_digests_are_bounded(device: Device, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_bytes_are_bounded(device: Device, verified: list[int]) -> None:
-    one = Loader(most_bytes=10_000)
+    one = Loader(max_bytes=10_000)
     link_twice(one, named("large", 20_000), device)
     assert len(one) == 0
     for name in "abcde":
@@ -137,7 +137,7 @@ def test_bytes_are_bounded(device: Device, verified: list[int]) -> None:
     assert len(one) == 2
 
 
-def test_code_that_calls_other_natives_is_not_kept(device: Device) -> None:
+def test_code_that_calls_other_natives_is_not_cached(device: Device) -> None:
     class Counter(NativeModule):
         name = "counter"
 
@@ -177,17 +177,17 @@ def test_a_refused_module_is_refused_again(device: Device, verified: list[int]) 
 def test_a_load_for_another_device_at_the_same_time(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     """Which program a device got last is remembered; another thread may remember its own in between."""
 
-    class Raced(loader._Known):
+    class Raced(loader._CachedModule):
         __slots__ = ("_other",)
 
         @property
-        def last(self) -> Any:
+        def last_choice(self) -> Any:
             return self._other
 
-        @last.setter
-        def last(self, value: Any) -> None:
+        @last_choice.setter
+        def last_choice(self, value: Any) -> None:
             self._other = None if value is None else (None, 99)
 
     one = Loader()
-    known = Raced(link_twice(one, named("p"), device).module, 0, True)
-    assert loader._choose(known.module, known, device.info) == 0
+    cached = Raced(link_twice(one, named("p"), device).module, 0, True)
+    assert loader._choose(cached.module, cached, device.info) == 0

@@ -138,7 +138,7 @@ def test_a_context_in_a_call_keeps_what_it_uses(module: bytes) -> None:
         assert inside.wait(20)
         with pytest.raises(DeviceOutOfMemory):
             other.main(rows(24))
-        assert busy.main._kept, "the slots of the context in the call went"  # type: ignore[attr-defined]
+        assert busy.main._slot_cache, "the slots of the context in the call were released"  # type: ignore[attr-defined]
         go.set()
         thread.join(20)
         assert not wrong

@@ -1,4 +1,7 @@
-"""Opcodes are named by `schema/isa.py`, and by `vm/ops/`, which implements them. The rest of `vm/` asks the rows."""
+"""Only `schema/isa.py` and `vm/ops/`, which implements opcodes, name them. The rest of `vm/` asks for effects.
+
+So a new branch works everywhere once it has a row and a function, and `vm.ops` cannot be imported if one is missing.
+"""
 
 import ast
 import subprocess
@@ -9,6 +12,8 @@ from pathlib import Path
 from orchestrion.schema.isa import BANKS, BY_NAME
 
 VM = Path(__file__).parents[2] / "vm"
+#: the program that adds a branch to the table
+NEW_BRANCH = Path(__file__).parents[1] / "support" / "new_branch.py"
 #: modules that look at instructions import one of these or use this attribute
 _INSTRUCTIONS = ("schema.isa", "schema.encoding", ".verifier")
 
@@ -70,6 +75,17 @@ def test_a_module_that_names_opcodes_is_found() -> None:
     assert not list(named(import_line + 'x = f"return {y}"'))
 
 
+def test_a_new_branch_needs_a_row_and_a_function_alone() -> None:
+    """The verifiers, the interpreter, the translation, initializers, constants and fuel treat it by its effect."""
+    done = subprocess.run([sys.executable, str(NEW_BRANCH)], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("ok\n", "")
+
+
+def test_a_branch_without_a_function_is_found() -> None:
+    done = subprocess.run([sys.executable, str(NEW_BRANCH), "forget"], capture_output=True, text=True, check=False)
+    assert "instructions without a function: ['br_unless']" in done.stderr
+
+
 def test_an_end_in_the_wrong_table_is_found() -> None:
     """A branch among the ops that work on registers alone is refused when `vm.ops` is imported."""
     program = (
@@ -81,7 +97,7 @@ def test_an_end_in_the_wrong_table_is_found() -> None:
         "import orchestrion.vm.ops\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert "taken for the other: ['i32.add']" in done.stderr
+    assert "in the wrong table, OPS or ENDS: ['i32.add']" in done.stderr
 
 
 def test_registers_without_a_rule_are_found() -> None:

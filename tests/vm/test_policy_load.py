@@ -36,6 +36,7 @@ from orchestrion.schema.trust import keys, signers
 from orchestrion.schema.trust.policy import TrustPolicy
 from orchestrion.schema.writer import write
 from orchestrion.vm import admission
+from orchestrion.vm.lru_cache import LruCache
 
 X = np.array([1, 2, 3, 4], np.float32)
 Y = np.array([5, -1, 0.5, 2], np.float32)
@@ -156,7 +157,7 @@ def test_a_policy_that_cannot_be_read(tensors: bytes, tmp_path: Path, policy: Pa
     (tmp_path / "bad.toml").write_text("[[key]]\nrevokd = true")
     with pytest.raises(vm.KeysError, match=r"bad.toml: key\[0\]: unknown 'revokd'"):
         vm.load(tensors, policy=tmp_path / "bad.toml")
-    with pytest.raises(vm.VmError, match="a signature says nothing without a policy"):
+    with pytest.raises(vm.VmError, match="a signature is only used with a policy"):
         vm.load(tensors, signature=b"")
     with pytest.raises(OSError, match="nowhere"):
         vm.load(tensors, policy=policy, signature=tmp_path / "nowhere.sig")
@@ -521,13 +522,12 @@ except vm.Untrusted as error:
     assert f"is not trusted: publisher: signatures need the package cryptography: {install('sign')}" in said
 
 
-def test_facts_of_many_modules_are_bounded(key: keys.PrivateKey, policy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(admission, "_MOST_FACTS", 2)
-    monkeypatch.setattr(admission, "_facts", {})
+def test_cached_identities_are_bounded(key: keys.PrivateKey, policy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admission, "_identities", LruCache(2))
     for number in range(5):
         data = signed(code_module(f'attribute "model.version" = "{number}"'), key)
         assert vm.load(data, policy=policy).f() == 7
-        assert len(admission._facts) <= 2
+        assert len(admission._identities) <= 2
 
 
 def test_two_signers_share_the_scopes(

@@ -135,7 +135,7 @@ def test_a_part_of_a_file_is_loaded(tmp_path: Path) -> None:
     program.close()
     with pytest.raises(CallerError, match=r"app.apk: offset 4099 and length 100000 are no part of a file of"):
         vm.load(path, offset=4099, length=100_000)
-    with pytest.raises(CallerError, match="offset and length are of files; slice the bytes instead"):
+    with pytest.raises(CallerError, match="offset and length are for files; slice the bytes instead"):
         vm.load(data, offset=1)
 
 

@@ -51,21 +51,21 @@ REJECTED: dict[str, tuple[Code | bytes, tuple[int, int, int, int, int], str]] = 
         (2, 2, 2, 0, 0),
         "function[0] pc 0x0: register 9 out of range (6 registers)",
     ),
-    "bank": ([("i32.add", (0, 2, 1)), RETURN], (2, 2, 0, 0, 0), "function[0] pc 0x0: register 2 is i64, i32 wanted"),
+    "bank": ([("i32.add", (0, 2, 1)), RETURN], (2, 2, 0, 0, 0), "function[0] pc 0x0: register 2 is i64, expected i32"),
     "result bank": (
         [("i64.extend_i32_s", (0, 1)), RETURN],
         (2, 2, 0, 0, 0),
-        "function[0] pc 0x0: register 1 is i32, i64 wanted",
+        "function[0] pc 0x0: register 1 is i32, expected i64",
     ),
     "move of a number": (
         [("i32.copy", (MOVE_BIT, 1)), RETURN],
         (2, 0, 0, 0, 0),
-        "function[0] pc 0x0: register 0 has a move bit where none may be",
+        "function[0] pc 0x0: register 0 must not have a move bit",
     ),
     "move of a result": (
         [("ref.copy", (0, 1 | MOVE_BIT)), RETURN],
         (0, 0, 0, 0, 2),
-        "function[0] pc 0x0: register 1 has a move bit where none may be",
+        "function[0] pc 0x0: register 1 must not have a move bit",
     ),
     "target inside": (
         [("br", (3,)), RETURN],
@@ -85,23 +85,27 @@ REJECTED: dict[str, tuple[Code | bytes, tuple[int, int, int, int, int], str]] = 
     "function": ([("call", (7, (), ())), RETURN], I4, "function[0] pc 0x0: function 7 out of range (2 functions)"),
     "import": ([("call_import", (0, (), ())), RETURN], I4, "function[0] pc 0x0: import 0 out of range (0 imports)"),
     "global": ([("global.load.i32", (3, 0)), RETURN], I4, "function[0] pc 0x0: global 3 out of range (3 globals)"),
-    "global type": ([("global.load.i32", (1, 0)), RETURN], I4, "function[0] pc 0x0: global 1 is hal.view, i32 wanted"),
+    "global type": (
+        [("global.load.i32", (1, 0)), RETURN],
+        I4,
+        "function[0] pc 0x0: global 1 is hal.view, expected i32",
+    ),
     "immutable": ([("global.store.i32", (0, 2)), RETURN], I4, "function[0] pc 0x0: global 2 is not mutable"),
     "constant": (
         [("buffer.constant", (0, 0, 0, 1)), RETURN],
         (0, 1, 0, 0, 1),
         "function[0] pc 0x0: constant 0 out of range (0 constants)",
     ),
-    "results": ([("return", ((0,),))], (1, 0, 0, 0, 0), "function[0] pc 0x0: 1 results, 0 wanted"),
+    "results": ([("return", ((0,),))], (1, 0, 0, 0, 0), "function[0] pc 0x0: 1 results, expected 0"),
     "ref type": (
         [("list.i32.new", (0, 1)), ("list.i64.size", (1, 0)), RETURN],
         (0, 1, 0, 0, 1),
-        "function[0] pc 0x6: operand a of list.i64.size: register 1 holds list<i32>, list<i64> wanted",
+        "function[0] pc 0x6: operand a of list.i64.size: register 1 holds list<i32>, expected list<i64>",
     ),
     "ref type through copies": (
         [("buffer.alloc", (0, 1)), ("ref.copy", (1, 2)), ("ref.copy", (2, 3)), ("global.store.ref", (3, 1)), RETURN],
         (0, 1, 0, 0, 3),
-        "function[0] pc 0x12: value of global 1: register 3 holds buffer, hal.view wanted",
+        "function[0] pc 0x12: value of global 1: register 3 holds buffer, expected hal.view",
     ),
     "registers": (
         [RETURN],
@@ -111,7 +115,7 @@ REJECTED: dict[str, tuple[Code | bytes, tuple[int, int, int, int, int], str]] = 
     "program initializer called": (
         [("call", (1, (), ())), RETURN],
         I4,
-        "function[1] is a program initializer: nothing else may call it",
+        "function[1] is a program initializer: no function may call it",
     ),
 }  # fmt: skip
 
@@ -126,15 +130,15 @@ def test_rejected(case: str) -> None:
 
 # program text between braces -> message
 PROGRAMS = {
-    "func @f (i32) -> () { return () } func @g () -> () { call @f() return () }": "0 arguments, 1 wanted",
-    "func @f (i32) -> () { return () } func @g () -> () { call @f(%l0) return () }": "register 0 is i64, i32 wanted",
-    "func @f () -> i32 { return (%i0) } func @g () -> () { call @f() return () }": "0 results, 1 wanted",
-    "func @f () -> i32 { return (%l0) }": "register 0 is i64, i32 wanted",
+    "func @f (i32) -> () { return () } func @g () -> () { call @f() return () }": "0 arguments, expected 1",
+    "func @f (i32) -> () { return () } func @g () -> () { call @f(%l0) return () }": "register 0 is i64, expected i32",
+    "func @f () -> i32 { return (%i0) } func @g () -> () { call @f() return () }": "0 results, expected 1",
+    "func @f () -> i32 { return (%l0) }": "register 0 is i64, expected i32",
     "func @f () -> () { call_import @a.b() return () }": "0 arguments do not fit a.b (i32, (i64, any)*) -> buffer",
     "func @f () -> () { %r0 = call_import @a.b(%i0, %l0) return () }": "2 arguments do not fit",
-    "func @f () -> () { %l1 = call_import @a.b(%i0) return () }": "register 2 is i64, ref wanted",
-    "func @f () -> () { %r0 = call_import @a.b(%i0, %l0, %f0) return () }": "register 2 is f32, ref wanted",
-    "func @f (list<i32>) -> () { await %r0 return () }": "register 0 holds list<i32>, hal.fence wanted",
+    "func @f () -> () { %l1 = call_import @a.b(%i0) return () }": "register 2 is i64, expected ref",
+    "func @f () -> () { %r0 = call_import @a.b(%i0, %l0, %f0) return () }": "register 2 is f32, expected ref",
+    "func @f (list<i32>) -> () { await %r0 return () }": "register 0 holds list<i32>, expected hal.fence",
     "func @f (i32) -> () { return () } initializer context @f": "is an initializer: it has arguments or results",
     "func @f () -> () { %i0 = i32.const 1 global.store.i32 %i0, @m return () } initializer program @f": (
         "a program initializer stores to mutable global 0"
@@ -143,7 +147,7 @@ PROGRAMS = {
     "func @f () -> () { call @g() return () } initializer program @f": (
         "function[0] pc 0x8: a program initializer stores to mutable global 0"
     ),
-    "func @f () -> () { return () } initializer program @f initializer context @f": "nothing else may call it",
+    "func @f () -> () { return () } initializer program @f initializer context @f": "no function may call it",
 }
 
 
@@ -159,7 +163,7 @@ def test_rejected_program(source: str) -> None:
 def test_rejected_export() -> None:
     text = """export @main (x: tensor<4xf32>) -> (y: tensor<4xf32>)
     program @p profile "reference" { func @f (hal.view) -> hal.view { return (%r0) } entry @f }"""
-    with pytest.raises(ModuleError, match=r"behind export 'main': 2 hal.view arguments and 1 hal.view results wanted"):
+    with pytest.raises(ModuleError, match=r"'main': expected 2 hal.view arguments and 1 hal.view results"):
         verify(read_module(write(assemble(text))), 0)
 
 

@@ -126,14 +126,14 @@ def verify_facts(found: "Bundle", policy: "TrustPolicy | None") -> list[str]:
     from orchestrion.schema.decoder import read_module
     from orchestrion.schema.errors import ModuleError
     from orchestrion.schema.shipping.bundle import MODULE
-    from orchestrion.vm.describe import describe
+    from orchestrion.vm.module_manifest import manifest_of
 
     from .bundling import mapped
 
     module = read_module(mapped(found.module_pieces()))
     name = MODULE + ".sig"
     sets = [bytes(found.content(name))] if name in found.archive.entries else []
-    facts = replace(describe(module, sets), entries=found.manifest.entries)
+    facts = replace(manifest_of(module, sets), entries=found.manifest.entries)
     if facts != found.manifest and found.manifest.manifest == facts.manifest:
         raise ModuleError("the manifest says something of the module that is not so: vm-pack manifest writes it anew")
     return [] if policy is None else _signers(found, facts, policy)
@@ -144,7 +144,7 @@ def _signers(found: "Bundle", facts: "Manifest", policy: "TrustPolicy") -> list[
     from orchestrion.schema.shipping.bundle import MANIFEST
     from orchestrion.schema.trust.signature_set import decode
     from orchestrion.schema.trust.signers import Subject, examine
-    from orchestrion.vm.describe import signed_subject
+    from orchestrion.vm.module_manifest import signed_subject
 
     parameters = [entry.name for entry in facts.entries if entry.role == "parameters"]
     asked = [(signed_subject(facts), [bytes.fromhex(row) for row in facts.signatures])]

@@ -55,14 +55,14 @@ class Goods(NamedTuple):
 def collect(options: argparse.Namespace) -> Goods:
     """Read everything once. `ModuleError` for a module that is damaged, `InputError` for a file that fits nothing."""
     from orchestrion.schema.decoder import open_module
-    from orchestrion.vm.describe import describe
+    from orchestrion.vm.module_manifest import manifest_of
 
     module = open_module(options.file)
     for ordinal in range(len(module.segments)):
         if module.container.spans[ordinal][0]:
             module.segment(ordinal)
     sets = [] if options.detached is None else [cli.read_bytes(options.detached)]
-    return Goods(module, describe(module, sets), sets, tuple(_items(module, options)))
+    return Goods(module, manifest_of(module, sets), sets, tuple(_items(module, options)))
 
 
 def _items(module: Module, options: argparse.Namespace) -> Iterator[Item]:
@@ -133,7 +133,7 @@ def entries(items: Sequence[Item]) -> Iterator[Entry]:
 def thinned(goods: Goods, targets: Sequence[str]) -> Goods:
     """The same with the programs of some targets alone. `InputError` where a target has no program."""
     from orchestrion.schema.decoder import read_module
-    from orchestrion.vm.describe import describe
+    from orchestrion.vm.module_manifest import manifest_of
 
     from .thin import dropped_segments
 
@@ -141,7 +141,7 @@ def thinned(goods: Goods, targets: Sequence[str]) -> Goods:
     dropped = dropped_segments(goods.module, targets, None)
     kept = [file.segment(at) if span[0] and at not in dropped else None for at, span in enumerate(file.spans)]
     module = read_module(mapped(container.build(file.root, kept, file.attachments, file.sections)))
-    return goods._replace(module=module, manifest=describe(module, goods.sets))
+    return goods._replace(module=module, manifest=manifest_of(module, goods.sets))
 
 
 def _module_items(module: Module, compress_code: bool) -> list[Item]:

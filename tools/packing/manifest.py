@@ -18,10 +18,10 @@ def add(subparsers: "argparse._SubParsersAction[Parser]") -> None:
 def run(options: argparse.Namespace) -> int:
     from orchestrion.schema.decoder import open_module
     from orchestrion.schema.shipping.manifest import write_manifest
-    from orchestrion.vm.describe import describe
+    from orchestrion.vm.module_manifest import manifest_of
 
     sets = [] if options.detached is None else [cli.read_bytes(options.detached)]
-    data = write_manifest(describe(open_module(options.file), sets))
+    data = write_manifest(manifest_of(open_module(options.file), sets))
     cli.write_whole(options.output, data)
     print(f"{options.output}: {len(data):,} bytes")
     return cli.DONE

@@ -1,9 +1,8 @@
-"""What each instruction does, a file per family. Importing this package fails unless every row has exactly one
-function.
+"""The meaning of each instruction, with a file per family. The import fails unless each row has exactly one function.
 
-`OPS` are factories of ops that work on registers alone, `ENDS` those of what ends a block. Which rows end one is said
-by their effect, and a row whose function is in the wrong table fails the import, too. The rows in `LINKED` need the
-linked imports; `imports.py` makes their ops.
+`OPS` holds the factories of ops, which work on registers alone, and `ENDS` the factories of the ends of blocks. The
+effect of a row says whether it ends a block; the import fails if its function is in the wrong table. Rows in `LINKED`
+need the linked imports, and `imports.py` makes their ops.
 """
 
 from orchestrion.schema.isa import INSTRUCTIONS, Effect
@@ -32,7 +31,7 @@ def _check_totality() -> None:
         )
     misplaced = {row.name for row in INSTRUCTIONS if row.ends_block} ^ set(ENDS)
     if misplaced:
-        raise ImportError(f"instructions that end a block, or do not, and are taken for the other: {sorted(misplaced)}")
+        raise ImportError(f"instructions in the wrong table, OPS or ENDS: {sorted(misplaced)}")
 
 
 _check_totality()

@@ -77,7 +77,7 @@ def _load(code: str) -> Factory:
 
 
 def _load_f32(a: int, offset: int, d: int) -> Op:
-    """Not by struct's "f", which quiets a signalling NaN."""
+    """Load a binary32. struct's "f" would quiet a signalling NaN."""
     unpack_from = struct.Struct("<I").unpack_from
 
     def op(regs: Registers) -> None:

@@ -1,9 +1,9 @@
-"""What ends a block: branches, calls, return, failure, suspension.
+"""The ends of blocks: branches, calls, return, failure, suspension.
 
-An end is a function of the registers that gives the block to run next. None means that the frame changed: the call says
-where to go on (`Call.regs`, `Call.block`), or that it is over or waits. Fuel is spent on back-edges (the instructions
-between target and branch) and on calls (the instructions of the callee): no path without either is longer than the
-code.
+An end is a function of the registers that gives the block to run next. It gives None if the frame changed: then the
+call has the registers and the block to continue with (`Call.regs`, `Call.block`), or no block if the call has ended or
+waits. A branch backwards costs fuel for the instructions between target and branch, and a call for the instructions of
+the callee. A path without either is not longer than the code.
 """
 
 import re
@@ -20,9 +20,10 @@ from .table import CALL, GLOBALS, Factory, Op, Registers
 
 
 class Block:
-    """Straight-line code of `code`: ops, then an end. `after` and `results` serve a call that ends it.
+    """Straight-line code of one function: ops, then an end.
 
-    `pcs` has the pc of each op and, last, of the end.
+    `pcs`: the pc of each op and, last, of the end. If the end is a call, `after` is the block that follows it, and
+    `results` are its result registers.
     """
 
     __slots__ = ("after", "code", "end", "ops", "pcs", "results")
@@ -44,7 +45,7 @@ def _unbuilt(regs: Registers) -> Block | None:
 
 
 class Callee(Protocol):
-    """What a call needs of the code it calls, see `vm.code.Code`."""
+    """The code that a call enters. See `vm.code.Code`."""
 
     template: list[Any]
     parameters: tuple[int, ...]
@@ -55,19 +56,26 @@ class Callee(Protocol):
 
 
 class Site(Protocol):
-    """Where an end stands: its block, the one after it, others by pc, functions by ordinal."""
+    """The place of an end in a function: its block and pc, and the blocks and functions that it may refer to."""
 
     block: Block
     pc: int
 
-    def after(self) -> Block: ...
-    def target(self, pc: int) -> Block: ...
-    def cost(self, pc: int) -> int: ...
-    def callee(self, ordinal: int) -> Callee: ...
+    def after(self) -> Block:
+        """The block that follows."""
+
+    def target(self, pc: int) -> Block:
+        """The block that starts at `pc`."""
+
+    def cost(self, pc: int) -> int:
+        """The units of fuel for a branch to `pc`."""
+
+    def callee(self, ordinal: int) -> Callee:
+        """The function of that ordinal."""
 
 
 def goto(block: Block, cost: int) -> End:
-    """Continue at a block; `cost` is 0 for one that lies ahead."""
+    """Continue at a block. `cost`: units of fuel, 0 for a branch forward."""
     if not cost:
         return lambda regs: block
 
@@ -127,16 +135,16 @@ def _call(site: Site, ordinal: int, args: tuple[int, ...], results: tuple[int, .
         if call.fuel < 0:
             call.refuel()
         stack = call.stack
-        if len(stack) >= call.depth or call.room < weight:
-            raise call.too_deep()
-        entry = callee.entry()  # first, since building it completes the template
+        if len(stack) >= call.depth or call.free_registers < weight:
+            raise call.depth_error()
+        entry = callee.entry()  # before the template is copied: building the code adds constants to it
         frame = callee.template.copy()
         for parameter, register in pairs:
             frame[parameter] = regs[register]
         for register in moved:
             regs[register] = None
         frame[CALL], frame[GLOBALS] = call, regs[GLOBALS]
-        call.room -= weight
+        call.free_registers -= weight
         stack.append((regs, block, weight))
         call.regs, call.block = frame, entry
 
@@ -144,12 +152,12 @@ def _call(site: Site, ordinal: int, args: tuple[int, ...], results: tuple[int, .
 
 
 def _call_cached(site: Site, ordinal: int, args: tuple[int, ...], results: tuple[int, ...]) -> End:
-    """As `_call`, behind a look at what the context keeps. No argument is a result, so the key is there afterwards."""
+    """As `_call`, unless the context has cached results. No argument is a result, so the key can be read afterwards."""
     enter, block, after = _call(site, ordinal, args, results), site.block, site.after()
 
     def keep(regs: Registers) -> Block:
         key = tuple([regs[register] for register in args])
-        regs[CALL].context.kept.keep(ordinal, key, tuple([regs[register] for register in results]))
+        regs[CALL].context.memo_cache.put(ordinal, key, tuple([regs[register] for register in results]))
         return after
 
     returned = Block(block.code)
@@ -159,9 +167,9 @@ def _call_cached(site: Site, ordinal: int, args: tuple[int, ...], results: tuple
     def end(regs: Registers) -> Block | None:
         call = regs[CALL]
         key = tuple([regs[register] for register in args])
-        found = call.context.kept.find(ordinal, key)
+        found = call.context.memo_cache.find(ordinal, key)
         if found is None:
-            found = call.context.kept.serve(ordinal, key, call)
+            found = call.context.memo_cache.serve(ordinal, key, call)
         if found is None:
             return enter(regs)
         for register, value in zip(results, found, strict=True):
@@ -180,12 +188,12 @@ def _return(site: Site, values: tuple[int, ...]) -> End:
         call = regs[CALL]
         found = get(regs) if get else (regs[single],) if registers else ()
         if not call.stack:
-            if call.enqueued is not None:
-                raise call.enqueued.forgotten()
+            if call.pending_batch is not None:
+                raise call.pending_batch.never_executed()
             call.results, call.regs, call.block = found, None, None
             return
         caller, block, weight = call.stack.pop()
-        call.room += weight
+        call.free_registers += weight
         for register, value in zip(block.results, found, strict=True):
             caller[register] = value
         call.regs, call.block = caller, block.after
@@ -249,7 +257,7 @@ def _require(a: int, values: tuple[int, ...], message: str) -> Op:
 
 
 def fill_in(message: str, values: Sequence[int]) -> str:
-    """The message with `{n}` replaced by values[n]; a number that there is none of stays as it is."""
+    """The message with `{n}` replaced by values[n]. `{n}` stays if there is no such value."""
     return _PLACE.sub(lambda found: str(values[int(found[1])]) if int(found[1]) < len(values) else found[0], message)
 
 

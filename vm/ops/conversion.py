@@ -24,7 +24,7 @@ def _limits(bits: int, signed: bool) -> tuple[int, int]:
 
 
 def _trunc(bits: int, signed: bool) -> Factory:
-    """float to integer; NaN and what does not fit traps."""
+    """Convert a float to an integer. A NaN and a value out of range trap."""
     low, high = _limits(bits, signed)
     half = 1 << bits - 1
     mask = (1 << bits) - 1
@@ -43,7 +43,7 @@ def _trunc(bits: int, signed: bool) -> Factory:
 
 
 def _trunc_sat(bits: int, signed: bool) -> Factory:
-    """float to integer, clamped; 0 for NaN."""
+    """Convert a float to an integer, clamped to its range; 0 for NaN."""
     low, high = _limits(bits, signed)
     half = 1 << bits - 1
     mask = (1 << bits) - 1
@@ -58,7 +58,7 @@ def _trunc_sat(bits: int, signed: bool) -> Factory:
 
 
 def _f32_of_int(x: int) -> float:
-    """The nearest binary32: the bits that binary64 has no room for are folded into a sticky one, so it rounds once."""
+    """The nearest binary32. The bits that binary64 cannot hold become one sticky bit, so the number is rounded once."""
     if -0x20000000000000 <= x <= 0x20000000000000:
         return round_f32(float(x))
     size = abs(x)
@@ -87,7 +87,7 @@ def _promote(x: float) -> float:
 
 
 def _bits(kind: str) -> Factory:
-    """float to the integer of the same bits."""
+    """The integer with the bits of a float."""
     half = 1 << (31 if kind == "f32" else 63)
 
     def convert(x: float) -> int:
@@ -97,7 +97,7 @@ def _bits(kind: str) -> Factory:
 
 
 def _float(kind: str) -> Factory:
-    """integer to the float of the same bits."""
+    """The float with the bits of an integer."""
     mask = 0xFFFFFFFF if kind == "f32" else 0xFFFFFFFFFFFFFFFF
 
     def convert(x: int) -> float:

@@ -22,7 +22,7 @@ Rounding = Callable[[float], float]
 
 
 def round_f32(x: float) -> float:
-    """The nearest binary32, ties to even; overflow gives an infinity, any NaN the canonical one."""
+    """The nearest binary32, ties to even. Overflow gives an infinity; any NaN gives the canonical NaN."""
     try:
         y: float = _UNPACK(_PACK(x))[0]
     except OverflowError:
@@ -35,7 +35,7 @@ def round_f64(x: float) -> float:
 
 
 def quotient(x: float, y: float) -> float:
-    """x / y of IEEE 754 in binary64."""
+    """x / y as IEEE 754 defines it, in binary64."""
     if y != 0.0:
         return x / y
     if x == 0.0 or x != x:
@@ -59,7 +59,7 @@ def greatest(x: float, y: float) -> float:
     return x if x > y else y
 
 
-#: from here on every binary64 is an integer
+#: every binary64 from this value on is an integer
 _WHOLE = 4503599627370496.0
 
 
@@ -152,7 +152,7 @@ def _sqrt(rounding: Rounding) -> Factory:
 
 
 def _unary(function: Callable[[float], float]) -> Factory:
-    """A function whose result needs no rounding: it is one of the operand's width."""
+    """A unary instruction whose result needs no rounding, since it has the operand's width."""
 
     def make(a: int, d: int) -> Op:
         def op(regs: Registers) -> None:
@@ -164,7 +164,7 @@ def _unary(function: Callable[[float], float]) -> Factory:
 
 
 def _binary(function: Callable[[float, float], float]) -> Factory:
-    """The same with two operands."""
+    """A binary instruction whose result needs no rounding."""
 
     def make(a: int, b: int, d: int) -> Op:
         def op(regs: Registers) -> None:

@@ -1,7 +1,7 @@
-"""Calls of native functions: one op each, bound to the Python function when the code is built.
+"""Calls of native functions. Each is one op, bound to the Python function when the code is built.
 
-Refs are checked here, at run time, against the types of the signature: a register's type is not always known
-statically.
+The op compares refs with the types of the signature at run time, since the verifier does not know the type of each
+register.
 """
 
 from collections.abc import Sequence
@@ -15,19 +15,20 @@ from orchestrion.vm.refs import type_name
 from .table import CALL, Op, Registers
 
 
-class Check:
-    """The slow half of a check of arguments: says what is wrong, or that a null is welcome."""
+class ArgumentCheck:
+    """The slow check of arguments, after the comparison of their classes failed: raises, or accepts a null."""
 
     __slots__ = ("function", "refs")
 
     def __init__(self, function: NativeFunction, types: tuple[str, ...]) -> None:
-        """`types`: of the arguments, as the function's signature has them for that many."""
+        """`types`: of the arguments, as the function's signature gives them for that number of arguments."""
         shape = function.signature.shape(len(types))
         assert shape is not None
         self.function = function
         self.refs = shape.refs
 
     def __call__(self, values: Sequence[object]) -> None:
+        """`Trap` if a ref is null where the function does not accept null, or of another type."""
         function = self.function
         for position, wanted in self.refs:
             value = values[position]
@@ -39,15 +40,17 @@ class Check:
                 raise Trap(f"argument {position} of {function.name}: expected {wanted}, got {got}")
 
 
-def absent(name: str) -> Op:
+def call_absent(name: str) -> Op:
+    """The op for a call of an optional import that is absent: a trap."""
+
     def op(regs: Registers) -> None:
         raise Trap(f"optional import {name} is absent")
 
     return op
 
 
-def present(function: NativeFunction | None, d: int) -> Op:
-    """Whether an import is there, as a number."""
+def is_present(function: NativeFunction | None, d: int) -> Op:
+    """The op that writes 1 if an import is present, else 0."""
     found = 0 if function is None else 1
 
     def op(regs: Registers) -> None:
@@ -59,8 +62,8 @@ def present(function: NativeFunction | None, d: int) -> Op:
 def call_native(
     function: NativeFunction, types: tuple[str, ...], args: tuple[int, ...], results: tuple[int, ...]
 ) -> Op:
-    """The op for a call with these argument types, argument registers and result registers."""
-    check = Check(function, types)
+    """The op for a call. `types`: of the arguments. `args`, `results`: registers of arguments and results."""
+    check = ArgumentCheck(function, types)
     if len(results) > 1:
         return _several(function, check, args, results)
     if not args:
@@ -71,7 +74,7 @@ def call_native(
     return _general(function, check, types, args, results)
 
 
-def _several(function: NativeFunction, check: Check, args: tuple[int, ...], results: tuple[int, ...]) -> Op:
+def _several(function: NativeFunction, check: ArgumentCheck, args: tuple[int, ...], results: tuple[int, ...]) -> Op:
     target = function.function
 
     def op(regs: Registers) -> None:
@@ -100,9 +103,9 @@ def _nullary(function: NativeFunction, results: tuple[int, ...]) -> Op:
 
 
 def _one_ref(
-    function: NativeFunction, check: Check, args: tuple[int, ...], results: tuple[int, ...], wanted: type
+    function: NativeFunction, check: ArgumentCheck, args: tuple[int, ...], results: tuple[int, ...], wanted: type
 ) -> Op:
-    """The first argument is the only ref: most functions are methods of it."""
+    """The op for a function whose first argument is its only ref, as for most functions."""
     target = function.function
     first, rest = args[0], args[1:]
     d = results[0] if results else None
@@ -131,9 +134,13 @@ def _one_ref(
 
 
 def _general(
-    function: NativeFunction, check: Check, types: tuple[str, ...], args: tuple[int, ...], results: tuple[int, ...]
+    function: NativeFunction,
+    check: ArgumentCheck,
+    types: tuple[str, ...],
+    args: tuple[int, ...],
+    results: tuple[int, ...],
 ) -> Op:
-    """All types compared at once; what differs (a null, an `any`) is looked at by `check`."""
+    """The op for any other function. Compares all classes at once; `check` decides if they differ (null, `any`)."""
     target = function.function
     numbers: dict[str, type] = {"i32": int, "i64": int, "f32": float, "f64": float}
     wanted = [numbers.get(name) or class_of(name) for name in types]

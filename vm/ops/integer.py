@@ -319,7 +319,7 @@ def _le_u(bits: int) -> Factory:
 
 
 def _swapped(maker: Maker) -> Maker:
-    """a > b is b < a."""
+    """The comparison with swapped operands: a > b is b < a."""
 
     def swapped(bits: int) -> Factory:
         make = maker(bits)
@@ -329,7 +329,7 @@ def _swapped(maker: Maker) -> Maker:
 
 
 def _checked(compute: Callable[[int, int], int], sign: str) -> Factory:
-    """64-bit arithmetic that does not wrap."""
+    """64-bit arithmetic that traps on overflow."""
     half = 1 << 63
 
     def make(a: int, b: int, d: int) -> Op:

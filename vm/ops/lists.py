@@ -1,5 +1,5 @@
-"""Typed lists. An op traps unless its operand is a list of its own element type, so elements need no check of their
-own.
+"""Instructions on typed lists. An op traps unless its operand is a list of its element type, so
+elements need no check.
 """
 
 from orchestrion.schema.isa import BANKS

@@ -1,4 +1,4 @@
-"""References: null, copies, selection, identity."""
+"""Instructions on references: null, copies, selection, identity."""
 
 from .table import Factory, Op, Registers
 from .value import copy, select

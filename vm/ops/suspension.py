@@ -1,17 +1,21 @@
-"""Native functions that wait for the device end a block: in a submitted call they suspend it, in a blocking one not."""
+"""Calls of native functions that may wait for the device. They end a block: a submitted call is suspended there."""
 
 from collections.abc import Callable
 from typing import Any
 
 from .control import Block, End, Site
-from .imports import Check
+from .imports import ArgumentCheck
 from .table import CALL, Op, Registers
 
 
 def wait_native(
-    site: Site, op: Op, begin: Callable[..., Any], check: Check, args: tuple[int, ...], moved: tuple[int, ...]
+    site: Site, op: Op, begin: Callable[..., Any], check: ArgumentCheck, args: tuple[int, ...], moved: tuple[int, ...]
 ) -> End:
-    """`op` is the blocking form; `begin`, called with the same arguments, gives the fence to wait for."""
+    """The end of a block that calls such a function.
+
+    `op`: the blocking call. `begin`: called with the same arguments, gives the fence to wait for, or None if there is
+    nothing to wait for. `moved`: registers that are set to null after the call.
+    """
     block, after = site.block, site.after()
 
     def end(regs: Registers) -> Block | None:

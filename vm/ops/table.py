@@ -1,8 +1,8 @@
-"""What the families of instructions share: the types of registers, ops and factories.
+"""The types that all families of instructions share: registers, ops and factories.
 
-A frame's registers are one list: the banks one after the other, then the globals of the context, then the running call.
-A factory takes the operands of an instruction in the order of its row, as the decoder gives them but without move bits,
-and gives the op: a function of the registers.
+The registers of a frame are one list: the banks one after the other, the globals of the context, the running call. A
+factory takes the operands of an instruction in the order of its row, as decoded but without move bits. It gives the op,
+a function of the registers.
 """
 
 from collections.abc import Callable
@@ -12,6 +12,6 @@ Registers = list[Any]
 Op = Callable[[Registers], None]
 Factory = Callable[..., Op]
 
-#: places at the end of a frame's registers
+#: places of the globals and the call at the end of a frame's registers, and the number of these places
 GLOBALS, CALL = -2, -1
 HIDDEN = 2

@@ -1,4 +1,4 @@
-"""Constants, copies and selection of numbers. Values are never changed in place, so a copy is the same object."""
+"""Constants, copies and selection of numbers. Numbers are immutable objects, so a copy is the same object."""
 
 from orchestrion.schema.encoding import float_of_bits
 

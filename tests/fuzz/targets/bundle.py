@@ -18,7 +18,7 @@ from orchestrion.schema.rows import SegmentKind
 from orchestrion.schema.shipping import archive, bundle
 from orchestrion.schema.shipping.archive import Row, build, read_archive
 from orchestrion.schema.shipping.manifest import Entry, read_manifest, write_manifest
-from orchestrion.vm.describe import describe
+from orchestrion.vm.module_manifest import manifest_of
 
 MOST_BYTES = 32768
 
@@ -45,7 +45,7 @@ def _bundle(data: bytes, apart: bool) -> bytes:
     else:
         rows = [Row("module.fb", data), *rows]
     roles = {"module.fb": "module", "code.bin": "code", "licence.txt": "licence"}
-    manifest = replace(describe(module), entries=_entries(rows, roles))
+    manifest = replace(manifest_of(module), entries=_entries(rows, roles))
     return b"".join(build([Row("manifest.json", write_manifest(manifest)), *rows]))
 
 

@@ -17,7 +17,7 @@ from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.shipping.manifest import read_manifest, write_manifest
 from orchestrion.vm.check import Verdict, subject
 from orchestrion.vm.check import check as answer
-from orchestrion.vm.describe import describe
+from orchestrion.vm.module_manifest import manifest_of
 
 MOST_BYTES = 8192
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|-?[\w.+]+|[^\s\w]')
@@ -30,7 +30,7 @@ _POOL = [
 
 @cache
 def _seeds() -> list[bytes]:
-    found = [write_manifest(describe(read_module(data))) for data in module_corpus.written()]
+    found = [write_manifest(manifest_of(read_module(data))) for data in module_corpus.written()]
     return [data for data in found if len(data) <= MOST_BYTES]
 
 

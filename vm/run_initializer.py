@@ -1,7 +1,8 @@
-"""Runs an initializer straight from its verified instructions: building blocks pays when code runs again.
+"""Runs an initializer from its verified instructions, without building blocks: an initializer runs only once.
 
-Each instruction is made into its op and run at once; a native function is called without an op. Only straight-line code
-is taken (no branch, no call of the VM, no suspension). Registers, checks and errors are those of the interpreter.
+Each instruction becomes an op that runs at once. A native function is called without an op. Only straight-line code
+runs this way: no branch, no call of a VM function, no suspension. Registers, checks and errors are the same as in
+`interpreter.py`.
 """
 
 from collections.abc import Sequence
@@ -15,12 +16,12 @@ from .code import Code, without_moves
 from .errors import VmError
 from .interpreter import located
 from .ops import OPS
-from .ops.imports import Check, absent, present
+from .ops.imports import ArgumentCheck, call_absent, is_present
 from .ops.table import CALL, GLOBALS, Registers
 from .refs import TYPES
 
-#: rows that write an integer as it stands in the instruction
-_INTEGERS = frozenset(
+#: opcodes that write an integer immediate to a register
+_INTEGER_CONSTANTS = frozenset(
     row.opcode
     for row in INSTRUCTIONS
     if row.effect is Effect.CONSTANT and row.operands[0].kind in ("imm_i32", "imm_i64")
@@ -28,42 +29,48 @@ _INTEGERS = frozenset(
 _NATIVE, _LINKED = Effect.NATIVE, Effect.LINKED
 
 
-def straight_line(code: Code) -> bool:
-    """Whether `run_once` takes the function: its only end is the return at the end, and nobody asks where it is."""
+def is_straight_line(code: Code) -> bool:
+    """Whether `run_initializer` can run the function.
+
+    It can if the function is straight-line code and no native function asks which instruction calls it.
+    """
     decoded = code.decoded
     return (
         not code.link.placed
         and decoded[-1].row.effect is Effect.RETURN
-        and (code.plain or not any([row.ends_block for _, row, _ in decoded[:-1]]))
+        and (code.fast_verified or not any([row.ends_block for _, row, _ in decoded[:-1]]))
     )
 
 
-def run_once(call: Call, code: Code, values: list[Any]) -> None:
-    """Run a straight-line function without arguments and results; `values` are the globals."""
+def run_initializer(call: Call, code: Code, values: list[Any]) -> None:
+    """Run a straight-line function without arguments and results. `values`: the globals of the context.
+
+    Raises `VmError`, with the place of the instruction that failed.
+    """
     regs = code.template.copy()
     regs[CALL], regs[GLOBALS] = call, values
-    pc, plain = 0, code.plain
+    pc, fast_verified = 0, code.fast_verified
     operands: Any
     moved: Sequence[int] = ()
     try:
         for instruction in code.decoded[:-1]:
             pc, row, operands = instruction
-            if row.opcode in _INTEGERS:
+            if row.opcode in _INTEGER_CONSTANTS:
                 regs[operands[1]] = operands[0]
                 continue
-            if not plain:
+            if not fast_verified:
                 operands, moved = without_moves(instruction)
             if row.effect is _NATIVE:
                 _native(call, code, regs, *operands)
             elif row.effect is _LINKED:
-                present(code.link.imports[operands[0]], operands[1])(regs)
+                is_present(code.link.imports[operands[0]], operands[1])(regs)
             else:
                 OPS[row.name](*operands)(regs)
             for register in moved:
                 regs[register] = None
-        if call.enqueued is not None:
+        if call.pending_batch is not None:
             pc = code.decoded[-1].pc
-            raise call.enqueued.forgotten()
+            raise call.pending_batch.never_executed()
     except (VmError, HalError, MemoryError) as error:
         raise located(error, call, code, pc, regs) from (None if isinstance(error, VmError) else error)
 
@@ -73,14 +80,14 @@ def _native(
 ) -> None:
     function = code.link.imports[ordinal]
     if function is None:
-        absent(code.link.names[ordinal])(regs)
+        call_absent(code.link.names[ordinal])(regs)
         return
     values = [regs[register] for register in args]
     shape = function.signature.shape(len(args))
     assert shape is not None
     for place, wanted in shape.refs:
         if type(values[place]) is not TYPES.get(wanted):
-            Check(function, shape.types)(values)
+            ArgumentCheck(function, shape.types)(values)
             break
     found = function.function(call, *values)
     if len(results) == 1:

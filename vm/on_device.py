@@ -1,15 +1,16 @@
-"""Calls whose results stay on the device: `function.on_device(x, y, donate=(0,))` gives `DeviceArray`s.
+"""Calls whose results stay on the device: `function.on_device(x, y, donate=(0,))` returns `DeviceArray`s.
 
-- A result lies in memory that an earlier result of the function had, if nobody refers to that any more (`spares.py`),
-  or in that of a donated argument where the export aliases the two. So a loop that feeds results back allocates nothing
-  after its first two steps, and copies nothing.
-- A donated array is consumed once the arguments were found right: also by a call that fails then, since the program may
-  have written over it.
+- A result is computed in a buffer of an earlier result that nobody refers to any more (`buffer_pool.py`), or in the
+  memory of a donated argument if the export aliases the two. So a loop that passes results back as arguments allocates
+  nothing after its first two iterations, and copies nothing.
+- A donated array is consumed when all arguments are verified, even if the call fails afterwards: the program may have
+  overwritten it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache, partial
 from math import prod
 from operator import index
 from time import perf_counter
@@ -19,8 +20,8 @@ from orchestrion.hal.buffer import WRITABLE, Buffer, BufferView
 from orchestrion.schema.dtypes import DType
 
 from .array import DeviceArray
-from .errors import PUBLIC, CallerTypeError, CallerValueError, public
-from .spares import Spares
+from .buffer_pool import BufferPool
+from .errors import HAL_ERRORS, CallerTypeError, CallerValueError, from_hal_error
 from .statistics import totals
 
 if TYPE_CHECKING:
@@ -30,12 +31,15 @@ if TYPE_CHECKING:
     from .context import Context
     from .exports import Export
 
-#: numbers or names of arguments
+#: the argument `donate`: numbers or names of arguments
 Donated = Iterable[int | str] | int | str
 
 
 def places_of(donate: Donated, names: Sequence[str], what: str) -> tuple[int, ...]:
-    """The numbers of the arguments that are donated. `CallerError`: there is none of this number or name."""
+    """The numbers of the donated arguments. `names`: of all arguments. `what`: the function in messages.
+
+    `CallerError` for a number or name that no argument has.
+    """
     wanted = [donate] if isinstance(donate, str) or not isinstance(donate, Iterable) else list(donate)
     found = []
     for one in wanted:
@@ -56,37 +60,27 @@ def places_of(donate: Donated, names: Sequence[str], what: str) -> tuple[int, ..
 
 
 class DonatedPlaces:
-    """`places_of` for one function, the answers kept for as many ways of asking as a program has."""
-
-    _MOST = 64
+    """`places_of` for one function. Answers for tuples are cached."""
 
     def __init__(self, names: Sequence[str], what: str) -> None:
-        self._names = names
-        self._what = what
-        self._found: dict[Donated, tuple[int, ...]] = {}
+        self._places = partial(places_of, names=names, what=what)
+        self._cached = lru_cache(64)(self._places)
 
     def find(self, donate: Donated) -> tuple[int, ...]:
         """Errors as `places_of`."""
-        if type(donate) is not tuple:
-            return places_of(donate, self._names, self._what)
-        found = self._found.get(donate)
-        if found is None:
-            found = places_of(donate, self._names, self._what)
-            if len(self._found) < self._MOST:
-                self._found[donate] = found
-        return found
+        return self._cached(donate) if type(donate) is tuple else self._places(donate)
 
 
 class _Row(NamedTuple):
-    """A result: the argument whose memory it may take over, or a number that none has."""
+    """A result. `alias`: the argument whose memory it may use, or a number that no argument has."""
 
     alias: int
     dtype: DType
-    spares: Spares
+    pool: BufferPool
 
 
-class ResidentFunction(Protocol):
-    """A function whose results may stay on the device. See `function.py`."""
+class OnDeviceFunction(Protocol):
+    """A function whose results can stay on the device. See `function.py`."""
 
     context: Context
     name: str
@@ -99,45 +93,45 @@ class ResidentFunction(Protocol):
     def statistics(self) -> Statistics: ...
 
     def operands(self, arguments: Sequence[Any]) -> list[BufferView]:
-        """The views to pass for arguments."""
+        """The views to pass to the program for arguments."""
 
     def result_shapes(self) -> list[tuple[int, ...] | None]:
-        """After `operands`: the shape of each result; None where only the program knows it."""
+        """The shape of each result; None if only the program knows it. Called after `operands`."""
 
-    def learn(self, views: Sequence[BufferView]) -> None:
-        """Hear what the results were, for `result_shapes` of the next call."""
+    def note_results(self, views: Sequence[BufferView]) -> None:
+        """Note the shapes of results, for `result_shapes` of the next call."""
 
     def run(self, passed: Sequence[BufferView | None]) -> tuple[Any, ...]:
-        """The results of the program, when its work is over."""
+        """Run the program, wait for its work, and return its results."""
 
     def checked(self, place: int, result: Any) -> BufferView:
-        """A result of the right type. `Trap` for any other."""
+        """The result, if it has the type of the signature. `Trap` if it has another type."""
 
-    def what(self, place: int) -> str:
-        """An argument in messages."""
+    def argument_label(self, place: int) -> str:
+        """The name of an argument in messages."""
 
     def log(self, started: float, before: tuple[int, ...]) -> None:
-        """Note a call that is over."""
+        """Log a call that has ended. `started`: seconds of the clock. `before`: the counters at its start."""
 
 
-class Residents:
-    """What the calls of one function share whose results stay on the device."""
+class OnDeviceCalls:
+    """The calls of one function whose results stay on the device."""
 
-    def __init__(self, function: ResidentFunction) -> None:
+    def __init__(self, function: OnDeviceFunction) -> None:
         self._places = DonatedPlaces([value.name for value in function.export.arguments], repr(function.name))
         export = function.export
         rows = zip(export.aliases, export.results, strict=True)
-        self._rows = [_Row(alias, value.dtype, Spares()) for alias, value in rows]
+        self._rows = [_Row(alias, value.dtype, BufferPool()) for alias, value in rows]
         for row in self._rows:
-            function.context.on_memory_pressure(row.spares.drop)
+            function.context.on_memory_pressure(row.pool.release)
 
     def close(self) -> None:
-        """The function's context is being closed."""
+        """Release all buffers: the function's context is closed."""
         for row in self._rows:
-            row.spares.close()
+            row.pool.close()
 
-    def call(self, function: ResidentFunction, arguments: Sequence[Any], donate: Donated) -> tuple[DeviceArray, ...]:
-        """The results. Errors as those of `Function.__call__`."""
+    def call(self, function: OnDeviceFunction, arguments: Sequence[Any], donate: Donated) -> tuple[DeviceArray, ...]:
+        """Call the function. Gives its results; raises what `Function.__call__` raises."""
         context = function.context
         donated = self._donated(self._places.find(donate), arguments, function)
         try:
@@ -149,58 +143,57 @@ class Residents:
             results = function.run([*operands, *targets])
             for place, target in enumerate(targets):
                 if results[place] is not target or target is None:
-                    results = self._settled(function, results, targets)
+                    results = self._copied_results(function, results, targets)
                     break
             function.log(started, before)
             return tuple([DeviceArray(view, context) for view in results])
-        except PUBLIC as error:
-            raise public(error) from error
+        except HAL_ERRORS as error:
+            raise from_hal_error(error) from error
 
     def _donated(
-        self, places: Sequence[int], arguments: Sequence[Any], function: ResidentFunction
+        self, places: Sequence[int], arguments: Sequence[Any], function: OnDeviceFunction
     ) -> dict[int, DeviceArray]:
-        """The donated arguments that are on the device. `CallerError` if one is an argument twice."""
+        """The donated device arrays, by argument. `CallerError` if one of them is passed for two arguments."""
         count = len(arguments)
         found = {place: arguments[place] for place in places if place < count and type(arguments[place]) is DeviceArray}
         if found and len(set(map(id, arguments))) < count:
             for place, x in found.items():
                 others = [number for number, other in enumerate(arguments) if other is x and number != place]
                 if others:
-                    raise CallerValueError(
-                        f"{function.what(place)}: donated, and given as {function.what(others[0])} too"
-                    )
+                    label, other = function.argument_label(place), function.argument_label(others[0])
+                    raise CallerValueError(f"{label}: donated, and given as {other} too")
         return found
 
     def _targets(
-        self, function: ResidentFunction, operands: Sequence[BufferView], donated: dict[int, DeviceArray]
+        self, function: OnDeviceFunction, operands: Sequence[BufferView], donated: dict[int, DeviceArray]
     ) -> list[BufferView | None]:
-        """Memory for each result; None where only the program knows its shape."""
+        """A view for each result; None if only the program knows its shape."""
         targets: list[BufferView | None] = []
         buffers = [operand.buffer for operand in operands] if donated else []
         is_distinct = len(set(map(id, buffers))) == len(buffers)
-        for (alias, dtype, spares), shape in zip(self._rows, function.result_shapes()):  # noqa: B905  one per result
+        for (alias, dtype, pool), shape in zip(self._rows, function.result_shapes()):  # noqa: B905  one per result
             array = donated.get(alias)
             if shape is None:
                 targets.append(None)
             elif array is not None and array.view.shape == shape and _is_reusable(array, is_distinct, buffers):
                 targets.append(array.view)
             else:
-                buffer = spares.take(function.device, dtype.itemsize * prod(shape))
+                buffer = pool.take(function.device, dtype.itemsize * prod(shape))
                 targets.append(BufferView(buffer, dtype, shape))
         return targets
 
-    def _settled(
-        self, function: ResidentFunction, results: Sequence[Any], targets: Sequence[BufferView | None]
+    def _copied_results(
+        self, function: OnDeviceFunction, results: Sequence[Any], targets: Sequence[BufferView | None]
     ) -> tuple[BufferView, ...]:
-        """The results of a program that put them where it liked, in memory of their own: where they are may be an
-        argument, or a constant.
+        """The results of a program that did not use all targets. Results in other memory are copied to buffers of the
+        pool, since that memory may belong to an argument or a constant.
         """
         views = [function.checked(place, result) for place, result in enumerate(results)]
-        function.learn(views)
+        function.note_results(views)
         found = []
         for place, (view, target) in enumerate(zip(views, targets, strict=True)):
             if view is not target:
-                buffer = self._rows[place].spares.take(function.device, view.nbytes)
+                buffer = self._rows[place].pool.take(function.device, view.nbytes)
                 array, view = view.read(), BufferView(buffer, view.dtype, view.shape)
                 view.write(array)
             found.append(view)
@@ -208,8 +201,8 @@ class Residents:
 
 
 def _is_reusable(array: DeviceArray, is_distinct: bool, buffers: list[Buffer]) -> bool:
-    """Whether a result may be written over a donated argument: nobody else sees its memory. `buffers`: of all
-    arguments, which compare by identity; `is_distinct`: none is there twice.
+    """Whether a result may overwrite a donated argument: nothing else may use its memory. `buffers`: those of all
+    arguments. `is_distinct`: whether no two of them are the same.
     """
     buffer = array.view.buffer
     return not array.is_shared and bool(buffer.rights & WRITABLE) and (is_distinct or buffers.count(buffer) == 1)

@@ -1,8 +1,9 @@
-"""In which order a context lets go of its globals: the opposite of that in which initializers stored to them.
+"""The order in which a closed context releases its globals: the reverse of the order in which initializers store them.
 
-What an initializer made later may rest on what was made before. The order is that of the code: initializers one after
-the other, program before context, their stores from first to last, a called function's where it is first called; of
-several stores to one global the last counts. What no initializer stores to was stored to later still, and goes first.
+An object that an initializer makes may depend on objects that were made before. The order of stores is read from the
+code: initializers in their order, those of the program before those of the context; the stores of an initializer from
+first to last; the stores of a called function where it is first called. If there are several stores to one global, the
+last one counts. Globals that no initializer stores to are stored to later, by calls, and are released first.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def release_order(initializers: Iterable[Code], codes: Sequence[Code], count: int) -> tuple[int, ...]:
-    """The places of all `count` globals. `codes` are the program's functions."""
+    """The ordinals of all `count` globals, in the order of release. `codes`: the functions of the program."""
     stored: dict[int, None] = {}
     for code in initializers:
         for place in _stores(code, codes):
@@ -28,7 +29,7 @@ def release_order(initializers: Iterable[Code], codes: Sequence[Code], count: in
 
 
 def _stores(code: Code, codes: Sequence[Code]) -> list[int]:
-    """The globals that a function and those it calls store to, in order."""
+    """The globals that a function and its callees store to, in order."""
     found: list[int] = []
     seen = {code.ordinal}
     todo = [iter(code.decoded)]

@@ -1,14 +1,16 @@
-"""An export whose shapes come with each call, as Python callers see it.
+"""An export with dynamic dimensions, as Python callers see it.
 
-It is `Function` with slots for each set of argument shapes, of which those used last stay: a call with known shapes
-finds its slots, and the views that its results took the last time. Nothing here computes shapes: what the results of
-new ones are, the program says by the views that it gives. Where recordings serve many sizes, so does the memory of the
-slots (`rooms.py`): slots of several shapes are views of the same buffers, since only one call at a time uses them.
+`DynamicFunction` is a `Function` with slots for each set of argument shapes. The slots of the shapes that were used
+last are cached: a call with these shapes finds its input slots, and the views that held its results the last time.
+Result shapes are not computed here: a program returns a view for each result, and the view has the shape.
+
+On devices with indirect dispatch, recordings serve many shapes, and so does the memory of the slots
+(`growable_buffers.py`). Slots of several shapes are then views of the same buffers, since only one call at a time uses
+them.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
@@ -25,8 +27,9 @@ from .context import Context
 from .errors import CallerValueError
 from .exports import Export, Value
 from .function import Function, Slot, is_readable, slot_over
-from .kept import MOST
-from .rooms import ResultRooms, Room, declared_bytes
+from .growable_buffers import GrowableBuffer, ResultBuffers, declared_bytes
+from .lru_cache import LruCache
+from .memo_cache import MAX_ENTRIES
 from .statistics import Log
 from .tensors import as_array, describe, describe_array, fits
 
@@ -35,63 +38,66 @@ Shapes = tuple[tuple[int, ...], ...]
 
 
 class _Slots:
-    """What calls with the same argument shapes share; the output slots once a call has shown what they are."""
+    """The slots of calls with the same argument shapes. An output slot is None until a call has returned its view."""
 
     __slots__ = ("inputs", "outputs", "shapes")
 
     def __init__(self, inputs: tuple[Slot, ...], results: int) -> None:
         self.inputs = inputs
         self.outputs: list[Slot | None] = [None] * results
-        self.shapes: list[tuple[int, ...] | None] = [None] * results  #: of results that stayed on the device
+        self.shapes: list[tuple[int, ...] | None] = [None] * results  #: shapes of results that stayed on the device
 
 
-class SizedFunction(Function):
+class DynamicFunction(Function):
     """An export with dynamic dimensions in one context."""
 
-    __slots__ = ("__weakref__", "_kept", "_result_rooms", "_rooms", "_shapes", "_slots")
+    __slots__ = ("__weakref__", "_argument_buffers", "_result_buffers", "_shapes", "_slot_cache", "_slots")
 
     def __init__(self, export: Export, code: Code, context: Context, log: Log) -> None:
         super().__init__(export, code, context, log)
-        self._kept: OrderedDict[Shapes, _Slots] = OrderedDict()
-        self._shapes: Shapes | None = None
-        self._slots: _Slots | None = None
-        self._rooms: list[Room] | None = None  #: of the arguments
-        self._result_rooms: ResultRooms | None = None
+        self._slot_cache: LruCache[Shapes, _Slots] = LruCache(MAX_ENTRIES)
+        self._shapes: Shapes | None = None  #: of the arguments of the last call
+        self._slots: _Slots | None = None  #: for `_shapes`
+        self._argument_buffers: list[GrowableBuffer] | None = None
+        self._result_buffers: ResultBuffers | None = None
         if context.device is not None and context.device.indirect_dispatch:
-            self._rooms = [Room(declared_bytes(value), MemoryUse.INPUT) for value in export.arguments]
-            self._result_rooms = ResultRooms(export.results)
-        context.on_memory_pressure(self.forget)
+            self._argument_buffers = [
+                GrowableBuffer(declared_bytes(value), MemoryUse.INPUT) for value in export.arguments
+            ]
+            self._result_buffers = ResultBuffers(export.results)
+        context.on_memory_pressure(self.release_slots)
 
     def release(self) -> None:
         super().release()
-        self._kept.clear()
+        self._slot_cache.clear()
         self._shapes = self._slots = None
-        self._rooms = self._result_rooms = self.context.result_rooms = None
+        self._argument_buffers = self._result_buffers = self.context.result_buffers = None
 
-    def forget(self, busy: bool) -> bool:
-        """Let go of the slots of all shapes; whether there were any. While a call is under way (`busy`), those of the
-        shapes used last stay.
+    def release_slots(self, busy: bool) -> bool:
+        """Release the cached slots. True if there were any. For `Context.on_memory_pressure`.
+
+        `busy`: a call is under way, and the slots of the shapes that were used last stay.
         """
         if not busy:
-            self._shapes = self._slots = self._plain = None
+            self._shapes = self._slots = self._mapped_output = None
             self._inputs, self._targets = (), ()
-        others = [shapes for shapes in self._kept if shapes != self._shapes]
+        others = [shapes for shapes in self._slot_cache if shapes != self._shapes]
         for shapes in others:
-            del self._kept[shapes]
-        rooms: tuple[Room | ResultRooms, ...] = ()
-        if not busy and self._rooms is not None and self._result_rooms is not None:
-            rooms = (*self._rooms, self._result_rooms)
-        dropped = [room.drop() for room in rooms]
-        return bool(others) or any(dropped)
+            self._slot_cache.pop(shapes)
+        buffers: tuple[GrowableBuffer | ResultBuffers, ...] = ()
+        if not busy and self._argument_buffers is not None and self._result_buffers is not None:
+            buffers = (*self._argument_buffers, self._result_buffers)
+        released = [one.release() for one in buffers]
+        return bool(others) or any(released)
 
     def _prepare(self, arguments: Sequence[Any]) -> None:
-        """Choose the slots for the shapes of these arguments: before each call, since `_ready` is never set."""
+        """Set the slots for the shapes of these arguments. Called before each call, since `_ready` stays False."""
         if self._shapes is not None and len(arguments) == len(self._shapes):
             for x, shape in zip(arguments, self._shapes):  # noqa: B905
                 if type(x) is not np.ndarray or x.shape != shape:
                     break
             else:
-                self._offer()
+                self._offer_result_buffers()
                 return
         if self.context.device is None:
             raise self.context.refusal(f"the program of {self.name!r}")
@@ -101,75 +107,73 @@ class SizedFunction(Function):
             raise self._wrong_count(arguments)
         shapes = tuple([x.shape if type(x) is np.ndarray else self._shape(at, x) for at, x in enumerate(arguments)])
         if shapes == self._shapes:
-            self._offer()
+            self._offer_result_buffers()
             return
-        found = self._kept.get(shapes)
+        found = self._slot_cache.get(shapes)
         if found is None:
-            found = self._kept[shapes] = self._made(arguments, shapes)
-            if len(self._kept) > MOST:
-                self._kept.popitem(last=False)
-        self._kept.move_to_end(shapes)
+            found = self._make_slots(arguments, shapes)
+            self._slot_cache.put(shapes, found)
         self._shapes, self._slots, self._inputs = shapes, found, found.inputs
-        self._use(found)
-        self._offer()
+        self._set_targets(found)
+        self._offer_result_buffers()
 
-    def _offer(self) -> None:
-        """Let the program find rooms where it asks memory for results."""
-        if self._result_rooms is not None and None in self._targets:
-            self.context.result_rooms = self._result_rooms.begin()
+    def _offer_result_buffers(self) -> None:
+        """Let the call allocate results from `_result_buffers`, if some results have no slot yet."""
+        if self._result_buffers is not None and None in self._targets:
+            self.context.result_buffers = self._result_buffers.begin()
 
     def result_shapes(self) -> list[tuple[int, ...] | None]:
-        self.context.result_rooms = None
+        self.context.result_buffers = None
         assert self._slots is not None
         rows = zip(self._slots.shapes, self._slots.outputs, strict=True)
         return [slot.shape if shape is None and slot is not None else shape for shape, slot in rows]
 
-    def learn(self, views: Sequence[BufferView]) -> None:
+    def note_results(self, views: Sequence[BufferView]) -> None:
         if self._slots is not None:
             self._slots.shapes = [view.shape for view in views]
 
-    def _use(self, slots: _Slots) -> None:
+    def _set_targets(self, slots: _Slots) -> None:
         self._targets = tuple([None if slot is None else slot.view for slot in slots.outputs])
         only = slots.outputs[0] if len(slots.outputs) == 1 else None
-        self._plain = only if only is not None and is_readable(only) else None
+        self._mapped_output = only if only is not None and is_readable(only) else None
 
     def _shape(self, place: int, x: Any) -> tuple[int, ...]:
-        """Of an argument that is no plain array."""
+        """The shape of an argument that is not a NumPy array."""
         if isinstance(x, DeviceArray | BufferView):
             return x.shape
         value = self.export.arguments[place]
-        return as_array(x, value.dtype, value.shape, self.what(place)).shape
+        return as_array(x, value.dtype, value.shape, self.argument_label(place)).shape
 
-    def _made(self, arguments: Sequence[Any], shapes: Shapes) -> _Slots:
-        """Slots for new shapes, which are those that the signature allows."""
+    def _make_slots(self, arguments: Sequence[Any], shapes: Shapes) -> _Slots:
+        """Slots for new shapes. `CallerError` if the signature does not allow them."""
         values: list[Value] = []
         for place, (x, shape, value) in enumerate(zip(arguments, shapes, self.export.arguments, strict=True)):
             if not fits(shape, value.shape):
                 got = describe_array(x) if isinstance(x, np.ndarray) else describe(value.dtype, shape)
-                raise CallerValueError(f"{self.what(place)}: expected {value}, got {got}")
+                raise CallerValueError(f"{self.argument_label(place)}: expected {value}, got {got}")
             values.append(value._replace(shape=shape))
         inputs = self._input_slots(values)
         return _Slots(inputs, len(self.export.results))
 
     def _input_slots(self, values: Sequence[Value]) -> tuple[Slot, ...]:
-        if self._rooms is None:
+        if self._argument_buffers is None:
             return tuple([self._slot(value, MemoryUse.INPUT) for value in values])
         device = self.context.device
         assert device is not None
         found = []
-        for room, value in zip(self._rooms, values, strict=True):
+        for growable, value in zip(self._argument_buffers, values, strict=True):
             size = value.dtype.itemsize * prod(value.shape)
-            buffer = room.find(size)
+            buffer = growable.find(size)
             if buffer is None:
-                self._kept.clear()  # they keep the memory that is given up
+                self._slot_cache.clear()  # cached slots refer to the buffer that is released
                 self._shapes = self._slots = None
                 self._inputs = ()
-                buffer = room.make(device, size)
+                buffer = growable.grow(device, size)
             found.append(slot_over(BufferView(buffer, value.dtype, value.shape)))
         return tuple(found)
 
     def _collect(self, results: tuple[Any, ...], passed: Sequence[BufferView | None]) -> Any:
-        self.context.result_rooms = None
+        self.context.result_buffers = None
         found = super()._collect(results, passed)
         self._adopt(results, passed)
         return found
@@ -182,7 +186,7 @@ class SizedFunction(Function):
         passed: Sequence[BufferView | None],
         ready: Callable[[int, Any], None] | None = None,
     ) -> Any:
-        self.context.result_rooms = None
+        self.context.result_buffers = None
         for place, (result, one) in enumerate(zip(results, outs, strict=True)):
             if isinstance(one, np.ndarray) and one.shape != self.checked(place, result).shape:
                 wanted = describe(result.dtype, result.shape)
@@ -192,9 +196,9 @@ class SizedFunction(Function):
         return found
 
     def _adopt(self, results: tuple[Any, ...], passed: Sequence[BufferView | None]) -> None:
-        """Keep the views that the program made for results, as destinations of the next call with these shapes.
+        """Use the views that the program returned as output slots of the next calls with these shapes.
 
-        One that shares memory with what the call was given, or with another, is somebody's.
+        A view that shares its memory with an argument or with another result is not used.
         """
         slots = self._slots
         if slots is None or None not in slots.outputs:
@@ -204,8 +208,11 @@ class SizedFunction(Function):
             if slots.outputs[place] is None and view.buffer not in taken and not view.offset:
                 slots.outputs[place] = slot_over(view)
                 taken.append(view.buffer)
-        rooms = self._result_rooms
-        if rooms is not None and rooms.changed:  # slots of other shapes keep memory that was given up
-            rooms.changed = False
-            self._kept = OrderedDict({shapes: kept for shapes, kept in self._kept.items() if kept is slots})
-        self._use(slots)
+        if self._result_buffers is not None and self._result_buffers.has_grown:
+            self._result_buffers.has_grown = False
+            shapes = self._shapes
+            is_cached = shapes is not None and self._slot_cache.get(shapes) is slots
+            self._slot_cache.clear()  # slots of other shapes refer to buffers that were released
+            if shapes is not None and is_cached:
+                self._slot_cache.put(shapes, slots)
+        self._set_targets(slots)

@@ -62,8 +62,8 @@ def test_sizes_in_any_order(program: Program) -> None:
     for count in [3, 3, 5, *random.integers(1, 14, 60).tolist()]:
         check(program, count)
     twice = program.functions["twice"]
-    assert isinstance(twice, vm.sized.SizedFunction) and twice.code.straight is not None
-    assert len(twice._kept) == 8
+    assert isinstance(twice, vm.dynamic_function.DynamicFunction) and twice.code.translation is not None
+    assert len(twice._slot_cache) == 8
 
 
 def test_a_known_size_costs_what_a_static_one_does(program: Program) -> None:

@@ -1,10 +1,12 @@
-"""The short proof that straight code is sound: one pass that decodes, collects what must hold, and compares it at once.
+"""Verifies straight-line functions in one pass, several times faster than `verifier.py`.
 
 Most functions of most modules (run functions, initializers) are constants, loads and stores of globals, calls of native
-functions and a return. For those, all that has to hold is that each register is of its bank and that each ref read
-fits what is written to its register. `prove` gives the instructions of such a function, or None: because an instruction
-is of another kind, a ref is moved, or something is wrong. What is wrong, and everything else, is up to `verifier.py`,
-whose rules these are; tests hold the two against each other.
+functions and a return. Such a function is sound if each register is in the bank that its operand names, and if each
+ref that is read has the type that was written to its register. `prove` decodes a function and collects its registers
+and types, then compares them all at once.
+
+`prove` gives None if an instruction is of another kind, if a ref is moved, or if something is wrong. Then `verifier.py`
+verifies the function and says what is wrong. Both follow the same rules, and tests compare them.
 """
 
 import struct
@@ -19,7 +21,8 @@ from orchestrion.schema.signature import Shape, bank_of
 
 from .reftypes import ANY
 
-#: what a row is here: all operands registers; an immediate and a register; and those that are looked at by themselves
+#: how the operands of an instruction are verified: all are registers; an immediate and a register; or by a rule of the
+#: effect
 _REGISTERS, _CONSTANT, _NATIVE, _LOAD, _STORE, _NULL, _RETURN = range(7)
 _KINDS = {
     Effect.NATIVE: _NATIVE,
@@ -28,29 +31,32 @@ _KINDS = {
     Effect.LOAD: _LOAD,
     Effect.STORE: _STORE,
 }
-#: effects of rows that are sound when their registers are of the right banks
-_BY_BANKS = (Effect.CONSTANT, Effect.COPY, Effect.PURE, Effect.TRAP)
+#: effects whose instructions are sound if their registers are in the right banks
+_SOUND_BY_BANKS = (Effect.CONSTANT, Effect.COPY, Effect.PURE, Effect.TRAP)
 _REF = BANKS.index("ref")
 
 
-class Site(Protocol):
-    """What a function may refer to, see `verifier.py`."""
+class Scope(Protocol):
+    """The globals and imports that a function may refer to. See `verifier.py`."""
 
     globals: list[tuple[str, bool]]
 
     def call_shape(self, ordinal: int, arguments: int) -> tuple[Shape, Shape]:
-        """Of arguments and results of a call with so many arguments. `LookupError` or `ModuleError` if none can be."""
+        """The shapes of the arguments and of the results of a call of import `ordinal` with `arguments` arguments.
+
+        Raises `LookupError` or `ModuleError` if the import cannot be called that way.
+        """
 
 
 class Proof(NamedTuple):
-    """`stores`: (pc, global) of each store."""
+    """A function that is sound: its instructions, and (pc, global) of each store to a global."""
 
     decoded: list[Decoded]
     stores: list[tuple[int, int]]
 
 
 class _Row(NamedTuple):
-    """A row that is taken: sizes and reader as in `READERS`, kind, banks of its registers."""
+    """An instruction that `prove` accepts: width and reader as in `READERS`, rule, banks of its registers."""
 
     row: Instruction
     width: int
@@ -60,11 +66,11 @@ class _Row(NamedTuple):
 
 
 def _kind(row: Instruction) -> int | None:
-    """None: the row is left to `verifier.py`."""
+    """The rule for an instruction; None if `verifier.py` verifies it."""
     if row.effect in _KINDS:
         return _KINDS[row.effect]
     kinds = [operand.kind for operand in row.operands]
-    if row.effect not in _BY_BANKS or "ref" in kinds:
+    if row.effect not in _SOUND_BY_BANKS or "ref" in kinds:
         return None
     if all(kind in BANKS for kind in kinds):
         return _REGISTERS
@@ -82,13 +88,17 @@ _decoded = partial(tuple.__new__, Decoded)
 
 
 def prove(  # noqa: C901 loading waits for it: one loop with few calls
-    site: Site,
+    scope: Scope,
     counts: Sequence[int],
     arguments: Sequence[tuple[int, str]],
     results: Shape,
     code: memoryview,
 ) -> Proof | None:
-    """`arguments`: register and type of each that is a ref. One loop with few calls, since loading waits for it."""
+    """Verify a function. None if it is not sound, or if only `verifier.py` can tell.
+
+    `counts`: registers per bank. `arguments`: register and type of each argument that is a ref. `results`: the shape of
+    the results. `code`: the bytes of the function.
+    """
     count = len(code) // 2
     if count * 2 != len(code):
         return None
@@ -106,17 +116,17 @@ def prove(  # noqa: C901 loading waits for it: one loop with few calls
     at, kind = 0, _NULL
     try:
         while at < count:
-            row, width, unpack, kind, own = _ROWS[halves[at]]
+            row, width, unpack, kind, row_banks = _ROWS[halves[at]]
             after = at + width
             operands: tuple[Any, ...] = halves[at + 1 : after] if unpack is None else unpack(code, 2 * at + 2)
             if kind == _CONSTANT:
                 registers.append(operands[1])
-                wanted += own
+                wanted += row_banks
             elif kind == _NATIVE:
                 middle = after + halves[after] + 1
                 last = middle + halves[middle] + 1
                 args, given = halves[after + 1 : middle], halves[middle + 1 : last]
-                taken, made = site.call_shape(operands[0], len(args))
+                taken, made = scope.call_shape(operands[0], len(args))
                 registers += args
                 wanted += taken.banks
                 for place, name in taken.refs:
@@ -131,7 +141,7 @@ def prove(  # noqa: C901 loading waits for it: one loop with few calls
                 after = last
             elif kind == _REGISTERS or kind == _NULL:
                 registers += operands
-                wanted += own
+                wanted += row_banks
             elif kind == _RETURN:
                 last = after + halves[after] + 1
                 values = halves[after + 1 : last]
@@ -144,9 +154,9 @@ def prove(  # noqa: C901 loading waits for it: one loop with few calls
                 operands = (values,)
                 after = last
             else:
-                _global(site, kind, operands, own[0], types, reads)
+                _global(scope, kind, operands, row_banks[0], types, reads)
                 registers.append(operands[kind == _LOAD])
-                wanted += own
+                wanted += row_banks
                 if kind == _STORE:
                     stores.append((2 * at, operands[1]))
             found.append((2 * at, row, operands))
@@ -163,7 +173,7 @@ def prove(  # noqa: C901 loading waits for it: one loop with few calls
 
 
 class _Unproven(Exception):
-    pass
+    """The function is not sound, or `verifier.py` has to tell."""
 
 
 def _write(types: dict[int, str], register: int, name: str) -> None:
@@ -172,10 +182,10 @@ def _write(types: dict[int, str], register: int, name: str) -> None:
 
 
 def _global(
-    site: Site, kind: int, operands: tuple[int, ...], bank: int, types: dict[int, str], reads: list[tuple[int, str]]
+    scope: Scope, kind: int, operands: tuple[int, ...], bank: int, types: dict[int, str], reads: list[tuple[int, str]]
 ) -> None:
     """A load or store of a global of that bank; refs noted."""
-    name = site.globals[operands[kind == _STORE]][0]
+    name = scope.globals[operands[kind == _STORE]][0]
     if bank_of(name) != BANKS[bank]:
         raise _Unproven
     if bank == _REF and kind == _LOAD:

@@ -247,7 +247,7 @@ def test_no_room_for_copies(device: str, folder: Path, monkeypatch: pytest.Monke
     data = module(DEVICES[device])
     assert computed(data, device, memory=1_000_000)
     assert not computed(data, device, memory=1_000_000)
-    monkeypatch.setattr("orchestrion.vm.derived.COPIES", 1_000_000)
+    monkeypatch.setattr("orchestrion.vm.constant_cache.COPIES", 1_000_000)
     assert computed(data, device, memory=1_000_000)
     (row,) = rows(folder)
     row.unlink()
@@ -274,7 +274,7 @@ def test_another_version_of_the_runtime_computes_anew(
     data = module(DEVICES[device])
     assert computed(data, device)
     with monkeypatch.context() as patch:
-        patch.setattr("orchestrion.vm.derived.runtime_version", lambda: "another")
+        patch.setattr("orchestrion.vm.constant_cache.runtime_version", lambda: "another")
         assert [computed(data, device) for _ in range(2)] == [True, False]
     assert not computed(data, device)
     assert len(rows(folder)) == 2

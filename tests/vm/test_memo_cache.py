@@ -1,4 +1,4 @@
-"""`call.cached`: the callee runs for new arguments only, eight of them stay, and what is dropped is let go of."""
+"""`call.cached`: the callee runs for new arguments only; the results for the last eight arguments stay cached."""
 
 from collections.abc import Callable
 from typing import Any
@@ -48,7 +48,7 @@ def program(assembled: Callable[[str], Any]) -> Any:
 
 
 @pytest.mark.parametrize("translated", [False, True])
-def test_keeps_eight(program: Any, translated: bool) -> None:
+def test_the_results_for_the_last_eight_arguments_stay(program: Any, translated: bool) -> None:
     if translated:
         assert program.translate() == {"main", "other", "runs", "alive", "loops"}
     for size in (3, 3, 4, 3, 4):
@@ -58,7 +58,7 @@ def test_keeps_eight(program: Any, translated: bool) -> None:
         program.call("main", size, 1)
     assert (program.call("runs"), program.call("alive")) == (8, 8)
     program.call("main", 3, 1)  # now used last
-    program.call("main", 11, 1)  # in place of 4
+    program.call("main", 11, 1)  # evicts 4
     assert (program.call("runs"), program.call("alive")) == (9, 8)
     assert program.call("other", 3, 0) == 9  # the same callee and arguments
     assert program.call("runs") == 9
@@ -68,7 +68,7 @@ def test_keeps_eight(program: Any, translated: bool) -> None:
     assert program.new_context().invoke(program.codes["alive"]) == (0,)
 
 
-def test_charges_what_it_keeps(program: Any) -> None:
+def test_cached_results_are_charged(program: Any) -> None:
     memory = program.context.memory.budget
     before = memory.live
     for size in range(1, 30):
@@ -77,12 +77,12 @@ def test_charges_what_it_keeps(program: Any) -> None:
     assert eight > 0
     program.call("main", 40, 1)
     assert memory.live - before == eight
-    assert program.context.kept.clear()
+    assert program.context.memo_cache.clear()
     assert memory.live == before
-    assert not program.context.kept.clear()
+    assert not program.context.memo_cache.clear()
 
 
-def test_failures_keep_nothing(program: Any) -> None:
+def test_failed_calls_are_not_cached(program: Any) -> None:
     for _ in range(2):
         with pytest.raises(CallerError, match=r"size 7 is refused, 0 and \{2\} are not: 7\n  at make pc"):
             program.call("main", 7, 0)
@@ -98,9 +98,9 @@ def test_failures_keep_nothing(program: Any) -> None:
 
 
 REFUSED = {
-    "an argument of call.cached is a result, too": "%r0, %l0 = call.cached @make(%l0, %i0) return (%l0)",
-    "register 2 is ref, i64 wanted": 'require %i0 (%r0), "" return (%l0)',
-    "register 4 is f32, i64 wanted|register 2 is f32, i64 wanted": "call.cached @real(%f0) return (%l0)",
+    "an argument of call.cached is also a result": "%r0, %l0 = call.cached @make(%l0, %i0) return (%l0)",
+    "register 2 is ref, expected i64": 'require %i0 (%r0), "" return (%l0)',
+    "register 4 is f32, expected i64|register 2 is f32, expected i64": "call.cached @real(%f0) return (%l0)",
 }
 
 
@@ -112,7 +112,7 @@ def test_verifier(assembled: Callable[[str], Any], message: str) -> None:
         assembled(SOURCE.rstrip().removesuffix("}") + extra)
 
 
-def test_limits_do_not_hide_a_miss(program: Any) -> None:
+def test_a_miss_is_served_within_limits(program: Any) -> None:
     context = program.new_context(fuel=10_000, depth=2)
     program.translate()
     assert context.invoke(program.codes["main"], (5, 1)) == (25,)

@@ -1,4 +1,4 @@
-"""The quick proof takes nothing that the verifier would refuse, and what it takes it decodes alike."""
+"""The fast verifier accepts only what the verifier accepts, and decodes it to the same instructions."""
 
 import random
 from pathlib import Path
@@ -13,7 +13,7 @@ from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.signature import shape_of
 from orchestrion.schema.writer import write
 from orchestrion.vm import verifier
-from orchestrion.vm.quick import prove
+from orchestrion.vm.fast_verifier import prove
 from orchestrion.vm.verifier import VerifiedFunction, verify
 
 HERE = Path(__file__).parent
@@ -62,32 +62,32 @@ OTHERS = {
 def outcome(data: bytes) -> Any:
     """What is verified, or the error."""
     try:
-        return [function._replace(plain=False) for function in verify(read_module(data), 0).functions]
+        return [function._replace(fast_verified=False) for function in verify(read_module(data), 0).functions]
     except ModuleError as error:
         return str(error)
 
 
 def both(data: bytes, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, Any]:
-    quick = outcome(data)
+    fast = outcome(data)
     with monkeypatch.context() as patch:
         patch.setattr(verifier, "prove", lambda *_: None)
-        return quick, outcome(data)
+        return fast, outcome(data)
 
 
 def proven(source: str) -> list[VerifiedFunction]:
     return verify(read_module(write(assemble(source))), 0).functions
 
 
-def test_straight_functions_are_proven() -> None:
+def test_straight_line_functions_are_proven() -> None:
     functions = proven(STRAIGHT)
-    assert all(function.plain for function in functions)
+    assert all(function.fast_verified for function in functions)
     assert len(functions[0].decoded) == 16
 
 
 @pytest.mark.parametrize("what", OTHERS)
-def test_others_are_left_to_the_verifier(what: str) -> None:
+def test_other_functions_are_left_to_the_verifier(what: str) -> None:
     text = f'import @test.any (any*) -> any program @p profile "reference" {{ {OTHERS[what]} }}'
-    assert not proven(text)[0].plain
+    assert not proven(text)[0].fast_verified
 
 
 def corpus() -> list[bytes]:
@@ -95,15 +95,15 @@ def corpus() -> list[bytes]:
     return [write(assemble(text)) for text in (STRAIGHT, *texts)]
 
 
-def test_same_as_the_verifier(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_both_verifiers_agree_on_sound_functions(monkeypatch: pytest.MonkeyPatch) -> None:
     for data in corpus():
-        quick, slow = both(data, monkeypatch)
-        assert quick == slow
-        assert not isinstance(quick, str)
+        fast, slow = both(data, monkeypatch)
+        assert fast == slow
+        assert not isinstance(fast, str)
 
 
-def test_mutants_fare_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Changed halves of the code and of the rows of functions, where most of what is proven is at stake."""
+def test_both_verifiers_agree_on_mutants(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mutants change 16-bit halves of the code."""
     data = write(assemble(STRAIGHT))
     module = read_module(data)
     code = data.index(bytes(module.bytecode))
@@ -119,13 +119,13 @@ def test_mutants_fare_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
                 (old ^ 1, old + 1, old - 1, old ^ 0x8000, choose.randrange(12), choose.randrange(1 << 16))
             )
             changed[at : at + 2] = (new & 0xFFFF).to_bytes(2, "little")
-        quick, slow = both(container.reseal(bytes(changed)), monkeypatch)
-        assert quick == slow
-        sound += not isinstance(quick, str)
-    assert 100 < sound < 2900, "mutants must reach both ends"
+        fast, slow = both(container.reseal(bytes(changed)), monkeypatch)
+        assert fast == slow
+        sound += not isinstance(fast, str)
+    assert 100 < sound < 2900, "some mutants must be sound, and some not"
 
 
-def test_registers_and_types_of_functions_fare_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_both_verifiers_agree_on_registers_and_types(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same code with other register counts and signatures."""
     head, found = 'program @p profile "reference" {', []
     bodies = (
@@ -146,18 +146,18 @@ def test_registers_and_types_of_functions_fare_the_same(monkeypatch: pytest.Monk
             "() -> ()",
         ):
             data = write(assemble(f"{head} func @f {signature} {{ {body} }} }}"))
-            quick, slow = both(data, monkeypatch)
-            assert quick == slow
-            found.append(isinstance(quick, str))
+            fast, slow = both(data, monkeypatch)
+            assert fast == slow
+            found.append(isinstance(fast, str))
     assert 0 < sum(found) < len(found)
 
 
-def test_nothing_of_no_code() -> None:
-    class Nobody:
+def test_code_without_instructions_is_not_proven() -> None:
+    class EmptyScope:
         globals: list[tuple[str, bool]] = []
 
         def call_shape(self, ordinal: int, arguments: int) -> Any:
             raise LookupError
 
     for code in (b"", b"\0", b"\6\0\0", b"\xff\xff"):
-        assert prove(Nobody(), (0, 0, 0, 0, 0), [], shape_of(()), memoryview(code)) is None
+        assert prove(EmptyScope(), (0, 0, 0, 0, 0), [], shape_of(()), memoryview(code)) is None

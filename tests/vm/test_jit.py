@@ -101,7 +101,7 @@ def test_called_often(program: Any, name: str) -> None:
     arguments, wanted = CALLS[name]
     for _ in range(50):
         assert program.call(name, *arguments) == wanted
-    assert (program.codes[name].straight is not None) == (name not in ("branches", "two_results"))
+    assert (program.codes[name].translation is not None) == (name not in ("branches", "two_results"))
 
 
 @pytest.mark.parametrize("translated", [False, True])
@@ -213,7 +213,7 @@ def test_inlined_functions_are_the_functions(
     views = assembled(VIEWS)
     assert views.translate() == set(views.codes)
     code = views.codes[name]
-    straight = code.straight
+    translation = code.translation
     buffer = device.allocator.allocate(64)
     arguments = [GIVEN[given](buffer)] if code.arguments else []
     results = []
@@ -221,7 +221,7 @@ def test_inlined_functions_are_the_functions(
         for translated in (False, True):
             share = device.share()
             context = Context(views.linked, Limits(**limits), device=share)
-            code.straight = straight if translated else None
+            code.translation = translation if translated else None
             try:
                 found = context.invoke(code, arguments)
                 outcome: Any = [one if one in (buffer, *arguments) or one == 2 else type(one) for one in found]

@@ -1,17 +1,17 @@
-"""Straight-line functions as one Python function each: no frame, no dispatch between instructions.
+"""Translates a function that is called often into one Python function, without a frame or a dispatch per instruction.
 
-A sequencer's run function is mostly of this kind: constants, loads of globals, calls of native functions, one return.
-Such a function is translated when it is called again and again (`Code.straight`); every other one stays with the
-interpreter, and a first call always does. The meaning is that of the ops it replaces:
+Only straight-line code is translated: constants, loads and stores of globals, calls of native functions, one return.
+`Code.count_run` counts the runs and asks for the translation; the interpreter runs every other function, and every
+first run. A translation means what the ops in `vm/ops/` mean:
 
-- Registers become Python variables, and constants are written where they are used. What is known to be the same
-  register holds until something writes it: there are no branches.
-- What `call.cached` finds kept is taken. What is not kept only the interpreter makes, from the function's start again,
-  so in front of a `call.cached` stands nothing that may not run twice (`NativeFunction.pure`).
-- What a native function leaves for a later one to find (`NativeFunction.alone`), only the interpreter looks for.
-- Refs given to native functions are compared with their classes, as `ops/imports.py` does, by the same slow half.
-- The text that is compiled holds names made here and integers from verified operands, nothing else of the module.
-- A line holds one instruction, so that the line of a traceback gives the pc.
+- A register becomes a Python variable. A constant is written where it is used. A register that is known to hold a
+  constant or a copy stays known until an instruction writes it, since there are no branches.
+- `call.cached` takes cached results. If they are not cached, `Uncached` is raised and the interpreter runs the function
+  from its start. So every instruction before a `call.cached` may run twice (`NativeFunction.pure`).
+- A native function that leaves state for a later call to find (not `NativeFunction.alone`) is not translated.
+- Refs passed to native functions are compared with their classes. `ArgumentCheck` (`ops/imports.py`) looks at the rest.
+- The compiled text holds only names made here and integers from verified operands.
+- A line holds one instruction, so the line number in a traceback gives the pc.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,29 +24,29 @@ from orchestrion.schema.signature import NUMBER_TYPES
 
 from .native import NativeFunction, class_of
 from .operands import constant
-from .ops.imports import Check
+from .ops.imports import ArgumentCheck
 
 #: (globals of the context, the call, arguments) -> results
-Straight = Callable[[list[Any], Any, Sequence[Any]], tuple[Any, ...]]
+Run = Callable[[list[Any], Any, Sequence[Any]], tuple[Any, ...]]
 
 _FIRST_LINE = 3
-#: instructions, and bytes of code, of a function worth translating: Python's compiler takes its time, and no limit of a
-#: context ends it
-_LONGEST, _MOST_BYTES = 2000, 32_000
+#: the largest function that is translated, in instructions and in bytes of code: no limit of a context ends Python's
+#: compiler, which is slow
+_MAX_INSTRUCTIONS, _MAX_CODE_BYTES = 2000, 32_000
 
 
 class Translation:
-    """A translated function, and the pc behind each line of its text."""
+    """A translated function: `run`, and the pc of the instruction in each line of its text."""
 
     __slots__ = ("_code", "_pcs", "run")
 
-    def __init__(self, run: Straight, code: CodeType, pcs: tuple[int, ...]) -> None:
+    def __init__(self, run: Run, code: CodeType, pcs: tuple[int, ...]) -> None:
         self.run = run
         self._code = code
         self._pcs = pcs
 
     def pc(self, traceback: TracebackType | None) -> int:
-        """The instruction that failed, from the traceback of its error."""
+        """The pc of the instruction that failed, from the traceback of its error."""
         while traceback is not None:
             if traceback.tb_frame.f_code is self._code:
                 return self._pcs[traceback.tb_lineno - _FIRST_LINE]
@@ -60,8 +60,11 @@ def translate(
     zeros: Sequence[Any],
     imports: Sequence[NativeFunction | None],
 ) -> Translation | None:
-    """The translation of a function, or None when it is not straight, long, or uses an op that has no text here."""
-    if len(decoded) > _LONGEST or decoded[-1].pc > _MOST_BYTES:
+    """Translate a function. None if it is not straight-line code, is too long, or has an instruction without a text.
+
+    `zeros`: the initial value of each register. `imports`: the function of each import.
+    """
+    if len(decoded) > _MAX_INSTRUCTIONS or decoded[-1].pc > _MAX_CODE_BYTES:
         return None
     return _Translator(parameters, zeros, imports).translate(decoded)
 
@@ -75,7 +78,7 @@ class _Translator:
         self.known = {register: repr(zero) for register, zero in enumerate(zeros) if register not in parameters}
         self.lines: list[str] = []
         self.names: dict[str, Any] = {"type": type}
-        self.repeatable = True  #: what was translated so far may run twice
+        self.repeatable = True  #: whether the instructions translated so far may run twice
 
     def translate(self, decoded: Sequence[Decoded]) -> Translation | None:
         for instruction in decoded:
@@ -89,19 +92,19 @@ class _Translator:
         text = "\n ".join(
             ["def run(globals, call, arguments):", f"{unpacked}= arguments" if unpacked else "pass", *self.lines]
         )
-        exec(compile(text, "<straight>", "exec"), self.names)
+        exec(compile(text, "<jit>", "exec"), self.names)
         run = self.names["run"]
         return Translation(run, run.__code__, tuple(instruction.pc for instruction in decoded))
 
     def line(self, decoded: Decoded) -> str | None:
-        """The text of one instruction; None when there is none."""
+        """The text of one instruction; None if it cannot be translated."""
         operands: Any = decoded.operands
         match decoded.row.effect:
             case Effect.CONSTANT:
                 self.known[operands[-1]] = self.constant(constant(decoded))
                 return "pass"
             case Effect.NULL:
-                return f"{self.written(operands[0])} = None"  # lets go of what the register held
+                return f"{self.written(operands[0])} = None"  # drops the reference in the register
             case Effect.LOAD:
                 return f"{self.written(operands[1])} = globals[{int(operands[0])}]"
             case Effect.STORE if not operands[0] & MOVE_BIT:
@@ -113,7 +116,7 @@ class _Translator:
             case Effect.NATIVE:
                 return self.native(*operands)
             case Effect.CACHED:
-                return self.kept(*operands)
+                return self.cached_call(*operands)
             case Effect.RETURN:
                 return f"return ({''.join(f'{self.read(register & ~MOVE_BIT)}, ' for register in operands[0])})"
             case _:
@@ -131,7 +134,7 @@ class _Translator:
         self.names[f"f{place}"] = function.function
         checks = self.checks(place, types, values)
         if checks:
-            self.names[f"check{place}"] = Check(function, types)
+            self.names[f"check{place}"] = ArgumentCheck(function, types)
             checks = f"{checks} and check{place}(({', '.join(values)},)); "
         call = f"f{place}(call{''.join(f', {value}' for value in values)})"
         if function.inline is not None:
@@ -143,16 +146,16 @@ class _Translator:
         dropped = "".join(f"; r{register} = None" for register in moved if register not in results)
         return checks + (f"{self.written(results[0])} = {call}" if results else call) + dropped
 
-    def kept(self, function: int, args: tuple[int, ...], results: tuple[int, ...]) -> str | None:
+    def cached_call(self, function: int, args: tuple[int, ...], results: tuple[int, ...]) -> str | None:
         if not self.repeatable:
             return None
         arguments = "".join(f"{self.read(register)}, " for register in args)
         given = "".join(f"{self.written(register)}, " for register in results)
-        call = f"call.context.kept.get({int(function)}, ({arguments}), call)"
+        call = f"call.context.memo_cache.get({int(function)}, ({arguments}), call)"
         return f"{given}= {call}" if results else call
 
     def checks(self, place: int, types: Sequence[str], values: Sequence[str]) -> str:
-        """True when an argument needs the slow half: it is null, or of another class."""
+        """A condition that is true if an argument is null or of another class, and so needs the slow check."""
         tests = []
         for position, (wanted, value) in enumerate(zip(types, values, strict=True)):
             if wanted == "any":

@@ -1,7 +1,8 @@
-"""A module's manifest, and the rows that selection reads of a manifest: both answer alike which program a device gets.
+"""Converts a module to its manifest, and a manifest to the rows from which `selection.py` selects a program.
 
-`describe` tells of a module what `schema/shipping/manifest.py` has a place for. `rows_of` is the way back, for what
-decides by rows: programs, executables and variants in their order, without bytecode, entries or data.
+`manifest_of` fills the manifest of a module (`schema/shipping/manifest.py`). `rows_of` gives a module with the
+programs, executables and variants of a manifest, without bytecode, entries or data. So a module and its manifest lead
+to the same selection.
 """
 
 from collections.abc import Iterator, Sequence
@@ -48,22 +49,24 @@ from .admission import needs_of, parts_of, signature_sets
 from .errors import shorten
 from .verifier import verify
 
-#: parameters that a manifest lists; it says how many there are
-MOST_PARAMETERS = 64
+#: parameters that a manifest lists; it also has their number
+MAX_PARAMETERS = 64
 _LIMITS_PREFIX = "limits."
-#: imports of this native module are always there
+#: the prefix of imports that are always present
 _HAL = "hal."
 
 
-def describe(
+def manifest_of(
     module: Module, sets: Sequence[bytes | memoryview] = (), problems: dict[int, str] | None = None
 ) -> Manifest:
-    """The manifest of a module in a file. `sets`: signature sets of the module that are not in the file. Reads the
-    whole file, for its digest.
+    """The manifest of a module in a file. `sets`: signature sets of the module that are not in the file.
 
-    `ModuleError`: an attribute is malformed, or the code of a program is, or a signature set. With `problems` none of
-    that raises, since loading may never meet it: what is wrong with a program is put there by its ordinal, with the
-    attributes by -1. The whole file's digest is then zeros, and constants are not read.
+    Reads the whole file, for its digest. `ModuleError` if an attribute, the code of a program, or a signature set is
+    malformed.
+
+    With `problems`, none of these raises, since a load may not need the malformed part. The message is put into
+    `problems`, by the ordinal of the program, or at -1 for attributes. The digest of the file is then zero, and
+    constants are not read.
     """
     file, header = module.container, module.header
     sets = [*sets, *signature_sets(file)][:MOST_SETS]
@@ -76,7 +79,7 @@ def describe(
         tuple([_program(module, ordinal, problems) for ordinal in range(len(module.programs))]),
         len(parameters),
         sum([row.bytes for row in parameters]),
-        tuple(parameters[:MOST_PARAMETERS]),
+        tuple(parameters[:MAX_PARAMETERS]),
         tuple(_limits(module)),
         tuple(sorted(needs_of(module))),
         tuple([Part(row.name, row.digest.hex()) for row in parts_of(file)]),
@@ -97,21 +100,21 @@ def _model(module: Module, problems: dict[int, str] | None) -> Model:
 
 
 def _signers(sets: Sequence[bytes | memoryview]) -> list[str]:
-    """The ids of the keys that signed. `ModuleError` for a set that is malformed or too long for a manifest."""
+    """The ids of the keys in signature sets. `ModuleError` for a set that is malformed or too long for a manifest."""
     if any(2 * len(data) > MOST_HEX for data in sets):
         raise ModuleError(f"a signature set has more than the {MOST_HEX // 2} bytes that a manifest takes")
     return sorted({row.key_id.hex() for data in sets for row in decode_set(data).signatures})
 
 
 def signed_subject(manifest: Manifest) -> Subject:
-    """What signatures of the module that the manifest describes must say."""
+    """What the signatures of the module that a manifest describes must state."""
     digest, model = bytes.fromhex(manifest.file.digest), manifest.model
     parts = tuple([SignedPart(row.name, bytes.fromhex(row.sha256)) for row in manifest.parts])
     return Subject("module", digest, frozenset(manifest.scopes), model.name, model.version, parts)
 
 
 def _short(text: str) -> str:
-    """A text as a manifest may hold it."""
+    """A text, shortened to the length that a manifest may have."""
     return shorten(text, MOST_TEXT)
 
 
@@ -141,8 +144,8 @@ def _program(module: Module, ordinal: int, problems: dict[int, str] | None) -> P
 
 
 def _executables(module: Module, row: ProgramRow) -> tuple[Executable, ...]:
-    """Executables with the same variants as one row, in the order of the first of each; of segments that were taken out
-    it names those of the first.
+    """One row for all executables with the same variants, in the order of the first of each. Absent segments are those
+    of the first.
     """
     groups: dict[tuple[Variant, ...], Executable] = {}
     for executable in module.executables[row.executables_start : row.executables_end]:
@@ -170,7 +173,7 @@ def _variant(module: Module, row: VariantRow) -> Variant:
 
 
 def _imports(module: Module, ordinal: int) -> Iterator[Import]:
-    """What the program calls of native modules that are not always there."""
+    """The functions of native modules other than `hal` that the program calls."""
     if module.programs[ordinal].bytecode_minor > BYTECODE_MINOR:
         return
     for row in verify(module, ordinal).imports:
@@ -179,7 +182,7 @@ def _imports(module: Module, ordinal: int) -> Iterator[Import]:
 
 
 def _libraries(module: Module, row: ProgramRow) -> set[str]:
-    """Library functions that the program's tensor bytecode calls, of payloads that this version can read."""
+    """The library functions that the program's tensor bytecode calls, in payloads that this version can read."""
     place = [kind for _, kind in LIBRARY_CALL.attributes].index("function")
     found: set[str] = set()
     for executable in module.executables[row.executables_start : row.executables_end]:
@@ -216,7 +219,7 @@ def _most(module: Module, row: ProgramRow) -> Most:
 
 
 def _parameters(module: Module) -> Iterator[Parameter]:
-    """Constants whose bytes come from another file, each name once."""
+    """The constants whose bytes are in another file, each segment once."""
     seen: set[int] = set()
     for row in module.constants:
         segment = module.segments[row.segment]
@@ -239,7 +242,7 @@ def _limits(module: Module) -> Iterator[Limit]:
 
 
 def rows_of(manifest: Manifest) -> Module:
-    """What selection reads of the module that the manifest describes; it has no code and no data."""
+    """A module with the rows of a manifest that selection reads, without code and data."""
     made = _Rows()
     for program in manifest.programs:
         made.add(program)
@@ -247,7 +250,7 @@ def rows_of(manifest: Manifest) -> Module:
 
 
 class _Rows:
-    """Rows while they are collected. Segments that are there share the last ordinal."""
+    """Collects the rows of a module. All present segments have the last ordinal."""
 
     def __init__(self) -> None:
         self.strings: dict[str, int] = {"": 0}

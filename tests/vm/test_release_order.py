@@ -1,4 +1,4 @@
-"""Initializers and their opposite: the order in which they run, and in which what they made is let go."""
+"""The order in which initializers run, and the order in which a closed context releases the objects that they made."""
 
 import gc
 from typing import Any
