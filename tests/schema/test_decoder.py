@@ -12,6 +12,7 @@ from types import FrameType
 from typing import Any
 
 import later_format
+import module_generated
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -20,7 +21,6 @@ from hypothesis import strategies as st
 from orchestrion.schema import (
     container,
     decoder,
-    module_generated,
     root_generated,
     root_generator,
     rows,
