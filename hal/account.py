@@ -1,4 +1,4 @@
-"""Bytes in use, and what may be in use."""
+"""Counts the bytes in use against a limit."""
 
 from collections import deque
 
@@ -6,9 +6,9 @@ from .fork import new_lock
 
 
 class Account:
-    """Bytes in use and their limit. Refunds never lock, for they come from finalizers.
+    """Bytes in use and their limit. Refunds never lock, because finalizers make them.
 
-    `origin` is what an error adds to the limit: who set it, where that is not the caller.
+    `origin` is text that an error appends to the limit: who set it, if that was not the caller. Empty otherwise.
     """
 
     __slots__ = ("_freed", "_live", "_lock", "limit", "origin", "peak")
@@ -22,7 +22,7 @@ class Account:
         self._lock = new_lock()
 
     def charge(self, size: int) -> bool:
-        """Take `size` bytes; False, and nothing taken, when the limit forbids it."""
+        """Charge `size` bytes. Returns False, and charges nothing, if that exceeds the limit."""
         with self._lock:
             live = self._apply_refunds() + size
             if self.limit is not None and live > self.limit:

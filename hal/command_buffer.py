@@ -16,8 +16,8 @@ from .buffer import WRITABLE, Buffer
 from .errors import HalError, InvalidArgument, Unsupported
 from .executable import Executable
 from .lifetime import ResourceRef
-from .lost import NoticingLoss
-from .relief import with_relief
+from .lost import DetectLoss
+from .memory_pressure import retry_after_freeing
 from .workload import Grid, divide, fold
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ FILL_SIZES = (1, 2, 4, 8)
 #: bytes of a predicate and of an index that selects an arm
 PREDICATE_BYTES, INDEX_BYTES = 1, 4
 #: loops and branches inside each other
-MOST_NESTED = 64
+MAX_NESTING = 64
 
 
 class Overlap:
@@ -111,8 +111,8 @@ class CommandBuffer:
         self._limits = device.info.limits
         self._alignment = device.info.limits.min_binding_alignment
         state = device.device_state
-        with NoticingLoss(state):
-            self.backend = with_relief(state, device, lambda: state.backend.create_command_buffer(slots))
+        with DetectLoss(state):
+            self.backend = retry_after_freeing(state, device, lambda: state.backend.create_command_buffer(slots))
         self.ref = ResourceRef(device.device_state, self.backend)
         self.needs: tuple[tuple[int, int], ...] | None = None
         self.overlaps: list[Overlap] = []
@@ -156,7 +156,7 @@ class CommandBuffer:
         scratch = executable.backend.scratch_bytes(entry, parameters)
         if scratch:
             self.device.allocator.check_room(scratch, f"entry {row.name} needs")
-        with NoticingLoss(self.device_state):
+        with DetectLoss(self.device_state):
             backend.dispatch(executable.backend, entry, groups, resolved, parameters)
         self._held.append(executable.ref)
         self.dispatches += 1
@@ -179,7 +179,7 @@ class CommandBuffer:
             slot = binding.source
             if isinstance(slot, int):
                 self._floors[slot] = max(self._floors[slot], binding.offset + least)
-        with NoticingLoss(self.device_state):
+        with DetectLoss(self.device_state):
             backend.dispatch_indirect(executable.backend, entry, resolved)
         self.indirect.append((executable.backend, entry, row))
         self._held.append(executable.ref)
@@ -201,7 +201,7 @@ class CommandBuffer:
             self._transfers.append(_Transfer(length, 1, dropped, overlap))
         if dropped:
             return
-        with NoticingLoss(self.device_state):
+        with DetectLoss(self.device_state):
             backend.copy(taken, given)
         self.bytes_copied += length
 
@@ -219,7 +219,7 @@ class CommandBuffer:
             self._transfers.append(_Transfer(length, len(pattern), length == 0, None))
         if length == 0:
             return
-        with NoticingLoss(self.device_state):
+        with DetectLoss(self.device_state):
             backend.fill(given, pattern)
         self.bytes_copied += length
 
@@ -229,7 +229,7 @@ class CommandBuffer:
 
     def barrier(self) -> None:
         """What is recorded after this sees the writes of what was recorded before; without it they may run at once."""
-        with NoticingLoss(self.device_state):
+        with DetectLoss(self.device_state):
             self._recording().barrier()
 
     def begin_loop(self, source: Source, offset: int) -> None:
@@ -241,7 +241,7 @@ class CommandBuffer:
         """
         backend = self._control_flow()
         self._check_depth()
-        with NoticingLoss(self.device_state):
+        with DetectLoss(self.device_state):
             backend.begin_loop(self._resolve(source, offset, PREDICATE_BYTES, 0))
         self._arms.append(-1)
 
@@ -258,7 +258,7 @@ class CommandBuffer:
         if indexed and offset % INDEX_BYTES:
             raise InvalidArgument(f"branch: offset {offset} of the index is not a multiple of {INDEX_BYTES}")
         length = INDEX_BYTES if indexed else PREDICATE_BYTES
-        with NoticingLoss(self.device_state):
+        with DetectLoss(self.device_state):
             backend.begin_branch(self._resolve(source, offset, length, 0), arms)
         self._arms.append(arms - 1)
 
@@ -267,7 +267,7 @@ class CommandBuffer:
         backend = self._control_flow()
         if not self._arms or self._arms[-1] < 1:
             raise InvalidArgument("next_arm outside of a branch, or behind its last arm")
-        with NoticingLoss(self.device_state):
+        with DetectLoss(self.device_state):
             backend.next_arm()
         self._arms[-1] -= 1
 
@@ -277,7 +277,7 @@ class CommandBuffer:
         if not self._arms or self._arms[-1] > 0:
             missing = f": {self._arms[-1]} arms are missing" if self._arms else ": no loop or branch is open"
             raise InvalidArgument(f"end{missing}")
-        with NoticingLoss(self.device_state):
+        with DetectLoss(self.device_state):
             backend.end()
         self._arms.pop()
 
@@ -286,7 +286,7 @@ class CommandBuffer:
         backend = self._recording()
         if self._arms:
             raise InvalidArgument(f"command buffer ends inside {len(self._arms)} loops and branches")
-        with NoticingLoss(self.device_state):
+        with DetectLoss(self.device_state):
             backend.finish()
         self.needs = tuple(self._slots) if self.indirect is None else None
         self._state = "finished" if self.indirect is None else "a template"
@@ -390,8 +390,8 @@ class CommandBuffer:
         return backend
 
     def _check_depth(self) -> None:
-        if len(self._arms) >= MOST_NESTED:
-            raise Unsupported(f"{len(self._arms) + 1} loops and branches inside each other, the limit is {MOST_NESTED}")
+        if len(self._arms) >= MAX_NESTING:
+            raise Unsupported(f"{len(self._arms) + 1} loops and branches inside each other, the limit is {MAX_NESTING}")
 
     def _bind(self, row: Entry, bindings: Sequence[Range]) -> list[Binding]:
         if len(bindings) != len(row.bindings):

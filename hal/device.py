@@ -22,10 +22,10 @@ from .errors import DeadlineExceeded, DeviceLost, HalError, InvalidArgument, Uns
 from .executable import Executable, ExecutableCache
 from .fork import after_fork, new_lock
 from .lifetime import Account, DeviceState
-from .lost import NoticingLoss
+from .lost import DetectLoss
+from .memory_pressure import Callback, retry_after_freeing
 from .policy import Policy
 from .queue import queue_of
-from .relief import Callback, with_relief
 from .semaphore import MAX_VALUE, Semaphore
 from .statistics import Statistics
 
@@ -95,7 +95,7 @@ class Device:
         device = cls(
             DeviceState(backend), (Account(memory_limit),), executables, Policy() if policy is None else policy
         )
-        device.device_state.relief.add(device, (), executables.release_unused)
+        device.device_state.memory_pressure.add(device, (), executables.release_unused)
         return device
 
     def share(
@@ -144,9 +144,9 @@ class Device:
         if format not in self.info.formats:
             raise Unsupported(f"device {self.info.id} runs {', '.join(self.info.formats)}, not {format}")
         self.policy.check(format, digest, self.info)
-        with NoticingLoss(self.device_state):
+        with DetectLoss(self.device_state):
             # several threads build for one share, so none of them speaks for the call that is under way there
-            return with_relief(
+            return retry_after_freeing(
                 self.device_state, None, lambda: self.executables.get(self, format, payload, entries, digest)
             )
 
@@ -193,9 +193,9 @@ class Device:
         self.check_open()
         if not 0 <= initial <= MAX_VALUE:
             raise InvalidArgument(f"semaphore value {initial} is not in 0 to {MAX_VALUE}")
-        with NoticingLoss(self.device_state):
+        with DetectLoss(self.device_state):
             state = self.device_state
-            return Semaphore(self, with_relief(state, self, lambda: state.backend.create_semaphore(initial)))
+            return Semaphore(self, retry_after_freeing(state, self, lambda: state.backend.create_semaphore(initial)))
 
     def import_semaphore(self, handle: Any) -> Semaphore:
         """The caller's own semaphore or event as one of ours, to wait for and to signal. It stays the caller's, who
@@ -206,7 +206,7 @@ class Device:
         integer or a handle of the `vulkan` package. `InvalidArgument`: it is neither; `Unsupported`: other devices.
         """
         self.check_open()
-        with NoticingLoss(self.device_state):
+        with DetectLoss(self.device_state):
             return Semaphore(self, self.device_state.backend.import_semaphore(handle))
 
     @property
@@ -228,8 +228,8 @@ class Device:
             raise InvalidArgument(f"device {self.info.id} {self._why_closed}")
 
     def on_memory_pressure(self, callback: Callback) -> None:
-        """Have a bound method called when memory runs out (`relief.py`), as long as its object lives."""
-        self.device_state.relief.add(self, self._accounts, callback)
+        """Have a bound method called when memory runs out (`memory_pressure.py`), as long as its object lives."""
+        self.device_state.memory_pressure.add(self, self._accounts, callback)
 
     def check_not_lost(self) -> None:
         """`DeviceLost` with the reason when the device is lost."""
@@ -290,7 +290,7 @@ class Device:
         """End use soon, without waiting for work or taking a lock: for the finalizer of whoever owns the share."""
         if not self.closed:
             self.closed = True
-            self.device_state.depart(self._share, self.executables.clear)
+            self.device_state.drop_share(self._share, self.executables.clear)
 
     def _leave(self) -> None:
         """Close the device behind the last share. After an exception in the middle it can be called again."""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .device import Device
 
 #: executables kept for the next program that wants them
-MOST_KEPT = 1024
+MAX_CACHED = 1024
 
 
 class Build(NamedTuple):
@@ -161,7 +161,7 @@ class ExecutableCache:
         if found is None:
             check_entries(entries, device.info.limits)
             helper = device.trial_build(format, payload, entries, digest)
-            with self._turn(key):
+            with self._build_lock(key):
                 started = perf_counter()
                 with self._lock:
                     earlier = self._find(key)
@@ -171,7 +171,7 @@ class ExecutableCache:
                 device.builds.count(payload.nbytes, seconds)
         return Executable.of(device, *found, entries, Build(earlier is not None, helper, found[0].cached))
 
-    def _turn(self, key: Key) -> Lock:
+    def _build_lock(self, key: Key) -> Lock:
         """The lock of who builds a key."""
         with self._lock:
             return self._building.setdefault(key, new_lock())
@@ -189,12 +189,12 @@ class ExecutableCache:
         with self._lock:
             device.statistics.executables_created += 1
             self._built[key] = built
-            if len(self._built) > MOST_KEPT:
+            if len(self._built) > MAX_CACHED:
                 self._built.popitem(last=False)
         return built
 
     def release_unused(self, own: bool = False) -> bool:
-        """Let go of what no handle, recording or work under way uses; whether there was anything. See `relief.py`."""
+        """Let go of what no handle, recording or work under way uses; whether there was anything. See `memory_pressure.py`."""
         with self._lock:
             before = len(self._built)
             for key in [*self._built]:

@@ -8,7 +8,7 @@ Owners:
 
 Finalizers:
 - They run between any two steps of any thread, so they take no lock and call no driver. That of a ref only appends to
-  `garbage`, that of a device only to `departed`. The next call of the device, the next allocation, `release` of a
+  `garbage`, that of a device only to `dropped_shares`. The next call of the device, the next allocation, `release` of a
   handle or the `reaper` does the rest (`collect`).
 - Objects are released under the lock. Nobody waits for the lock to release one: its holder, or the reaper, comes back.
 - A `release` of a driver that raises is counted and warned of, and the object is gone for us.
@@ -16,15 +16,15 @@ Finalizers:
 Work under way:
 - Work that was *submitted* carries a number on the device state's own timeline, and its refs stay in `in_flight` until
   that number is reached.
-- Work that was *launched* by a blocking call on a driver that overlaps is a `Flight`, with a number from `launched`. It
-  takes no refs, since that would cost each call. Instead garbage that is found while flights are under way goes to
-  `limbo`, with the number launched last, and stays there until no flight up to that number is under way: a later flight
+- Work that was *launched* by a blocking call on a driver that overlaps is a `LaunchedCall`, with a number from `launched`. It
+  takes no refs, since that would cost each call. Instead garbage that is found while calls are under way goes to
+  `deferred_garbage`, with the number launched last, and stays there until no call up to that number is under way: a later call
   cannot use it, since its handles are gone.
 - Work that was *executed* under the lock is over when the lock is free.
 
 Exceptions in the middle (Ctrl-C, an error of the driver):
-- `current` holds what is being handed to the driver under the lock, and is None between two calls. A flight whose call
-  an exception ended is in `broken`. Whoever takes the lock to use the queue and finds either calls `recover` first: the
+- `current` holds what is being handed to the driver under the lock, and is None between two calls. A call whose call
+  an exception ended is in `interrupted_calls`. Whoever takes the lock to use the queue and finds either calls `recover` first: the
   driver signals a further number once all submitted work is over, and nothing is released before that (`barrier`).
 - Flights of other threads are none of this: they go on, and end by themselves.
 
@@ -53,12 +53,12 @@ from .account import Account as Account
 from .backend import BackendDevice, BackendSemaphore, Point, Watcher
 from .errors import DeviceLost, HalError
 from .fork import new_lock
-from .lost import LostDevice, NoticingLoss
+from .lost import DetectLoss, LostDevice
+from .memory_pressure import MemoryPressureCallbacks
 from .reaper import reaper
-from .relief import Relief
 from .resources import Batch as Batch
-from .resources import Flight as Flight
-from .resources import Garbage, Releasable, Row, Submitted
+from .resources import Garbage, Releasable, SubmissionRecord, Submitted
+from .resources import LaunchedCall as LaunchedCall
 from .resources import ResourceRef as ResourceRef
 from .waiting import attempt, to_its_end
 
@@ -73,9 +73,9 @@ CLOSE_SECONDS = 30.0
 #: seconds between two looks at a watcher
 WATCH_SECONDS = 0.1
 #: looks of the reaper, one after the other, in which the driver fails, after which it waits for the next finalizer
-MOST_FAILED_LOOKS = 5
-#: seconds between two looks at flights of other threads, at first and at most
-FIRST_LOOK, LAST_LOOK = 0.0002, 0.005
+MAX_FAILED_REAPS = 5
+#: seconds between two looks at calls of other threads, at first and at most
+FIRST_POLL, LAST_POLL = 0.0002, 0.005
 
 
 class DeviceState:
@@ -83,38 +83,38 @@ class DeviceState:
 
     __slots__ = (
         "__weakref__",
-        "_forgotten",
-        "_noticed",
-        "_looks_failed",
+        "_writes_forgotten",
+        "_reap_scheduled",
+        "_failed_reaps",
         "_warnings",
         "abandoned",
-        "backlog",
+        "pending_write_bytes",
         "backend",
-        "barrier",
-        "broken",
+        "release_barrier",
+        "interrupted_calls",
         "close_seconds",
         "closed",
         "current",
-        "departed",
+        "dropped_shares",
         "driver",
-        "flights",
+        "launched_calls",
         "garbage",
-        "idle",
+        "idle_calls",
         "in_flight",
-        "launched",
-        "limbo",
+        "launch_count",
+        "deferred_garbage",
         "lock",
         "lost",
-        "relief",
+        "memory_pressure",
         "owned",
         "release_failures",
         "shares",
-        "sources",
+        "pending_writes",
         "streaming",
         "submitted",
         "timeline",
         "unsure",
-        "written",
+        "writes_begun",
     )
 
     def __init__(self, backend: BackendDevice) -> None:
@@ -125,30 +125,30 @@ class DeviceState:
         #: why the device is lost, None while it is not
         self.lost: DeviceLost | None = None
         #: who gives memory back when it runs out
-        self.relief = Relief()
+        self.memory_pressure = MemoryPressureCallbacks()
         self.lock = new_lock()
         self.garbage: deque[Garbage] = deque()
-        #: garbage that flights up to a number may use
-        self.limbo: deque[tuple[int, Garbage]] = deque()
+        #: garbage that calls up to a number may use
+        self.deferred_garbage: deque[tuple[int, Garbage]] = deque()
         #: shares that were dropped without `close`: number, and what forgets the executables when it was the last
-        self.departed: deque[tuple[int, Callable[[], None]]] = deque()
+        self.dropped_shares: deque[tuple[int, Callable[[], None]]] = deque()
         self.release_failures = 0
         self._warnings: deque[str] = deque()
-        self._noticed = False  #: whether the reaper is going to look
-        self._looks_failed = 0  #: looks of the reaper, one after the other, in which the driver failed
-        self.in_flight: deque[Row] = deque()
+        self._reap_scheduled = False  #: whether the reaper is going to look
+        self._failed_reaps = 0  #: looks of the reaper, one after the other, in which the driver failed
+        self.in_flight: deque[SubmissionRecord] = deque()
         self.timeline: BackendSemaphore | None = None
         self.submitted = 0
-        #: all flights, those that may be used again, and those that an exception ended
-        self.flights: list[Flight] = []
-        self.idle: list[Flight] = []
-        self.broken: deque[Flight] = deque()
-        self.launched = 0
+        #: all calls, those that may be used again, and those that an exception ended
+        self.launched_calls: list[LaunchedCall] = []
+        self.idle_calls: list[LaunchedCall] = []
+        self.interrupted_calls: deque[LaunchedCall] = deque()
+        self.launch_count = 0
         self.owned: set[int] = set()
-        #: bytes and buffers of writes, until they are over; `written` counts all that were ever begun
-        self.sources: deque[tuple[int, ResourceRef]] = deque()
-        self.written = self._forgotten = 0
-        self.backlog = 0
+        #: bytes and buffers of writes, until they are over; `writes_begun` counts all that were ever begun
+        self.pending_writes: deque[tuple[int, ResourceRef]] = deque()
+        self.writes_begun = self._writes_forgotten = 0
+        self.pending_write_bytes = 0
         #: the open shares by number, in the order of opening
         self.shares: dict[int, weakref.ref[Device]] = {}
         self.closed = False
@@ -158,7 +158,7 @@ class DeviceState:
         #: what the submission in `current` promised to signal
         self.unsure: Sequence[Point] = ()
         #: nothing is released before this number is reached
-        self.barrier = 0
+        self.release_barrier = 0
         self.close_seconds: float = CLOSE_SECONDS
         self.streaming: StreamingDevice | None = None  #: the layer in `backend` that streams constants
         open_states.enter(self)
@@ -168,39 +168,42 @@ class DeviceState:
         """Release soon. For finalizers."""
         if not self.abandoned:
             self.garbage.append(Garbage(backend, accounts, size))
-            self._notice()
+            self._schedule_reap()
 
-    def depart(self, share: int, forget: Callable[[], None]) -> None:
+    def drop_share(self, share: int, forget: Callable[[], None]) -> None:
         """A share was dropped without `close`; `forget` is called if it was the last. For finalizers."""
         if not self.abandoned:
-            self.departed.append((share, forget))
-            self._notice()
+            self.dropped_shares.append((share, forget))
+            self._schedule_reap()
 
-    def _notice(self) -> None:
-        if not self._noticed:
-            self._noticed = True
-            reaper.notice(self)
+    def _schedule_reap(self) -> None:
+        if not self._reap_scheduled:
+            self._reap_scheduled = True
+            reaper.schedule(self)
 
     def reap(self) -> bool:
         """For the reaper: `collect`. Whether it must look again.
 
         Where the driver fails, it looks again a few times. The next call releases what is left then, or raises.
         """
-        self._noticed = False
+        self._reap_scheduled = False
         try:
             self.collect()
-            self._looks_failed = 0
+            self._failed_reaps = 0
         except HalError as error:
-            self._looks_failed += 1
+            self._failed_reaps += 1
             _log.info("%s: what finalizers left is not released yet: %s", self.driver.info.id, error)
-        again = bool(self.garbage or self.limbo or self.departed or self._looks_failed) and not self.abandoned
-        again = again and self._looks_failed < MOST_FAILED_LOOKS
-        self._noticed = self._noticed or again
+        again = (
+            bool(self.garbage or self.deferred_garbage or self.dropped_shares or self._failed_reaps)
+            and not self.abandoned
+        )
+        again = again and self._failed_reaps < MAX_FAILED_REAPS
+        self._reap_scheduled = self._reap_scheduled or again
         return again
 
     def collect(self) -> None:
         """Release what nothing refers to any more, unless another thread holds the queue, which then does it."""
-        while (self.garbage or self.limbo or self.in_flight or self.departed) and self._collect():
+        while (self.garbage or self.deferred_garbage or self.in_flight or self.dropped_shares) and self._collect():
             if not self.garbage:
                 break
         if self._warnings:
@@ -213,16 +216,16 @@ class DeviceState:
             attempt(self.lock, held)
             if not held or self.current is not None:
                 return False
-            while self.departed:
-                share, forget = self.departed[0]
+            while self.dropped_shares:
+                share, forget = self.dropped_shares[0]
                 self.shares.pop(share, None)
                 if not self.shares:
                     forget()
                     self.closed = True
-                del self.departed[0]
+                del self.dropped_shares[0]
             if self.in_flight:
                 self.retire()
-            cleared = self._clear()
+            cleared = self._release_garbage()
             if self.closed and not self.abandoned and self.unfinished:
                 open_states.keep(self)
             return cleared
@@ -230,32 +233,32 @@ class DeviceState:
             if held:
                 self.lock.release()
 
-    def make_flight(self) -> Flight:
+    def make_call(self) -> LaunchedCall:
         """One more than there were; the lock is held."""
-        flight = Flight(self.backend.queue.create_ticket())
-        self.flights.append(flight)
-        return flight
+        call = LaunchedCall(self.backend.queue.create_ticket())
+        self.launched_calls.append(call)
+        return call
 
-    def settle(self) -> None:
-        """Called without the lock where an exception ended a call, whose flight is in `broken` now.
+    def recover_interrupted_call(self) -> None:
+        """Called without the lock where an exception ended a call, whose call is in `interrupted_calls` now.
 
         From now on the host waits for the buffers. If recovering fails, whoever uses the queue next tries again.
         """
-        self._notice_loss()
-        to_its_end(self._mark)
+        self._handle_loss()
+        to_its_end(self._mark_buffers)
         with suppress(HalError), self.lock:
             self.recover()
 
-    def break_off(self) -> None:
-        """As `settle`, where an exception ends a call of the driver with `current` set; the lock is held."""
-        if self._notice_loss():
+    def recover_current(self) -> None:
+        """As `recover_interrupted_call`, where an exception ends a call of the driver with `current` set; the lock is held."""
+        if self._handle_loss():
             self.current, self.unsure = None, ()
             return
-        to_its_end(self._mark)
+        to_its_end(self._mark_buffers)
         with suppress(HalError):  # `current` stays set then
             self.recover()
 
-    def _notice_loss(self) -> bool:
+    def _handle_loss(self) -> bool:
         """Lose the device if the exception that is being handled says so. True if the device was lost before, and so
         the driver got nothing.
         """
@@ -276,14 +279,14 @@ class DeviceState:
         reason = DeviceLost(str(error))
         self.backend = LostDevice(self.driver, reason)
         self.lost = reason
-        self.idle.clear()
+        self.idle_calls.clear()
         for share in [*self.shares.values()]:
             device = share()
             if device is not None:
                 device.invalidate_after_loss()
 
-    def _mark(self) -> None:
-        for batch in (self.current or (), *[flight.batch for flight in [*self.broken]]):
+    def _mark_buffers(self) -> None:
+        for batch in (self.current or (), *[call.batch for call in [*self.interrupted_calls]]):
             for commands, buffers in batch:
                 for buffer in (*buffers, *(() if commands is None else commands.direct)):
                     buffer.submitted = self.submitted + 1
@@ -294,36 +297,36 @@ class DeviceState:
 
         The lock is held. Does not wait if the driver can signal by itself. After an exception it can be called again.
         """
-        if self.current is None and not self.broken:
+        if self.current is None and not self.interrupted_calls:
             return
-        broken = [*self.broken]
-        self._mark()
+        broken = [*self.interrupted_calls]
+        self._mark_buffers()
         point = self.track((), None)
-        self.barrier = self.submitted
-        for flight in broken:
-            self.driver.queue.abandon(flight.ticket)
+        self.release_barrier = self.submitted
+        for call in broken:
+            self.driver.queue.abandon(call.ticket)
         self.driver.queue.recover([point], self.unsure)
         self.unsure = ()
         self.current = None
-        for flight in broken:
-            flight.batch = ()  # the barrier stands for it
-            self.broken.popleft()
-        self.flights = [flight for flight in self.flights if flight not in broken]
+        for call in broken:
+            call.batch = ()  # the barrier stands for it
+            self.interrupted_calls.popleft()
+        self.launched_calls = [call for call in self.launched_calls if call not in broken]
 
     def _recover(self) -> None:
         """`recover` for who does not hold the lock."""
-        if self.current is not None or self.broken:
+        if self.current is not None or self.interrupted_calls:
             with self.lock:
                 self.recover()
 
     def make_room(self) -> None:
         """Release all that can be without waiting for submitted work."""
-        if self.driver.queue.overlaps or self.sources and not self.in_flight:  # nobody holds the lock for long
+        if self.driver.queue.overlaps or self.pending_writes and not self.in_flight:  # nobody holds the lock for long
             with self.lock, suppress(HalError):
                 self.recover()
-                if self.sources and not self.in_flight:
+                if self.pending_writes and not self.in_flight:
                     self.driver.queue.wait_idle()
-                    self.forget_sources(self.written)
+                    self.forget_writes(self.writes_begun)
         self.collect()
 
     @property
@@ -345,21 +348,21 @@ class DeviceState:
         if self.timeline is None:
             self.timeline = self.driver.create_semaphore(0)
         self.submitted += 1
-        self.in_flight.append(Row(self.submitted, tuple(refs), unreported_errors, waits))
+        self.in_flight.append(SubmissionRecord(self.submitted, tuple(refs), unreported_errors, waits))
         return self.timeline, self.submitted
 
     def reached(self) -> int:
         """Number of the last submission that is over, 0 without one."""
         if self.timeline is None:
             return 0
-        with NoticingLoss(self):
+        with DetectLoss(self):
             return self.timeline.value()
 
     def _over(self, number: int, timeout: float | None) -> bool:
         """Whether a submission is over within the time, with success or without."""
         assert self.timeline is not None
         try:
-            with NoticingLoss(self):
+            with DetectLoss(self):
                 return self.timeline.wait(number, timeout)
         except HalError:
             return True
@@ -391,50 +394,50 @@ class DeviceState:
         `timeout` seconds passed first.
         """
         self._recover()
-        last = max(last, self.barrier)
+        last = max(last, self.release_barrier)
         if last and self.timeline is not None:
             if self.reached() < last and not self._over(last, timeout):
                 return False
             with self.lock:
                 self.retire()
-        if self.sources:
+        if self.pending_writes:
             with self.lock:
                 self.recover()
                 self.driver.queue.wait_idle()
-                self.forget_sources(self.written)
+                self.forget_writes(self.writes_begun)
         self.collect()
         return True
 
-    def wait_flights(self, timeout: float) -> bool:
+    def wait_launched_calls(self, timeout: float) -> bool:
         """Wait until the blocking calls of other threads that are under way now are over; False when `timeout` seconds
         passed first. The lock is not held.
         """
-        last, pause, end = self.launched, FIRST_LOOK, time.monotonic() + timeout
-        while self._oldest_flight(last + 1) <= last:
+        last, pause, end = self.launch_count, FIRST_POLL, time.monotonic() + timeout
+        while self._oldest_call(last + 1) <= last:
             if time.monotonic() >= end:
                 return False
             with suppress(HalError):
                 self._recover()
             time.sleep(pause)
-            pause = min(2 * pause, LAST_LOOK)
+            pause = min(2 * pause, LAST_POLL)
         return True
 
-    def _oldest_flight(self, none: int) -> int:
-        """The least number of a flight under way, `none` without one."""
-        return min((flight.number for flight in [*self.flights] if flight.batch), default=none)
+    def _oldest_call(self, none: int) -> int:
+        """The least number of a call under way, `none` without one."""
+        return min((call.number for call in [*self.launched_calls] if call.batch), default=none)
 
-    def add_source(self, size: int, ref: ResourceRef) -> None:
+    def add_write(self, size: int, ref: ResourceRef) -> None:
         """Keep the buffer that a write of `size` bytes goes to; the lock is held."""
-        self.sources.append((size, ref))
-        self.written += 1
-        self.backlog += size
+        self.pending_writes.append((size, ref))
+        self.writes_begun += 1
+        self.pending_write_bytes += size
 
-    def forget_sources(self, written: int) -> None:
-        """The first `written` writes are over: their buffers may go. The lock is held."""
-        while self._forgotten < written:
-            size, _ = self.sources.popleft()
-            self.backlog -= size
-            self._forgotten += 1
+    def forget_writes(self, written: int) -> None:
+        """The first `writes_begun` writes are over: their buffers may go. The lock is held."""
+        while self._writes_forgotten < written:
+            size, _ = self.pending_writes.popleft()
+            self.pending_write_bytes -= size
+            self._writes_forgotten += 1
 
     def retire(self) -> None:
         """Let go of what finished work held; the lock is held."""
@@ -459,7 +462,7 @@ class DeviceState:
     @property
     def open_shares(self) -> int:
         """How many shares are neither closed nor dropped."""
-        return len(self.shares.keys() - {share for share, _ in [*self.departed]})
+        return len(self.shares.keys() - {share for share, _ in [*self.dropped_shares]})
 
     def close(self) -> None:
         """Close the backend as soon as no ref is left and no work is under way. Until then `open_states` keeps it."""
@@ -468,7 +471,7 @@ class DeviceState:
             with suppress(HalError):  # nobody knows then what is under way: nothing is released
                 self.recover()
             self.retire()
-            self._clear()
+            self._release_garbage()
         if not self.abandoned and (self.unfinished or self.current is not None):
             open_states.keep(self)
         if self._warnings:
@@ -477,28 +480,28 @@ class DeviceState:
     @property
     def unfinished(self) -> int:
         """Submissions and blocking calls that are not over, as far as was seen."""
-        return len(self.in_flight) + sum([bool(flight.batch) for flight in [*self.flights]])
+        return len(self.in_flight) + sum([bool(call.batch) for call in [*self.launched_calls]])
 
-    def _clear(self) -> bool:
+    def _release_garbage(self) -> bool:
         """Release what may go; whether all of it was. The lock is held."""
-        if self.barrier and self.timeline is not None:
-            if self.reached() < self.barrier:
+        if self.release_barrier and self.timeline is not None:
+            if self.reached() < self.release_barrier:
                 return False
-            self.barrier = 0
-        launched = self.launched
-        oldest = self._oldest_flight(launched + 1)
+            self.release_barrier = 0
+        launched = self.launch_count
+        oldest = self._oldest_call(launched + 1)
         if self.garbage:  # in one step of C, so that no exception comes between taking out and putting in
             count = len(self.garbage)
-            self.limbo.extend(
+            self.deferred_garbage.extend(
                 zip(repeat(launched, count), starmap(self.garbage.popleft, repeat((), count)), strict=True)
             )
-        while self.limbo and self.limbo[0][0] < oldest:
-            row = self.limbo[0][1]
-            del self.limbo[0]  # no call before this: it is released once, whatever comes between
+        while self.deferred_garbage and self.deferred_garbage[0][0] < oldest:
+            row = self.deferred_garbage[0][1]
+            del self.deferred_garbage[0]  # no call before this: it is released once, whatever comes between
             self._release(row)
         if self.closed and not (self.owned or self.unfinished or self.abandoned) and self.current is None:
-            self._shut()
-        return not self.limbo
+            self._close_backend()
+        return not self.deferred_garbage
 
     def _release(self, row: Garbage) -> None:
         """If Ctrl-C ends this in the middle, the driver keeps the object, and the device stays open."""
@@ -536,7 +539,7 @@ class DeviceState:
             rows = [*self.in_flight] if self.timeline is not None else []
         finally:
             self.lock.release()
-        if not self.wait_flights(max(0.0, end - time.monotonic())):
+        if not self.wait_launched_calls(max(0.0, end - time.monotonic())):
             return False
         for row in rows:
             if any([semaphore.value() < value for semaphore, value in row.waits]):
@@ -545,7 +548,7 @@ class DeviceState:
                 return False
         return True
 
-    def _shut(self) -> None:
+    def _close_backend(self) -> None:
         self.abandoned = True
         try:
             if self.timeline is not None:

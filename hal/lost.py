@@ -23,7 +23,7 @@ from .backend import (
     Watcher,
 )
 from .errors import DeviceLost
-from .side_by_side import Progress, Using
+from .parallel_jobs import Progress, Using
 
 if TYPE_CHECKING:
     from .lifetime import DeviceState
@@ -142,7 +142,7 @@ class LostDevice(BackendDevice):
         self._refuse()
 
 
-class NoticingLoss:
+class DetectLoss:
     """`DeviceLost` out of the block loses the device."""
 
     __slots__ = ("_state",)

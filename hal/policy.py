@@ -56,7 +56,7 @@ class Policy:
         if self.allow_native_code:
             return True
         try:
-            return self._vouched(digest)
+            return self._is_stored(digest)
         except SharedFolder:
             return False
 
@@ -67,7 +67,7 @@ class Policy:
         if self.allow_native_code or format in info.verified_formats and is_confined(format) or digest in self._signed:
             return
         try:
-            if self._vouched(digest):
+            if self._is_stored(digest):
                 return
         except SharedFolder as error:
             raise PolicyRefused(str(error)) from error
@@ -90,7 +90,7 @@ class Policy:
         if self.allow_native_code:
             return "trusted: the caller trusts every module"
         try:
-            found = self._vouched(digest)
+            found = self._is_stored(digest)
         except SharedFolder as error:
             return f"not trusted: {error}"
         return (
@@ -99,7 +99,7 @@ class Policy:
             else "not trusted: not compiled on this machine by this user"
         )
 
-    def _vouched(self, digest: bytes | None) -> bool:
+    def _is_stored(self, digest: bytes | None) -> bool:
         """Whether the trust store holds the digest. `SharedFolder` when others may write to the store."""
         try:
             return digest is not None and digest in self.store

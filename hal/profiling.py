@@ -36,7 +36,7 @@ from .errors import InvalidArgument
 from .timing import now
 
 #: submissions that are kept for an owner who does not take them, the last ones
-MOST_KEPT = 1 << 16
+MAX_KEPT_SUBMISSIONS = 1 << 16
 
 
 class Command(NamedTuple):
@@ -155,7 +155,7 @@ class ProfilingQueue(BackendQueue):
         """Pair what the driver has timed with what was submitted; the device state's lock is held."""
         for spans in self._inner.take_timings():
             owner, submitted, commands = self._pending.popleft()
-            kept = self._done.setdefault(owner, deque(maxlen=MOST_KEPT))
+            kept = self._done.setdefault(owner, deque(maxlen=MAX_KEPT_SUBMISSIONS))
             kept.append(Submission(submitted, commands, tuple(spans)))
 
     def waits(self, owner: object) -> bool:

@@ -6,7 +6,7 @@
   (`OverlappingQueue`).
 - A batch is several recordings in one submission, in order, as if a barrier stood between them.
 - Everything a submission touches is kept alive until it is over, also where an exception ends the call that made it
-  (`lifetime.py`). What is being handed to the driver stands in `DeviceState.current`, or in a `Flight`, before the
+  (`lifetime.py`). What is being handed to the driver stands in `DeviceState.current`, or in a `LaunchedCall`, before the
   driver is called; whoever finds it there after an exception recovers first.
 """
 
@@ -23,9 +23,9 @@ from .buffer import Buffer
 from .command_buffer import CommandBuffer
 from .errors import DeadlineExceeded, DeviceLost, HalError, InvalidArgument
 from .fork import ForkedLock
-from .resources import Flight
+from .parallel_jobs import Progress, no_progress
+from .resources import LaunchedCall
 from .semaphore import Fence, Semaphore
-from .side_by_side import Progress, no_progress
 from .waiting import to_its_end
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 Work = tuple[CommandBuffer, Sequence[Buffer]]
 
 #: bytes of buffers that are kept alive since the driver may still write them, before the queue is drained
-WRITE_BACKLOG = 64 << 20
+MAX_PENDING_WRITE_BYTES = 64 << 20
 
 
 class Queue:
@@ -87,17 +87,17 @@ class Queue:
             try:
                 self._execute(commands.backend, table, watcher)
             except BaseException:
-                state.break_off()
+                state.recover_current()
                 raise
             state.current = None
-            if state.backlog:
-                state.forget_sources(state.written)
+            if state.pending_write_bytes:
+                state.forget_writes(state.writes_begun)
             statistics = self._statistics
             statistics.submissions += 1
             statistics.waits += 1
             statistics.dispatches += commands.dispatches
             statistics.bytes_copied += commands.bytes_copied
-        if state.garbage or state.limbo:
+        if state.garbage or state.deferred_garbage:
             state.collect()
 
     def execute_batch(self, batch: Sequence[Work], watcher: Watcher | None = None) -> None:
@@ -113,14 +113,14 @@ class Queue:
             try:
                 self._backend.execute_batch(works, watcher)
             except BaseException:
-                state.break_off()
+                state.recover_current()
                 raise
             state.current = None
-            if state.backlog:
-                state.forget_sources(state.written)
+            if state.pending_write_bytes:
+                state.forget_writes(state.writes_begun)
             self._statistics.waits += 1
             self._count(batch)
-        if state.garbage or state.limbo:
+        if state.garbage or state.deferred_garbage:
             state.collect()
 
     @property
@@ -152,7 +152,7 @@ class Queue:
             try:
                 yield
             except BaseException:
-                state.break_off()
+                state.recover_current()
                 raise
             state.current = None
 
@@ -205,10 +205,10 @@ class Queue:
                 if not state.unsure:  # the driver refused the submission, or did not get it
                     to_its_end(partial(_break_promises, promised))
                 if state.current is not None:
-                    state.break_off()
+                    state.recover_current()
                 raise
             state.current, state.unsure = None, ()
-        if state.garbage or state.limbo:
+        if state.garbage or state.deferred_garbage:
             state.collect()
 
     def _promise(self, signal: Fence, promised: list[tuple[Semaphore, int]]) -> list[Point]:
@@ -257,15 +257,15 @@ class Queue:
         state = self._device_state
         with self._lock:
             state.recover()
-            if state.backlog + data.size > WRITE_BACKLOG:
+            if state.pending_write_bytes + data.size > MAX_PENDING_WRITE_BYTES:
                 self._backend.wait_idle()
-                state.forget_sources(state.written)
-            state.add_source(data.size, buffer.ref)
+                state.forget_writes(state.writes_begun)
+            state.add_write(data.size, buffer.ref)
             state.current = ()
             try:
                 self._backend.write(buffer.backend, offset, data)
             except BaseException:
-                state.break_off()
+                state.recover_current()
                 raise
             state.current = None
 
@@ -278,12 +278,12 @@ class Queue:
             try:
                 self._backend.read(buffer.backend, offset, out)
             except BaseException:
-                state.break_off()
+                state.recover_current()
                 raise
             state.current = None
-            state.forget_sources(state.written)
+            state.forget_writes(state.writes_begun)
         self._statistics.waits += 1
-        if state.garbage or state.limbo:
+        if state.garbage or state.deferred_garbage:
             state.collect()
 
     def wait_pending(self, most: int, timeout: float | None) -> None:
@@ -392,10 +392,10 @@ class OverlappingQueue(Queue):
     def execute(self, commands: CommandBuffer, buffers: Sequence[Buffer] = (), watcher: Watcher | None = None) -> None:
         """See `Queue.execute`."""
         state = self._device_state
-        flight: Flight | None = None
+        call: LaunchedCall | None = None
         try:
             with self._lock:
-                if state.broken or state.current is not None:
+                if state.interrupted_calls or state.current is not None:
                     state.recover()
                 needs = commands.needs
                 if needs is None or commands.device_state is not state or len(buffers) != len(needs):
@@ -408,26 +408,26 @@ class OverlappingQueue(Queue):
                 if commands.overlaps:
                     for overlap in commands.overlaps:
                         overlap.check(buffers)
-                flight = state.idle.pop() if state.idle else state.make_flight()
-                state.launched = flight.number = state.launched + 1
-                flight.written = state.written
-                flight.batch = ((commands, buffers),)
-                self._launch(flight.ticket, commands.backend, table)
+                call = state.idle_calls.pop() if state.idle_calls else state.make_call()
+                state.launch_count = call.number = state.launch_count + 1
+                call.writes_before = state.writes_begun
+                call.batch = ((commands, buffers),)
+                self._launch(call.ticket, commands.backend, table)
                 statistics = self._statistics
                 statistics.submissions += 1
                 statistics.waits += 1
                 statistics.dispatches += commands.dispatches
                 statistics.bytes_copied += commands.bytes_copied
-            self._wait(flight.ticket, watcher)
+            self._wait(call.ticket, watcher)
         except BaseException:
-            if flight is not None and flight.batch:
-                state.broken.append(flight)  # one step of C: a second Ctrl-C comes behind it
-                state.settle()
+            if call is not None and call.batch:
+                state.interrupted_calls.append(call)  # one step of C: a second Ctrl-C comes behind it
+                state.recover_interrupted_call()
             raise
-        flight.batch = ()
-        state.idle.append(flight)
-        if state.garbage or state.limbo or state.backlog:
-            self._landed(flight.written)
+        call.batch = ()
+        state.idle_calls.append(call)
+        if state.garbage or state.deferred_garbage or state.pending_write_bytes:
+            self._after_call(call.writes_before)
 
     def execute_batch(self, batch: Sequence[Work], watcher: Watcher | None = None) -> None:
         """See `Queue.execute_batch`."""
@@ -435,43 +435,43 @@ class OverlappingQueue(Queue):
         if not batch:
             raise InvalidArgument("a batch of no command buffers")
         self.device.check_open()
-        flight: Flight | None = None
+        call: LaunchedCall | None = None
         try:
             with self._lock:
                 state.recover()
                 works = [self._work(*work) for work in batch]
-                flight = state.idle.pop() if state.idle else state.make_flight()
-                state.launched = flight.number = state.launched + 1
-                flight.written = state.written
-                flight.batch = batch
-                self._backend.launch_batch(flight.ticket, works)
+                call = state.idle_calls.pop() if state.idle_calls else state.make_call()
+                state.launch_count = call.number = state.launch_count + 1
+                call.writes_before = state.writes_begun
+                call.batch = batch
+                self._backend.launch_batch(call.ticket, works)
                 self._statistics.waits += 1
                 self._count(batch)
-            self._wait(flight.ticket, watcher)
+            self._wait(call.ticket, watcher)
         except BaseException:
-            if flight is not None and flight.batch:
-                state.broken.append(flight)
-                state.settle()
+            if call is not None and call.batch:
+                state.interrupted_calls.append(call)
+                state.recover_interrupted_call()
             raise
-        flight.batch = ()
-        state.idle.append(flight)
-        if state.garbage or state.limbo or state.backlog:
-            self._landed(flight.written)
+        call.batch = ()
+        state.idle_calls.append(call)
+        if state.garbage or state.deferred_garbage or state.pending_write_bytes:
+            self._after_call(call.writes_before)
 
     def prepare(self, works: Sequence[Work], progress: Progress = no_progress) -> None:
-        """See `Queue.prepare`. The flight of the first blocking call is made, too."""
+        """See `Queue.prepare`. The call of the first blocking call is made, too."""
         super().prepare(works, progress)
         state = self._device_state
         with self._lock:
-            if not state.idle:
-                state.idle.append(state.make_flight())
+            if not state.idle_calls:
+                state.idle_calls.append(state.make_call())
 
-    def _landed(self, written: int) -> None:
-        """A flight is over: so are the writes before it, and there may be garbage that waited for it."""
+    def _after_call(self, written: int) -> None:
+        """A call is over: so are the writes before it, and there may be garbage that waited for it."""
         state = self._device_state
-        if state.backlog:
+        if state.pending_write_bytes:
             with self._lock:
-                state.forget_sources(written)
+                state.forget_writes(written)
         state.collect()
 
     def invalidate_after_loss(self) -> None:
@@ -487,7 +487,7 @@ class OverlappingQueue(Queue):
             return False
         if end is None or state.open_shares != 1:
             return True
-        return state.wait_flights(end - time.monotonic())
+        return state.wait_launched_calls(end - time.monotonic())
 
 
 def queue_of(device: Device) -> Queue:

@@ -45,7 +45,7 @@ class Reaper:
             self._started = True
             start_new_thread(self._work, ())
 
-    def notice(self, state: Reapable) -> None:
+    def schedule(self, state: Reapable) -> None:
         """Have a state reaped soon. For finalizers: one append in C."""
         self._rows.put(state)
 

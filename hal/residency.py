@@ -36,7 +36,7 @@ from .errors import DeviceOutOfMemory, HalError, InvalidArgument, MemoryLimitExc
 from .fork import new_lock
 from .lifetime import Account, ResourceRef
 from .statistics import Statistics
-from .stream_plan import ALIGNMENT, Excess, Part, Ranges, Segment, Use, arrange, split
+from .stream_plan import ALIGNMENT, Excess, Ranges, Segment, Use, WindowRange, arrange, split
 from .waiting import attempt
 
 if TYPE_CHECKING:
@@ -51,16 +51,16 @@ class StreamingWarning(UserWarning):
 
 
 class StreamedMemory(BackendBuffer):
-    """Bytes in host memory. `newer`: the copy in device memory was written after the bytes here."""
+    """Bytes in host memory. `dirty`: the copy in device memory was written after the bytes here."""
 
-    __slots__ = ("array", "host", "newer", "pool", "size")
+    __slots__ = ("array", "host", "dirty", "pool", "size")
 
     def __init__(self, pool: Pool, array: Bytes) -> None:
         self.pool = pool
         self.array = array
         self.size: int = array.size
         self.host: Bytes | None = None  # the front reads and writes through the queue, which knows where the bytes are
-        self.newer = False
+        self.dirty = False
 
     def release(self) -> None:
         self.pool.release_later(self)
@@ -77,18 +77,18 @@ class Window:
 
     def __init__(self, buffer: BackendBuffer) -> None:
         self.buffer = buffer
-        self.content: Piece | None = None
+        self.content: PlannedSegment | None = None
         self.busy = 0
 
 
-class Piece(NamedTuple):
+class PlannedSegment(NamedTuple):
     """One segment of a plan: a recording of the driver, what its window holds, what it writes."""
 
     recording: BackendCommandBuffer
     window: Window | None
-    parts: tuple[Part, ...]
-    written: tuple[Part, ...]  #: of `parts`, those that are read back
-    newer: frozenset[StreamedMemory]  #: resident, and written on the device
+    parts: tuple[WindowRange, ...]
+    written: tuple[WindowRange, ...]  #: of `parts`, those that are read back
+    dirty: frozenset[StreamedMemory]  #: resident, and written on the device
 
     @property
     def bytes(self) -> int:
@@ -98,7 +98,7 @@ class Piece(NamedTuple):
 
 class Plan(NamedTuple):
     generation: int  #: of the pool when it was made
-    pieces: tuple[Piece, ...]
+    pieces: tuple[PlannedSegment, ...]
 
 
 Resolve = Callable[[Binding], Binding]
@@ -254,12 +254,12 @@ class Pool:
                 attempt(self._lock, held)
                 if not held:
                     return
-                self._settle()
+                self._apply_changes()
             finally:
                 if held:
                     self._lock.release()
 
-    def leave_scratch(self, size: int) -> None:
+    def reserve_scratch(self, size: int) -> None:
         """Leave so many bytes free, since the driver takes them while a dispatch runs."""
         self._scratch = max(self._scratch, size)
 
@@ -269,7 +269,7 @@ class Pool:
         if not roomy and all([one.plan is not None and one.plan.generation == self.generation for one in recordings]):
             return
         with self._lock:
-            self._settle()
+            self._apply_changes()
             if roomy or not all([self._fit(one) for one in recordings]):
                 self._device.queue.wait_idle()
                 self._reset()
@@ -277,7 +277,7 @@ class Pool:
                 for one in recordings:
                     fits = self._fit(one)
                     assert fits, "an arrangement is for all recordings"
-        self._tell(1)
+        self._warn_streamed(1)
 
     def prepare(self, device: Device, reserve: int) -> None:
         """Decide what is resident and what is streamed, now that all recordings of a program are known.
@@ -290,16 +290,16 @@ class Pool:
             with state.lock, self._lock:
                 state.recover()
                 state.backend.queue.wait_idle()
-                self._settle()
+                self._apply_changes()
                 self._reset()
                 self._arrange()
                 for one in self._members:
                     self._fit(one)
-            self._tell(6)
+            self._warn_streamed(6)
         finally:
             self._reserve = 0
 
-    def relieve(self, own: bool) -> bool:
+    def release_memory(self, own: bool) -> bool:
         """Give all device memory back, for `Device.on_memory_pressure`; the next run shares out what is there then.
 
         Waits for work under way, unless that waits for a signal that may never come: then nothing is given.
@@ -313,7 +313,7 @@ class Pool:
                 return False
             state.driver.queue.wait_idle()
             with self._lock:
-                self._settle()
+                self._apply_changes()
                 self._reset()
             return True
         return False
@@ -321,7 +321,7 @@ class Pool:
     def written(self, memory: StreamedMemory) -> None:
         """Its bytes in host memory changed. No work is under way."""
         with self._lock:
-            self._settle()
+            self._apply_changes()
             if memory in self._resident:
                 self._reset()
             self.forget_windows()
@@ -333,10 +333,10 @@ class Pool:
 
     def flush(self, memory: StreamedMemory) -> None:
         """Bring its bytes in host memory up to date."""
-        if memory.newer:
+        if memory.dirty:
             self._device.queue.wait_idle()
             self.download(self._resident[memory], 0, memory.array)
-            memory.newer = False
+            memory.dirty = False
 
     def download(self, buffer: BackendBuffer, offset: int, out: Bytes) -> None:
         """Copy from device memory; the work that writes it was waited for."""
@@ -356,7 +356,7 @@ class Pool:
         if any(Ranges(self._alignment).adding(row).size > room for row in uses):
             return False
         self._drop_plan(recording)
-        pieces: list[Piece] = []
+        pieces: list[PlannedSegment] = []
         try:
             for segment in split(uses, room, self._alignment) if self._windows else [Segment(0, len(uses), ())]:
                 window = self._windows[len(pieces) % len(self._windows)] if segment.parts else None
@@ -368,7 +368,7 @@ class Pool:
         recording.plan = Plan(self.generation, tuple(pieces))
         return True
 
-    def _piece(self, recording: StreamedRecording, segment: Segment, window: Window | None) -> Piece:
+    def _piece(self, recording: StreamedRecording, segment: Segment, window: Window | None) -> PlannedSegment:
         commands = recording.commands[segment.first : segment.last]
         made = self._device.create_command_buffer(recording.slots)
 
@@ -380,7 +380,7 @@ class Pool:
                 return Binding(self._resident[memory], offset, length)
             assert window is not None
             part = _part(segment.parts, memory, offset)
-            return Binding(window.buffer, part.place + offset - part.start, length)
+            return Binding(window.buffer, part.window_offset + offset - part.start, length)
 
         try:
             for command in commands:
@@ -390,9 +390,9 @@ class Pool:
             self._release(made)
             raise
         writes = [use for command in commands for use in command.writes]
-        newer = frozenset(use.memory for use in writes if use.memory in self._resident)
-        written = {_part(segment.parts, use.memory, use.start) for use in writes if use.memory not in newer}
-        return Piece(made, window, segment.parts, tuple(written), newer)
+        dirty = frozenset(use.memory for use in writes if use.memory in self._resident)
+        written = {_part(segment.parts, use.memory, use.start) for use in writes if use.memory not in dirty}
+        return PlannedSegment(made, window, segment.parts, tuple(written), dirty)
 
     def _make_resident(self, recording: StreamedRecording) -> bool:
         """Without windows: give device memory to what a recording needs; False if there is too little."""
@@ -412,7 +412,7 @@ class Pool:
             name = self._members[found.recording].commands[found.command].name
             raise MemoryLimitExceeded(f"{name} binds {found.bytes} bytes of constants, {self._limits(room)}")
         for _ in range(found.windows):
-            self._windows.append(Window(self._take(found.window_bytes)))
+            self._windows.append(Window(self._allocate_device(found.window_bytes)))
         for memory in sizes:
             if memory in found.resident and not self._upload_resident(memory):
                 break
@@ -422,14 +422,14 @@ class Pool:
     def _upload_resident(self, memory: StreamedMemory) -> bool:
         """False where the driver has no memory left."""
         try:
-            buffer = self._take(padded_size(memory.size))
+            buffer = self._allocate_device(padded_size(memory.size))
         except OutOfMemory:
             return False
         try:
             self._upload(buffer, memory.array)
         except BaseException:
             self._device.queue.wait_idle()
-            self._give(buffer)
+            self._free_device(buffer)
             raise
         self._resident[memory] = buffer
         return True
@@ -441,7 +441,7 @@ class Pool:
             self._device.queue.write(buffer, 0, array)
         self._statistics.host_to_device_bytes += array.size
 
-    def _take(self, size: int) -> BackendBuffer:
+    def _allocate_device(self, size: int) -> BackendBuffer:
         """Device memory, charged. `OutOfMemory`."""
         for place, account in enumerate(self._accounts):
             if not account.charge(size):
@@ -457,7 +457,7 @@ class Pool:
         self._statistics.allocations += 1
         return buffer
 
-    def _give(self, buffer: BackendBuffer) -> None:
+    def _free_device(self, buffer: BackendBuffer) -> None:
         size = self._sizes.pop(id(buffer))
         try:
             self._release(buffer)
@@ -493,7 +493,7 @@ class Pool:
         tightest = min(limits, key=lambda account: account.limit - account.live)  # type: ignore[operator]
         return f"{room} bytes are free within the limit of {tightest.limit} bytes{tightest.origin}"
 
-    def _settle(self) -> None:
+    def _apply_changes(self) -> None:
         """Take in what joined and let go of what was released; the lock is held."""
         while self._joined:
             self._members.append(self._joined.popleft())
@@ -506,28 +506,28 @@ class Pool:
                 continue
             buffer = self._resident.pop(thing, None)
             if buffer is not None:
-                self._give(buffer)
+                self._free_device(buffer)
         if gone:
             self._members = [one for one in self._members if not one.released]
             if not self._members:  # no work for windows
                 self.generation += 1
-                self._give_windows()
+                self._free_windows()
 
     def _reset(self) -> None:
         """Give all device memory back; the lock is held, and no work is under way."""
         self.generation += 1
         for one in self._members:
             self._drop_plan(one)
-        self._give_windows()
+        self._free_windows()
         for memory in [*self._resident]:
             self.flush(memory)
-            self._give(self._resident.pop(memory))
+            self._free_device(self._resident.pop(memory))
 
-    def _give_windows(self) -> None:
+    def _free_windows(self) -> None:
         while self._windows:
-            self._give(self._windows.pop().buffer)
+            self._free_device(self._windows.pop().buffer)
 
-    def _tell(self, level: int) -> None:
+    def _warn_streamed(self, level: int) -> None:
         """Warn, once, that constants are streamed. `level`: of the caller's caller on the stack."""
         if self._told or not self._windows or not self._prepared:
             return
@@ -548,7 +548,7 @@ def _size_of(windows: Sequence[Window]) -> int:
     return min((window.buffer.size for window in windows), default=0)
 
 
-def _part(parts: Iterable[Part], memory: object, offset: int) -> Part:
+def _part(parts: Iterable[WindowRange], memory: object, offset: int) -> WindowRange:
     return next(part for part in parts if part.memory is memory and part.start <= offset < part.end)
 
 

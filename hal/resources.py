@@ -48,17 +48,17 @@ class ResourceRef:
 Batch = Sequence[tuple["CommandBuffer | None", Sequence["Buffer"]]]
 
 
-class Flight:
+class LaunchedCall:
     """A blocking call on a driver that overlaps. It is under way while it has a `batch`; else the object may be used
     again.
     """
 
-    __slots__ = ("batch", "number", "ticket", "written")
+    __slots__ = ("batch", "number", "ticket", "writes_before")
 
     def __init__(self, ticket: Any) -> None:
         self.ticket = ticket  #: the driver's, made once
-        self.number = 0  #: by `DeviceState.launched`
-        self.written = 0  #: by `DeviceState.written`: writes that are over when this is
+        self.number = 0  #: the value of `DeviceState.launch_count` at its launch
+        self.writes_before = 0  #: writes begun before this call; they are over when it is
         self.batch: Batch = ()
 
 
@@ -70,7 +70,7 @@ class Garbage(NamedTuple):
     size: int
 
 
-class Row(NamedTuple):
+class SubmissionRecord(NamedTuple):
     """A submission under way."""
 
     number: int  #: on the device state's timeline

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from .backend import BackendSemaphore, Point, Watcher
 from .errors import DeadlineExceeded, InvalidArgument
 from .lifetime import WATCH_SECONDS, ResourceRef
-from .lost import NoticingLoss
+from .lost import DetectLoss
 
 if TYPE_CHECKING:
     from .device import Device
@@ -57,13 +57,13 @@ class Semaphore:
             pending = self._pending(current)
             if pending and value >= pending[0]:
                 raise InvalidArgument(f"semaphore value {value} is not below {pending[0]}, promised by work in flight")
-            with NoticingLoss(self.device.device_state):
+            with DetectLoss(self.device.device_state):
                 backend.signal(value)
 
     def wait(self, value: int, timeout: float | None = None) -> None:
         """Block until `value` is reached. `DeadlineExceeded` after `timeout` seconds; the error of work that failed."""
         self.device.statistics.waits += 1
-        with NoticingLoss(self.device.device_state):
+        with DetectLoss(self.device.device_state):
             reached = self.alive().wait(value, timeout)
         if not reached:
             raise DeadlineExceeded(f"semaphore at {self.value} did not reach {value} in {timeout} s")
@@ -76,7 +76,7 @@ class Semaphore:
         backend = self.alive()
         while True:
             left = WATCH_SECONDS if deadline is None else max(0.0, deadline - time.monotonic())
-            with NoticingLoss(self.device.device_state):
+            with DetectLoss(self.device.device_state):
                 if backend.wait(value, min(WATCH_SECONDS, left)):
                     return
             watcher.check()
@@ -127,7 +127,7 @@ class Semaphore:
             self._end()
 
     def _current(self, backend: BackendSemaphore) -> int:
-        with NoticingLoss(self.device.device_state):
+        with DetectLoss(self.device.device_state):
             return backend.value()
 
     def _pending(self, current: int) -> deque[int]:

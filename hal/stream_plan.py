@@ -19,7 +19,7 @@ ALIGNMENT = 256
 #: a window takes one part in so many of the memory, unless a command needs more; docs/decisions/streaming.md
 WINDOW_SHARE = 16
 #: and no more than this, unless a command needs more
-MOST_WINDOW_BYTES = 256 << 20
+MAX_WINDOW_BYTES = 256 << 20
 
 
 class Use(NamedTuple):
@@ -30,13 +30,13 @@ class Use(NamedTuple):
     end: int
 
 
-class Part(NamedTuple):
+class WindowRange(NamedTuple):
     """A range of a constant, and where in the window it lies."""
 
     memory: Memory
     start: int
     end: int
-    place: int
+    window_offset: int
 
 
 class Segment(NamedTuple):
@@ -44,7 +44,7 @@ class Segment(NamedTuple):
 
     first: int
     last: int
-    parts: tuple[Part, ...]
+    parts: tuple[WindowRange, ...]
 
 
 class Arrangement(NamedTuple):
@@ -82,12 +82,12 @@ class Ranges:
             found[memory] = _united(found.get(memory, ()), start, end)
         return self if found == self._found else Ranges(self._alignment, found)
 
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[WindowRange, ...]:
         """Where each range lies in a window: one behind the other."""
         parts, place = [], 0
         for memory, ranges in self._found.items():
             for start, end in ranges:
-                parts.append(Part(memory, start, end, place))
+                parts.append(WindowRange(memory, start, end, place))
                 place += self._aligned(end - start)
         return tuple(parts)
 
@@ -144,7 +144,7 @@ def arrange(
     most = largest.bytes
     if most > room:
         return largest
-    usual = min(room // WINDOW_SHARE, MOST_WINDOW_BYTES) // alignment * alignment
+    usual = min(room // WINDOW_SHARE, MAX_WINDOW_BYTES) // alignment * alignment
     window = max(most, usual, alignment)
     windows = 2 if 2 * window <= room else 1
     left = room - windows * window

@@ -34,7 +34,7 @@ from .backend import (
 )
 from .errors import HalError, Unsupported
 from .lifetime import WATCH_SECONDS
-from .residency import Piece, Pool, StreamedMemory, StreamedRecording, Window
+from .residency import PlannedSegment, Pool, StreamedMemory, StreamedRecording, Window
 from .timeline import Worker
 
 if TYPE_CHECKING:
@@ -68,8 +68,8 @@ class StreamingQueue(BackendQueue):
         watcher: Watcher | None = None,
     ) -> None:
         _refuse_streamed_slots(batch)
-        if not self._worker.busy and all([_as_it_is(commands) for commands, _ in batch]):
-            self._inner.submit(self._whole(batch), waits, signals, watcher)
+        if not self._worker.busy and all([_needs_no_windows(commands) for commands, _ in batch]):
+            self._inner.submit(self._without_windows(batch), waits, signals, watcher)
             if batch:
                 self._count(1)
         else:
@@ -130,7 +130,7 @@ class StreamingQueue(BackendQueue):
         if self._semaphore is not None:
             self._semaphore.release()
 
-    def _whole(self, batch: Sequence[BackendWork]) -> list[BackendWork]:
+    def _without_windows(self, batch: Sequence[BackendWork]) -> list[BackendWork]:
         """The same work for the driver: none of it has windows to fill."""
         works: list[BackendWork] = []
         for commands, table in batch:
@@ -138,12 +138,12 @@ class StreamingQueue(BackendQueue):
             works += [(piece.recording, table) for piece in self._pieces(commands)]
         return works
 
-    def _pieces(self, commands: StreamedRecording) -> tuple[Piece, ...]:
+    def _pieces(self, commands: StreamedRecording) -> tuple[PlannedSegment, ...]:
         if commands.plan is None:
-            return (Piece(commands.plain, None, (), (), frozenset()),)
+            return (PlannedSegment(commands.plain, None, (), (), frozenset()),)
         for piece in commands.plan.pieces:
-            for memory in piece.newer:
-                memory.newer = True
+            for memory in piece.dirty:
+                memory.dirty = True
         return commands.plan.pieces
 
     def _work(self, batch: Sequence[BackendWork], watcher: Watcher | None) -> None:
@@ -158,7 +158,7 @@ class StreamingQueue(BackendQueue):
 
     def _run(self, batch: Sequence[BackendWork], watcher: Watcher | None) -> None:
         """Run works in order, and wait for them."""
-        self._settle()
+        self._recover_interrupted()
         first, submitted = self._submitted, 0
         try:
             for pool in dict.fromkeys([_recording(commands).pool for commands, _ in batch]):
@@ -174,7 +174,7 @@ class StreamingQueue(BackendQueue):
             statistics.submissions += submitted - 1
 
     def _run_placed(self, batch: Sequence[BackendWork], watcher: Watcher | None) -> None:
-        first, pending = self._submitted, list[tuple[Piece, BackendWork]]()
+        first, pending = self._submitted, list[tuple[PlannedSegment, BackendWork]]()
         for commands, table in batch:
             assert isinstance(commands, StreamedRecording)
             for piece in self._pieces(commands):
@@ -191,7 +191,7 @@ class StreamingQueue(BackendQueue):
         for value in range(first + 1, self._submitted + 1):
             self._wait(value, watcher)
 
-    def _settle(self) -> None:
+    def _recover_interrupted(self) -> None:
         """After an exception: wait for what was under way, and reach the values of what was not submitted."""
         if self._uncertain:
             self._inner.wait_idle()
@@ -199,7 +199,7 @@ class StreamingQueue(BackendQueue):
                 self._semaphore.signal(self._submitted)
             self._uncertain = False
 
-    def _flush(self, pending: list[tuple[Piece, BackendWork]], watcher: Watcher | None) -> None:
+    def _flush(self, pending: list[tuple[PlannedSegment, BackendWork]], watcher: Watcher | None) -> None:
         """Submit what is pending."""
         if not pending:
             return
@@ -212,7 +212,9 @@ class StreamingQueue(BackendQueue):
         self._inner.submit([work for _, work in pending], (), [(self._semaphore, self._submitted)], watcher)
         pending.clear()
 
-    def _fill(self, commands: StreamedRecording, piece: Piece, window: Window, watcher: Watcher | None) -> None:
+    def _fill(
+        self, commands: StreamedRecording, piece: PlannedSegment, window: Window, watcher: Watcher | None
+    ) -> None:
         """Copy the constants of a piece into its window. The driver copies in order; the host waits."""
         window.content = None
         host = window.buffer.host
@@ -229,7 +231,7 @@ class StreamingQueue(BackendQueue):
         if commands.statistics is not None:
             commands.statistics.host_to_device_bytes += piece.bytes
 
-    def _read_back(self, commands: StreamedRecording, piece: Piece, watcher: Watcher | None) -> None:
+    def _read_back(self, commands: StreamedRecording, piece: PlannedSegment, watcher: Watcher | None) -> None:
         """What a piece wrote into its window goes to host memory."""
         assert piece.window is not None and commands.pool is not None
         self._wait(self._submitted, watcher)
@@ -273,7 +275,7 @@ class StreamingDevice(BackendDevice):
     def create_pool(self, device: Device) -> Pool:
         """For one program, which `device` is a share for."""
         pool = Pool(self._inner, device)
-        device.on_memory_pressure(pool.relieve)
+        device.on_memory_pressure(pool.release_memory)
         return pool
 
     def allocate(self, size: int, use: MemoryUse) -> BackendBuffer:
@@ -316,7 +318,7 @@ class StreamingDevice(BackendDevice):
         self._inner.close()
 
 
-def _as_it_is(commands: BackendCommandBuffer) -> bool:
+def _needs_no_windows(commands: BackendCommandBuffer) -> bool:
     """Whether the driver can take a recording now: it binds nothing streamed, or all that it binds is resident."""
     recording = _recording(commands)
     if recording.pool is None:

@@ -22,7 +22,7 @@ from .fork import after_fork, new_lock
 from .waiting import Changed, start_thread
 
 #: errors that a semaphore keeps apart
-MOST_FAILURES = 1000
+MAX_FAILURES = 1000
 
 
 class SoftSemaphore(BackendSemaphore):
@@ -47,7 +47,7 @@ class SoftSemaphore(BackendSemaphore):
         """Of very many failures one after the other the first error is kept."""
         with self._changed.lock:
             before = self._value
-            if len(self._failures) >= MOST_FAILURES and self._failures[-1][1] == before:
+            if len(self._failures) >= MAX_FAILURES and self._failures[-1][1] == before:
                 before, _, error = self._failures.pop()
             self._failures.append((before, value, error))
             self._value = max(self._value, value)
@@ -86,7 +86,7 @@ class Worker:
 
     __slots__ = (
         "__weakref__",
-        "_alone",
+        "_run_lock",
         "_changed",
         "_ended",
         "_name",
@@ -99,7 +99,7 @@ class Worker:
     def __init__(self, name: str) -> None:
         self._name = name
         self._changed = Changed()
-        self._alone = new_lock()  #: taken by the first thread
+        self._run_lock = new_lock()  #: taken by the first thread
         self._started = self._ended = False
         self._stopping = False
         self._unreported_errors: HalError | None = None
@@ -131,7 +131,7 @@ class Worker:
         reached, call `run`, and signal.
         """
         if unsure:
-            self.submit((), partial(not_made, unsure), ())
+            self.submit((), partial(fail_unsubmitted, unsure), ())
         if run is None and not self.busy:
             _signal(_Submission((), None, signals), None)
         else:
@@ -167,7 +167,7 @@ class Worker:
         self.close()
 
     def _work(self) -> None:
-        if not self._alone.acquire(False):
+        if not self._run_lock.acquire(False):
             return
         while (submission := self._next()) is not None:
             error = _outcome(submission)
@@ -204,7 +204,7 @@ def _outcome(submission: _Submission) -> HalError | None:
     return None
 
 
-def not_made(points: Sequence[Point]) -> None:
+def fail_unsubmitted(points: Sequence[Point]) -> None:
     """Fail those that nobody reached, of a submission that an exception ended. All that was submitted is over."""
     for semaphore, value in points:
         if semaphore.value() < value:

@@ -20,7 +20,7 @@ from typing import Any
 from .fork import new_lock
 
 #: seconds after which a waiting thread looks again by itself: an exception may have ended the thread that wakes it
-LOOK = 0.5
+POLL_SECONDS = 0.5
 
 
 def attempt(lock: Any, held: list[bool]) -> None:
@@ -82,7 +82,7 @@ class Changed:
         """
         end = None if timeout is None else time.monotonic() + timeout
         while True:
-            left = LOOK if end is None else min(LOOK, end - time.monotonic())
+            left = POLL_SECONDS if end is None else min(POLL_SECONDS, end - time.monotonic())
             with self.lock:
                 if happened():
                     return True

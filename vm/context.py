@@ -219,7 +219,9 @@ class Context:
         self.memory_pressure_callbacks.append(weakref.WeakMethod(callback))
 
     def release_spare(self, own: bool = True) -> bool:
-        """Let go of what is only kept in case it is wanted again; whether there was anything. See `hal/relief.py`.
+        """Let go of what is only kept in case it is wanted again; whether there was anything.
+
+        See `hal/memory_pressure.py`.
 
         `own`: a call of this context asks, or nobody makes one. Else another thread may be in the middle of one: then
         everything stays.

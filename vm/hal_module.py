@@ -409,7 +409,7 @@ class HalModule(NativeModule):
 
 
 def _allocate(call: Call, size: int, use: MemoryUse) -> Buffer:
-    """Device memory; where there is no room, what is only kept for later calls goes first (`hal/relief.py`)."""
+    """Device memory. If there is no room, memory kept for later calls is released first (`hal/memory_pressure.py`)."""
     buffer: Buffer = _device(call).allocator.allocate(size, use)
     call.spend_object(size)
     return buffer

@@ -34,7 +34,7 @@ def store(out: Array, made: Array) -> None:
         out[...] = made
 
 
-def _turned(shape: Shape, transposed: bool) -> Shape:
+def _transposed_shape(shape: Shape, transposed: bool) -> Shape:
     return shape[::-1] if transposed else shape
 
 
@@ -57,8 +57,8 @@ def _check_added(call: Call, place: int, beta: float, wanted: Shape) -> None:
 
 def _check_gemm(inputs: Sequence[Spec], outputs: Sequence[Spec], attributes: Attributes) -> None:
     call, given = _checked(inputs, outputs, 2, 3), settings(attributes, _GEMM)
-    rows, depth = _turned(call.rank("a", inputs[0], 2), given["trans_a"])
-    inner, columns = _turned(call.rank("b", inputs[1], 2), given["trans_b"])
+    rows, depth = _transposed_shape(call.rank("a", inputs[0], 2), given["trans_a"])
+    inner, columns = _transposed_shape(call.rank("b", inputs[1], 2), given["trans_b"])
     if depth != inner:
         raise ValueError(f"{depth} columns of a, {inner} rows of b")
     _check_added(call, 2, given["beta"], (rows, columns))
@@ -79,7 +79,7 @@ def _gemm(inputs: Sequence[Array], outputs: Sequence[Array], attributes: Attribu
 
 def _check_gemv(inputs: Sequence[Spec], outputs: Sequence[Spec], attributes: Attributes) -> None:
     call, given = _checked(inputs, outputs, 2, 3), settings(attributes, _GEMV)
-    rows, columns = _turned(call.rank("a", inputs[0], 2), given["trans_a"])
+    rows, columns = _transposed_shape(call.rank("a", inputs[0], 2), given["trans_a"])
     same("x", inputs[1].shape, (columns,))
     _check_added(call, 2, given["beta"], (rows,))
 

@@ -26,14 +26,14 @@ def _geev(inputs: Sequence[Array], outputs: Sequence[Array], attributes: Attribu
     given, (*parts, info) = settings(attributes, _SIDES), outputs
     left, right = given["left"], given["right"]
     for index in batches(inputs[0]):
-        a = _whole(inputs, index)
+        a = _complex_matrix(inputs, index)
         if not np.isfinite(a).all():
             give_up(parts, info, index)
             continue
         *values, lv, rv, info[index] = lapack("geev", a.dtype)(a, compute_vl=left, compute_vr=right)
         found = [vectors for wanted, vectors in ((left, lv), (right, rv)) if wanted]
         if len(inputs) > 1:
-            values, vectors = _apart(values), _apart(found)
+            values, vectors = _real_and_imaginary(values), _real_and_imaginary(found)
         else:
             vectors = [part for packed in found for part in _parts(values[1], packed)]
         for out, made in zip(parts, (*values, *vectors), strict=True):
@@ -49,7 +49,7 @@ def _matrices(inputs: Sequence[Spec], outputs: Sequence[Spec], count: int) -> tu
     return square(inputs[0])
 
 
-def _whole(inputs: Sequence[Array], index: tuple[int, ...]) -> Array:
+def _complex_matrix(inputs: Sequence[Array], index: tuple[int, ...]) -> Array:
     """A matrix of them."""
     real, *imaginary = (part[index] for part in inputs)
     whole: Array = np.empty(real.shape, np.result_type(real, np.complex64)) if imaginary else real
@@ -58,7 +58,7 @@ def _whole(inputs: Sequence[Array], index: tuple[int, ...]) -> Array:
     return whole
 
 
-def _apart(values: Sequence[Array]) -> list[Array]:
+def _real_and_imaginary(values: Sequence[Array]) -> list[Array]:
     """Real and imaginary parts of each."""
     return [part for value in values for part in (value.real, value.imag)]
 
@@ -82,13 +82,13 @@ def _check_gees(inputs: Sequence[Spec], outputs: Sequence[Spec], attributes: Att
 def _gees(inputs: Sequence[Array], outputs: Sequence[Array], attributes: Attributes) -> None:
     (*floats, info), with_vectors = outputs, len(outputs) > 3 + len(inputs)
     for index in batches(inputs[0]):
-        a = _whole(inputs, index)
+        a = _complex_matrix(inputs, index)
         if not np.isfinite(a).all():
             give_up(floats, info, index)
             continue
         form, _, *values, found, _, info[index] = lapack("gees", a.dtype)(_unsorted, a, compute_v=with_vectors)
         made = [form, *[found] * with_vectors, *values]
-        for out, value in zip(floats, _apart(made) if len(inputs) > 1 else made, strict=True):
+        for out, value in zip(floats, _real_and_imaginary(made) if len(inputs) > 1 else made, strict=True):
             out[index] = value
 
 

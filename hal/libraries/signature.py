@@ -18,7 +18,7 @@ Attributes = Mapping[str, Value]
 Shape = tuple[int, ...]
 
 #: BLAS and LAPACK count in 32 bits
-MOST_ELEMENTS = 2**31 - 1
+MAX_ELEMENTS = 2**31 - 1
 
 
 def scipy_module(name: str) -> Any:
@@ -66,8 +66,8 @@ class Call:
             raise ValueError(f"element types {', '.join(sorted(names))}: all must be float32, or all float64")
         for spec in specs:
             count = prod(spec.shape)
-            if not 0 < count <= MOST_ELEMENTS:
-                raise ValueError(f"{count} elements in shape {list(spec.shape)}, 1 to {MOST_ELEMENTS} wanted")
+            if not 0 < count <= MAX_ELEMENTS:
+                raise ValueError(f"{count} elements in shape {list(spec.shape)}, 1 to {MAX_ELEMENTS} wanted")
 
     def rank(self, what: str, spec: Spec, rank: int) -> Shape:
         if len(spec.shape) != rank:

@@ -14,7 +14,7 @@ A device has shared or device buffers, never both; either may have imported ones
 ones. Copies and
 fills take `cl_mem` objects only; a shared buffer gets one over its memory when it first needs it.
 
-`place` names the same bytes for as long as they are allocated, so recordings may be found by it. Recordings that hold
+`memory_id` names the same bytes for as long as they are allocated, so recordings may be found by it. Recordings that hold
 a buffer's `cl_mem` are let go with the buffer, or its memory would stay.
 """
 
@@ -40,7 +40,7 @@ SHARED_ALIGNMENT = 128
 #: the pattern that fresh memory is filled with; the front gives multiples of its size
 _ZERO = np.zeros(1, np.uint64)
 #: places of `cl_mem` objects; addresses are positive
-_places = count(-1, -1)
+_memory_ids = count(-1, -1)
 
 
 class OpenCLBuffer(BackendBuffer):
@@ -50,12 +50,12 @@ class OpenCLBuffer(BackendBuffer):
     released.
     """
 
-    __slots__ = ("holders", "host", "kernels", "place", "size", "whole")
+    __slots__ = ("holders", "host", "kernels", "memory_id", "size", "whole")
 
     size: int
     host: Bytes | None
     whole: Any  # cl.SVMAllocation | cl.Buffer
-    place: int
+    memory_id: int
     holders: list[Recorded]
     kernels: WeakSet[Kernel]
 
@@ -97,7 +97,7 @@ class SharedBuffer(OpenCLBuffer):
         self.size = size
         self.host = np.asarray(self.whole.buf)
         self.host.fill(0)
-        self.place = self.whole.svm_ptr
+        self.memory_id = self.whole.svm_ptr
         self.holders = []
         self.kernels = WeakSet()
         self._context = context
@@ -114,7 +114,7 @@ class SharedBuffer(OpenCLBuffer):
         return self._object is not None
 
     def set_argument(self, kernel: Kernel, position: int, offset: int, length: int) -> None:
-        kernel.set_address(position, self.place + offset)
+        kernel.set_address(position, self.memory_id + offset)
 
     def release(self) -> None:
         if self._object is not None:
@@ -133,7 +133,7 @@ class DeviceBuffer(OpenCLBuffer):
         cl.enqueue_fill_buffer(queue, self.whole, _ZERO, 0, size)
         self.size = size
         self.host = None
-        self.place = next(_places)
+        self.memory_id = next(_memory_ids)
         self.holders = []
         self.kernels = WeakSet()
 
@@ -146,7 +146,7 @@ class ImportedBuffer(OpenCLBuffer):
         self.whole = cl.Buffer(context, flags, hostbuf=memory)
         self.size = memory.size
         self.host = memory
-        self.place = next(_places)
+        self.memory_id = next(_memory_ids)
         self.holders = []
         self.kernels = WeakSet()
 
@@ -166,7 +166,7 @@ class BorrowedBuffer(OpenCLBuffer):
         self.whole = root if not base and size == root.size else root.get_sub_region(base, size)
         self.size = size
         self.host = None
-        self.place = next(_places)
+        self.memory_id = next(_memory_ids)
         self.holders = []
         self.kernels = WeakSet()
 

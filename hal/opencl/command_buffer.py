@@ -100,7 +100,7 @@ class OpenCLCommandBuffer(BackendCommandBuffer):
         return self._list
 
     def _record(self, table: Table) -> Recorded:
-        key = tuple([_place(buffer) for buffer in table])
+        key = tuple([_memory_id(buffer) for buffer in table])
         recording = self._recordings.pop(key, None)
         if recording is None or recording.released:
             recording = self._take_over(table) or record(self._api, self._queue, self._commands, table)
@@ -122,6 +122,6 @@ class OpenCLCommandBuffer(BackendCommandBuffer):
         return None
 
 
-def _place(buffer: object) -> int:
+def _memory_id(buffer: object) -> int:
     assert isinstance(buffer, OpenCLBuffer)
-    return buffer.place
+    return buffer.memory_id

@@ -19,7 +19,7 @@ from orchestrion.hal.errors import EventFailed, HalError, InvalidArgument
 from .failures import translate
 
 #: seconds between two looks of a thread that waits: a part of what it has waited, within bounds
-SOONEST, LATEST, PART = 0.00005, 0.002, 8
+MIN_PAUSE, MAX_PAUSE, PAUSE_FRACTION = 0.00005, 0.002, 8
 #: status of a user event whose work failed: "execution status error for events in wait list"
 FAILED = -14
 
@@ -41,7 +41,7 @@ class EventSemaphore(BackendSemaphore):
         if not isinstance(event, cl.Event):
             raise InvalidArgument(f"expected a pyopencl.Event, got {type(event).__name__}")
         self._event: Any = event
-        _let_go()
+        _drop_finished()
         self._failure: HalError | None = None
 
     @classmethod
@@ -75,7 +75,7 @@ class EventSemaphore(BackendSemaphore):
             waited = time.monotonic() - start
             if timeout is not None and waited >= timeout:
                 return False
-            time.sleep(min(max(waited / PART, SOONEST), LATEST))
+            time.sleep(min(max(waited / PAUSE_FRACTION, MIN_PAUSE), MAX_PAUSE))
         if value == 1:
             self._check()
         return True
@@ -119,7 +119,7 @@ class EventSemaphore(BackendSemaphore):
 _unfinished: deque[cl.Event] = deque()
 
 
-def _let_go() -> None:
+def _drop_finished() -> None:
     """Drop what has come to its end."""
     with suppress(IndexError):  # another thread does the same
         for _ in range(len(_unfinished)):

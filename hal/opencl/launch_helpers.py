@@ -12,14 +12,14 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from orchestrion.hal.backend import Entry
-from orchestrion.hal.side_by_side import HelperFailed
+from orchestrion.hal.parallel_jobs import HelperFailed
 from orchestrion.schema.child_process import Child, ChildFailed
 
 if TYPE_CHECKING:
     from .launches import Launch
 
 #: children at the most: beyond that the disk and the memory of compilers are what is short
-MOST_CHILDREN = 7
+MAX_CHILDREN = 7
 #: seconds for one request: a driver that takes longer is not waited for, and this process compiles
 SECONDS = 600.0
 
@@ -68,7 +68,7 @@ class Helper:
 
 @cache
 def _children() -> tuple[Child, ...]:
-    count = min((os.cpu_count() or 1) - 1, MOST_CHILDREN)
+    count = min((os.cpu_count() or 1) - 1, MAX_CHILDREN)
     return tuple([Child("orchestrion.hal.opencl.launch_process:answer") for _ in range(count)])
 
 

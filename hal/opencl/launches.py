@@ -26,7 +26,7 @@ from orchestrion.hal.backend import Entry
 from orchestrion.hal.cache import Cache
 from orchestrion.hal.errors import DeviceOutOfMemory
 from orchestrion.hal.fork import new_lock
-from orchestrion.hal.side_by_side import HelperFailed, Progress, do_side_by_side
+from orchestrion.hal.parallel_jobs import HelperFailed, Progress, run_jobs
 
 from .api import Api, P, Sizes
 from .failures import check, translate
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 #: work-items in a dimension from which on PoCL makes other code
 LARGE_GRID = 1 << 16
 #: bytes of source of kernels that are not compiled from which on child processes pay: some ten kernels
-MUCH_SOURCE = 96 << 10
+MIN_HELPED_SOURCE_BYTES = 96 << 10
 #: bytes to which memory for launches is aligned
 ALIGNMENT = 64
 
@@ -96,7 +96,7 @@ class Launcher:
         """Around the build of a program. PoCL builds one at a time in a process: while another thread builds, a child
         builds this one, if it is large and not known.
         """
-        is_worth_it = payload.nbytes >= MUCH_SOURCE and not self._is_known(payload)
+        is_worth_it = payload.nbytes >= MIN_HELPED_SOURCE_BYTES and not self._is_known(payload)
         if is_worth_it:
             for helper in self._helpers():
                 helper.start()
@@ -123,16 +123,19 @@ class Launcher:
         unknown = [executable for executable in executables if not self._is_known(executable.payload)]
         costs = {executable: _costs(executable) for executable in executables}
         ordered = sorted(jobs.values(), key=lambda job: -costs[job.executable][job.entry])
-        much = sum(costs[job.executable][job.entry] for job in ordered if job.executable in unknown) >= MUCH_SOURCE
-        with _Ground(self._api, self._context, self._device, ordered) as ground:
-            do_side_by_side(ordered, ground.launch, self._helpers() if much else (), progress)
+        much = (
+            sum(costs[job.executable][job.entry] for job in ordered if job.executable in unknown)
+            >= MIN_HELPED_SOURCE_BYTES
+        )
+        with _LaunchScratch(self._api, self._context, self._device, ordered) as scratch:
+            run_jobs(ordered, scratch.launch, self._helpers() if much else (), progress)
         for executable in unknown:
             self._cache.put(b"launched", *self._key(executable.payload))
 
     def launch_here(self, launch: Launch) -> None:
         """One launch, in this process."""
-        with _Ground(self._api, self._context, self._device, [launch]) as ground:
-            ground.launch(launch)
+        with _LaunchScratch(self._api, self._context, self._device, [launch]) as scratch:
+            scratch.launch(launch)
 
     def _build_elsewhere(self, payload: memoryview, entries: tuple[Entry, ...]) -> None:
         for helper in self._helpers():
@@ -166,7 +169,7 @@ def _costs(executable: OpenCLExecutable) -> list[int]:
     return [following[place] - place for place in places]
 
 
-class _Ground:
+class _LaunchScratch:
     """Memory and a queue for launches whose results nobody reads."""
 
     def __init__(self, api: Api, context: cl.Context, device: cl.Device, jobs: Sequence[Launch]) -> None:
@@ -183,7 +186,7 @@ class _Ground:
         except cl.Error as error:
             raise translate("memory for first launches", error) from error
 
-    def __enter__(self) -> _Ground:
+    def __enter__(self) -> _LaunchScratch:
         return self
 
     def __exit__(self, *_: object) -> None:

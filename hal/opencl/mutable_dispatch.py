@@ -97,7 +97,7 @@ class Binder:
 
     def bind(self, table: Sequence[BackendBuffer]) -> None:
         """Let later runs use this table. No run is under way."""
-        places = np.array([buffer.place for buffer in table], np.uintp)  # type: ignore[attr-defined]
-        np.add(places[self._slots], self._offsets, out=self._addresses)
+        addresses = np.array([buffer.memory_id for buffer in table], np.uintp)  # type: ignore[attr-defined]
+        np.add(addresses[self._slots], self._offsets, out=self._addresses)
         update, arguments = self._call
         check(update(*arguments), "binding a command buffer to other buffers")

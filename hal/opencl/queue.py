@@ -26,8 +26,8 @@ from orchestrion.hal.backend import (
     Watcher,
 )
 from orchestrion.hal.errors import HalError
-from orchestrion.hal.side_by_side import Progress, Using
-from orchestrion.hal.timeline import SoftSemaphore, Worker, not_made
+from orchestrion.hal.parallel_jobs import Progress, Using
+from orchestrion.hal.timeline import SoftSemaphore, Worker, fail_unsubmitted
 
 from .api import Api, P
 from .buffer import OpenCLBuffer
@@ -44,16 +44,16 @@ ERROR_IN_WAIT_LIST = -14
 class Ticket:
     """A launched submission. `event` holds the handle of its last command's event while it is under way.
 
-    `turn`: the value of `started` at which the starter has enqueued it; 0 if it was enqueued by `launch`.
+    `start_value`: the value of `started` at which the starter has enqueued it; 0 if it was enqueued by `launch`.
     """
 
-    __slots__ = ("event", "started", "turn", "turns", "where")
+    __slots__ = ("event", "started", "start_value", "starts", "where")
 
     def __init__(self) -> None:
         self.event = P()
         self.where = ctypes.addressof(self.event)
         self.started = SoftSemaphore(0)
-        self.turn = self.turns = 0
+        self.start_value = self.starts = 0
 
 
 class OpenCLQueue(BackendQueue):
@@ -90,19 +90,19 @@ class OpenCLQueue(BackendQueue):
         if self._starter.busy:
             self._launch_later(ticket, ((commands, table),))
             return
-        ticket.turn = 0
+        ticket.start_value = 0
         self._enqueue_last(commands.steps(table), ticket.where)  # type: ignore[attr-defined]
 
     def launch_batch(self, ticket: Ticket, batch: Sequence[BackendWork]) -> None:
         if self._starter.busy:
             self._launch_later(ticket, batch)
             return
-        ticket.turn = 0
+        ticket.start_value = 0
         self._enqueue(batch, ticket.where)
 
     def wait(self, ticket: Ticket, watcher: Watcher | None = None) -> None:
-        if ticket.turn:
-            ticket.started.wait(ticket.turn, None)
+        if ticket.start_value:
+            ticket.started.wait(ticket.start_value, None)
         code = self._wait_for(1, ticket.where)
         if code:
             raise self._failure(code, ticket.event)
@@ -146,7 +146,7 @@ class OpenCLQueue(BackendQueue):
 
     def recover(self, signals: Sequence[Point], unsure: Sequence[Point] = ()) -> None:
         """See `BackendQueue.recover`. A marker is behind all that was enqueued; nobody waits here."""
-        if self._own.event or self._own.turn:
+        if self._own.event or self._own.start_value:
             self.abandon(self._own)
             self._own = Ticket()
         if self._starter.busy:
@@ -193,9 +193,9 @@ class OpenCLQueue(BackendQueue):
             raise translate(f"write of {data.size} bytes", error) from error
 
     def _launch_later(self, ticket: Ticket, batch: Sequence[BackendWork]) -> None:
-        ticket.turns += 1
-        ticket.turn = ticket.turns
-        self._starter.submit((), partial(self._enqueue, batch, ticket.where), [(ticket.started, ticket.turn)])
+        ticket.starts += 1
+        ticket.start_value = ticket.starts
+        self._starter.submit((), partial(self._enqueue, batch, ticket.where), [(ticket.started, ticket.start_value)])
 
     def _start(self, batch: Sequence[BackendWork], signals: Sequence[Point], unsure: Sequence[Point] = ()) -> None:
         """Enqueue a batch, and have the waiter signal when it is over, and all before it."""
@@ -221,7 +221,7 @@ class OpenCLQueue(BackendQueue):
             if code:
                 raise self._failure(code, event)
         finally:
-            not_made(unsure)
+            fail_unsubmitted(unsure)
             if event:
                 self._release(event)
 

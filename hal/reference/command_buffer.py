@@ -18,7 +18,7 @@ from orchestrion.hal.errors import DeviceOutOfMemory
 
 from .control_flow import ControlFlow
 from .executable import ReferenceExecutable, Words, words_of
-from .interrupt import STRIDE
+from .interrupt import OPERATIONS_PER_POLL
 from .kernels import Poll
 from .program import CompiledEntry, Registers, Step
 
@@ -27,7 +27,7 @@ Bound = tuple[Sequence[Step], Registers]
 Command = Callable[[Table], Bound]
 
 #: Registers of all commands of a recording that are kept, for each table, from one run to the next.
-MOST_KEPT = 1 << 16
+MAX_KEPT_REGISTERS = 1 << 16
 
 
 class ReferenceCommandBuffer(BackendCommandBuffer):
@@ -70,8 +70,8 @@ class ReferenceCommandBuffer(BackendCommandBuffer):
             memories = [(_buffer(table, source).host, offset) for source, offset in places]
             owners = [id(memory) for memory, _ in memories]
             if slots and _overlap(bindings, owners, written):
-                careful = self._fitting(executable, entry, True, words)
-                return (*before, *careful.steps), careful.bind(memories)
+                overlapping = self._fitting(executable, entry, True, words)
+                return (*before, *overlapping.steps), overlapping.bind(memories)
             return steps, code.bind(memories)
 
         steps = (*before, *code.steps)
@@ -134,7 +134,7 @@ class ReferenceCommandBuffer(BackendCommandBuffer):
 
     def run(self, table: Table) -> None:
         """Run all commands with these buffers in the slots."""
-        kept = self._registers <= MOST_KEPT
+        kept = self._registers <= MAX_KEPT_REGISTERS
         if kept and table != self._table:
             self._bind(table)
         try:
@@ -188,15 +188,15 @@ class ReferenceCommandBuffer(BackendCommandBuffer):
     def _polls(self, operations: int) -> tuple[Step, ...]:
         """The poll to go before a command of so many operations, when it is time for one."""
         self._since_poll += operations
-        if self._since_poll <= STRIDE:
+        if self._since_poll <= OPERATIONS_PER_POLL:
             return ()
-        self._since_poll = min(operations, STRIDE)
+        self._since_poll = min(operations, OPERATIONS_PER_POLL)
         poll = self._poll
         return (lambda registers: poll(),)
 
-    def _fitting(self, executable: ReferenceExecutable, entry: int, careful: bool, words: Words) -> CompiledEntry:
+    def _fitting(self, executable: ReferenceExecutable, entry: int, overlapping: bool, words: Words) -> CompiledEntry:
         """The entry's code, if the device has the memory that it needs."""
-        code = executable.entry(entry, careful, words)
+        code = executable.entry(entry, overlapping, words)
         if code.scratch_bytes > self._limit:
             name = executable.entries[entry].name
             raise DeviceOutOfMemory(

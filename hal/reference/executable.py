@@ -19,7 +19,7 @@ from .program import CompiledEntry, compile_entry
 #: tables of buffers for which a recording keeps views
 TABLES = 2
 #: entries of templates that are kept, and the bytes of all of them; the least recently used one goes first
-MOST_KEPT, MOST_BYTES = 64, 16 << 20
+MAX_TEMPLATE_ENTRIES, MAX_TEMPLATE_BYTES = 64, 16 << 20
 #: an estimate of the memory of an instruction without its constant
 INSTRUCTION_BYTES = 500
 
@@ -47,26 +47,26 @@ class Code:
         """How many parameters decide about sizes in an entry."""
         return 0 if self.template is None else self.template.entries[ordinal][0]
 
-    def entry(self, ordinal: int, careful: bool, words: Words = ()) -> CompiledEntry:
-        """`careful`: for bindings of which one that is written overlaps another. Raises ModuleError where the
+    def entry(self, ordinal: int, overlapping: bool, words: Words = ()) -> CompiledEntry:
+        """`overlapping`: for bindings of which one that is written overlaps another. Raises ModuleError where the
         parameters make no right code of a template.
         """
         if words:
-            return self._of_template(ordinal, careful, words)
-        key = ordinal, careful
+            return self._of_template(ordinal, overlapping, words)
+        key = ordinal, overlapping
         compiled = self._compiled.get(key)
         if compiled is None:
-            compiled = self._compiled[key] = compile_entry(self.entries[ordinal], careful, self._poll)
+            compiled = self._compiled[key] = compile_entry(self.entries[ordinal], overlapping, self._poll)
         return compiled
 
-    def _of_template(self, ordinal: int, careful: bool, words: Words) -> CompiledEntry:
+    def _of_template(self, ordinal: int, overlapping: bool, words: Words) -> CompiledEntry:
         code, compiled, _ = self._instance(ordinal, words)
-        if careful not in compiled:
-            compiled[careful] = compile_entry(code, careful, self._poll)
-        return compiled[careful]
+        if overlapping not in compiled:
+            compiled[overlapping] = compile_entry(code, overlapping, self._poll)
+        return compiled[overlapping]
 
     def _instance(self, ordinal: int, words: Words) -> tuple[EntryCode, dict[bool, CompiledEntry], int]:
-        """An entry with these parameters, what it is compiled to (by `careful`), and the bytes of memory it takes."""
+        """An entry with these parameters, what it is compiled to (by `overlapping`), and the bytes of memory it takes."""
         key = ordinal, words
         made = self._made.pop(key, None)
         if made is None:
@@ -74,7 +74,7 @@ class Code:
             code = self.template.entry(ordinal, words)
             made = code, {}, _code_size(code)
             self._made_bytes += made[2]
-            while self._made and (len(self._made) >= MOST_KEPT or self._made_bytes > MOST_BYTES):
+            while self._made and (len(self._made) >= MAX_TEMPLATE_ENTRIES or self._made_bytes > MAX_TEMPLATE_BYTES):
                 self._made_bytes -= self._made.pop(next(iter(self._made)))[2]
         self._made[key] = made
         return made

@@ -6,7 +6,7 @@ from orchestrion.hal.backend import Watcher
 from orchestrion.schema.tensor_bytecode import Body, Code, Instruction
 
 #: Elementary operations between two looks: some ten milliseconds.
-STRIDE = 1 << 22
+OPERATIONS_PER_POLL = 1 << 22
 
 
 class Interrupt:

@@ -21,7 +21,7 @@ Array = npt.NDArray[Any]
 Kernel = Callable[..., Any]
 Poll = Callable[[], None]
 #: from starts to where a window lies
-Place = Callable[[Sequence[Array]], tuple[slice, ...]]
+WindowSlices = Callable[[Sequence[Array]], tuple[slice, ...]]
 
 #: Multiplications of one matrix product between two calls of `poll`: BLAS takes floats, NumPy's own loops the rest.
 FLOAT_PIECE, INTEGER_PIECE = 1 << 31, 1 << 27
@@ -108,7 +108,7 @@ def concatenate(_: Poll, operands: Types, results: Types, axis: int) -> Kernel:
     return run
 
 
-def window_at(operand: TensorType, sizes: Ints) -> Place:
+def window_at(operand: TensorType, sizes: Ints) -> WindowSlices:
     """From the starts to the slices of the operand, which lie in it whatever the starts are."""
     last = tuple(whole - size for whole, size in zip(operand.shape, sizes, strict=True))
 

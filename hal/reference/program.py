@@ -3,7 +3,7 @@
 Registers hold arrays, one per value. Some are filled when buffers are bound (inputs, constants, views of
 them, outputs) and stay for as many runs as use the same buffers; the steps fill the rest. In the usual form a value
 that is stored is computed straight into the output's memory, and an input is copied only where its own binding is
-written while it is needed. Where a binding that is written overlaps another, the `careful` form is used: it copies all
+written while it is needed. Where a binding that is written overlaps another, the `overlapping` form is used: it copies all
 inputs when they are loaded and writes outputs when they are stored.
 """
 
@@ -18,8 +18,8 @@ from orchestrion.schema.dtypes import BOOL
 from orchestrion.schema.tensor_bytecode import LOAD, STORE, STORE_SLICE, EntryCode, Instruction
 from orchestrion.schema.tensor_shapes import Ints, TensorType
 
-from .interrupt import STRIDE, operations
-from .kernels import Kernel, Place, Poll, constant_array, kernel_of, window_at
+from .interrupt import OPERATIONS_PER_POLL, operations
+from .kernels import Kernel, Poll, WindowSlices, constant_array, kernel_of, window_at
 from .memory import last_uses, peak_bytes
 from .views import View, view_of
 
@@ -30,7 +30,7 @@ Step = Callable[[Registers], None]
 _BYTE = np.dtype(np.uint8)
 #: Registers that keep at most this many bytes alive, all together, are not cleared: it would take longer than it is
 #: worth. They stay until the next run.
-SMALL = 4096
+UNCLEARED_BYTES = 4096
 #: What a register and its array take beside the elements.
 REGISTER_BYTES = 200
 
@@ -56,7 +56,7 @@ class CompiledEntry:
         self.steps = steps
         self.size = len(registers)
         self.operations = operations
-        self.held_bytes = SMALL + REGISTER_BYTES * self.size
+        self.held_bytes = UNCLEARED_BYTES + REGISTER_BYTES * self.size
         self._registers = registers
         self._typed = typed
         self._viewed = viewed
@@ -73,18 +73,18 @@ class CompiledEntry:
         return registers
 
 
-def compile_entry(entry: EntryCode, careful: bool, poll: Poll) -> CompiledEntry:
+def compile_entry(entry: EntryCode, overlapping: bool, poll: Poll) -> CompiledEntry:
     """The steps of a verified entry; `poll` is called before and between those that take long."""
-    return _Compiler(entry, careful, poll).run()
+    return _Compiler(entry, overlapping, poll).run()
 
 
 class _Compiler:
     """Goes through the instructions once; `emit` has a method per role that an instruction can have."""
 
-    def __init__(self, entry: EntryCode, careful: bool, poll: Poll) -> None:
+    def __init__(self, entry: EntryCode, overlapping: bool, poll: Poll) -> None:
         self.entry = entry
         self.poll = poll
-        self.careful = careful
+        self.overlapping = overlapping
         self.registers: Registers = [None] * len(entry.values)
         self.steps: list[Step] = []
         self.typed: list[tuple[int, int, np.dtype[Any], Ints]] = []
@@ -92,9 +92,9 @@ class _Compiler:
         #: values there before the first step -> whether their elements lie in row-major order without gaps
         self.bound: dict[int, bool] = {}
         #: values computed in place of an output -> its binding
-        self.direct: dict[int, int] = {} if careful else _direct(entry)
+        self.direct: dict[int, int] = {} if overlapping else _direct(entry)
         #: loaded values that may not be views of their bindings
-        self.copied = set() if careful else _overwritten(entry, self.direct)
+        self.copied = set() if overlapping else _overwritten(entry, self.direct)
         #: per value, the bytes it owns, and those it keeps alive
         self.owned = [0] * len(entry.values)
         self.kept = [0] * len(entry.values)
@@ -110,13 +110,13 @@ class _Compiler:
             work = operations(entry, instruction)
             total += work
             since_poll += work
-            if since_poll > STRIDE:
+            if since_poll > OPERATIONS_PER_POLL:
                 self.steps.append(_poll(self.poll))
                 since_poll = 0
             self._emit(instruction)
             for value in ending[ordinal]:
                 left += self.kept[value]
-                if left > SMALL:
+                if left > UNCLEARED_BYTES:
                     left -= self.kept[value]
                     drops[value] = ordinal
                     self.steps.append(_drop(value))
@@ -146,7 +146,7 @@ class _Compiler:
             raw = self._memory_register(binding, _BYTE, type.shape)
             self._allocate(value, type)
             self.steps.append(_call(np.not_equal, (raw, self._zero()), (value,)))
-        elif self.careful or value in self.copied:
+        elif self.overlapping or value in self.copied:
             raw = self._memory_register(binding, type.dtype.numpy, type.shape)
             self._allocate(value, type)
             self.steps.append(_copy(raw, value))
@@ -300,7 +300,7 @@ def _copy(source: int, target: int) -> Step:
     return step
 
 
-def _assign(source: int, starts: tuple[int, ...], target: int, place: Place) -> Step:
+def _assign(source: int, starts: tuple[int, ...], target: int, place: WindowSlices) -> Step:
     def step(registers: Registers) -> None:
         registers[target][place([registers[start] for start in starts])] = registers[source]
 

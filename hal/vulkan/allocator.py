@@ -31,7 +31,7 @@ from orchestrion.hal.fork import new_lock
 from .api import WHOLE_SIZE, Api, Handle
 from .budget import Budget
 from .buffer import ImportedBuffer, VulkanBuffer
-from .heaps import Machine, Place, choose
+from .heaps import Machine, MemoryChoice, choose
 from .physical import PhysicalDevice
 
 BLOCK = 16 << 20
@@ -49,12 +49,12 @@ _numbers = count(1)
 class Block:
     """A VkBuffer over its own memory, the mapping of it if there is one, and the free ranges (offset, size), sorted."""
 
-    __slots__ = ("fills", "handle", "host", "memory", "number", "place", "ranges", "size")
+    __slots__ = ("fills", "handle", "host", "memory", "number", "choice", "ranges", "size")
 
-    def __init__(self, memory: Handle, handle: Handle, place: Place, size: int, host: Bytes | None) -> None:
+    def __init__(self, memory: Handle, handle: Handle, choice: MemoryChoice, size: int, host: Bytes | None) -> None:
         self.memory = memory
         self.handle = handle
-        self.place = place
+        self.choice = choice
         self.size = size
         self.host = host
         self.number = next(_numbers)
@@ -111,14 +111,14 @@ class Allocator:
         self._imports = unified and "VK_EXT_external_memory_host" in physical.extensions
         self._import_alignment = physical.info.limits.host_import_alignment
         self._binding_alignment = physical.info.limits.min_binding_alignment
-        self._places = choose(physical.memory_types, physical.device_type)
-        self._blocks: dict[Place, list[Block]] = {place: [] for row in self._places.values() for place in row}
+        self._choices = choose(physical.memory_types, physical.device_type)
+        self._blocks: dict[MemoryChoice, list[Block]] = {choice: [] for row in self._choices.values() for choice in row}
         self._budget = Budget(api, physical.handle, "VK_EXT_memory_budget" in physical.extensions)
         self._name = physical.info.id
         upload_queue = physical.upload_queue or (physical.queue_family, 0)
         self._families = sorted({physical.queue_family, upload_queue[0]})
         #: whether there are buffers that the host cannot write
-        self.staged = any(not place.mapped for row in self._places.values() for place in row)
+        self.staged = any(not choice.mapped for row in self._choices.values() for choice in row)
         self._freed: deque[VulkanBuffer] = deque()
         self._lock = new_lock()
         self.uncleared: dict[int, VulkanBuffer] = {}  #: by place: buffers that the device is to zero
@@ -128,12 +128,12 @@ class Allocator:
         padded = padded_size(size)
         with self._lock:
             buffer = self._find(size, use)
-        if buffer.block.place.slow:
+        if buffer.block.choice.slow:
             self._warn(buffer, use)
         host = buffer.block.host
         with self._lock:
             if host is None:
-                self.uncleared[buffer.place] = buffer
+                self.uncleared[buffer.memory_id] = buffer
         if host is not None:
             host[buffer.base : buffer.base + padded] = 0
         return buffer
@@ -156,8 +156,8 @@ class Allocator:
         """Their fills are submitted. A place may have been freed and given to another buffer: that one stays."""
         with self._lock:
             for buffer in buffers:
-                if self.uncleared.get(buffer.place) is buffer:
-                    del self.uncleared[buffer.place]
+                if self.uncleared.get(buffer.memory_id) is buffer:
+                    del self.uncleared[buffer.memory_id]
 
     def end_fills(self, buffers: Sequence[VulkanBuffer]) -> None:
         """Their fills are over, or were not submitted."""
@@ -213,7 +213,7 @@ class Allocator:
             buffer = self._freed.popleft()
             block = buffer.block
             block.give(buffer.base, padded_size(buffer.size))
-            self.uncleared.pop(buffer.place, None)
+            self.uncleared.pop(buffer.memory_id, None)
             if block.empty:
                 self._keep_one(block)
 
@@ -225,9 +225,9 @@ class Allocator:
         self._reclaim()
         errors = []
         for within_budget in (True, False):
-            for place in self._places[use]:
+            for choice in self._choices[use]:
                 try:
-                    found = self._take(place, padded_size(size), within_budget)
+                    found = self._take(choice, padded_size(size), within_budget)
                 except DeviceOutOfMemory as error:
                     errors.append(str(error))
                     continue
@@ -249,14 +249,14 @@ class Allocator:
             raise
 
     def _keep_one(self, newest: Block) -> None:
-        blocks = self._blocks[newest.place]
+        blocks = self._blocks[newest.choice]
         for block in [block for block in blocks if block.disposable and block is not newest]:
             blocks.remove(block)
             self._destroy(block.handle, block.memory)
 
-    def _take(self, place: Place, size: int, within_budget: bool) -> tuple[Block, int] | None:
+    def _take(self, choice: MemoryChoice, size: int, within_budget: bool) -> tuple[Block, int] | None:
         """A range of a block, of a new one if none has room; None if a new one would exceed the heap's budget."""
-        blocks = self._blocks[place]
+        blocks = self._blocks[choice]
         for block in blocks:
             base = block.take(size) if block.fits(size) else None
             if base is not None:
@@ -264,20 +264,20 @@ class Allocator:
         for block in [block for block in blocks if block.disposable]:  # none of them fits: room for the new one
             blocks.remove(block)
             self._destroy(block.handle, block.memory)
-        heap = place.type.heap
+        heap = choice.type.heap
         wanted = max(size, min(BLOCK, heap.size // 8 // ALIGNMENT * ALIGNMENT))
         if within_budget:
             self._budget.refresh()
             if not self._budget.has_room(heap, wanted) and size <= min(heap.size, self._max_allocation):
                 return None
-        block = self._make(place, wanted)
+        block = self._make(choice, wanted)
         blocks.append(block)
         base = block.take(size)
         assert base is not None, "a new block holds what it was made for"
         return block, base
 
-    def _make(self, place: Place, size: int) -> Block:
-        heap = place.type.heap
+    def _make(self, choice: MemoryChoice, size: int) -> Block:
+        heap = choice.type.heap
         limit = min(heap.size, self._max_allocation)
         if size > limit:
             raise DeviceOutOfMemory(f"{size} bytes of device memory asked for, the device's limit is {limit}")
@@ -285,17 +285,17 @@ class Allocator:
         handle, memory = self._buffer(size, self._api.null), None
         try:
             needs = self._needs(handle)
-            index = place.type.index
+            index = choice.type.index
             if not needs.memoryTypeBits >> index & 1:
                 raise DeviceOutOfMemory(f"{what}: memory type {index} does not hold buffers")
             info = self._api.new("VkMemoryAllocateInfo", allocationSize=needs.size, memoryTypeIndex=index)
             memory = self._api.create(self._vk.vkAllocateMemory, self._device, info, what)
             self._api.check(self._vk.vkBindBufferMemory(self._device, handle, memory, 0), what)
-            host = self._map(memory, size) if place.mapped else None
+            host = self._map(memory, size) if choice.mapped else None
         except BaseException:
             self._destroy(handle, memory)
             raise
-        return Block(memory, handle, place, size, host)
+        return Block(memory, handle, choice, size, host)
 
     def _buffer(self, size: int, chain: Any) -> Handle:
         vk = self._api.vk

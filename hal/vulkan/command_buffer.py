@@ -25,7 +25,7 @@ from orchestrion.hal.errors import Unsupported
 
 from .buffer import VulkanBuffer
 from .executable import VulkanExecutable
-from .parameters import Block, Place
+from .parameters import ParameterBlock, ParameterRange
 from .recording import EMPTY_BYTES, EMPTY_STEP, Barrier, Copy, Dispatch, Fill, Program, Recording, limit_barriers
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class VulkanCommandBuffer(BackendCommandBuffer):
         self._table: Sequence[Any] | None = None
         self._recording: Any = None  # of this table
         self._timeline = device.timeline
-        self._blocks: list[Block] = []
+        self._blocks: list[ParameterBlock] = []
         self.launches: dict[tuple[VulkanExecutable, int], None] = {}  #: entries that it dispatches
         self._words: list[int] = []  #: numbers of the fills that repeat a word
         self._fixed = b""  #: parameters of all dispatches, if none is indirect
@@ -76,19 +76,19 @@ class VulkanCommandBuffer(BackendCommandBuffer):
         bindings: Sequence[Binding],
         parameters: bytes,
     ) -> None:
-        place = self._program.parameters.add(parameters) if parameters else None
-        self._dispatch(executable, entry, bindings, place, groups)
+        parameter_range = self._program.parameters.add(parameters) if parameters else None
+        self._dispatch(executable, entry, bindings, parameter_range, groups)
 
     def dispatch_indirect(self, executable: BackendExecutable, entry: int, bindings: Sequence[Binding]) -> None:
-        place = self._program.parameters.add_indirect(4 * executable.entries[entry].parameter_words)
-        self._dispatch(executable, entry, bindings, place, None)
+        parameter_range = self._program.parameters.add_indirect(4 * executable.entries[entry].parameter_words)
+        self._dispatch(executable, entry, bindings, parameter_range, None)
 
     def _dispatch(
         self,
         executable: BackendExecutable,
         entry: int,
         bindings: Sequence[Binding],
-        place: Place | None,
+        parameter_range: ParameterRange | None,
         groups: tuple[int, int, int] | None,
     ) -> None:
         assert isinstance(executable, VulkanExecutable)
@@ -111,7 +111,7 @@ class VulkanCommandBuffer(BackendCommandBuffer):
             if access != "read":
                 self._name(binding)
         bound = program.bound(layout, tuple(bindings))
-        program.commands.append(Dispatch(device, program, pipeline, layout.pipeline, bound, place, groups))
+        program.commands.append(Dispatch(device, program, pipeline, layout.pipeline, bound, parameter_range, groups))
 
     def _name(self, binding: Binding) -> None:
         if self._staged and not isinstance(binding.source, int):
@@ -210,7 +210,7 @@ class VulkanCommandBuffer(BackendCommandBuffer):
         if self._program.empty is not None:
             self._program.empty.release()
 
-    def block(self, data: bytes) -> Block | None:
+    def block(self, data: bytes) -> ParameterBlock | None:
         """A block that holds `data`; None if the program has no parameters. No work under way reads what is written."""
         if not data:
             return None
@@ -220,14 +220,14 @@ class VulkanCommandBuffer(BackendCommandBuffer):
         busy = {recording.block for recording in self._under_way()}
         free = next((block for block in self._blocks if block not in busy), None)
         if free is None:
-            free = Block(self._device.allocator, len(self._blocks), self._program.parameters.size)
+            free = ParameterBlock(self._device.allocator, len(self._blocks), self._program.parameters.size)
             self._blocks.append(free)
         free.write(data)
         return free
 
     def _find(self, table: Sequence[Any], data: bytes, lengths: tuple[int, ...]) -> Recording:
         block = self.block(data)
-        key: Key = (*lengths, *[buffer.place for buffer in table])
+        key: Key = (*lengths, *[buffer.memory_id for buffer in table])
         if block is not None:
             key += (block.number,)
         if self._program.parameters.indirect:  # ranges end with the buffer: a place may have been freed and taken again
@@ -238,7 +238,9 @@ class VulkanCommandBuffer(BackendCommandBuffer):
         self._recordings.move_to_end(key)
         return recording
 
-    def _encode(self, key: Key, table: Sequence[Any], block: Block | None, lengths: tuple[int, ...]) -> Recording:
+    def _encode(
+        self, key: Key, table: Sequence[Any], block: ParameterBlock | None, lengths: tuple[int, ...]
+    ) -> Recording:
         most = max(2, min(RECORDINGS, COMMANDS // len(self._program.commands)))
         if len(self._recordings) >= most:
             self._spare.append(self._recordings.popitem(last=False)[1])

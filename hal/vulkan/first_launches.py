@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from orchestrion.hal.backend import Binding, MemoryUse
-from orchestrion.hal.side_by_side import Progress, Using, do_side_by_side
+from orchestrion.hal.parallel_jobs import Progress, Using, run_jobs
 
 if TYPE_CHECKING:
     from .device import VulkanDevice
@@ -31,7 +31,7 @@ def compile_entries(device: VulkanDevice, jobs: Sequence[Job], using: Using, pro
             launch_nothing(device, *job)
 
     left = [(executable, entry) for executable, entry in jobs if entry not in executable.launched]
-    do_side_by_side(left, here, (), progress)
+    run_jobs(left, here, (), progress)
 
 
 def launch_nothing(device: VulkanDevice, executable: VulkanExecutable, index: int) -> None:

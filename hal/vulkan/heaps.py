@@ -1,6 +1,6 @@
 """Which memory a buffer goes to: the memory types of a device in the order they are tried, by use and kind of machine.
 
-A pure function of what the device states: `machine_of` tells unified memory from a card's own, `PLACES` is the table of
+A pure function of what the device states: `machine_of` tells unified memory from a card's own, `CHOICES` is the table of
 wishes, `choose` turns it into memory types. Types for special purposes are never chosen, nor are mapped types that are
 not coherent: the driver flushes no caches.
 
@@ -50,7 +50,7 @@ class Machine(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class TypeRequirement:
     """Flags that a memory type must have, and must not have. `mapped`: its blocks are mapped for good.
 
     `slow`: the device reaches it over the bus only; what is put there causes a warning.
@@ -63,7 +63,7 @@ class Wish:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class MemoryChoice:
     """A memory type chosen for a use. `cached`: the host may read its mapping; else it reads through staging."""
 
     type: MemoryType
@@ -73,31 +73,34 @@ class Place:
 
 
 _SHARED = (
-    Wish(DEVICE_LOCAL | MAPPABLE, mapped=True),
-    Wish(MAPPABLE | HOST_CACHED, mapped=True),
-    Wish(MAPPABLE, mapped=True),
-    Wish(DEVICE_LOCAL),
+    TypeRequirement(DEVICE_LOCAL | MAPPABLE, mapped=True),
+    TypeRequirement(MAPPABLE | HOST_CACHED, mapped=True),
+    TypeRequirement(MAPPABLE, mapped=True),
+    TypeRequirement(DEVICE_LOCAL),
 )
 _OWN = (
-    Wish(DEVICE_LOCAL, without=HOST_VISIBLE),
-    Wish(DEVICE_LOCAL),
-    Wish(MAPPABLE, without=DEVICE_LOCAL, slow=True),
+    TypeRequirement(DEVICE_LOCAL, without=HOST_VISIBLE),
+    TypeRequirement(DEVICE_LOCAL),
+    TypeRequirement(MAPPABLE, without=DEVICE_LOCAL, slow=True),
 )
 _STAGING = (
-    Wish(MAPPABLE | HOST_CACHED, without=DEVICE_LOCAL, mapped=True),
-    Wish(MAPPABLE, without=DEVICE_LOCAL, mapped=True),
-    Wish(MAPPABLE | HOST_CACHED, mapped=True),
-    Wish(MAPPABLE, mapped=True),
+    TypeRequirement(MAPPABLE | HOST_CACHED, without=DEVICE_LOCAL, mapped=True),
+    TypeRequirement(MAPPABLE, without=DEVICE_LOCAL, mapped=True),
+    TypeRequirement(MAPPABLE | HOST_CACHED, mapped=True),
+    TypeRequirement(MAPPABLE, mapped=True),
 )
 
-#: machine -> use -> wishes in the order they are tried; of the types that fit a wish the driver's order decides
-PLACES: dict[Machine, dict[MemoryUse, tuple[Wish, ...]]] = {
+#: machine -> use -> wishes in the order they are tried; of the types that fit a requirement the driver's order decides
+CHOICES: dict[Machine, dict[MemoryUse, tuple[TypeRequirement, ...]]] = {
     Machine.UNIFIED: {
         MemoryUse.CONSTANT: _SHARED,
         MemoryUse.ARENA: _SHARED,
         MemoryUse.INPUT: _SHARED,
-        MemoryUse.OUTPUT: (Wish(DEVICE_LOCAL | MAPPABLE | HOST_CACHED, mapped=True), *_SHARED),
-        MemoryUse.STAGING: (Wish(MAPPABLE | HOST_CACHED, mapped=True), Wish(MAPPABLE, mapped=True)),
+        MemoryUse.OUTPUT: (TypeRequirement(DEVICE_LOCAL | MAPPABLE | HOST_CACHED, mapped=True), *_SHARED),
+        MemoryUse.STAGING: (
+            TypeRequirement(MAPPABLE | HOST_CACHED, mapped=True),
+            TypeRequirement(MAPPABLE, mapped=True),
+        ),
     },
     Machine.SMALL_BAR: {
         MemoryUse.CONSTANT: _OWN,
@@ -109,7 +112,7 @@ PLACES: dict[Machine, dict[MemoryUse, tuple[Wish, ...]]] = {
     Machine.LARGE_BAR: {
         MemoryUse.CONSTANT: _OWN,
         MemoryUse.ARENA: _OWN,
-        MemoryUse.INPUT: (Wish(DEVICE_LOCAL | MAPPABLE, mapped=True), *_OWN),
+        MemoryUse.INPUT: (TypeRequirement(DEVICE_LOCAL | MAPPABLE, mapped=True), *_OWN),
         MemoryUse.OUTPUT: _OWN,
         MemoryUse.STAGING: _STAGING,
     },
@@ -132,18 +135,22 @@ def machine_of(types: Sequence[MemoryType], device_type: int) -> Machine:
     return Machine.LARGE_BAR if 0 < largest <= 2 * seen else Machine.SMALL_BAR
 
 
-def choose(types: Sequence[MemoryType], device_type: int) -> dict[MemoryUse, tuple[Place, ...]]:
+def choose(types: Sequence[MemoryType], device_type: int) -> dict[MemoryUse, tuple[MemoryChoice, ...]]:
     """The places for each use, best first. A type stands once per use, where it fits first."""
     usable = [row for row in types if not row.flags & ~ORDINARY]
     staged = any(row.flags & (MAPPABLE | HOST_CACHED) == MAPPABLE | HOST_CACHED for row in usable)
-    table = PLACES[machine_of(types, device_type)]
-    chosen: dict[MemoryUse, tuple[Place, ...]] = {}
+    table = CHOICES[machine_of(types, device_type)]
+    chosen: dict[MemoryUse, tuple[MemoryChoice, ...]] = {}
     for use, wishes in table.items():
-        found: dict[int, Place] = {}
-        for wish in wishes:
+        found: dict[int, MemoryChoice] = {}
+        for requirement in wishes:
             for position, row in enumerate(usable):
-                if position not in found and row.flags & wish.flags == wish.flags and not row.flags & wish.without:
-                    cached = wish.mapped and (bool(row.flags & HOST_CACHED) or not staged)
-                    found[position] = Place(row, wish.mapped, cached, wish.slow)
+                if (
+                    position not in found
+                    and row.flags & requirement.flags == requirement.flags
+                    and not row.flags & requirement.without
+                ):
+                    cached = requirement.mapped and (bool(row.flags & HOST_CACHED) or not staged)
+                    found[position] = MemoryChoice(row, requirement.mapped, cached, requirement.slow)
         chosen[use] = tuple(found.values())
     return chosen

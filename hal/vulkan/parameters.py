@@ -1,9 +1,9 @@
 """Parameters and workgroup counts of a recording's dispatches, in memory that its commands read when they run.
 
-- A `Place` is where one dispatch finds them: its parameters first, at a multiple of `ALIGNMENT`, behind them the three
+- A `ParameterRange` is where one dispatch finds them: its parameters first, at a multiple of `ALIGNMENT`, behind them the three
   counts of an indirect dispatch (VkDispatchIndirectCommand).
 - `Layout` hands out places and packs the bytes of all of them.
-- A `Block` is host-visible memory that holds such bytes. It is written while no submission that reads it is under way.
+- A `ParameterBlock` is host-visible memory that holds such bytes. It is written while no submission that reads it is under way.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ALIGNMENT: Final = 256
 COUNTS: Final = struct.Struct("<3I")
 
 
-class Place(NamedTuple):
+class ParameterRange(NamedTuple):
     """Bytes of one dispatch in a block, `offset` from its start."""
 
     offset: int
@@ -37,7 +37,7 @@ class Place(NamedTuple):
         return self.offset + self.parameters
 
 
-class _Row(NamedTuple):
+class _RangeContent(NamedTuple):
     """What a block holds at one place."""
 
     fixed: bytes | None  #: the whole of it; None where each instance has its own
@@ -51,16 +51,16 @@ class ParameterLayout:
     __slots__ = ("_rows", "_size", "indirect", "range")
 
     def __init__(self) -> None:
-        self._rows: list[_Row] = []
+        self._rows: list[_RangeContent] = []
         self._size = 0
         self.indirect = False  #: whether there is an indirect dispatch
         self.range = 0
 
-    def add(self, parameters: bytes) -> Place:
+    def add(self, parameters: bytes) -> ParameterRange:
         """For a dispatch whose parameters never change."""
         return self._add(len(parameters), len(parameters), parameters)
 
-    def add_indirect(self, size: int) -> Place:
+    def add_indirect(self, size: int) -> ParameterRange:
         """For a dispatch that gets counts and `size` bytes of parameters with each instance."""
         self.indirect = True
         return self._add(size, size + COUNTS.size, None)
@@ -84,17 +84,17 @@ class ParameterLayout:
         """Bytes of a block, 0 if there are no places. A descriptor of `range` bytes fits at each place."""
         return self._size + self.range
 
-    def _add(self, parameters: int, used: int, fixed: bytes | None) -> Place:
-        place = Place(self._size, parameters)
+    def _add(self, parameters: int, used: int, fixed: bytes | None) -> ParameterRange:
+        parameter_range = ParameterRange(self._size, parameters)
         length = -(-used // ALIGNMENT) * ALIGNMENT
         pad = bytes(length - used)
-        self._rows.append(_Row(None if fixed is None else fixed + pad, bytes(length), pad))
+        self._rows.append(_RangeContent(None if fixed is None else fixed + pad, bytes(length), pad))
         self._size += length
         self.range = max(self.range, -(-parameters // 16) * 16)
-        return place
+        return parameter_range
 
 
-class Block:
+class ParameterBlock:
     """Memory for the bytes of one layout. `data` is what it holds, None while it is being written."""
 
     __slots__ = ("buffer", "data", "number")

@@ -29,7 +29,7 @@ from orchestrion.hal.timing import HostClock, Timing, Timings, now
 from .api import Api, Handle
 from .command_buffer import Key, VulkanCommandBuffer
 from .device import VulkanDevice
-from .parameters import Block
+from .parameters import ParameterBlock
 from .physical import PhysicalDevice
 from .queue import VulkanQueue
 from .recording import Barrier, Command, Program, Recording
@@ -75,7 +75,7 @@ class Reset:
 class Timed:
     """A command between two timestamps, once all before it is done."""
 
-    __slots__ = ("_barrier", "_command", "_place", "_program", "_vk", "stage")
+    __slots__ = ("_barrier", "_command", "_memory_id", "_program", "_vk", "stage")
 
     def __init__(self, device: VulkanDevice, program: ProfiledProgram, command: Command) -> None:
         self._vk = device.vk
@@ -83,15 +83,15 @@ class Timed:
         self._command = command
         self.stage = command.stage
         self._barrier = Barrier(device)
-        self._place = 2 * program.timed
+        self._memory_id = 2 * program.timed
         program.timed += 1
 
     def encode(self, buffer: Handle, sets: Any, table: Table) -> None:
         stamp, queries = self._vk.vkCmdWriteTimestamp, self._program.queries
         self._barrier.encode(buffer, sets, table)
-        stamp(buffer, STAGE_BOTTOM, queries, self._place)
+        stamp(buffer, STAGE_BOTTOM, queries, self._memory_id)
         self._command.encode(buffer, sets, table)
-        stamp(buffer, STAGE_BOTTOM, queries, self._place + 1)
+        stamp(buffer, STAGE_BOTTOM, queries, self._memory_id + 1)
 
 
 class ProfiledRecording(Recording):
@@ -107,7 +107,7 @@ class ProfiledRecording(Recording):
         info = device.api.new("VkQueryPoolCreateInfo", queryType=QUERY_TIMESTAMP, queryCount=max(1, 2 * program.timed))
         self._queries = device.api.create(device.vk.vkCreateQueryPool, device.handle, info, "a query pool")
 
-    def encode(self, table: Table, block: Block | None = None, lengths: Sequence[int] | None = None) -> None:
+    def encode(self, table: Table, block: ParameterBlock | None = None, lengths: Sequence[int] | None = None) -> None:
         self._profiled.queries = self._queries
         super().encode(table, block, lengths)
 
@@ -175,7 +175,7 @@ class ProfiledCommandBuffer(VulkanCommandBuffer):
 
     def recording(self, table: Sequence[Any]) -> ProfiledRecording:
         self._queue.read_times()
-        key = tuple([buffer.place for buffer in table])
+        key = tuple([buffer.memory_id for buffer in table])
         free = [recording for recording in self._all if not recording.busy]
         recording = next((one for one in free if one.key == key), free[0] if free else None)
         if recording is None:

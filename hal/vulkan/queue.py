@@ -30,7 +30,7 @@ from orchestrion.hal.backend import (
     Watcher,
 )
 from orchestrion.hal.errors import HalError
-from orchestrion.hal.side_by_side import Progress, Using
+from orchestrion.hal.parallel_jobs import Progress, Using
 
 from .api import Handle
 from .first_launches import compile_entries
@@ -282,9 +282,9 @@ class VulkanQueue(BackendQueue):
         starts: list[Any] = list(waits)
         done: list[int] = []
         if self._staged or downloads or self.transfers.due:
-            around = self.transfers.compose(value, used_by(batch), downloads)
-            handles, done = [*around.ahead, *handles, *around.behind], around.sent
-            starts += around.waits
+            extra = self.transfers.compose(value, used_by(batch), downloads)
+            handles, done = [*extra.ahead, *handles, *extra.behind], extra.sent
+            starts += extra.waits
         values = api.new(
             "VkTimelineSemaphoreSubmitInfo",
             waitSemaphoreValueCount=len(starts),
@@ -307,7 +307,7 @@ class VulkanQueue(BackendQueue):
         timeline.submitted = value  # before vkQueueSubmit: after an exception the number must not be used again
         # submit and store the result in one step of C, so that no exception comes between the two
         done.extend(map(self._submit, (self.handle,), (1,), (info,), (api.null if fence is None else fence,)))
-        self.transfers.settle()
+        self.transfers.check_submission()
         if done[0]:
             timeline.submitted = value - 1
             raise api.error(done[0], "submitting work")

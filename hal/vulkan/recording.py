@@ -20,7 +20,7 @@ from orchestrion.hal.backend import BackendBuffer, Binding
 from orchestrion.hal.errors import Unsupported
 
 from .api import Api, Handle
-from .parameters import Block, ParameterLayout, Place
+from .parameters import ParameterBlock, ParameterLayout, ParameterRange
 from .spirv_parameters import PARAMETER_SET
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Dispatch:
     recorded counts and without parameters.
     """
 
-    __slots__ = ("_bound", "_groups", "_layout", "_null", "_offset", "_pipeline", "_place", "_program", "_vk")
+    __slots__ = ("_bound", "_groups", "_layout", "_null", "_offset", "_pipeline", "_parameter_range", "_program", "_vk")
     stage = STAGE_COMPUTE
 
     def __init__(
@@ -65,7 +65,7 @@ class Dispatch:
         pipeline: Handle,
         layout: Handle,
         bound: int,
-        place: Place | None,
+        parameter_range: ParameterRange | None,
         groups: tuple[int, int, int] | None,
     ) -> None:
         self._vk = device.vk
@@ -74,10 +74,12 @@ class Dispatch:
         self._pipeline = pipeline
         self._layout = layout
         self._bound = bound
-        self._place = place
+        self._parameter_range = parameter_range
         self._groups = groups
-        parameters = place is not None and place.parameters
-        self._offset = device.api.ffi.new("uint32_t[1]", [place.offset]) if place and parameters else None
+        parameters = parameter_range is not None and parameter_range.parameters
+        self._offset = (
+            device.api.ffi.new("uint32_t[1]", [parameter_range.offset]) if parameter_range and parameters else None
+        )
 
     def encode(self, buffer: Handle, sets: Any, table: Table) -> None:
         vk, layout, program = self._vk, self._layout, self._program
@@ -91,9 +93,11 @@ class Dispatch:
         if self._groups is not None:
             vk.vkCmdDispatch(buffer, *self._groups)
             return
-        assert self._place is not None and program.block is not None, "an indirect launch has a place in a block"
+        assert self._parameter_range is not None and program.block is not None, (
+            "an indirect launch has a place in a block"
+        )
         block = program.block.buffer
-        vk.vkCmdDispatchIndirect(buffer, block.handle, block.base + self._place.counts)
+        vk.vkCmdDispatchIndirect(buffer, block.handle, block.base + self._parameter_range.counts)
 
 
 class Copy:
@@ -218,7 +222,7 @@ class Program:
         self.sets: dict[tuple[Layout, tuple[Binding, ...]], int] = {}
         self.empty: VulkanBuffer | None = None
         self.parameters = ParameterLayout()
-        self.block: Block | None = None
+        self.block: ParameterBlock | None = None
         self.floors: dict[int, int] = {}
         self.transfers = 0  #: copies and fills so far
         self.lengths: Sequence[int] | None = None
@@ -262,7 +266,7 @@ class Recording:
         self._program = program
         self._pool = None
         self.pending = 0
-        self.block: Block | None = None
+        self.block: ParameterBlock | None = None
         self._command_pool = command_pool
         self._buffers = buffers = api.ffi.new("VkCommandBuffer[1]")
         info = api.new("VkCommandBufferAllocateInfo", commandPool=command_pool, commandBufferCount=1)
@@ -283,7 +287,7 @@ class Recording:
                 self.release()
                 raise
 
-    def encode(self, table: Table, block: Block | None = None, lengths: Sequence[int] | None = None) -> None:
+    def encode(self, table: Table, block: ParameterBlock | None = None, lengths: Sequence[int] | None = None) -> None:
         """Record anew, for these buffers, this block and lengths of copies and fills; no earlier submission is under
         way.
         """
@@ -310,8 +314,8 @@ class Recording:
         for kind, _, count in kinds:
             counts[kind] = counts.get(kind, 0) + count
         sizes = api.ffi.new("VkDescriptorPoolSize[]", len(counts))
-        for place, (kind, count) in enumerate(counts.items()):
-            sizes[place].type, sizes[place].descriptorCount = kind, count
+        for index, (kind, count) in enumerate(counts.items()):
+            sizes[index].type, sizes[index].descriptorCount = kind, count
         info = api.new("VkDescriptorPoolCreateInfo", maxSets=len(kinds), poolSizeCount=len(counts), pPoolSizes=sizes)
         self._pool = api.create(device.vk.vkCreateDescriptorPool, device.handle, info, "a descriptor pool")
         layouts = api.ffi.new("VkDescriptorSetLayout[]", [layout for _, layout, _ in kinds])
@@ -362,5 +366,5 @@ class Recording:
             return
         empty = self._program.empty
         assert empty is not None, "a binding of no length was recorded without memory for it"
-        place = index * EMPTY_STEP % empty.size  # of its own in a program with indirect dispatches
-        info.buffer, info.offset, info.range = empty.handle, empty.base + place, EMPTY_BYTES
+        start = index * EMPTY_STEP % empty.size  # of its own in a program with indirect dispatches
+        info.buffer, info.offset, info.range = empty.handle, empty.base + start, EMPTY_BYTES

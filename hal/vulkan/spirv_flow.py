@@ -53,7 +53,7 @@ class Construct:
 
 
 @dataclass(slots=True)
-class Place:
+class Definition:
     """Where a value is made: its region, and the word of its instruction."""
 
     region: int
@@ -78,7 +78,7 @@ class Flow:
         self._open = [0]  # regions that are open, each in the one before
         self._closed: set[int] = set()
         self._regions = 1
-        self._places: dict[int, Place] = {}
+        self._definitions: dict[int, Definition] = {}
         self._returned = False
         self.block = 0  # the block we are in, 0 between blocks
         self.phis_allowed = False  # nothing but phis was in this block yet
@@ -91,7 +91,7 @@ class Flow:
 
     @property
     def values(self) -> Iterable[int]:
-        return self._places
+        return self._definitions
 
     @property
     def values_only(self) -> bool:
@@ -99,15 +99,15 @@ class Flow:
         return self._loop is not None or bool(self._stack) and self._stack[-1].in_continue
 
     def define(self, value: int) -> None:
-        self._places[value] = Place(self._open[-1], self._scope.at)
+        self._definitions[value] = Definition(self._open[-1], self._scope.at)
 
     def defines(self, value: int) -> bool:
-        return value in self._places
+        return value in self._definitions
 
     def visible(self, value: int) -> bool:
         """Whether a value of this function may be used now."""
-        place = self._places.get(value)
-        return place is not None and place.region not in self._closed
+        definition = self._definitions.get(value)
+        return definition is not None and definition.region not in self._closed
 
     def barrier(self) -> None:
         """A barrier in this block."""
@@ -159,9 +159,9 @@ class Flow:
         for (value, predecessor), (end, region) in zip(pairs, construct.arms, strict=True):
             if predecessor != end:
                 self._scope.refuse(f"predecessor {predecessor}, expected {end}")
-            place = self._places.get(value)
-            in_arm = place is not None and place.region == region
-            before = place is None or place.at < construct.began and self.visible(value)
+            definition = self._definitions.get(value)
+            in_arm = definition is not None and definition.region == region
+            before = definition is None or definition.at < construct.began and self.visible(value)
             if self._scope.values.get(value) is not type or not (in_arm or before):
                 self._scope.refuse(f"value {value} is not a {type} that is made on the way through block {predecessor}")
         self.phis[id] = (pairs[0][0], pairs[1][0], construct.condition)
@@ -170,8 +170,8 @@ class Flow:
         (first, before), (second, predecessor) = pairs
         if before != self._before:
             self._scope.refuse(f"predecessor {before}, expected {self._before}")
-        place = self._places.get(first)
-        made_before = place is None or place.at < loop.began and self.visible(first)
+        definition = self._definitions.get(first)
+        made_before = definition is None or definition.at < loop.began and self.visible(first)
         if self._scope.values.get(first) is not type or not made_before:
             self._scope.refuse(f"value {first} is not a {type} that is made before the loop")
         loop.phis.append(HeaderPhi(id, type, first, second, predecessor, self._scope.at))

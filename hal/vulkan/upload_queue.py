@@ -62,7 +62,7 @@ class UploadQueue:
             self._commands.end(commands)
             self._submit(transfers, commands, earlier)
 
-    def settle(self, transfers: Transfers) -> None:
+    def check_submission(self, transfers: Transfers) -> None:
         """Look at the result of the last submission; may be repeated."""
         number, result = self._made
         if result == [0]:
@@ -97,7 +97,7 @@ class UploadQueue:
         self._rows.append((number, commands))
         # submit and store the result in one step of C, so that no exception comes between the two
         result.extend(map(device.vk.vkQueueSubmit, (self._handle,), (1,), (info,), (api.null,)))
-        self.settle(transfers)
+        self.check_submission(transfers)
         api.check(result[0], "submitting an upload")
 
     def _retire(self) -> None:

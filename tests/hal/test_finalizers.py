@@ -17,7 +17,7 @@ from watchdog import watched
 
 from orchestrion.hal.device import Device
 from orchestrion.hal.errors import DriverUnavailable, HalError, OutOfMemory
-from orchestrion.hal.lifetime import MOST_FAILED_LOOKS, DeviceState
+from orchestrion.hal.lifetime import MAX_FAILED_REAPS, DeviceState
 from orchestrion.hal.registry import open_device
 from orchestrion.schema.fork import remembered_locks
 
@@ -159,7 +159,7 @@ def test_a_driver_that_fails_while_the_reaper_looks(
     monkeypatch.setattr(DeviceState, "collect", lambda this: looks.append(this) or _broken())
     in_a_cycle(device.allocator.allocate(16))
     gc.collect()
-    assert soon(lambda: len(looks) == MOST_FAILED_LOOKS)
+    assert soon(lambda: len(looks) == MAX_FAILED_REAPS)
     monkeypatch.setattr(DeviceState, "collect", real)
     device.allocator.allocate(16).release()
     assert not state.owned and device.close() == ()
@@ -209,10 +209,10 @@ def test_a_close_that_raises(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_interrupted_collection_loses_nothing() -> None:
-    """Objects wait in `garbage` or in `limbo`, never in neither: the number released is exact."""
+    """Objects wait in `garbage` or in `deferred_garbage`, never in neither: the number released is exact."""
     with opened("null") as device:
         state: DeviceState = device.device_state
         for _ in range(50):
             device.allocator.allocate(16)
         np.testing.assert_array_equal(device.allocator.live_bytes, 0)
-        assert not state.garbage and not state.limbo and not state.owned
+        assert not state.garbage and not state.deferred_garbage and not state.owned

@@ -322,7 +322,7 @@ def test_shares_closed_at_once() -> None:
 
 def test_executables_of_modules_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is dropped from the cache lives as long as somebody uses it."""
-    monkeypatch.setattr(executable, "MOST_KEPT", 3)
+    monkeypatch.setattr(executable, "MAX_CACHED", 3)
     payload = tensor_encoding.encode([EntryCode(0)])
     with open_device("reference") as device:
 

@@ -368,11 +368,11 @@ def _elementwise() -> Iterator[tuple[str, EntryCode]]:
             yield f"{row.name} {name}", code
 
 
-@pytest.mark.parametrize("careful", [False, True])
+@pytest.mark.parametrize("overlapping", [False, True])
 @pytest.mark.parametrize(("name", "code"), [*_structural(), *_elementwise()], ids=lambda p: p if type(p) is str else "")
-def test_the_estimate_of_memory_is_an_upper_bound(name, code, careful):
+def test_the_estimate_of_memory_is_an_upper_bound(name, code, overlapping):
     """What NumPy really took, by tracemalloc, beside the pieces in which it converts."""
-    compiled = compile_entry(code, careful, lambda: None)
+    compiled = compile_entry(code, overlapping, lambda: None)
     memories = [(np.ones(max(length, 1), np.uint8), 0) for _, length in code.accesses]
     registers = compiled.bind(memories)
     with np.errstate(all="ignore"):
@@ -592,5 +592,5 @@ def test_expressions_of_a_template_count_as_code(device):
 @pytest.mark.parametrize("case", [case for case in catalogue.CASES if case.startswith("control_flow.")])
 def test_loops_of_long_recordings(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Their views are made command by command, in each iteration anew."""
-    monkeypatch.setattr(command_buffer, "MOST_KEPT", 0)
+    monkeypatch.setattr(command_buffer, "MAX_KEPT_REGISTERS", 0)
     catalogue.run(case, "reference")

@@ -13,7 +13,7 @@ from orchestrion.hal.backend import BackendDevice, BackendDriver, DeviceInfo
 from orchestrion.hal.buffer import Buffer
 from orchestrion.hal.command_buffer import CommandBuffer, Range
 from orchestrion.hal.cts import catalogue, kernels
-from orchestrion.hal.cts.interrupts import places, struck
+from orchestrion.hal.cts.interrupts import interrupt_points, run_interrupted
 from orchestrion.hal.device import Device
 from orchestrion.hal.errors import (
     DriverUnavailable,
@@ -320,8 +320,8 @@ def test_the_call_after_an_interrupted_one(name: str) -> None:
     work = Sums(name, TIGHT)
     work.make()
     work.check()
-    for place in places(work.run):
-        struck(work.run, place)
+    for place in interrupt_points(work.run):
+        run_interrupted(work.run, place)
         work.check()
 
     def anew() -> None:
@@ -329,8 +329,8 @@ def test_the_call_after_an_interrupted_one(name: str) -> None:
             work.share.allocator.allocate(work.limit)
         work.run()
 
-    for place in places(anew):
-        struck(anew, place)
+    for place in interrupt_points(anew):
+        run_interrupted(anew, place)
         work.check()
     for thing in work.things:
         thing.release()

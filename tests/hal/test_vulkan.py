@@ -28,7 +28,7 @@ from orchestrion.hal.registry import open_device
 from orchestrion.hal.vulkan import allocator, api, command_buffer, instance, physical, pipeline_cache
 from orchestrion.hal.vulkan.device import VulkanDevice
 from orchestrion.hal.vulkan.driver import VulkanDriver
-from orchestrion.hal.vulkan.heaps import Heap, Machine, MemoryType, Place
+from orchestrion.hal.vulkan.heaps import Heap, Machine, MemoryChoice, MemoryType
 from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.hints import install
 from orchestrion.schema.profiles import FEATURES
@@ -189,7 +189,7 @@ def test_validation_collects(device: VulkanDevice) -> None:
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.booleans(), st.integers(1, 12)), max_size=60))
 def test_a_block_hands_out_each_byte_once(steps: list[tuple[bool, int]]) -> None:
-    block = allocator.Block(None, None, Place(MemoryType(0, 0, Heap(0, 0, True)), False, False, False), 32, None)
+    block = allocator.Block(None, None, MemoryChoice(MemoryType(0, 0, Heap(0, 0, True)), False, False, False), 32, None)
     taken: list[tuple[int, int]] = []
     for giving, size in steps:
         if giving and taken:
@@ -214,7 +214,7 @@ def test_small_buffers_share_a_block(device: VulkanDevice) -> None:
     buffers = [device.allocate(size, MemoryUse.INPUT) for size in (16, 4096, 100_000, 16)]
     assert len({buffer.block.number for buffer in buffers}) == 1
     assert all(buffer.base % allocator.ALIGNMENT == 0 for buffer in buffers)
-    assert len({buffer.place for buffer in buffers}) == 4
+    assert len({buffer.memory_id for buffer in buffers}) == 4
     for buffer in buffers:
         buffer.release()
 
@@ -223,12 +223,12 @@ def test_a_large_block_is_kept_once_and_not_for_small_buffers(device: VulkanDevi
     size = 2 * allocator.BLOCK
     other = device.allocate(16, MemoryUse.INPUT)  # a block for small buffers, or the large one would make room for it
     first = device.allocate(size, MemoryUse.INPUT)
-    number, place = first.block.number, first.place
+    number, memory_id = first.block.number, first.memory_id
     first.release()
     small = device.allocate(16, MemoryUse.INPUT)
     assert small.block.number != number
     again = device.allocate(size, MemoryUse.INPUT)
-    assert again.place == place
+    assert again.memory_id == memory_id
     larger = device.allocate(2 * size, MemoryUse.INPUT)
     for buffer in (again, larger, small, other):
         buffer.release()
@@ -296,8 +296,8 @@ def test_a_table_seen_before_is_replayed(device: VulkanDevice) -> None:
     assert commands.recording(buffers[:1]) is first
     device.queue.execute(commands, buffers[-1:])
     assert len(commands._recordings) == command_buffer.RECORDINGS
-    assert (buffers[0].place,) in commands._recordings, "the one used last stays"
-    assert (buffers[1].place,) not in commands._recordings
+    assert (buffers[0].memory_id,) in commands._recordings, "the one used last stays"
+    assert (buffers[1].memory_id,) not in commands._recordings
     assert not commands._spare, "the one that went was encoded anew"
     for buffer in buffers:
         assert bytes(buffer.host[:8]) == b"\x01\x02\x03\x04" * 2
@@ -535,11 +535,11 @@ def test_access_outside_of_a_binding_touches_nothing() -> None:
 
 def test_places_are_never_named_twice(device: VulkanDevice) -> None:
     first = device.allocate(2 * allocator.BLOCK, MemoryUse.INPUT)
-    place = first.place
+    memory_id = first.memory_id
     first.release()
     other = device.allocate(4 * allocator.BLOCK, MemoryUse.INPUT)  # the empty block makes room
     second: BackendBuffer = device.allocate(2 * allocator.BLOCK, MemoryUse.INPUT)
-    assert place not in (other.place, second.place)  # type: ignore[attr-defined]
+    assert memory_id not in (other.memory_id, second.memory_id)  # type: ignore[attr-defined]
     release(other, second)
 
 

@@ -79,7 +79,7 @@ def test_what_is_behind_an_empty_binding_is_no_channel(device: VulkanDevice) -> 
     writer = run(device, code, kernels.IOTA, 0x5A5A5A5A, [nothing])
     reader = run(device, code, kernels.ADD, 7, [nothing, nothing, Binding(target, 0, 4 * N)])
     np.testing.assert_array_equal(read(device, target).view(np.uint32), np.full(N, 7))
-    assert writer._program.empty.place != reader._program.empty.place
+    assert writer._program.empty.memory_id != reader._program.empty.memory_id
     assert not hasattr(device, "empty")
     for thing in (writer, reader, target, code):
         thing.release()
@@ -97,10 +97,10 @@ def test_padding_is_zeroed(device: VulkanDevice) -> None:
     """A neighbour's range begins at the next multiple of the allocator's alignment: all before that is cleared."""
     first = device.allocate(allocator.ALIGNMENT, MemoryUse.INPUT)
     first.host[:] = 0xA5
-    place = first.place
+    memory_id = first.memory_id
     first.release()
     second = device.allocate(16, MemoryUse.INPUT)
-    assert second.place == place
+    assert second.memory_id == memory_id
     block = second.block.host
     assert block is not None and not block[second.base : second.base + allocator.ALIGNMENT].any()
     second.release()
@@ -127,10 +127,10 @@ def test_the_device_clears_what_the_host_cannot(unmapped: VulkanDevice) -> None:
         assert first.host is None and unmapped.allocator.uncleared
         unmapped.queue.write(first, 0, np.full(size, 0xA5, np.uint8))
         assert (read(unmapped, first) == 0xA5).all() and not unmapped.allocator.uncleared
-        place = first.place
+        memory_id = first.memory_id
         first.release()
         again = local_buffer(unmapped, size)
-        assert again.place == place and not read(unmapped, again).any()
+        assert again.memory_id == memory_id and not read(unmapped, again).any()
         again.release()
 
 
@@ -156,8 +156,8 @@ def test_a_block_stays_while_it_is_being_cleared(unmapped: VulkanDevice) -> None
     unmapped.queue.submit((), [], [(done, 1)])
     assert block.fills == 1
     first.release()
-    larger = local_buffer(unmapped, 4 * allocator.BLOCK)  # would take the place of an empty block
-    blocks = unmapped.allocator._blocks[block.place]
+    larger = local_buffer(unmapped, 4 * allocator.BLOCK)  # would take the memory_id of an empty block
+    blocks = unmapped.allocator._blocks[block.choice]
     assert block in blocks and not block.disposable
     gate.signal(1)
     assert done.wait(1, 30.0)

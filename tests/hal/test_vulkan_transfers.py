@@ -38,8 +38,8 @@ def _vulkan(needs_vulkan: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def card(machine: Machine = Machine.SMALL_BAR, **sizes: int) -> VulkanDevice:
-    (row, *_) = VulkanDriver()._scan()
-    return VulkanDevice(instance.open_instance().api, with_heaps(row, machine, **sizes))
+    (batch, *_) = VulkanDriver()._scan()
+    return VulkanDevice(instance.open_instance().api, with_heaps(batch, machine, **sizes))
 
 
 @pytest.fixture
@@ -160,13 +160,13 @@ def test_inputs_of_a_large_bar_are_written_directly(monkeypatch: pytest.MonkeyPa
 
 def test_an_uncached_mapping_is_written_and_not_read() -> None:
     """As on Mali: unified memory of two types, of which the first is not cached."""
-    (row, *_) = VulkanDriver()._scan()
+    (batch, *_) = VulkanDriver()._scan()
     own = Heap(0, 1 << 30, True)
     types = (
-        MemoryType(row.memory_types[0].index, L | V | C, own),
-        MemoryType(row.memory_types[0].index, L | V | C | K, own),
+        MemoryType(batch.memory_types[0].index, L | V | C, own),
+        MemoryType(batch.memory_types[0].index, L | V | C | K, own),
     )
-    backend = VulkanDevice(instance.open_instance().api, dataclasses.replace(row, memory_types=types, device_type=1))
+    backend = VulkanDevice(instance.open_instance().api, dataclasses.replace(batch, memory_types=types, device_type=1))
     with Device.of(backend) as device:
         buffer, result = device.allocator.allocate(9000), device.allocator.allocate(18000, MemoryUse.OUTPUT)
         assert buffer.host is not None and not buffer.host_cached and result.host is not None and result.host_cached
@@ -190,9 +190,9 @@ def test_nobody_reads_ahead_for_nobody(device: Device, backend: VulkanDevice) ->
     commands = doubling(device, 64)
     contents(result)
     for _ in range(2):
-        assert result.backend.mirror is not None  # type: ignore[attr-defined]
+        assert result.backend.readback is not None  # type: ignore[attr-defined]
         device.queue.execute(commands, (given, result))
-    assert result.backend.mirror is None  # type: ignore[attr-defined]
+    assert result.backend.readback is None  # type: ignore[attr-defined]
     for thing in (commands, given, result):
         thing.release()
 
@@ -378,8 +378,8 @@ class TwoQueueDevice(VulkanDevice):
 
 class TwoQueueDriver(VulkanDriver):
     def open(self, info: Any) -> VulkanDevice:
-        row = self._scan()[info.index]
-        return TwoQueueDevice(instance.open_instance().api, with_heaps(row, Machine.SMALL_BAR))
+        batch = self._scan()[info.index]
+        return TwoQueueDevice(instance.open_instance().api, with_heaps(batch, Machine.SMALL_BAR))
 
 
 @pytest.mark.parametrize(
@@ -414,7 +414,7 @@ def test_work_waits_for_uploads_and_uploads_for_work(monkeypatch: pytest.MonkeyP
 
 def test_a_second_queue_of_the_device() -> None:
     """Where a family here has two queues, both are opened."""
-    rows = [row for row in VulkanDriver()._scan() if row.upload_queue is not None]
+    rows = [batch for batch in VulkanDriver()._scan() if batch.upload_queue is not None]
     if not rows:
         pytest.skip("every Vulkan device here has one queue")
     with Device.of(VulkanDevice(instance.open_instance().api, with_heaps(rows[0], Machine.SMALL_BAR))) as device:
@@ -431,7 +431,7 @@ def test_constants_in_host_memory_cause_a_warning() -> None:
     with Device.of(card(local=64 * MIB)) as device:
         kept = [device.allocator.allocate(30 * MIB, MemoryUse.CONSTANT) for _ in range(2)]
         backend: Any = kept[0].backend
-        assert backend.block.place.type.heap.local
+        assert backend.block.choice.type.heap.local
         with pytest.warns(RuntimeWarning, match=r"no room for 104857600 bytes \(constant\): they lie in host memory"):
             large = device.allocator.allocate(100 * MIB, MemoryUse.CONSTANT)
         assert large.host is None
@@ -460,13 +460,13 @@ class FakeBudgets:
 def test_heaps_beyond_their_budget_come_last(monkeypatch: pytest.MonkeyPatch) -> None:
     budgets = FakeBudgets((300 * MIB, 0), (300 * MIB, 0), (0, 0))
     monkeypatch.setattr(budget, "read_budgets", budgets)
-    (row, *_) = VulkanDriver()._scan()
-    known = dataclasses.replace(row, extensions=row.extensions)
+    (batch, *_) = VulkanDriver()._scan()
+    known = dataclasses.replace(batch, extensions=batch.extensions)
     backend = VulkanDevice(instance.open_instance().api, with_heaps(known, Machine.SMALL_BAR))
-    backend.allocator._budget = budget.Budget(backend.api, row.handle, True)
+    backend.allocator._budget = budget.Budget(backend.api, batch.handle, True)
     with Device.of(backend) as device:
         first = device.allocator.allocate(100 * MIB, MemoryUse.CONSTANT)
-        assert budgets.asked == 1 and first.backend.block.place.type.heap.index == 0  # type: ignore[attr-defined]
+        assert budgets.asked == 1 and first.backend.block.choice.type.heap.index == 0  # type: ignore[attr-defined]
         small = device.allocator.allocate(16, MemoryUse.CONSTANT)
         asked = budgets.asked
         more = device.allocator.allocate(16, MemoryUse.CONSTANT)
@@ -474,10 +474,10 @@ def test_heaps_beyond_their_budget_come_last(monkeypatch: pytest.MonkeyPatch) ->
         budgets.rows[0] = (300 * MIB, 290 * MIB)
         with pytest.warns(RuntimeWarning, match="no room"):
             second = device.allocator.allocate(100 * MIB, MemoryUse.CONSTANT)
-        assert second.backend.block.place.type.heap.index == 1  # type: ignore[attr-defined]
+        assert second.backend.block.choice.type.heap.index == 1  # type: ignore[attr-defined]
         budgets.rows[1] = (300 * MIB, 290 * MIB)
         third = device.allocator.allocate(100 * MIB, MemoryUse.CONSTANT)  # nothing is left: the driver decides
-        assert third.backend.block.place.type.heap.index == 0  # type: ignore[attr-defined]
+        assert third.backend.block.choice.type.heap.index == 0  # type: ignore[attr-defined]
         for buffer in (first, small, more, second, third):
             buffer.release()
 

@@ -7,7 +7,7 @@ this project, made so that a module that keeps to them does not get an app ended
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from orchestrion.hal.building import MOST_SECONDS
+from orchestrion.hal.building import MAX_SECONDS
 from orchestrion.schema.hal_imports import HAL_IMPORTS
 
 
@@ -52,7 +52,7 @@ LINT_PROFILES: dict[str, LintProfile] = {
                 "load-fuel": _FUEL,
                 "deadline": _SECONDS,
                 "load-deadline": _SECONDS,
-                "build-deadline": Most(MOST_SECONDS, "the most that the loader gives a module that is not trusted"),
+                "build-deadline": Most(MAX_SECONDS, "the most that the loader gives a module that is not trusted"),
             },
         ),
         LintProfile(

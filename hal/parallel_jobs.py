@@ -30,7 +30,7 @@ def no_progress(done: int, count: int) -> None:
     """Tell nobody."""
 
 
-def do_side_by_side(
+def run_jobs(
     jobs: Sequence[_Job],
     here: Callable[[_Job], None],
     helpers: Sequence[Callable[[_Job], None]],
@@ -42,7 +42,7 @@ def do_side_by_side(
     Raises what `here` raises, once no helper is at work.
     """
     left, helped = deque(jobs), deque[_Job]()
-    total = _Counted(progress, len(jobs))
+    total = _ProgressCounter(progress, len(jobs))
     threads = [threading.Thread(target=_help, args=(helper, left, helped, total), daemon=True) for helper in helpers]
     for thread in threads:
         thread.start()
@@ -60,7 +60,7 @@ def do_side_by_side(
         here(job)
 
 
-class _Counted:
+class _ProgressCounter:
     """How many jobs are done. One step of Python each, so that threads may count."""
 
     def __init__(self, progress: Progress, count: int) -> None:
@@ -73,7 +73,7 @@ class _Counted:
         self._progress(len(self._done), self._count)
 
 
-def _help(helper: Callable[[_Job], None], left: deque[_Job], helped: deque[_Job], total: _Counted) -> None:
+def _help(helper: Callable[[_Job], None], left: deque[_Job], helped: deque[_Job], total: _ProgressCounter) -> None:
     while left:
         try:
             job = left.pop()

@@ -30,31 +30,31 @@ Callback = Callable[[bool], bool]
 WAIT_SECONDS = 1.0
 
 
-class _Row(NamedTuple):
+class _Registration(NamedTuple):
     share: weakref.ref[Device]
     accounts: tuple[Account, ...]
     callback: weakref.WeakMethod[Callback]
 
 
-class Relief:
+class MemoryPressureCallbacks:
     """The callbacks of one open device. From any thread."""
 
-    __slots__ = ("_lock", "_rows")
+    __slots__ = ("_lock", "_registrations")
 
     def __init__(self) -> None:
         self._lock = new_lock()
-        self._rows: list[_Row] = []
+        self._registrations: list[_Registration] = []
 
     def add(self, share: Device, accounts: tuple[Account, ...], callback: Callback) -> None:
         """Register a bound method, for as long as its object lives."""
         with self._lock:
-            self._rows = [row for row in self._rows if row.callback() is not None]
-            self._rows.append(_Row(weakref.ref(share), accounts, weakref.WeakMethod(callback)))
+            self._registrations = [row for row in self._registrations if row.callback() is not None]
+            self._registrations.append(_Registration(weakref.ref(share), accounts, weakref.WeakMethod(callback)))
 
     def call(self, share: Device | None, account: Account | None) -> bool:
         """Call those charged to `account`, all if it is None; whether anything was given back. `share` allocates."""
         with self._lock:
-            rows = [*self._rows]
+            rows = [*self._registrations]
         given = False
         for row in rows:
             callback = row.callback()
@@ -64,20 +64,20 @@ class Relief:
         return given
 
 
-def relieve_limit(state: DeviceState, share: Device, account: Account) -> bool:
+def free_charged_memory(state: DeviceState, share: Device, account: Account) -> bool:
     """Give back what is charged to an account and can be made again; whether there was anything."""
-    given = state.relief.call(share, account)
+    given = state.memory_pressure.call(share, account)
     state.make_room()
     return given
 
 
-def relieve_device(state: DeviceState, share: Device | None) -> bool:
+def free_device_memory(state: DeviceState, share: Device | None) -> bool:
     """Give back everything on the device that can be made again; whether there was anything.
 
     Waits up to WAIT_SECONDS for work under way, which may hold memory that nobody else uses. The device's lock is not
     held by the caller.
     """
-    given = state.relief.call(share, None)
+    given = state.memory_pressure.call(share, None)
     busy = bool(state.in_flight or state.garbage)
     state.finish(WAIT_SECONDS)
     state.make_room()
@@ -86,14 +86,14 @@ def relieve_device(state: DeviceState, share: Device | None) -> bool:
     return given or busy or trimmed
 
 
-def with_relief(state: DeviceState, share: Device | None, attempt: Callable[[], T]) -> T:
-    """What `attempt` gives; if the driver has no room for it, at a second attempt after `relieve_device`.
+def retry_after_freeing(state: DeviceState, share: Device | None, attempt: Callable[[], T]) -> T:
+    """What `attempt` gives; if the driver has no room for it, at a second attempt after `free_device_memory`.
 
     `attempt` changes nothing when it fails.
     """
     try:
         return attempt()
     except DeviceOutOfMemory:
-        if not relieve_device(state, share):
+        if not free_device_memory(state, share):
             raise
     return attempt()
