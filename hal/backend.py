@@ -380,8 +380,8 @@ class BackendQueue(ABC):
     that other threads can submit meanwhile. A driver that computes in the calling thread has nothing to overlap.
     """
 
-    #: whether blocking calls are launched and waited for in two steps; if so, the driver implements the five methods from
-    #: `create_ticket` to `abandon`
+    #: whether blocking calls are launched and waited for in two steps; if so, the driver implements the five methods
+    #: from `create_ticket` to `abandon`
     overlaps: bool = False
     #: whether `prepare` does anything
     prepares: ClassVar[bool] = False

@@ -34,7 +34,8 @@ WRITABLE = 1
 
 
 class _Mapping:
-    """Memory that NumPy arrays may use after the handle is gone: the arrays hold this object, which holds the resource.
+    """Memory that NumPy arrays may use after the handle is gone: the arrays hold this object, which holds
+    the resource.
     """
 
     __slots__ = ("__array_interface__", "_ref")
@@ -48,7 +49,8 @@ class Loan(Protocol):
     """Ownership of memory that a buffer borrows, and that returns to its owner when the buffer is released."""
 
     def keep(self) -> None:
-        """Mark the memory as shared: somebody may use it after the handle is gone, so it does not return to its owner.
+        """Mark the memory as shared: somebody may use it after the handle is gone, so it does not return to
+        its owner.
         """
 
     def end(self, submitted: int) -> None:

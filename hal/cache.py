@@ -86,7 +86,8 @@ class Cache:
         return data
 
     def _read(self, path: Path) -> bytes:
-        """Returns an entry's bytes. Raises OSError if the path is not a regular file, or the entry is above the limit.
+        """Returns an entry's bytes. Raises OSError if the path is not a regular file, or the entry is above
+        the limit.
         """
         with os.fdopen(open_regular(path, follow=False), "rb") as file:
             size = os.fstat(file.fileno()).st_size

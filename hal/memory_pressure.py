@@ -1,11 +1,12 @@
-"""What is given back when memory runs out, before an allocation fails: all that is only kept to be used again.
+"""Releases memory when it runs out, before an allocation fails: everything that is only kept for reuse.
 
-- Whoever keeps something that it can make again (a context its memoised setups and sized slots, the executable cache
-  what no program uses) registers a callback with its share, `Device.on_memory_pressure`.
-- A limit is relieved by the shares that are charged to it. A driver without room is relieved by all shares, by the
-  executable cache, by the driver itself (`BackendDevice.trim`), and by waiting for work that holds on to memory.
-- The thread that allocates calls the callbacks. Another share's context may be in the middle of a call in another
-  thread: its callback gives nothing back then, and never waits for it.
+- An object that keeps memory which it can recreate registers a callback with its share (`Device.on_memory_pressure`). A
+  context does so for memoised setups and dynamic slots; the executable cache for code that no program uses.
+- If a limit is exceeded, the callbacks of the shares that are charged to it are called. If the driver has no room, the
+  callbacks of all shares are called, the driver releases its own memory (`BackendDevice.trim`), and work that holds
+  memory is waited for.
+- The allocating thread calls the callbacks. The context of another share may be inside of a call in another thread; its
+  callback then releases nothing, and never waits.
 - After that the allocation is tried once more.
 """
 
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
     from .lifetime import Account, DeviceState
 
 T = TypeVar("T")
-#: `callback(own)` gives memory back, and tells whether it did. `own`: the share that it is registered with allocates,
-#: so that its user's call is the one under way; else that call may be under way in another thread
+#: `callback(own)` releases memory, and returns whether it did. `own`: the share that it is registered with is the one
+#: that allocates, so the current call is its own. Otherwise a call of it may be running in another thread.
 Callback = Callable[[bool], bool]
 #: seconds for which an allocation that the driver refused waits for work under way
 WAIT_SECONDS = 1.0
@@ -37,7 +38,7 @@ class _Registration(NamedTuple):
 
 
 class MemoryPressureCallbacks:
-    """The callbacks of one open device. From any thread."""
+    """The callbacks of one open device. Thread-safe."""
 
     __slots__ = ("_lock", "_registrations")
 
@@ -46,13 +47,15 @@ class MemoryPressureCallbacks:
         self._registrations: list[_Registration] = []
 
     def add(self, share: Device, accounts: tuple[Account, ...], callback: Callback) -> None:
-        """Register a bound method, for as long as its object lives."""
+        """Register a bound method while its object lives."""
         with self._lock:
             self._registrations = [row for row in self._registrations if row.callback() is not None]
             self._registrations.append(_Registration(weakref.ref(share), accounts, weakref.WeakMethod(callback)))
 
     def call(self, share: Device | None, account: Account | None) -> bool:
-        """Call those charged to `account`, all if it is None; whether anything was given back. `share` allocates."""
+        """Call the callbacks charged to `account`; all of them if it is None. `share` is the one that allocates.
+        Returns whether any released memory.
+        """
         with self._lock:
             rows = [*self._registrations]
         given = False
@@ -65,17 +68,17 @@ class MemoryPressureCallbacks:
 
 
 def free_charged_memory(state: DeviceState, share: Device, account: Account) -> bool:
-    """Give back what is charged to an account and can be made again; whether there was anything."""
+    """Release memory that is charged to an account and can be recreated. Returns whether there was any."""
     given = state.memory_pressure.call(share, account)
     state.make_room()
     return given
 
 
 def free_device_memory(state: DeviceState, share: Device | None) -> bool:
-    """Give back everything on the device that can be made again; whether there was anything.
+    """Release everything on the device that can be recreated. Returns whether there was anything.
 
-    Waits up to WAIT_SECONDS for work under way, which may hold memory that nobody else uses. The device's lock is not
-    held by the caller.
+    Waits up to WAIT_SECONDS for work in flight, which may hold the last reference to memory. The caller does not hold
+    the device's lock.
     """
     given = state.memory_pressure.call(share, None)
     busy = bool(state.in_flight or state.garbage)
@@ -87,7 +90,8 @@ def free_device_memory(state: DeviceState, share: Device | None) -> bool:
 
 
 def retry_after_freeing(state: DeviceState, share: Device | None, attempt: Callable[[], T]) -> T:
-    """What `attempt` gives; if the driver has no room for it, at a second attempt after `free_device_memory`.
+    """Returns `attempt()`. If the driver has no room for it, calls `free_device_memory` and then `attempt` a second
+    time.
 
     `attempt` changes nothing when it fails.
     """

@@ -1,8 +1,8 @@
-"""Calls that an exception ends in the middle, as Ctrl-C does: the next call is right, and closing comes to its end.
+"""Calls that an exception ends halfway, as Ctrl-C does: the next call is right, and closing ends.
 
-Python runs signal handlers behind the call of a function and at the start of one. `Interrupter` counts these places in the
-HAL's own code that a call runs through, and raises at the chosen one. So every place is met where `KeyboardInterrupt`
-may come, and no other.
+Python runs signal handlers after a function call and at the start of a function. `Interrupter` counts these points in
+the HAL's own code during a call, and raises at the chosen one. So every point where `KeyboardInterrupt` may come can be
+tested, and no other.
 """
 
 import dis
@@ -25,25 +25,26 @@ from .rig import Rig
 
 case = Group("interrupts", __doc__)
 
-#: bytes of a buffer; large enough that work is still under way when the exception comes
+#: bytes of a buffer; large enough that work is still in flight when the exception comes
 SIZE = 1 << 20
-#: places of one call that are tried, spread evenly over those there are
+#: the number of interrupt points of a call that are tested, evenly spread over all of them
 PLACES = 24
 HAL = str(Path(front.__file__).parent)
 CTS = str(Path(__file__).parent)
 
 
-#: opcodes behind a call at which `Interrupter` raises: those that take the call's result in the same statement. Others may
-#: belong to the next statement, outside of a `with` that the call stands in
+#: opcodes after a call at which `Interrupter` raises: those that consume the call's result in the same statement.
+#: Others may belong to the next statement, outside of a `with` around the call
 RESULT_STORES = frozenset(
     ("POP_TOP", "STORE_FAST", "STORE_ATTR", "UNPACK_SEQUENCE", "STORE_SUBSCR", "POP_JUMP_FORWARD_IF_FALSE")
 )
 
 
 class Interrupter:
-    """Raises `KeyboardInterrupt` at the `place`-th place in the HAL's code; `count` is how many there were.
+    """Raises `KeyboardInterrupt` at the `place`-th interrupt point in the HAL's code; `count` is the number of points
+    passed.
 
-    Finalizers have no places: Python prints an exception in a finalizer and goes on.
+    Finalizers have no points: Python prints an exception in a finalizer and continues.
     """
 
     def __init__(self, place: int) -> None:
@@ -92,7 +93,7 @@ def _finalizes(frame: FrameType | None) -> bool:
 
 
 def run_interrupted(action: Callable[[], object], place: int) -> bool:
-    """Run an action with an exception at that place; whether it came."""
+    """Run an action with an exception at that interrupt point. Returns whether it came."""
     try:
         with Interrupter(place):
             action()
@@ -102,7 +103,7 @@ def run_interrupted(action: Callable[[], object], place: int) -> bool:
 
 
 def interrupt_points(action: Callable[[], object]) -> range:
-    """Some of the places of an action, which is run once to find them."""
+    """Some of the interrupt points of an action, which is run once to count them."""
     with Interrupter(0) as strike:
         action()
     return range(1, strike.count + 1, max(1, strike.count // PLACES))

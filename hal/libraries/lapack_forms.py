@@ -1,6 +1,6 @@
-"""LAPACK's condensed forms through SciPy: eigenvalues of any matrix, Schur's and Hessenberg's form, a tridiagonal one,
-QR with columns exchanged, and solves with three diagonals. Complex numbers come and go in parts. The rules are those of
-`lapack`, whose table has these rows.
+"""LAPACK's condensed forms through SciPy: eigenvalues of general matrices, Schur, Hessenberg and tridiagonal form, QR
+with column pivoting, and tridiagonal solves. Complex operands and results are pairs of real arrays. The rules of
+`lapack` apply; its table includes these rows.
 """
 
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ def _geev(inputs: Sequence[Array], outputs: Sequence[Array], attributes: Attribu
 
 
 def _matrices(inputs: Sequence[Spec], outputs: Sequence[Spec], count: int) -> tuple[Shape, int]:
-    """Batch and order of an a that is one operand, or two, its real and its imaginary parts."""
+    """The batch shape and order of a, which is one real operand, or two: its real and its imaginary parts."""
     parts = 2 if len(inputs) > 1 else 1
     checked(inputs, outputs, parts, count, whole=1)
     for spec in inputs[1:]:
@@ -50,7 +50,7 @@ def _matrices(inputs: Sequence[Spec], outputs: Sequence[Spec], count: int) -> tu
 
 
 def _complex_matrix(inputs: Sequence[Array], index: tuple[int, ...]) -> Array:
-    """A matrix of them."""
+    """One matrix of the batch."""
     real, *imaginary = (part[index] for part in inputs)
     whole: Array = np.empty(real.shape, np.result_type(real, np.complex64)) if imaginary else real
     if imaginary:
@@ -59,12 +59,14 @@ def _complex_matrix(inputs: Sequence[Array], index: tuple[int, ...]) -> Array:
 
 
 def _real_and_imaginary(values: Sequence[Array]) -> list[Array]:
-    """Real and imaginary parts of each."""
+    """The real and the imaginary part of each value."""
     return [part for value in values for part in (value.real, value.imag)]
 
 
 def _parts(imaginary: Array, packed: Array) -> tuple[Array, Array]:
-    """Real and imaginary parts of vectors: the columns of a conjugate pair hold the parts of its first one."""
+    """The real and imaginary parts of eigenvectors. LAPACK stores those of a conjugate pair in two columns: the real
+    part, then the imaginary part of the first vector.
+    """
     real, other, first = packed.copy(), np.zeros_like(packed), np.flatnonzero(imaginary > 0)
     other[:, first], other[:, first + 1] = packed[:, first + 1], -packed[:, first + 1]
     real[:, first + 1] = packed[:, first]
@@ -93,7 +95,7 @@ def _gees(inputs: Sequence[Array], outputs: Sequence[Array], attributes: Attribu
 
 
 def _unsorted(*_: float) -> bool:
-    """What SciPy would ask for each eigenvalue, if they were to be sorted."""
+    """The selection callback that SciPy requires; it is not called without sorting."""
     return False
 
 

@@ -1,9 +1,11 @@
-"""Recordings: an OpenCL command buffer per table of slot buffers where the device has them, else a list of calls.
+"""Recordings: one OpenCL command buffer per table of slot buffers if the device supports them, otherwise a list of
+calls.
 
-Command buffers are found by the places of the buffers in the table. Without mutable dispatch RECORDINGS of them stay,
-and the least recently used goes for the next table. With it the least recently used of MUTABLE_RECORDINGS is bound to
-the next table, unless it is under way: then another is made. See docs/decisions/record-and-replay.md.
-A recording of one command is always a list, for there is nothing to win.
+Command buffers are looked up by the memory ids of the buffers in the table. Without mutable dispatch, up to RECORDINGS
+of them are kept, and the least recently used one is replaced. With mutable dispatch, the least recently used of
+MUTABLE_RECORDINGS is bound to the next table, unless it is in flight; then another is made. See
+docs/decisions/record-and-replay.md. A recording of one command is always a list, because a command buffer would not be
+faster.
 """
 
 from collections import OrderedDict
@@ -17,12 +19,14 @@ from .executable import OpenCLExecutable
 from .recording import Command, Copy, Dispatch, EnqueueList, Fill, Recorded, Step, Table, record
 
 RECORDINGS = 16
-#: two, since loops swap the buffers of their states at each turn
+#: two, because loops swap the buffers of their states in each iteration
 MUTABLE_RECORDINGS = 2
 
 
 class OpenCLCommandBuffer(BackendCommandBuffer):
-    """`queue` is the handle of the queue that all runs go to. Calls are serialised by the front, as the queue's are."""
+    """A recording. `queue` is the handle of the queue that all runs go to. The front serialises calls, like those of
+    the queue.
+    """
 
     __slots__ = ("_api", "_commands", "_list", "_queue", "_recorded", "_recordings", "_steps", "_table")
 
@@ -54,27 +58,27 @@ class OpenCLCommandBuffer(BackendCommandBuffer):
         self._commands.append(Fill(self._api, target, pattern))
 
     def barrier(self) -> None:
-        """The queue runs its commands in order."""
+        """Nothing to do: the queue runs its commands in order."""
 
     def finish(self) -> None:
         self._recorded = self._recorded and len(self._commands) > 1
 
     @property
     def dispatches(self) -> list[Dispatch]:
-        """Those that were recorded."""
+        """The recorded dispatches."""
         return [command for command in self._commands if isinstance(command, Dispatch)]
 
     def steps(self, table: Table) -> Sequence[Step]:
-        """The calls that enqueue everything for this table; for the one before they are at hand."""
+        """The calls that enqueue everything for this table. Those of the previous table are cached."""
         if table != self._table:
-            self._table = None  # for when this fails halfway
+            self._table = None  # stays None if this fails halfway
             self._steps = self._record(table).steps if self._recorded else self._enqueue(table).steps
             self._table = table
         return self._steps
 
     def trim(self) -> bool:
-        """Release the recordings but for the one of the latest table; whether there were any. OpenCL keeps what is
-        under way.
+        """Release all recordings except that of the latest table. Returns whether there were any. OpenCL keeps those in
+        flight.
         """
         idle = [one for one in self._recordings.items() if self._table is None or one[1].steps is not self._steps]
         for key, recording in idle:
@@ -108,7 +112,7 @@ class OpenCLCommandBuffer(BackendCommandBuffer):
         return recording
 
     def _take_over(self, table: Table) -> Recorded | None:
-        """The recording used longest ago, bound to this table; None where another is to be made."""
+        """Returns the least recently used recording, bound to this table, or None if a new one must be made."""
         count = len(self._recordings)
         if count < (MUTABLE_RECORDINGS if self._api.mutable_dispatch else RECORDINGS):
             return None

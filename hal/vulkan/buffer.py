@@ -1,8 +1,7 @@
-"""Buffers: ranges of blocks of device memory, host memory that a device imports, ranges of the caller's own buffers.
+"""Buffers: ranges of blocks of device memory, imported host memory, and ranges of the caller's own buffers.
 
-A buffer owns no Vulkan object of its own: `handle` is the VkBuffer of its block and `base` its first byte in it.
-`memory_id` names the same bytes for as long as the block lives, and no other bytes ever, so recordings may be
-cached by it.
+A buffer owns no Vulkan object: `handle` is the VkBuffer of its block, and `base` its first byte in it. `memory_id`
+identifies the same bytes while the block lives, and is never reused, so recordings are cached by it.
 """
 
 from __future__ import annotations
@@ -18,12 +17,12 @@ if TYPE_CHECKING:
     from .transfer import Readback
 
 
-#: places of borrowed buffers, each used once; those of blocks are positive
+#: memory ids of borrowed buffers, each used once; those of blocks are positive
 _memory_ids = count(-1, -1)
 
 
 class VulkanBuffer(BackendBuffer):
-    """`size` bytes of `block` from `base` on."""
+    """`size` bytes of `block` from byte `base` on."""
 
     __slots__ = ("_allocator", "base", "block", "handle", "host", "host_cached", "readback", "memory_id", "size", "use")
 
@@ -35,7 +34,7 @@ class VulkanBuffer(BackendBuffer):
         self.size = size
         self.use = use
         self.memory_id = block.number << 64 | base
-        self.readback: Readback | None = None  #: staging memory that results are read ahead into (`transfer.py`)
+        self.readback: Readback | None = None  #: staging memory for prefetched results (`transfer.py`)
         self.host: Bytes | None = None if block.host is None else block.host[base : base + size]
         self.host_cached = block.choice.cached
 
@@ -51,7 +50,7 @@ class VulkanBuffer(BackendBuffer):
 
 
 class ImportedBuffer(BackendBuffer):
-    """Host memory as a device sees it; `memory` is kept alive and never written."""
+    """Host memory as the device accesses it. `memory` is kept alive and never written."""
 
     __slots__ = ("_destroy", "base", "handle", "host", "memory_id", "size")
 
@@ -73,7 +72,9 @@ class ImportedBuffer(BackendBuffer):
 
 
 class BorrowedBuffer(BackendBuffer):
-    """`size` bytes from `base` on of a VkBuffer of the caller's, who keeps it and its memory until this is released."""
+    """`size` bytes from byte `base` on of the caller's VkBuffer. The caller keeps it and its memory until this is
+    released.
+    """
 
     __slots__ = ("base", "handle", "host", "memory_id", "size")
 
@@ -89,4 +90,4 @@ class BorrowedBuffer(BackendBuffer):
         return NativeRange(self.handle, self.base, self.size)
 
     def release(self) -> None:
-        """It owns nothing."""
+        """Nothing to release: the caller owns the VkBuffer."""
