@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import weakref
-from collections import OrderedDict
 from collections.abc import Callable
 from threading import Lock
 from time import perf_counter
@@ -20,6 +19,7 @@ from .backend import BackendExecutable, Entry, Limits
 from .errors import InvalidArgument, Unsupported
 from .fork import new_lock
 from .lifetime import DeviceState, ResourceRef
+from .lru_cache import LruCache
 
 if TYPE_CHECKING:
     from .device import Device
@@ -144,7 +144,7 @@ class ExecutableCache:
     __slots__ = ("__weakref__", "_building", "_built", "_lock")
 
     def __init__(self) -> None:
-        self._built: OrderedDict[Key, Built] = OrderedDict()
+        self._built: LruCache[Key, Built] = LruCache()
         #: the lock of each build; it lives while a thread builds or waits
         self._building: weakref.WeakValueDictionary[Key, Lock] = weakref.WeakValueDictionary()
         self._lock = new_lock()  #: guards both, and is never held while code is built
@@ -158,14 +158,14 @@ class ExecutableCache:
         key = format, entries, hashlib.sha256(payload).digest()
         helper = None
         with self._lock:
-            found = earlier = self._find(key)
+            found = earlier = self._built.use(key)
         if found is None:
             check_entries(entries, device.info.limits)
             helper = device.trial_build(format, payload, entries, digest)
             with self._build_lock(key):
                 started = perf_counter()
                 with self._lock:
-                    earlier = self._find(key)
+                    earlier = self._built.use(key)
                 found = earlier or self._build(device, key, format, payload, entries)
                 seconds = perf_counter() - started
             if helper is None and device.device_state.backend.compiles and device.builds is not None:
@@ -177,13 +177,6 @@ class ExecutableCache:
         with self._lock:
             return self._building.setdefault(key, new_lock())
 
-    def _find(self, key: Key) -> Built | None:
-        """Returns the entry of `key`, or None. The lock is held."""
-        found = self._built.get(key)
-        if found is not None:
-            self._built.move_to_end(key)
-        return found
-
     def _build(self, device: Device, key: Key, format: str, payload: memoryview, entries: tuple[Entry, ...]) -> Built:
         backend = device.device_state.backend.create_executable(format, payload, entries)
         built = backend, ResourceRef(device.device_state, backend)
@@ -191,7 +184,7 @@ class ExecutableCache:
             device.statistics.executables_created += 1
             self._built[key] = built
             if len(self._built) > MAX_CACHED:
-                self._built.popitem(last=False)
+                self._built.evict()
         return built
 
     def release_unused(self, own: bool = False) -> bool:

@@ -8,10 +8,10 @@ docs/decisions/record-and-replay.md. A recording of one command is always a list
 faster.
 """
 
-from collections import OrderedDict
 from collections.abc import Sequence
 
 from orchestrion.hal.backend import BackendCommandBuffer, BackendExecutable, Binding
+from orchestrion.hal.lru_cache import LruCache
 
 from .api import Api
 from .buffer import OpenCLBuffer
@@ -36,7 +36,7 @@ class OpenCLCommandBuffer(BackendCommandBuffer):
         self._recorded = recorded
         self._commands: list[Command] = []
         self._list: EnqueueList | None = None
-        self._recordings: OrderedDict[tuple[int, ...], Recorded] = OrderedDict()
+        self._recordings: LruCache[tuple[int, ...], Recorded] = LruCache()
         self._table: Table | None = None
         self._steps: Sequence[Step] = ()
 
@@ -105,10 +105,13 @@ class OpenCLCommandBuffer(BackendCommandBuffer):
 
     def _record(self, table: Table) -> Recorded:
         key = tuple([_memory_id(buffer) for buffer in table])
-        recording = self._recordings.pop(key, None)
-        if recording is None or recording.released:
+        recording = self._recordings.use(key)
+        if recording is not None and recording.released:
+            del self._recordings[key]
+            recording = None
+        if recording is None:
             recording = self._take_over(table) or record(self._api, self._queue, self._commands, table)
-        self._recordings[key] = recording
+            self._recordings[key] = recording
         return recording
 
     def _take_over(self, table: Table) -> Recorded | None:
@@ -116,7 +119,7 @@ class OpenCLCommandBuffer(BackendCommandBuffer):
         count = len(self._recordings)
         if count < (MUTABLE_RECORDINGS if self._api.mutable_dispatch else RECORDINGS):
             return None
-        key, recording = next(iter(self._recordings.items()))
+        key, recording = self._recordings.oldest
         if recording.rebind(table):
             del self._recordings[key]
             return recording

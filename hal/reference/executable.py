@@ -9,6 +9,7 @@ from struct import Struct
 
 from orchestrion.hal.backend import BackendExecutable, Binding, Entry
 from orchestrion.hal.errors import InvalidArgument
+from orchestrion.hal.lru_cache import LruCache
 from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.tensor_bytecode import LIBRARY_CALL, Body, EntryCode
 from orchestrion.schema.tensor_encoding import decode
@@ -37,7 +38,7 @@ class Code:
         self.entries = decode(payload if self.template is None else self.template.payload).entries
         self._poll = poll
         self._compiled: dict[tuple[int, bool], CompiledEntry] = {}
-        self._made: dict[tuple[int, Words], tuple[EntryCode, dict[bool, CompiledEntry], int]] = {}
+        self._made: LruCache[tuple[int, Words], tuple[EntryCode, dict[bool, CompiledEntry], int]] = LruCache()
         self._made_bytes = 0
         for ordinal, entry in enumerate(self.entries):
             if any(one.row is LIBRARY_CALL for one in entry.instructions):
@@ -70,15 +71,15 @@ class Code:
         it takes.
         """
         key = ordinal, words
-        made = self._made.pop(key, None)
+        made = self._made.use(key)
         if made is None:
             assert self.template is not None
             code = self.template.entry(ordinal, words)
             made = code, {}, _code_size(code)
             self._made_bytes += made[2]
             while self._made and (len(self._made) >= MAX_TEMPLATE_ENTRIES or self._made_bytes > MAX_TEMPLATE_BYTES):
-                self._made_bytes -= self._made.pop(next(iter(self._made)))[2]
-        self._made[key] = made
+                self._made_bytes -= self._made.evict()[2]
+            self._made[key] = made
         return made
 
     def own_bytes(self, ordinal: int, words: Words) -> int:

@@ -8,7 +8,6 @@ in flight, or twice at once, uses the same recording. A recording in flight is n
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +21,7 @@ from orchestrion.hal.backend import (
     MemoryUse,
 )
 from orchestrion.hal.errors import Unsupported
+from orchestrion.hal.lru_cache import LruCache
 
 from .buffer import VulkanBuffer
 from .executable import VulkanExecutable
@@ -54,7 +54,7 @@ class VulkanCommandBuffer(BackendCommandBuffer):
         self._pool = device.api.create(device.vk.vkCreateCommandPool, device.handle, info, "a command pool")
         self._program = Program()
         self._patterns: list[VulkanBuffer] = []
-        self._recordings: OrderedDict[Key, Recording] = OrderedDict()
+        self._recordings: LruCache[Key, Recording] = LruCache()
         self._spare: list[Recording] = []  # without a table; some may still be in flight
         self._table: Sequence[Any] | None = None
         self._recording: Any = None  # the recording of `_table`
@@ -237,18 +237,14 @@ class VulkanCommandBuffer(BackendCommandBuffer):
             key += (block.number,)
         if self._program.parameters.indirect:  # ranges end with the buffer, so its size matters
             key += tuple([buffer.size for buffer in table])
-        recording = self._recordings.get(key)
-        if recording is None:
-            return self._encode(key, table, block, lengths)
-        self._recordings.move_to_end(key)
-        return recording
+        return self._recordings.use(key) or self._encode(key, table, block, lengths)
 
     def _encode(
         self, key: Key, table: Sequence[Any], block: ParameterBlock | None, lengths: tuple[int, ...]
     ) -> Recording:
         most = max(2, min(RECORDINGS, COMMANDS // len(self._program.commands)))
         if len(self._recordings) >= most:
-            self._spare.append(self._recordings.popitem(last=False)[1])
+            self._spare.append(self._recordings.evict())
         recording = self._take_spare() or Recording(self._device, self._pool, self._program)
         try:
             recording.encode(table, block, lengths or None)
