@@ -30,12 +30,14 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from .device_info import NO_LIMIT as NO_LIMIT
+from .device_info import DeviceInfo as DeviceInfo
+from .device_info import Limits as Limits
 from .errors import HalError, Unsupported
 from .parallel_jobs import Progress, Using
 
 #: major and minor version of the driver interface
 API_VERSION = (1, 0)
-NO_LIMIT = 2**63 - 1
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -64,51 +66,6 @@ class MemoryUse(Enum):
     INPUT = "input"
     OUTPUT = "output"
     STAGING = "staging"
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Limits that a device states; `NO_LIMIT` where the device itself has none."""
-
-    max_workgroup_count: tuple[int, int, int]
-    max_workgroup_size: int
-    max_binding_length: int
-    max_bindings: int
-    max_parameter_bytes: int
-    shared_memory_bytes: int
-    min_binding_alignment: int
-    host_import_alignment: int
-
-
-@dataclass(frozen=True, slots=True)
-class DeviceInfo:
-    """A device as `--list-devices` shows it, and the profile that programs are matched against.
-
-    `formats` are the executable formats it runs, best first: "tensor-bytecode", "spirv", "opencl-c", or one that a
-    package declares. `verified_formats` are those whose code `create_executable` verifies, so that the code cannot
-    reach outside of its bindings. Untrusted code runs only in these formats, and only if the format is declared to be
-    confined. `features` are names from `schema.profiles.FEATURES`, or `vendor.feature` of a package. `timestamps`: a
-    device opened with profiling times its commands. `control_flow`: recordings may hold loops and branches.
-    """
-
-    driver: str
-    index: int
-    name: str
-    vendor: str
-    version: str
-    formats: tuple[str, ...]
-    features: frozenset[str]
-    limits: Limits
-    memory_bytes: int
-    notes: tuple[str, ...] = field(default=())
-    timestamps: bool = False
-    verified_formats: frozenset[str] = frozenset()
-    control_flow: bool = False
-
-    @property
-    def id(self) -> str:
-        """`vulkan` for a driver's first device, `vulkan:1` for the next."""
-        return self.driver if self.index == 0 else f"{self.driver}:{self.index}"
 
 
 class Entry(NamedTuple):

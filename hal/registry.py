@@ -180,10 +180,10 @@ def _contained(driver: BackendDriver, method: str) -> Iterator[None]:
     except (HalError, KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:
-        from orchestrion.schema.plugins import said
+        from orchestrion.schema.plugins import one_line_message
 
         raise DriverUnavailable(
-            f"{_origin(driver.name)} failed in {method}(): {type(error).__name__}: {said(error)}"
+            f"{_origin(driver.name)} failed in {method}(): {type(error).__name__}: {one_line_message(error)}"
         ) from error
 
 

@@ -18,7 +18,7 @@ from .errors import ModuleError
 from .imported import PREFIX as IMPORTS_PREFIX
 
 LIMITS_PREFIX = "limits."
-MOST_AMOUNT = 2**63 - 1
+MAX_AMOUNT = 2**63 - 1
 
 _AMOUNT = re.compile(r"0|[1-9][0-9]{0,18}", re.ASCII)
 _SECONDS = re.compile(r"(0|[1-9][0-9]{0,8})(\.[0-9]{1,9})?", re.ASCII)
@@ -26,7 +26,7 @@ _SECONDS = re.compile(r"(0|[1-9][0-9]{0,8})(\.[0-9]{1,9})?", re.ASCII)
 #: what a value may be -> words for messages
 VALUE_KINDS: dict[str, str] = {
     "text": "a text that is not empty",
-    "amount": f"a whole number from 0 to {MOST_AMOUNT}",
+    "amount": f"a whole number from 0 to {MAX_AMOUNT}",
     "seconds": "a number of seconds above 0, such as 30 or 0.5",
 }
 
@@ -68,7 +68,7 @@ def problem(key: str, value: str | bytes) -> str | None:
     return None if is_value(row.kind, value) else f"{key} is {shown(value)}, {VALUE_KINDS[row.kind]} expected"
 
 
-def in_words(key: str, value: object) -> object:
+def as_text(key: str, value: object) -> object:
     """A number of Python or NumPy as the text of a known amount or of seconds; anything else as it is."""
     if key not in KNOWN or KNOWN[key].kind == "text":
         return value
@@ -85,7 +85,7 @@ def is_value(kind: str, value: str | bytes) -> bool:
         return False
     match kind:
         case "amount":
-            return bool(_AMOUNT.fullmatch(value)) and int(value) <= MOST_AMOUNT
+            return bool(_AMOUNT.fullmatch(value)) and int(value) <= MAX_AMOUNT
         case "seconds":
             return bool(_SECONDS.fullmatch(value)) and float(value) > 0
         case _:

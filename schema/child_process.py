@@ -49,7 +49,7 @@ IDLE_SECONDS = 60.0
 #: seconds beyond the deadline after which a child ends itself, if nobody killed it: its parent is gone
 GRACE_SECONDS = 2.0
 #: bytes of a message at the most: foreign input may have taken over the child
-MOST_BYTES = 1 << 30
+MAX_BYTES = 1 << 30
 #: exit statuses of a child: it had no request for a while, its parent is gone
 IDLE, ORPHAN = 75, 76
 
@@ -128,8 +128,8 @@ class Child:
         """
         if not 0 < deadline < math.inf:
             raise ValueError(f"deadline {deadline} is not a number of seconds")
-        if memoryview(data).nbytes > MOST_BYTES:
-            raise ValueError(f"a request of {memoryview(data).nbytes} bytes, the limit is {MOST_BYTES}")
+        if memoryview(data).nbytes > MAX_BYTES:
+            raise ValueError(f"a request of {memoryview(data).nbytes} bytes, the limit is {MAX_BYTES}")
         with self._lock:
             process = self._running()
             fresh = process.fresh
@@ -411,8 +411,8 @@ def _write(pipe: IO[bytes], fields: dict[str, Any], data: bytes | memoryview) ->
 def _read(pipe: IO[bytes]) -> Message:
     """`EOFError` at the end of the pipe, `ValueError` for what is no message."""
     text, data = _LENGTHS.unpack(_exactly(pipe, _LENGTHS.size))
-    if text > MOST_BYTES or data > MOST_BYTES:
-        raise ValueError(f"{max(text, data)} bytes, the limit is {MOST_BYTES}")
+    if text > MAX_BYTES or data > MAX_BYTES:
+        raise ValueError(f"{max(text, data)} bytes, the limit is {MAX_BYTES}")
     fields = json.loads(_exactly(pipe, text))
     if not isinstance(fields, dict):
         raise ValueError("no object")
@@ -443,7 +443,7 @@ def main(options: dict[str, Any]) -> NoReturn:
         module, _, name = options["answer"].partition(":")
         answer: Answer = getattr(import_module(module), name)
     except Exception as error:
-        _write(answers, {"raised": _said(error)}, b"")
+        _write(answers, {"raised": _one_line_message(error)}, b"")
         os._exit(1)
     try:
         _write(answers, {}, b"")
@@ -493,7 +493,7 @@ def _serve(requests: IO[bytes], answers: IO[bytes], answer: Answer, idle: float)
         made = answer(Message(request.fields["fields"], request.data))
         reply = Message({"fields": made.fields}, made.data)
     except Exception as error:
-        reply = Message({"raised": _said(error)})
+        reply = Message({"raised": _one_line_message(error)})
     _end_after(0)
     _write(answers, reply.fields, reply.data)
 
@@ -507,5 +507,5 @@ def _end_after(seconds: float) -> None:
     signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
-def _said(error: Exception) -> str:
+def _one_line_message(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"

@@ -232,7 +232,7 @@ def _check_spans(file: Container, start: int, free: int, gaps: list[Span]) -> in
 
 def _refuse_place(what: str, offset: int, size: int, free: int, at: int) -> NoReturn:
     """Says why something may not lie at `offset`."""
-    wanted = place(free, size)
+    wanted = aligned_offset(free, size)
     if offset < free:
         raise ModuleError(f"{what} lies at {offset}; the first free byte is {free}", at)
     if offset < wanted or offset % ALIGNMENT:
@@ -250,7 +250,7 @@ def _read_attachments(
         name = _name(tag, "an attachment's tag", at)
         if zero:
             raise ModuleError(f"the row of attachment {name!r} ends with {zero:#x}, 0 wanted", at)
-        if offset != place(free, 0):
+        if offset != aligned_offset(free, 0):
             _refuse_place(f"attachment {name!r}", offset, 0, free, at)
         if offset + size > length:
             raise ModuleError(f"truncated: the file has {length} bytes, {name!r} ends at {offset + size}", length)
@@ -265,7 +265,7 @@ def _read_sections(view: memoryview, free: int, gaps: list[Span]) -> tuple[Secti
     """What was appended, up to the end of the file."""
     found, length = [], len(view)
     while free != length:
-        at = place(free, 0)
+        at = aligned_offset(free, 0)
         if at + _SECTION.size > length:
             raise ModuleError(f"bytes follow the last segment or section: {length - free} of them, no section", free)
         magic, flags, size, name, checksum = _SECTION.unpack_from(view, at)
@@ -300,7 +300,7 @@ def _refuse_padding(view: memoryview, gaps: Sequence[Span]) -> NoReturn:
     raise ModuleError(f"padding at {at} is not zero but {view[at]:#04x}", at)
 
 
-def place(position: int, size: int) -> int:
+def aligned_offset(position: int, size: int) -> int:
     """Where a segment of `size` bytes goes, at or behind `position`. Attachments and sections: as of 0 bytes."""
     alignment = PAGE if size >= PAGED_FROM else ALIGNMENT
     return -(-position // alignment) * alignment
@@ -324,11 +324,11 @@ def build(
             pieces += (bytes(offset - free), data)
             free = offset + len(data)
     for data in (row.data for row in attachments):
-        pieces += (bytes(place(free, 0) - free), data)
-        free = place(free, 0) + len(data)
+        pieces += (bytes(aligned_offset(free, 0) - free), data)
+        free = aligned_offset(free, 0) + len(data)
     for section in sections:
-        pieces += (bytes(place(free, 0) - free), section_header(section), section.data)
-        free = place(free, 0) + _SECTION.size + len(section.data)
+        pieces += (bytes(aligned_offset(free, 0) - free), section_header(section), section.data)
+        free = aligned_offset(free, 0) + _SECTION.size + len(section.data)
     return pieces
 
 
@@ -336,15 +336,15 @@ def directory(
     root: bytes | memoryview, sizes: Sequence[int | None], attachments: Sequence[Attachment] = ()
 ) -> tuple[bytes, list[int]]:
     """What lies between a root and its segments, padding included, and the offset of each segment, 0 for None."""
-    start = place(len(root), 0)
+    start = aligned_offset(len(root), 0)
     free = start + _DIRECTORY.size + len(sizes) * _SPAN.size + len(attachments) * _ATTACHMENT.size
     offsets = []
     for size in sizes:
-        offsets.append(0 if size is None else place(free, size))
+        offsets.append(0 if size is None else aligned_offset(free, size))
         free = free if size is None else offsets[-1] + size
     rows = [_SPAN.pack(offset, size or 0) for offset, size in zip(offsets, sizes, strict=True)]
     for row in attachments:
-        offset = place(free, 0)
+        offset = aligned_offset(free, 0)
         checksum = zlib.crc32(row.data)
         rows.append(_ATTACHMENT.pack(_named(row.tag, 4), row.flags, offset, len(row.data), checksum, 0))
         free = offset + len(row.data)
@@ -373,7 +373,7 @@ def reseal(data: bytes) -> bytes:
     For tests and fuzzers. `ModuleError` when root and directory cannot even be told apart.
     """
     end = 4 + int.from_bytes(data[:4], "little")
-    start = place(end, 0)
+    start = aligned_offset(end, 0)
     if start + _DIRECTORY.size > len(data) or len(data) < _PREFIX.size:
         raise ModuleError(f"truncated: {len(data)} bytes, root and directory need {start + _DIRECTORY.size}", len(data))
     first = start + _DIRECTORY.size
@@ -398,8 +398,8 @@ def _last_end(data: bytes, first: int, rows: int, behind: int) -> int:
 
 
 def _reseal_sections(sealed: bytearray, free: int) -> None:
-    at = place(free, 0)
+    at = aligned_offset(free, 0)
     while at + _SECTION.size <= len(sealed):
         end = at + _SECTION.size
         sealed[end - 4 : end] = zlib.crc32(sealed[at : end - 4]).to_bytes(4, "little")
-        at = place(end + _SECTION.unpack_from(sealed, at)[2], 0)
+        at = aligned_offset(end + _SECTION.unpack_from(sealed, at)[2], 0)

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 #: bytes that are read from a pipe at the most
-MOST_PIPED = 1 << 30
+MAX_PIPED = 1 << 30
 #: nanoseconds within which a file may be written twice at the same time, by the clock of its file system
 COARSE_NS = 4_000_000_000
 
@@ -39,7 +39,7 @@ def open_regular(path: str | os.PathLike[str], follow: bool = True) -> int:
 def read_whole(path: str | os.PathLike[str]) -> bytes:
     """All bytes of a file, or of a pipe (a shell's `<(command)`), which is waited for: whoever names one means it.
 
-    `OSError` for anything else, and for a pipe that gives more than MOST_PIPED bytes.
+    `OSError` for anything else, and for a pipe that gives more than MAX_PIPED bytes.
     """
     file = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0))
     try:
@@ -90,13 +90,13 @@ def _read_regular(file: int, size: int) -> bytes:
 
 
 def read_pipe(file: int) -> bytes:
-    """What an open pipe gives until its end. `OSError` for more than MOST_PIPED bytes."""
+    """What an open pipe gives until its end. `OSError` for more than MAX_PIPED bytes."""
     parts, size = [], 0
     while part := os.read(file, 1 << 20):
         parts.append(part)
         size += len(part)
-        if size > MOST_PIPED:
-            raise OSError(errno.EFBIG, f"gives more than {MOST_PIPED} bytes: write a file")
+        if size > MAX_PIPED:
+            raise OSError(errno.EFBIG, f"gives more than {MAX_PIPED} bytes: write a file")
     return b"".join(parts)
 
 

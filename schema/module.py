@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from .trust.guard import Guard
 
 #: the highest version of a model
-MOST_VERSION = 2**63 - 1
+MAX_VERSION = 2**63 - 1
 
 
 class Module:
@@ -166,7 +166,7 @@ class Module:
         if found is None:
             return None
         text = found if isinstance(found, str) else ""
-        if not (text.isascii() and text.isdigit() and len(text) < 20 and int(text) <= MOST_VERSION):
+        if not (text.isascii() and text.isdigit() and len(text) < 20 and int(text) <= MAX_VERSION):
             raise ModuleError(f"the attribute model.version is {found!r:.100}, an integer from 0 to 2^63-1 wanted")
         return int(text)
 

@@ -38,7 +38,7 @@ GROUPS: dict[str, str] = {
 #: this package, which declares its own drivers by entry points, too
 OURS = "orchestrion"
 #: characters of a foreign message that are repeated
-MOST_SAID = 500
+MAX_SAID = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,16 +97,16 @@ def contained(what: str) -> Iterator[None]:
     except (KeyboardInterrupt, SystemExit, PluginError):
         raise
     except BaseException as error:
-        raise PluginError(f"{what}: {type(error).__name__}: {said(error)}") from error
+        raise PluginError(f"{what}: {type(error).__name__}: {one_line_message(error)}") from error
 
 
-def said(error: BaseException) -> str:
+def one_line_message(error: BaseException) -> str:
     """The message of a foreign exception in one line, shortened."""
     try:
         text = " ".join(str(error).split())
     except Exception:
         return "its message cannot be read"
-    return text if len(text) <= MOST_SAID else f"{text[: MOST_SAID - 3]}..."
+    return text if len(text) <= MAX_SAID else f"{text[: MAX_SAID - 3]}..."
 
 
 @cache
@@ -122,7 +122,7 @@ def _scan() -> tuple[Mapping[str, Mapping[str, Plugin]], tuple[str, ...]]:
             points = [point for point in distribution.entry_points if point.group in GROUPS]
             name, version = (distribution.name, distribution.version) if points else ("", "")
         except Exception as error:
-            problems.append(f"{_place(distribution)}: {type(error).__name__}: {said(error)}")
+            problems.append(f"{_package_path(distribution)}: {type(error).__name__}: {one_line_message(error)}")
             continue
         key = re.sub(r"[-_.]+", "-", name).lower()
         if not points or key == OURS or key in seen:  # the first on the path hides the others, as in imports
@@ -140,7 +140,7 @@ def _add(rows: dict[str, Plugin], point: "EntryPoint", package: str) -> None:
     rows[point.name] = Plugin(point.group, point.name, packages, point)
 
 
-def _place(distribution: object) -> str:
+def _package_path(distribution: object) -> str:
     """Where a package lies whose name may not be readable."""
     return str(getattr(distribution, "_path", None) or distribution)
 

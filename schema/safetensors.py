@@ -31,9 +31,9 @@ from .errors import ModuleError
 from .files import no_file, read_pipe, write_whole
 
 #: bytes of a header: some 60,000 tensors. What a reader makes of it takes some twenty times that
-MOST_HEADER: Final = 8 << 20
+MAX_HEADER: Final = 8 << 20
 #: dimensions and bytes of a tensor, as of any other (`rules.py`)
-MOST_RANK, MOST_BYTES = 64, 2**63 - 1
+MAX_RANK, MAX_BYTES = 64, 2**63 - 1
 METADATA: Final = "__metadata__"
 #: files of less are read instead of mapped, and not aligned to pages
 PAGE, PAGED_FROM, ALIGNMENT = 16384, 65536, 64
@@ -176,8 +176,8 @@ def _header_end(view: memoryview) -> int:
     if length < _SIZE.size:
         raise ModuleError(f"no safetensors file: {length} bytes, the size of the header takes {_SIZE.size}", 0)
     size: int = _SIZE.unpack_from(view)[0]
-    if size > MOST_HEADER:
-        raise ModuleError(f"no safetensors file: a header of {size} bytes; {MOST_HEADER} are the most", 0)
+    if size > MAX_HEADER:
+        raise ModuleError(f"no safetensors file: a header of {size} bytes; {MAX_HEADER} are the most", 0)
     if size > length - _SIZE.size:
         raise ModuleError(f"truncated: a header of {size} bytes, the file has {length - _SIZE.size} behind its size", 0)
     if size == 0 or view[_SIZE.size] != ord("{"):
@@ -263,14 +263,14 @@ def _tensor(name: str, row: Any) -> Tensor:
         known = ", ".join(DTYPES)
         raise ModuleError(f"{what} is of type {shown(str(row['dtype']))}; known are {known}", _SIZE.size)
     dims, offsets = row["shape"], row["data_offsets"]
-    if not _are_sizes(dims) or len(dims) > MOST_RANK:
-        raise ModuleError(f"{what}: its shape is no list of at most {MOST_RANK} sizes", _SIZE.size)
+    if not _are_sizes(dims) or len(dims) > MAX_RANK:
+        raise ModuleError(f"{what}: its shape is no list of at most {MAX_RANK} sizes", _SIZE.size)
     if not _are_sizes(offsets) or len(offsets) != 2:
         raise ModuleError(f"{what}: its data_offsets are not two sizes", _SIZE.size)
     begin, end = offsets
     size = prod(dims) * BY_NAME[dtype].itemsize
-    if prod(dim or 1 for dim in dims) * BY_NAME[dtype].itemsize > MOST_BYTES:
-        raise ModuleError(f"{what} has more than {MOST_BYTES} bytes", _SIZE.size)
+    if prod(dim or 1 for dim in dims) * BY_NAME[dtype].itemsize > MAX_BYTES:
+        raise ModuleError(f"{what} has more than {MAX_BYTES} bytes", _SIZE.size)
     if end - begin != size:
         of = describe(BY_NAME[dtype], dims)
         raise ModuleError(f"{what}: bytes {begin} to {end}, but {of} takes {size}", _SIZE.size)
@@ -278,7 +278,7 @@ def _tensor(name: str, row: Any) -> Tensor:
 
 
 def _are_sizes(found: Any) -> bool:
-    return isinstance(found, list) and all(type(item) is int and 0 <= item <= MOST_BYTES for item in found)
+    return isinstance(found, list) and all(type(item) is int and 0 <= item <= MAX_BYTES for item in found)
 
 
 def _check_cover(tensors: Mapping[str, Tensor], length: int) -> None:
@@ -307,8 +307,8 @@ def pieces(tensors: Mapping[str, Values], metadata: Mapping[str, str] | None = N
     text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
     to = PAGE if any(len(view) >= PAGED_FROM for view in views.values()) else ALIGNMENT
     size = -(-(_SIZE.size + len(text)) // to) * to - _SIZE.size
-    if size > MOST_HEADER:
-        raise ValueError(f"{len(order)} tensors need a header of {size} bytes; {MOST_HEADER} are the most")
+    if size > MAX_HEADER:
+        raise ValueError(f"{len(order)} tensors need a header of {size} bytes; {MAX_HEADER} are the most")
     return [_SIZE.pack(size), text.ljust(size), *(views[name] for name in order)]
 
 

@@ -53,7 +53,7 @@ def shape_of(types: tuple[str, ...]) -> Shape:
 
 _BANKS = {name: bank for bank, name in enumerate(NUMBER_TYPES)}
 #: numbers of arguments up to which a signature, which lives as long as the process, remembers their shape
-_MOST_SHAPED = 64
+_MAX_SHAPED = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class Signature:
         if types is None:
             return None
         found = shape_of(types)
-        if count <= _MOST_SHAPED:
+        if count <= _MAX_SHAPED:
             self._shapes[count] = found
         return found
 

@@ -41,10 +41,10 @@ def disassemble(payload: bytes | memoryview) -> str:
 
 def _parameters(template: Template) -> Iterator[str]:
     """A line for each entry: how many of its numbers are decided by the parameters p0, p1 and so on, and by what."""
-    for ordinal, (_, places) in enumerate(template.entries):
-        if places:
-            texts = ", ".join(sorted({expression_text(place.code) for place in places}))
-            numbers = f"{len(places)} number{'s' * (len(places) != 1)}"
+    for ordinal, (_, patches) in enumerate(template.entries):
+        if patches:
+            texts = ", ".join(sorted({expression_text(patch.code) for patch in patches}))
+            numbers = f"{len(patches)} number{'s' * (len(patches) != 1)}"
             yield f"// entry[{ordinal}], shown for the least sizes: {numbers} by the parameters, {texts}"
 
 

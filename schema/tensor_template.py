@@ -1,12 +1,12 @@
 """Templates: tensor bytecode with sizes that the parameters of a dispatch decide.
 
-A template is a payload for the least sizes, and a list of places in it with an expression each. To run an entry with
-some parameters, their values are put into the places, and what comes out is read and verified like any payload: so a
+A template is a payload for the least sizes, and a list of patches in it with an expression each. To run an entry with
+some parameters, their values are put into the patches, and what comes out is read and verified like any payload: so a
 template can say nothing that bytecode cannot. Layout, little endian, without padding:
 
     template     "OTBT" | u16 major | u16 minor | u32 entries | entry* | payload
-    entry        u16 parameters | u32 places | place*
-    place        u64 offset in the payload of an i64 | u16 bytes | expression
+    entry        u16 parameters | u32 patches | patch*
+    patch        u64 offset in the payload of an i64 | u16 bytes | expression
     expression   postfix: u8 of `OPS`, behind NUMBER an i64, behind PARAMETER a u16
 
 Version rule and versions as in `tensor_bytecode.py`: the header states the least minor that template and payload need.
@@ -34,9 +34,9 @@ OPS: dict[int, tuple[str, Callable[[int, int], int]]] = {
 }
 CODES = {name: code for code, (name, _) in OPS.items()}
 #: numbers on the way to a size are no larger
-MOST = 1 << 63
+MAX_SIZE = 1 << 63
 
-_HEADER, _ENTRY, _PLACE = Struct("<4sHHI"), Struct("<HI"), Struct("<QH")
+_HEADER, _ENTRY, _PATCH = Struct("<4sHHI"), Struct("<HI"), Struct("<QH")
 _NUMBER, _PARAMETER, _MINOR = Struct("<q"), Struct("<H"), Struct("<H")
 
 
@@ -67,7 +67,7 @@ def operation(name: str, lhs: bytes, rhs: bytes) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Patch:
     """An i64 of the payload, and the expression that it becomes."""
 
     offset: int
@@ -76,16 +76,16 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A payload; for each of its entries the number of parameters and the places that they decide."""
+    """A payload; for each of its entries the number of parameters and the patches that they decide."""
 
     payload: bytes
-    entries: tuple[tuple[int, tuple[Place, ...]], ...]
+    entries: tuple[tuple[int, tuple[Patch, ...]], ...]
 
     def entry(self, ordinal: int, words: Sequence[int]) -> EntryCode:
         """The code of an entry with these parameters. Raises ModuleError where there is none that is right."""
         patched = bytearray(self.payload)
-        for place in self.entries[ordinal][1]:
-            _NUMBER.pack_into(patched, place.offset, _evaluate(place, words))
+        for patch in self.entries[ordinal][1]:
+            _NUMBER.pack_into(patched, patch.offset, _evaluate(patch, words))
         entries = decode(patched).entries
         if len(entries) != len(self.entries):
             raise ModuleError(
@@ -103,11 +103,11 @@ def encode_template(entries: Sequence[EntryCode], parameters: Sequence[int]) -> 
     payload, marks = encode_marked(entries)
     (minor,) = _MINOR.unpack_from(payload, 6)
     out = [_HEADER.pack(MAGIC, MAJOR, minor, len(entries))]
-    for count, places in zip(parameters, marks, strict=True):
-        out.append(_ENTRY.pack(count, len(places)))
-        for offset, marked in places:
+    for count, patches in zip(parameters, marks, strict=True):
+        out.append(_ENTRY.pack(count, len(patches)))
+        for offset, marked in patches:
             assert isinstance(marked, SymbolicNumber)
-            out += (_PLACE.pack(offset, len(marked.code)), marked.code)
+            out += (_PATCH.pack(offset, len(marked.code)), marked.code)
     return b"".join((*out, payload))
 
 
@@ -128,31 +128,31 @@ def _decoded(data: bytes) -> Template:
         )
     at, rows = _HEADER.size, []
     for _ in range(count):
-        parameters, places = _ENTRY.unpack_from(data, at)
+        parameters, patches = _ENTRY.unpack_from(data, at)
         at += _ENTRY.size
         found = []
-        for _ in range(places):
-            offset, length = _PLACE.unpack_from(data, at)
-            at += _PLACE.size
+        for _ in range(patches):
+            offset, length = _PATCH.unpack_from(data, at)
+            at += _PATCH.size
             code = data[at : at + length]
             _check(code, length, parameters, at)
-            found.append(Place(offset, code))
+            found.append(Patch(offset, code))
             at += length
         rows.append((parameters, tuple(found)))
     payload = data[at:]
-    _check_places(rows, payload, at)
+    _check_patches(rows, payload, at)
     return Template(payload, tuple(rows))
 
 
-def _check_places(rows: Sequence[tuple[int, Sequence[Place]]], payload: bytes, at: int) -> None:
+def _check_patches(rows: Sequence[tuple[int, Sequence[Patch]]], payload: bytes, at: int) -> None:
     entries = decode(payload).entries
     if len(entries) != len(rows):
         raise ModuleError(f"tensor bytecode template: {len(rows)} entries, its payload has {len(entries)}", at)
-    for _, places in rows:
-        for place in places:
-            if place.offset + _NUMBER.size > len(payload):
+    for _, patches in rows:
+        for patch in patches:
+            if patch.offset + _NUMBER.size > len(payload):
                 raise ModuleError(
-                    f"tensor bytecode template: place {place.offset} is outside of {len(payload)} bytes", at
+                    f"tensor bytecode template: patch {patch.offset} is outside of {len(payload)} bytes", at
                 )
 
 
@@ -160,22 +160,22 @@ def _check(code: bytes, length: int, parameters: int, at: int) -> None:
     """The expression is whole, takes parameters that are there, and gives one number."""
     if len(code) != length:
         raise struct.error
-    depth = place = 0
-    while place < length:
-        op = code[place]
-        place += 1
+    depth = patch = 0
+    while patch < length:
+        op = code[patch]
+        patch += 1
         if op == NUMBER:
-            place, depth = place + _NUMBER.size, depth + 1
-        elif op == PARAMETER and place + _PARAMETER.size <= length:
-            (ordinal,) = _PARAMETER.unpack_from(code, place)
+            patch, depth = patch + _NUMBER.size, depth + 1
+        elif op == PARAMETER and patch + _PARAMETER.size <= length:
+            (ordinal,) = _PARAMETER.unpack_from(code, patch)
             if ordinal >= parameters:
                 raise ModuleError(f"tensor bytecode template: parameter {ordinal} of {parameters}", at)
-            place, depth = place + _PARAMETER.size, depth + 1
+            patch, depth = patch + _PARAMETER.size, depth + 1
         elif op in OPS and depth >= 2:
             depth -= 1
         else:
             raise ModuleError(f"tensor bytecode template: expression byte {op:#x} with {depth} numbers before it", at)
-    if place != length or depth != 1:
+    if patch != length or depth != 1:
         raise ModuleError(f"tensor bytecode template: an expression of {length} bytes gives {depth} numbers", at)
 
 
@@ -204,9 +204,9 @@ def expression_text(code: bytes) -> str:
     return stack[0]
 
 
-def _evaluate(place: Place, words: Sequence[int]) -> int:
+def _evaluate(patch: Patch, words: Sequence[int]) -> int:
     stack: list[int] = []
-    code, at = place.code, 0
+    code, at = patch.code, 0
     while at < len(code):
         op = code[at]
         at += 1
@@ -220,8 +220,8 @@ def _evaluate(place: Place, words: Sequence[int]) -> int:
             rhs, lhs = stack.pop(), stack.pop()
             name, function = OPS[op]
             if rhs <= 0 and name in ("floordiv", "mod"):
-                raise ModuleError(f"tensor bytecode template: {lhs} divided by {rhs}", place.offset)
+                raise ModuleError(f"tensor bytecode template: {lhs} divided by {rhs}", patch.offset)
             stack.append(function(lhs, rhs))
-        if not -MOST <= stack[-1] < MOST:
-            raise ModuleError(f"tensor bytecode template: a size of {stack[-1]}", place.offset)
+        if not -MAX_SIZE <= stack[-1] < MAX_SIZE:
+            raise ModuleError(f"tensor bytecode template: a size of {stack[-1]}", patch.offset)
     return stack[0]

@@ -12,7 +12,7 @@ from . import cli
 from .arguments import Parser
 
 #: bytes of a file whose text becomes an attribute: attributes are read and hashed whenever the module is opened
-MOST_BYTES = 1 << 20
+MAX_BYTES = 1 << 20
 
 #: flag -> key, for texts that stand in files
 _FILES = {"--model-card": "model.card", "--licence": "model.licence"}
@@ -67,8 +67,8 @@ def _flag(key: str) -> str:
 
 def _text(flag: str, path: str) -> str:
     data = cli.read_bytes(path)
-    if len(data) > MOST_BYTES:
-        raise cli.InputError(f"{flag}={path}: {len(data)} bytes, {MOST_BYTES} are the most of an attribute")
+    if len(data) > MAX_BYTES:
+        raise cli.InputError(f"{flag}={path}: {len(data)} bytes, {MAX_BYTES} are the most of an attribute")
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -309,9 +309,9 @@ def read_bytes(path: str) -> bytes:
     """A whole file or pipe, or standard input for `-`. `OSError` for a device and for input that does not end."""
     if path != "-":
         return files.read_whole(path)
-    data = sys.stdin.buffer.read(files.MOST_PIPED + 1)
-    if len(data) > files.MOST_PIPED:
-        raise InputError(f"standard input: gives more than {files.MOST_PIPED} bytes: write a file")
+    data = sys.stdin.buffer.read(files.MAX_PIPED + 1)
+    if len(data) > files.MAX_PIPED:
+        raise InputError(f"standard input: gives more than {files.MAX_PIPED} bytes: write a file")
     return data
 
 

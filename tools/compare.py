@@ -38,7 +38,7 @@ Array = npt.NDArray[Any]
 Place = str
 
 #: bytes of one device's values that may wait for the other's
-MOST_WAITING = 1 << 28
+MAX_WAITING = 1 << 28
 
 
 class Stopped(Exception):
@@ -184,7 +184,7 @@ class Meeting:
                 own.nbytes += seen.nbytes
             self._changed.notify_all()
             own.blocked = True
-            while own.nbytes > MOST_WAITING and not (other.blocked or other.ended or self.stopped):
+            while own.nbytes > MAX_WAITING and not (other.blocked or other.ended or self.stopped):
                 self._changed.wait()
             own.blocked = False
             if self.stopped:

@@ -19,18 +19,18 @@ from orchestrion.schema.rows import Segment as SegmentRow
 from orchestrion.schema.rows import Variant as VariantRow
 from orchestrion.schema.shipping.manifest import (
     MAJOR,
+    MAX_HEX,
+    MAX_SEGMENTS,
+    MAX_TEXT,
     MINOR,
-    MOST_HEX,
-    MOST_SEGMENTS,
-    MOST_TEXT,
     Executable,
     File,
     Format,
     Import,
     Limit,
     Manifest,
+    Maxima,
     Model,
-    Most,
     Parameter,
     Part,
     Program,
@@ -41,7 +41,7 @@ from orchestrion.schema.tensor_encoding import decode
 from orchestrion.schema.tensor_template import decode_template, is_template
 from orchestrion.schema.trust.signature_set import Part as SignedPart
 from orchestrion.schema.trust.signature_set import decode as decode_set
-from orchestrion.schema.trust.signers import MOST_SETS, Subject
+from orchestrion.schema.trust.signers import MAX_SETS, Subject
 from orchestrion.schema.versions import BYTECODE_MINOR, FORMAT_MINORS
 
 from .admission import needs_of, parts_of, signature_sets
@@ -49,7 +49,7 @@ from .errors import shorten
 from .verifier import verify
 
 #: parameters that a manifest lists; it says how many there are
-MOST_PARAMETERS = 64
+MAX_PARAMETERS = 64
 _LIMITS_PREFIX = "limits."
 #: imports of this native module are always there
 _HAL = "hal."
@@ -66,7 +66,7 @@ def describe(
     attributes by -1. The whole file's digest is then zeros, and constants are not read.
     """
     file, header = module.container, module.header
-    sets = [*sets, *signature_sets(file)][:MOST_SETS]
+    sets = [*sets, *signature_sets(file)][:MAX_SETS]
     parameters = list(_parameters(module))
     return Manifest(
         f"{MAJOR}.{MINOR}",
@@ -76,7 +76,7 @@ def describe(
         tuple([_program(module, ordinal, problems) for ordinal in range(len(module.programs))]),
         len(parameters),
         sum([row.bytes for row in parameters]),
-        tuple(parameters[:MOST_PARAMETERS]),
+        tuple(parameters[:MAX_PARAMETERS]),
         tuple(_limits(module)),
         tuple(sorted(needs_of(module))),
         tuple([Part(row.name, row.digest.hex()) for row in parts_of(file)]),
@@ -98,8 +98,8 @@ def _model(module: Module, problems: dict[int, str] | None) -> Model:
 
 def _signers(sets: Sequence[bytes | memoryview]) -> list[str]:
     """The ids of the keys that signed. `ModuleError` for a set that is malformed or too long for a manifest."""
-    if any(2 * len(data) > MOST_HEX for data in sets):
-        raise ModuleError(f"a signature set has more than the {MOST_HEX // 2} bytes that a manifest takes")
+    if any(2 * len(data) > MAX_HEX for data in sets):
+        raise ModuleError(f"a signature set has more than the {MAX_HEX // 2} bytes that a manifest takes")
     return sorted({row.key_id.hex() for data in sets for row in decode_set(data).signatures})
 
 
@@ -112,7 +112,7 @@ def signed_subject(manifest: Manifest) -> Subject:
 
 def _short(text: str) -> str:
     """A text as a manifest may hold it."""
-    return shorten(text, MOST_TEXT)
+    return shorten(text, MAX_TEXT)
 
 
 def _program(module: Module, ordinal: int, problems: dict[int, str] | None) -> Program:
@@ -193,7 +193,7 @@ def _libraries(module: Module, row: ProgramRow) -> set[str]:
     return found
 
 
-def _most(module: Module, row: ProgramRow) -> Most:
+def _most(module: Module, row: ProgramRow) -> Maxima:
     entries = [
         entry
         for executable in module.executables[row.executables_start : row.executables_end]
@@ -212,7 +212,7 @@ def _most(module: Module, row: ProgramRow) -> Most:
         most = max(values, default=0)
         if most:
             made |= {name: most, f"{name}_of": _short(module.strings[entries[values.index(most)].name])}
-    return Most(**made)  # type: ignore[arg-type]
+    return Maxima(**made)  # type: ignore[arg-type]
 
 
 def _parameters(module: Module) -> Iterator[Parameter]:
@@ -262,7 +262,7 @@ class _Rows:
 
     def segment(self, absent: int | None, kind: SegmentKind) -> int:
         if absent is None:
-            return MOST_SEGMENTS
+            return MAX_SEGMENTS
         self.absent[absent] = kind
         return absent
 

@@ -105,7 +105,7 @@ class Code:
         """Bytes of code and of expressions that are read to instantiate an entry with these parameters."""
         if self.template is None or not words:
             return 0
-        return len(self.template.payload) + sum([len(place.code) for place in self.template.entries[ordinal][1]])
+        return len(self.template.payload) + sum([len(patch.code) for patch in self.template.entries[ordinal][1]])
 
 
 class ReferenceExecutable(BackendExecutable):

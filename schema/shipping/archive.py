@@ -18,15 +18,15 @@ from collections.abc import Iterator, Sequence
 from struct import Struct
 from typing import NamedTuple
 
-from orchestrion.schema.container import PAGE, PAGED_FROM, place
+from orchestrion.schema.container import PAGE, PAGED_FROM, aligned_offset
 from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.files import map_file
 
 STORED, DEFLATED = 0, 8
 #: what deflate expands to at the most, a little more than its 1032; and bytes that an entry may expand to in memory
-MOST_EXPANSION, MOST_EXPANDED = 1040, 256 << 20
+MAX_EXPANSION, MAX_EXPANDED = 1040, 256 << 20
 #: the directory of an archive may have so many bytes: it becomes Python objects
-MOST_DIRECTORY = 64 << 20
+MAX_DIRECTORY = 64 << 20
 
 _LOCAL = Struct("<4sHHHHHIIIHH")
 _CENTRAL = Struct("<4sHHHHHHIIIHHHHHII")
@@ -95,7 +95,7 @@ class Archive:
         return content
 
     def _inflate(self, entry: Entry) -> memoryview:
-        if entry.size > min(entry.compressed * MOST_EXPANSION, MOST_EXPANDED):
+        if entry.size > min(entry.compressed * MAX_EXPANSION, MAX_EXPANDED):
             raise ModuleError(
                 f"entry {entry.name} says that {entry.compressed} bytes expand to {entry.size}", entry.header
             )
@@ -178,7 +178,7 @@ def _find_directory(view: memoryview) -> tuple[int, int, int]:
             if small not in (full, value):
                 raise ModuleError(f"the two end records differ: {small} and {value}", end)
         count, size, start = large
-    if start + size != top or size > MOST_DIRECTORY:
+    if start + size != top or size > MAX_DIRECTORY:
         raise ModuleError(f"the central directory of {size} bytes at {start} does not end at {top}", end)
     return start, size, count
 
@@ -322,7 +322,7 @@ def _local(entry: Entry, position: int) -> bytes:
     extra = _FIELD.pack(_ZIP64, 16) + Struct("<QQ").pack(entry.size, entry.compressed) if wide else b""
     if entry.method == STORED:
         free = position + _LOCAL.size + len(name) + len(extra) + _FIELD.size + 2
-        padding = place(free, entry.size) - free
+        padding = aligned_offset(free, entry.size) - free
         alignment = PAGE if entry.size >= PAGED_FROM else 64
         extra += _FIELD.pack(_ALIGNED, 2 + padding) + alignment.to_bytes(2, "little") + bytes(padding)
     version = _VERSION64 if wide else _VERSION

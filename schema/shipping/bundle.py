@@ -52,14 +52,14 @@ _UNPACKED = re.compile(
 _COUNT = Struct("<I")
 
 
-class Place(NamedTuple):
+class EntryRange(NamedTuple):
     """Where the bytes of a stored entry lie in the archive's file."""
 
     offset: int
     length: int
 
 
-def find_entry(path: str | os.PathLike[str], name: str) -> Place:
+def find_entry(path: str | os.PathLike[str], name: str) -> EntryRange:
     """Where a stored entry of a zip archive lies, for `vm.load(path, offset=, length=)`. Its bytes are not read.
 
     `OSError` where the file cannot be read. `ModuleError`: it is no archive in which an entry can be found without
@@ -67,7 +67,7 @@ def find_entry(path: str | os.PathLike[str], name: str) -> Place:
     """
     found = archive.open_archive(path)
     entry = found.find(name)
-    return Place(entry.data, len(found.stored(entry)))
+    return EntryRange(entry.data, len(found.stored(entry)))
 
 
 class Bundle:

@@ -4,7 +4,7 @@
 
 The dataclasses below are the form: a field is a key, a field with a default may be absent. Rules:
 
-- Strict JSON in UTF-8, at most MOST_BYTES: no key twice, no number with a fraction, nothing of another type.
+- Strict JSON in UTF-8, at most MAX_BYTES: no key twice, no number with a fraction, nothing of another type.
 - `manifest` is the version of the form. Another major version is refused. In a manifest of a higher minor version
   unknown keys are ignored; in others they are refused by name, so that a misspelt key is found. Keys that begin with
   `x-` belong to others and are always ignored.
@@ -22,11 +22,11 @@ from typing import Any
 from orchestrion.schema.errors import ModuleError
 
 MAJOR, MINOR = 1, 0
-MOST_BYTES = 1 << 20
+MAX_BYTES = 1 << 20
 #: most characters of a text, most rows of a list
-MOST_TEXT, MOST_ROWS = 4096, 65536
+MAX_TEXT, MAX_ROWS = 4096, 65536
 #: most digits of a signature set, most segments of a module that a manifest can describe
-MOST_HEX, MOST_SEGMENTS = 65536, 1 << 20
+MAX_HEX, MAX_SEGMENTS = 65536, 1 << 20
 
 _VERSION = re.compile(r"(0|[1-9][0-9]{0,4})\.(0|[1-9][0-9]{0,4})", re.ASCII)
 _DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)
@@ -94,7 +94,7 @@ class Import:
 
 
 @dataclass(frozen=True, slots=True)
-class Most:
+class Maxima:
     """The greatest values that entries of a program have, each with the entry that has it."""
 
     bindings: int = 0
@@ -122,7 +122,7 @@ class Program:
     executables: tuple[Executable, ...] = ()
     imports: tuple[Import, ...] = ()
     libraries: tuple[str, ...] = ()
-    most: Most = Most()
+    most: Maxima = Maxima()
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,8 +191,8 @@ Reader = Callable[[Any, str], Any]
 
 
 def _text(value: Any, where: str) -> str:
-    if type(value) is not str or len(value) > MOST_TEXT:
-        raise ModuleError(f"manifest: {where} is not a text of at most {MOST_TEXT} characters")
+    if type(value) is not str or len(value) > MAX_TEXT:
+        raise ModuleError(f"manifest: {where} is not a text of at most {MAX_TEXT} characters")
     try:
         value.encode()
     except UnicodeEncodeError:
@@ -226,13 +226,13 @@ def _maybe(read: Reader) -> Reader:
 
 
 def _hex(value: Any, where: str) -> str:
-    if type(value) is not str or len(value) > MOST_HEX or not _HEX.fullmatch(value):
-        raise ModuleError(f"manifest: {where} is not at most {MOST_HEX} hexadecimal digits")
+    if type(value) is not str or len(value) > MAX_HEX or not _HEX.fullmatch(value):
+        raise ModuleError(f"manifest: {where} is not at most {MAX_HEX} hexadecimal digits")
     return value
 
 
 def _ordinal(value: Any, where: str) -> int | None:
-    if value is not None and (type(value) is not int or not 0 <= value < MOST_SEGMENTS):
+    if value is not None and (type(value) is not int or not 0 <= value < MAX_SEGMENTS):
         raise ModuleError(f"manifest: {where} is not the ordinal of a segment")
     return value
 
@@ -243,8 +243,8 @@ def _digest_or_none(value: Any, where: str) -> str:
 
 def _rows(read: Reader) -> Reader:
     def field(value: Any, where: str) -> tuple[Any, ...]:
-        if type(value) is not list or len(value) > MOST_ROWS:
-            raise ModuleError(f"manifest: {where} is not a list of at most {MOST_ROWS} rows")
+        if type(value) is not list or len(value) > MAX_ROWS:
+            raise ModuleError(f"manifest: {where} is not a list of at most {MAX_ROWS} rows")
         return tuple([read(item, f"{where}[{at}]") for at, item in enumerate(value)])
 
     return field
@@ -286,7 +286,7 @@ READERS: dict[type[Any], dict[str, Reader]] = {
     },
     Executable: {"name": _text, "count": _number, "variants": _rows(_object(Variant))},
     Import: {"name": _text, "signature": _text, "optional": _flag},
-    Most: {
+    Maxima: {
         "bindings": _number,
         "bindings_of": _text,
         "binding_bytes": _number,
@@ -305,7 +305,7 @@ READERS: dict[type[Any], dict[str, Reader]] = {
         "executables": _rows(_object(Executable)),
         "imports": _rows(_object(Import)),
         "libraries": _rows(_text),
-        "most": _object(Most),
+        "most": _object(Maxima),
     },
     Parameter: {"name": _text, "type": _text, "bytes": _number, "digest": _digest_or_none},
     Limit: {"name": _text, "value": _text},
@@ -334,7 +334,7 @@ REQUIRED: dict[type[Any], set[str]] = {kind: {f.name for f in fields(kind) if f.
 
 def read_manifest(data: bytes | bytearray | memoryview) -> Manifest:
     """The manifest in these bytes. `ModuleError` says what is wrong with it, or what of it is too new."""
-    found = _parse(bytes(data[: MOST_BYTES + 1]))
+    found = _parse(bytes(data[: MAX_BYTES + 1]))
     if type(found) is not dict:
         raise ModuleError("manifest: not a JSON object")
     minor = _check_version(found.get("manifest"))
@@ -376,7 +376,7 @@ NESTED: dict[type[Any], dict[str, type[Any]]] = {kind: {} for kind in READERS} |
         "file": File, "format": Format, "model": Model, "programs": Program, "parameters": Parameter, "limits": Limit,
         "parts": Part, "entries": Entry,
     },
-    Program: {"executables": Executable, "imports": Import, "most": Most},
+    Program: {"executables": Executable, "imports": Import, "most": Maxima},
     Executable: {"variants": Variant},
 }  # fmt: skip
 
@@ -392,8 +392,8 @@ def _check_entries(made: Manifest) -> None:
 
 
 def _parse(data: bytes) -> Any:
-    if len(data) > MOST_BYTES:
-        raise ModuleError(f"the manifest has more than {MOST_BYTES} bytes")
+    if len(data) > MAX_BYTES:
+        raise ModuleError(f"the manifest has more than {MAX_BYTES} bytes")
     try:
         text = data.decode()
         return json.loads(text, object_pairs_hook=_once, parse_float=_refuse, parse_constant=_refuse)

@@ -25,20 +25,20 @@ if TYPE_CHECKING:
     from orchestrion.schema.module import Module
 
 #: threads that hash pieces of one segment, which takes no lock
-MOST_THREADS = 4
+MAX_THREADS = 4
 #: stands for a whole segment where the number of a piece would
 WHOLE = -1
 
 #: files of which it is remembered what was verified
-_MOST_FILES = 64
+_MAX_FILES = 64
 
 #: kinds of segments that stay where they lie
 _DATA = frozenset((int(SegmentKind.Constant), int(SegmentKind.Parameter)))
 
 Item = TypeVar("Item")
-Sound = dict[int, bytearray]  # segment -> per piece, whether it was verified
+VerifiedPieces = dict[int, bytearray]  # segment -> per piece, whether it was verified
 
-_files: dict[Hashable, Sound] = {}
+_files: dict[Hashable, VerifiedPieces] = {}
 
 
 class Guard:
@@ -46,7 +46,7 @@ class Guard:
 
     def __init__(self, module: Module) -> None:
         self._module = module
-        self._known: Sound | None = None
+        self._known: VerifiedPieces | None = None
 
     def segment(self, ordinal: int) -> memoryview:
         """A copy of a segment, verified; a constant itself. `ModuleError` when it is damaged or not in the file."""
@@ -63,24 +63,24 @@ class Guard:
         module = self._module
         row = module.segments[ordinal]
         if self._known is None:
-            self._known = _sound_of(module.container)
-        sound = self._known.setdefault(ordinal, bytearray(max(1, row.chunks_end - row.chunks_start)))
+            self._known = _verified_pieces_of(module.container)
+        verified = self._known.setdefault(ordinal, bytearray(max(1, row.chunks_end - row.chunks_start)))
         if start >= end:
             return
         if row.chunks_start == row.chunks_end:
-            pieces = [] if sound[WHOLE] else [WHOLE]
+            pieces = [] if verified[WHOLE] else [WHOLE]
         else:
-            pieces = [piece for piece in range(start // CHUNK, -(-end // CHUNK)) if not sound[piece]]
+            pieces = [piece for piece in range(start // CHUNK, -(-end // CHUNK)) if not verified[piece]]
         in_threads(lambda piece: _verify_piece(module, ordinal, piece), pieces)
         for piece in pieces:
-            sound[piece] = 1
+            verified[piece] = 1
 
 
-def _sound_of(file: Container) -> Sound:
+def _verified_pieces_of(file: Container) -> VerifiedPieces:
     """What is known about the file; another file with the same root may be damaged."""
     if file.identity is None:
         return {}
-    if len(_files) >= _MOST_FILES:
+    if len(_files) >= _MAX_FILES:
         _files.clear()
     return _files.setdefault((file.identity, file.digest), {})
 
@@ -119,7 +119,7 @@ def _verify_piece(module: Module, ordinal: int, piece: int) -> None:
 def in_threads(work: Callable[[Item], object], items: Iterable[Item]) -> None:
     """Do work on each item, in several threads where there are several. Raises what the first failure raised."""
     todo = list(items)
-    threads = min(MOST_THREADS, os.cpu_count() or 1, len(todo))
+    threads = min(MAX_THREADS, os.cpu_count() or 1, len(todo))
     if threads < 2:
         for item in todo:
             work(item)

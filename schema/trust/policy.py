@@ -30,7 +30,7 @@ from orchestrion.schema.errors import KeysError, Untrusted
 from orchestrion.schema.files import identity, read_whole
 
 from .keys import PublicKey, read_public
-from .signers import Standing, Subject, Trust, examine
+from .signers import CachedTrust, Subject, Trust, examine
 
 #: what becomes of a module whose signatures do not suffice: refused, loaded with a warning, never looked at
 MODES = ("require", "warn", "off")
@@ -42,10 +42,10 @@ SCOPES = {
 }
 DEFAULT_SCOPES = frozenset(("code", "weights"))
 #: bytes of a keys file
-MOST_BYTES = 1 << 20
+MAX_BYTES = 1 << 20
 _DAY = 86400.0
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MOST_VERSION = 2**63 - 1
+_MAX_VERSION = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class TrustPolicy:
     minimum_versions: Mapping[str, int] = field(default_factory=dict)
     by_id: Mapping[bytes, TrustedKey] = field(init=False, repr=False)
     #: what `signers.examine` found: it depends on the file and on this policy, which does not change
-    remembered: dict[Hashable, "Standing"] = field(init=False, repr=False, default_factory=dict)
+    remembered: dict[Hashable, "CachedTrust"] = field(init=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:
@@ -121,11 +121,11 @@ class TrustPolicy:
 
 #: path -> which file it was when it was read, and its policy: of keys files that name no other files
 _read: dict[str, tuple[tuple[int, ...] | None, TrustPolicy]] = {}
-_MOST_READ = 16
+_MAX_READ = 16
 
 
 def _remembered(name: str, times: tuple[int, ...] | None, policy: TrustPolicy) -> TrustPolicy:
-    if len(_read) >= _MOST_READ:
+    if len(_read) >= _MAX_READ:
         _read.clear()
     _read[name] = times, policy
     return policy
@@ -143,8 +143,8 @@ def named_files(data: bytes) -> tuple[str, ...]:
 
 def _bounded(path: str) -> bytes:
     data = read_whole(path)
-    if len(data) > MOST_BYTES:
-        raise KeysError(f"{path}: {len(data)} bytes; {MOST_BYTES} are the most for keys")
+    if len(data) > MAX_BYTES:
+        raise KeysError(f"{path}: {len(data)} bytes; {MAX_BYTES} are the most for keys")
     return data
 
 
@@ -259,8 +259,8 @@ def _end(value: Any, name: str) -> float:
 
 
 def _version(name: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MOST_VERSION:
-        raise KeysError(f"minimum-version of {name!r} is not a whole number of 0 to {_MOST_VERSION}")
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MAX_VERSION:
+        raise KeysError(f"minimum-version of {name!r} is not a whole number of 0 to {_MAX_VERSION}")
     return value
 
 

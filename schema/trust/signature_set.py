@@ -28,8 +28,8 @@ SIGNATURE_BYTES, DIGEST_BYTES = 64, 32
 #: what may be signed
 KINDS = ("module", "params", "adapter", "delta", "manifest")
 #: signatures of a set, parts of a signature, bytes of a set: what checking one costs is bounded
-MOST_SIGNATURES, MOST_PARTS = 64, 256
-MOST_BYTES = 1 << 20
+MAX_SIGNATURES, MAX_PARTS = 64, 256
+MAX_BYTES = 1 << 20
 
 _CONTEXT = b"orchestrion signature 1\n"
 _HEAD = struct.Struct("<4sI8s32sI")
@@ -96,8 +96,8 @@ def _encoded(row: Signature) -> bytes:
 
 def decode(data: bytes | memoryview) -> SignatureSet:
     """Read a set. `ModuleError` unless `encode` gives the same bytes; offsets in errors count within the set."""
-    if len(data) > MOST_BYTES:
-        raise ModuleError(f"signature set: {len(data)} bytes; {MOST_BYTES} are the most", 0)
+    if len(data) > MAX_BYTES:
+        raise ModuleError(f"signature set: {len(data)} bytes; {MAX_BYTES} are the most", 0)
     data = bytes(data)
     end = len(data) - _COUNT.size
     if end < _HEAD.size:
@@ -112,8 +112,8 @@ def decode(data: bytes | memoryview) -> SignatureSet:
     name = _name(kind, 8)
     if name not in KINDS:
         raise ModuleError(f"signature set: of kind {name!r}; there are {', '.join(KINDS)}", 8)
-    if count > MOST_SIGNATURES:
-        raise ModuleError(f"signature set: {count} signatures; {MOST_SIGNATURES} are the most", 48)
+    if count > MAX_SIGNATURES:
+        raise ModuleError(f"signature set: {count} signatures; {MAX_SIGNATURES} are the most", 48)
     rows: list[Signature] = []
     at = _HEAD.size
     for _ in range(count):
@@ -133,8 +133,8 @@ def _decoded(data: bytes, at: int, end: int) -> tuple[Signature, int]:
         raise ModuleError("signature set: truncated", end)
     algorithm, key_id, count = _SIGNATURE.unpack_from(data, at)
     at += _SIGNATURE.size
-    if count > MOST_PARTS:
-        raise ModuleError(f"signature set: {count} parts; {MOST_PARTS} are the most", at - 4)
+    if count > MAX_PARTS:
+        raise ModuleError(f"signature set: {count} parts; {MAX_PARTS} are the most", at - 4)
     if at + count * _PART.size + _COUNT.size > end:
         raise ModuleError("signature set: truncated", end)
     parts: list[Part] = []

@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from orchestrion.schema.errors import KeysError, ModuleError
 
 from .keys import is_valid
-from .signature_set import ALGORITHMS, MOST_BYTES, Part, Signature, decode
+from .signature_set import ALGORITHMS, MAX_BYTES, Part, Signature, decode
 
 if TYPE_CHECKING:
     from .policy import TrustedKey, TrustPolicy
 
 #: signature sets of one file at the most: what checking them costs is bounded
-MOST_SETS = 16
+MAX_SETS = 16
 #: characters of a name from a file that a message shows; names and reasons that it lists
 _SHOWN, _LISTED = 60, 20
 #: scope -> how a refusal says that nobody answers for it
@@ -35,9 +35,9 @@ _SCOPE_WORDS = {"code": "code", "weights": "weights", "native": "native code"}
 _is_valid = lru_cache(512)(is_valid)
 _decoded = lru_cache(32)(decode)
 #: bytes of a set that is remembered in decoded form; files of which a policy remembers who signed them
-_MOST_REMEMBERED, _MOST_STANDINGS = 4096, 256
+_MAX_REMEMBERED, _MAX_CACHED = 4096, 256
 #: bytes of all sets of a file of which it is remembered who signed it: anybody can add sets to a signed module
-_MOST_SETS_REMEMBERED = 1 << 16
+_MAX_SETS_REMEMBERED = 1 << 16
 
 
 class Subject(NamedTuple):
@@ -63,7 +63,7 @@ class Trust(NamedTuple):
     refusal: str = ""
 
 
-class Standing(NamedTuple):
+class CachedTrust(NamedTuple):
     """What a policy says of a file from `start` until `end` (Unix time), while the keys that signed it are valid."""
 
     trust: Trust
@@ -76,13 +76,13 @@ def examine(
 ) -> Trust:
     """What the signatures in `sets` are worth under the policy. `now`: Unix time, else that of the machine."""
     moment = time.time() if now is None else now
-    data = tuple([bytes(one[: MOST_BYTES + 1]) for one in sets[: MOST_SETS + 1]])
+    data = tuple([bytes(one[: MAX_BYTES + 1]) for one in sets[: MAX_SETS + 1]])
     known = policy.remembered.get((subject, data))
     if known is not None and known.start <= moment < known.end:
         return known.trust
     reasons: dict[str, str] = {}
     signers: dict[str, tuple[TrustedKey, Signature]] = {}
-    settled = True
+    all_counted = True
     for source, signature in _signatures(subject, data, reasons):
         key = policy.by_id.get(signature.key_id)
         if key is None:
@@ -91,22 +91,22 @@ def examine(
         reason = _objection(key, subject, signature, moment)
         if reason:
             reasons[source] = f"{key.name}: {reason}"
-            settled = False
+            all_counted = False
             continue
         signers[key.name] = key, signature
     trust = _judge(policy, subject, signers, reasons if sets else {"": "it is not signed"})
-    if settled and not trust.refusal and sum(map(len, data)) <= _MOST_SETS_REMEMBERED:
+    if all_counted and not trust.refusal and sum(map(len, data)) <= _MAX_SETS_REMEMBERED:
         keys = [key for key, _ in signers.values()]
         start = max([-inf, *[key.not_before for key in keys if key.not_before is not None]])
         end = min([inf, *[key.not_after for key in keys if key.not_after is not None]])
-        remember(policy, (subject, data), Standing(trust, start, end))
+        remember(policy, (subject, data), CachedTrust(trust, start, end))
     return trust
 
 
-def remember(policy: TrustPolicy, question: Hashable, standing: Standing) -> None:
-    if len(policy.remembered) >= _MOST_STANDINGS:
+def remember(policy: TrustPolicy, question: Hashable, cached: CachedTrust) -> None:
+    if len(policy.remembered) >= _MAX_CACHED:
         policy.remembered.clear()
-    policy.remembered[question] = standing
+    policy.remembered[question] = cached
 
 
 def _judge(
@@ -128,11 +128,11 @@ def _judge(
 def _signatures(subject: Subject, sets: Sequence[bytes], reasons: dict[str, str]) -> Iterable[tuple[str, Signature]]:
     """The signatures of all sets that are of this file, each with a name for its reason."""
     for number, data in enumerate(sets):
-        if number == MOST_SETS:
-            reasons["sets"] = f"more than {MOST_SETS} signature sets"
+        if number == MAX_SETS:
+            reasons["sets"] = f"more than {MAX_SETS} signature sets"
             return
         try:
-            found = _decoded(data) if len(data) <= _MOST_REMEMBERED else decode(data)
+            found = _decoded(data) if len(data) <= _MAX_REMEMBERED else decode(data)
         except ModuleError as error:
             reasons[f"{number}"] = str(error)
             continue

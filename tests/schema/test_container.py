@@ -143,7 +143,7 @@ def test_attachments_and_sections_stand_behind_the_segments() -> None:
 
 def test_a_section_may_be_appended_by_whoever_has_the_file() -> None:
     data = pack([b"one"], ATTACHMENTS)
-    padding = bytes(container.place(len(data), 0) - len(data))
+    padding = bytes(container.aligned_offset(len(data), 0) - len(data))
     appended = data + padding + container.section_header(SECTIONS[0]) + b"data"
     assert appended == pack([b"one"], ATTACHMENTS, SECTIONS[:1])
 

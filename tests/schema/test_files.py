@@ -36,7 +36,7 @@ def test_a_pipe_is_read_up_to_a_bound(tmp_path: Path, monkeypatch: pytest.Monkey
     writer = beside(lambda: pipe.write_bytes(b"abc"))
     assert read_whole(pipe) == b"abc"
     writer.join()
-    monkeypatch.setattr(files, "MOST_PIPED", 1000)
+    monkeypatch.setattr(files, "MAX_PIPED", 1000)
 
     def endless() -> None:
         with pipe.open("wb", buffering=0) as file, pytest.raises(BrokenPipeError):

@@ -10,7 +10,7 @@ from orchestrion.schema.dtypes import BY_NAME
 from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.safetensors import (
     DTYPES,
-    MOST_HEADER,
+    MAX_HEADER,
     PAGE,
     Values,
     open_bytes,
@@ -116,7 +116,7 @@ def test_the_digest_is_that_of_the_file(tmp_path):
     [
         (b"", "no safetensors file: 0 bytes"),
         (b"\0" * 7, "no safetensors file: 7 bytes"),
-        (file_of({}, size=MOST_HEADER + 1), "a header of 8388609 bytes; 8388608 are the most"),
+        (file_of({}, size=MAX_HEADER + 1), "a header of 8388609 bytes; 8388608 are the most"),
         (file_of({}, size=3), "truncated: a header of 3 bytes"),
         (file_of(b""), "does not begin with '{'"),
         (file_of(b" {}"), "does not begin with '{'"),

@@ -9,8 +9,8 @@ import pytest
 from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.trust.signature_set import (
     ED25519,
-    MOST_PARTS,
-    MOST_SIGNATURES,
+    MAX_PARTS,
+    MAX_SIGNATURES,
     P256,
     Part,
     Signature,
@@ -105,10 +105,10 @@ REFUSED = {
     "a kind with a gap": (changed(8, b"mod\0le"), "is not printable ASCII filled up with zeros"),
     "a kind that is empty": (changed(8, bytes(8)), "is not printable ASCII filled up with zeros"),
     "a name that is no text": (changed(FIRST + 40 + 4 + 64 + 40, b"\xff"), "is not printable ASCII"),
-    "too many signatures": (changed(48, struct.pack("<I", MOST_SIGNATURES + 1)), f"{MOST_SIGNATURES} are the most"),
+    "too many signatures": (changed(48, struct.pack("<I", MAX_SIGNATURES + 1)), f"{MAX_SIGNATURES} are the most"),
     "more signatures than there are": (changed(48, struct.pack("<I", 4)), "truncated"),
     "fewer signatures than there are": (changed(48, struct.pack("<I", 2)), "bytes behind its 2 signatures"),
-    "too many parts": (changed(FIRST + 36, struct.pack("<I", MOST_PARTS + 1)), f"{MOST_PARTS} are the most"),
+    "too many parts": (changed(FIRST + 36, struct.pack("<I", MAX_PARTS + 1)), f"{MAX_PARTS} are the most"),
     "more parts than there are": (changed(FIRST + 36, struct.pack("<I", 200)), "truncated"),
     "a signature that is too long": (changed(FIRST + 40, struct.pack("<I", 2**32 - 1)), "bytes, .* are left"),
     "a short Ed25519": (encode(SETS[1]._replace(signatures=(ONE._replace(value=b"s" * 63),))), "of 63 bytes, not 64"),

@@ -129,7 +129,7 @@ def test_what_is_remembered_holds_as_long_as_it_is_true(pair: list[keys.PrivateK
 
 
 def test_what_is_remembered_is_bounded(pair: list[keys.PrivateKey], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(signers, "_MOST_STANDINGS", 3)
+    monkeypatch.setattr(signers, "_MAX_CACHED", 3)
     policy = policy_of(pair[0], "not-after = 2032-01-01")
     for number in range(10):
         subject = SUBJECT._replace(digest=bytes([number]) * 32)
@@ -230,8 +230,8 @@ def test_a_set_that_nobody_can_read_spoils_no_other(pair: list[keys.PrivateKey])
 
 def test_what_checking_costs_is_bounded(pair: list[keys.PrivateKey]) -> None:
     good = signed(SUBJECT, pair[0])
-    many = [encode(SignatureSet("module", DIGEST, ()))] * signers.MOST_SETS
-    text = f"more than {signers.MOST_SETS} signature sets"
+    many = [encode(SignatureSet("module", DIGEST, ()))] * signers.MAX_SETS
+    text = f"more than {signers.MAX_SETS} signature sets"
     assert text in refusal(policy_of(pair[0]), SUBJECT, [*many, good])
     assert "signature set: 1048577 bytes; 1048576 are the most" in refusal(
         policy_of(pair[0]), SUBJECT, [bytes(1 << 24)]

@@ -88,7 +88,7 @@ def test_what_is_refused(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "binary").write_bytes(b"a\xff")
     (tmp_path / "nul").write_bytes(b"a\0")
-    (tmp_path / "long").write_bytes(b"a" * (attributes.MOST_BYTES + 1))
+    (tmp_path / "long").write_bytes(b"a" * (attributes.MAX_BYTES + 1))
     status, words = REFUSED[flag]
     arguments = [str(SOURCE), "-o", "out.fb", "--target=reference", flag]
     if status == 2:

@@ -23,7 +23,7 @@ from orchestrion.schema.structure import structure
 from orchestrion.tools import pack
 from orchestrion.tools.packing.linting import profiles as lint_profiles
 from orchestrion.tools.packing.linting import rules as lint_rules
-from orchestrion.tools.packing.linting.profiles import LINT_PROFILES, Most
+from orchestrion.tools.packing.linting.profiles import LINT_PROFILES, UpperBound
 from orchestrion.tools.packing.linting.rules import ERROR, RULES, WARNING
 
 ROOT = Path(__file__).parents[2]
@@ -217,7 +217,7 @@ REMADE: dict[str, Callable[[Path, Rows, Path], None]] = {
 
 
 def small_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    small = replace(LINT_PROFILES["app-store"], size=Most(1000, "a test"))
+    small = replace(LINT_PROFILES["app-store"], size=UpperBound(1000, "a test"))
     monkeypatch.setitem(lint_profiles.LINT_PROFILES, "app-store", small)
 
 

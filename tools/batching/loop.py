@@ -15,7 +15,7 @@ from .pool import Done, Event, Lost, Refused, Started, Workers
 from .worker import Outcome, Ready, Task
 
 #: workers in a row that may end before they are ready, and workers that may end during one task
-MOST_FAILED_STARTS, MOST_DEATHS = 3, 2
+MAX_FAILED_STARTS, MAX_DEATHS = 3, 2
 
 
 @dataclass
@@ -103,7 +103,7 @@ class Loop:
         if worker in self._starting:
             self._starting.discard(worker)
             self._failed_starts += 1
-            if self._failed_starts >= MOST_FAILED_STARTS:
+            if self._failed_starts >= MAX_FAILED_STARTS:
                 raise InputError(f"{self._failed_starts} workers ended while they started; the last {how}")
             return
         self.totals.replaced += 1
@@ -111,7 +111,7 @@ class Loop:
             self._idle.remove(worker)
             return
         task = self._busy.pop(worker)
-        if task.deaths + 1 < MOST_DEATHS:
+        if task.deaths + 1 < MAX_DEATHS:
             self._pending.appendleft(Task(task.inputs, task.deaths + 1))
         elif len(task.inputs) > 1:
             self._pending.extend([Task((index,)) for index in task.inputs])

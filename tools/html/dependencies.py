@@ -18,11 +18,11 @@ from .values import Expressions, Quantity
 #: the end of a range of unknown length
 _ENDLESS: Final = 1 << 62
 #: writers of one byte that are told apart, and of one range that is read
-MOST_WRITERS: Final = 64
+MAX_WRITERS: Final = 64
 #: blocks of a function whose branches are followed; one with more is taken as if no branch were there
-MOST_BLOCKS: Final = 1000
+MAX_BLOCKS: Final = 1000
 #: times that the blocks of a function with loops are looked at
-MOST_PASSES: Final = 4
+MAX_PASSES: Final = 4
 
 
 @dataclass
@@ -84,7 +84,7 @@ class _Bytes:
         found: set[int] = set()
         for at in range(bisect_right(self.ends, start), bisect_left(self.starts, end)):
             found |= self.writers[at]
-            if len(found) >= MOST_WRITERS:
+            if len(found) >= MAX_WRITERS:
                 break
         return found
 
@@ -115,7 +115,7 @@ def _mixed(
         if at < left:
             found.append((at, left, writers))
         both = before | writers
-        found.append((left, right, both if len(both) <= MOST_WRITERS else before))
+        found.append((left, right, both if len(both) <= MAX_WRITERS else before))
         at = right
     return [*found, (at, end, writers)] if at < end else found
 
@@ -159,7 +159,7 @@ class _Analysis:
     def run(self) -> None:
         back = any(target <= at for at, block in enumerate(self.function.blocks) for target in block.next)
         count = -1
-        for turn in range(MOST_PASSES if back else 1):
+        for turn in range(MAX_PASSES if back else 1):
             for at in range(len(self.function.blocks)):
                 states = [state for place in self.before[at] if (state := self.after[place]) is not None]
                 self.after[at] = self._block(at, _met(states), turn > 0)
@@ -258,7 +258,7 @@ def _united(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 def dependencies(function: Function, nodes: list[Node], expressions: Expressions) -> Dependencies:
     """Of the nodes of one function, in the order of its code."""
-    if len(function.blocks) > MOST_BLOCKS:
+    if len(function.blocks) > MAX_BLOCKS:
         function = Function(function.ordinal, function.name, [Block(0, 0, ())])
         nodes = [replace(node, block=0) for node in nodes]
     analysis = _Analysis(function, nodes, expressions)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from orchestrion.schema.module import Module
 
 #: characters of the text of one executable that are shown
-MOST_TEXT: Final = 4_000_000
+MAX_TEXT: Final = 4_000_000
 PlainQuantity = int | dict[str, int] | None
 
 
@@ -318,6 +318,6 @@ def _text(module: Module, format: str, payload: int) -> tuple[str, str]:
         text = readable(format, data)
     except ModuleError as error:
         return "", f"it cannot be read: {error}"
-    shown = text[:MOST_TEXT]
-    note = "" if shown == text else f"the first {MOST_TEXT:,} of {len(text):,} characters"
+    shown = text[:MAX_TEXT]
+    note = "" if shown == text else f"the first {MAX_TEXT:,} of {len(text):,} characters"
     return b64encode(compress(shown.encode("utf-8", "backslashreplace"), 6)).decode("ascii"), note

@@ -13,7 +13,7 @@ from .values import Expressions, Quantity
 from .walk import Walk
 
 #: nodes of one program that are shown
-MOST_NODES: Final = 20_000
+MAX_NODES: Final = 20_000
 
 
 class Touched(NamedTuple):
@@ -43,13 +43,13 @@ class Node:
 class Sequence(NamedTuple):
     function: Function
     nodes: list[Node]
-    left_out: int  #: nodes beyond `MOST_NODES`
+    left_out: int  #: nodes beyond `MAX_NODES`
 
 
 def sequences(walk: Walk) -> list[Sequence]:
     """One for each function that runs something, in the order of the code."""
     silent = _silent(walk)
-    found, room = [], MOST_NODES
+    found, room = [], MAX_NODES
     for function in walk.functions:
         nodes: list[Node] = []
         left_out = 0

@@ -15,9 +15,9 @@ from typing import Any, Final
 from orchestrion.vm.size_expressions import SizeExpression, read_size
 
 #: atoms of one value; of a value that may be more things nothing is known
-MOST_ATOMS: Final = 8
+MAX_ATOMS: Final = 8
 #: numbers above are not known: JavaScript counts exactly up to here
-MOST_NUMBER: Final = 2**53 - 1
+MAX_NUMBER: Final = 2**53 - 1
 #: characters of an expression as text
 LONGEST_TEXT: Final = 80
 #: value of a size for which the page is drawn first
@@ -94,7 +94,7 @@ def join(a: Value, b: Value) -> Value:
     if a is None or b is None:
         return None
     both = a | b
-    return both if len(both) <= MOST_ATOMS else None
+    return both if len(both) <= MAX_ATOMS else None
 
 
 def _quotient(x: int, y: int) -> int:
@@ -195,7 +195,7 @@ class Expressions:
 
     def _declared(self, tree: ast.expr, read: SizeExpression) -> Quantity:
         match tree:
-            case ast.Constant(value=int(value)) if abs(value) <= MOST_NUMBER:
+            case ast.Constant(value=int(value)) if abs(value) <= MAX_NUMBER:
                 return value
             case ast.Name(id=name):
                 return self._symbol(name, read.symbols.get(name))
@@ -225,4 +225,4 @@ def _computed(name: str, operands: Sequence[int | None]) -> int | None:
         found = OPERATIONS[name][0](*operands)
     except ZeroDivisionError:
         return None
-    return found if abs(found) <= MOST_NUMBER else None
+    return found if abs(found) <= MAX_NUMBER else None

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from orchestrion.schema.module import Module
 
 #: times that a block of code is looked at, in one function
-MOST_VISITS: Final = 12
+MAX_VISITS: Final = 12
 #: registers that are handed from block to block, in one function
-MOST_HANDED: Final = 2_000_000
+MAX_HANDED: Final = 2_000_000
 #: times that the functions are followed
-MOST_ROUNDS: Final = 12
+MAX_ROUNDS: Final = 12
 
 
 class Walk:
@@ -81,7 +81,7 @@ class Walk:
         return {function: export for export, function in reversed(list(enumerate(entries)))}
 
     def _settle(self) -> None:
-        for _ in range(MOST_ROUNDS):
+        for _ in range(MAX_ROUNDS):
             self._round()
             if self.after == self.before:
                 return
@@ -121,9 +121,9 @@ class Walk:
             for decoded in code.decoded[frame.block.first : frame.block.end]:
                 step(frame, decoded)
             handed += len(frame.registers) * len(frame.block.next)
-            known = frame.registers if handed < MOST_HANDED else {}
+            known = frame.registers if handed < MAX_HANDED else {}
             for target in frame.block.next:
-                merged = _merged(states.get(target), known if visits[target] < MOST_VISITS else {})
+                merged = _merged(states.get(target), known if visits[target] < MAX_VISITS else {})
                 if target not in states or merged != states[target]:
                     states[target] = merged
                     if target not in waiting:

@@ -158,8 +158,8 @@ def _module_items(module: Module, compress_code: bool) -> list[Item]:
     left = [file.segment(at) if span[0] and at not in apart else None for at, span in enumerate(file.spans)]
     pieces = container.build(file.root, left, file.attachments, file.sections)
     code = bundle.pack_code(ordinals, file)
-    if len(code) > archive.MOST_EXPANDED:
-        raise cli.InputError(f"the module has {len(code)} bytes of code, --compress-code takes {archive.MOST_EXPANDED}")
+    if len(code) > archive.MAX_EXPANDED:
+        raise cli.InputError(f"the module has {len(code)} bytes of code, --compress-code takes {archive.MAX_EXPANDED}")
     return [Item(bundle.MODULE, "module", mapped(pieces)), Item(bundle.CODE, "code", code)]
 
 

@@ -17,7 +17,7 @@ from orchestrion.schema.shipping.manifest import Executable, Manifest, Program
 from orchestrion.tools import cli
 
 OTHER = "other"
-MOST_SELECTORS, MOST_DEVICES, MOST_FEATURES = 5, 10_000, 100
+MAX_SELECTORS, MAX_DEVICES, MAX_FEATURES = 5, 10_000, 100
 NAMESPACE = "http://schemas.android.com/apk/config"
 #: profile -> what Android says of devices that can run it
 PROFILE_FEATURES: Mapping[str, tuple[str, ...]] = {"spirv": ("android.hardware.vulkan.compute",)}
@@ -98,13 +98,11 @@ def _check(groups: Sequence[Group]) -> None:
         if (group.name == OTHER) == bool(group.selectors):
             word = "has no conditions: it gets the other devices" if group.selectors else "has none"
             raise cli.UsageError(f"--group: {group.name} {word}")
-        if len(group.selectors) > MOST_SELECTORS:
-            raise cli.UsageError(
-                f"--group: {group.name} has {len(group.selectors)} selectors, {MOST_SELECTORS} at most"
-            )
+        if len(group.selectors) > MAX_SELECTORS:
+            raise cli.UsageError(f"--group: {group.name} has {len(group.selectors)} selectors, {MAX_SELECTORS} at most")
         devices = sum(len(row.devices) for row in group.selectors)
         features = sum(len(row.features) for row in group.selectors)
-        if devices > MOST_DEVICES or features > MOST_FEATURES:
+        if devices > MAX_DEVICES or features > MAX_FEATURES:
             raise cli.UsageError(f"--group: {group.name} has {devices} devices and {features} features")
 
 

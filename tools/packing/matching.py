@@ -23,7 +23,7 @@ Step = tuple[int, int]
 #: least block: a shorter run costs about as much as the step that copies it
 BLOCK = 32
 #: blocks in the index at the most; above, blocks grow
-_MOST_BLOCKS = 1 << 21
+_MAX_BLOCKS = 1 << 21
 #: windows that are hashed at a time
 _SLAB = 1 << 20
 _FACTOR = 0x9E3779B97F4A7C15  # odd, so that it has an inverse
@@ -105,7 +105,7 @@ class _Index:
         spans = list(regions)
         total = sum(end - start for start, end in spans)
         self.block = BLOCK
-        while total // self.block > _MOST_BLOCKS:
+        while total // self.block > _MAX_BLOCKS:
             self.block *= 2
         exponents = np.full(_SLAB + self.block, _FACTOR, np.uint64)
         exponents[0] = 1

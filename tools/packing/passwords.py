@@ -8,7 +8,7 @@ from orchestrion.tools.arguments import Parser
 
 _ASK = ""
 #: what `cryptography` takes
-_MOST_BYTES = 1023
+_MAX_BYTES = 1023
 
 
 def add_password(made: Parser, of_what: str) -> None:
@@ -30,8 +30,8 @@ def password(source: str | None, twice: bool = False) -> bytes | None:
     if not found:
         raise cli.InputError("the password is empty")
     secret = found.encode(errors="surrogateescape")  # bytes that are no UTF-8, of the environment and the command line
-    if len(secret) > _MOST_BYTES:
-        raise cli.InputError(f"the password has {len(secret)} bytes; {_MOST_BYTES} are the most")
+    if len(secret) > _MAX_BYTES:
+        raise cli.InputError(f"the password has {len(secret)} bytes; {_MAX_BYTES} are the most")
     return secret
 
 

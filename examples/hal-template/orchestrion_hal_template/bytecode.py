@@ -27,7 +27,7 @@ from orchestrion.schema.dtypes import BY_CODE, DType
 from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.scalars import BY_NAME as SCALAR
 
-MAGIC, VERSION, MOST_DEPTH, MOST_REGISTERS = b"LANE", 1, 32, 1 << 16
+MAGIC, VERSION, MAX_DEPTH, MAX_REGISTERS = b"LANE", 1, 32, 1 << 16
 #: op -> its operands: T, a register, all of one type; I, the same, of an index; m, a memory; n, any number
 CONTROL = {"end": "", "for": "IIII", "constant": "Tnn", "load": "TIm", "store": "TIm", "move": "TT"}
 NAMES = (*CONTROL, *SCALAR)
@@ -83,7 +83,7 @@ class _Reader:
         self.entry = entry
         words, x, y, z, count = self.take(5)
         self.check((words, (x, y, z)) == (entry.parameter_words, entry.workgroup_size), "made for another entry")
-        self.check(count <= MOST_REGISTERS, f"{count} registers, {MOST_REGISTERS} at most")
+        self.check(count <= MAX_REGISTERS, f"{count} registers, {MAX_REGISTERS} at most")
         self.registers = self.dtypes(self.take(count))
         self.check([row.name for row in self.registers[: 2 + words]] == ["ui32"] * (2 + words), "no index registers")
         (count,) = self.take(1)
@@ -94,7 +94,7 @@ class _Reader:
         return Code(self.block(0), self.registers, self.arrays)
 
     def block(self, depth: int) -> list[Row]:
-        self.check(depth <= MOST_DEPTH, f"more than {MOST_DEPTH} loops inside each other")
+        self.check(depth <= MAX_DEPTH, f"more than {MAX_DEPTH} loops inside each other")
         rows: list[Row] = []
         while True:
             (word,) = self.take(1)

@@ -12,7 +12,7 @@ from orchestrion.schema.hal_imports import HAL_IMPORTS
 
 
 @dataclass(frozen=True, slots=True)
-class Most:
+class UpperBound:
     """The largest value that a profile takes, and where it comes from."""
 
     value: float
@@ -27,16 +27,16 @@ class LintProfile:
 
     name: str
     doc: str
-    size: Most | None = None
-    limits: Mapping[str, Most] = field(default_factory=dict)
+    size: UpperBound | None = None
+    limits: Mapping[str, UpperBound] = field(default_factory=dict)
     required: tuple[str, ...] = ("memory", "fuel", "build-deadline")
     imports: frozenset[str] = frozenset(HAL_IMPORTS)
     warnings: frozenset[str] = frozenset()
 
 
-_MEMORY = Most(2 << 30, "half of the memory of a phone with 4 GiB, of which systems leave an app about that much")
-_FUEL = Most(10_000_000, "1 to 8 s of the virtual machine alone, as docs/limits.md measures it")
-_SECONDS = Most(20, "iOS ends an app that does not show itself within about 20 s")
+_MEMORY = UpperBound(2 << 30, "half of the memory of a phone with 4 GiB, of which systems leave an app about that much")
+_FUEL = UpperBound(10_000_000, "1 to 8 s of the virtual machine alone, as docs/limits.md measures it")
+_SECONDS = UpperBound(20, "iOS ends an app that does not show itself within about 20 s")
 
 LINT_PROFILES: dict[str, LintProfile] = {
     row.name: row
@@ -44,7 +44,7 @@ LINT_PROFILES: dict[str, LintProfile] = {
         LintProfile(
             "app-store",
             "an app of a store that forbids downloaded native code",
-            size=Most(1_500_000_000, "the most bytes of one asset pack of Google Play"),
+            size=UpperBound(1_500_000_000, "the most bytes of one asset pack of Google Play"),
             limits={
                 "memory": _MEMORY,
                 "load-memory": _MEMORY,
@@ -52,7 +52,9 @@ LINT_PROFILES: dict[str, LintProfile] = {
                 "load-fuel": _FUEL,
                 "deadline": _SECONDS,
                 "load-deadline": _SECONDS,
-                "build-deadline": Most(MAX_SECONDS, "the most that the loader gives a module that is not trusted"),
+                "build-deadline": UpperBound(
+                    MAX_SECONDS, "the most that the loader gives a module that is not trusted"
+                ),
             },
         ),
         LintProfile(

@@ -14,7 +14,7 @@ from .subject import LintSubject
 
 ERROR, WARNING = "error", "warning"
 #: violations of one rule that are listed
-MOST_LISTED = 20
+MAX_LISTED = 20
 
 
 class Rule(NamedTuple):
@@ -225,9 +225,9 @@ def judge(subject: LintSubject) -> list[Verdict]:
     """Every rule's verdict, in the order of the table."""
     found = []
     for rule in RULES:
-        lines = tuple(islice(rule.check(subject), MOST_LISTED + 1))
-        if len(lines) > MOST_LISTED:
-            lines = (*lines[:MOST_LISTED], "and more")
+        lines = tuple(islice(rule.check(subject), MAX_LISTED + 1))
+        if len(lines) > MAX_LISTED:
+            lines = (*lines[:MAX_LISTED], "and more")
         found.append(Verdict(rule, severity_of(rule, subject.profile.warnings), lines))
     return found
 
