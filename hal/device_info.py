@@ -1,4 +1,5 @@
-"""What a driver reports of a device: identity, formats, features and limits. Part of the driver interface (`backend.py`)."""
+"""What a driver reports of a device: identity, formats, features and limits. Part of the driver interface (`backend`).
+"""
 
 from dataclasses import dataclass, field
 

@@ -1,15 +1,16 @@
-"""Templates: tensor bytecode with sizes that the parameters of a dispatch decide.
+"""Templates: tensor bytecode with sizes that depend on the parameters of a dispatch.
 
-A template is a payload for the least sizes, and a list of patches in it with an expression each. To run an entry with
-some parameters, their values are put into the patches, and what comes out is read and verified like any payload: so a
-template can say nothing that bytecode cannot. Layout, little endian, without padding:
+A template is a payload for the least sizes, and a list of patches, each an offset in it and an expression. To run an
+entry with parameters, the values of the expressions are written at the offsets, and the result is decoded and verified
+like any payload. So a template can express nothing that bytecode cannot. Layout, little endian, without padding:
 
     template     "OTBT" | u16 major | u16 minor | u32 entries | entry* | payload
     entry        u16 parameters | u32 patches | patch*
     patch        u64 offset in the payload of an i64 | u16 bytes | expression
-    expression   postfix: u8 of `OPS`, behind NUMBER an i64, behind PARAMETER a u16
+    expression   postfix: u8 of `OPS`; NUMBER is followed by an i64, PARAMETER by a u16
 
-Version rule and versions as in `tensor_bytecode.py`: the header states the least minor that template and payload need.
+Version rule and versions as in `tensor_bytecode.py`: the header states the least minor version that template and
+payload need.
 """
 
 import struct
@@ -23,7 +24,7 @@ from .tensor_encoding import decode, encode_marked
 
 MAGIC = b"OTBT"
 NUMBER, PARAMETER = 0, 1
-#: code -> what it makes of the last two numbers
+#: code -> name, and function of the last two numbers
 OPS: dict[int, tuple[str, Callable[[int, int], int]]] = {
     2: ("add", lambda x, y: x + y),
     3: ("multiply", lambda x, y: x * y),
@@ -33,7 +34,7 @@ OPS: dict[int, tuple[str, Callable[[int, int], int]]] = {
     7: ("min", min),
 }
 CODES = {name: code for code, (name, _) in OPS.items()}
-#: numbers on the way to a size are no larger
+#: the limit of intermediate numbers of an expression
 MAX_SIZE = 1 << 63
 
 _HEADER, _ENTRY, _PATCH = Struct("<4sHHI"), Struct("<HI"), Struct("<QH")
@@ -41,7 +42,7 @@ _NUMBER, _PARAMETER, _MINOR = Struct("<q"), Struct("<H"), Struct("<H")
 
 
 class SymbolicNumber(int):
-    """A number of a template: its value for the least sizes, and the expression that it is."""
+    """A number of a template: its value for the least sizes, and its expression."""
 
     code: bytes
 
@@ -52,23 +53,23 @@ class SymbolicNumber(int):
 
 
 def number(value: int) -> bytes:
-    """The expression that is a number."""
+    """The expression of a constant."""
     return bytes([NUMBER]) + _NUMBER.pack(value)
 
 
 def parameter(ordinal: int) -> bytes:
-    """The expression that is a parameter."""
+    """The expression of a parameter."""
     return bytes([PARAMETER]) + _PARAMETER.pack(ordinal)
 
 
 def operation(name: str, lhs: bytes, rhs: bytes) -> bytes:
-    """An op of two expressions."""
+    """The expression of an op with two operands."""
     return lhs + rhs + bytes([CODES[name]])
 
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """An i64 of the payload, and the expression that it becomes."""
+    """The offset of an i64 in the payload, and the expression that replaces it."""
 
     offset: int
     code: bytes
@@ -76,13 +77,13 @@ class Patch:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A payload; for each of its entries the number of parameters and the patches that they decide."""
+    """A payload; for each of its entries the number of parameters and the patches."""
 
     payload: bytes
     entries: tuple[tuple[int, tuple[Patch, ...]], ...]
 
     def entry(self, ordinal: int, words: Sequence[int]) -> EntryCode:
-        """The code of an entry with these parameters. Raises ModuleError where there is none that is right."""
+        """The code of an entry with these parameters. Raises ModuleError if it is not valid."""
         patched = bytearray(self.payload)
         for patch in self.entries[ordinal][1]:
             _NUMBER.pack_into(patched, patch.offset, _evaluate(patch, words))
@@ -99,7 +100,7 @@ def is_template(payload: bytes | memoryview) -> bool:
 
 
 def encode_template(entries: Sequence[EntryCode], parameters: Sequence[int]) -> bytes:
-    """Entries whose numbers may be symbolic, each with the number of its parameters."""
+    """Encodes entries whose numbers may be symbolic, each with the number of its parameters."""
     payload, marks = encode_marked(entries)
     (minor,) = _MINOR.unpack_from(payload, 6)
     out = [_HEADER.pack(MAGIC, MAJOR, minor, len(entries))]
@@ -112,7 +113,7 @@ def encode_template(entries: Sequence[EntryCode], parameters: Sequence[int]) -> 
 
 
 def decode_template(data: bytes | memoryview) -> Template:
-    """Read and verify a template. Raises ModuleError."""
+    """Decodes and verifies a template. Raises ModuleError."""
     data = bytes(data)
     try:
         return _decoded(data)
@@ -157,7 +158,7 @@ def _check_patches(rows: Sequence[tuple[int, Sequence[Patch]]], payload: bytes, 
 
 
 def _check(code: bytes, length: int, parameters: int, at: int) -> None:
-    """The expression is whole, takes parameters that are there, and gives one number."""
+    """Checks that the expression is complete, uses existing parameters, and has one result."""
     if len(code) != length:
         raise struct.error
     depth = patch = 0
@@ -179,12 +180,12 @@ def _check(code: bytes, length: int, parameters: int, at: int) -> None:
         raise ModuleError(f"tensor bytecode template: an expression of {length} bytes gives {depth} numbers", at)
 
 
-#: op -> how it is written
+#: op -> its text form
 _WRITTEN = {"add": "({} + {})", "multiply": "{} * {}", "floordiv": "floor({} / {})", "mod": "({} mod {})"}
 
 
 def expression_text(code: bytes) -> str:
-    """A verified expression to read, where p0 is the first parameter: `16 * p0`."""
+    """A verified expression as text, where p0 is the first parameter: `16 * p0`."""
     stack: list[str] = []
     at = 0
     while at < len(code):

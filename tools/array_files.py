@@ -102,7 +102,7 @@ def _read_npz(file: IO[bytes]) -> dict[str, Array]:
     with zipfile.ZipFile(file) as archive:
         members = archive.infolist()
         if len(members) > _MEMBERS:
-            raise ValueError(f"{len(members)} members, {_MEMBERS} are the most")
+            raise ValueError(f"{len(members)} members, the limit is {_MEMBERS}")
         if (size := sum(member.file_size for member in members)) > (most := most_bytes()):
             raise ValueError(f"its members have {size} bytes, this machine has {most}")
         found: dict[str, Array] = {}
@@ -123,7 +123,7 @@ def _read_npy(file: IO[bytes], size: int) -> Array:
     width = 2 if version == (1, 0) else 4
     length = int.from_bytes(file.read(width), "little")
     if length > _HEADER:
-        raise ValueError(f"a header of {length} bytes, {_HEADER} are the most")
+        raise ValueError(f"a header of {length} bytes, the limit is {_HEADER}")
     file.seek(-width, os.SEEK_CUR)
     # a header of version 3 is that of version 2 with other letters in names of fields, which no array has here
     header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0

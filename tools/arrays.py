@@ -66,7 +66,7 @@ def _shape(dims: str, text: str) -> tuple[int, ...]:
     if len(sizes) > MAX_RANK:
         raise InputError(f"array {shown(text)}: rank {len(sizes)}, arrays have {MAX_RANK} axes at the most")
     if wide := [size for size in sizes if len(size) > _DIGITS]:
-        raise InputError(f"array {shown(text)}: a size of {len(wide[0])} digits, {_DIGITS} are the most")
+        raise InputError(f"array {shown(text)}: a size of {len(wide[0])} digits, the limit is {_DIGITS}")
     return tuple(map(int, sizes))
 
 

@@ -68,7 +68,7 @@ def _flag(key: str) -> str:
 def _text(flag: str, path: str) -> str:
     data = cli.read_bytes(path)
     if len(data) > MAX_BYTES:
-        raise cli.InputError(f"{flag}={path}: {len(data)} bytes, {MAX_BYTES} are the most of an attribute")
+        raise cli.InputError(f"{flag}={path}: {len(data)} bytes, the limit of an attribute is {MAX_BYTES}")
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:

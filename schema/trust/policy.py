@@ -144,7 +144,7 @@ def named_files(data: bytes) -> tuple[str, ...]:
 def _bounded(path: str) -> bytes:
     data = read_whole(path)
     if len(data) > MAX_BYTES:
-        raise KeysError(f"{path}: {len(data)} bytes; {MAX_BYTES} are the most for keys")
+        raise KeysError(f"{path}: {len(data)} bytes, the limit of a keys file is {MAX_BYTES}")
     return data
 
 

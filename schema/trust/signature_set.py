@@ -97,7 +97,7 @@ def _encoded(row: Signature) -> bytes:
 def decode(data: bytes | memoryview) -> SignatureSet:
     """Read a set. `ModuleError` unless `encode` gives the same bytes; offsets in errors count within the set."""
     if len(data) > MAX_BYTES:
-        raise ModuleError(f"signature set: {len(data)} bytes; {MAX_BYTES} are the most", 0)
+        raise ModuleError(f"signature set: {len(data)} bytes, the limit is {MAX_BYTES}", 0)
     data = bytes(data)
     end = len(data) - _COUNT.size
     if end < _HEAD.size:
@@ -113,7 +113,7 @@ def decode(data: bytes | memoryview) -> SignatureSet:
     if name not in KINDS:
         raise ModuleError(f"signature set: of kind {name!r}; there are {', '.join(KINDS)}", 8)
     if count > MAX_SIGNATURES:
-        raise ModuleError(f"signature set: {count} signatures; {MAX_SIGNATURES} are the most", 48)
+        raise ModuleError(f"signature set: {count} signatures, the limit is {MAX_SIGNATURES}", 48)
     rows: list[Signature] = []
     at = _HEAD.size
     for _ in range(count):
@@ -134,7 +134,7 @@ def _decoded(data: bytes, at: int, end: int) -> tuple[Signature, int]:
     algorithm, key_id, count = _SIGNATURE.unpack_from(data, at)
     at += _SIGNATURE.size
     if count > MAX_PARTS:
-        raise ModuleError(f"signature set: {count} parts; {MAX_PARTS} are the most", at - 4)
+        raise ModuleError(f"signature set: {count} parts, the limit is {MAX_PARTS}", at - 4)
     if at + count * _PART.size + _COUNT.size > end:
         raise ModuleError("signature set: truncated", end)
     parts: list[Part] = []

@@ -116,7 +116,7 @@ def test_the_digest_is_that_of_the_file(tmp_path):
     [
         (b"", "no safetensors file: 0 bytes"),
         (b"\0" * 7, "no safetensors file: 7 bytes"),
-        (file_of({}, size=MAX_HEADER + 1), "a header of 8388609 bytes; 8388608 are the most"),
+        (file_of({}, size=MAX_HEADER + 1), "a header of 8388609 bytes, the limit is 8388608"),
         (file_of({}, size=3), "truncated: a header of 3 bytes"),
         (file_of(b""), "does not begin with '{'"),
         (file_of(b" {}"), "does not begin with '{'"),

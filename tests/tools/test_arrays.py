@@ -116,7 +116,7 @@ def test_narrow_types_are_refused(tmp_path: Path) -> None:
 
 #: `vm-run --input` from a stranger's instructions: sizes, ranks and digits that nothing can hold
 IMPOSSIBLE = [
-    (f"{10**30}xf32=0", "a size of 31 digits, 18 are the most"),
+    (f"{10**30}xf32=0", "a size of 31 digits, the limit is 18"),
     (f"{'9' * 5000}xf32=0", "a size of 5000 digits"),
     (f"{'x'.join(['1'] * 5000)}xf32=0", "rank 5000, arrays have 64 axes at the most"),
     ("999999999999999xf32=0", "3999999999999996 bytes, this machine has"),

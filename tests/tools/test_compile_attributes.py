@@ -76,7 +76,7 @@ REFUSED = {
     "--model-card=missing.md": (1, "missing.md: No such file"),
     "--licence=binary": (1, "--licence=binary: no UTF-8 text: invalid start byte at byte 1"),
     "--licence=nul": (1, "--licence=nul: no text: it holds a NUL"),
-    "--licence=long": (1, "--licence=long: 1048577 bytes, 1048576 are the most of an attribute"),
+    "--licence=long": (1, "--licence=long: 1048577 bytes, the limit of an attribute is 1048576"),
 }
 
 

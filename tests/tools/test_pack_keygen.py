@@ -80,6 +80,6 @@ def test_passwords_that_are_refused(pack: Pack, tmp_path: Path) -> None:
     refused(pack("keygen", "-o", "key.pem", "--password=env:NOWHERE_SET"), 1, "NOWHERE_SET: the variable is not set")
     refused(pack("keygen", "-o", "key.pem", "--password=fd:3"), 2, "--password takes env:NAME, file:PATH or pass:TEXT")
     refused(pack("keygen", "-o", "key.pem", "--type=rsa"), 2, "invalid choice: 'rsa'")
-    refused(pack("keygen", "-o", "key.pem", f"--password={'x' * 2000}"), 1, "has 2000 bytes; 1023 are the most")
+    refused(pack("keygen", "-o", "key.pem", f"--password={'x' * 2000}"), 1, "has 2000 bytes, the limit is 1023")
     refused(pack("keygen"), 2, "-o")
     assert not (tmp_path / "key.pem").exists()

@@ -31,7 +31,7 @@ def password(source: str | None, twice: bool = False) -> bytes | None:
         raise cli.InputError("the password is empty")
     secret = found.encode(errors="surrogateescape")  # bytes that are no UTF-8, of the environment and the command line
     if len(secret) > _MAX_BYTES:
-        raise cli.InputError(f"the password has {len(secret)} bytes; {_MAX_BYTES} are the most")
+        raise cli.InputError(f"the password has {len(secret)} bytes, the limit is {_MAX_BYTES}")
     return secret
 
 

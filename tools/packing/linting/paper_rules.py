@@ -129,4 +129,4 @@ def _texts(subject: LintSubject) -> Iterable[tuple[str, bytes | memoryview]]:
 def size(subject: LintSubject) -> Iterator[str]:
     most, found = subject.profile.size, len(subject.module.container.data)
     if most is not None and found > most.value:
-        yield f"the file has {found} bytes, {most.value:.0f} are the most ({most.source})"
+        yield f"the file has {found} bytes, the limit is {most.value:.0f} ({most.source})"
