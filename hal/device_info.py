@@ -1,4 +1,5 @@
-"""What a driver reports of a device: identity, formats, features and limits. Part of the driver interface (`backend`).
+"""A driver's description of a device: identity, formats, features, limits. Part of the driver interface
+(`backend.py`).
 """
 
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""The arrays of a call on the command line: which argument or result each flag is for.
+"""The arrays of a call on the command line: assigns each flag to an argument or result.
 
     --input=4xf32=1,2,3,4          the next argument that no flag names
     --input=x=@x.npy               the argument x
@@ -31,7 +31,7 @@ _IN_ORDER = "arr_{}"
 _RESULT = "result"
 
 
-class Places:
+class NamedValues:
     """Arguments or results by name. `kind` is "argument" or "result"."""
 
     def __init__(self, kind: str, values: "Sequence[Value]", columns: Sequence[str]) -> None:
@@ -96,7 +96,7 @@ def _without_result(dotted: str, kind: str) -> list[str]:
     return [dotted.removeprefix(f"{_RESULT}.")] if is_below else []
 
 
-class _Given(NamedTuple):
+class _GivenArray(NamedTuple):
     """An array of the command line: its text or the member of an archive, and what a file held."""
 
     text: str
@@ -114,7 +114,7 @@ def arguments_of(program: "Program", name: str, texts: Sequence[str]) -> list[Ar
     from orchestrion.vm.batch_axis import column_names
 
     export = _export(program, name)
-    places = Places("argument", export.arguments, column_names(export).arguments)
+    places = NamedValues("argument", export.arguments, column_names(export).arguments)
     found, rest = _placed(places, texts)
     if len(found) < len(places.names) or rest:
         missing = next((f"; {one} is missing" for place, one in enumerate(places.names) if place not in found), "")
@@ -177,29 +177,29 @@ def _export(program: "Program", name: str) -> "Export":
     return next(export for export in program.exports if export.name == name)
 
 
-def _results(program: "Program", name: str) -> Places:
+def _results(program: "Program", name: str) -> NamedValues:
     from orchestrion.vm.batch_axis import column_names
 
     export = _export(program, name)
-    return Places("result", export.results, column_names(export).results)
+    return NamedValues("result", export.results, column_names(export).results)
 
 
-def _placed(places: Places, texts: Sequence[str]) -> tuple[dict[int, Array], list[_Given]]:
+def _placed(places: NamedValues, texts: Sequence[str]) -> tuple[dict[int, Array], list[_GivenArray]]:
     """Arrays by place. Those without a name take the places that are left, in order; then those that are too many."""
-    named: dict[int, _Given] = {}
-    rest: list[_Given] = []
+    named: dict[int, _GivenArray] = {}
+    rest: list[_GivenArray] = []
     for text in texts:
         name, array = places.split(text) or ("", text)
         place = places.find(name) if name else None
         if place is not None:
-            found = {place: _Given(_complete(array, places.values[place]))}
+            found = {place: _GivenArray(_complete(array, places.values[place]))}
         elif array.startswith("@"):
             found = _in_file(array[1:], places, name, rest)
         elif name:
             _refuse_tree(places, name)
         else:
             found = {}
-            rest.append(_Given(array))
+            rest.append(_GivenArray(array))
         twice = next((place for place in found if place in named), None)
         if twice is not None:
             raise InputError(f"{places.kind} {places.names[twice]} is given twice")
@@ -218,21 +218,21 @@ def _complete(text: str, value: "Value") -> str:
     return f"{'x'.join([*map(str, value.shape), value.dtype.name])}={text}"
 
 
-def _refuse_tree(places: Places, name: str) -> NoReturn:
+def _refuse_tree(places: NamedValues, name: str) -> NoReturn:
     names = ", ".join(places.names[place] for place in places.below(name))
     raise InputError(f"{name} is a tree of arrays ({names}): give an .npz file, or one of them by its name")
 
 
-def _in_file(path: str, places: Places, name: str, rest: list[_Given]) -> dict[int, _Given]:
+def _in_file(path: str, places: NamedValues, name: str, rest: list[_GivenArray]) -> dict[int, _GivenArray]:
     """The arrays of an archive by place. Arrays without names, of a whole call, are appended to `rest`."""
     loaded = load(path)
     if not isinstance(loaded, dict):
         if name:
             _refuse_tree(places, name)
-        rest.append(_Given(path, loaded))
+        rest.append(_GivenArray(path, loaded))
         return {}
-    given = {member: _Given(f"{path}: {member}", array) for member, array in loaded.items()}
-    found: dict[int, _Given] = {}
+    given = {member: _GivenArray(f"{path}: {member}", array) for member, array in loaded.items()}
+    found: dict[int, _GivenArray] = {}
     for member, one in given.items():
         place = places.find(member if not name else f"{_dotted(name)}.{_dotted(member).lstrip('.')}")
         if place is None:

@@ -36,18 +36,18 @@ def save(folder: Path, difference: "Difference", devices: tuple[str, str], toler
     """Write the folder, or raise OSError. The note comes last: without it nothing is there."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / NOTE).unlink(missing_ok=True)
-    for device, seen in zip(devices, (difference.want, difference.got), strict=True):
-        for kind, arrays in (("input", seen.inputs), ("output", seen.outputs)):
+    for device, run_values in zip(devices, (difference.want, difference.got), strict=True):
+        for kind, arrays in (("input", run_values.inputs), ("output", run_values.outputs)):
             for index, array in enumerate(arrays):
                 if array is not None:
                     data = io.BytesIO()
                     np.save(data, array, allow_pickle=False)
                     write_whole(folder / f"{_plain(device)}.{kind}-{index}.npy", data.getvalue())
     ran = difference.got
-    if ran.entry == difference.place and difference.want.entry != difference.place:
+    if ran.entry == difference.entry and difference.want.entry != difference.entry:
         ran = difference.want
     note = {
-        "entry": difference.place,
+        "entry": difference.entry,
         "ran": ran.entry,
         "of_many": ran.of_many,
         "workload": list(ran.workload),
@@ -107,15 +107,15 @@ def replay(
 
 
 def _note(folder: Path) -> dict[str, Any]:
-    place = folder / NOTE
+    note_path = folder / NOTE
     try:
-        with os.fdopen(open_regular(place), encoding="utf-8") as file:
+        with os.fdopen(open_regular(note_path), encoding="utf-8") as file:
             note = json.load(file)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{place}: not what --compare writes: {error}") from None
+        raise InputError(f"{note_path}: not what --compare writes: {error}") from None
     wanted = {"entry": str, "ran": str, "of_many": bool, "workload": list, "parameters": str, "right": str}
     if not isinstance(note, dict) or any(type(note.get(key)) is not kind for key, kind in wanted.items()):
-        raise InputError(f"{place}: not what --compare writes: {', '.join(wanted)} are needed")
+        raise InputError(f"{note_path}: not what --compare writes: {', '.join(wanted)} are needed")
     known: dict[str, Any] = note
     sizes = known["workload"]
     if (
@@ -123,15 +123,15 @@ def _note(folder: Path) -> dict[str, Any]:
         or any(type(size) is not int or not 0 < size < 1 << 32 for size in sizes)
         or "/" in known["right"]
     ):
-        raise InputError(f"{place}: not what --compare writes: workload {sizes}, right {known['right']!r}")
+        raise InputError(f"{note_path}: not what --compare writes: workload {sizes}, right {known['right']!r}")
     try:
         bytes.fromhex(known["parameters"])
     except ValueError:
-        raise InputError(f"{place}: not what --compare writes: parameters {known['parameters']!r}") from None
+        raise InputError(f"{note_path}: not what --compare writes: parameters {known['parameters']!r}") from None
     try:
         read(known)
     except ValueError as error:
-        raise InputError(f"{place}: not what --compare writes: {error}") from None
+        raise InputError(f"{note_path}: not what --compare writes: {error}") from None
     return known
 
 

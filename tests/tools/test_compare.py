@@ -96,7 +96,7 @@ def test_the_faulty_op_is_named_and_runs_again(
     wrong = [row for row in json.loads((tmp_path / "r.json").read_text())["entries"].values() if row["differs"]]
     assert [row["absolute"] for row in wrong] == [3.0], "10.5 where 13.5 is right"
     told = capsys.readouterr().err
-    assert re.search(r"opencl parts from reference at .*stablehlo.multiply.*: \w+, run 1", told)
+    assert re.search(r"opencl differs from reference at .*stablehlo.multiply.*: \w+, run 1", told)
     assert "given the inputs of reference it differs too" in told
     assert re.search(r"output \d, 4x6xf32, differs in 24 of 24 elements, first at \[0, 0\]: 10.5, expected 13.5", told)
     assert json.loads((folder / "dispatch.json").read_text())["ops"].count("stablehlo.multiply") == 1

@@ -422,7 +422,7 @@ def test_json_goes_to_standard_output(make: Make, rows: Rows, capsys: pytest.Cap
 
 
 def test_a_path_of_a_build_machine_is_found_wherever_it_is() -> None:
-    from orchestrion.tools.packing.linting.paper_rules import _PATH
+    from orchestrion.tools.packing.linting.metadata_rules import _PATH
 
     for path in (
         "/home/ann/a.py",

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 #: times that a block of code is looked at, in one function
 MAX_VISITS: Final = 12
 #: registers that are handed from block to block, in one function
-MAX_HANDED: Final = 2_000_000
+MAX_FORWARDED_REGISTERS: Final = 2_000_000
 #: times that the functions are followed
-MAX_ROUNDS: Final = 12
+MAX_ITERATIONS: Final = 12
 
 
 class Walk:
@@ -50,7 +50,7 @@ class Walk:
         self.before = Summary()  #: of the round before
         self.after = Summary()
         self.functions = [Function(row.ordinal, row.name, _blocks(row.decoded)) for row in self.code]
-        self._settle()
+        self._iterate_to_fixpoint()
         self.recordings: dict[RecordingRef, list[Command]] = {}
         for function in self.functions:
             for block in function.blocks:
@@ -80,8 +80,8 @@ class Walk:
         entries = self.module.entries[row.entries_start : row.entries_end]
         return {function: export for export, function in reversed(list(enumerate(entries)))}
 
-    def _settle(self) -> None:
-        for _ in range(MAX_ROUNDS):
+    def _iterate_to_fixpoint(self) -> None:
+        for _ in range(MAX_ITERATIONS):
             self._round()
             if self.after == self.before:
                 return
@@ -121,7 +121,7 @@ class Walk:
             for decoded in code.decoded[frame.block.first : frame.block.end]:
                 step(frame, decoded)
             handed += len(frame.registers) * len(frame.block.next)
-            known = frame.registers if handed < MAX_HANDED else {}
+            known = frame.registers if handed < MAX_FORWARDED_REGISTERS else {}
             for target in frame.block.next:
                 merged = _merged(states.get(target), known if visits[target] < MAX_VISITS else {})
                 if target not in states or merged != states[target]:

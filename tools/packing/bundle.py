@@ -76,13 +76,13 @@ def run(options: argparse.Namespace) -> int:
         raise cli.UsageError("--group needs --layout=play-ai-pack")
     from . import bundling, openssf, stores
 
-    goods = bundling.collect(options)
+    contents = bundling.collect(options)
     if options.layout == "plain":
-        bundling.write(options.output, goods, options)
+        bundling.write(options.output, contents, options)
     elif options.layout == "play-ai-pack":
-        stores.play(options, goods)
+        stores.play(options, contents)
     else:
-        stores.apple(options, goods)
+        stores.apple(options, contents)
     if options.model_signing_key is not None:
         print(openssf.sign(options.output, options.model_signing_key, options.password))
     return cli.DONE

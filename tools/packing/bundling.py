@@ -36,7 +36,7 @@ class Item(NamedTuple):
     content: memoryview | bytes
 
 
-class Goods(NamedTuple):
+class BundleContents(NamedTuple):
     """What is to be shipped: the module, its manifest without entries, signature sets of it that are not in its file,
     and the other files in their order.
     """
@@ -52,7 +52,7 @@ class Goods(NamedTuple):
         return self.manifest.model.name or "model"
 
 
-def collect(options: argparse.Namespace) -> Goods:
+def collect(options: argparse.Namespace) -> BundleContents:
     """Read everything once. `ModuleError` for a module that is damaged, `InputError` for a file that fits nothing."""
     from orchestrion.schema.decoder import open_module
     from orchestrion.vm.describe import describe
@@ -62,7 +62,7 @@ def collect(options: argparse.Namespace) -> Goods:
         if module.container.spans[ordinal][0]:
             module.segment(ordinal)
     sets = [] if options.detached is None else [cli.read_bytes(options.detached)]
-    return Goods(module, describe(module, sets), sets, tuple(_items(module, options)))
+    return BundleContents(module, describe(module, sets), sets, tuple(_items(module, options)))
 
 
 def _items(module: Module, options: argparse.Namespace) -> Iterator[Item]:
@@ -96,9 +96,9 @@ def _suffix(path: str) -> str:
     return suffix if len(suffix) > 1 and set(suffix[1:]) <= set(_NAMED) else ".txt"
 
 
-def write(path: str, goods: Goods, options: argparse.Namespace) -> None:
+def write(path: str, contents: BundleContents, options: argparse.Namespace) -> None:
     """Write the archive, whole or not at all, and read it back."""
-    pieces = pack(goods, options.compress_code, options.key, options.password)
+    pieces = pack(contents, options.compress_code, options.key, options.password)
     write_whole(path, pieces, "could not be written")
     found = bundle.open_bundle(path)
     found.verify()
@@ -106,11 +106,11 @@ def write(path: str, goods: Goods, options: argparse.Namespace) -> None:
 
 
 def pack(
-    goods: Goods, compress_code: bool = False, keys: Sequence[str] = (), password: str | None = None
+    contents: BundleContents, compress_code: bool = False, keys: Sequence[str] = (), password: str | None = None
 ) -> list[bytes | memoryview]:
     """The archive in pieces: the manifest, its signatures, then the rest, large entries where they lie."""
-    items = [*_module_items(goods.module, compress_code), *goods.items]
-    manifest = write_manifest(replace(goods.manifest, entries=tuple(entries(items))))
+    items = [*_module_items(contents.module, compress_code), *contents.items]
+    manifest = write_manifest(replace(contents.manifest, entries=tuple(entries(items))))
     rows = [archive.Row(bundle.MANIFEST, manifest)]
     if keys:
         rows.append(archive.Row(bundle.MANIFEST_SIGNATURES, signed(manifest, keys, password)))
@@ -130,18 +130,18 @@ def entries(items: Sequence[Item]) -> Iterator[Entry]:
         yield Entry(item.name, item.role, len(data), sha256(data).hexdigest())
 
 
-def thinned(goods: Goods, targets: Sequence[str]) -> Goods:
+def thinned(contents: BundleContents, targets: Sequence[str]) -> BundleContents:
     """The same with the programs of some targets alone. `InputError` where a target has no program."""
     from orchestrion.schema.decoder import read_module
     from orchestrion.vm.describe import describe
 
     from .thin import dropped_segments
 
-    file = goods.module.container
-    dropped = dropped_segments(goods.module, targets, None)
+    file = contents.module.container
+    dropped = dropped_segments(contents.module, targets, None)
     kept = [file.segment(at) if span[0] and at not in dropped else None for at, span in enumerate(file.spans)]
     module = read_module(mapped(container.build(file.root, kept, file.attachments, file.sections)))
-    return goods._replace(module=module, manifest=describe(module, goods.sets))
+    return contents._replace(module=module, manifest=describe(module, contents.sets))
 
 
 def _module_items(module: Module, compress_code: bool) -> list[Item]:

@@ -24,7 +24,7 @@ from orchestrion.schema.shipping import bundle
 from orchestrion.schema.shipping.manifest import write_manifest
 from orchestrion.tools import cli
 
-from .bundling import Goods, Item, entries, signed, thinned
+from .bundling import BundleContents, Item, entries, signed, thinned
 from .device_groups import Group, default_groups, read_groups, targeting, whole_programs
 
 # https://developer.android.com/google/play/on-device-ai
@@ -66,14 +66,14 @@ class Tree(NamedTuple):
             self.files[f"{folder}/{item.name}"] = item.content
 
 
-def play(options: argparse.Namespace, goods: Goods) -> None:
+def play(options: argparse.Namespace, contents: BundleContents) -> None:
     """A Gradle module with an AI pack, and the targeting of devices for the app's module."""
-    name = _name(options.name or goods.title.replace("-", "_"), _PLAY_NAME, "Play")
-    _only_data(goods)
-    groups = read_groups(options.group) if options.group else default_groups(goods.manifest)
+    name = _name(options.name or contents.title.replace("-", "_"), _PLAY_NAME, "Play")
+    _only_data(contents)
+    groups = read_groups(options.group) if options.group else default_groups(contents.manifest)
     tree = Tree({f"{name}/build.gradle": _BUILD.format(name=name, delivery=options.delivery).encode()})
     for group in groups:
-        items = _items(goods, group.programs, options)
+        items = _items(contents, group.programs, options)
         _check_download(items, group.name)
         suffix = f"#group_{group.name}" if len(groups) > 1 or group.selectors else ""
         tree.add(f"{name}/src/main/assets/{name}{suffix}", items)
@@ -117,15 +117,15 @@ def _deflated_size(content: bytes | memoryview) -> int:
     return size + len(stream.flush())
 
 
-def apple(options: argparse.Namespace, goods: Goods) -> None:
+def apple(options: argparse.Namespace, contents: BundleContents) -> None:
     """A folder for `xcrun ba-package Manifest.json -o NAME.aar`, run in it."""
-    name = _name(options.name or goods.title, _APPLE_NAME, "Apple")
-    _only_data(goods)
+    name = _name(options.name or contents.title, _APPLE_NAME, "Apple")
+    _only_data(contents)
     platforms = options.platforms.split(",")
     unknown = [platform for platform in platforms if platform not in APPLE_PLATFORMS]
     if unknown:
         raise cli.UsageError(f"--platforms: no {unknown[0]}; there are {', '.join(APPLE_PLATFORMS)}")
-    items = _items(goods, None, options)
+    items = _items(contents, None, options)
     size = sum(len(item.content) for item in items)
     if size > APPLE_BYTES:
         raise cli.InputError(f"the pack has {size} bytes; all packs of an app together have at most {APPLE_BYTES}")
@@ -147,9 +147,9 @@ def _name(name: str, form: re.Pattern[str], store: str) -> str:
     return name
 
 
-def _only_data(goods: Goods) -> None:
+def _only_data(contents: BundleContents) -> None:
     """Stores take no code for the processor in packs of data; our other formats are interpreted or verified."""
-    there = whole_programs(goods.manifest)
+    there = whole_programs(contents.manifest)
     native = [row for row in there if not _is_confined(row.profile)]
     if native:
         kept = ",".join([row.profile for row in there if row not in native]) or "..."
@@ -164,11 +164,11 @@ def _is_confined(profile: str) -> bool:
     return profile in PROFILES and FORMATS[PROFILES[profile].format].confined
 
 
-def _items(goods: Goods, programs: Sequence[str] | None, options: argparse.Namespace) -> list[Item]:
+def _items(contents: BundleContents, programs: Sequence[str] | None, options: argparse.Namespace) -> list[Item]:
     """The files of a pack, the manifest first. `programs`: those that the module keeps, None for all."""
     if options.compress_code:
         raise cli.UsageError("--compress-code is for --layout=plain: stores compress what is downloaded")
-    kept = goods if programs is None else thinned(goods, programs)
+    kept = contents if programs is None else thinned(contents, programs)
     items = [Item(bundle.MODULE, "module", kept.module.container.data), *kept.items]
     manifest = write_manifest(replace(kept.manifest, entries=tuple(entries(items))))
     first = [Item(bundle.MANIFEST, "", manifest)]

@@ -50,12 +50,12 @@ def run(options: argparse.Namespace) -> int:
 
     policy = _policy(options)
     if is_module(options.file):
-        said = verify_module(options, policy)
+        verdict = verify_module(options, policy)
     elif is_archive(options.file):
-        said = verify_bundle(options, policy)
+        verdict = verify_bundle(options, policy)
     else:
-        said = verify_file(options, policy)
-    print(f"{options.file}: {said}")
+        verdict = verify_file(options, policy)
+    print(f"{options.file}: {verdict}")
     return cli.DONE
 
 

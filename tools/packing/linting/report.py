@@ -99,7 +99,7 @@ def _module(subject: LintSubject) -> Report:
             {"kind": kind_name(row.kind), "bytes": row.size, "sha256": row.digest.hex(), "in_file": bool(span[0])}
             for row, span in zip(module.segments, module.container.spans, strict=True)
         ],
-        "signature": subject.signature.said,
+        "signature": subject.signature.text,
     }
 
 

@@ -70,10 +70,10 @@ class SignatureFacts:
     whether a key says so.
     """
 
-    __slots__ = ("error", "said", "verified")
+    __slots__ = ("error", "text", "verified")
 
-    def __init__(self, said: str, error: str | None = None, verified: bool = False) -> None:
-        self.said = said
+    def __init__(self, text: str, error: str | None = None, verified: bool = False) -> None:
+        self.text = text
         self.error = error
         self.verified = verified
 

@@ -47,7 +47,7 @@ def signed(subject: LintSubject) -> Iterator[str]:
         yield subject.signature.error
 
 
-def _paper(subject: LintSubject, key: str) -> Iterator[str]:
+def _check_attribute(subject: LintSubject, key: str) -> Iterator[str]:
     """An attribute is there, and is what the table says."""
     value = subject.attributes.get(key)
     row = KNOWN[key]
@@ -58,19 +58,19 @@ def _paper(subject: LintSubject, key: str) -> Iterator[str]:
 
 
 def licence(subject: LintSubject) -> Iterator[str]:
-    return _paper(subject, "model.licence")
+    return _check_attribute(subject, "model.licence")
 
 
 def model_card(subject: LintSubject) -> Iterator[str]:
-    return _paper(subject, "model.card")
+    return _check_attribute(subject, "model.card")
 
 
 def model_name(subject: LintSubject) -> Iterator[str]:
-    return _paper(subject, "model.name")
+    return _check_attribute(subject, "model.name")
 
 
 def model_version(subject: LintSubject) -> Iterator[str]:
-    return _paper(subject, "model.version")
+    return _check_attribute(subject, "model.version")
 
 
 def unknown_parts(subject: LintSubject) -> Iterator[str]:
