@@ -8,8 +8,9 @@
     --input=@all.npz               arguments by the names of members, or in order
 
 A name is written as `--list-functions` shows it, or with dots or slashes: params['layer']['w'], params.layer.w,
-params/layer/w. Where two arguments are the same in dots, each takes its exact name. Results go by the same rules, with
-`result` in front or without it. What looks like a type and values is that, whatever arguments are called.
+params/layer/w. If two arguments have the same dotted form, each needs its exact name. Results follow the same rules,
+with or without a leading `result`. A text with the form of a type and values is an array, whatever the arguments' names
+are.
 """
 
 import re
@@ -25,17 +26,17 @@ if TYPE_CHECKING:
     from orchestrion.vm.program import Program
 
 _KEY = re.compile(r"""\[(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|([^\]]*))\]""")
-#: how NumPy calls the arrays of an archive that were given without names
+#: NumPy's names of unnamed arrays in an archive
 _IN_ORDER = "arr_{}"
-#: in front of the names of results
+#: prefix of the names of results
 _RESULT = "result"
 
 
 class NamedValues:
-    """Arguments or results by name. `kind` is "argument" or "result"."""
+    """The arguments or results of a function, by name. `kind` is "argument" or "result"."""
 
     def __init__(self, kind: str, values: "Sequence[Value]", columns: Sequence[str]) -> None:
-        """`columns`: what vm-batch calls the values."""
+        """`columns`: the names of the values in vm-batch."""
         self.kind = kind
         self.values = values
         self.names = [value.name or column for value, column in zip(values, columns, strict=True)]
@@ -46,14 +47,14 @@ class NamedValues:
                 self._dotted.setdefault(dotted, []).append(place)
 
     def find(self, name: str) -> int | None:
-        """The place of that name; None if there is none, or several."""
+        """The position of the value of that name; None without one, or if the name is ambiguous."""
         if name in self._exact:
             return self._exact[name]
         found = self._dotted.get(_dotted(name), [])
         return found[0] if len(found) == 1 else None
 
     def below(self, name: str) -> list[int]:
-        """The places of the arrays of a tree; all of them for an empty name."""
+        """The positions of the arrays of a tree; all positions for an empty name."""
         if not name:
             return list(range(len(self.names)))
         start = _dotted(name) + "."
@@ -62,7 +63,9 @@ class NamedValues:
         )
 
     def split(self, text: str) -> tuple[str, str] | None:
-        """The name and the array of `NAME=ARRAY`; None where the text starts with no name. InputError: no such name."""
+        """The name and the array of `NAME=ARRAY`; None if the text does not begin with a name. Raises InputError for an
+        unknown name.
+        """
         if text.startswith("@") or is_typed(text):
             return None
         at = text.find("=")
@@ -78,11 +81,11 @@ class NamedValues:
 
     @property
     def a_kind(self) -> str:
-        """The kind with its article."""
+        """The kind with its indefinite article."""
         return f"a{'n' if self.kind == 'argument' else ''} {self.kind}"
 
     def known(self) -> str:
-        """What there is, for messages."""
+        """The existing names, for messages."""
         return f"there are {', '.join(self.names)}" if self.names else f"there are no {self.kind}s"
 
 
@@ -97,20 +100,20 @@ def _without_result(dotted: str, kind: str) -> list[str]:
 
 
 class _GivenArray(NamedTuple):
-    """An array of the command line: its text or the member of an archive, and what a file held."""
+    """An array of the command line: its text or the name of an archive's member, and the content of a file."""
 
     text: str
     array: Array | None = None
 
     def typed(self, value: "Value") -> Array:
-        """The array, which `value` may be the type of."""
+        """The array; `value` determines its type where the text or file does not."""
         if self.array is not None:
             return as_wanted(self.array, value.dtype, self.text)
         return parse_array(self.text, value.dtype)
 
 
 def arguments_of(program: "Program", name: str, texts: Sequence[str]) -> list[Array]:
-    """The flat arguments of a function for the values of `--input`. InputError: what is wrong with them."""
+    """The flat arguments of a function for the values of `--input`. Raises InputError."""
     from orchestrion.vm.batch_axis import column_names
 
     export = _export(program, name)
@@ -124,7 +127,7 @@ def arguments_of(program: "Program", name: str, texts: Sequence[str]) -> list[Ar
 
 
 def expected_of(program: "Program", name: str, texts: Sequence[str]) -> dict[int, Array]:
-    """What results are to be, by place, for the values of `--expected-output`. InputError: what is wrong with them."""
+    """The expected results by position, for the values of `--expected-output`. Raises InputError."""
     places = _results(program, name)
     found, rest = _placed(places, texts)
     if rest:
@@ -133,9 +136,9 @@ def expected_of(program: "Program", name: str, texts: Sequence[str]) -> dict[int
 
 
 def save_results(program: "Program", name: str, texts: Sequence[str], results: Sequence[Array]) -> set[int]:
-    """Write results to the files of `--output`. Gives the places of those that were written.
+    """Writes results to the files of `--output`. Returns the positions of the written results.
 
-    InputError: there is no such result. OSError: a file cannot be written.
+    Raises InputError if a result does not exist, OSError if a file cannot be written.
     """
     from orchestrion.vm.batch_axis import column_names
 
@@ -164,15 +167,15 @@ def save_results(program: "Program", name: str, texts: Sequence[str], results: S
 
 
 def result_titles(program: "Program", name: str, count: int) -> list[str]:
-    """What `count` results are called where they are printed: `result[0]`, in a tree `result['y']`."""
+    """The titles of `count` printed results: `result[0]`, in a tree `result['y']`."""
     export = _export(program, name)
     if export.trees:
         return _results(program, name).names
-    return [f"{_RESULT}[{place}]" for place in range(count)]  # a function of numbers has results that no export lists
+    return [f"{_RESULT}[{place}]" for place in range(count)]  # results that are numbers are not listed by the export
 
 
 def _export(program: "Program", name: str) -> "Export":
-    """CallerError: the program has no such function."""
+    """The export of that name. Raises CallerError if it does not exist."""
     _ = program[name]
     return next(export for export in program.exports if export.name == name)
 
@@ -185,7 +188,9 @@ def _results(program: "Program", name: str) -> NamedValues:
 
 
 def _placed(places: NamedValues, texts: Sequence[str]) -> tuple[dict[int, Array], list[_GivenArray]]:
-    """Arrays by place. Those without a name take the places that are left, in order; then those that are too many."""
+    """Assigns arrays to positions. Unnamed ones take the free positions in order; superfluous ones are returned
+    separately.
+    """
     named: dict[int, _GivenArray] = {}
     rest: list[_GivenArray] = []
     for text in texts:
@@ -210,7 +215,7 @@ def _placed(places: NamedValues, texts: Sequence[str]) -> tuple[dict[int, Array]
 
 
 def _complete(text: str, value: "Value") -> str:
-    """The text of an array, with the type and shape of the value where only numbers are there."""
+    """The text of an array, with the type and shape of the value added if it only has numbers."""
     if text.startswith("@") or "=" in text:
         return text
     if -1 in value.shape:
@@ -224,7 +229,7 @@ def _refuse_tree(places: NamedValues, name: str) -> NoReturn:
 
 
 def _in_file(path: str, places: NamedValues, name: str, rest: list[_GivenArray]) -> dict[int, _GivenArray]:
-    """The arrays of an archive by place. Arrays without names, of a whole call, are appended to `rest`."""
+    """The arrays of an archive by position. Unnamed arrays of a whole call are appended to `rest`."""
     loaded = load(path)
     if not isinstance(loaded, dict):
         if name:

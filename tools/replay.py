@@ -1,8 +1,8 @@
-"""One dispatch, saved and run again: what `vm-run --compare` leaves when two devices part, and `--replay` takes.
+"""Saves one dispatch and runs it again: `vm-run --compare` saves it when two devices differ, and `--replay` runs it.
 
-The folder holds `dispatch.json`, which says which entry of the module it is and over how many invocations, and per
-binding `NAME.input-N.npy` and `NAME.output-N.npy` of each device, in the order of the tensor's shape. A replay feeds
-the inputs of the device that is right to any other and compares what that writes with the right outputs.
+The folder holds `dispatch.json`, which names the entry of the module and the number of invocations, and per binding
+`NAME.input-N.npy` and `NAME.output-N.npy` of each device, in the order of the tensor's shape. A replay runs any device
+on the inputs of the right device, and compares the outputs with those of the right device.
 """
 
 import io
@@ -33,7 +33,7 @@ NOTE = "dispatch.json"
 
 
 def save(folder: Path, difference: "Difference", devices: tuple[str, str], tolerances: Tolerances) -> None:
-    """Write the folder, or raise OSError. The note comes last: without it nothing is there."""
+    """Writes the folder. `dispatch.json` comes last: the folder is not valid without it. Raises OSError."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / NOTE).unlink(missing_ok=True)
     for device, run_values in zip(devices, (difference.want, difference.got), strict=True):
@@ -62,7 +62,7 @@ def save(folder: Path, difference: "Difference", devices: tuple[str, str], toler
 
 
 def _plain(device: str) -> str:
-    """A device's name for a file: `opencl:1` has a colon, which not every file system takes."""
+    """A device's name in a file name: the colon of `opencl:1` is not valid in every file system."""
     return device.replace(":", "-")
 
 
@@ -76,9 +76,10 @@ def replay(
     policy: str | None = None,
     signature: str | None = None,
 ) -> tuple[bool, str]:
-    """Whether the device writes what the right one wrote, and the comparison in words, a line per output.
+    """Whether the device writes the same outputs as the right one, and a description of the comparison, a line per
+    output.
 
-    `tolerances`: those that count, given those of the recording.
+    `tolerances`: returns the tolerances to use, given those of the recording.
     """
     from orchestrion.hal.building import BuildBudget
     from orchestrion.hal.policy import Policy
@@ -136,7 +137,7 @@ def _note(folder: Path) -> dict[str, Any]:
 
 
 def _run(module: "Module", device: "Device", folder: Path, note: dict[str, Any]) -> dict[int, Array]:
-    """What the dispatch writes on a device, by binding."""
+    """The outputs of the dispatch on a device, by binding."""
     from orchestrion.vm.selection import choose_program, choose_variant
 
     from .layouts import decode, encode, tensor_type

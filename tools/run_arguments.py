@@ -1,4 +1,4 @@
-"""The command line of vm-run: its flags by group, its examples, and which flags do not go together."""
+"""The command line of vm-run: its flags by group, its examples, and the flags that exclude each other."""
 
 import argparse
 
@@ -30,18 +30,18 @@ EXAMPLES = (
     ("vm-run --list-devices", "Lists the devices of this machine."),
 )
 
-#: flags that only a call has; `--compare` and `--replay` step through dispatches, and refuse them
+#: flags of calls; `--compare` and `--replay` run single dispatches, and refuse them
 OF_CALLS = (
     "list-functions", "output", "expected-output", "repeat", "print-statistics", "trace", "fuel", "deadline", "memory",
     "device-memory", "report",
 )  # fmt: skip
-#: flags of loading, which `--replay` does not do: it only creates an executable
+#: flags of loading; `--replay` does not load, it only creates an executable
 OF_LOADING = ("load-fuel", "load-deadline", "load-memory", "parameters", "adapter", "extra-parameters")
-#: `--compare` and `--replay` take whole files
+#: flags of partial files; `--compare` and `--replay` take whole files
 OF_PARTS = ("offset", "length", "module")
-#: flag -> name of its option, where that is another
+#: flag -> name of its option, if it differs
 OPTIONS = {"module": "modules"}
-#: flag -> the flags that mean nothing beside it
+#: flag -> the flags that it excludes
 ALONE = {
     "compare": ("replay", "native", *OF_PARTS, *OF_CALLS),
     "replay": ("input", "function", "native", *OF_PARTS, *OF_LOADING, *OF_CALLS),
@@ -50,7 +50,7 @@ ALONE = {
 
 
 def refuse_together(options: argparse.Namespace) -> None:
-    """Raises UsageError where a flag would be passed over."""
+    """Raises UsageError if a flag would have no effect."""
     for flag, others in ALONE.items():
         if getattr(options, flag) in (None, False):
             continue

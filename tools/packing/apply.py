@@ -1,4 +1,4 @@
-"""vm-pack apply: the new file from the old one and a delta, whole or not at all."""
+"""vm-pack apply: creates the new file from the old one and a delta, atomically."""
 
 import argparse
 

@@ -1,4 +1,4 @@
-"""vm-pack bundle: a module and what is shipped with it as one archive, or as the folders that a store's tool takes."""
+"""vm-pack bundle: packs a module and its files as one archive, or as the folders that a store's tool takes."""
 
 import argparse
 import os
@@ -89,7 +89,9 @@ def run(options: argparse.Namespace) -> int:
 
 
 def verify(options: argparse.Namespace) -> int:
-    """A bundle, or the folders of a store's layout, each file of which is checked against the manifest beside it."""
+    """Checks a bundle, or the folders of a store's layout; each file of these is compared with the
+    manifest beside it.
+    """
     from orchestrion.schema.shipping.bundle import MANIFEST, open_bundle, verify_folder
     from orchestrion.schema.trust.policy import TrustPolicy
 
@@ -116,10 +118,10 @@ def verify(options: argparse.Namespace) -> int:
 
 
 def verify_facts(found: "Bundle", policy: "TrustPolicy | None") -> list[str]:
-    """Check that the manifest tells the truth about the module, and who signed both; the names of the signers.
+    """Checks that the manifest describes the module correctly, and who signed both. Returns the names of the signers.
 
-    `ModuleError` for a manifest that says something else. With a policy, whatever its mode, `Untrusted` for what nobody
-    signed whose signature counts: the module, the manifest, each file of parameters.
+    Raises ModuleError for a wrong manifest. With a policy, whatever its mode, raises Untrusted unless the module, the
+    manifest and each file of parameters have a counting signature.
     """
     from dataclasses import replace
 

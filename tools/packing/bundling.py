@@ -1,4 +1,4 @@
-"""What goes into a bundle, and the archive that is made of it (`schema/shipping/bundle.py` has the form)."""
+"""The contents of a bundle, and the archive made from them (`schema/shipping/bundle.py` defines the form)."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from orchestrion.tools import cli
 if TYPE_CHECKING:
     from orchestrion.schema.module import Module
 
-#: signatures of a file of parameters lie beside it
+#: suffix of the file with the signatures of a file of parameters, in the same folder
 SIGNATURES = ".sig"
-#: role -> the module's attribute that has the text where no file is given
+#: role -> the module's attribute that provides the text if no file is given
 ATTRIBUTES = {"licence": "model.licence", "model-card": "model.card"}
 _NAMED = "abcdefghijklmnopqrstuvwxyz0123456789-_"
 
@@ -37,8 +37,8 @@ class Item(NamedTuple):
 
 
 class BundleContents(NamedTuple):
-    """What is to be shipped: the module, its manifest without entries, signature sets of it that are not in its file,
-    and the other files in their order.
+    """What a bundle contains: the module, its manifest without entries, signature sets that are not in the module's
+    file, and the other files in order.
     """
 
     module: Module
@@ -48,12 +48,12 @@ class BundleContents(NamedTuple):
 
     @property
     def title(self) -> str:
-        """Of the model; "model" for one without a name."""
+        """The name of the model; "model" for one without a name."""
         return self.manifest.model.name or "model"
 
 
 def collect(options: argparse.Namespace) -> BundleContents:
-    """Read everything once. `ModuleError` for a module that is damaged, `InputError` for a file that fits nothing."""
+    """Reads all files, once. Raises ModuleError for a damaged module, InputError for an unsuitable file."""
     from orchestrion.schema.decoder import open_module
     from orchestrion.vm.describe import describe
 
@@ -82,7 +82,7 @@ def _items(module: Module, options: argparse.Namespace) -> Iterator[Item]:
 
 
 def _signatures(of: str, path: str) -> Item:
-    """The signature set of an entry, which must be one."""
+    """Reads the signature set of an entry."""
     from orchestrion.schema.trust.signature_set import decode
 
     data = cli.read_bytes(path)
@@ -91,13 +91,13 @@ def _signatures(of: str, path: str) -> Item:
 
 
 def _suffix(path: str) -> str:
-    """The suffix of a file's name as the names of entries may have it; `.txt` for others."""
+    """The suffix of a file's name if entry names may have it; otherwise `.txt`."""
     suffix = os.path.splitext(path)[1].lower()
     return suffix if len(suffix) > 1 and set(suffix[1:]) <= set(_NAMED) else ".txt"
 
 
 def write(path: str, contents: BundleContents, options: argparse.Namespace) -> None:
-    """Write the archive, whole or not at all, and read it back."""
+    """Writes the archive atomically, and reads it back."""
     pieces = pack(contents, options.compress_code, options.key, options.password)
     write_whole(path, pieces, "could not be written")
     found = bundle.open_bundle(path)
@@ -108,7 +108,7 @@ def write(path: str, contents: BundleContents, options: argparse.Namespace) -> N
 def pack(
     contents: BundleContents, compress_code: bool = False, keys: Sequence[str] = (), password: str | None = None
 ) -> list[bytes | memoryview]:
-    """The archive in pieces: the manifest, its signatures, then the rest, large entries where they lie."""
+    """The archive in pieces: the manifest, its signatures, then the rest; large entries are not copied."""
     items = [*_module_items(contents.module, compress_code), *contents.items]
     manifest = write_manifest(replace(contents.manifest, entries=tuple(entries(items))))
     rows = [archive.Row(bundle.MANIFEST, manifest)]
@@ -122,7 +122,7 @@ def _row(item: Item) -> archive.Row:
 
 
 def entries(items: Sequence[Item]) -> Iterator[Entry]:
-    """What a manifest says of files."""
+    """The manifest's entries of files."""
     if len({item.name for item in items}) != len(items):
         raise cli.InputError("a file of parameters is there twice")
     for item in items:
@@ -131,7 +131,7 @@ def entries(items: Sequence[Item]) -> Iterator[Entry]:
 
 
 def thinned(contents: BundleContents, targets: Sequence[str]) -> BundleContents:
-    """The same with the programs of some targets alone. `InputError` where a target has no program."""
+    """The same contents with only the programs of some targets. Raises InputError if a target has no program."""
     from orchestrion.schema.decoder import read_module
     from orchestrion.vm.describe import describe
 
@@ -145,7 +145,7 @@ def thinned(contents: BundleContents, targets: Sequence[str]) -> BundleContents:
 
 
 def _module_items(module: Module, compress_code: bool) -> list[Item]:
-    """The module, and its code if that is to lie apart."""
+    """The module, and its code if that is stored separately."""
     file = module.container
     ordinals = [
         ordinal
@@ -164,7 +164,7 @@ def _module_items(module: Module, compress_code: bool) -> list[Item]:
 
 
 def mapped(pieces: Sequence[bytes | memoryview]) -> memoryview:
-    """Pieces as one, in a temporary file that goes with the memory: modules may be larger than memory is."""
+    """Joins pieces in a temporary file that lives as long as the memory, because modules may be larger than memory."""
     if len(pieces) == 1:
         return memoryview(pieces[0])
     with tempfile.TemporaryFile() as file:

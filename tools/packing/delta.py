@@ -1,4 +1,6 @@
-"""vm-pack delta: what turns one file into another, small where segments stay (form: `schema/shipping/delta.py`)."""
+"""vm-pack delta: writes a delta from one file to another, which is small if segments are equal
+(`schema/shipping/delta.py`).
+"""
 
 import argparse
 import zlib
@@ -44,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def make_delta(old: memoryview, new: memoryview, compression: str = "lzma") -> bytes:
-    """The delta, tried before it is given."""
+    """The delta, after a test that it reproduces the new file."""
     from orchestrion.schema.shipping.delta import LITERAL, Delta, apply, read_delta, write_delta
 
     from .matching import find_steps

@@ -1,4 +1,4 @@
-"""vm-pack lint: whether a module keeps to the rules of a store. The rules are the table of `lint_rules.py`.
+"""vm-pack lint: checks a module against the rules of a store. The rules are the table of `linting/rules.py`.
 
 Exit status 1 if a rule of severity `error` is broken. Nothing of the module runs.
 """

@@ -1,7 +1,7 @@
-"""vm-pack parameters: which values a module takes from files beside it, and whether files fit.
+"""vm-pack parameters: lists the values that a module takes from separate files, and checks such files.
 
 Without files it lists the parameters. With files, or with `--beside`, they are checked as when the module is loaded,
-and of each value is said whether it is the one that the module was compiled with.
+and each value is compared with the one that the module was compiled with.
 """
 
 import argparse
@@ -100,7 +100,7 @@ def _line(row: dict[str, Any]) -> str:
 
 
 def _store(files: list[str], folder: Path) -> list[str]:
-    """Copies files to where modules find them by their content."""
+    """Copies files to paths at which modules find them by their content."""
     from hashlib import sha256
 
     if not files or any(Path(name).is_dir() for name in files):

@@ -1,4 +1,4 @@
-"""The lint rules about what a module says of itself, and about what else lies in its file. A line per violation."""
+"""The lint rules about a module's metadata, and about other data in its file. Each yields a line per violation."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -10,13 +10,13 @@ from orchestrion.schema.segments import is_open
 
 from .subject import LintSubject
 
-#: absolute paths of the folders where people build: POSIX, macOS, Windows. In front of one stands no other path
+#: absolute paths of folders in which modules are built, on POSIX, macOS and Windows; not preceded by another path
 _PATH = re.compile(
     rb"(?<![\w)\]}.~/-])(?:file://)?/(?:home|Users|root|tmp|private|var|mnt|opt|usr|srv|build|builds|workspace)"
     rb"/[\w.@%+~/-]+"
     rb"|(?<![A-Za-z0-9])[A-Za-z]:[\\/]+(?:[\w.@%+~ -]+[\\/]+)+[\w.@%+~-]+"
 )
-#: attributes that are prose of the publisher's, in which a path is no trace of a build
+#: attributes with text of the publisher, in which a path does not reveal a build
 _PROSE = ("model.card", "model.licence")
 _KNOWN_SEGMENTS = frozenset(SegmentKind)
 
@@ -48,7 +48,7 @@ def signed(subject: LintSubject) -> Iterator[str]:
 
 
 def _check_attribute(subject: LintSubject, key: str) -> Iterator[str]:
-    """An attribute is there, and is what the table says."""
+    """Checks that an attribute exists, and is a valid value of its kind."""
     value = subject.attributes.get(key)
     row = KNOWN[key]
     if value is None:
@@ -74,7 +74,9 @@ def model_version(subject: LintSubject) -> Iterator[str]:
 
 
 def unknown_parts(subject: LintSubject) -> Iterator[str]:
-    """Attachments and sections that this version does not know; no loader reads them, `require` wants them signed."""
+    """Attachments and sections that this version does not know. No loader reads them, and `require` needs
+    them signed.
+    """
     file = subject.module.container
     for attachment in file.attachments:
         if attachment.tag not in container.ATTACHMENTS:
@@ -114,7 +116,9 @@ def paths(subject: LintSubject) -> Iterator[str]:
 
 
 def _texts(subject: LintSubject) -> Iterable[tuple[str, bytes | memoryview]]:
-    """Where text of the compiler's may stand: strings, bytecode, attributes, and segments that are not weights."""
+    """The parts that may contain text of the compiler: strings, bytecode, attributes, and segments that are not
+    weights.
+    """
     module = subject.module
     yield "the module's strings", "\n".join(module.strings).encode()
     yield "the bytecode", module.bytecode

@@ -1,7 +1,7 @@
-"""What a store wants of a module, in numbers: the profiles of `vm-pack lint`.
+"""The profiles of `vm-pack lint`: a store's requirements in numbers.
 
-Each number says where it comes from. A number of a store's own is linked in docs/lint.md; the others are choices of
-this project, made so that a module that keeps to them does not get an app ended by the system.
+Each number states its source. Limits of a store are linked in docs/lint.md. The others are choices of this project: the
+system does not end an app because of a module within them.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from orchestrion.schema.hal_imports import HAL_IMPORTS
 
 @dataclass(frozen=True, slots=True)
 class UpperBound:
-    """The largest value that a profile takes, and where it comes from."""
+    """The largest value that a profile accepts, and its source."""
 
     value: float
     source: str
@@ -21,8 +21,8 @@ class UpperBound:
 
 @dataclass(frozen=True, slots=True)
 class LintProfile:
-    """`size`: bytes of the file. `limits`: the most that a module may declare, by name; those in `required` must be
-    declared. `imports`: the native functions that it may call. `warnings`: rules that only warn here.
+    """A profile. `size`: bytes of the file. `limits`: the most that a module may declare, by name; those in `required`
+    must be declared. `imports`: the native functions that it may call. `warnings`: rules that are only warnings here.
     """
 
     name: str

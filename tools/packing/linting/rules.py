@@ -1,7 +1,8 @@
-"""The rules of `vm-pack lint`, one row each: what must hold, why, and how to mend a module that breaks it.
+"""The rules of `vm-pack lint`, one row each: what must hold, why, and how to fix a module that breaks it.
 
-A rule's check gives a line for each violation. An error fails the module, a warning does not; a profile may let a rule
-only warn. `sound` has no check: what is not sound does not open, and no other rule is judged then. Ids are for ever.
+A rule's check yields a line for each violation. An error fails the module, a warning does not; a profile may turn a
+rule into a warning. `sound` has no check: an invalid file does not open, and then no other rule is judged. Ids never
+change.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,12 +14,12 @@ from . import metadata_rules as metadata
 from .subject import LintSubject
 
 ERROR, WARNING = "error", "warning"
-#: violations of one rule that are listed
+#: the most violations of one rule that are listed
 MAX_LISTED = 20
 
 
 class Rule(NamedTuple):
-    """`what` must hold; `why` it matters to a store; `mend`: what the publisher does about it."""
+    """A rule. `what` must hold; `why` it matters to a store; `mend`: how the publisher fixes it."""
 
     id: str
     severity: str
@@ -29,7 +30,7 @@ class Rule(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """`findings` is empty if the rule holds. `judged`: False where the file could not be opened."""
+    """A verdict. `findings` is empty if the rule holds. `judged`: False if the file could not be opened."""
 
     rule: Rule
     severity: str
@@ -222,7 +223,7 @@ RULES: tuple[Rule, ...] = (
 
 
 def judge(subject: LintSubject) -> list[Verdict]:
-    """Every rule's verdict, in the order of the table."""
+    """The verdict on every rule, in the order of the table."""
     found = []
     for rule in RULES:
         lines = tuple(islice(rule.check(subject), MAX_LISTED + 1))
@@ -233,7 +234,7 @@ def judge(subject: LintSubject) -> list[Verdict]:
 
 
 def unsound(why: str) -> list[Verdict]:
-    """The verdicts of a file that does not open."""
+    """The verdicts on a file that does not open."""
     return [Verdict(rule, rule.severity, (why,) if rule.id == "sound" else (), rule.id == "sound") for rule in RULES]
 
 
