@@ -383,7 +383,7 @@ def test_a_changed_keys_file_is_read_again(tmp_path: Path, pair: list[keys.Priva
     path.write_text(text_of(pair[0], "revoked = true"))
     assert TrustPolicy.read(path).keys[0].revoked
     path.write_bytes(b"#" * (1 << 20) + b"\n")
-    with pytest.raises(KeysError, match="1048577 bytes, the limit is 1048576"):
+    with pytest.raises(KeysError, match="1048577 bytes, the limit of a keys file is 1048576"):
         TrustPolicy.read(path)
 
 
