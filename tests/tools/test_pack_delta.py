@@ -89,7 +89,7 @@ def test_random_edits() -> None:
 
 
 def test_blocks_grow_with_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(matching, "_MOST_BLOCKS", 100)
+    monkeypatch.setattr(matching, "_MAX_BLOCKS", 100)
     monkeypatch.setattr(matching, "_SLAB", 4096)
     data = made(OLD, NEW)
     assert applied(OLD, data) == NEW and len(data) < 3000

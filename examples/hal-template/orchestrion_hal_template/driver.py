@@ -1,4 +1,4 @@
-"""The driver `template`: memory is the host's, recordings are lists of steps, and one thread runs what is submitted."""
+"""The driver `template`: memory is the host's, recordings are lists of steps, and one thread runs submitted work."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -88,7 +88,7 @@ class TemplateCommandBuffer(hal.BackendCommandBuffer):
         self.steps.append(step)
 
     def barrier(self) -> None:
-        """Steps run one after the other anyway."""
+        """Does nothing, because steps run one after the other."""
 
     def finish(self) -> None:
         return
