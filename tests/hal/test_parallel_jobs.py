@@ -1,4 +1,4 @@
-"""Jobs shared by this thread and helpers: each is done here once, those of a helper after it."""
+"""Jobs shared by this thread and helpers: each is run here once, and a helper's jobs are run here after the helper."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""Plans of streamed recordings: every command finds its constants in its window, and memory is not exceeded."""
+"""Plans of streamed recordings: every command finds its constants in its window, and the memory limit holds."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,6 @@
-"""Where the Vulkan driver puts buffers, by tables of real machines: a pure function, which needs no such machine."""
+"""The Vulkan driver's choice of memory for buffers, for the memory tables of real machines: a pure function of the
+table.
+"""
 
 import pytest
 from heap_tables import AMD_COHERENT, AMD_UNCACHED, LAZY, PROTECTED, TABLES, C, K, L, Table, V
