@@ -1,4 +1,4 @@
-"""The assembler's text: what it gives, the way back to the same bytes, and errors with line and column."""
+"""The assembler: the module of a text, disassembly and reassembly to the same bytes, errors with line and column."""
 
 from pathlib import Path
 from typing import Any
@@ -230,7 +230,7 @@ def test_disassembler_refuses_what_no_text_can_say() -> None:
 
 
 def test_disassembler_refuses_rows_that_no_text_can_say() -> None:
-    """Found by fuzzing: the text that was given could not be assembled, or gave another module."""
+    """Found by fuzzing: the disassembled text was refused by the assembler or gave another module."""
 
     def text_of(function: Function, features: int = 0, **rows: Any) -> str:
         data = bytearray(write(Module([Program("p", "x", [function], [], **rows)])))

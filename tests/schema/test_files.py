@@ -1,4 +1,4 @@
-"""Files are read and written whole; what stands in their place is named and neither waited for nor replaced."""
+"""Files are read and written completely. Pipes and other special files in their place are refused by name."""
 
 import errno
 import os
@@ -76,7 +76,7 @@ def test_a_device_is_written_to_and_stays() -> None:
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="descriptors have no names here")
 def test_a_pipe_without_a_name_is_written_to() -> None:
-    """As `/dev/stdout` is where a shell pipes it on: its real path is none of a file."""
+    """As with `/dev/stdout` in a shell pipeline, whose real path is no path of a file."""
     reader, other = os.pipe()
     write_whole(f"/proc/self/fd/{other}", (b"abc",), "no good")
     assert os.read(reader, 10) == b"abc"

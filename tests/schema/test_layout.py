@@ -39,7 +39,7 @@ def test_flatc_output_is_up_to_date(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("language", ["cpp", "swift", "kotlin", "go", "dart", "rust", "java", "csharp", "ts"])
 def test_flatc_makes_readers_in_other_languages(language: str, tmp_path: Path) -> None:
-    """A byte array in a struct was refused for half of them: a digest is four numbers."""
+    """flatc refuses a byte array in a struct for half of the languages, so a digest is four numbers."""
     if shutil.which("flatc") is None:
         pytest.skip("flatc is not installed (Debian: flatbuffers-compiler)")
     subprocess.run(["flatc", f"--{language}", "-o", tmp_path, SCHEMA], check=True)

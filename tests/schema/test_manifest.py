@@ -1,4 +1,4 @@
-"""Manifests: one text for each, strict where it is read, open to what later versions add."""
+"""Manifests: each has exactly one text, reading is strict, and fields of later versions are allowed."""
 
 import dataclasses
 import json

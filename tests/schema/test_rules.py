@@ -1,4 +1,4 @@
-"""The rules that the schema cannot say: each refuses what it should, with the row's name and both values."""
+"""The rules that the schema cannot express: each refuses invalid rows with the row's name and both values."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""safetensors: what the package of that name writes we read, and the other way; anything unsound is refused by name."""
+"""safetensors files: the package and our code read each other's files, and invalid files are refused by name."""
 
 import json
 import struct
@@ -165,7 +165,7 @@ def test_unsound_files_are_refused(given, message):
 
 
 def test_the_package_refuses_what_breaks_the_format_too():
-    """Gaps, overlaps and bytes behind: the reader of the package agrees."""
+    """The package's reader also refuses gaps, overlaps and trailing bytes."""
     st = pytest.importorskip("safetensors")
     for given in (
         file_of({"a": row([1], 4, 8)}, b"12345678"),

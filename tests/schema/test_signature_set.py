@@ -1,4 +1,4 @@
-"""Signature sets: one encoding each, every byte checked, every other form refused with its reason."""
+"""Signature sets: each has one encoding, every byte is checked, and any other form is refused with its reason."""
 
 import struct
 import zlib
@@ -35,7 +35,7 @@ SETS = [
 
 
 def sealed(body: bytes) -> bytes:
-    """Bytes with their checksum."""
+    """The bytes followed by their checksum."""
     return body + struct.pack("<I", zlib.crc32(body))
 
 
@@ -45,7 +45,7 @@ def test_there_and_back(found: SignatureSet) -> None:
 
 
 def test_the_form() -> None:
-    """Bytes that another reader counts on: docs/signatures.md."""
+    """The bytes that docs/signatures.md promises to other readers."""
     body = b"ORSG" + struct.pack("<I", 1) + b"module\0\0" + DIGEST + struct.pack("<I", 1)
     row = struct.pack("<I", 2) + TWO.key_id + struct.pack("<I", 2)
     parts = b"LICE".ljust(12, b"\0") + b"\1" * 32 + b"notes".ljust(12, b"\0") + b"\2" * 32
@@ -92,7 +92,7 @@ def test_no_byte_may_be_missing_or_follow() -> None:
 
 
 def changed(at: int, new: bytes, found: SignatureSet = SETS[2]) -> bytes:
-    """The set with bytes replaced, and a checksum that fits."""
+    """The set with bytes replaced and its checksum updated."""
     data = encode(found)[:-4]
     return sealed(data[:at] + new + data[at + len(new) :])
 

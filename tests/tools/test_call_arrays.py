@@ -1,4 +1,4 @@
-"""Arrays of a call on the command line: by place, by name, from archives; results likewise."""
+"""Arrays of a call on the command line: by position, by name, from archives; likewise for results."""
 
 import json
 import re
@@ -21,7 +21,7 @@ NAMED = {"params['b']": B, "params['w']": W, "x": X, "scale": SCALE}
 
 @pytest.fixture(scope="module")
 def module(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A function of a dict, an array and a keyword, which gives a dict."""
+    """A function of a dict, an array and a keyword argument that returns a dict."""
     jax = pytest.importorskip("jax")
     from orchestrion import compiler
 

@@ -1,4 +1,4 @@
-"""`vm-run --compare`: devices that agree, a device that is wrong in one op, and the dispatch run again."""
+"""`vm-run --compare`: devices that agree, a device with one wrong op, and the replay of its dispatch."""
 
 import json
 import re
@@ -46,7 +46,7 @@ def need(device: str) -> None:
 
 @pytest.fixture
 def faulty(tmp_path: Path) -> Path:
-    """A module whose OpenCL program adds where the program multiplies."""
+    """A module whose OpenCL program adds where the other program multiplies."""
     pytest.importorskip("jaxlib")
     text = Compilation(targets=("reference", "opencl")).text(PROGRAM, "executables")
     wrong, count = re.subn(r'"kernel.multiply"(?=\(%\w+, %\w+\) : \(f32, f32\))', '"kernel.add"', text)
@@ -109,7 +109,7 @@ def test_the_faulty_op_is_named_and_runs_again(
 def test_a_replay_keeps_the_tolerances_of_its_comparison(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What is seen of a dispatch is changed a little each time, so both sides differ."""
+    """Each dispatch's recorded values are changed a little each time, so both devices differ."""
     from orchestrion.tools import compare
 
     path, folder = module(tmp_path, "simple_mul.generic.mlir", "none"), tmp_path / "found"

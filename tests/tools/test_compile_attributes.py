@@ -1,4 +1,4 @@
-"""`vm-compile --attribute`, `--model-card`, `--licence`, `--model-name`, `--limit-...`: what they write, and refuse."""
+"""`vm-compile` with `--attribute`, `--model-card`, `--licence`, `--model-name`, `--limit-...`: results and errors."""
 
 import re
 from pathlib import Path
@@ -32,7 +32,7 @@ def written(path: Path) -> dict[str, str | bytes]:
 
 
 def test_every_flag_writes_its_attribute(tmp_path: Path, card: Path) -> None:
-    """One flag for each row of the table, and any other key by `--attribute`."""
+    """One flag for each row of the table, and any other key with `--attribute`."""
     values = {"text": "a text", "amount": "7", "seconds": "2.5"}
     wanted = {key: values[row.kind] for key, row in KNOWN.items()}
     wanted |= {"model.card": card.read_text(encoding="utf-8"), "model.licence": "MIT", "author": "A=B C"}
@@ -84,7 +84,7 @@ REFUSED = {
 def test_what_is_refused(
     flag: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One line, and no file."""
+    """One line on standard error, and no file."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "binary").write_bytes(b"a\xff")
     (tmp_path / "nul").write_bytes(b"a\0")

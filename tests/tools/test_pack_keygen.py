@@ -1,4 +1,4 @@
-"""vm-pack keygen: two files, the private one for its owner alone, nothing printed, nothing replaced by accident."""
+"""vm-pack keygen: two files, the private one readable by its owner only, no secrets printed, no file overwritten."""
 
 import os
 import stat
@@ -50,7 +50,7 @@ def test_what_is_no_file_is_not_replaced(pack: Pack, tmp_path: Path) -> None:
 
 
 def test_passwords(pack: Pack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """From a variable, a file, standard input, the command line; the last two name the same text."""
+    """From a variable, a file, standard input, or the command line; the last two give the same text."""
     monkeypatch.setenv("SECRET", "open sesame")
     (tmp_path / "secret").write_text("open sesame\nanother line\n")
     sources = ["--password=env:SECRET", "--password=file:secret", "--password", "--password=pass:open sesame"]
