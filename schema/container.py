@@ -238,7 +238,7 @@ def _refuse_place(what: str, offset: int, size: int, free: int, at: int) -> NoRe
         raise ModuleError(f"{what} lies at {offset}; the first free byte is {free}", at)
     if offset < wanted or offset % ALIGNMENT:
         raise ModuleError(f"{what} lies at {offset}, not aligned for its {size} bytes", at)
-    raise ModuleError(f"{what} lies at {offset} behind a gap of {offset - free} bytes; {wanted} is its place", at)
+    raise ModuleError(f"{what} lies at {offset} after a gap of {offset - free} bytes, expected at {wanted}", at)
 
 
 def _read_attachments(
@@ -271,7 +271,7 @@ def _read_sections(view: memoryview, free: int, gaps: list[Span]) -> tuple[Secti
             raise ModuleError(f"bytes follow the last segment or section: {length - free} of them, no section", free)
         magic, flags, size, name, checksum = _SECTION.unpack_from(view, at)
         if magic != SECTION_MAGIC or zlib.crc32(view[at : at + _SECTION.size - 4]) != checksum:
-            raise ModuleError(f"bytes follow the last segment or section: no sound section lies at {at}", at)
+            raise ModuleError(f"bytes follow the last segment or section: no valid section lies at {at}", at)
         text, start = _name(name, "a section's name", at), at + _SECTION.size
         if size > length - start:
             raise ModuleError(f"truncated: the file has {length} bytes, section {text!r} ends at {start + size}", at)

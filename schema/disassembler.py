@@ -382,7 +382,7 @@ def _operand(kind: str, value: Operand, counts: list[int], names: _Names, result
     if kind in BANKS:
         bank, _ = _bank_index(value & ~MOVE_BIT, counts)
         if BANKS[bank] != kind:
-            raise ModuleError(f"register {value & ~MOVE_BIT} is one of {BANKS[bank]}, its instruction wants {kind}")
+            raise ModuleError(f"register {value & ~MOVE_BIT} is one of {BANKS[bank]}, its instruction takes {kind}")
         return _register(value, counts, result)
     if kind == "target":
         return f"^a{value:x}"

@@ -134,7 +134,7 @@ def _open_stream(path: str) -> int:
         file = os.open(path, os.O_WRONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0))
     except OSError as error:
         if error.errno == errno.ENXIO:
-            raise OSError(error.errno, "is a pipe that nobody reads") from None
+            raise OSError(error.errno, "is a pipe without a reader") from None
         raise
     if hasattr(os, "set_blocking"):
         os.set_blocking(file, True)
@@ -143,7 +143,7 @@ def _open_stream(path: str) -> int:
 
 def no_file(mode: int, path: str | os.PathLike[str]) -> OSError:
     """Returns the error for something that is not a regular file; it states what it is."""
-    word = next((word for test, word in _KINDS if test(mode)), "thing of an unknown kind")
+    word = next((word for test, word in _KINDS if test(mode)), "file of an unknown kind")
     number = errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL
     return OSError(number, f"is a {word}, not a file", os.fspath(path))
 

@@ -152,7 +152,7 @@ def find_profile(name: str) -> Profile | None:
         raise PluginError(f"target profile {name} is of format {row.format}, which no package declares")
     unknown = [feature for feature in sorted(row.features) if find_feature(feature) is None]
     if unknown:
-        raise PluginError(f"target profile {name} wants feature {', '.join(unknown)}, which no package declares")
+        raise PluginError(f"target profile {name} needs feature {', '.join(unknown)}, which no package declares")
     return row
 
 

@@ -44,7 +44,7 @@ def bench(options: argparse.Namespace) -> int:
     from .run import choose
 
     if options.repeat is not None and options.seconds is not None:
-        raise cli.UsageError("--repeat and --seconds do not go together")
+        raise cli.UsageError("--repeat and --seconds cannot be combined")
     with loading(options.module) as progress, Clock() as load:
         program = vm.load(
             options.module,
@@ -165,7 +165,7 @@ def parser() -> Parser:
         type=number("seconds", sys.float_info.max),
         help=f"measure calls for so long (default: {SECONDS:g}, without --repeat)",
     )
-    group.add_argument("--profile", action="store_true", help="a row for each dispatch: where it comes from, how long")
+    group.add_argument("--profile", action="store_true", help="a row for each dispatch: source location and time")
     group.add_argument(
         "--json",
         metavar="FILE",

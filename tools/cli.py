@@ -78,7 +78,7 @@ def add_build_deadline(made: Parser) -> None:
         "--build-deadline",
         metavar="SECONDS",
         type=some_seconds,
-        help="longest time for building the module's code for the device; inf is none "
+        help="time limit for building the module's code for the device; inf is none "
         "(default: none for modules compiled here, else by their size)",
     )
 
@@ -97,7 +97,7 @@ def add_parameters(made: Parser) -> None:
         "--adapter", metavar="FILE", action="append", default=[], help="low-rank adapter, added to parameters; repeat"
     )
     group.add_argument(
-        "--extra-parameters", action="store_true", help="files may hold more parameters than the module wants"
+        "--extra-parameters", action="store_true", help="files may hold more parameters than the module needs"
     )
 
 
@@ -141,7 +141,9 @@ def add_policy(made: Parser) -> None:
     """Adds the flags for required signatures; `policy` converts them for `vm.load`."""
     group = made.group("trust")
     group.add_argument(
-        "--policy", metavar="KEYS.toml", help="whose signatures the module must have (default: none are looked at)"
+        "--policy",
+        metavar="KEYS.toml",
+        help="trusted keys: the module must have their signatures (default: not checked)",
     )
     group.add_argument("--signature", metavar="FILE", help="signatures that are not in the module, for --policy")
 
@@ -161,8 +163,10 @@ def policy(options: argparse.Namespace) -> dict[str, Any]:
 def add_part(made: Parser) -> None:
     """Adds the flags for a module inside of another file; `part` converts them."""
     group = made.group("a module inside of another file")
-    group.add_argument("--offset", metavar="BYTES", type=whole(), default=0, help="where in the file the module begins")
-    group.add_argument("--length", metavar="BYTES", type=whole(1), help="and how long it is (default: to the end)")
+    group.add_argument("--offset", metavar="BYTES", type=whole(), default=0, help="offset of the module in the file")
+    group.add_argument(
+        "--length", metavar="BYTES", type=whole(1), help="size of the module (default: to the end of the file)"
+    )
 
 
 def part(options: argparse.Namespace) -> dict[str, Any]:
@@ -187,7 +191,7 @@ def add_device_memory(made: Parser) -> None:
         "--device-memory",
         metavar="BYTES",
         type=whole(),
-        help="most device memory held; constants that do not fit are copied to the device in each call",
+        help="device memory limit; constants that do not fit are copied to the device in each call",
     )
 
 
@@ -204,11 +208,9 @@ def add_load_limits(made: Parser) -> None:
     """Adds the flags for the limits of initializers; `load_limits` converts them for `vm.load`."""
     group = made.group("limits")
     why = "(default: docs/limits.md; inf for no limit)"
-    group.add_argument("--load-fuel", metavar="N", type=whole_or_inf, help=f"most instructions of initializers {why}")
-    group.add_argument("--load-deadline", metavar="SECONDS", type=seconds, help=f"longest time of initializers {why}")
-    group.add_argument(
-        "--load-memory", metavar="BYTES", type=whole_or_inf, help=f"most memory held while loading {why}"
-    )
+    group.add_argument("--load-fuel", metavar="N", type=whole_or_inf, help=f"instruction limit of initializers {why}")
+    group.add_argument("--load-deadline", metavar="SECONDS", type=seconds, help=f"time limit of initializers {why}")
+    group.add_argument("--load-memory", metavar="BYTES", type=whole_or_inf, help=f"memory limit while loading {why}")
 
 
 def load_limits(options: argparse.Namespace) -> Any:

@@ -175,7 +175,7 @@ def parser() -> Parser:
     )
     group = made.group("output")
     group.add_argument("-o", dest="output", metavar="OUT", help="the module file, or the text of --compile-to")
-    group.add_argument("--quiet", action="store_true", help="no progress, and no line with size and time at the end")
+    group.add_argument("--quiet", action="store_true", help="print no progress and no final line with size and time")
     _add_targets(made)
     _add_parameters(made)
     _add_phases(made)
@@ -214,7 +214,7 @@ def _add_targets(made: Parser) -> None:
         metavar="NAME",
         type=one_of(CALLBACKS),
         default="refuse",
-        help="what becomes of calls of Python: " + ", or ".join(f"{name}, {doc}" for name, doc in CALLBACKS.items()),
+        help="how calls of Python are compiled: " + ", or ".join(f"{name}, {doc}" for name, doc in CALLBACKS.items()),
     )
     group.add_argument(
         "--max-allocation",

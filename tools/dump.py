@@ -264,7 +264,7 @@ def _refuse_together(options: argparse.Namespace) -> None:
     """Raises UsageError for flags of a listing together with those of a page."""
     for flag in ("json", "disassemble") if options.html is not None else ():
         if getattr(options, flag):
-            raise cli.UsageError(f"--{flag} means nothing beside --html")
+            raise cli.UsageError(f"--{flag} cannot be combined with --html")
     for flag in ("profile", "compare") if options.html is None else ():
         if getattr(options, flag) is not None:
             raise cli.UsageError(f"--{flag} needs --html, the page that it is laid over")
@@ -311,12 +311,8 @@ def parser() -> Parser:
     cli.add_part(made)
     pictures = made.group("a page for a browser (docs/pictures.md)")
     pictures.add_argument("--html", metavar="FILE", help="write one page with graph, memory and code; - is stdout")
-    pictures.add_argument(
-        "--profile", metavar="FILE.json", help="lay over it the times of a trace that vm-run --trace wrote"
-    )
-    pictures.add_argument(
-        "--compare", metavar="FILE.json", help="lay over it the errors that vm-run --compare-report wrote"
-    )
+    pictures.add_argument("--profile", metavar="FILE.json", help="add the times of a trace that vm-run --trace wrote")
+    pictures.add_argument("--compare", metavar="FILE.json", help="add the errors that vm-run --compare-report wrote")
     return made
 
 

@@ -96,7 +96,7 @@ def parser() -> Parser:
         "--pass", dest="passes", metavar="NAME,...", action="append", default=[], help="what to run, in order"
     )
     group.add_argument("--target", default=",".join(PROFILES), metavar="NAME,...", help="for passes that make programs")
-    group.add_argument("--list-passes", action="store_true", help="say which passes there are")
+    group.add_argument("--list-passes", action="store_true", help="list the passes")
     group = made.group("output")
     group.add_argument("-o", dest="output", metavar="OUT.mlir", help="where to write; standard output if absent")
     group.add_argument("--no-locations", action="store_true", help="leave source locations out of the text")

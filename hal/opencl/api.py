@@ -98,7 +98,7 @@ def why_no_command_buffers(device: cl.Device) -> str:
     if not known.pipelined and not _device_bits(device, CAPABILITIES) & CAPABILITY_SIMULTANEOUS_USE:
         return f"{COMMAND_BUFFERS} without simultaneous use"
     if _device_bits(device, REQUIRED_QUEUE_PROPERTIES):
-        return f"{COMMAND_BUFFERS} wants another kind of queue"
+        return f"{COMMAND_BUFFERS} needs another kind of queue"
     return ""
 
 

@@ -451,9 +451,9 @@ def stated(version: int, capabilities: int = 0x4, queue: int = 0) -> Any:
         (SimpleNamespace(extensions="cl_khr_icd"), "no cl_khr_command_buffer"),
         (stated(0x9005), "cl_khr_command_buffer of version 0.9.5, known are 0.9.0 and 1.0.0"),
         (stated(0x400000, capabilities=0x1), ""),  # 1.0.0, which needs no simultaneous use in an in-order queue
-        (stated(0x400000, queue=0x1), "cl_khr_command_buffer wants another kind of queue"),
+        (stated(0x400000, queue=0x1), "cl_khr_command_buffer needs another kind of queue"),
         (stated(0x9000, capabilities=0x9), "cl_khr_command_buffer without simultaneous use"),
-        (stated(0x9000, queue=0x1), "cl_khr_command_buffer wants another kind of queue"),
+        (stated(0x9000, queue=0x1), "cl_khr_command_buffer needs another kind of queue"),
     ],
 )
 def test_only_a_known_extension_is_used(device: Any, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:

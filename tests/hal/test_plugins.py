@@ -240,7 +240,7 @@ def test_declared_rows_are_found(acme: PluginFolder) -> None:
         (find_format, "renamed", "executable format renamed is declared as other"),
         (find_format, "odd", "executable format odd of package acme 1.0 is a str, not a Format"),
         (find_profile, "nowhere", "is of format lost-code, which no package declares"),
-        (find_profile, "unfit", "wants feature acme.lost, which no package declares"),
+        (find_profile, "unfit", "needs feature acme.lost, which no package declares"),
         (find_feature, "wmma", "must be called vendor.feature"),
     ],
 )

@@ -119,4 +119,4 @@ def test_a_device_that_computes_nothing_is_named(capsys: pytest.CaptureFixture[s
 def test_repeat_and_seconds_do_not_go_together(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         bench.main([MODULE, "--repeat=1", "--seconds=1"])
-    assert capsys.readouterr().err == "vm-bench: --repeat and --seconds do not go together\n"
+    assert capsys.readouterr().err == "vm-bench: --repeat and --seconds cannot be combined\n"

@@ -132,13 +132,13 @@ def test_a_module_inside_of_another_file(command: Command, tmp_path: Path) -> No
         done = command(name, "app.apk", "--offset=13", "--length=999999")
         assert done.returncode == 1 and "app.apk: offset 13 and length 999999 are no part of a file of" in done.stderr
     done = command("run", *part, "--replay=x")
-    assert done.returncode == 2 and "--replay and --offset do not go together" in done.stderr
+    assert done.returncode == 2 and "--replay and --offset cannot be combined" in done.stderr
 
 
 def test_run_tells_of_programs_that_were_passed_over(command: Command, tmp_path: Path) -> None:
     (tmp_path / "later.fb").write_bytes(files()["another program's bytecode"].data)
     done = command("run", "later.fb")
-    note = "vm-run: note: program later was passed over: wants bytecode 1.9, this version runs up to 1.0"
+    note = "vm-run: note: program later was passed over: needs bytecode 1.9, this version runs up to 1.0"
     assert done.stderr.splitlines() == [note]
     assert (done.returncode, done.stdout) == (0, "result[0]: 7\n"), "a function of the VM alone gives numbers"
 

@@ -208,7 +208,7 @@ def test_no_flag_is_passed_over(flag: str, other: str, capsys: pytest.CaptureFix
     given = (f"--{flag}{'' if flag == 'check' else '=x'}", f"--{other}{values.get(other, '=x')}")
     with pytest.raises(SystemExit, match="2"):
         run.main(["module.fb", "--device=reference", *given])
-    assert f"--{flag} and --{other} do not go together" in capsys.readouterr().err
+    assert f"--{flag} and --{other} cannot be combined" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -98,8 +98,8 @@ def test_numbers_that_json_has_not_are_refused(
     [
         (["--profile=x"], "--profile needs --html"),
         (["--compare=x"], "--compare needs --html"),
-        (["--html=x", "--json"], "--json means nothing beside --html"),
-        (["--html=x", "--disassemble"], "--disassemble means nothing beside --html"),
+        (["--html=x", "--json"], "--json cannot be combined with --html"),
+        (["--html=x", "--disassemble"], "--disassemble cannot be combined with --html"),
     ],
 )
 def test_flags_that_do_not_go_together(

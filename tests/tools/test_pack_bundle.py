@@ -299,7 +299,7 @@ def test_a_manifest_that_lies_about_its_module(packed: Path, run: Run, tmp_path:
     (tmp_path / "lie.zip").write_bytes(b"".join(build([Row("manifest.json", write_manifest(lie)), *rows[1:]])))
     open_bundle(tmp_path / "lie.zip").verify()
     status, said = run("bundle", "--verify", "lie.zip")
-    assert status == 1 and "the manifest says something of the module that is not so" in said
+    assert status == 1 and "the manifest does not describe this module" in said
 
 
 def test_who_signed_a_bundle(packed: Path, run: Run, compiled: Path, tmp_path: Path) -> None:
@@ -446,8 +446,8 @@ def test_device_groups_of_play(run: Run, compiled: Path, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("flags", "status", "words"),
     [
-        (["--name=1st"], 1, "'1st' is no name of a pack of Play"),
-        (["--name=a-b"], 1, "'a-b' is no name of a pack of Play"),
+        (["--name=1st"], 1, "'1st' is no valid pack name for Play"),
+        (["--name=a-b"], 1, "'a-b' is no valid pack name for Play"),
         (["--group=a"], 2, "NAME:CONDITIONS wanted"),
         (["--group=a:ram=6"], 2, "ram='6' is not like 4GB-, 4GB-8GB or -8GB"),
         (["--group=a:soc=QTI"], 2, "soc='QTI' is not like MAKER/MODEL"),
@@ -496,7 +496,7 @@ def test_an_asset_pack_of_apple(run: Run, compiled: Path, tmp_path: Path) -> Non
     ("flags", "status", "words"),
     [
         (["--platforms=iOS,DOS"], 2, "no DOS; there are iOS"),
-        (["--name=a b"], 1, "'a b' is no name of a pack of Apple"),
+        (["--name=a b"], 1, "'a b' is no valid pack name for Apple"),
     ],
 )
 def test_what_apple_would_refuse(flags: list[str], status: int, words: str, run: Run, compiled: Path) -> None:

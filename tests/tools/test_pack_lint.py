@@ -316,7 +316,7 @@ def test_a_malformed_key_or_policy_is_one_line(
         assert len(capsys.readouterr().err.splitlines()) == 1
     with pytest.raises(SystemExit):
         pack.main(["lint", str(path), f"--key={bad}", f"--policy={bad}"])
-    assert "--policy and --key do not go together" in capsys.readouterr().err
+    assert "--policy and --key cannot be combined" in capsys.readouterr().err
 
 
 def test_a_detached_signature_counts(rows: Rows, make: Make, home: Path, tmp_path: Path) -> None:

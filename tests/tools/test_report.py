@@ -101,4 +101,4 @@ def test_run_refuses_a_report_of_a_comparison(module: str, capsys: Printed) -> N
     with pytest.raises(SystemExit) as ended:
         vm_run.main([module, "--compare=reference", "--device=reference", "--report"])
     assert ended.value.code == 2
-    assert "--compare and --report do not go together" in capsys.readouterr().err
+    assert "--compare and --report cannot be combined" in capsys.readouterr().err

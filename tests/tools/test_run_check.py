@@ -289,7 +289,7 @@ def test_newer_formats_are_named() -> None:
     assert "needs features 0x10000000000 of the format" in str(check(subject(again(strange)), REFERENCE))
     first = replace(known.programs[1], bytecode_minor=9)
     later = replace(known, programs=(first,))
-    assert "wants bytecode 1.9, this version runs up to" in str(check(subject(again(later)), REFERENCE))
+    assert "needs bytecode 1.9, this version runs up to" in str(check(subject(again(later)), REFERENCE))
 
 
 def test_what_a_device_never_meets_is_no_reason() -> None:
@@ -384,4 +384,4 @@ def test_what_cannot_be_read_runs_on_no_device(run: Run, files: dict[str, Path],
     status, said = run("--check", "nothing.fb")
     assert status == 1 and "No such file" in said
     status, said = run("--check", files["mul"], "--input=4xf32=1")
-    assert status == 2 and "--check and --input do not go together" in said
+    assert status == 2 and "--check and --input cannot be combined" in said

@@ -19,7 +19,7 @@ def add(subparsers: "argparse._SubParsersAction[Parser]") -> None:
         "--most-bytes",
         metavar="N",
         type=whole(1),
-        help="largest file that the delta may give (default: twice the old one, 64 times the delta, and 1 MiB)",
+        help="largest file that the delta may make (default: twice the old one, 64 times the delta, and 1 MiB)",
     )
 
 

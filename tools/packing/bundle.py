@@ -33,7 +33,7 @@ def add(subparsers: "argparse._SubParsersAction[Parser]") -> None:
     made.add_argument("file", metavar="M.fb", help="the module; with --verify the bundle")
     made.add_argument("-o", dest="output", metavar="OUT", help="the archive; with --layout of a store a folder")
     made.add_argument("--verify", action="store_true", help="check every byte of a bundle against its manifest")
-    made.add_argument("--policy", metavar="KEYS.toml", help="with --verify: whose signatures all of it must have")
+    made.add_argument("--policy", metavar="KEYS.toml", help="with --verify: keys that must have signed all of it")
     made.add_argument("--parameters", metavar="FILE", action="append", default=[], help="a file of parameters; repeat")
     made.add_argument("--licence", metavar="FILE", help="the licence of the model (default: that in the module)")
     made.add_argument("--model-card", metavar="FILE", help="the model card (default: that in the module)")
@@ -137,7 +137,7 @@ def verify_facts(found: "Bundle", policy: "TrustPolicy | None") -> list[str]:
     sets = [bytes(found.content(name))] if name in found.archive.entries else []
     facts = replace(describe(module, sets), entries=found.manifest.entries)
     if facts != found.manifest and found.manifest.manifest == facts.manifest:
-        raise ModuleError("the manifest says something of the module that is not so: vm-pack manifest writes it anew")
+        raise ModuleError("the manifest does not describe this module: vm-pack manifest writes a new one")
     return [] if policy is None else _signers(found, facts, policy)
 
 

@@ -22,7 +22,7 @@ EXAMPLES = (
 def add(subparsers: "argparse._SubParsersAction[Parser]") -> None:
     made = cli.subcommand(subparsers, "delta", run, "Writes what turns one file into another.", EXAMPLES)
     made.add_argument("old", metavar="OLD", help="a module, a bundle, any file")
-    made.add_argument("new", metavar="NEW", help="what `vm-pack apply OLD D` is to give")
+    made.add_argument("new", metavar="NEW", help="the result of `vm-pack apply OLD D`")
     made.add_argument("-o", dest="output", metavar="D", required=True, help="the delta")
     made.add_argument(
         "--compression",

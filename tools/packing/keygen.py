@@ -25,7 +25,7 @@ def add(subparsers: "argparse._SubParsersAction[Parser]") -> None:
         "--type", choices=("ed25519", "p256"), default="ed25519", help="Ed25519 (default), or ECDSA over P-256"
     )
     made.add_argument("-o", dest="output", metavar="KEY.pem", required=True, help="writes KEY.pem and KEY.pub.pem")
-    made.add_argument("--force", action="store_true", help="replace keys that are there")
+    made.add_argument("--force", action="store_true", help="replace existing keys")
     add_password(made, "the private key")
 
 

@@ -37,7 +37,7 @@ def add(subparsers: argparse._SubParsersAction[Parser]) -> None:
     made.add_argument(
         "--kind",
         choices=("params", "adapter", "delta", "manifest"),
-        help="what a file is that is no module (default: by the ending of its name)",
+        help="kind of a file that is no module (default: by its name)",
     )
     add_password(made, "the private key")
 

@@ -144,7 +144,7 @@ def apple(options: argparse.Namespace, contents: BundleContents) -> None:
 
 def _name(name: str, form: re.Pattern[str], store: str) -> str:
     if not form.fullmatch(name):
-        raise cli.InputError(f"{name!r:.200} is no name of a pack of {store} ({form.pattern}): --name gives another")
+        raise cli.InputError(f"{name!r:.200} is no valid pack name for {store} ({form.pattern}): use --name")
     return name
 
 

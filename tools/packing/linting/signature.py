@@ -31,7 +31,7 @@ def signature_facts(module: Module, policy: str | None, key: str | None, detache
     except ModuleError as error:
         return SignatureFacts(f"not judged: {error}", str(error))
     if not found:
-        words = "signed by nobody: its signatures are of another file" if sets else "not signed"
+        words = "not signed: its signatures are of another file" if sets else "not signed"
         return SignatureFacts(words, f"the module is {words}")
     return _unverified(found) if key is None else _by_key(module, key, found)
 
