@@ -1,13 +1,13 @@
-"""50 steps of Adam over a small network, in four ways, beside `jax.jit` with donated arguments.
+"""50 steps of Adam on a small network, called in three ways, compared with `jax.jit` with donated arguments.
 
-- `out=`: parameters and moments are device arrays of `put`, each step writes them in place, the loss into one of
-  `empty`. The batch comes from the host in each step, here and below.
-- `on_device`: `program.main.on_device(params, moments, x, y, donate=(0, 1))`, trees of device arrays.
-- `arrays`: NumPy arrays in and out of each step.
+- `out=`: parameters and moments are device arrays made by `put`. Each step writes them in place, and the loss into an
+  array made by `empty`. The batch comes from the host in each step, in this way and in the others.
+- `on_device`: `program.main.on_device(params, moments, x, y, donate=(0, 1))`, with trees of device arrays.
+- `arrays`: NumPy arrays as arguments and results of each step.
 
-Expected before measuring: `on_device` at most 1.2 times `out=`: it walks trees of
-20 arrays and makes as many objects, some 50 us per step, of the milliseconds that a step of the first network takes;
-the second shows what that is without much work beside it. `arrays` copies 2.8 MB in and out per step of the first.
+Expected before measuring: `on_device` takes at most 1.2 times as long as `out=`. It walks trees of 20 arrays and makes
+as many objects, some 50 us per step, while a step of the first network takes milliseconds; the second network shows
+this cost with little other work. `arrays` copies 2.8 MB in and out per step of the first network.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from harness import arguments, measure, need, ratio, save, table, versions
 
 STEPS = 50
 DEVICES = ("reference", "opencl", "vulkan")
-#: the widths of the two networks
+#: the layer widths of the two networks
 NETWORKS = ((784, 256, 128, 10), (64, 16, 16))
 
 
@@ -44,7 +44,7 @@ def step(params: Any, moments: Any, x: Any, y: Any) -> Any:
 
 
 def start(widths: tuple[int, ...]) -> tuple[Any, ...]:
-    """Parameters, moments and a batch of 32."""
+    """Parameters, moments and a batch of 32 rows."""
     import jax
 
     random = np.random.default_rng(0)

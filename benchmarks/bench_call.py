@@ -1,7 +1,8 @@
-"""A warm call of simple_mul, NumPy in and NumPy out, on the default device, beside IREE, ONNX Runtime and JAX.
+"""A warm call of simple_mul on the default device, with NumPy arguments and results, compared with IREE, ONNX Runtime
+and JAX.
 
-Expected before measuring: 6 us, from 7 VM instructions, three copies of 16 bytes and one NumPy multiply; the peers
-were seen at 19 us (IREE with `to_host`), 10 us (ONNX Runtime) and 14 us (JAX).
+Expected before measuring: 6 us, from 7 VM instructions, three copies of 16 bytes and one NumPy multiply. The peers were
+seen at 19 us (IREE with `to_host`), 10 us (ONNX Runtime) and 14 us (JAX).
 """
 
 import tempfile

@@ -1,13 +1,14 @@
-"""Chains of 20 and of 200 products of 8x8 matrices, each of the one before: what a dispatch costs the host.
+"""What a dispatch costs the host: chains of 20 and of 200 products of 8x8 matrices, each with the result of the
+previous one.
 
-Three questions.
-- Host time outside driver calls, per call. The driver's functions that a warm call uses are replaced by one that
-  returns at once, so what is timed is all of our Python and the way into the driver, without the driver.
-- The whole call beside the bare replay: the same command buffer submitted and waited for by hand.
-- On Vulkan the whole call beside iree-benchmark-module, with those of its flags that did best.
+Three questions:
+- Host time outside driver calls, per call. The driver functions that a warm call uses are replaced by one that returns
+  at once, so the time is that of all our Python and of entering the driver, without the driver's own work.
+- The whole call compared with the bare replay: the same command buffer, submitted and waited for by hand.
+- On Vulkan, the whole call compared with iree-benchmark-module, with the fastest of the flags that were tried.
 
-Expected before measuring: 7 us of host time however long the chain, on Vulkan and on OpenCL with command buffers, and
-0.5 us more per dispatch with enqueue lists; on lavapipe 20 us or more per dispatch in the driver.
+Expected before measuring: 7 us of host time whatever the length of the chain, on Vulkan and on OpenCL with command
+buffers, and 0.5 us more per dispatch with enqueue lists; on lavapipe 20 us or more per dispatch in the driver.
 """
 
 import ctypes
@@ -28,7 +29,7 @@ from harness import Timing, arguments, measure, need, ratio, save, table, unit, 
 
 BIN = Path(sys.executable).parent
 DEPTHS = (20, 200)
-#: its product with itself is itself: numbers neither grow nor vanish
+#: X @ X equals X, so the products neither grow nor vanish
 X = np.full((8, 8), 0.125, np.float32)
 IREE_COMPILE = ([], ["--iree-opt-level=O3"])
 IREE_RUN = ([], ["--vulkan_dispatch_abi=descriptor"])
@@ -46,7 +47,7 @@ def chain(depth: int) -> str:
 
 
 class Chain:
-    """A loaded chain and its call with everything on the device. `lists`: OpenCL command buffers are left unused."""
+    """A loaded chain, and its call with all arrays on the device. With `lists`, OpenCL command buffers are not used."""
 
     def __init__(self, path: Path, device: str, depth: int, lists: bool = False) -> None:
         from orchestrion import vm
@@ -71,7 +72,7 @@ class Chain:
         self.commands = recordings[0].commands.backend
 
     def raw_opencl(self) -> Callable[[], None]:
-        """What the call enqueues, and one wait for the last event."""
+        """Enqueues what the call enqueues, and waits once, for the last event."""
         queue = self.backend.queue
         ticket, (*steps, last) = queue.create_ticket(), self.commands._steps
 
@@ -84,7 +85,7 @@ class Chain:
         return call
 
     def silence(self) -> None:
-        """Let the driver do nothing from here on."""
+        """Make the driver's functions do nothing from now on."""
         nothing = ctypes.cast(ctypes.CDLL(None).pthread_condattr_destroy, ctypes.c_void_p).value  # 0, whatever it gets
         queue = self.backend.queue
         if self.program.device.info.driver == "vulkan":
@@ -99,7 +100,7 @@ class Chain:
 
 
 class Iree:
-    """A chain by IREE; the best of the flags are found first."""
+    """A chain compiled and run by IREE, with the fastest of the flags, which the constructor finds."""
 
     def __init__(self, folder: Path, depth: int) -> None:
         source = folder / f"chain{depth}.mlir"
@@ -125,7 +126,7 @@ class Iree:
 
 
 def host_time(chains: dict[str, dict[int, Chain]], rounds: int) -> dict[str, Timing]:
-    """Calls without the driver; the last thing that the chains are used for."""
+    """Time of calls without the driver. Afterwards the chains cannot be used."""
     for by_depth in chains.values():
         for item in by_depth.values():
             item.silence()
@@ -141,7 +142,7 @@ def host_time(chains: dict[str, dict[int, Chain]], rounds: int) -> dict[str, Tim
 
 
 def whole_calls(chains: dict[int, Chain], folder: Path, rounds: int) -> dict[str, Timing]:
-    """On Vulkan: ours, the bare replay, IREE; one after the other in each round."""
+    """Time on Vulkan of our call, the bare replay and IREE, one after the other in each round."""
     iree = {depth: Iree(folder, depth) for depth in DEPTHS}
     seen: dict[str, list[float]] = {}
     for depth, _ in itertools.product(DEPTHS, range(rounds)):

@@ -1,8 +1,9 @@
-"""Loading EfficientNetB0 of Keras on a machine that has never seen it, and again: load and first call apart.
+"""Load and first call of Keras's EfficientNetB0, with empty caches and with filled ones, compared with JAX.
 
-Each load is a process of its own. *Cold*: the cache of Orchestrion, that of PoCL and that of Mesa are empty folders.
-*Warm*: the next process, with what the first left there. Beside it `jax.jit` of the same function, to the first result.
-`processor` is the time of this process and of its children that ended: other work on the machine changes the clock.
+Each load runs in its own process. *Cold*: the caches of Orchestrion, PoCL and Mesa are empty folders. *Warm*: the next
+process uses what the first one wrote there. The comparison is `jax.jit` of the same function, up to the first result.
+`processor` is the processor time of the process and of its finished children; unlike the elapsed time, it does not
+depend on other work on the machine.
 
 Expected before measuring, from 24 s on OpenCL and 16 s on Vulkan without a warm-up, nearly all of it in the first call:
 12 s on OpenCL with one child process on two processors; a first call as long as any other.
@@ -24,12 +25,12 @@ from harness import machine, need, versions
 
 DEVICES = ("opencl", "vulkan")
 PROGRAM = "EfficientNetB0, 224 x 224"
-#: variables that say where something is kept between processes
+#: environment variables that name the folders of caches
 FOLDERS = ("ORCHESTRION_CACHE", "POCL_CACHE_DIR", "MESA_SHADER_CACHE_DIR", "JAX_COMPILATION_CACHE_DIR")
 
 
 def make(folder: Path) -> None:
-    """Write the module and its arguments."""
+    """Write the module and its arguments into a folder."""
     os.environ["KERAS_BACKEND"] = "jax"
     import jax
     import numpy as np
@@ -44,7 +45,7 @@ def make(folder: Path) -> None:
 
 
 def processor() -> float:
-    """Seconds of processor time up to now."""
+    """Processor time so far, in seconds, of this process and its finished children."""
     rows = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(row.ru_utime + row.ru_stime for row in rows)
 
@@ -68,7 +69,7 @@ def load(folder: Path, device: str) -> dict[str, Any]:
 
 
 def peer() -> dict[str, Any]:
-    """`jax.jit` of the same function, to the first result and to the second."""
+    """Run `jax.jit` of the same function: the times to the first and to the second result."""
     os.environ["KERAS_BACKEND"] = "jax"
     import jax
     from zoo.programs import program_named
@@ -86,7 +87,7 @@ def peer() -> dict[str, Any]:
 
 
 def in_a_process(folder: Path, device: str, caches: Path) -> dict[str, Any]:
-    """`load` or `peer` in a fresh process whose caches are in a folder."""
+    """Run `load` or `peer` in a new process whose caches are in the folder `caches`."""
     environment = dict(os.environ, XDG_CACHE_HOME=str(caches))
     for name in FOLDERS:
         (caches / name).mkdir(exist_ok=True)
@@ -98,7 +99,7 @@ def in_a_process(folder: Path, device: str, caches: Path) -> dict[str, Any]:
 
 
 def report(folder: Path, rounds: int) -> dict[str, dict[str, Any]]:
-    """The fastest of `rounds` cold processes for each device, and of the warm ones that follow them."""
+    """For each device, the fastest of `rounds` cold processes and of the warm ones that follow them."""
     best: dict[str, dict[str, Any]] = {}
     for _ in range(rounds):
         for device in (*DEVICES, "jax"):

@@ -1,11 +1,12 @@
-"""Three ways to run a recording again on OpenCL: enqueue lists, command buffers, command buffers with mutable dispatch.
+"""Three ways to replay a recording on OpenCL: enqueue lists, command buffers, command buffers with mutable dispatch.
 
-For recordings of some numbers of small dispatches whose buffers are slots: a call with the table of the call before,
-with two tables in turn, with 16, which is how many recordings are kept, and with 17, of which none is found. A device
-without one of the three leaves it out. OCL_ICD_VENDORS=FOLDER chooses the platform.
+The recordings have different numbers of small dispatches whose buffers are slots. The calls use the same binding table
+each time, or cycle through 2 tables, through 16 (as many recordings as are cached) or through 17 (so that none is found
+in the cache). A way that the device does not support is left out. The environment variable OCL_ICD_VENDORS=FOLDER
+chooses the platform.
 
-Expected before measuring: an enqueue list costs 0.6 us of Python a dispatch more than a command buffer; an update
-costs less than recording; so mutable dispatch wins with 17 tables, and nowhere loses.
+Expected before measuring: an enqueue list costs 0.6 us of Python per dispatch more than a command buffer; an update
+costs less than recording; so mutable dispatch is fastest with 17 tables and nowhere slowest.
 """
 
 from collections.abc import Callable
@@ -24,11 +25,11 @@ void add(__global const uint *x, __global uint *y, uint n) { y[get_global_id(0)]
 """
 
 
-class Way:
+class ReplayCase:
     """A device that runs recordings in one way, with a recording of `dispatches` launches over two slots."""
 
     def __init__(self, name: str, dispatches: int) -> None:
-        from orchestrion.hal.backend import Binding, BufferUsage, Entry, MemoryType
+        from orchestrion.hal.backend import Binding, Entry, MemoryUse
         from orchestrion.hal.opencl.device import OpenCLDevice
         from orchestrion.hal.opencl.driver import OpenCLDriver, find
 
@@ -37,8 +38,7 @@ class Way:
         self.device._api.mutable_dispatch = name == MUTABLE and self.has_it
         entry = Entry("add", (("read", 16), ("write", 16)), 1, (4, 1, 1))
         executable = self.device.create_executable("opencl-c", memoryview(SOURCE), (entry,))
-        usage = BufferUsage.TRANSFER | BufferUsage.DISPATCH | BufferUsage.MAPPING
-        self.buffers = [self.device.allocate(4096, MemoryType.HOST_VISIBLE, usage) for _ in range(max(TABLES) + 1)]
+        self.buffers = [self.device.allocate(4096, MemoryUse.STAGING) for _ in range(max(TABLES) + 1)]
         self.commands = self.device.create_command_buffer(2)
         for number in range(dispatches):
             bindings = Binding(0, 0, 16), Binding(1, 16 * (number % 128), 16)
@@ -53,7 +53,7 @@ class Way:
 
 
 def main() -> None:
-    options = arguments("a recording run again on OpenCL")
+    options = arguments("replays of a recording on OpenCL")
     from orchestrion.hal.opencl.driver import OpenCLDriver
 
     info = OpenCLDriver().devices()[0]
@@ -61,7 +61,7 @@ def main() -> None:
     found: dict[str, Timing] = {}
     for tables in TABLES:
         for dispatches in COUNTS:
-            ways = {name: Way(name, dispatches) for name in (LISTS, RECORDED, MUTABLE)}
+            ways = {name: ReplayCase(name, dispatches) for name in (LISTS, RECORDED, MUTABLE)}
             calls = {name: way.call(tables) for name, way in ways.items() if way.has_it}
             timings = measure(calls, calls=34, rounds=options.rounds, warm_up=2 * tables)
             table(f"{dispatches} dispatches, {tables} tables in turn", timings, LISTS)

@@ -1,7 +1,7 @@
-"""Compiling simple_mul to SPIR-V, as whole processes, beside iree-compile to vulkan-spirv.
+"""Time of whole processes that compile simple_mul to SPIR-V, compared with iree-compile to vulkan-spirv.
 
 Expected before measuring: about 200 ms from the generic form (interpreter 20, NumPy 90, our modules 60, work 20), and
-150 ms more from the pretty form, which takes jaxlib's parser. iree-compile was seen at 250 to 360 ms.
+150 ms more from the pretty form, which needs jaxlib's parser. iree-compile was seen at 250 to 360 ms.
 """
 
 import os
@@ -16,7 +16,7 @@ from harness import EXAMPLES, arguments, measure, need, save, table, versions
 BIN = Path(sys.executable).parent
 
 
-#: an installed package has its bytecode files; a source tree gets them in the warm-up, unless this forbids it
+#: without PYTHONDONTWRITEBYTECODE, so that the warm-up writes the bytecode files that an installed package has
 ENVIRONMENT = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
 
 

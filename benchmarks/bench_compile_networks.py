@@ -1,11 +1,12 @@
-"""Compiling a ResNet-18 and a 12-layer transformer to SPIR-V: time, peak memory and size, beside iree-compile.
+"""Time, peak memory and module size of compiling a ResNet-18 and a 12-layer transformer to SPIR-V, compared with
+iree-compile.
 
-Both read the same portable artifact of `jax.export` with the weights inside, 45 and 350 MB, as whole processes. IREE
-compiles for Vulkan, with its optimisation levels O2 and O3. Memory is the peak resident set of the process; what a
-process takes that compiles four multiplications is printed beside, since a reader of StableHLO is much of that.
+Both compilers read the same portable artifact of `jax.export`, which contains the weights (45 and 350 MB), in a process
+of their own. IREE compiles for Vulkan with its optimisation levels O2 and O3. Memory is the peak resident set of the
+process. The peak of a process that compiles simple_mul is printed too, since a reader of StableHLO takes much of it.
 
-Expected before measuring: 1 s and 2.5 s of processor time besides reading; memory of twice the constants, since jaxlib
-holds them while ours are made from them. iree-compile was seen at 2 and 5 s of processor time.
+Expected before measuring: 1 s and 2.5 s of processor time in addition to reading; memory of twice the constants, since
+jaxlib holds them while ours are made from them. iree-compile was seen at 2 and 5 s of processor time.
 """
 
 import multiprocessing
@@ -25,7 +26,9 @@ IREE = ("--iree-hal-target-device=vulkan",)
 
 
 class Process:
-    """A command; `peak` is the largest resident set of its runs, in bytes, `seconds` of processor time of the last."""
+    """Runs a command. `peak` is the largest resident set of its runs, in bytes; `seconds` is the processor time of the
+    last run.
+    """
 
     def __init__(self, *command: str | Path) -> None:
         self.command = [str(part) for part in command]
@@ -43,8 +46,9 @@ class Process:
 
 
 def artifacts(folder: Path) -> dict[str, tuple[Path, int]]:
-    """name -> its portable artifact and the bytes of its weights. In a process of its own: Linux counts what a parent
-    has in the peak of its children.
+    """Name -> the network's portable artifact and the size of its weights in bytes.
+
+    Runs in a process of its own, because Linux counts a parent's memory in the peak of its children.
     """
     import jax
     import numpy as np

@@ -1,12 +1,14 @@
-"""A decode loop of growing lengths: its time per token with recordings that serve many sizes, beside one recording per
-size, on the same device in the same run.
+"""Time per token of a decode loop over growing lengths: recordings that serve many sizes, compared with one recording
+per size.
 
-Expected before measuring: without recording, a token costs what a call of a known length costs, and some 0.15 ms for
-the setup, which is traced for its length, on top of about 0.25 ms. Recording anew costs about 1 ms more: memory for the
-arena and the slots, descriptor sets, commands.
+Both run on the same device in the same process.
 
-A token is one step of attention over caches that grow by a row, `f32[s, 32]` each, from 1 row to 257. Rounds of the
-variants alternate; a row has the median over all tokens of the median of the rounds.
+Expected before measuring: without recording, a token costs what a call of a known length costs, about 0.25 ms, and some
+0.15 ms for the setup, which is traced for its length. Recording again costs about 1 ms more: memory for the arena and
+the slots, descriptor sets, commands.
+
+A token is one step of attention over caches that grow by one row, `f32[s, 32]` each, from 1 row to 257. Rounds of the
+variants alternate; a row shows the median over all tokens of the median over the rounds.
 """
 
 from statistics import median
@@ -20,7 +22,7 @@ WIDTH, TOKENS = 32, 256
 
 
 def module(bound: bool) -> bytes:
-    """One step, exported with a symbolic length; `bound`: with its greatest value."""
+    """One step, exported with a symbolic length. With `bound`, the length's greatest value is declared."""
     import jax
     import jax.numpy as jnp
     from jax import export
@@ -40,7 +42,9 @@ def module(bound: bool) -> bytes:
 
 
 class Variant:
-    """A loaded program. `per_size`: with a recording for each length, as on devices without indirect dispatch."""
+    """A loaded program. With `per_size`, each length has a recording of its own, as on devices without indirect
+    dispatch.
+    """
 
     def __init__(self, code: bytes, per_size: bool, known: bool = False) -> None:
         from orchestrion import vm

@@ -1,10 +1,10 @@
-"""Matrix products of f32, device-resident: in tiles, untiled, and by JAX and IREE on the CPU.
+"""Matrix products of f32 with arguments on the device: tiled, untiled, and by JAX and IREE on the CPU.
 
-"untiled" is the same compiler with `tile_of` finding no tile, as all dots were compiled before there were tiles.
+"untiled" is the same compiler with a `tile_of` that finds no tile, as dots were compiled before there were tiles.
 
 Expected before the tiles were written: a sixth to a tenth of the untiled time on PoCL, a quarter to a third on lavapipe
-(which loads lane by lane, so that only fewer loads help), and JAX, which multiplies and adds in one instruction and
-packs its operands, two to five times as fast as PoCL.
+(which loads lane by lane, so that only fewer loads help); JAX, which multiplies and adds in one instruction and packs
+its operands, is two to five times as fast as PoCL.
 """
 
 import tempfile
@@ -16,7 +16,7 @@ from unittest.mock import patch
 import numpy as np
 from harness import Timing, arguments, measure, need, ratio, save, table, versions
 
-#: rows, depth, columns -> calls in a block, so that the thread pools of the others have come to rest in most of them
+#: rows, depth, columns -> calls in a block: enough that the peers' thread pools are idle during most of them
 SHAPES = {(128, 128, 128): 20, (512, 512, 512): 3, (1000, 37, 513): 5}
 
 #: profile, device
@@ -60,7 +60,7 @@ def jax(x: np.ndarray, y: np.ndarray) -> Callable[[], Any]:
 
 
 def iree(source: str, x: np.ndarray, y: np.ndarray) -> Callable[[], Any]:
-    """In all threads (local-task); the synchronous export returns when the result is there."""
+    """A call in all threads (local-task). The synchronous export returns when the result is ready."""
     import iree.compiler
     import iree.runtime as rt
 

@@ -1,8 +1,9 @@
-"""A call at a size that came before, of programs with symbolic sizes, beside the same programs exported for that size.
+"""Calls of programs with symbolic sizes, at a size that was called before, compared with the same programs exported for
+that size.
 
-Expected before measuring: 1.25 times for a program of one small launch on the reference device, where the host's part
-is all there is (shapes are compared, sizes measured, a setup looked up: 0.8 us); nothing to be seen where a device
-works longer. Kernels index by parameters instead of constants, which costs more where a launch is short.
+Expected before measuring: 1.25 times for a program of one small launch on the reference device, where only the host's
+work counts (shapes are compared, sizes measured, a setup looked up: 0.8 us); no visible difference where a device works
+longer. Kernels index by parameters instead of constants, which costs more where a launch is short.
 """
 
 import sys
@@ -12,17 +13,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from harness import ROOT, arguments, measure, need, save, table, versions
 
-#: device -> target it is compiled for
+#: device -> target to compile for
 DEVICES = {"reference": "reference", "opencl": "opencl", "vulkan": "spirv"}
-#: the most that a call at a repeated size may cost
-MOST = 1.3
-#: batches of the real programs, and calls of them in a round
+#: the largest acceptable ratio of symbolic to static times
+MAX_RATIO = 1.3
+#: batch sizes of the real programs, and the number of their calls in a round
 REAL_SIZES = (3, 8)
 REAL_CALLS = 3
 
 
 class Row(NamedTuple):
-    """A program: its function, the symbolic shapes and the element type of its arguments, the sizes to call it at."""
+    """A program to measure: its function, the symbolic shapes of its arguments, the sizes to call it with, and the
+    calls per round.
+    """
 
     function: Callable[..., Any]
     shapes: tuple[str, ...]
@@ -62,7 +65,9 @@ def rows() -> dict[str, Row]:
 
 
 class Program(NamedTuple):
-    """StableHLO with symbolic sizes; for each set of sizes its name, the text exported for it, and arguments."""
+    """StableHLO with symbolic sizes. For each set of sizes, `cases` has its name, the text exported for it, and the
+    arguments.
+    """
 
     text: str
     cases: list[tuple[str, str, list[Any]]]
@@ -93,7 +98,7 @@ def inputs(row: Row, sizes: dict[str, int]) -> list[np.ndarray[Any, Any]]:
 
 
 def real_programs() -> dict[str, Program]:
-    """Those of the tests that have a symbolic batch, but for the ones whose many kernels take minutes to build."""
+    """The tests' programs that have a symbolic batch, except those whose many kernels take minutes to build."""
     import jax
     from jax import export
 
@@ -141,9 +146,9 @@ def main() -> None:
                 save(options.json and f"{options.json}.{len(worst)}", timings)
                 fixed.close()
             sized.close()
-    print(f"\n{versions('jax')}; symbolic over static, least times, {MOST} at most wanted:")
+    print(f"\n{versions('jax')}; symbolic over static, least times, aim: at most {MAX_RATIO}:")
     for what, times in sorted(worst.items(), key=lambda item: -item[1]):
-        print(f"  {times:5.2f}x  {what}{'  above' if times > MOST else ''}")
+        print(f"  {times:5.2f}x  {what}{'  above' if times > MAX_RATIO else ''}")
 
 
 def as_tuple(results: Any) -> tuple[Any, ...]:

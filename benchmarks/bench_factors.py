@@ -1,8 +1,8 @@
-"""Factors of matrices beside JAX on the CPU (which calls LAPACK), in one run; without LAPACK they are loops.
+"""Matrix factorisations compared with JAX on the CPU, in one run. JAX calls LAPACK; here they are loops.
 
-For each row: time to compile, launches of a call, the least time of a call here and there, both with host arrays, and
-the error of A rebuilt from its factors over eps and A's norm, here and there.
-`python benchmarks/bench_factors.py [--device=vulkan] [qr eigh svd]`. Needs jax.
+Each row shows the time to compile, the launches of a call, the least time of a call here and in JAX (both with host
+arrays), and the error of the matrix A rebuilt from its factors, here and in JAX, divided by A's norm and the machine
+epsilon. `python benchmarks/bench_factors.py [--device=vulkan] [qr eigh svd]`. Needs jax.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from orchestrion import compiler, vm
 Array = np.ndarray[Any, Any]
 SIZES = (16, 64, 128)
 
-#: name -> factors of a symmetric matrix, and the matrix from them
+#: name -> the function that factors a symmetric matrix, and the one that rebuilds the matrix from the factors
 ROWS: dict[str, tuple[Callable[..., Any], Callable[..., Array]]] = {
     "qr": (jnp.linalg.qr, lambda q, r: q @ r),
     "eigh": (jnp.linalg.eigh, lambda values, vectors: (vectors * values) @ vectors.T),
@@ -29,7 +29,7 @@ ROWS: dict[str, tuple[Callable[..., Any], Callable[..., Array]]] = {
 
 
 def error(a: Array, built: Array) -> float:
-    """In roundings of the norm."""
+    """The error of `built` divided by the norm of `a` and the machine epsilon."""
     return float(np.abs(built - a).max() / np.linalg.norm(a.astype(np.float64), 2) / np.finfo(a.dtype).eps)
 
 

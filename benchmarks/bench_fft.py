@@ -1,7 +1,7 @@
-"""Fourier transforms beside JAX on the CPU (XLA, which calls a hand-written library), in one run.
+"""Fourier transforms compared with JAX on the CPU (XLA, which calls a hand-written library), in one run.
 
-For each row: launches of a call, the least time of a call here and there, both with host arrays, and the module's size.
-`python benchmarks/bench_fft.py [--device=vulkan]`. Needs jax.
+Each row shows the launches of a call, the least time of a call here and in JAX (both with host arrays), and the
+module's size. `python benchmarks/bench_fft.py [--device=vulkan]`. Needs jax.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from orchestrion import compiler, vm
 
 Array = np.ndarray[Any, Any]
 
-#: name, function, shape of its complex argument
+#: name, function, and the shape of its complex argument
 ROWS: tuple[tuple[str, Callable[..., Any], tuple[int, ...]], ...] = (
     ("fft", jnp.fft.fft, (64,)),
     ("fft", jnp.fft.fft, (1024,)),

@@ -1,14 +1,15 @@
-"""The heroes of real programs on Vulkan, beside IREE's Vulkan output of the same StableHLO text.
+"""The main operations of real programs on Vulkan, compared with IREE's Vulkan output for the same StableHLO text.
 
-A row of `ROWS` is a JAX function with the arguments it is called with. Its StableHLO text, as JAX writes it, is
-compiled by us (SPIR-V and OpenCL) and by IREE (`vulkan-spirv`, every set of `FLAGS`, of which the fastest counts).
-Weights are arguments, as in what JAX exports: what lays them out anew is in each call. Everything is resident on the
-device.
+They are called heroes, as in docs/architecture.md. A row of `ROWS` is a JAX function with the arguments it is called
+with. Its StableHLO text, as JAX writes it, is compiled by us (SPIR-V and OpenCL) and by IREE (`vulkan-spirv`, with
+every set of `FLAGS`, of which the fastest counts). Weights are arguments, as in what JAX exports, so each call includes
+the work that changes their layout. All arrays are on the device.
 
-IREE runs as `iree-benchmark-module`, a process of its own between our rounds, without transfers either: its reported
-time per call counts, as ours does, from submission until the result is there. Ratios are of the least times. XLA on
-the CPU stands beside PoCL for orientation: both run the same two cores. All results are compared with XLA's first;
-where no set of flags gives IREE the right one, it has no time (lavapipe leaves loops, docs/decisions/loop-turns.md).
+IREE runs as `iree-benchmark-module`, in a process of its own between our rounds, also without transfers. The time per
+call that it reports counts; like ours it lasts from submission until the result is ready. Ratios are of the least
+times. XLA on the CPU is shown next to PoCL for orientation: both run on the same two cores. All results are compared
+with XLA's first. If no set of flags gives IREE the right result, it has no time (lavapipe leaves loops,
+docs/decisions/loop-turns.md).
 
     bench_heroes.py [--rounds N] [--no-iree] [group or row ...]
 """
@@ -27,10 +28,10 @@ import numpy as np
 from harness import machine, measure, need, unit, versions
 
 BIN = Path(sys.executable).parent
-#: how IREE compiles: the fastest of what was tried counts
+#: the sets of flags for iree-compile; the fastest counts
 FLAGS = ((), ("--iree-opt-level=O3",), ("--iree-opt-level=O3", "--iree-opt-data-tiling"))
-#: how often the two sides take turns
-TURNS = 3
+#: how often our block of rounds and IREE's alternate
+ALTERNATIONS = 3
 #: profile -> device
 DEVICES = {"spirv": "vulkan", "opencl": "opencl"}
 
@@ -40,7 +41,7 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Row:
-    """One benchmark: a JAX function of f32 arguments of these shapes."""
+    """One benchmark: a JAX function of f32 arguments with these shapes."""
 
     group: str
     name: str
@@ -61,7 +62,7 @@ def matmul(x: Any, y: Any) -> Any:
 
 
 def convolution(stride: int = 1, groups: int = 1) -> Callable[[Any, Any], Any]:
-    """NHWC by HWIO, the order of Flax and of TensorFlow."""
+    """A convolution of NHWC images with HWIO weights, the order of Flax and of TensorFlow."""
 
     def apply(x: Any, w: Any) -> Any:
         from jax import lax
@@ -75,7 +76,7 @@ def convolution(stride: int = 1, groups: int = 1) -> Callable[[Any, Any], Any]:
 
 
 def attention(q: Any, k: Any, v: Any) -> Any:
-    """Scaled dot product attention with a causal mask; batch, heads, tokens, width."""
+    """Scaled dot product attention with a causal mask, of batch x heads x tokens x width."""
     import jax
     import jax.numpy as jnp
 
@@ -86,7 +87,7 @@ def attention(q: Any, k: Any, v: Any) -> Any:
 
 
 def of_numpy(name: str) -> Callable[..., Any]:
-    """A function of `jax.numpy`, or softmax, found when it is called."""
+    """The function of `jax.numpy` (or softmax) with this name, looked up when it is called."""
 
     def apply(*arguments: Any, **options: Any) -> Any:
         import jax
@@ -134,7 +135,7 @@ def close(got: Array, want: Array) -> bool:
 
 
 class Peer:
-    """A row by IREE: the module of the fastest flags of those whose result is right; `least` is infinite if none is."""
+    """A row by IREE: the module of the fastest flags whose result is right. `least` is infinite if there is none."""
 
     def __init__(self, text: str, arguments: Sequence[Array], want: Array, folder: Path) -> None:
         import iree.compiler
@@ -180,7 +181,7 @@ class Peer:
 def candidates(
     row: Row, text: str, arguments: Sequence[Array], folder: Path
 ) -> tuple[dict[str, Callable[[], Any]], Array]:
-    """Our devices and XLA, each checked against the last, and its result."""
+    """A call on each of our devices and XLA's, all results checked against XLA's, and that result."""
     import jax
 
     from orchestrion import compiler, vm
@@ -200,7 +201,7 @@ def candidates(
 
 
 def run(row: Row, rounds: int, with_iree: bool) -> dict[str, float]:
-    """The least seconds of a call, by device; IREE's under `iree`, infinite where its result is wrong."""
+    """The least seconds of a call, by device. `iree` is infinite where IREE's result is wrong."""
     import jax
 
     arguments = row.arguments()
@@ -209,10 +210,10 @@ def run(row: Row, rounds: int, with_iree: bool) -> dict[str, float]:
         calls, want = candidates(row, text, arguments, Path(name))
         peer = Peer(text, arguments, want, Path(name)) if with_iree else None
         least = dict.fromkeys(calls, float("inf"))
-        for _ in range(TURNS):
+        for _ in range(ALTERNATIONS):
             if peer is not None:
                 peer.measure()
-            for key, timing in measure(calls, calls=1, rounds=max(rounds // TURNS, 1), warm_up=1).items():
+            for key, timing in measure(calls, calls=1, rounds=max(rounds // ALTERNATIONS, 1), warm_up=1).items():
                 least[key] = min(least[key], *timing.rounds)
     if peer is None:
         return least

@@ -1,7 +1,8 @@
-"""The interpreter's time per instruction on an integer loop of a million turns, beside IREE's VM (written in C).
+"""The interpreter's time per instruction in an integer loop of a million iterations, compared with IREE's VM (written
+in C).
 
-Expected before measuring: about 100 ns per instruction here and 1 ns there. A sequencer runs some ten instructions
-per call, so this figure is reported, not chased.
+Expected before measuring: about 100 ns per instruction here and 1 ns there. A sequencer runs some ten instructions per
+call, so this number is reported but not optimised.
 """
 
 import subprocess
@@ -13,8 +14,8 @@ from typing import Any
 
 from harness import arguments, measure, need, save, table, unit, versions
 
-TURNS = 1_000_000
-INSTRUCTIONS = 5  #: of one turn, in both texts
+ITERATIONS = 1_000_000
+INSTRUCTIONS = 5  #: of one iteration, in both texts
 
 OURS = """
 producer "benchmark"
@@ -64,7 +65,7 @@ def ours() -> Callable[[], Any]:
     from orchestrion.schema.writer import write
 
     function = vm.load(write(assemble(OURS)))["loop"]
-    return lambda: function(TURNS)
+    return lambda: function(ITERATIONS)
 
 
 def iree(folder: Path) -> Callable[[], Any]:
@@ -80,7 +81,7 @@ def iree(folder: Path) -> Callable[[], Any]:
 
     def call() -> Any:
         inputs, outputs = rt.VmVariantList(1), rt.VmVariantList(1)
-        inputs.push_int(TURNS)
+        inputs.push_int(ITERATIONS)
         context.invoke(function, inputs, outputs)
         return outputs.get_variant(0)
 
@@ -88,7 +89,7 @@ def iree(folder: Path) -> Callable[[], Any]:
 
 
 def main() -> None:
-    options = arguments("integer loop of a million turns in the VM")
+    options = arguments("integer loop of a million iterations in the VM")
     need("iree-base-compiler", "iree-base-runtime")
     with tempfile.TemporaryDirectory() as name:
         candidates = {"orchestrion": ours(), "IREE VM": iree(Path(name))}
@@ -96,9 +97,10 @@ def main() -> None:
         if len(set(results.values())) != 1:
             raise SystemExit(f"the two loops differ: {results}")
         timings = measure(candidates, calls=1, rounds=max(options.rounds // 3, 3), warm_up=1)
-    table(f"{TURNS:,} turns of {INSTRUCTIONS} instructions", timings, "IREE VM", [versions("iree-base-runtime")])
+    title = f"{ITERATIONS:,} iterations of {INSTRUCTIONS} instructions"
+    table(title, timings, "IREE VM", [versions("iree-base-runtime")])
     for label, timing in timings.items():
-        print(f"  {label}: {unit(timing.median / TURNS / INSTRUCTIONS)} per instruction")
+        print(f"  {label}: {unit(timing.median / ITERATIONS / INSTRUCTIONS)} per instruction")
     save(options.json, timings)
 
 

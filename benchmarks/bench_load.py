@@ -1,13 +1,14 @@
-"""From a file to ready-to-call on the reference device, beside IREE's mapping, HAL module and context.
+"""Time from a file to a program that can be called, on the reference device, compared with IREE's mapping, HAL module
+and context.
 
-Both have their device open. Ours maps, verifies root, directory and functions, picks the program and runs its
-initializers (executables verified, constants imported, the recording made). Two rows of ours: files that this process
-has never seen (each tensor of another size, so that neither code nor constants nor kernels are remembered) and the same
-file again. IREE remembers nothing; it loads the same file again. Then both programs with a gigabyte of constants:
-time and page faults show that they are not read.
+Both sides have their device open. Ours maps the file, verifies root, directory and functions, picks the program and
+runs its initializers (executables are verified, constants imported, the recording made). We have two rows: files that
+this process has not loaded before (each with tensors of another size, so that neither code nor constants nor kernels
+are cached), and the same file again. IREE caches nothing; it loads the same file again. Then both kinds of program with
+a gigabyte of constants: the time and the page faults show that the constants are not read.
 
-Expected before measuring: 100 us for a file never seen, 60 us for the same again, against 90 to 120 us seen for IREE;
-20 us more with the gigabyte for mapping the file instead of reading it, and no page fault more than without.
+Expected before measuring: 100 us for a new file, 60 us for the same file again, against 90 to 120 us seen for IREE; 20
+us more with the gigabyte for mapping the file instead of reading it, and no more page faults than without.
 """
 
 import resource
@@ -21,11 +22,11 @@ import numpy as np
 from harness import EXAMPLES, arguments, measure, need, ratio, save, table, versions
 
 GIB = 1 << 30
-#: files of ours never seen before are loaded in blocks of this many
+#: how many of our new files a block loads
 BLOCK = 10
 WARM_UP = 3
 
-#: one product with a weight, which the initializer of a program imports
+#: one product with a weight, which the program's initializer imports
 WEIGHTED = """
 "builtin.module"() ({
   "func.func"() <{function_type = (tensor<1x64xf32>) -> tensor<1xCOLUMNSxf32>, sym_name = "main"}> ({
@@ -48,7 +49,10 @@ def write_simple_mul(path: Path, elements: int) -> None:
 
 
 def write_weighted(path: Path, constant_bytes: int, weight: Path) -> None:
-    """The module whose weight is the contents of the file `weight`, made here, mapped and never held in memory."""
+    """Write the module whose weight is the contents of the file `weight`.
+
+    The file is made here, mapped, and never held in memory.
+    """
     from orchestrion.compiler.bytecode.serialize import module_rows
     from orchestrion.compiler.driver import LAST, Compilation
     from orchestrion.compiler.ir.attributes import DenseElements
@@ -57,7 +61,7 @@ def write_weighted(path: Path, constant_bytes: int, weight: Path) -> None:
     from orchestrion.schema.writer import write_file
 
     data = np.memmap(weight, np.uint8, "w+", shape=(constant_bytes,))
-    data[-4:] = 1  # no splat
+    data[-4:] = 1  # so that the constant is no splat
     targets = ("reference",)
     columns = str(constant_bytes // 64 // 4)
     module = Compilation(targets).module(WEIGHTED.replace("COLUMNS", columns), "stablehlo")
@@ -104,7 +108,7 @@ def compile_iree(path: Path) -> None:
 
 
 def faults(function: Callable[[], Any]) -> int:
-    """Page faults, minor and major, of one call."""
+    """The page faults of one call, minor and major."""
     before = resource.getrusage(resource.RUSAGE_SELF)
     function()
     after = resource.getrusage(resource.RUSAGE_SELF)

@@ -1,8 +1,9 @@
-"""The heroes made for each kind of device (`vm-compile --machine`), side by side on the devices at hand.
+"""The rows of `bench_heroes.py` compiled for each kind of machine (`vm-compile --machine`), on the devices of this
+computer.
 
-The rows are those of `bench_heroes.py`. Each is compiled once per machine and called on every device, everything
-resident there; results are compared with XLA's first. What pays on a device is the machine with the least time: the
-last column is how many times as long as the first machine's code each takes. This is the one command to run on a GPU:
+Each row is compiled once per machine and called on every device, with all arrays on the device; results are compared
+with XLA's first. The machine with the least time suits the device best. The last column is the time of each machine's
+code as a multiple of the first machine's. This is the one command to run on a GPU:
 
     bench_machines.py [--device vulkan:1,opencl] [--rounds N] [--json FILE] [group or row ...]
 """
@@ -25,7 +26,7 @@ TARGETS = {device: target for target, device in DEVICES.items()}
 
 
 def call_of(row: Row, text: str, device: str, made_for: str, want: np.ndarray) -> Callable[[], Any]:
-    """The row on a device, checked."""
+    """A call of the row on a device, whose result was checked."""
     from orchestrion import compiler, vm
 
     blob = compiler.compile(text, targets=[TARGETS[device.partition(":")[0]]], machines=(made_for,))

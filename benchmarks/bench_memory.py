@@ -1,11 +1,11 @@
-"""Bandwidth of a device's memory: a kernel that reads and writes it, copies inside it, uploads and downloads.
+"""Bandwidth of a device's memory: a kernel that reads and writes it, copies within it, uploads and downloads.
 
-Beside each other: a kernel that negates f32 numbers (one read and one write per element), a copy command over the same
-bytes, the transfers between NumPy arrays and the device for each use of memory, and NumPy's own copy on the host. On a
-card the first two show its own memory's bandwidth, tens of times that of the bus; uploads and downloads show the bus.
-If the kernel is as slow as an upload, the memory was put into the wrong heap.
+The rows: a kernel that negates f32 numbers (one read and one write per element), a copy command over the same bytes,
+the transfers between NumPy arrays and the device for each use of memory, and NumPy's own copy on the host. On a
+graphics card the first two show the bandwidth of its own memory, tens of times that of the bus; uploads and downloads
+show the bus. If the kernel is as slow as an upload, the memory is in the wrong heap.
 
-`--device=vulkan:1` chooses a device, `--mib=64` the size, `--json=FILE` writes GB/s. The first line says where it ran.
+`--device=vulkan:1` chooses a device, `--mib=64` the size, `--json=FILE` writes GB/s. The first line names the machine.
 """
 
 import argparse
@@ -36,7 +36,7 @@ func.func @main(%x: tensor<{n}xf32>) -> tensor<{n}xf32> {{
 
 
 def seconds(call: Callable[[], object], rounds: int) -> float:
-    """The median of `rounds` calls, after two that do not count."""
+    """The median of `rounds` calls, after two calls that are not counted."""
     taken = []
     for turn in range(rounds + 2):
         start = time.perf_counter()
@@ -47,14 +47,14 @@ def seconds(call: Callable[[], object], rounds: int) -> float:
 
 
 def kernel(device: Device, size: int) -> Callable[[], object]:
-    """A call with its argument and result on the device: it moves `2 * size` bytes."""
+    """A call whose argument and result are on the device. It moves `2 * size` bytes."""
     program = vm.load(compile(NEGATE.format(n=size // 4)), device=device)
     given, out = program.put(np.zeros(size // 4, np.float32)), program.empty((size // 4,), np.float32)
     return lambda: program.main(given, out=out)
 
 
 def copy(device: Device, size: int) -> Callable[[], object]:
-    """A copy command in memory for arenas: it moves `2 * size` bytes."""
+    """A copy command within memory for arenas. It moves `2 * size` bytes."""
     source, target = (device.allocator.allocate(size, MemoryUse.ARENA) for _ in range(2))
     commands = device.create_command_buffer()
     commands.copy(source, 0, target, 0, size)
@@ -98,7 +98,7 @@ def main() -> None:
 
 
 def measure(device: Device, size: int, rounds: int) -> dict[str, float]:
-    """GB/s of each row; what is made for one row is let go before the next."""
+    """GB/s of each row. What a row allocates is freed before the next row."""
     source, target = np.ones(size, np.uint8), np.empty(size, np.uint8)
     rows: list[tuple[str, int, Callable[[], Callable[[], object]]]] = [
         ("kernel, reads and writes", 2 * size, lambda: kernel(device, size)),

@@ -1,11 +1,11 @@
-"""A warm call of simple_mul on OpenCL beside raw pyopencl.
+"""A warm call of simple_mul on OpenCL compared with plain pyopencl.
 
-Two questions. With NumPy in and out: beside the fastest raw sequence found that moves the same bytes (explicit
-transfers, and fine-grain shared memory where the device has it). With device-resident arguments and `out=`: beside raw
-enqueue and finish.
+Two questions. With NumPy arguments and results: compared with the fastest pyopencl sequence found that moves the same
+bytes (explicit transfers, and fine-grain shared memory where the device has it). With arguments on the device and
+`out=`: compared with a plain enqueue and finish.
 
-Expected before measuring: the driver enqueues once and finishes once, 40 to 60 us raw on PoCL; our share of a call is
-about 10 us of Python, so 1.2x to 1.4x.
+Expected before measuring: the driver enqueues once and finishes once, which takes 40 to 60 us on PoCL; our part of a
+call is about 10 us of Python, so 1.2x to 1.4x.
 """
 
 import tempfile
@@ -29,7 +29,7 @@ void simple_mul(__global const float *x, __global const float *y, __global float
 
 
 class Raw:
-    """The same kernel by hand."""
+    """The same kernel called with pyopencl."""
 
     def __init__(self) -> None:
         import pyopencl as cl

@@ -1,9 +1,10 @@
-"""Matrix products of f32 with their operands in tiles, beside row-major order and IREE's output for Vulkan.
+"""Matrix products of f32 with packed operands (in tiles), compared with row-major order and with IREE's output for
+Vulkan.
 
-Everything is resident on the device. "packed" encodes both operands in every call (`encodings="always"`); "weights"
-has the right operand as a constant, which is encoded at load; "default" is what the compiler does by itself.
-IREE runs as `iree-benchmark-module`, a process of its own between our rounds, without transfers either: its reported
-time per call counts, as ours does, from submission until the result is there. Ratios are of the least times.
+All arrays are on the device. "packed" encodes both operands in every call (`encodings="always"`); "weights" has the
+right operand as a constant, which is encoded at load; "default" is what the compiler chooses. IREE runs as
+`iree-benchmark-module`, in a process of its own between our rounds, also without transfers. The time per call that it
+reports counts; like ours it lasts from submission until the result is ready. Ratios are of the least times.
 """
 
 import json
@@ -19,7 +20,7 @@ from harness import Timing, arguments, measure, need, save, table, versions
 SHAPES = {(128, 128, 128): 20, (512, 512, 512): 3, (1000, 37, 513): 5}
 #: profile, device
 DEVICES = (("spirv", "vulkan"), ("opencl", "opencl"))
-#: how IREE compiles: the fastest of what was tried is printed
+#: the sets of flags for iree-compile; the fastest is printed
 FLAGS = ((), ("--iree-opt-level=O3",), ("--iree-opt-level=O3", "--iree-opt-data-tiling"))
 NUMBERS = "#stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>"
 
@@ -123,7 +124,7 @@ def main() -> None:
 
 
 def report(timings: dict[str, Timing], peer: float, flags: tuple[str, ...]) -> None:
-    """Ratios of the least times."""
+    """Print the ratios of the least times."""
     least = {name: min(timing.rounds) for name, timing in timings.items()}
     print(f"  IREE, vulkan-spirv, {' '.join(flags) or 'default flags'}: least {peer * 1e3:.3f} ms")
     for _, device in DEVICES:

@@ -1,10 +1,11 @@
-"""What signatures cost: verifying a signed gigabyte beside hashing it, and loads under `require` beside loads without.
+"""What signatures cost: verifying a signed gigabyte compared with hashing it, and loads under `require` compared with
+loads without a policy.
 
-`vm-pack verify` of a module with a constant of 1 GiB, in process, beside SHA-256 of the same mapped file with hashlib:
-the constant has digests of pieces, which are hashed in several threads. Then loads of `simple_mul` on the reference
-device, with one Ed25519 or P-256 signature and without a policy: files that this process has never seen (each tensor of
-another size), and the same file again. Packages are imported before anything is timed. On a busy machine the least
-times say more than the medians.
+`vm-pack verify` of a module with a constant of 1 GiB, in this process, is compared with hashlib's SHA-256 of the same
+mapped file: the constant has digests of pieces, which several threads hash. Then loads of `simple_mul` on the reference
+device, with one Ed25519 or P-256 signature and without a policy: files that this process has not loaded before (each
+with tensors of another size), and the same file again. Packages are imported before anything is timed. On a busy
+machine the least times are more reliable than the medians.
 
 Expected before measuring: 0.6 times the hash on two cores that are free; 200 us more for a first load (120 us for the
 curve, the rest for reading keys); 10 us more for a repeated one (reading the keys file).
@@ -26,7 +27,7 @@ from bench_load import write_simple_mul, write_weighted
 from harness import Timing, arguments, measure, ratio, save, table, unit
 
 GIB = 1 << 30
-#: files never seen before are loaded in blocks of this many
+#: how many new files a block loads
 BLOCK = 2
 WARM_UP = 3
 POLICY = """[[key]]
@@ -38,7 +39,7 @@ not-after = 2100-01-01
 
 
 def sign(path: Path, key: Any) -> None:
-    """In place."""
+    """Sign the file in place."""
     from orchestrion.schema.container import open_bytes, open_file
     from orchestrion.tools.packing.signing import signed_pieces
 
@@ -111,7 +112,7 @@ def loaded(folder: Path, pairs: dict[str, Any], rounds: int) -> dict[str, Timing
             sign(same, key)
         candidates[f"{name}, files never seen"] = load(iter(unseen).__next__, policy)
         candidates[f"{name}, the same file"] = load(repeat(same).__next__, policy)
-    time.sleep(5)  # a keys file of the last seconds is read at each load
+    time.sleep(5)  # a keys file that changed in the last seconds is read again at each load
     return measure(candidates, BLOCK, rounds, WARM_UP)
 
 

@@ -1,9 +1,10 @@
-"""Calls whose constants are streamed, beside the same call with memory for all of them.
+"""Calls whose constants are streamed, compared with the same call with memory for all of them.
 
-A chain of products with weights of 1 MiB each, as many as `--mib` says, for one row: a call reads each weight once, so
-copies cannot hide behind arithmetic. A row of the table has part of the memory that the program needs: what a call
-copies and submits, its time, and its time over the time of the unlimited call. `--shares` are the parts of the memory
-that a window takes (`hal.stream_plan.WINDOW_SHARE`). The driver imports no host memory, as on a card.
+The program is a chain of products of one row with weights of 1 MiB each, `--mib` of them. A call reads each weight
+once, so arithmetic cannot hide the copies. Each row of the table gives the program a part of the memory that it needs,
+and shows what a call copies and submits, its time, and its time over that of the unlimited call. `--shares` are the
+parts of the memory that a window takes (`hal.stream_plan.WINDOW_SHARE`). The driver imports no host memory, as on a
+graphics card.
 """
 
 import argparse

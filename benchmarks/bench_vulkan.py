@@ -1,9 +1,10 @@
-"""A warm call of simple_mul on Vulkan, copies in and out included, beside raw submission of the same commands.
+"""A warm call of simple_mul on Vulkan, with copies in and out, compared with a plain submission of the same commands.
 
-The raw sequence is cffi's vkQueueSubmit, vkWaitForFences and vkResetFences on the very VkCommandBuffer that the call
-replays, with structs made beforehand: what is left when all of Python's share is taken away.
+The plain sequence is cffi's vkQueueSubmit, vkWaitForFences and vkResetFences on the very VkCommandBuffer that the call
+replays, with structs made beforehand. It is what remains without all of Python's part.
 
-Expected before measuring: 35 to 60 us raw on lavapipe, most of it waking its threads; our share about 8 us.
+Expected before measuring: 35 to 60 us for the plain sequence on lavapipe, most of it waking its threads; our part is
+about 8 us.
 """
 
 import tempfile
@@ -19,7 +20,7 @@ Y = np.array([10, 20, 30, 40], np.float32)
 
 
 def raw(program: Any) -> Callable[[], None]:
-    """Submit, wait and reset what the program's last call replayed."""
+    """A function that submits, waits for and resets what the program's last call replayed."""
     from orchestrion.vm.recording import Recording
 
     recording = next(value for value in program.context.globals if isinstance(value, Recording))

@@ -1,17 +1,19 @@
-"""Two versions of this project side by side: warm calls of the same programs, in turn, and the ratio of new over old.
+"""Compares two versions of this project: alternating warm calls of the same programs, and the ratio of new over old.
 
-Each version runs in a process of its own, which compiles the program's StableHLO text, loads it and times a block of
-calls when it is told to. The parent tells them by turns, so that drift of the machine's speed falls on both alike. Two
-processes of one version differ too, by where memory and threads happen to lie, and the one that starts second is slower
-(by a tenth or two in short calls), so each row has several pairs of processes, and each version starts first in half of
-them. A row's ratio is the geometric mean over pairs of the median over rounds of new over old. Beside it stand its 95 %
-interval (bootstrap over pairs, and rounds within each), the ratio of the least times, and that of processor time,
-which all threads of the process spend and which other work on the machine changes less.
+Each version runs in a process of its own, which compiles the program's StableHLO text, loads it, and times a block of
+calls when the parent asks. The parent alternates between the two, so that changes in the machine's speed affect both
+alike. Two processes of the same version also differ, by the addresses of their memory and the placement of their
+threads, and the process that starts second is slower (by a tenth or two in short calls). So each row has several pairs
+of processes, and each version starts first in half of them. A row's ratio is the geometric mean over pairs of the
+median over rounds of new over old. It is printed with its 95 % interval (bootstrap over pairs, and over rounds within
+each), the ratio of the least times, and the ratio of processor time, which counts all threads of the process and
+depends less on other work on the machine.
 
     compare_versions.py OLD [--new NEW] [--device vulkan] [--pairs N] [--rounds N] [row ...]
 
 OLD and NEW are wheels, or folders that hold `orchestrion/`; NEW is this working tree by default. Rows are those of
-`bench_heroes.py` (device-resident, `out=`), `simple_mul` and `ResNet-18` (NumPy in and out), by a part of their title.
+`bench_heroes.py` (arrays on the device, `out=`), `simple_mul` and `ResNet-18` (NumPy arguments and results), selected
+by a part of their title.
 """
 
 import argparse
@@ -32,7 +34,7 @@ from bench_heroes import ROWS
 from harness import EXAMPLES, ROOT, machine, need, unit, versions
 
 PROFILES = {"vulkan": "spirv", "opencl": "opencl", "reference": "reference"}
-#: seconds that a block of calls should take
+#: the intended duration of a block of calls, in seconds
 BLOCK = 0.02
 
 WORKER = """
@@ -65,7 +67,7 @@ for line in sys.stdin:
 
 
 class Version:
-    """A process that times calls of one program by one version."""
+    """A process in which one version times calls of one program."""
 
     def __init__(self, folder: Path, work: Path, source: Path, device: str, resident: bool, inputs: list[Path]) -> None:
         script = work / "worker.py"
@@ -83,7 +85,7 @@ class Version:
         self._answer()
 
     def seconds(self, calls: int) -> tuple[float, float]:
-        """Of a call, in a block of so many: by the clock, and of the processor."""
+        """The seconds of a call in a block of `calls`: elapsed time and processor time."""
         assert self._process.stdin is not None
         self._process.stdin.write(f"{calls}\n")
         self._process.stdin.flush()
@@ -104,7 +106,7 @@ class Version:
 
 
 def unpacked(version: str, folder: Path) -> Path:
-    """What to put on PYTHONPATH for a wheel or a folder."""
+    """The folder to put on PYTHONPATH for a wheel or a folder."""
     path = Path(version)
     if path.suffix != ".whl":
         return path.resolve()
@@ -114,7 +116,7 @@ def unpacked(version: str, folder: Path) -> Path:
 
 
 def programs(work: Path) -> dict[str, tuple[Path, bool, list[Path]]]:
-    """title -> its source, whether arguments stay on the device, and the files of its arguments."""
+    """Title -> the program's source, whether its arguments stay on the device, and the files of its arguments."""
     import jax
 
     sys.path.insert(0, str(ROOT / "examples"))
@@ -143,7 +145,7 @@ def _saved(work: Path, name: str, arrays: list[Any]) -> list[Path]:
     return paths
 
 
-Seen = tuple[list[tuple[float, float]], list[tuple[float, float]]]
+Measured = tuple[list[tuple[float, float]], list[tuple[float, float]]]
 
 
 def ratio(pairs: list[list[float]]) -> float:
@@ -152,7 +154,7 @@ def ratio(pairs: list[list[float]]) -> float:
 
 
 def interval(pairs: list[list[float]]) -> tuple[float, float]:
-    """The 95 % interval of `ratio`, by resampling the pairs and the rounds of each."""
+    """The 95 % interval of `ratio`, from resampling the pairs and the rounds of each."""
     generator = random.Random(0)
     found = sorted(
         ratio([generator.choices(rounds, k=len(rounds)) for rounds in generator.choices(pairs, k=len(pairs))])
@@ -161,17 +163,17 @@ def interval(pairs: list[list[float]]) -> tuple[float, float]:
     return found[25], found[975]
 
 
-def compare(old: Version, new: Version, rounds: int) -> Seen:
+def compare(old: Version, new: Version, rounds: int) -> Measured:
     calls = max(1, int(BLOCK / max(old.seconds(1)[0], new.seconds(1)[0])))
-    seen: Seen = ([], [])
+    seen: Measured = ([], [])
     for turn in range(rounds):
         for side in (0, 1) if turn % 2 else (1, 0):
             seen[side].append((old, new)[side].seconds(calls))
     return seen
 
 
-def line(seen: list[Seen]) -> str:
-    """What is printed of a row."""
+def line(seen: list[Measured]) -> str:
+    """The printed line of a row."""
     old, new = (list(itertools.chain.from_iterable(times)) for times in zip(*seen, strict=True))
     ratios = [[b[0] / a[0] for a, b in zip(*times, strict=True)] for times in seen]
     processor = ratio([[b[1] / a[1] for a, b in zip(*times, strict=True)] for times in seen])

@@ -1,7 +1,8 @@
-"""Timing for the benchmarks: candidates in turn within one process, medians, ratios round by round.
+"""Shared timing code of the benchmarks.
 
-Each round times every candidate once (a block of calls), in an order that rotates, so that drift of the machine's speed
-falls on all of them alike. A ratio is the median over rounds of candidate over base within the same round.
+`measure` runs in one process. Each round times every candidate once, a block of calls each, in an order that rotates
+from round to round, so that changes in the machine's speed affect all candidates alike. A ratio is the median over the
+rounds of the candidate's time divided by the base's time in the same round.
 """
 
 import argparse
@@ -19,7 +20,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples"
 
-#: distribution -> what to import: the peers that a script may need, all on PyPI
+#: distribution on PyPI -> module to import, for the peers that a script may need
 PEERS = {
     "jax": "jax",
     "onnx": "onnx",
@@ -30,7 +31,7 @@ PEERS = {
 
 
 def need(*distributions: str) -> None:
-    """Install the peers that are missing into this environment."""
+    """Install those of the distributions that this environment lacks, with pip."""
     from importlib.util import find_spec
 
     def there(module: str) -> bool:
@@ -47,7 +48,7 @@ def need(*distributions: str) -> None:
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds per call of one candidate, one number per round."""
+    """The measured times of one candidate: seconds per call, one number per round."""
 
     name: str
     rounds: tuple[float, ...]
@@ -60,14 +61,14 @@ class Timing:
 def measure(
     candidates: dict[str, Callable[[], object]], calls: int, rounds: int = 30, warm_up: int = 3
 ) -> dict[str, Timing]:
-    """Time each candidate `rounds` times, `calls` calls at a go."""
+    """Times each candidate `rounds` times, `calls` calls at a time, after `warm_up` untimed calls of each."""
     names = list(candidates)
     for name in names:
         for _ in range(warm_up):
             candidates[name]()
     seen: dict[str, list[float]] = {name: [] for name in names}
-    for turn in range(rounds):
-        for name in names[turn % len(names) :] + names[: turn % len(names)]:
+    for number in range(rounds):
+        for name in names[number % len(names) :] + names[: number % len(names)]:
             function = candidates[name]
             start = time.perf_counter()
             for _ in range(calls):
@@ -77,13 +78,13 @@ def measure(
 
 
 def ratio(timings: dict[str, Timing], name: str, base: str) -> float:
-    """The median over rounds of `name` over `base`."""
+    """The median over the rounds of `name`'s time divided by `base`'s time in the same round."""
     pairs = zip(timings[name].rounds, timings[base].rounds, strict=True)
     return statistics.median(a / b for a, b in pairs)
 
 
 def table(title: str, timings: dict[str, Timing], base: str, notes: Sequence[str] = ()) -> None:
-    """Print medians, and how many times as long as `base` each takes."""
+    """Prints the median of each candidate, and how many times as long as `base` it takes."""
     print(f"\n{title}")
     for note in notes:
         print(f"  {note}")

@@ -1,10 +1,10 @@
-"""How exact every float op is, on every device: units in the last place against mpmath.
+"""Measures the error of every float op on every device, in units in the last place, against mpmath.
 
     python benchmarks/measure_accuracy.py            all rows of tests/support/accuracy.py
-    python benchmarks/measure_accuracy.py lgamma     those with this in their name; nothing is written
+    python benchmarks/measure_accuracy.py lgamma     rows with this in their name; writes no file
 
-Writes docs/numerics-table.md and tests/support/accuracy_cases.npz, the hardest arguments with their exact results,
-which the tests hold the bounds on. Takes some minutes, most of them the oracle's.
+Writes docs/numerics-table.md and tests/support/accuracy_cases.npz, which has the arguments with the largest errors and
+their exact results; the tests check the bounds with them. Takes some minutes, most of them in mpmath.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from orchestrion import compiler, vm  # noqa: E402
 
 DEVICES = {"reference": "reference", "opencl": "opencl", "vulkan": "spirv"}
 TABLE = ROOT / "docs" / "numerics-table.md"
-#: arguments kept per row and type: the worst of each device, and some from everywhere
+#: arguments saved per row and type: those with the largest errors on each device, and some evenly spread ones
 WORST, SPREAD = 16, 112
 HEAD = """# Accuracy of float ops, measured
 
@@ -37,14 +37,14 @@ Written by `python benchmarks/measure_accuracy.py`; what the numbers mean is in 
 | op | bound | {columns} |
 | --- | --- | {rule} |
 """
-#: rows whose ulp is not that of the result alone
+#: row -> the value whose ulp counts if it is larger than the result
 SIZES = {"lgamma, x < -2": "lgamma(-x), 1", "digamma, x < 0": "digamma(-x), 1"}
 
 
 def measured(
     chosen: list[int], dtype: str
 ) -> Iterator[tuple[int, tuple[Any, ...], accuracy.Exact, Any, dict[str, Any]]]:
-    """Row number, operands, exact results, sizes, errors by device."""
+    """Yields the row's number, operands, exact results, sizes, and errors by device."""
     scalar = accuracy.DTYPES[dtype]
     operands = {index: accuracy.FUNCTIONS[index].operands(scalar) for index in chosen}
     text = accuracy.program(dtype, operands)
@@ -59,7 +59,7 @@ def measured(
 
 
 def hardest(errors: dict[str, Any]) -> Any:
-    """Which arguments to keep."""
+    """The indices of the arguments to save."""
     count = len(next(iter(errors.values())))
     worst = [np.argsort(-found)[:WORST] for found in errors.values()]
     return np.unique(np.concatenate([*worst, np.linspace(0, count - 1, SPREAD).astype(int)]))

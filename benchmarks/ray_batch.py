@@ -1,8 +1,8 @@
-"""10,000 inputs on a Ray cluster of two nodes, a worker of which is killed: `make ray-batch`.
+"""10,000 inputs on a Ray cluster of two nodes, one of whose workers is killed: `make ray-batch`.
 
-Starts two Ray nodes on this machine with a CPU each, runs vm-batch with a worker per node, kills one worker with
-SIGKILL while it has inputs, and checks that every input has its results, once and right. Then the same on processes
-without Ray. Prints what vm-batch prints. Needs the extra `ray`.
+Starts two Ray nodes on this machine with one CPU each, runs vm-batch with one worker per node, kills one worker with
+SIGKILL while it has inputs, and checks that every input has its results exactly once and that they are right. Then does
+the same with processes, without Ray. Prints what vm-batch prints. Needs the extra `ray`.
 """
 
 import argparse
@@ -25,12 +25,12 @@ from orchestrion.tools.batching.ray_workers import RayWorkers
 from orchestrion.tools.batching.worker import Task
 
 COLUMNS, UNITS = 64, 16
-#: tasks that are given before a worker is killed
+#: the number of the task whose worker is killed
 KILL_AFTER = 20
 
 
 class Killing:
-    """Put before a class of workers: kills the process that gets a certain task."""
+    """A mixin for a class of workers: kills the process that gets task number `KILL_AFTER`."""
 
     pids: dict[int, int]
     given = 0
@@ -50,15 +50,15 @@ class Killing:
 
 
 class KillingRay(Killing, RayWorkers):
-    """Actors."""
+    """Workers that are Ray actors."""
 
 
 class KillingProcesses(Killing, LocalWorkers):
-    """Processes of this machine."""
+    """Workers that are processes of this machine."""
 
 
 def write_inputs(folder: Path, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Writes `layer.fb` and `x.npz`. Gives the inputs and the weights, small integers whose products are exact."""
+    """Write `layer.fb` and `x.npz`; returns the inputs and the weights, small integers whose products are exact."""
     import jax
     import jax.numpy as jnp
 
@@ -74,16 +74,16 @@ def write_inputs(folder: Path, count: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def check(output: Path, x: np.ndarray, w: np.ndarray) -> None:
-    """SystemExit unless each input has its results once, and they are right."""
+    """Raise SystemExit unless each input has exactly one result, which is right."""
     names = sorted(path.name for path in output.iterdir())
     wanted = sorted([*(f"{index:06d}.npz" for index in range(len(x))), "run.json"])
     if names != wanted:
-        raise SystemExit(f"{output}: {len(names)} files, {len(wanted)} are right; {set(names) ^ set(wanted)}")
+        raise SystemExit(f"{output}: {len(names)} files instead of {len(wanted)}; {set(names) ^ set(wanted)}")
     for index, row in enumerate(x):
         with np.load(output / f"{index:06d}.npz") as found:
             if not np.array_equal(found["y"], np.maximum(row @ w, 0)):
                 raise SystemExit(f"{output}: the results of input {index} are wrong")
-    print(f"  worker {Killing.killed} was killed; {len(x)} inputs have their results, once and right")
+    print(f"  worker {Killing.killed} was killed; each of {len(x)} inputs has exactly one result, which is right")
 
 
 def run(folder: Path, name: str, workers: Any, arguments: list[str]) -> None:

@@ -41,7 +41,7 @@ from orchestrion.compiler.rules.engine import check as check_phase
 from orchestrion.compiler.sequencer.arena import MAX_ALLOCATION
 from orchestrion.compiler.steps import Steps
 from orchestrion.compiler.targets.choice import left_out_text, names_in, profile_names, warn
-from orchestrion.schema.attributes import in_words, problem
+from orchestrion.schema.attributes import as_text, problem
 from orchestrion.schema.profiles import PROFILES
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ def _job(
         may_leave_out=targets is None,
         encodings=encodings,
         machines=names_in(machines, "machines"),
-        attributes={key: cast("str | bytes", in_words(key, value)) for key, value in (attributes or {}).items()},
+        attributes={key: cast("str | bytes", as_text(key, value)) for key, value in (attributes or {}).items()},
         report=report,
         parameters=None if parameters is None else Path(parameters),
         parameter_arguments=names_in(parameter_arguments, "parameter_arguments"),

@@ -1,4 +1,4 @@
-"""Bytes in use, and what may be in use."""
+"""Counts the bytes in use against a limit."""
 
 from collections import deque
 
@@ -6,9 +6,9 @@ from .fork import new_lock
 
 
 class Account:
-    """Bytes in use and their limit. Refunds never lock, for they come from finalizers.
+    """Bytes in use and their limit. Refunds never lock, because finalizers make them.
 
-    `origin` is what an error adds to the limit: who set it, where that is not the caller.
+    `origin` is text that an error appends to the limit: who set it, if that was not the caller. Empty otherwise.
     """
 
     __slots__ = ("_freed", "_live", "_lock", "limit", "origin", "peak")
@@ -22,7 +22,8 @@ class Account:
         self._lock = new_lock()
 
     def charge(self, size: int, charged: "list[Account] | None" = None) -> bool:
-        """Take `size` bytes and enter this account in `charged`; False, and nothing taken, when the limit forbids it.
+        """Charge `size` bytes and enter this account in `charged`. Returns False, and charges nothing, if that exceeds
+        the limit.
 
         Both happen or neither: Python handles signals between calls, and no call stands between the two. So an
         interrupt leaves no bytes that nobody gives back.

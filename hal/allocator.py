@@ -1,7 +1,8 @@
-"""Makes buffers, within limits.
+"""Allocates buffers within memory limits.
 
-Sizes asked of the driver are rounded up to `GRANULE` (so no allocation is empty, and whole words can be
-filled); the account of the device, and that of a share, is charged with that. A limit is refused with both numbers.
+Sizes requested from the driver are rounded up to `GRANULE` bytes, so no allocation is empty and every buffer holds
+whole words. The accounts of the device and of the share are charged with the rounded size. The error for an exceeded
+limit names the requested size and the limit.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from .backend import BackendBuffer, MemoryUse
 from .buffer import WRITABLE, Buffer
 from .errors import DeviceOutOfMemory, InvalidArgument, MemoryLimitExceeded
 from .lifetime import Account, ResourceRef
-from .lost import NoticingLoss
-from .relief import relieve_device, relieve_limit, with_relief
+from .lost import DetectLoss
+from .memory_pressure import free_charged_memory, free_device_memory, retry_after_freeing
 
 if TYPE_CHECKING:
     from .device import Device
@@ -30,7 +31,7 @@ def padded_size(size: int) -> int:
 
 
 class Allocator:
-    """`Device.allocator`: device memory within the device's limit."""
+    """`Device.allocator`: allocates device memory within the device's limit."""
 
     __slots__ = ("_accounts", "device")
 
@@ -40,17 +41,17 @@ class Allocator:
 
     @property
     def limit(self) -> int | None:
-        """Bytes this device may hold; None when only the hardware limits."""
+        """Bytes that this device may hold; None if only the hardware limits it."""
         return self._accounts[0].limit
 
     @property
     def accounts(self) -> tuple[Account, ...]:
-        """All that are charged for this device's memory, its own first."""
+        """All accounts that are charged for this device's memory, its own first."""
         return self._accounts
 
     @property
     def live_bytes(self) -> int:
-        """Bytes in use, without those that nobody refers to any more."""
+        """Bytes in use. Buffers that nothing refers to any more are not counted."""
         self.device.device_state.collect()
         return self._accounts[0].live
 
@@ -60,16 +61,18 @@ class Allocator:
 
     @property
     def room(self) -> int | None:
-        """Bytes that the limits leave, those of what the device is a share of included; None without a limit."""
+        """Bytes left within the tightest limit, including those of the devices that this one is a share of; None
+        without a limit.
+        """
         left = [account.limit - account.live for account in self._accounts if account.limit is not None]
         return max(0, min(left)) if left else None
 
     def allocate(self, size: int, use: MemoryUse = MemoryUse.ARENA) -> Buffer:
-        """A buffer of `size` bytes, all zero. `MemoryLimitExceeded` above a limit, `DeviceOutOfMemory` when the device
-        has no room.
+        """Returns a buffer of `size` bytes, all zero.
 
-        `use` says what the buffer is for; the driver chooses the memory by it (`MemoryUse`). Where the driver maps
-        none, the buffer's `host` is None, which `read` and `write` serve all the same.
+        `use` says what the buffer is for; the driver chooses the memory by it (`MemoryUse`). The buffer's `host` is
+        None if the driver does not map it; `read` and `write` work all the same. Raises MemoryLimitExceeded above a
+        limit, and DeviceOutOfMemory if the device has no room.
         """
         device = self.device
         state = device.device_state
@@ -80,13 +83,13 @@ class Allocator:
         if not isinstance(use, MemoryUse):
             raise InvalidArgument(f"use {use!r} of an allocation is no MemoryUse")
         padded = padded_size(size)
-        if state.garbage or state.limbo:
+        if state.garbage or state.deferred_garbage:
             state.collect()
         charged: list[Account] = []
         ref = ResourceRef(state, None, charged, padded)  # it gives back what it is charged with, whatever ends this
         try:
             self._charge(padded, charged)
-            with NoticingLoss(state):
+            with DetectLoss(state):
                 backend = self._allocate(padded, use)
         except BaseException:
             while charged:  # at once: the exception keeps this frame, and so the ref
@@ -97,7 +100,9 @@ class Allocator:
         return Buffer(device, backend, ref, size, WRITABLE)
 
     def import_host(self, memory: npt.NDArray[np.generic]) -> Buffer | None:
-        """A read-only buffer over contiguous host memory, which it keeps alive; None where the device cannot."""
+        """Returns a read-only buffer over contiguous host memory, or None if the device cannot import it. The buffer
+        keeps the memory alive.
+        """
         device = self.device
         device.check_open()
         if not memory.flags.c_contiguous:
@@ -107,21 +112,25 @@ class Allocator:
         if data.size == 0 or data.ctypes.data % alignment:
             return None
         state = device.device_state
-        with NoticingLoss(state):
-            backend = with_relief(state, device, lambda: state.backend.import_host(data))
+        with DetectLoss(state):
+            backend = retry_after_freeing(state, device, lambda: state.backend.import_host(data))
         if backend is None:
             return None
         device.statistics.imports += 1
         return Buffer(device, backend, ResourceRef(state, backend), data.size, 0)
 
     def import_buffer(self, handle: Any, size: int, offset: int = 0, writable: bool = True) -> Buffer:
-        """`size` bytes from `offset` on of a buffer of the driver's own API. No limit is charged with them.
+        """Returns a buffer over `size` bytes, from byte `offset` on, of a buffer of the driver's own API. It is charged
+        to no limit.
 
-        OpenCL takes a `pyopencl.Buffer` of the device's context, or its `cl_mem` as an integer, and holds a reference
-        until the result is released and no work uses it. Vulkan takes a `VkBuffer` of the device, as an integer or of
-        cffi, made for storage and transfers in both directions; its owner keeps it and its memory for as long.
-        `InvalidArgument`: it is none of these, or the range lies outside, or `offset` is not a multiple of the device's
-        `min_binding_alignment`; the size of a `VkBuffer` cannot be asked for. `Unsupported`: other devices.
+        OpenCL takes a `pyopencl.Buffer` of the device's context, or its `cl_mem` as an integer. It holds a reference
+        until the result is released and no work uses it. Vulkan takes a `VkBuffer` of the device, as an integer or a
+        cffi handle, created for storage and for transfers in both directions; its owner keeps it and its memory alive
+        for the same time.
+
+        Raises InvalidArgument if the handle is none of these, the range lies outside of the buffer (the size of a
+        `VkBuffer` is unknown), or `offset` is not a multiple of the device's `min_binding_alignment`. Raises
+        Unsupported on other devices.
         """
         device = self.device
         device.check_open()
@@ -131,32 +140,36 @@ class Allocator:
         if offset % alignment:
             raise InvalidArgument(f"import from offset {offset} of a buffer, which is not a multiple of {alignment}")
         state = device.device_state
-        with NoticingLoss(state):
-            backend = with_relief(state, device, lambda: state.backend.import_buffer(handle, offset, size, writable))
+        with DetectLoss(state):
+            backend = retry_after_freeing(
+                state, device, lambda: state.backend.import_buffer(handle, offset, size, writable)
+            )
         device.statistics.imports += 1
         return Buffer(device, backend, ResourceRef(state, backend), size, WRITABLE * writable)
 
     def check_room(self, size: int, who: str) -> None:
-        """For memory that a driver takes while it works: `MemoryLimitExceeded` when it would exceed a limit now."""
+        """Raises MemoryLimitExceeded if `size` more bytes would exceed a limit now. For memory that a driver takes
+        while it runs; `who` begins the message.
+        """
         self.device.device_state.collect()
         for account in self._accounts:
             if account.limit is not None and account.live + size > account.limit:
-                relieve_limit(self.device.device_state, self.device, account)
+                free_charged_memory(self.device.device_state, self.device, account)
             if account.limit is not None and account.live + size > account.limit:
                 raise MemoryLimitExceeded(
                     f"{who} {size} bytes of scratch memory, which exceeds the limit of {account.limit} bytes "
                     f"({account.live} in use){account.origin}"
                 )
         if self.device.streaming is not None:
-            self.device.streaming.leave_scratch(size)
+            self.device.streaming.reserve_scratch(size)
 
     def _allocate(self, size: int, use: MemoryUse) -> BackendBuffer:
-        """From the driver; if that has no room, once more after everything was given back that can be."""
+        """Allocate from the driver. If the driver has no room, release what can be recreated and try once more."""
         state = self.device.device_state
         try:
             return state.backend.allocate(size, use)
         except DeviceOutOfMemory as error:
-            if not relieve_device(state, self.device):
+            if not free_device_memory(state, self.device):
                 raise self._no_room(size, error) from error
         try:
             return state.backend.allocate(size, use)
@@ -175,7 +188,7 @@ class Allocator:
             self.device.device_state.make_room()
             if account.charge(size, charged):
                 continue
-            relieved = relieve_limit(self.device.device_state, self.device, account)
+            relieved = free_charged_memory(self.device.device_state, self.device, account)
             if relieved and account.charge(size, charged):
                 continue
             raise MemoryLimitExceeded(

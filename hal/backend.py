@@ -1,23 +1,24 @@
-"""The driver interface: what a driver implements. Everybody else calls the front (`hal.device.Device` and its kin).
+"""The driver interface: what a driver implements. Everything else calls the front (`hal.device.Device` and its
+siblings).
 
 `API_VERSION` is the version of this interface: of this file and of the names in `hal.public.PUBLIC`. A driver states
-the version it was written for (`BackendDriver.api_version`). It runs if the major version is the same and the minor
-version is not newer than this one: a minor version only adds methods with a body, fields with a default, and names.
+the version it was written for (`BackendDriver.api_version`). The driver runs if its major version equals this one and
+its minor version is not newer: a minor version only adds methods with a body, fields with a default, and names.
 
 Rules for both sides:
-- The front validates every argument and counts every call before a backend sees it; backends do neither.
+- The front validates every argument and counts every call before a backend gets it. Backends do neither.
 - All sizes and offsets are bytes. A buffer's memory is little endian.
-- No allocation is empty (the front rounds sizes up to 16), and no copy, fill or grid is. A binding's length may be 0.
-- A program sees no memory of another: an allocation is zeroed, padding included, before anything can read it, and the
-  range that a kernel gets for a binding ends at the binding's length.
-- A semaphore's value reaches what a submission promised once that is over, also when it failed; then `wait` for that
-  value raises the error.
-- The front keeps every buffer, executable and command buffer that work in flight may touch alive until that
-  work is done; a backend may rely on it. `release` is called exactly once, by the front.
-- Methods may be called from any thread; the front serialises calls on one queue. A queue that `overlaps` gets `wait`
-  beside them, from several threads at once, and `create_executable` is called by several threads at once anyway.
-- A backend raises the errors of `hal.errors`, in words: fact first, both values. After `DeviceOutOfMemory` the front
-  calls `trim` and may try once more; after `DeviceLost` it only waits, releases and closes.
+- No allocation, copy, fill or grid is empty; the front rounds allocations up to 16 bytes. A binding's length may be 0.
+- A program never reads memory of another program. An allocation is zeroed, padding included, before anything can read
+  it. The range that a kernel gets for a binding ends at the binding's length.
+- A semaphore reaches the value that a submission promised when the submission is over, also if it failed. In that case
+  `wait` for the value raises the error.
+- The front keeps every buffer, executable and command buffer alive while work in flight may use it; a backend relies on
+  that. The front calls `release` exactly once.
+- Methods may be called from any thread. The front serialises calls on one queue, with two exceptions: a queue that
+  `overlaps` gets `wait` at the same time, from several threads, and several threads call `create_executable` at once.
+- A backend raises the errors of `hal.errors`; the message states the fact first, with both values. After
+  `DeviceOutOfMemory` the front calls `trim` and may retry once. After `DeviceLost` it only waits, releases and closes.
 """
 
 from abc import ABC, abstractmethod
@@ -29,16 +30,18 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from .device_info import NO_LIMIT as NO_LIMIT
+from .device_info import DeviceInfo as DeviceInfo
+from .device_info import Limits as Limits
 from .errors import HalError, Unsupported
-from .side_by_side import Progress, Using
+from .parallel_jobs import Progress, Using
 
 #: major and minor version of the driver interface
 API_VERSION = (1, 0)
-NO_LIMIT = 2**63 - 1
 
 Bytes = npt.NDArray[np.uint8]
 
-#: message of the error with which the signals of a submission fail that an exception ended
+#: error message of the signals of a submission that an exception interrupted before the driver had it
 NOT_MADE = "the submission was interrupted before the device had it"
 
 
@@ -65,53 +68,8 @@ class MemoryUse(Enum):
     STAGING = "staging"
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Numbers a device states; `NO_LIMIT` where it has no limit of its own."""
-
-    max_workgroup_count: tuple[int, int, int]
-    max_workgroup_size: int
-    max_binding_length: int
-    max_bindings: int
-    max_parameter_bytes: int
-    shared_memory_bytes: int
-    min_binding_alignment: int
-    host_import_alignment: int
-
-
-@dataclass(frozen=True, slots=True)
-class DeviceInfo:
-    """A device as `--list-devices` shows it, and the profile that programs are matched against.
-
-    `formats` are the executable formats it runs, best first: "tensor-bytecode", "spirv", "opencl-c", or one that a
-    package declares. `verified_formats`: those whose code `create_executable` verifies, so that it cannot reach outside
-    its bindings; code of strangers runs in these only, and only if the format is declared to be confined.
-    `features` are names from `schema.profiles.FEATURES`, or `vendor.feature` of a package. `timestamps`: opened with
-    profiling it times its commands. `control_flow`: recordings may hold loops and branches.
-    """
-
-    driver: str
-    index: int
-    name: str
-    vendor: str
-    version: str
-    formats: tuple[str, ...]
-    features: frozenset[str]
-    limits: Limits
-    memory_bytes: int
-    notes: tuple[str, ...] = field(default=())
-    timestamps: bool = False
-    verified_formats: frozenset[str] = frozenset()
-    control_flow: bool = False
-
-    @property
-    def id(self) -> str:
-        """`vulkan` for a driver's first device, `vulkan:1` for the next."""
-        return self.driver if self.index == 0 else f"{self.driver}:{self.index}"
-
-
 class Entry(NamedTuple):
-    """One entry point of an executable: what the module says of it, already verified."""
+    """One entry point of an executable, as the module describes it; already verified."""
 
     name: str
     bindings: tuple[tuple[str, int], ...]  # (access "read" | "write" | "readwrite", least length) per binding
@@ -120,7 +78,7 @@ class Entry(NamedTuple):
 
 
 class NativeRange(NamedTuple):
-    """Bytes of a buffer in a driver's own API: its handle, and which of its bytes."""
+    """A range of bytes of a buffer in the driver's own API: its handle, the first byte, and the number of bytes."""
 
     handle: Any
     offset: int
@@ -139,7 +97,9 @@ class BackendBuffer(ABC):
 
     @property
     def native(self) -> NativeRange | None:
-        """Its bytes in the driver's own API; None: it has no buffers. The front has read a byte: zeroing is over."""
+        """Returns the bytes in the driver's own API, or None if it has no buffers. The front has read a byte before, so
+        zeroing is over.
+        """
         return None
 
     @abstractmethod
@@ -147,24 +107,26 @@ class BackendBuffer(ABC):
 
 
 class BackendExecutable(ABC):
-    """Code of a device, ready to dispatch.
+    """Device code that is ready to dispatch.
 
-    `cached`: whether what the driver had built was found in the user's cache; None where nothing is kept there.
+    `cached`: whether the driver's binary was found in the user's cache; None if the driver stores none.
     """
 
     entries: tuple[Entry, ...]
     cached: bool | None = None
 
     def scratch_bytes(self, entry: int, parameters: bytes) -> int:
-        """Memory that a dispatch of the entry takes beside its bindings while it runs; limits are held against it."""
+        """Bytes of memory that a running dispatch of the entry takes in addition to its bindings; counted against
+        memory limits.
+        """
         return 0
 
     def held_bytes(self, entry: int, parameters: bytes) -> int:
-        """Host memory that a recorded dispatch of the entry keeps from one run to the next."""
+        """Bytes of host memory that a recorded dispatch of the entry keeps between runs."""
         return 0
 
     def code_bytes(self, entry: int, parameters: bytes) -> int:
-        """Bytes of code that recording a dispatch of the entry reads and verifies: the virtual machine takes fuel for
+        """Bytes of code that recording a dispatch of the entry reads and verifies; the virtual machine charges fuel for
         them.
         """
         return 0
@@ -174,14 +136,16 @@ class BackendExecutable(ABC):
 
 
 class Binding(NamedTuple):
-    """A range of a buffer, or of whatever buffer a submit puts into the slot."""
+    """A range of a buffer, or of the buffer that a submission puts into a slot. `offset` and `length` are bytes."""
 
     source: BackendBuffer | int
     offset: int
     length: int
 
     def memory(self, table: Sequence[BackendBuffer]) -> Bytes:
-        """The range in the host's memory, with these buffers in the slots: for drivers whose buffers have `host`."""
+        """The range in host memory, with the buffers of `table` in the slots. For drivers whose buffers all have
+        `host`.
+        """
         buffer = table[self.source] if isinstance(self.source, int) else self.source
         assert buffer.host is not None, "a buffer without host mapping"
         return buffer.host[self.offset : self.offset + self.length]
@@ -192,7 +156,7 @@ IndirectArgument = tuple[tuple[int, int, int], bytes]
 
 
 class BackendCommandBuffer(ABC):
-    """A recording that can be submitted any number of times. `finish` ends recording, after which it never changes."""
+    """A recording that can be submitted any number of times. It never changes after `finish`."""
 
     @abstractmethod
     def dispatch(
@@ -206,37 +170,39 @@ class BackendCommandBuffer(ABC):
 
     @abstractmethod
     def copy(self, source: Binding, target: Binding) -> None:
-        """Copy `source.length` bytes; both lengths are equal and the ranges do not overlap.
+        """Copy `source.length` bytes. Both lengths are equal, and the ranges do not overlap.
 
-        A table may put one buffer behind both: then they may be the same range, and nothing is to be copied.
+        If a table puts one buffer behind both bindings, the ranges may also be identical; then nothing is copied.
         """
 
     @abstractmethod
     def fill(self, target: Binding, pattern: bytes) -> None:
-        """Repeat a pattern of 1, 2, 4 or 8 bytes; offset and length are multiples of its size."""
+        """Repeat a pattern of 1, 2, 4 or 8 bytes. Offset and length are multiples of the pattern's size."""
 
     def fill_bytes(self, target: Binding, pattern: bytes) -> int:
-        """Memory that a recorded fill takes beside the command."""
+        """Bytes of memory that a recorded fill takes in addition to the command."""
         return 0
 
     @abstractmethod
     def barrier(self) -> None:
-        """What is recorded after sees the writes of what was recorded before."""
+        """Commands recorded later see the writes of commands recorded earlier."""
 
     def begin_loop(self, predicate: Binding) -> None:
-        """Begin a loop: what is recorded up to its `end` runs while the predicate, one byte, is not 0.
+        """Begin a loop. The commands up to its `end` run while the predicate, one byte, is not 0.
 
-        The device reads the predicate before each iteration, the first one included. Loops and branches nest. A barrier
-        stands before each read of a predicate or selector, before each iteration, and after each loop and branch.
-        Called only if the device states `control_flow`, as `begin_branch`, `next_arm` and `end`.
+        The device reads the predicate before each iteration, including the first. Loops and branches nest. The driver
+        orders memory as if a barrier stood before each read of a predicate or selector, before each iteration, and
+        after each loop and branch. Called only if the device states `control_flow`, as are `begin_branch`, `next_arm`
+        and `end`.
         """
         raise _no_control_flow(self)
 
     def begin_branch(self, selector: Binding, arms: int) -> None:
-        """Begin a branch: of so many arms, with `next_arm` between two and `end` behind the last, one runs.
+        """Begin a branch with `arms` arms, of which one runs. `next_arm` separates the arms, and `end` follows the last
+        one.
 
         A selector of one byte is a predicate with two arms: the first runs if it is not 0. A selector of four bytes is
-        a signed index; one below 0 or above the last arm selects the last arm.
+        a signed index; an index below 0 or above the last arm selects the last arm.
         """
         raise _no_control_flow(self)
 
@@ -249,18 +215,19 @@ class BackendCommandBuffer(ABC):
         raise _no_control_flow(self)
 
     def dispatch_indirect(self, executable: BackendExecutable, entry: int, bindings: Sequence[Binding]) -> None:
-        """Record a dispatch whose workgroup counts and parameters come with each instance.
+        """Record a dispatch whose workgroup counts and parameters each instance supplies.
 
-        Only for devices with `BackendDevice.indirect_dispatch`. The range of a slot may be longer than the buffer that
-        a table has there: it ends with the buffer.
+        Only for devices with `BackendDevice.indirect_dispatch`. A slot's range may be longer than the buffer in a
+        table; then it ends with the buffer.
         """
         raise Unsupported(f"{type(self).__name__} records no indirect dispatches")
 
     def instance(self, arguments: Sequence[IndirectArgument | None], lengths: Sequence[int]) -> "BackendInstance":
-        """The finished recording with these for its indirect dispatches, in order; None: such a dispatch does not run.
+        """Returns the finished recording with these arguments for its indirect dispatches, in order. A dispatch whose
+        argument is None does not run.
 
-        `lengths`: the bytes of each copy and fill, in order, at most as many as were recorded; 0: none. Any number of
-        instances may be under way at once.
+        `lengths`: the bytes of each copy and fill, in order, at most as many as recorded; 0 skips it. Any number of
+        instances may be in flight at once.
         """
         raise Unsupported(f"{type(self).__name__} records no indirect dispatches")
 
@@ -276,9 +243,10 @@ def _no_control_flow(commands: BackendCommandBuffer) -> Unsupported:
 
 
 class BackendInstance(BackendCommandBuffer):
-    """A recording with arguments for its indirect dispatches: submitted like a recording, and never recorded into.
+    """A recording with arguments for its indirect dispatches. It is submitted like a recording, and never recorded
+    into.
 
-    Made by `BackendCommandBuffer.instance`. It owns nothing that `release` would have to give back; the front keeps the
+    Made by `BackendCommandBuffer.instance`. It owns nothing that `release` would have to free; the front keeps the
     recording alive.
     """
 
@@ -313,7 +281,7 @@ class BackendSemaphore(ABC):
 
     @property
     def native(self) -> Any:
-        """Its handle in the driver's own API; None where it has none."""
+        """Returns the handle in the driver's own API, or None if it has none."""
         return None
 
     @abstractmethod
@@ -324,11 +292,13 @@ class BackendSemaphore(ABC):
 
     @abstractmethod
     def wait(self, value: int, timeout: float | None) -> bool:
-        """Block until the value is reached; False when `timeout` seconds passed first."""
+        """Block until the value is reached. Returns False if `timeout` seconds pass first."""
 
     @abstractmethod
     def fail(self, value: int, error: HalError) -> None:
-        """Reach the value without success: who waits for it, or for one between, gets the error."""
+        """Reach the value without success. A wait for this value, or for one between the last reached value and it,
+        raises `error`.
+        """
 
     @abstractmethod
     def release(self) -> None: ...
@@ -340,10 +310,10 @@ Span = tuple[int, int]
 
 
 class Watcher(Protocol):
-    """Whoever waits for work and may lose patience."""
+    """Stops a wait or a running computation, for example at a deadline."""
 
     def check(self) -> None:
-        """Raises when it is time to stop."""
+        """Raises if it is time to stop. The queue calls it repeatedly."""
 
 
 #: a recording, and the buffer of each of its slots
@@ -357,24 +327,26 @@ def _host_memory(queue: "BackendQueue", buffer: BackendBuffer) -> Bytes:
 
 
 class BackendQueue(ABC):
-    """Work in order. Submissions of one queue start in the order they were submitted.
+    """Executes work in order. Submissions of one queue start in the order in which they were submitted.
 
-    A batch is recordings that go to the device as one submission, as if a barrier stood between them. The same
-    recording may be in it again and again, with the same or with other tables.
+    A batch is a sequence of recordings that go to the device as one submission, as if a barrier stood between them. It
+    may contain one recording several times, with the same or other tables.
 
-    A blocking call is `execute` or `execute_batch`, for which the front holds the device's lock until it returns. Where
-    `overlaps` is true it is two steps instead: `launch` or `launch_batch` under the lock, and `wait` outside of it, so
-    that other threads submit meanwhile. A driver that works in the calling thread has nothing to overlap.
+    A blocking call is `execute` or `execute_batch`; the front holds the device's lock until it returns. If `overlaps`
+    is true, a blocking call is two steps instead: `launch` or `launch_batch` under the lock, then `wait` without it, so
+    that other threads can submit meanwhile. A driver that computes in the calling thread has nothing to overlap.
     """
 
-    #: whether blocking calls are launched and waited for in two steps; then the five methods from `create_ticket` to
-    #: `abandon` are there
+    #: whether blocking calls are launched and waited for in two steps; if so, the driver implements the five methods
+    #: from `create_ticket` to `abandon`
     overlaps: bool = False
     #: whether `prepare` does anything
     prepares: ClassVar[bool] = False
 
     def prepare(self, works: Sequence[BackendWork], using: Using, progress: Progress) -> None:
-        """Make what first submissions of these works would make; errors as theirs. `using()` serialises use of this."""
+        """Do in advance what the first submissions of these works would do: compile and create what they need. Raises
+        their errors. `using()` serialises use of this queue.
+        """
         raise NotImplementedError(f"{type(self).__name__} prepares nothing")
 
     @abstractmethod
@@ -387,17 +359,19 @@ class BackendQueue(ABC):
     ) -> None:
         """Enqueue without blocking. An empty batch only waits and signals.
 
-        When the work fails its signals advance all the same, and waiting for them raises the error. A driver that works
-        on the host asks the watcher now and then, in a thread of its own: the `HalError` it raises ends the work.
+        If the work fails, its signals advance all the same, and a wait for them raises the error. A driver that
+        computes on the host calls the watcher from time to time, in a thread of its own; the `HalError` that it raises
+        ends the work.
         """
 
     def execute(
         self, commands: BackendCommandBuffer, table: Sequence[BackendBuffer], watcher: Watcher | None = None
     ) -> None:
-        """Submit and return when done: the hot path of a blocking call, one submission and one wait.
+        """Submit, and return when the work is done. This is the hot path of a blocking call: one submission and one
+        wait.
 
-        A driver that works in the calling thread asks the watcher now and then; what it raises ends the work halfway.
-        This default is `execute_batch` of one recording.
+        A driver that computes in the calling thread calls the watcher from time to time; an exception from it ends the
+        work halfway. This default is `execute_batch` of one recording.
         """
         self.execute_batch([(commands, table)], watcher)
 
@@ -406,18 +380,18 @@ class BackendQueue(ABC):
         """As `execute`, for several recordings: one submission and one wait."""
 
     def create_ticket(self) -> Any:
-        """What one launched submission is known by until it was waited for (a fence, say).
+        """Returns an object that identifies one launched submission until it was waited for, such as a fence.
 
-        The front uses a ticket for one submission at a time, and again once `wait` returned. It is the queue's, which
-        lets go of all its tickets when the device is closed.
+        The front uses a ticket for one submission at a time, and reuses it after `wait` returned. The queue owns its
+        tickets and releases all of them when the device is closed.
         """
         raise NotImplementedError(f"{type(self).__name__} does not overlap blocking calls")
 
     def launch(self, ticket: Any, commands: BackendCommandBuffer, table: Sequence[BackendBuffer]) -> None:
         """Submit without blocking: the first half of `execute`. Submissions start in the order of launches.
 
-        Until the ticket was waited for, or until what follows `abandon` is over, the front keeps alive what the work
-        uses. A driver keeps what it made of the recording for this table.
+        The front keeps everything the work uses alive until the ticket was waited for, or until the work is over after
+        `abandon`. The driver keeps what it created for this recording and table.
         """
         raise NotImplementedError(f"{type(self).__name__} does not overlap blocking calls")
 
@@ -428,32 +402,34 @@ class BackendQueue(ABC):
     def wait(self, ticket: Any, watcher: Watcher | None = None) -> None:
         """Return when the work launched with this ticket is over: the second half of `execute`. Raises its error.
 
-        The front does not hold the device's lock. Other threads launch, wait and recover meanwhile, so what they touch
-        may only be touched in single steps of Python, or under a lock of the driver. What the watcher raises, asked now
-        and then, ends the wait and not the work.
+        The front does not hold the device's lock. Other threads launch, wait and recover meanwhile, so shared state may
+        be touched only in single steps of Python, or under a lock of the driver. The watcher is called from time to
+        time; an exception from it ends the wait, not the work.
         """
         raise NotImplementedError(f"{type(self).__name__} does not overlap blocking calls")
 
     def abandon(self, ticket: Any) -> None:
-        """An exception ended `launch` or `wait`: the ticket is not used again, and its work may be under way, or not
-        have been submitted. `recover` comes next, and does not signal before that work is over. A second call for the
-        same ticket does nothing.
+        """Called after an exception ended `launch` or `wait`. The ticket is not used again. Its work may be in flight,
+        or may not have been submitted.
+
+        `recover` is called next, and does not signal before that work is over. A second call for the same ticket does
+        nothing.
         """
         raise NotImplementedError(f"{type(self).__name__} does not overlap blocking calls")
 
     def write(self, buffer: BackendBuffer, offset: int, data: Bytes) -> None:
-        """Copy from the host to a buffer without `host`, in order with later submissions. `data` is the caller's again
+        """Copy from the host to a buffer without `host`, in order with later submissions. The caller may change `data`
         when this returns.
 
-        It may be as large as the buffer: copy it piece by piece, so that the host never holds it twice. This default
-        waits, and is for drivers whose buffers all have `host`.
+        `data` may be as large as the buffer, so copy it piece by piece: the host should never hold it twice. This
+        default waits; it is for drivers whose buffers all have `host`.
         """
         self.wait_idle()
         _host_memory(self, buffer)[offset : offset + data.size] = data
 
     def read(self, buffer: BackendBuffer, offset: int, out: Bytes) -> None:
-        """Copy to the host after all earlier work; returns when `out` is filled. For buffers without `host`, and those
-        with `host_cached` False.
+        """Copy to the host after all earlier work, and return when `out` is filled. For buffers without `host`, and for
+        those with `host_cached` False.
 
         This default is for drivers whose buffers all have `host`.
         """
@@ -462,18 +438,18 @@ class BackendQueue(ABC):
 
     @abstractmethod
     def wait_idle(self) -> None:
-        """Return when all submitted work is over, that of a call which an exception ended included."""
+        """Return when all submitted work is over, including the work of a call that an exception ended."""
 
     def recover(self, signals: Sequence[Point], unsure: Sequence[Point] = ()) -> None:
         """Recover from a call of this queue that an exception ended, perhaps between two of its statements, as Ctrl-C
-        does: make the queue's state consistent, and reach `signals` once all submitted work is over.
+        does. Make the queue's state consistent, and reach `signals` once all submitted work is over.
 
-        `unsure`: the signals of a submission that the device may or may not have. If it does not, these points fail. A
-        driver that can signal behind its work does not wait; this default waits. An exception may end this method, too:
-        then it is called again, with other signals, before any other method but `wait`.
+        `unsure`: the signals of a submission that the device may or may not have. If it does not have it, these points
+        fail. A driver that can signal behind its work does not wait; this default waits. An exception may end this
+        method, too: then it is called again, with other signals, before any other method but `wait`.
 
-        Where the queue overlaps, other threads' submissions may be under way, launched or submitted. They go on as they
-        were: their tickets and signals stay what they are.
+        If the queue overlaps, submissions of other threads may be in flight, launched or submitted. They are not
+        affected: their tickets and signals stay valid.
         """
         self.wait_idle()
         for semaphore, value in unsure:
@@ -483,17 +459,18 @@ class BackendQueue(ABC):
             semaphore.signal(value)
 
     def take_timings(self) -> list[list[Span]]:
-        """For a device opened with profiling: the times of submissions that are over and were not taken yet.
+        """Returns the times of finished submissions that were not taken yet. For a device opened with profiling.
 
-        A row per submission whose batch is not empty, in the order of submission, and in it a span for each dispatch,
-        copy and fill, in the order of the batch and of recording; fewer when the work failed. Spans are nanoseconds of
-        `hal.timing.now`, lie between the call that submitted and the moment when the end was seen, and do not overlap.
+        The result has a list per submission with a non-empty batch, in the order of submission. Each list has a span
+        for each dispatch, copy and fill, in the order of the batch and of recording; fewer if the work failed. Spans
+        are nanoseconds of `hal.timing.now`, lie between the submitting call and the moment when the end was seen, and
+        do not overlap.
         """
         raise NotImplementedError(f"{type(self).__name__} times no commands")
 
 
 class BackendDevice(ABC):
-    """An open device. Closing it releases everything; the front has released its objects before."""
+    """An open device. `close` releases everything; the front has released its objects before."""
 
     info: DeviceInfo
     queue: BackendQueue
@@ -504,38 +481,43 @@ class BackendDevice(ABC):
 
     @abstractmethod
     def allocate(self, size: int, use: MemoryUse) -> BackendBuffer:
-        """A buffer of `size` bytes that reads as zeros, whatever was in the memory before.
+        """Returns a buffer of `size` bytes that reads as zeros, whatever was in the memory before.
 
-        `use` decides where the buffer lies, never whether it works: a driver with one kind of memory may ignore it.
-        A STAGING buffer is mapped (`BackendBuffer.host`) if the device maps any memory. `OutOfMemory`: there is no
-        room, or `size` exceeds the device's largest allocation. May be called while another thread uses the queue.
+        `use` decides where the buffer lies, never whether it works: a driver with one kind of memory may ignore it. A
+        STAGING buffer is mapped (`BackendBuffer.host`) if the device maps any memory. May be called while another
+        thread uses the queue. Raises OutOfMemory if there is no room, or `size` exceeds the device's largest
+        allocation.
         """
 
     @abstractmethod
     def import_host(self, memory: Bytes) -> BackendBuffer | None:
-        """A buffer over host memory, never copied nor written; None where the device cannot (alignment, feature)."""
+        """Returns a buffer over host memory, which is neither copied nor written, or None if the device cannot import
+        it (alignment, feature).
+        """
 
     def import_buffer(self, handle: Any, offset: int, size: int, writable: bool) -> BackendBuffer:
-        """Bytes of a buffer of the driver's own API, which stays its owner's. Nothing outside of them may be reached.
+        """Returns a buffer over a range of bytes of a buffer of the driver's own API, which its owner keeps. Nothing
+        outside of the range can be reached through it.
 
-        `offset` is a multiple of `min_binding_alignment`. `InvalidArgument`: it is no buffer of this device, or, as far
-        as the API can tell, the range is outside of it, or it is not `writable`.
+        `offset` is a multiple of `min_binding_alignment`. Raises InvalidArgument if the handle is no buffer of this
+        device, if the range is outside of it as far as the API can tell, or if `writable` is true and the buffer is
+        read-only.
         """
         raise Unsupported(f"device {self.info.id} has no buffers of an API of its own to import")
 
     @abstractmethod
     def create_executable(self, format: str, payload: memoryview, entries: tuple[Entry, ...]) -> BackendExecutable:
-        """Verify and build. Several threads may call this at once, for different payloads.
+        """Verify and build code. Several threads may call this at once, for different payloads.
 
-        `ModuleError` when the payload is malformed, `Unsupported` when the device lacks what it needs.
+        Raises ModuleError if the payload is malformed, Unsupported if the device lacks what it needs.
         """
 
     def trial_build(self, format: str, payload: memoryview, entries: tuple[Entry, ...], deadline: float) -> float:
-        """Build the code in another process first, to find out that `create_executable` comes to its end.
+        """Build the code in another process first, to find out whether `create_executable` terminates.
 
-        Returns the seconds that the build took, 0 if an earlier one is on record. `DeadlineExceeded`: it took longer
-        than `deadline` seconds. `BuildFailed`: the driver crashed. Otherwise raises what `create_executable` would.
-        Called only if `compiles`, perhaps by several threads at once.
+        Returns the seconds that the build took; 0 if an earlier build is on record. Called only if `compiles`, perhaps
+        by several threads at once. Raises DeadlineExceeded if the build took longer than `deadline` seconds,
+        BuildFailed if the driver crashed, and otherwise what `create_executable` would raise.
         """
         raise Unsupported(
             f"device {self.info.id} cannot limit the time for building code; build_deadline=inf "
@@ -550,15 +532,21 @@ class BackendDevice(ABC):
 
     @property
     def native(self) -> Any:
-        """The handles in the driver's own API, for work that others submit beside ours; None where it has none."""
+        """Returns the handles in the driver's own API, for work that the caller submits to it directly; None without
+        one.
+        """
         return None
 
     def import_semaphore(self, handle: Any) -> BackendSemaphore:
-        """A semaphore or event of the driver's own API, which stays its owner's. `InvalidArgument`: it is none."""
+        """Returns a semaphore over one of the driver's own API, which its owner keeps. Raises InvalidArgument for
+        another kind of handle.
+        """
         raise Unsupported(f"device {self.info.id} has no semaphores of an API of its own to import")
 
     def trim(self) -> bool:
-        """Give back memory kept for reuse, under the queue's lock; work under way keeps its own. Whether any was."""
+        """Release memory kept for reuse; the queue's lock is held. Memory of work in flight stays. Returns whether any
+        was released.
+        """
         return False
 
     @abstractmethod
@@ -567,7 +555,7 @@ class BackendDevice(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Conformance:
-    """What a driver says of itself to the conformance suite; cases are named as `orchestrion.hal.cts` lists them."""
+    """What a driver declares to the conformance suite. `orchestrion.hal.cts` lists the names of the cases."""
 
     #: case -> why it can never pass here
     unsupported: Mapping[str, str] = field(default_factory=dict)
@@ -578,23 +566,25 @@ class Conformance:
 
 
 class BackendDriver(ABC):
-    """A driver as the entry-point group `orchestrion.hal` names it: a class without arguments."""
+    """A driver as the entry-point group `orchestrion.hal` names it: a class that is created without arguments."""
 
     #: its entry point's name
     name: str
     #: version of the driver interface that it was written for; a driver that states none was written for 1.0
     api_version: ClassVar[tuple[int, int]] = (1, 0)
     conformance: Conformance = Conformance()
-    #: whether it works in a process that was forked after the driver was used: one of the host alone does
+    #: whether it works in a process that was forked after the driver was used, as a driver without native state does
     forks: bool = False
 
     @abstractmethod
     def devices(self) -> list[DeviceInfo]:
-        """What is there. `DriverUnavailable` says why nothing can be."""
+        """Returns the devices that exist. Raises DriverUnavailable with the reason if the driver cannot be used."""
 
     @abstractmethod
     def open(self, info: DeviceInfo) -> BackendDevice: ...
 
     def open_profiled(self, info: DeviceInfo) -> BackendDevice:
-        """As `open`, for devices with `timestamps`: times commands (`BackendQueue.take_timings`), maybe one by one."""
+        """As `open`, for devices with `timestamps`. The device times its commands (`BackendQueue.take_timings`), and
+        may run them one by one.
+        """
         raise Unsupported(f"driver {self.name} times no commands")

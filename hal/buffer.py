@@ -1,10 +1,10 @@
 """Device memory and typed views of it.
 
-- A `Buffer` is bytes with access rights; `release` (or the last reference) ends its use, and the memory goes
-  when no recording and no work in flight refers to it any more.
-- Where the driver maps memory persistently, `read` and `write` are plain copies and wait only for submitted work that
-  still uses the buffer; elsewhere they are ordered on the queue. So are reads of mappings that the host's processor
-  does not cache. Either way the array is the caller's again on return.
+- A `Buffer` is bytes with access rights. `release`, or dropping the last reference, ends its use. Its memory is freed
+  when no recording and no work in flight refers to it.
+- If the driver maps memory persistently, `read` and `write` are plain copies, and wait only for submitted work that
+  still uses the buffer. Otherwise they are ordered on the queue, as are reads of mappings that the host's processor
+  does not cache. In both cases the caller may reuse the array on return.
 - A `BufferView` is an element type and a shape over a range of a buffer.
 """
 
@@ -22,7 +22,7 @@ from .backend import BackendBuffer, Bytes, NativeRange, Watcher
 from .dlpack import export
 from .errors import InvalidArgument
 from .lifetime import DeviceState, ResourceRef
-from .relief import with_relief
+from .memory_pressure import retry_after_freeing
 
 if TYPE_CHECKING:
     from .device import Device
@@ -34,7 +34,9 @@ WRITABLE = 1
 
 
 class _Mapping:
-    """Memory that NumPy arrays may outlive the handle with: it holds the ref, and the arrays hold it."""
+    """Memory that NumPy arrays may use after the handle is gone: the arrays hold this object, which holds
+    the resource.
+    """
 
     __slots__ = ("__array_interface__", "_ref")
 
@@ -44,21 +46,25 @@ class _Mapping:
 
 
 class Loan(Protocol):
-    """Memory that somebody else owns, and that goes back to him with the handle that has it."""
+    """Ownership of memory that a buffer borrows, and that returns to its owner when the buffer is released."""
 
     def keep(self) -> None:
-        """Somebody may use the memory after the handle is gone: it does not go back."""
+        """Mark the memory as shared: somebody may use it after the handle is gone, so it does not return to
+        its owner.
+        """
 
     def end(self, submitted: int) -> None:
-        """The handle is gone, for finalizers. `submitted`: the last submission that used it."""
+        """Called by finalizers when the handle is gone. `submitted`: the number of the last submission that used the
+        memory.
+        """
 
 
 class Buffer:
-    """Bytes of a device. Made by `Device.allocator`.
+    """Bytes of device memory. Made by `Device.allocator`.
 
-    `state` is the open device while the buffer may be used, and None once it was released: one comparison on the hot
-    path covers both. `backend` and `ref` exist only until then. `host` is the mapping of all `size` bytes, for use
-    only while the buffer is alive, or None; `map` gives an array that may be kept.
+    `state` is the open device while the buffer may be used, and None after release: one comparison on the hot path
+    checks both. `backend` and `ref` exist only until then. `host` is the mapping of all `size` bytes, valid while the
+    buffer is alive, or None; `map` returns an array that may be kept longer.
     """
 
     __slots__ = (
@@ -88,7 +94,7 @@ class Buffer:
         device.live["buffer"] += 1
 
     def write(self, array: Array, offset: int = 0) -> None:
-        """Copy an array's bytes, in C order, to `offset`. The array may change afterwards."""
+        """Copy an array's bytes, in C order, to byte `offset`. The array may change afterwards."""
         data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
         state = self.check(offset, data.size, WRITABLE)
         self.device.statistics.host_to_device_bytes += data.size
@@ -98,10 +104,12 @@ class Buffer:
             self.host[offset : offset + data.size] = data
         elif data.size:
             queue = self.device.queue
-            with_relief(state, self.device, lambda: queue.write(self, offset, data))
+            retry_after_freeing(state, self.device, lambda: queue.write(self, offset, data))
 
     def read(self, out: Array, offset: int = 0) -> None:
-        """Fill a C-contiguous array with the bytes from `offset` on, after all work that was submitted before."""
+        """Fill a C-contiguous array with the bytes from `offset` on, after all work that was submitted before. Raises
+        InvalidArgument for an array that is not contiguous, or a range outside of the buffer.
+        """
         if not out.flags.c_contiguous:
             raise InvalidArgument(f"array to read into is not contiguous (strides {out.strides})")
         data = out.reshape(-1).view(np.uint8)
@@ -113,7 +121,7 @@ class Buffer:
             data[:] = self.host[offset : offset + data.size]
         elif data.size:
             queue = self.device.queue
-            with_relief(state, self.device, lambda: queue.read(self, offset, data))
+            retry_after_freeing(state, self.device, lambda: queue.read(self, offset, data))
 
     def wait(self, watcher: Watcher) -> None:
         """Wait for the submitted work that a `read` or `write` would wait for, or until `watcher.check` raises."""
@@ -122,9 +130,10 @@ class Buffer:
             state.watch(state.submitted if self.host is None else self.submitted, watcher)
 
     def map(self) -> Bytes | None:
-        """All bytes as an array, read-only where the buffer is; it keeps the memory alive. None: not mapped.
+        """Returns all bytes as an array, read-only if the buffer is; the array keeps the memory alive. None if it is
+        not mapped.
 
-        Coherent once the work that touches the buffer was waited for.
+        The contents are coherent once the work that uses the buffer was waited for.
         """
         self.check(0, self.size, 0)
         if self.host is None:
@@ -138,11 +147,11 @@ class Buffer:
 
     @property
     def native(self) -> NativeRange | None:
-        """The bytes in the driver's own API, for work that others submit: a `pyopencl.Buffer` or a `VkBuffer`. None
-        where the device has no such thing.
+        """Returns the bytes in the driver's own API, for work that the caller submits to it: a `pyopencl.Buffer` or a
+        `VkBuffer`. None if the device has neither.
 
-        The handle is good until this buffer is released; others' buffers may lie beside the range. Work of both sides
-        is ordered by whoever submits it.
+        The handle is valid until this buffer is released. Other buffers may lie next to the range. Whoever submits work
+        to the driver orders it with the work submitted here.
         """
         state = self.check(0, 0, 0)
         if self.loan is not None:
@@ -155,7 +164,9 @@ class Buffer:
         return None if found is None else found._replace(size=self.size)
 
     def check(self, offset: int, length: int, rights: int) -> DeviceState:
-        """`InvalidArgument` unless alive, in range and with these rights; `DeviceLost` if the device is lost."""
+        """Returns the device state. Raises InvalidArgument unless the buffer is alive and the range lies within it and
+        these rights are granted, and DeviceLost if the device is lost.
+        """
         state = self.device_state
         if state is None:
             raise InvalidArgument(f"buffer of {self.size} bytes was released")
@@ -168,8 +179,8 @@ class Buffer:
         return state
 
     def lend(self, device: Device, writable: bool) -> Buffer:
-        """Another handle over the same memory, counted for `device`, a share of the same open device. It can be written
-        if `writable` is true and this handle can be. `InvalidArgument` for another device.
+        """Returns another handle over the same memory, counted for `device`, a share of the same open device. The
+        handle is writable if `writable` is true and this one is writable. Raises InvalidArgument for another device.
         """
         state = self.check(0, self.size, WRITABLE if writable else 0)
         if device.device_state is not state:
@@ -180,12 +191,12 @@ class Buffer:
         return lent
 
     def give_back(self, owner: Buffer) -> None:
-        """End the use of a lent handle. The owner waits for the work that was submitted through it."""
+        """End the use of a borrowed handle. The owner then waits for the work that was submitted through it."""
         owner.submitted = max(owner.submitted, self.submitted)
         self.release()
 
     def release(self) -> None:
-        """End of use; a second call does nothing."""
+        """End the use of the buffer. A second call does nothing."""
         state = self.device_state
         if state is not None:
             self._end()
@@ -204,7 +215,7 @@ class Buffer:
 
 
 class BufferView:
-    """Elements of one type and a shape over a range of a buffer. It holds the buffer, and owns nothing."""
+    """An element type and a shape over a range of a buffer. It holds a reference to the buffer, and owns nothing."""
 
     __slots__ = ("_elements", "buffer", "dtype", "nbytes", "offset", "shape")
 
@@ -235,7 +246,7 @@ class BufferView:
         self._elements[...] = array
 
     def read(self) -> Array:
-        """A new array with the elements, after all work that was submitted before."""
+        """Returns a new array with the elements, after all work that was submitted before."""
         buffer, state = self.buffer, self.buffer.device_state
         if self._elements is None or state is None or state.lost or buffer.submitted or not buffer.host_cached:
             out = np.empty(self.shape, self.dtype.numpy)
@@ -245,7 +256,9 @@ class BufferView:
         return self._elements.copy()
 
     def map(self) -> Array | None:
-        """The elements as an array that shares and keeps the device's memory; None: not mapped. See `Buffer.map`."""
+        """Returns the elements as an array that shares the device's memory and keeps it alive; None if it is not
+        mapped. See `Buffer.map`.
+        """
         data = self.buffer.map()
         if data is None:
             return None
@@ -263,16 +276,16 @@ class BufferView:
 
     @property
     def native(self) -> NativeRange | None:
-        """The elements in the driver's own API; see `Buffer.native`."""
+        """Returns the elements in the driver's own API; see `Buffer.native`."""
         found = self.buffer.native
         return None if found is None else found._replace(offset=found.offset + self.offset, size=self.nbytes)
 
     def __dlpack__(self, *, copy: bool | None = None, **wanted: Any) -> Any:
-        """For `from_dlpack` of other libraries: the device's memory where it is mapped, else, unless `copy` is False, a
-        copy in host memory. The capsule keeps the memory. `BufferError`: see `dlpack.export`.
+        """Export to other libraries (`from_dlpack`): the device's memory if it is mapped, otherwise a copy in host
+        memory, unless `copy` is False. The capsule keeps the memory alive. Raises BufferError as `dlpack.export`.
         """
         return export(self, copy, wanted)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        """The CPU, which sees mapped memory and copies alike."""
+        """The CPU, because mapped memory and copies both lie in host memory."""
         return (1, 0)

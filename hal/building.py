@@ -1,11 +1,11 @@
-"""How long building device code may take, and for which modules that holds.
+"""Deadlines for building device code, and the modules that they apply to.
 
-A driver's compiler takes what time and memory it likes, so code of a module that is not trusted is built in a helper
-process first (`BackendDevice.trial_build`), which is killed at its deadline. What was built there within limits is
-built in this process after that. Code of trusted modules is built in this process at once, unless a deadline is given.
+A driver's compiler has no bound on time and memory. Code of an untrusted module is therefore built in a helper process
+first (`BackendDevice.trial_build`), which is killed at its deadline. Code that was built there within the limits is
+then built in this process. Code of trusted modules is built in this process at once, unless a deadline is given.
 
-A module may declare a deadline of its own. In the helper it holds where it is tighter. Builds in this process cannot be
-ended: their seconds are added up, and the executable with which they exceed what is declared ends the load.
+A module may declare a deadline of its own. In the helper the tighter deadline applies. A build in this process cannot
+be interrupted: its seconds are added up, and the load fails after the executable that exceeds the declared deadline.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from .policy import Policy
 
 #: the default deadline of a program that is not trusted: seconds for any program, more for each KiB of its code, and
 #: the most that these come to
-BASE_SECONDS, SECONDS_PER_KIB, MOST_SECONDS = 10.0, 0.1, 300.0
+BASE_SECONDS, SECONDS_PER_KIB, MAX_SECONDS = 10.0, 0.1, 300.0
 
 
 class BuildBudget:
     """The seconds that the helper process may spend on all executables of one program. Thread-safe.
 
-    `deadline`: seconds above 0, else InvalidArgument. None is the default, which grows with the code that is built;
-    `math.inf` builds without a helper.
+    `deadline`: seconds above 0. None is the default, which grows with the code that is built; `math.inf` builds without
+    a helper. Raises InvalidArgument for other values.
     """
 
     def __init__(self, deadline: float | None = None) -> None:
@@ -55,11 +55,13 @@ class BuildBudget:
         if self.deadline is not None:
             allowed = self.deadline
         else:
-            allowed = min(BASE_SECONDS + SECONDS_PER_KIB * self._bytes / 1024, MOST_SECONDS)
+            allowed = min(BASE_SECONDS + SECONDS_PER_KIB * self._bytes / 1024, MAX_SECONDS)
         return allowed if self.declared is None else min(allowed, self.declared)
 
     def take(self, size: int) -> float:
-        """The seconds that are left for building `size` more bytes. BuildDeadlineExceeded if none are left."""
+        """Returns the seconds that are left for building `size` more bytes. Raises BuildDeadlineExceeded if none are
+        left.
+        """
         with self._lock:
             self._bytes += size
             left = self.allowed - self._spent
@@ -72,7 +74,9 @@ class BuildBudget:
             self._spent += seconds
 
     def count(self, size: int, seconds: float) -> None:
-        """Count a build in this process of `size` bytes. BuildDeadlineExceeded if the module declares less."""
+        """Add a build of `size` bytes in this process. Raises BuildDeadlineExceeded if the total exceeds the declared
+        deadline.
+        """
         if self.declared is None:
             return
         with self._lock:
@@ -85,7 +89,7 @@ class BuildBudget:
             )
 
     def exceeded(self, size: int, seconds: float) -> BuildDeadlineExceeded:
-        """For a build of `size` bytes that was ended after `seconds`."""
+        """Returns the error for a build of `size` bytes that was ended after `seconds`."""
         allowed = self.allowed
         advice = (
             "the module declares it (limits.build-deadline)"

@@ -1,14 +1,15 @@
-"""What was made once and takes long, kept on disk between processes: what drivers built, what initializers computed.
+"""Results kept on disk between processes: what drivers built, and what initializers computed.
 
-- A row is found by its key: device, driver version, content digest, whatever else the bytes depend on. It lies in
-  `$ORCHESTRION_CACHE/<kind>` (else `$XDG_CACHE_HOME/orchestrion`, `~/.cache/orchestrion`) under the key's SHA-256.
-- Rows may be native code: to read one is to run it. Assumed is that nobody but this user writes into the folder: it is
-  made with mode 0700, and one that others own or may write to is not used at all.
-- `ORCHESTRION_CACHE=off`: nothing is kept, and nothing that was kept is used.
-- Only a regular file is a row. A pipe, a device, a folder or a link is a miss, and nothing waits for it.
-- A row carries its key and the SHA-256 of its bytes. One that is damaged or cut short is a miss, and is replaced.
-- A row is written under another name and moved, so any number of processes may share the folder.
-- Above the limit the rows that were not used for longest go. Nothing here fails a program: what cannot be
+- An entry is found by its key: device, driver version, content digest, and everything else that the bytes depend on. It
+  lies in `$ORCHESTRION_CACHE/<kind>` (else `$XDG_CACHE_HOME/orchestrion`, else `~/.cache/orchestrion`) under the
+  SHA-256 of the key.
+- Entries may be native code: reading one means running it. The cache assumes that only this user writes to the folder.
+  The folder is created with mode 0700, and is not used if others own it or may write to it.
+- `ORCHESTRION_CACHE=off` disables the cache: nothing is stored, and nothing that was stored is used.
+- Only a regular file is an entry. A pipe, a device, a folder or a link is a miss, and nothing waits for it.
+- An entry carries its key and the SHA-256 of its bytes. A damaged or truncated entry is a miss, and is replaced.
+- An entry is written under another name and then renamed, so any number of processes may share the folder.
+- Above the size limit the least recently used entries are deleted. No failure here fails a program: what cannot be
   written is logged (`orchestrion.hal.cache`) and built again next time.
 """
 
@@ -34,7 +35,7 @@ _log = logging.getLogger("orchestrion.hal.cache")
 
 
 def root() -> Path | None:
-    """The folder for what can be made again; None when nothing shall be kept."""
+    """The folder of the cache; None if caching is disabled."""
     override = os.environ.get("ORCHESTRION_CACHE")
     if override == "off":
         return None
@@ -45,7 +46,7 @@ def root() -> Path | None:
 
 
 class Cache:
-    """The rows of one kind. `limit` in bytes holds for the kind's folder."""
+    """The entries of one kind. `limit` is the most bytes that the folder of the kind may hold."""
 
     __slots__ = ("_folder", "_limit")
 
@@ -62,11 +63,11 @@ class Cache:
 
     @property
     def usable(self) -> bool:
-        """Whether rows are kept at all."""
+        """Whether anything is stored at all."""
         return self._folder is not None
 
     def get(self, *key: str | bytes) -> bytes | None:
-        """The bytes put under this key, or None."""
+        """Returns the bytes stored under this key, or None."""
         if self._folder is None:
             return None
         digest = _digest(key)
@@ -85,7 +86,9 @@ class Cache:
         return data
 
     def _read(self, path: Path) -> bytes:
-        """A row's bytes. `OSError` for whatever is not a regular file, and for a row above the limit."""
+        """Returns an entry's bytes. Raises OSError if the path is not a regular file, or the entry is above
+        the limit.
+        """
         with os.fdopen(open_regular(path, follow=False), "rb") as file:
             size = os.fstat(file.fileno()).st_size
             if size > self._limit:
@@ -95,7 +98,7 @@ class Cache:
         return row
 
     def put(self, data: bytes, *key: str | bytes) -> None:
-        """Keep bytes under a key, in place of what was there. A row larger than the limit is not kept."""
+        """Store bytes under a key, in place of an older entry. An entry larger than the limit is not stored."""
         digest = _digest(key)
         row = MAGIC + digest + hashlib.sha256(data).digest() + data
         if self._folder is None or len(row) > self._limit:
@@ -139,7 +142,7 @@ class Cache:
 
 
 def _digest(key: tuple[str | bytes, ...]) -> bytes:
-    """Parts are delimited by their lengths, so that no two keys run together."""
+    """SHA-256 of a key. Each part is preceded by its length, so that no two keys collide."""
     whole = hashlib.sha256()
     for part in key:
         encoded = part.encode() if isinstance(part, str) else part

@@ -1,9 +1,9 @@
 """Records work once, to be submitted any number of times.
 
-All validation happens here, while recording: bindings against the entry they are for, ranges, rights, alignment,
-overlap, limits. What cannot be known yet, the buffers of the slots, is boiled down to a least length and the rights
-per slot, and a short list of copies that must not overlap; that is all a submit compares.
-A recording keeps alive what it refers to. Zero workloads, copies and fills of nothing are checked and dropped.
+All validation happens while recording: bindings against the entry, ranges, rights, alignment, overlap, limits. Only the
+buffers of slots are unknown then. Recording reduces what it requires of them to a least length and the rights per slot,
+and a short list of copies that must not overlap; a submission compares only these. A recording keeps everything it
+refers to alive. Empty workloads, copies and fills are validated and then dropped.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from .buffer import WRITABLE, Buffer
 from .errors import HalError, InvalidArgument, Unsupported
 from .executable import Executable
 from .lifetime import ResourceRef
-from .lost import NoticingLoss
-from .relief import with_relief
+from .lost import DetectLoss
+from .memory_pressure import retry_after_freeing
 from .workload import Grid, divide, fold
 
 if TYPE_CHECKING:
@@ -33,11 +33,11 @@ FILL_SIZES = (1, 2, 4, 8)
 #: bytes of a predicate and of an index that selects an arm
 PREDICATE_BYTES, INDEX_BYTES = 1, 4
 #: loops and branches inside each other
-MOST_NESTED = 64
+MAX_NESTING = 64
 
 
 class Overlap:
-    """Two ranges that must not overlap, unless they are the same, in case a submit puts the same buffer behind both."""
+    """Two ranges that must be disjoint or identical if a submission puts the same buffer behind both."""
 
     __slots__ = ("length", "source", "source_offset", "target", "target_offset")
 
@@ -47,7 +47,7 @@ class Overlap:
         self.length = length
 
     def of_length(self, length: int) -> Overlap:
-        """The same for as many bytes."""
+        """The same pair with another length."""
         return Overlap(self.source, self.source_offset, self.target, self.target_offset, length)
 
     def check(self, buffers: Sequence[Buffer]) -> None:
@@ -58,26 +58,28 @@ class Overlap:
 
 
 class _Transfer(NamedTuple):
-    """A copy or fill of a recording whose instances say how long it is: at most `most` bytes, in units of `pattern`."""
+    """A copy or fill of a recording whose instances choose the length: at most `most` bytes, in multiples
+    of `pattern`.
+    """
 
     most: int
     pattern: int
-    dropped: bool  #: of nothing, or of a range onto itself: the driver does not have it
+    dropped: bool  #: empty, or a copy of a range onto itself: the driver's recording does not contain it
     overlap: Overlap | None
 
 
 def refuse_overlap(source: int, target: int, length: int) -> None:
-    """A copy of a range onto itself is none, and allowed."""
+    """Raises InvalidArgument if the ranges overlap. A copy of a range onto itself is allowed, and copies nothing."""
     if 0 < abs(source - target) < length:
         raise InvalidArgument(f"copy of {length} bytes from offset {source} to {target} of one buffer overlaps itself")
 
 
 class CommandBuffer:
-    """A recording with a number of indirect binding slots. Made by `Device.create_command_buffer`.
+    """A recording with a number of binding slots. Made by `Device.create_command_buffer`.
 
-    `needs` is None while recording; afterwards it holds (least length, rights) per slot, and None again once released.
-    Offsets and lengths are bytes. What cannot be (state, range, rights, alignment, overlap) is `InvalidArgument`, what
-    the device cannot do `Unsupported`.
+    `needs` is None while recording; afterwards it holds (least length, rights) per slot, and None again after release.
+    Offsets and lengths are bytes. Methods raise InvalidArgument for invalid state, range, rights, alignment or overlap,
+    and Unsupported for what the device cannot do.
     """
 
     __slots__ = (
@@ -111,21 +113,21 @@ class CommandBuffer:
         self._limits = device.info.limits
         self._alignment = device.info.limits.min_binding_alignment
         state = device.device_state
-        with NoticingLoss(state):
-            self.backend = with_relief(state, device, lambda: state.backend.create_command_buffer(slots))
+        with DetectLoss(state):
+            self.backend = retry_after_freeing(state, device, lambda: state.backend.create_command_buffer(slots))
         self.ref = ResourceRef(device.device_state, self.backend)
         self.needs: tuple[tuple[int, int], ...] | None = None
         self.overlaps: list[Overlap] = []
         self.dispatches = 0
         self.bytes_copied = 0
         self._slots = [(0, 0)] * slots
-        self._transfers: list[_Transfer] = []  #: if it is made for indirect dispatches
+        self._transfers: list[_Transfer] = []  #: filled only if it is made for indirect dispatches
         self._floors = [0] * slots  #: least bytes that the code of indirect dispatches needs of each slot
-        #: code, entry and its row of each indirect dispatch; None where there cannot be any
+        #: executable, entry number and entry of each indirect dispatch; None if it is not made for any
         self.indirect: list[tuple[BackendExecutable, int, Entry]] | None = [] if indirect else None
         self._held: list[object] = []  #: shared with submissions under way, so never cleared
         self.direct: list[Buffer] = []
-        self._arms: list[int] = []  #: of each open loop or branch the arms that are to follow; -1 for a loop
+        self._arms: list[int] = []  #: per open loop or branch: the number of arms still to come; -1 for a loop
         self._state = "recording"
         device.live["command buffer"] += 1
 
@@ -139,8 +141,8 @@ class CommandBuffer:
     ) -> None:
         """Run an entry over `workload` invocations, rounded up to whole workgroups.
 
-        A binding is `(buffer or slot, offset, length)` in the order of the entry's bindings; `parameters` are
-        the entry's 32-bit words, little endian.
+        A binding is `(buffer or slot, offset, length)`, in the order of the entry's bindings. `parameters` are the
+        entry's 32-bit words, little endian.
         """
         backend = self._recording()
         executable.check(self.device_state)
@@ -156,16 +158,16 @@ class CommandBuffer:
         scratch = executable.backend.scratch_bytes(entry, parameters)
         if scratch:
             self.device.allocator.check_room(scratch, f"entry {row.name} needs")
-        with NoticingLoss(self.device_state):
+        with DetectLoss(self.device_state):
             backend.dispatch(executable.backend, entry, groups, resolved, parameters)
         self._held.append(executable.ref)
         self.dispatches += 1
 
     def dispatch_indirect(self, executable: Executable, entry: int, bindings: Sequence[Range]) -> None:
-        """Record a dispatch of an entry whose workload and parameters each instance has of its own.
+        """Record a dispatch of an entry; each instance supplies the workload and parameters.
 
-        Only in a command buffer made with `indirect`. Bindings are as for `dispatch`; a range of a slot may be longer
-        than the buffer that a submit puts there, and ends with the buffer.
+        Only in a command buffer made with `indirect`. Bindings are as for `dispatch`, but a slot's range may be longer
+        than the buffer that a submission puts there; then it ends with the buffer.
         """
         backend = self._recording()
         if self.indirect is None:
@@ -179,13 +181,15 @@ class CommandBuffer:
             slot = binding.source
             if isinstance(slot, int):
                 self._floors[slot] = max(self._floors[slot], binding.offset + least)
-        with NoticingLoss(self.device_state):
+        with DetectLoss(self.device_state):
             backend.dispatch_indirect(executable.backend, entry, resolved)
         self.indirect.append((executable.backend, entry, row))
         self._held.append(executable.ref)
 
     def copy(self, source: Source, source_offset: int, target: Source, target_offset: int, length: int) -> None:
-        """Copy bytes between buffers or slots; the ranges must not overlap, or be the same: then nothing is copied."""
+        """Copy bytes between buffers or slots. The ranges must be disjoint or identical; identical ranges
+        copy nothing.
+        """
         backend = self._recording()
         same = source is target or (isinstance(source, int) and source == target)
         if same:
@@ -201,7 +205,7 @@ class CommandBuffer:
             self._transfers.append(_Transfer(length, 1, dropped, overlap))
         if dropped:
             return
-        with NoticingLoss(self.device_state):
+        with DetectLoss(self.device_state):
             backend.copy(taken, given)
         self.bytes_copied += length
 
@@ -219,37 +223,42 @@ class CommandBuffer:
             self._transfers.append(_Transfer(length, len(pattern), length == 0, None))
         if length == 0:
             return
-        with NoticingLoss(self.device_state):
+        with DetectLoss(self.device_state):
             backend.fill(given, pattern)
         self.bytes_copied += length
 
     def fill_bytes(self, offset: int, length: int, pattern: bytes) -> int:
-        """Memory that `fill` of such a range takes beside the command, until the recording is released."""
+        """Bytes of memory that `fill` of such a range takes in addition to the command, until the recording is
+        released.
+        """
         return self._recording().fill_bytes(Binding(0, offset, length), pattern) if length > 0 else 0
 
     def barrier(self) -> None:
-        """What is recorded after this sees the writes of what was recorded before; without it they may run at once."""
-        with NoticingLoss(self.device_state):
+        """Commands recorded later see the writes of commands recorded earlier. Without a barrier they may run at the
+        same time.
+        """
+        with DetectLoss(self.device_state):
             self._recording().barrier()
 
     def begin_loop(self, source: Source, offset: int) -> None:
-        """Begin a loop over what is recorded up to its `end`, while the byte at this offset, the predicate, is not 0.
+        """Begin a loop. The commands up to its `end` run while the predicate, the byte at this offset, is not 0.
 
-        The device reads the predicate before each iteration, the first one included, and sees there what was written
-        before. Loops and branches nest up to 64 deep. `Unsupported` unless the device states `control_flow`.
-        Statistics count each recorded command once, however often it runs.
+        The device reads the predicate before each iteration, including the first, and sees all earlier writes. Loops
+        and branches nest up to 64 deep. Statistics count each recorded command once, however often it runs. Raises
+        Unsupported unless the device states `control_flow`.
         """
         backend = self._control_flow()
         self._check_depth()
-        with NoticingLoss(self.device_state):
+        with DetectLoss(self.device_state):
             backend.begin_loop(self._resolve(source, offset, PREDICATE_BYTES, 0))
         self._arms.append(-1)
 
     def begin_branch(self, source: Source, offset: int, arms: int = 2, indexed: bool = False) -> None:
-        """Begin a branch: one of so many arms runs, with `next_arm` between two and `end` behind the last.
+        """Begin a branch with `arms` arms, of which one runs. `next_arm` separates the arms, and `end` follows the last
+        one.
 
-        Without `indexed` the byte at this offset decides between two arms: the first runs if it is not 0. With it the
-        four bytes there are a signed index; one below 0 or above the last arm selects the last arm.
+        Without `indexed`, the byte at this offset chooses between two arms: the first runs if it is not 0. With
+        `indexed`, the four bytes there are a signed index; an index below 0 or above the last arm selects the last arm.
         """
         backend = self._control_flow()
         self._check_depth()
@@ -258,7 +267,7 @@ class CommandBuffer:
         if indexed and offset % INDEX_BYTES:
             raise InvalidArgument(f"branch: offset {offset} of the index is not a multiple of {INDEX_BYTES}")
         length = INDEX_BYTES if indexed else PREDICATE_BYTES
-        with NoticingLoss(self.device_state):
+        with DetectLoss(self.device_state):
             backend.begin_branch(self._resolve(source, offset, length, 0), arms)
         self._arms.append(arms - 1)
 
@@ -267,7 +276,7 @@ class CommandBuffer:
         backend = self._control_flow()
         if not self._arms or self._arms[-1] < 1:
             raise InvalidArgument("next_arm outside of a branch, or behind its last arm")
-        with NoticingLoss(self.device_state):
+        with DetectLoss(self.device_state):
             backend.next_arm()
         self._arms[-1] -= 1
 
@@ -277,16 +286,16 @@ class CommandBuffer:
         if not self._arms or self._arms[-1] > 0:
             missing = f": {self._arms[-1]} arms are missing" if self._arms else ": no loop or branch is open"
             raise InvalidArgument(f"end{missing}")
-        with NoticingLoss(self.device_state):
+        with DetectLoss(self.device_state):
             backend.end()
         self._arms.pop()
 
     def finish(self) -> None:
-        """End recording; from now on it can be submitted, and never changes."""
+        """End recording. The recording can be submitted from now on, and never changes."""
         backend = self._recording()
         if self._arms:
             raise InvalidArgument(f"command buffer ends inside {len(self._arms)} loops and branches")
-        with NoticingLoss(self.device_state):
+        with DetectLoss(self.device_state):
             backend.finish()
         self.needs = tuple(self._slots) if self.indirect is None else None
         self._state = "finished" if self.indirect is None else "a template"
@@ -295,16 +304,19 @@ class CommandBuffer:
     def instance(
         self, arguments: Sequence[Argument | None], transfers: Sequence[int], lengths: Sequence[int]
     ) -> CommandBufferInstance:
-        """The recording with a workload and parameters for each indirect dispatch, in order, ready to be submitted.
+        """Returns the recording with a workload and parameters for each indirect dispatch, in order, ready to be
+        submitted.
 
-        None for a dispatch that does not run. `transfers`: the bytes of each copy and fill, in order, and `lengths`:
-        the least bytes of the buffer in each slot; both at most as many as were recorded. Nothing is recorded. Errors
-        are those of `dispatch`, `copy` and `fill`.
+        A dispatch whose argument is None does not run. `transfers`: the bytes of each copy and fill, in order.
+        `lengths`: the least bytes of the buffer in each slot. Both are at most what was recorded. Nothing is recorded.
+        Raises the errors of `dispatch`, `copy` and `fill`.
         """
         return CommandBufferInstance(self, arguments, transfers, lengths)
 
     def _grids(self, arguments: Sequence[Argument | None]) -> list[IndirectArgument | None]:
-        """What the driver gets for `instance`: counts within the device's limits, None where nothing is to run."""
+        """The driver's arguments for `instance`: counts within the device's limits, None for a dispatch that does not
+        run.
+        """
         if self._state != "a template" or self.indirect is None:
             raise InvalidArgument(f"command buffer is {self._state}, not a finished one for indirect dispatches")
         if len(arguments) != len(self.indirect):
@@ -326,7 +338,7 @@ class CommandBuffer:
         return grids
 
     def _check_transfers(self, lengths: Sequence[int]) -> list[int]:
-        """`lengths` of those copies and fills that the driver has."""
+        """The `lengths` of those copies and fills that the driver's recording contains."""
         if len(lengths) != len(self._transfers):
             raise InvalidArgument(f"lengths of {len(lengths)} copies and fills, there are {len(self._transfers)}")
         for length, (most, pattern, _, _) in zip(lengths, self._transfers, strict=True):
@@ -351,7 +363,7 @@ class CommandBuffer:
         return tuple(needs)
 
     def release(self) -> None:
-        """End of use; a second call does nothing."""
+        """End the use of the recording. A second call does nothing."""
         if self._state != "released":
             self._end()
             self.device_state.collect()
@@ -370,7 +382,9 @@ class CommandBuffer:
 
     @property
     def refs(self) -> tuple[object, ...]:
-        """What must live while a submission of this runs: few objects, however much was recorded."""
+        """The objects that must live while a submission of this recording runs: few objects, however much
+        was recorded.
+        """
         return self.ref, self._held
 
     @property
@@ -390,8 +404,8 @@ class CommandBuffer:
         return backend
 
     def _check_depth(self) -> None:
-        if len(self._arms) >= MOST_NESTED:
-            raise Unsupported(f"{len(self._arms) + 1} loops and branches inside each other, the limit is {MOST_NESTED}")
+        if len(self._arms) >= MAX_NESTING:
+            raise Unsupported(f"{len(self._arms) + 1} loops and branches inside each other, the limit is {MAX_NESTING}")
 
     def _bind(self, row: Entry, bindings: Sequence[Range]) -> list[Binding]:
         if len(bindings) != len(row.bindings):
@@ -434,7 +448,8 @@ class CommandBuffer:
 
 
 class CommandBufferInstance(CommandBuffer):
-    """A recording with indirect dispatches and what they get, to be submitted like any. See `CommandBuffer.instance`.
+    """A recording with arguments for its indirect dispatches, submitted like any recording. See
+    `CommandBuffer.instance`.
 
     It holds the recording, and is not counted among the device's command buffers.
     """
@@ -462,7 +477,7 @@ class CommandBufferInstance(CommandBuffer):
         self._state = "finished"
 
     def _end(self) -> None:
-        """The recording stays."""
+        """Nothing to release: the recording stays."""
         self.needs = None
         self._held, self.direct = [], []
         self._state = "released"

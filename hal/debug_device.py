@@ -1,10 +1,11 @@
-"""A device that runs one dispatch at a time and shows what each reads and writes: for comparing devices.
+"""A device that runs one dispatch at a time and reports what each one reads and writes. For comparing devices.
 
-- It is opened by `open_debug_device` only, so that nothing else pays for it. The front sees a backend like any other;
-  programs are loaded on it with `profiling=True`, so that recordings know which entry of the module a dispatch runs.
-- A recording is kept as pieces, each a recording of the driver's: a dispatch, or the copies and fills between two. They
-  are submitted and waited for one by one, and around a dispatch its bindings are read back.
-- Calls block: work that is submitted without waiting is refused by name.
+- Only `open_debug_device` opens it, so no other device pays for it. The front uses it like any other backend. Programs
+  are loaded on it with `profiling=True`, so that recordings know which entry of the module a dispatch runs.
+- A recording is stored in pieces, each a recording of the driver: one dispatch, or the copies and fills between two
+  dispatches. The pieces are submitted and waited for one by one. The bindings of a dispatch are read back before and
+  after it.
+- Calls block. Submitting work without waiting raises Unsupported.
 """
 
 from __future__ import annotations
@@ -35,17 +36,19 @@ from .registry import find_device
 
 
 class Step(NamedTuple):
-    """A dispatch that ran. `before` has the bytes of bindings that it may read, `after` of those that it may write."""
+    """A dispatch that ran. `before` has the bytes of the bindings that it may read, `after` of those that
+    it may write.
+    """
 
     entry: Entry
     groups: tuple[int, int, int]
     parameters: bytes
-    tag: object  #: what stood in `Recorder.tag` when it was recorded
+    tag: object  #: the value of `Recorder.tag` when it was recorded
     before: tuple[Bytes | None, ...]
     after: tuple[Bytes | None, ...]
 
 
-#: told of each step; what it raises ends the call
+#: called with each step; an exception from it ends the call
 Observer = Callable[[Step], None]
 
 
@@ -58,7 +61,7 @@ class _Dispatch(NamedTuple):
 
 
 class _Pieces(Recorder):
-    """A recording in pieces: those without a dispatch only move bytes."""
+    """A recording in pieces. A piece without a dispatch only moves bytes."""
 
     def __init__(self, device: BackendDevice, slots: int, owner: object) -> None:
         self._device = device
@@ -106,7 +109,7 @@ class _Pieces(Recorder):
 
 
 class _Queue(ProfilingQueue):
-    """Submits pieces. As a profile it has nothing to tell."""
+    """Submits the pieces of recordings. It collects no times."""
 
     def __init__(self, inner: BackendQueue) -> None:
         super().__init__(inner)
@@ -141,7 +144,7 @@ class _Queue(ProfilingQueue):
             self.execute(commands, table, watcher)
 
     def _contents(self, row: _Dispatch, table: Sequence[BackendBuffer], unless: str) -> tuple[Bytes | None, ...]:
-        """Of the bindings whose access is another one."""
+        """The bytes of all bindings whose access is not `unless`, None for the others."""
         accesses = (access for access, _ in row.entry.bindings)
         return tuple(
             None if access == unless else self._content(binding, table)
@@ -159,7 +162,7 @@ class _Queue(ProfilingQueue):
 
 
 class _DebugDevice(ProfilingDevice):
-    """Around a device of a driver, opened as always. Everything in it can be read back."""
+    """A layer around a device that the driver opened as usual. All of its memory can be read back."""
 
     def __init__(self, inner: BackendDevice) -> None:
         super().__init__(inner)
@@ -173,13 +176,13 @@ class _DebugDevice(ProfilingDevice):
 
 
 def open_debug_device(name: str, policy: Policy | None = None) -> Device:
-    """Open `driver` or `driver:index` as a debug device; `observe` says who is told."""
+    """Open `driver` or `driver:index` as a debug device. `observe` sets the observer."""
     driver, info = find_device(name)
     return Device.of(_DebugDevice(driver.open(info)), policy=policy)
 
 
 def observe(device: Device, observer: Observer | None) -> None:
-    """From now on tell `observer` of each dispatch of a device of `open_debug_device`; nobody for None."""
+    """From now on call `observer` with each dispatch of a device of `open_debug_device`. None stops observing."""
     backend = device.device_state.driver
     assert isinstance(backend, _DebugDevice), "the device was not opened by open_debug_device"
     backend.steps.observer = observer

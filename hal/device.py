@@ -1,9 +1,8 @@
-"""An open device as everybody but drivers sees it: the root of the front.
+"""An open device, as everything except drivers uses it: the root of the front.
 
-The front is the one place that validates and counts. `share` gives another `Device` over the same hardware
-queue and executables, with statistics, a memory limit and leak accounting of its own; one per thread or VM context.
-`close` reports what was not released. The hardware is let go when all shares are closed, or dropped, and nothing is
-in use.
+The front is the one place that validates and counts. `share` returns another `Device` over the same hardware queue and
+executables, with its own statistics, memory limit and leak accounting; use one per thread or VM context. `close`
+reports what was not released. The hardware is released when all shares are closed or dropped, and nothing is in use.
 """
 
 from __future__ import annotations
@@ -22,34 +21,34 @@ from .errors import DeadlineExceeded, DeviceLost, HalError, InvalidArgument, Uns
 from .executable import Executable, ExecutableCache
 from .fork import after_fork, new_lock
 from .lifetime import Account, DeviceState
-from .lost import NoticingLoss
+from .lost import DetectLoss
+from .memory_pressure import Callback, retry_after_freeing
 from .policy import Policy
 from .queue import queue_of
-from .relief import Callback, with_relief
 from .semaphore import MAX_VALUE, Semaphore
 from .statistics import Statistics
 
 if TYPE_CHECKING:
     from .residency import Pool
 
-#: one number per share ever made in this process
+#: a unique number for each share made in this process
 _numbers = count(1)
-#: what is counted for leaks
+#: the kinds of objects that are counted for leaks
 KINDS = ("buffer", "executable", "command buffer", "semaphore")
 
 
 class _Opened(NamedTuple):
-    """What a device was opened with, whoever shares it."""
+    """The accounts and the policy that a device was opened with; all shares refer to them."""
 
     accounts: tuple[Account, ...]
     policy: Policy
 
 
 class Device:
-    """An open device. Made by `hal.registry.open_device`, or `Device.of` over a backend.
+    """An open device. Made by `hal.registry.open_device`, or by `Device.of` over a backend.
 
-    `InvalidArgument` meets whoever uses a closed device, or an object that is released or of another device. Once the
-    driver has raised `DeviceLost`, every use of the device and of its shares does, up to `close`.
+    Methods raise InvalidArgument on a closed device, and for an object that is released or of another device. Once the
+    driver has raised `DeviceLost`, every use of the device and of its shares raises it, except `close`.
     """
 
     def __init__(
@@ -90,22 +89,23 @@ class Device:
 
     @classmethod
     def of(cls, backend: BackendDevice, memory_limit: int | None = None, policy: Policy | None = None) -> Device:
-        """The front over an open backend device. `memory_limit` in bytes holds for all shares together."""
+        """Returns the front over an open backend device. `memory_limit` in bytes applies to all shares together."""
         executables = ExecutableCache()
         device = cls(
             DeviceState(backend), (Account(memory_limit),), executables, Policy() if policy is None else policy
         )
-        device.device_state.relief.add(device, (), executables.release_unused)
+        device.device_state.memory_pressure.add(device, (), executables.release_unused)
         return device
 
     def share(
         self, memory_limit: int | None = None, budget: Account | None = None, builds: BuildBudget | None = None
     ) -> Device:
-        """Another user of the same device, whose memory is limited by both limits and who is closed by itself.
+        """Returns another `Device` over the same hardware. Both memory limits apply to it, and it is closed
+        independently.
 
-        `budget` is charged as well: for who counts other memory beside the device's. `builds` limits how long its code
-        is built, and that of its own shares unless they are given another; without one, each executable has the
-        default deadline to itself.
+        `budget` is charged as well: an account that also counts other memory. `builds` limits the time for building its
+        code, and that of its own shares unless they get another one. Without it each executable has the default
+        deadline.
         """
         self.check_open()
         self.check_not_lost()
@@ -117,9 +117,10 @@ class Device:
         return made
 
     def sibling(self, policy: Policy | None = None) -> Device:
-        """Another user of the same device with the limits that the device was opened with, not those of this share.
+        """Returns another `Device` over the same hardware, with the limits that the device was opened with instead of
+        those of this share.
 
-        `policy`: None for the one that the device was opened with.
+        `policy`: None for the policy that the device was opened with.
         """
         self.check_open()
         opened = self._opened
@@ -127,36 +128,39 @@ class Device:
         return Device(self.device_state, opened.accounts, self.executables, policy, None, opened)
 
     def allow_signed(self, digest: bytes) -> None:
-        """Let native code of the module run on this share, and on its own shares: the module is signed for that."""
+        """Allow native code of the module with this root digest on this share and on its own shares: the module is
+        signed for that.
+        """
         self.policy = self.policy.with_signed(digest)
 
     def create_executable(
         self, format: str, payload: memoryview, entries: tuple[Entry, ...], digest: bytes | None = None
     ) -> Executable:
-        """Build code, or find it built. `digest` is the root digest of the module it comes from.
+        """Build code, or return it from the cache. `digest` is the root digest of the module that the code comes from.
 
-        `Unsupported`: the device lacks the format or something an entry needs. `PolicyRefused`: native code that is not
-        trusted. `ModuleError`: the payload is malformed. `BuildDeadlineExceeded`, `BuildFailed`: building it in a
-        helper process took too long, or crashed the driver. Code of modules that are trusted is built in this process
-        (`Policy.builds_here`), unless the share has a build deadline.
+        Code of trusted modules is built in this process (`Policy.builds_here`), unless the share has a build deadline.
+        Raises Unsupported if the device lacks the format or something an entry needs, PolicyRefused for untrusted
+        native code, ModuleError if the payload is malformed, and BuildDeadlineExceeded or BuildFailed if building it in
+        a helper process took too long or crashed the driver.
         """
         self.check_open()
         if format not in self.info.formats:
             raise Unsupported(f"device {self.info.id} runs {', '.join(self.info.formats)}, not {format}")
         self.policy.check(format, digest, self.info)
-        with NoticingLoss(self.device_state):
+        with DetectLoss(self.device_state):
             # several threads build for one share, so none of them speaks for the call that is under way there
-            return with_relief(
+            return retry_after_freeing(
                 self.device_state, None, lambda: self.executables.get(self, format, payload, entries, digest)
             )
 
     def trial_build(
         self, format: str, payload: memoryview, entries: tuple[Entry, ...], digest: bytes | None
     ) -> float | None:
-        """Build the code in a helper process, within the build deadline, if it has to be (`BuildBudget.needs_helper`).
+        """Build the code in a helper process, within the build deadline, if that is required
+        (`BuildBudget.needs_helper`).
 
-        Returns the seconds that took, 0 if an earlier build is on record, None if it did not have to be.
-        Raises what `create_executable` raises.
+        Returns the seconds that the build took; 0 if an earlier build is on record, None if none was required. Raises
+        the errors of `create_executable`.
         """
         backend = self.device_state.backend
         builds = BuildBudget() if self.builds is None else self.builds
@@ -172,10 +176,10 @@ class Device:
         return seconds
 
     def create_command_buffer(self, slots: int = 0, indirect: bool = False) -> CommandBuffer:
-        """Start recording; each submission gives one buffer per slot.
+        """Start recording. Each submission supplies one buffer per slot.
 
-        `indirect`: for indirect dispatches, whose arguments come with `CommandBuffer.instance`; the finished recording
-        is submitted by its instances only. `Unsupported` unless the device has `indirect_dispatch`.
+        `indirect`: the recording may have indirect dispatches, whose arguments come with `CommandBuffer.instance`. When
+        it is finished, only its instances are submitted. Raises Unsupported unless the device has `indirect_dispatch`.
         """
         self.check_open()
         commands = CommandBuffer(self, slots, indirect)
@@ -185,42 +189,42 @@ class Device:
 
     @property
     def indirect_dispatch(self) -> bool:
-        """Whether command buffers may have indirect dispatches."""
+        """Whether command buffers may contain indirect dispatches."""
         return self.device_state.backend.indirect_dispatch
 
     def create_semaphore(self, initial: int = 0) -> Semaphore:
-        """A timeline semaphore with that value, 0 to 2**63 - 1."""
+        """Returns a timeline semaphore with this initial value, 0 to 2**63 - 1."""
         self.check_open()
         if not 0 <= initial <= MAX_VALUE:
             raise InvalidArgument(f"semaphore value {initial} is not in 0 to {MAX_VALUE}")
-        with NoticingLoss(self.device_state):
+        with DetectLoss(self.device_state):
             state = self.device_state
-            return Semaphore(self, with_relief(state, self, lambda: state.backend.create_semaphore(initial)))
+            return Semaphore(self, retry_after_freeing(state, self, lambda: state.backend.create_semaphore(initial)))
 
     def import_semaphore(self, handle: Any) -> Semaphore:
-        """The caller's own semaphore or event as one of ours, to wait for and to signal. It stays the caller's, who
-        keeps it alive as long as this is used.
+        """Returns a semaphore over the caller's own semaphore or event, to wait for and to signal. The caller still
+        owns it, and keeps it alive while this one is used.
 
-        OpenCL takes a `pyopencl.Event` of any context, which is at 0 until it is complete and then at 1, and which can
-        be signalled if it is a `UserEvent`. Vulkan takes a timeline `VkSemaphore` of this device (`native.device`), an
-        integer or a handle of the `vulkan` package. `InvalidArgument`: it is neither; `Unsupported`: other devices.
+        OpenCL takes a `pyopencl.Event` of any context: its value is 0 until it completes, then 1. It can be signalled
+        if it is a `UserEvent`. Vulkan takes a timeline `VkSemaphore` of this device (`native.device`), as an integer or
+        a handle of the `vulkan` package. Raises InvalidArgument for other handles, Unsupported on other devices.
         """
         self.check_open()
-        with NoticingLoss(self.device_state):
+        with DetectLoss(self.device_state):
             return Semaphore(self, self.device_state.backend.import_semaphore(handle))
 
     @property
     def native(self) -> Any:
         """The handles in the driver's own API, named as there (`OpenCLHandles`, `VulkanHandles`); None without one.
 
-        They are the device's: use them while it is open. Who submits to its Vulkan queue holds `lock` meanwhile.
+        They belong to the device: use them while it is open. Hold `lock` while submitting to its Vulkan queue.
         """
         self.check_open()
         return self.device_state.backend.native
 
     @property
     def lock(self) -> threading.Lock:
-        """Held by whoever uses the driver's queue. Nothing of this device may be called under it."""
+        """The lock of the driver's queue. No method of this device may be called while holding it."""
         return self.device_state.lock
 
     def check_open(self) -> None:
@@ -228,11 +232,13 @@ class Device:
             raise InvalidArgument(f"device {self.info.id} {self._why_closed}")
 
     def on_memory_pressure(self, callback: Callback) -> None:
-        """Have a bound method called when memory runs out (`relief.py`), as long as its object lives."""
-        self.device_state.relief.add(self, self._accounts, callback)
+        """Register a bound method that is called when memory runs out (`memory_pressure.py`), while its
+        object lives.
+        """
+        self.device_state.memory_pressure.add(self, self._accounts, callback)
 
     def check_not_lost(self) -> None:
-        """`DeviceLost` with the reason when the device is lost."""
+        """Raises DeviceLost with the reason if the device is lost."""
         lost = self.device_state.lost
         if lost is not None:
             raise DeviceLost(f"device {self.info.id} was lost before: {lost}")
@@ -242,7 +248,7 @@ class Device:
         self.queue.invalidate_after_loss()
 
     def invalidate_after_fork(self, parent: int) -> None:
-        """In a process that was forked from its owner: nothing of it is used any more, nor released."""
+        """In a process that was forked from the owner: refuse every use of this device, and release nothing of it."""
         self.closed = True
         self._why_closed = f"was opened by process {parent}, of which this one is a fork; open it here as well"
         self.device_state.abandoned = True
@@ -252,12 +258,12 @@ class Device:
 
     @property
     def leaks(self) -> tuple[str, ...]:
-        """What is not released now, a line per kind."""
+        """What is not released now: a text per kind of object."""
         return tuple(f"{count} {kind}{'s' if count > 1 else ''}" for kind, count in self.live.items() if count)
 
     @property
     def close_seconds(self) -> float:
-        """How long `close` waits for work under way, 30 s at first; one number for all shares of the device."""
+        """Seconds that `close` waits for work in flight; 30 by default. All shares of the device have one value."""
         return self.device_state.close_seconds
 
     @close_seconds.setter
@@ -267,10 +273,12 @@ class Device:
         self.device_state.close_seconds = seconds
 
     def close(self) -> tuple[str, ...]:
-        """Wait for submitted work and end use. Gives `leaks`, and warns (`ResourceWarning`) when there are any.
+        """Wait for submitted work and end the use of the device. Returns `leaks`, and warns (ResourceWarning) if there
+        are any.
 
-        Work that an exception left behind is waited for as well. After `close_seconds` a warning tells how many
-        submissions are not over. What these use is kept until they are over, or as long as the process lives.
+        Work that an exception left behind is waited for as well. After `close_seconds` a warning states how many
+        submissions are not over. The resources of these submissions are kept until they are over, or for the life of
+        the process.
         """
         return self._end(warn=True)
 
@@ -278,22 +286,24 @@ class Device:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """As `close`; no warning on top of an exception, whose traceback may hold handles."""
+        """As `close`, but without a warning if an exception is propagating, because its traceback may hold handles."""
         self._end(warn=kind is None)
 
     def __del__(self) -> None:
-        """Dropped without `close`: handles hold their device, so none is left."""
+        """The device was dropped without `close`. Handles hold their device, so no handle is left."""
         if hasattr(self, "_share"):
             self.drop()
 
     def drop(self) -> None:
-        """End use soon, without waiting for work or taking a lock: for the finalizer of whoever owns the share."""
+        """End the use soon, without waiting for work or taking a lock. For the finalizer of an object that owns the
+        share.
+        """
         if not self.closed:
             self.closed = True
-            self.device_state.depart(self._share, self.executables.clear)
+            self.device_state.drop_share(self._share, self.executables.clear)
 
     def _leave(self) -> None:
-        """Close the device behind the last share. After an exception in the middle it can be called again."""
+        """Close the device after the last share. It can be called again after an exception."""
         if self.device_state.leave(self._share):
             self.executables.clear()
             self.device_state.close()

@@ -1,8 +1,8 @@
 """DLPack: memory shared with other libraries, in both directions.
 
-NumPy makes the capsules, over the memory that a driver maps, so what it does about versions, streams and read-only
-memory holds here, too. A capsule holds the array, which holds the memory: whoever drops the last of them, on whatever
-thread, only leaves the memory to the device to release (`lifetime.py`).
+NumPy makes the capsules, over the memory that a driver maps; its rules for versions, streams and read-only memory
+apply. A capsule holds the array, which holds the memory. The last holder, on whatever thread, only queues the memory
+for the device to release (`lifetime.py`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     from .buffer import BufferView
 
-#: DLDeviceType -> its name; the host reads and writes the memory of those in `HOST` itself
+#: DLDeviceType -> its name; the host can read and write the memory of the types in `HOST`
 DEVICES = {
     1: "kDLCPU",
     2: "kDLCUDA",
@@ -32,10 +32,11 @@ HOST = ("kDLCPU",)
 
 
 def export(view: BufferView, copy: bool | None, wanted: dict[str, Any]) -> Any:
-    """A capsule over the elements of a view, which shares its memory if that is mapped and `copy` does not ask for one.
+    """Returns a capsule over the elements of a view. It shares the view's memory if that is mapped and `copy` is not
+    True.
 
-    `BufferError`: `copy` is False and the memory is not mapped; NumPy has no such element type, or exports it to
-    nobody; another device than the CPU is wanted.
+    Raises BufferError if `copy` is False and the memory is not mapped, if NumPy has no such element type or does not
+    export it, or if another device than the CPU is requested.
     """
     if view.dtype.numpy.kind == "V":
         raise BufferError(
@@ -53,7 +54,9 @@ def export(view: BufferView, copy: bool | None, wanted: dict[str, Any]) -> Any:
 
 
 def adopt(value: Any) -> npt.NDArray[Any]:
-    """An array over the memory of another library's. `BufferError`: that is not the host's, or not for NumPy."""
+    """Returns an array over the memory of another library's array. Raises BufferError if that is not host memory, or
+    NumPy cannot import it.
+    """
     kind, number = value.__dlpack_device__()
     name = DEVICES.get(int(kind), f"of type {int(kind)}")
     if name not in HOST:

@@ -1,4 +1,4 @@
-"""What can go wrong at the device boundary, split by whose fault it is."""
+"""Errors at the device boundary, split by who is at fault."""
 
 
 class HalError(Exception):
@@ -6,23 +6,25 @@ class HalError(Exception):
 
 
 class InvalidArgument(HalError, ValueError):
-    """The caller asked for something the interface forbids (range, usage, state, lifetime)."""
+    """The caller requested something the interface forbids (range, usage, state, lifetime)."""
 
 
 class Unsupported(HalError):
-    """The device lacks what was asked for; the message names the feature or limit and both values."""
+    """The device lacks a feature or exceeds a limit; the message names it, and both values."""
 
 
 class LibraryUnavailable(Unsupported):
-    """A library function that the program calls is not there; the message says what is, and how to add it."""
+    """A library function that the program calls does not exist here; the message lists what exists, and how
+    to add it.
+    """
 
 
 class LibraryFailed(HalError):
-    """A library function failed while it ran: its fault, or its author's, and not the device's."""
+    """A library function failed while it ran. The function is at fault, not the device."""
 
 
 class OutOfMemory(HalError):
-    """There is no room. Raised as one of the two classes below, which say for whose reason."""
+    """There is no room. Raised as one of the two classes below, which say why."""
 
 
 class DeviceOutOfMemory(OutOfMemory):
@@ -30,18 +32,18 @@ class DeviceOutOfMemory(OutOfMemory):
 
 
 class MemoryLimitExceeded(OutOfMemory):
-    """A limit that somebody set leaves no room; the message gives the size asked for, the limit, and who set it if that
-    was not the caller.
+    """A configured limit leaves no room; the message gives the requested size, the limit, and who set it if that was
+    not the caller.
     """
 
 
 class DeviceLost(HalError):
-    """The device or its driver failed while working, and is of no more use: open the device again.
+    """The device or its driver failed while it worked, and cannot be used any more: open the device again.
 
-    Memory contents are undefined. Every later use of the open device raises this error; closing it works.
+    Memory contents are undefined. Every later use of the open device raises this error, except closing it.
     """
 
-    #: whether the driver was not asked, because the device had been lost before
+    #: whether the front refused the call because the device was lost before, without calling the driver
     refused: bool = False
 
 
@@ -50,24 +52,26 @@ class InternalError(HalError):
 
 
 class EventFailed(HalError):
-    """An event of the caller's, which work was to wait for, ended with an error; the message gives its status."""
+    """An event of the caller that work had to wait for ended with an error; the message gives its status."""
 
 
 class DriverUnavailable(HalError):
-    """A driver cannot be used here; the message says why and what to install."""
+    """A driver cannot be used here; the message says why, and what to install."""
 
 
 class PolicyRefused(HalError):
-    """Native code in a module is not trusted here; the message gives the ways on."""
+    """The native code of a module is not trusted here; the message lists how to proceed."""
 
 
 class DeadlineExceeded(HalError):
-    """A wait ended because its time was up."""
+    """A wait ended because its time was over."""
 
 
 class BuildDeadlineExceeded(DeadlineExceeded):
-    """Building a module's device code took longer than it may: the module's fault, or the deadline is too short."""
+    """Building a module's device code took longer than allowed: the module is at fault, or the deadline is
+    too short.
+    """
 
 
 class BuildFailed(HalError):
-    """The driver failed while it built a module's code in a helper process; the message says whether it crashed."""
+    """The driver failed while it built a module's code in a helper process; the message states whether it crashed."""

@@ -1,14 +1,13 @@
-"""Code on a device: executables, and the cache that builds each one once, several side by side.
+"""Code on a device: executables, and the cache that builds each one once, several at the same time.
 
-The front checks the format, the policy on native code and the entries' needs against the device's limits; the
-driver verifies and builds. Executables are immutable and shared by all shares of a device.
+The front checks the format, the policy on native code, and the entries' needs against the device's limits. The driver
+verifies and builds. Executables are immutable, and used by all shares of a device.
 """
 
 from __future__ import annotations
 
 import hashlib
 import weakref
-from collections import OrderedDict
 from collections.abc import Callable
 from threading import Lock
 from time import perf_counter
@@ -20,18 +19,19 @@ from .backend import BackendExecutable, Entry, Limits
 from .errors import InvalidArgument, Unsupported
 from .fork import new_lock
 from .lifetime import DeviceState, ResourceRef
+from .lru_cache import LruCache
 
 if TYPE_CHECKING:
     from .device import Device
 
-#: executables kept for the next program that wants them
-MOST_KEPT = 1024
+#: executables kept in the cache although no program may use them
+MAX_CACHED = 1024
 
 
 class Build(NamedTuple):
-    """How an executable came to be. `shared`: it was in this process already. `helper`: the seconds for which a helper
-    process built it first, 0 if an earlier build is on record, None where none had to. `cached`: as that of the
-    backend's executable.
+    """How an executable was obtained. `shared`: it was in this process's cache already. `helper`: the seconds that a
+    helper process took to build it first; 0 if an earlier build is on record, None if no helper was required. `cached`:
+    see `BackendExecutable`.
     """
 
     shared: bool
@@ -40,10 +40,10 @@ class Build(NamedTuple):
 
 
 class Executable:
-    """Code with its entries. Made by `ExecutableCache.get` or `Device.create_executable`, or by `deferred`.
+    """Code with its entries. Made by `ExecutableCache.get`, `Device.create_executable` or `deferred`.
 
-    `backend` and `ref` are the driver's object and its owner, `build` tells how they came to be. Of a deferred one they
-    are made when they are first asked for, with the errors of `Device.create_executable`.
+    `backend` and `ref` are the driver's object and its owner; `build` says how they were obtained. A deferred
+    executable makes them on first access, which raises the errors of `Device.create_executable`.
     """
 
     __slots__ = ("_make", "backend", "build", "device", "device_state", "entries", "ref")
@@ -63,14 +63,14 @@ class Executable:
     def of(
         cls, device: Device, backend: BackendExecutable, ref: ResourceRef, entries: tuple[Entry, ...], build: Build
     ) -> Executable:
-        """What the driver built."""
+        """Returns an executable over the driver's object."""
         made = cls(device, entries)
         made.backend, made.ref, made.build = backend, ref, build
         return made
 
     @classmethod
     def deferred(cls, device: Device, entries: tuple[Entry, ...], make: Callable[[], Executable]) -> Executable:
-        """Code that `make` builds when it is first used."""
+        """Returns an executable that `make` builds when it is first used."""
         made = cls(device, entries)
         made._make = make
         return made
@@ -81,7 +81,7 @@ class Executable:
         return self._make is None
 
     def build_now(self) -> None:
-        """Build deferred code, unless it is built. Several threads may ask for it."""
+        """Build deferred code, unless it is built. Several threads may call this."""
         make = self._make
         if make is None:
             return
@@ -93,14 +93,14 @@ class Executable:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> object:
-            """What only built code has."""
+            """Builds the code: the attribute exists only on built code."""
             if name in ("backend", "build", "ref") and not self.is_built:
                 self.build_now()
                 return getattr(self, name)
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
 
     def check_released(self) -> None:
-        """`InvalidArgument` once it was released."""
+        """Raises InvalidArgument if it was released."""
         if self.device_state is None:
             raise InvalidArgument("executable was released")
 
@@ -110,7 +110,7 @@ class Executable:
             raise InvalidArgument(f"executable of device {self.device.info.id} in a recording of another device")
 
     def release(self) -> None:
-        """End of use; a second call does nothing."""
+        """End the use of the executable. A second call does nothing."""
         state = self.device_state
         if state is not None:
             self._end()
@@ -133,55 +133,49 @@ Built = tuple[BackendExecutable, ResourceRef]
 
 
 class ExecutableCache:
-    """Built executables of one open device by content, shared by its shares; emptied when the last one closes.
+    """The built executables of one open device, by content. All shares use it; it is emptied when the last share
+    closes.
 
-    Different code is built side by side, by as many threads as ask for it; who asks for code that another thread builds
-    waits for it, and builds it if that fails. Those asked for last are kept whether anybody uses them or not, the
-    others while somebody does: a process may load modules without end.
+    Several threads build different code at the same time. A thread that requests code which another thread is building
+    waits for it, and builds it itself if that fails. The most recently requested executables are kept even if unused,
+    the others only while in use, because a process may load modules without end.
     """
 
     __slots__ = ("__weakref__", "_building", "_built", "_lock")
 
     def __init__(self) -> None:
-        self._built: OrderedDict[Key, Built] = OrderedDict()
-        #: held by who builds; they last as long as somebody builds or waits
+        self._built: LruCache[Key, Built] = LruCache()
+        #: the lock of each build; it lives while a thread builds or waits
         self._building: weakref.WeakValueDictionary[Key, Lock] = weakref.WeakValueDictionary()
-        self._lock = new_lock()  #: of both, never held while code is built
+        self._lock = new_lock()  #: guards both, and is never held while code is built
 
     def get(
         self, device: Device, format: str, payload: memoryview, entries: tuple[Entry, ...], digest: bytes | None
     ) -> Executable:
-        """The executable, built unless it is in the cache. `Device.trial_build` comes before the build."""
+        """Returns the executable, built unless it is in the cache. Calls `Device.trial_build` before the build."""
         if not isinstance(payload.obj, bytes):  # it may lie in a mapped file, which others may write to
             payload = memoryview(bytes(payload))
         key = format, entries, hashlib.sha256(payload).digest()
         helper = None
         with self._lock:
-            found = earlier = self._find(key)
+            found = earlier = self._built.use(key)
         if found is None:
             check_entries(entries, device.info.limits)
             helper = device.trial_build(format, payload, entries, digest)
-            with self._turn(key):
+            with self._build_lock(key):
                 started = perf_counter()
                 with self._lock:
-                    earlier = self._find(key)
+                    earlier = self._built.use(key)
                 found = earlier or self._build(device, key, format, payload, entries)
                 seconds = perf_counter() - started
             if helper is None and device.device_state.backend.compiles and device.builds is not None:
                 device.builds.count(payload.nbytes, seconds)
         return Executable.of(device, *found, entries, Build(earlier is not None, helper, found[0].cached))
 
-    def _turn(self, key: Key) -> Lock:
-        """The lock of who builds a key."""
+    def _build_lock(self, key: Key) -> Lock:
+        """The lock that a thread holds while it builds `key`."""
         with self._lock:
             return self._building.setdefault(key, new_lock())
-
-    def _find(self, key: Key) -> Built | None:
-        """The lock is held."""
-        found = self._built.get(key)
-        if found is not None:
-            self._built.move_to_end(key)
-        return found
 
     def _build(self, device: Device, key: Key, format: str, payload: memoryview, entries: tuple[Entry, ...]) -> Built:
         backend = device.device_state.backend.create_executable(format, payload, entries)
@@ -189,12 +183,14 @@ class ExecutableCache:
         with self._lock:
             device.statistics.executables_created += 1
             self._built[key] = built
-            if len(self._built) > MOST_KEPT:
-                self._built.popitem(last=False)
+            if len(self._built) > MAX_CACHED:
+                self._built.evict()
         return built
 
     def release_unused(self, own: bool = False) -> bool:
-        """Let go of what no handle, recording or work under way uses; whether there was anything. See `relief.py`."""
+        """Drop the executables that no handle, recording or work in flight uses. Returns whether there were any. See
+        `memory_pressure.py`.
+        """
         with self._lock:
             before = len(self._built)
             for key in [*self._built]:
@@ -212,7 +208,7 @@ class ExecutableCache:
 
 
 def check_entries(entries: tuple[Entry, ...], limits: Limits) -> None:
-    """`InvalidArgument` for an entry that makes no sense, `Unsupported` for one above the device's limits."""
+    """Raises InvalidArgument for an inconsistent entry, Unsupported for one above the device's limits."""
     for row in entries:
         x, y, z = row.workgroup_size
         if min(row.workgroup_size) < 1 or row.parameter_words < 0:

@@ -1,9 +1,9 @@
-"""What a forked process inherits: the memory of its parent's devices, without the threads that served them.
+"""Devices in a forked process. It inherits the memory of its parent's devices, without the threads that served them.
 
-So nothing of them is used there, and nothing released; every use is refused by name, and what was loaded is loaded
-again. `after_fork` is how a layer puts that into effect. The lock of a device's queue, or of a context, is replaced by
-a `ForkedLock`, so that the hot path need not ask in which process it is. All other locks are made by `new_lock`, and
-are free in the child (`schema/fork.py`).
+So the child uses and releases nothing of them. Every use raises an error, and whatever was loaded is loaded again.
+`after_fork` registers how a layer does that. The lock of a device's queue, or of a context, is replaced by a
+`ForkedLock`, so the hot path does not check in which process it is. All other locks are made by `new_lock`, and are
+free in the child (`schema/fork.py`).
 """
 
 from typing import NoReturn
@@ -14,7 +14,7 @@ from orchestrion.schema.fork import new_rlock as new_rlock
 
 
 class ForkedLock:
-    """In the place of a lock of what belongs to the parent: whoever takes it is refused."""
+    """Replaces the lock of an object that belongs to the parent process; acquiring it raises an error."""
 
     __slots__ = ("_error",)
 
@@ -31,4 +31,4 @@ class ForkedLock:
         self.refuse()
 
     def __exit__(self, *_: object) -> None:
-        """Never entered."""
+        """Unreachable: `__enter__` always raises."""

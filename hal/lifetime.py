@@ -1,39 +1,40 @@
 """Who keeps a driver's objects alive, and when they are released.
 
-Owners:
-- A `ResourceRef` owns one backend object. Handles (`Buffer`, `CommandBuffer`, …) hold one; a recording holds those of
-  all it refers to; submitted work holds those of its recording and table. When the last holder lets go, the object is
-  garbage. So `release` on a handle ends its use, not the work under way.
-- A `DeviceState` is one open backend device. Its `lock` is held by whoever uses the queue.
+Ownership:
+- A `ResourceRef` owns one backend object. A handle (`Buffer`, `CommandBuffer`, …) holds one. A recording holds those of
+  everything it refers to. Submitted work holds those of its recording and table. When the last holder is gone, the
+  object is garbage. So `release` on a handle ends its use, not the work in flight.
+- A `DeviceState` is one open backend device. Whoever uses the queue holds its `lock`.
 
 Finalizers:
-- They run between any two steps of any thread, so they take no lock and call no driver. That of a ref only appends to
-  `garbage`, that of a device only to `departed`. The next call of the device, the next allocation, `release` of a
-  handle or the `reaper` does the rest (`collect`).
-- Objects are released under the lock. Nobody waits for the lock to release one: its holder, or the reaper, comes back.
-- A `release` of a driver that raises is counted and warned of, and the object is gone for us.
+- They run between any two steps of any thread, so they take no lock and call no driver. The finalizer of a ref only
+  appends to `garbage`, that of a device only to `dropped_shares`. The next call of the device, the next allocation,
+  `release` of a handle, or the `reaper` does the rest (`collect`).
+- Objects are released under the lock. No thread waits for the lock to release one: its holder, or the reaper, does it.
+- A driver's `release` that raises is counted and causes a warning; the object counts as released.
 
-Work under way:
-- Work that was *submitted* carries a number on the device state's own timeline, and its refs stay in `in_flight` until
-  that number is reached.
-- Work that was *launched* by a blocking call on a driver that overlaps is a `Flight`, with a number from `launched`. It
-  takes no refs, since that would cost each call. Instead garbage that is found while flights are under way goes to
-  `limbo`, with the number launched last, and stays there until no flight up to that number is under way: a later flight
-  cannot use it, since its handles are gone.
+Work in flight:
+- Work that was *submitted* has a number on the device state's own timeline. Its refs stay in `in_flight` until that
+  number is reached.
+- Work that was *launched* by a blocking call on a driver that overlaps is a `LaunchedCall`, numbered by `launch_count`.
+  It takes no refs, because that would cost each call. Instead, garbage that is found while calls are in flight moves to
+  `deferred_garbage`, with the number launched last. It stays there until no call up to that number is in flight. A
+  later call cannot use it, since its handles are gone.
 - Work that was *executed* under the lock is over when the lock is free.
 
-Exceptions in the middle (Ctrl-C, an error of the driver):
-- `current` holds what is being handed to the driver under the lock, and is None between two calls. A flight whose call
-  an exception ended is in `broken`. Whoever takes the lock to use the queue and finds either calls `recover` first: the
-  driver signals a further number once all submitted work is over, and nothing is released before that (`barrier`).
-- Flights of other threads are none of this: they go on, and end by themselves.
+Exceptions inside of a call (Ctrl-C, an error of the driver):
+- `current` holds the work that is being given to the driver under the lock, and is None between two calls. A
+  `LaunchedCall` that an exception ended is in `interrupted_calls`. Whoever takes the lock to use the queue and finds
+  either calls `recover` first: the driver signals another number once all submitted work is over, and nothing is
+  released before that (`release_barrier`).
+- Calls of other threads are not affected.
 
 Loss:
-- A driver that raises `DeviceLost` loses the device for all shares (`lose`): a `LostDevice` takes the backend's place,
-  which refuses every use. Waiting, releasing and closing go on with the driver's own device.
+- A driver that raises `DeviceLost` loses the device for all shares (`lose`): a `LostDevice` replaces the backend, and
+  refuses every use. Waiting, releasing and closing continue with the driver's own device.
 
-The end: a closed state closes its backend when the last ref is gone and nothing is under way, so that memory still in
-use is never freed. Where work does not end, the driver's objects stay as they are for as long as the process lives.
+Closing: a closed state closes its backend when the last ref is gone and nothing is in flight, so memory in use is never
+freed. If work does not end, the driver's objects live as long as the process.
 """
 
 import logging
@@ -53,12 +54,12 @@ from .account import Account as Account
 from .backend import BackendDevice, BackendSemaphore, Point, Watcher
 from .errors import DeviceLost, HalError
 from .fork import new_lock
-from .lost import LostDevice, NoticingLoss
+from .lost import DetectLoss, LostDevice
+from .memory_pressure import MemoryPressureCallbacks
 from .reaper import reaper
-from .relief import Relief
 from .resources import Batch as Batch
-from .resources import Flight as Flight
-from .resources import Garbage, Releasable, Row, Submitted
+from .resources import Garbage, Releasable, SubmissionRecord, Submitted
+from .resources import LaunchedCall as LaunchedCall
 from .resources import ResourceRef as ResourceRef
 from .waiting import attempt, to_its_end
 
@@ -70,159 +71,165 @@ _log = logging.getLogger("orchestrion.hal")
 
 #: seconds that closing a device waits for its work by default
 CLOSE_SECONDS = 30.0
-#: seconds between two looks at a watcher
+#: seconds between two calls of a watcher
 WATCH_SECONDS = 0.1
-#: looks of the reaper, one after the other, in which the driver fails, after which it waits for the next finalizer
-MOST_FAILED_LOOKS = 5
-#: seconds between two looks at flights of other threads, at first and at most
-FIRST_LOOK, LAST_LOOK = 0.0002, 0.005
+#: consecutive failures of the driver after which the reaper stops until the next finalizer
+MAX_FAILED_REAPS = 5
+#: seconds between two polls of calls of other threads: the first pause, and the longest
+FIRST_POLL, LAST_POLL = 0.0002, 0.005
 
 
 class DeviceState:
-    """One open backend device: the queue's lock, work under way, garbage."""
+    """One open backend device: the queue's lock, work in flight, and garbage."""
 
     __slots__ = (
         "__weakref__",
-        "_forgotten",
-        "_noticed",
-        "_looks_failed",
+        "_writes_forgotten",
+        "_reap_scheduled",
+        "_failed_reaps",
         "_warnings",
         "abandoned",
-        "backlog",
+        "pending_write_bytes",
         "backend",
-        "barrier",
-        "broken",
+        "release_barrier",
+        "interrupted_calls",
         "close_seconds",
         "closed",
         "current",
-        "departed",
+        "dropped_shares",
         "driver",
-        "flights",
+        "launched_calls",
         "garbage",
-        "idle",
+        "idle_calls",
         "in_flight",
-        "launched",
-        "limbo",
+        "launch_count",
+        "deferred_garbage",
         "lock",
         "lost",
-        "relief",
+        "memory_pressure",
         "owned",
         "release_failures",
         "shares",
-        "sources",
+        "pending_writes",
         "streaming",
         "submitted",
         "timeline",
         "unsure",
-        "written",
+        "writes_begun",
     )
 
     def __init__(self, backend: BackendDevice) -> None:
-        #: what the front's objects are made by; a `LostDevice` once the device is lost
+        #: the device that the front calls; a `LostDevice` once the device is lost
         self.backend = backend
         #: the driver's open device, for waiting, releasing and closing
         self.driver = backend
-        #: why the device is lost, None while it is not
+        #: why the device is lost; None otherwise
         self.lost: DeviceLost | None = None
-        #: who gives memory back when it runs out
-        self.relief = Relief()
+        #: callbacks that release memory when it runs out
+        self.memory_pressure = MemoryPressureCallbacks()
         self.lock = new_lock()
         self.garbage: deque[Garbage] = deque()
-        #: garbage that flights up to a number may use
-        self.limbo: deque[tuple[int, Garbage]] = deque()
-        #: shares that were dropped without `close`: number, and what forgets the executables when it was the last
-        self.departed: deque[tuple[int, Callable[[], None]]] = deque()
+        #: garbage that calls up to this number may use
+        self.deferred_garbage: deque[tuple[int, Garbage]] = deque()
+        #: shares dropped without `close`: number, and the function that clears the executable cache after the last one
+        self.dropped_shares: deque[tuple[int, Callable[[], None]]] = deque()
         self.release_failures = 0
         self._warnings: deque[str] = deque()
-        self._noticed = False  #: whether the reaper is going to look
-        self._looks_failed = 0  #: looks of the reaper, one after the other, in which the driver failed
-        self.in_flight: deque[Row] = deque()
+        self._reap_scheduled = False  #: whether the reaper will call `reap`
+        self._failed_reaps = 0  #: consecutive calls of `reap` in which the driver failed
+        self.in_flight: deque[SubmissionRecord] = deque()
         self.timeline: BackendSemaphore | None = None
         self.submitted = 0
-        #: all flights, those that may be used again, and those that an exception ended
-        self.flights: list[Flight] = []
-        self.idle: list[Flight] = []
-        self.broken: deque[Flight] = deque()
-        self.launched = 0
+        #: all launched calls, those whose objects may be reused, and those that an exception ended
+        self.launched_calls: list[LaunchedCall] = []
+        self.idle_calls: list[LaunchedCall] = []
+        self.interrupted_calls: deque[LaunchedCall] = deque()
+        self.launch_count = 0
         self.owned: set[int] = set()
-        #: bytes and buffers of writes, until they are over; `written` counts all that were ever begun
-        self.sources: deque[tuple[int, ResourceRef]] = deque()
-        self.written = self._forgotten = 0
-        self.backlog = 0
+        #: bytes and target buffer of each write that may not be over; `writes_begun` counts all writes ever begun
+        self.pending_writes: deque[tuple[int, ResourceRef]] = deque()
+        self.writes_begun = self._writes_forgotten = 0
+        self.pending_write_bytes = 0
         #: the open shares by number, in the order of opening
         self.shares: dict[int, weakref.ref[Device]] = {}
         self.closed = False
         self.abandoned = False
-        #: what is being handed to the driver under the lock; None between two of its calls
+        #: the work that is being given to the driver under the lock; None between two of its calls
         self.current: Batch | None = None
-        #: what the submission in `current` promised to signal
+        #: the signals of the submission in `current`
         self.unsure: Sequence[Point] = ()
-        #: nothing is released before this number is reached
-        self.barrier = 0
+        #: nothing is released before the timeline reaches this number; 0 without one
+        self.release_barrier = 0
         self.close_seconds: float = CLOSE_SECONDS
         self.streaming: StreamingDevice | None = None  #: the layer in `backend` that streams constants
         open_states.enter(self)
         reaper.start()
 
     def discard(self, backend: Releasable, accounts: tuple[Account, ...], size: int) -> None:
-        """Release soon. For finalizers."""
+        """Queue an object for release. For finalizers."""
         if not self.abandoned:
             self.garbage.append(Garbage(backend, accounts, size))
-            self._notice()
+            self._schedule_reap()
 
-    def depart(self, share: int, forget: Callable[[], None]) -> None:
-        """A share was dropped without `close`; `forget` is called if it was the last. For finalizers."""
+    def drop_share(self, share: int, forget: Callable[[], None]) -> None:
+        """Record that a share was dropped without `close`. `forget` is called if it was the last one. For
+        finalizers.
+        """
         if not self.abandoned:
-            self.departed.append((share, forget))
-            self._notice()
+            self.dropped_shares.append((share, forget))
+            self._schedule_reap()
 
-    def _notice(self) -> None:
-        if not self._noticed:
-            self._noticed = True
-            reaper.notice(self)
+    def _schedule_reap(self) -> None:
+        if not self._reap_scheduled:
+            self._reap_scheduled = True
+            reaper.schedule(self)
 
     def reap(self) -> bool:
-        """For the reaper: `collect`. Whether it must look again.
+        """Called by the reaper: `collect`. Returns whether the reaper must call again.
 
-        Where the driver fails, it looks again a few times. The next call releases what is left then, or raises.
+        If the driver fails, it calls again a few times. After that the next call of the device releases the rest, or
+        raises.
         """
-        self._noticed = False
+        self._reap_scheduled = False
         try:
             self.collect()
-            self._looks_failed = 0
+            self._failed_reaps = 0
         except HalError as error:
-            self._looks_failed += 1
+            self._failed_reaps += 1
             _log.info("%s: what finalizers left is not released yet: %s", self.driver.info.id, error)
-        again = bool(self.garbage or self.limbo or self.departed or self._looks_failed) and not self.abandoned
-        again = again and self._looks_failed < MOST_FAILED_LOOKS
-        self._noticed = self._noticed or again
+        again = (
+            bool(self.garbage or self.deferred_garbage or self.dropped_shares or self._failed_reaps)
+            and not self.abandoned
+        )
+        again = again and self._failed_reaps < MAX_FAILED_REAPS
+        self._reap_scheduled = self._reap_scheduled or again
         return again
 
     def collect(self) -> None:
-        """Release what nothing refers to any more, unless another thread holds the queue, which then does it."""
-        while (self.garbage or self.limbo or self.in_flight or self.departed) and self._collect():
+        """Release all garbage, unless another thread holds the queue; that thread then does it."""
+        while (self.garbage or self.deferred_garbage or self.in_flight or self.dropped_shares) and self._collect():
             if not self.garbage:
                 break
         if self._warnings:
             self._warn()
 
     def _collect(self) -> bool:
-        """Whether that was possible."""
+        """`collect` once. Returns False if it was not possible."""
         held: list[bool] = []
         try:
             attempt(self.lock, held)
             if not held or self.current is not None:
                 return False
-            while self.departed:
-                share, forget = self.departed[0]
+            while self.dropped_shares:
+                share, forget = self.dropped_shares[0]
                 self.shares.pop(share, None)
                 if not self.shares:
                     forget()
                     self.closed = True
-                del self.departed[0]
+                del self.dropped_shares[0]
             if self.in_flight:
                 self.retire()
-            cleared = self._clear()
+            cleared = self._release_garbage()
             if self.closed and not self.abandoned and self.unfinished:
                 open_states.keep(self)
             return cleared
@@ -230,34 +237,36 @@ class DeviceState:
             if held:
                 self.lock.release()
 
-    def make_flight(self) -> Flight:
-        """One more than there were; the lock is held."""
-        flight = Flight(self.backend.queue.create_ticket())
-        self.flights.append(flight)
-        return flight
+    def make_call(self) -> LaunchedCall:
+        """Returns a new `LaunchedCall`. The lock is held."""
+        call = LaunchedCall(self.backend.queue.create_ticket())
+        self.launched_calls.append(call)
+        return call
 
-    def settle(self) -> None:
-        """Called without the lock where an exception ended a call, whose flight is in `broken` now.
+    def recover_interrupted_call(self) -> None:
+        """Called without the lock after an exception ended a call that is now in `interrupted_calls`.
 
-        From now on the host waits for the buffers. If recovering fails, whoever uses the queue next tries again.
+        From now on, host access to its buffers waits. If recovery fails, the next user of the queue tries again.
         """
-        self._notice_loss()
-        to_its_end(self._mark)
+        self._handle_loss()
+        to_its_end(self._mark_buffers)
         with suppress(HalError), self.lock:
             self.recover()
 
-    def break_off(self) -> None:
-        """As `settle`, where an exception ends a call of the driver with `current` set; the lock is held."""
-        if self._notice_loss():
+    def recover_current(self) -> None:
+        """As `recover_interrupted_call`, after an exception ended a call of the driver with `current` set. The lock is
+        held.
+        """
+        if self._handle_loss():
             self.current, self.unsure = None, ()
             return
-        to_its_end(self._mark)
+        to_its_end(self._mark_buffers)
         with suppress(HalError):  # `current` stays set then
             self.recover()
 
-    def _notice_loss(self) -> bool:
-        """Lose the device if the exception that is being handled says so. True if the device was lost before, and so
-        the driver got nothing.
+    def _handle_loss(self) -> bool:
+        """Lose the device if the exception being handled is DeviceLost. Returns True if the device was lost before, so
+        that the driver received nothing.
         """
         error = sys.exc_info()[1]
         if not isinstance(error, DeviceLost):
@@ -267,63 +276,63 @@ class DeviceState:
         return error.refused
 
     def lose(self, error: DeviceLost) -> None:
-        """The driver says that the device is lost: from now on every use of it is refused. A second call does nothing.
+        """Mark the device as lost: from now on every use of it is refused. A second call does nothing.
 
-        From any thread, with the lock or without.
+        Thread-safe, with or without the lock.
         """
         if self.lost is not None or self.driver is not self.backend:
             return
         reason = DeviceLost(str(error))
         self.backend = LostDevice(self.driver, reason)
         self.lost = reason
-        self.idle.clear()
+        self.idle_calls.clear()
         for share in [*self.shares.values()]:
             device = share()
             if device is not None:
                 device.invalidate_after_loss()
 
-    def _mark(self) -> None:
-        for batch in (self.current or (), *[flight.batch for flight in [*self.broken]]):
+    def _mark_buffers(self) -> None:
+        for batch in (self.current or (), *[call.batch for call in [*self.interrupted_calls]]):
             for commands, buffers in batch:
                 for buffer in (*buffers, *(() if commands is None else commands.direct)):
                     buffer.submitted = self.submitted + 1
 
     def recover(self) -> None:
-        """If an exception ended a call before, have the driver signal when all submitted work is over
+        """If an exception ended an earlier call, have the driver signal when all submitted work is over
         (`BackendQueue.recover`).
 
-        The lock is held. Does not wait if the driver can signal by itself. After an exception it can be called again.
+        The lock is held. Does not wait if the driver can signal by itself. It can be called again after an exception.
         """
-        if self.current is None and not self.broken:
+        if self.current is None and not self.interrupted_calls:
             return
-        broken = [*self.broken]
-        self._mark()
+        broken = [*self.interrupted_calls]
+        self._mark_buffers()
         point = self.track((), None)
-        self.barrier = self.submitted
-        for flight in broken:
-            self.driver.queue.abandon(flight.ticket)
+        self.release_barrier = self.submitted
+        for call in broken:
+            self.driver.queue.abandon(call.ticket)
         self.driver.queue.recover([point], self.unsure)
         self.unsure = ()
         self.current = None
-        for flight in broken:
-            flight.batch = ()  # the barrier stands for it
-            self.broken.popleft()
-        self.flights = [flight for flight in self.flights if flight not in broken]
+        for call in broken:
+            call.batch = ()  # the barrier stands for it
+            self.interrupted_calls.popleft()
+        self.launched_calls = [call for call in self.launched_calls if call not in broken]
 
     def _recover(self) -> None:
-        """`recover` for who does not hold the lock."""
-        if self.current is not None or self.broken:
+        """`recover` for callers that do not hold the lock."""
+        if self.current is not None or self.interrupted_calls:
             with self.lock:
                 self.recover()
 
     def make_room(self) -> None:
-        """Release all that can be without waiting for submitted work."""
-        if self.driver.queue.overlaps or self.sources and not self.in_flight:  # nobody holds the lock for long
+        """Release everything that can be released without waiting for submitted work."""
+        if self.driver.queue.overlaps or self.pending_writes and not self.in_flight:  # nobody holds the lock for long
             with self.lock, suppress(HalError):
                 self.recover()
-                if self.sources and not self.in_flight:
+                if self.pending_writes and not self.in_flight:
                     self.driver.queue.wait_idle()
-                    self.forget_sources(self.written)
+                    self.forget_writes(self.writes_begun)
         self.collect()
 
     @property
@@ -332,40 +341,40 @@ class DeviceState:
         return any([semaphore.value() < value for row in self.in_flight for semaphore, value in row.waits])
 
     def untrack(self) -> None:
-        """The submission tracked last did not come about; the lock is held."""
+        """Undo the last `track`: the submission was not made. The lock is held."""
         self.in_flight.pop()
         self.submitted -= 1
 
     def track(
         self, refs: Iterable[object], unreported_errors: list[HalError] | None, waits: Sequence[Point] = ()
     ) -> tuple[BackendSemaphore, int]:
-        """Keep refs until the point given is reached. Where no fence will tell of a failure, `unreported_errors`
-        receives it. The lock is held.
+        """Keep refs alive until the returned point is reached. `unreported_errors` receives the submission's error if
+        no fence reports it. The lock is held.
         """
         if self.timeline is None:
             self.timeline = self.driver.create_semaphore(0)
         self.submitted += 1
-        self.in_flight.append(Row(self.submitted, tuple(refs), unreported_errors, waits))
+        self.in_flight.append(SubmissionRecord(self.submitted, tuple(refs), unreported_errors, waits))
         return self.timeline, self.submitted
 
     def reached(self) -> int:
-        """Number of the last submission that is over, 0 without one."""
+        """Number of the last submission that is over; 0 without one."""
         if self.timeline is None:
             return 0
-        with NoticingLoss(self):
+        with DetectLoss(self):
             return self.timeline.value()
 
     def _over(self, number: int, timeout: float | None) -> bool:
-        """Whether a submission is over within the time, with success or without."""
+        """Whether a submission is over within `timeout` seconds, with success or without."""
         assert self.timeline is not None
         try:
-            with NoticingLoss(self):
+            with DetectLoss(self):
                 return self.timeline.wait(number, timeout)
         except HalError:
             return True
 
     def wait_for(self, resource: "Submitted") -> None:
-        """Wait until the last submission that uses a buffer is over. Raises, once, the error of one that failed."""
+        """Wait until the last submission that uses a buffer is over. Raises the error of a failed submission once."""
         self._recover()
         if self.timeline is not None:
             last = resource.submitted
@@ -380,64 +389,66 @@ class DeviceState:
                 resource.submitted = 0
 
     def watch(self, last: int, watcher: Watcher) -> None:
-        """Wait until submission `last` is over, or until `watcher.check` raises. How it ends is told elsewhere."""
+        """Wait until submission `last` is over, or `watcher.check` raises. Errors of the submission are reported
+        elsewhere.
+        """
         self._recover()
         if last and self.timeline is not None and self.reached() < last:
             while not self._over(last, WATCH_SECONDS):
                 watcher.check()
 
     def wait_submitted(self, last: int, timeout: float | None = None) -> bool:
-        """Wait until submission `last`, and so all before it, is over, and no write waits in the driver. False when
-        `timeout` seconds passed first.
+        """Wait until submission `last` and all before it are over, and no write is pending in the driver. Returns False
+        if `timeout` seconds pass first.
         """
         self._recover()
-        last = max(last, self.barrier)
+        last = max(last, self.release_barrier)
         if last and self.timeline is not None:
             if self.reached() < last and not self._over(last, timeout):
                 return False
             with self.lock:
                 self.retire()
-        if self.sources:
+        if self.pending_writes:
             with self.lock:
                 self.recover()
                 self.driver.queue.wait_idle()
-                self.forget_sources(self.written)
+                self.forget_writes(self.writes_begun)
         self.collect()
         return True
 
-    def wait_flights(self, timeout: float) -> bool:
-        """Wait until the blocking calls of other threads that are under way now are over; False when `timeout` seconds
-        passed first. The lock is not held.
+    def wait_launched_calls(self, timeout: float) -> bool:
+        """Wait until the blocking calls of other threads that are in flight now are over. Returns False if `timeout`
+        seconds pass first. The lock is not held.
         """
-        last, pause, end = self.launched, FIRST_LOOK, time.monotonic() + timeout
-        while self._oldest_flight(last + 1) <= last:
+        last, pause, end = self.launch_count, FIRST_POLL, time.monotonic() + timeout
+        while self._oldest_call(last + 1) <= last:
             if time.monotonic() >= end:
                 return False
             with suppress(HalError):
                 self._recover()
             time.sleep(pause)
-            pause = min(2 * pause, LAST_LOOK)
+            pause = min(2 * pause, LAST_POLL)
         return True
 
-    def _oldest_flight(self, none: int) -> int:
-        """The least number of a flight under way, `none` without one."""
-        return min((flight.number for flight in [*self.flights] if flight.batch), default=none)
+    def _oldest_call(self, none: int) -> int:
+        """The least number of a call in flight; `none` without one."""
+        return min((call.number for call in [*self.launched_calls] if call.batch), default=none)
 
-    def add_source(self, size: int, ref: ResourceRef) -> None:
-        """Keep the buffer that a write of `size` bytes goes to; the lock is held."""
-        self.sources.append((size, ref))
-        self.written += 1
-        self.backlog += size
+    def add_write(self, size: int, ref: ResourceRef) -> None:
+        """Keep the target buffer of a write of `size` bytes alive. The lock is held."""
+        self.pending_writes.append((size, ref))
+        self.writes_begun += 1
+        self.pending_write_bytes += size
 
-    def forget_sources(self, written: int) -> None:
-        """The first `written` writes are over: their buffers may go. The lock is held."""
-        while self._forgotten < written:
-            size, _ = self.sources.popleft()
-            self.backlog -= size
-            self._forgotten += 1
+    def forget_writes(self, written: int) -> None:
+        """The first `written` writes are over: drop their buffers. The lock is held."""
+        while self._writes_forgotten < written:
+            size, _ = self.pending_writes.popleft()
+            self.pending_write_bytes -= size
+            self._writes_forgotten += 1
 
     def retire(self) -> None:
-        """Let go of what finished work held; the lock is held."""
+        """Drop the refs of finished submissions. The lock is held."""
         if not self.in_flight or self.timeline is None:
             return
         reached = self.reached()
@@ -450,25 +461,27 @@ class DeviceState:
                 unreported_errors.append(failure)
 
     def leave(self, share: int) -> bool:
-        """A share is closed, or was dropped. True if none is left: then the caller closes the device state. Two threads
-        that leave at one time may both get True; `close` may be called twice.
+        """Remove a share that was closed or dropped. Returns True if none is left; then the caller closes the device
+        state. Two threads that leave at the same time may both get True; `close` may be called twice.
         """
         self.shares.pop(share, None)
         return not self.open_shares
 
     @property
     def open_shares(self) -> int:
-        """How many shares are neither closed nor dropped."""
-        return len(self.shares.keys() - {share for share, _ in [*self.departed]})
+        """The number of shares that are neither closed nor dropped."""
+        return len(self.shares.keys() - {share for share, _ in [*self.dropped_shares]})
 
     def close(self) -> None:
-        """Close the backend as soon as no ref is left and no work is under way. Until then `open_states` keeps it."""
+        """Close the backend as soon as no ref is left and no work is in flight. Until then `open_states` keeps this
+        object alive.
+        """
         self.closed = True
         with self.lock:
             with suppress(HalError):  # nobody knows then what is under way: nothing is released
                 self.recover()
             self.retire()
-            self._clear()
+            self._release_garbage()
         if not self.abandoned and (self.unfinished or self.current is not None):
             open_states.keep(self)
         if self._warnings:
@@ -476,32 +489,32 @@ class DeviceState:
 
     @property
     def unfinished(self) -> int:
-        """Submissions and blocking calls that are not over, as far as was seen."""
-        return len(self.in_flight) + sum([bool(flight.batch) for flight in [*self.flights]])
+        """The number of submissions and blocking calls that are not known to be over."""
+        return len(self.in_flight) + sum([bool(call.batch) for call in [*self.launched_calls]])
 
-    def _clear(self) -> bool:
-        """Release what may go; whether all of it was. The lock is held."""
-        if self.barrier and self.timeline is not None:
-            if self.reached() < self.barrier:
+    def _release_garbage(self) -> bool:
+        """Release the garbage that no work in flight uses. Returns whether that was all of it. The lock is held."""
+        if self.release_barrier and self.timeline is not None:
+            if self.reached() < self.release_barrier:
                 return False
-            self.barrier = 0
-        launched = self.launched
-        oldest = self._oldest_flight(launched + 1)
+            self.release_barrier = 0
+        launched = self.launch_count
+        oldest = self._oldest_call(launched + 1)
         if self.garbage:  # in one step of C, so that no exception comes between taking out and putting in
             count = len(self.garbage)
-            self.limbo.extend(
+            self.deferred_garbage.extend(
                 zip(repeat(launched, count), starmap(self.garbage.popleft, repeat((), count)), strict=True)
             )
-        while self.limbo and self.limbo[0][0] < oldest:
-            row = self.limbo[0][1]
-            del self.limbo[0]  # no call before this: it is released once, whatever comes between
+        while self.deferred_garbage and self.deferred_garbage[0][0] < oldest:
+            row = self.deferred_garbage[0][1]
+            del self.deferred_garbage[0]  # no call before this: it is released once, whatever comes between
             self._release(row)
         if self.closed and not (self.owned or self.unfinished or self.abandoned) and self.current is None:
-            self._shut()
-        return not self.limbo
+            self._close_backend()
+        return not self.deferred_garbage
 
     def _release(self, row: Garbage) -> None:
-        """If Ctrl-C ends this in the middle, the driver keeps the object, and the device stays open."""
+        """Release one object. If Ctrl-C interrupts it, the driver keeps the object, and the device stays open."""
         try:
             row.backend.release()
         except Exception as error:
@@ -512,7 +525,7 @@ class DeviceState:
         self.owned.discard(id(row.backend))
 
     def release_failed(self, what: str, error: Exception) -> None:
-        """Remember an error of the driver that nobody waits for; `_warn` tells of it once the lock is free."""
+        """Record an error of the driver that no caller waits for; `_warn` reports it once the lock is free."""
         self.release_failures += 1
         self._warnings.append(f"device {self.backend.info.id}: {what}: {type(error).__name__}: {error}")
 
@@ -522,7 +535,7 @@ class DeviceState:
                 warnings.warn(self._warnings.popleft(), RuntimeWarning, 3)
 
     def finish(self, seconds: float) -> bool:
-        """At the end of the process: wait for work that runs. False if it is not over after `seconds`. Submissions that
+        """At process exit: wait for running work. Returns False if it is not over after `seconds`. Submissions that
         wait for a signal do not run, and are not waited for.
         """
         if self.abandoned:
@@ -536,7 +549,7 @@ class DeviceState:
             rows = [*self.in_flight] if self.timeline is not None else []
         finally:
             self.lock.release()
-        if not self.wait_flights(max(0.0, end - time.monotonic())):
+        if not self.wait_launched_calls(max(0.0, end - time.monotonic())):
             return False
         for row in rows:
             if any([semaphore.value() < value for semaphore, value in row.waits]):
@@ -545,7 +558,7 @@ class DeviceState:
                 return False
         return True
 
-    def _shut(self) -> None:
+    def _close_backend(self) -> None:
         self.abandoned = True
         try:
             if self.timeline is not None:

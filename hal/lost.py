@@ -1,7 +1,7 @@
-"""What the front puts in the place of a lost device: every use raises `DeviceLost`, with the reason of the loss.
+"""Replacements for a lost device: every use raises DeviceLost, with the reason of the loss.
 
-`DeviceState.lose` puts it there, so the hot path asks nothing. Housekeeping (waiting for work that may still run,
-releasing objects, closing) goes on with the driver's own device, `DeviceState.driver`.
+`DeviceState.lose` installs them, so the hot path checks nothing. Housekeeping (waiting for work that may still run,
+releasing objects, closing) continues with the driver's own device, `DeviceState.driver`.
 """
 
 from collections.abc import Sequence
@@ -23,14 +23,16 @@ from .backend import (
     Watcher,
 )
 from .errors import DeviceLost
-from .side_by_side import Progress, Using
+from .parallel_jobs import Progress, Using
 
 if TYPE_CHECKING:
     from .lifetime import DeviceState
 
 
 class _Refusal:
-    """Raises the error of the loss, a new one each time: an error that is kept would keep the frames it passed."""
+    """Raises the error of the loss, a new object each time: a stored exception would keep the frames of its
+    traceback.
+    """
 
     def __init__(self, device: str, reason: DeviceLost) -> None:
         self._message = f"device {device} was lost before: {reason}"
@@ -99,7 +101,7 @@ class LostQueue(BackendQueue):
 
 
 class LostDevice(BackendDevice):
-    """A lost device, without what closes it."""
+    """A lost device. `close` closes nothing; the device state closes the driver's own device."""
 
     def __init__(self, inner: BackendDevice, reason: DeviceLost) -> None:
         refusal = _Refusal(inner.info.id, reason)
@@ -142,8 +144,8 @@ class LostDevice(BackendDevice):
         self._refuse()
 
 
-class NoticingLoss:
-    """`DeviceLost` out of the block loses the device."""
+class DetectLoss:
+    """A context manager: a DeviceLost that leaves the block loses the device."""
 
     __slots__ = ("_state",)
 

@@ -1,7 +1,7 @@
-"""The device states of this process: those that are closed with work under way, and all of them at its end.
+"""The device states of this process: those that are closed with work in flight, and at process exit all of them.
 
-At exit running work is waited for: a driver may crash if the system takes memory back under it. Then nothing is
-released any more, since the system takes everything back. In a forked process they are the parent's.
+At exit running work is waited for: a driver may crash if the system frees memory that it still uses. After that nothing
+is released, since the system frees everything. In a forked process the states belong to the parent.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 EXIT_SECONDS = 5.0
 
 _all: weakref.WeakSet[DeviceState] = weakref.WeakSet()
-#: closed states with work under way, which nothing else refers to
+#: closed states with work in flight; nothing else refers to them
 _unfinished: set[DeviceState] = set()
 
 
 def enter(state: DeviceState) -> None:
-    """A device is opened. Lets go of closed ones whose work is over by now."""
+    """Register an opened device. Drops closed ones whose work is over by now."""
     for other in [*_unfinished]:
         other.collect()
         if other.abandoned or not other.unfinished and other.current is None:
@@ -34,13 +34,13 @@ def enter(state: DeviceState) -> None:
 
 
 def keep(state: DeviceState) -> None:
-    """A closed state lives until its work is over."""
+    """Keep a closed state alive until its work is over."""
     _unfinished.add(state)
 
 
 @after_fork
 def _leave(parent: int) -> None:
-    """They are the parent's, who releases what is in them."""
+    """In a forked process: the states belong to the parent, which releases them."""
     _abandon()
 
 
@@ -56,6 +56,6 @@ def _exit() -> None:
 
 
 def _abandon() -> None:
-    """Finalizers that run while modules are torn down must not release anything."""
+    """Finalizers that run during interpreter shutdown must not release anything."""
     for state in _all:
         state.abandoned = True

@@ -1,9 +1,9 @@
-"""What a device ran and when: a layer between the front and the backend of a device opened with profiling.
+"""Records what a device ran and when: a layer between the front and the backend of a device opened with profiling.
 
-- It is there only then, so that nothing else pays for it. The front sees a backend like any other.
-- Command buffers note what is recorded, the queue pairs it with the times that the driver took. Whoever records may
-  say who owns a recording and put a tag on what comes next; its submissions are then his to `take`.
-- All times are nanoseconds of `hal.timing.now`. The front holds the device's lock around all that happens on a queue.
+- The layer exists only on such devices, so no other device pays for it. The front uses it like any other backend.
+- Command buffers note what is recorded. The queue pairs that with the times that the driver measured. The recording
+  code may set the owner of a recording and a tag for the next commands; the owner then gets its submissions by `take`.
+- All times are nanoseconds of `hal.timing.now`. The front holds the device's lock around every operation of a queue.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ from .device import Device
 from .errors import InvalidArgument
 from .timing import now
 
-#: submissions that are kept for an owner who does not take them, the last ones
-MOST_KEPT = 1 << 16
+#: the most submissions kept for an owner that does not take them; older ones are dropped
+MAX_KEPT_SUBMISSIONS = 1 << 16
 
 
 class Command(NamedTuple):
-    """One recorded dispatch, copy or fill. `tag` is what stood in `Recorder.tag` then."""
+    """One recorded dispatch, copy or fill. `tag` is the value of `Recorder.tag` at that time."""
 
     kind: str  #: "dispatch", "copy" or "fill"
-    name: str  #: of the entry; of others the kind
-    groups: tuple[int, int, int]  #: workgroups of a dispatch; of others (0, 0, 0)
-    bytes: tuple[int, ...]  #: length of each binding, of what is copied from and to, of what is filled
+    name: str  #: the entry's name for a dispatch, otherwise the kind
+    groups: tuple[int, int, int]  #: workgroups of a dispatch, otherwise (0, 0, 0)
+    bytes: tuple[int, ...]  #: length of each binding; of source and target of a copy; of a fill's range
     tag: object
 
 
 class Submission(NamedTuple):
-    """Work that is over: a span per command, fewer if it failed."""
+    """Finished work: a span per command, fewer if it failed. `submitted` is the time of submission."""
 
     submitted: int
     commands: tuple[Command, ...]
@@ -58,7 +58,9 @@ class Submission(NamedTuple):
 
 
 class Recorder(BackendCommandBuffer):
-    """Notes what is recorded. `owner` may be set until the recording is submitted, `tag` holds for what follows."""
+    """Notes what is recorded. `owner` may be set until the recording is submitted; `tag` applies to the commands
+    recorded after it is set.
+    """
 
     def __init__(self, inner: BackendCommandBuffer, owner: object) -> None:
         self.inner = inner
@@ -108,7 +110,7 @@ class _Pending(NamedTuple):
 
 
 class ProfilingQueue(BackendQueue):
-    """Hands everything on, and keeps what was submitted until the driver has timed it."""
+    """Passes everything on, and keeps submissions until the driver has timed them."""
 
     def __init__(self, inner: BackendQueue) -> None:
         self._inner = inner
@@ -152,10 +154,10 @@ class ProfilingQueue(BackendQueue):
         self._inner.recover(signals, unsure)
 
     def collect(self) -> None:
-        """Pair what the driver has timed with what was submitted; the device state's lock is held."""
+        """Pair the driver's times with submissions. The device state's lock is held."""
         for spans in self._inner.take_timings():
             owner, submitted, commands = self._pending.popleft()
-            kept = self._done.setdefault(owner, deque(maxlen=MOST_KEPT))
+            kept = self._done.setdefault(owner, deque(maxlen=MAX_KEPT_SUBMISSIONS))
             kept.append(Submission(submitted, commands, tuple(spans)))
 
     def waits(self, owner: object) -> bool:
@@ -166,7 +168,7 @@ class ProfilingQueue(BackendQueue):
         return list(self._done.pop(owner, ()))
 
     def _note(self, batch: Sequence[BackendWork]) -> list[BackendWork]:
-        """The same work for the driver; one owner has it all."""
+        """Returns the driver's work for a batch, and notes its commands. One owner has the whole batch."""
         recorders: list[Recorder] = []
         works: list[BackendWork] = []
         for commands, table in batch:
@@ -179,10 +181,10 @@ class ProfilingQueue(BackendQueue):
 
 
 class ProfilingDevice(BackendDevice):
-    """Around a device that a driver opened with profiling."""
+    """A layer around a device that a driver opened with profiling."""
 
     def __init__(self, inner: BackendDevice) -> None:
-        # each recorded command has one span, so nothing is recorded that runs again and again
+        # each recorded command has exactly one span, so loops cannot be recorded
         self.info = replace(inner.info, control_flow=False) if inner.info.control_flow else inner.info
         self._inner = inner
         self.queue = self.profile = ProfilingQueue(inner.queue)
@@ -232,21 +234,22 @@ def is_profiled(device: Device) -> bool:
 
 
 def recorder(commands: CommandBuffer) -> Recorder:
-    """Where to say who owns a recording of a profiled device, and what its next commands are."""
+    """The `Recorder` of a command buffer of a profiled device; it takes the owner and the tags."""
     assert isinstance(commands.backend, Recorder)
     return commands.backend
 
 
 def is_waited_for(device: Device, owner: object) -> bool:
-    """Whether submissions of an owner are still under way, or not looked at since."""
+    """Whether submissions of an owner are in flight, or were not paired with times yet."""
     backend = device.device_state.driver
     return isinstance(backend, ProfilingDevice) and backend.profile.waits(owner)
 
 
 def take(device: Device, owner: object = None) -> list[Submission]:
-    """The submissions of an owner that are over and were not taken yet, in order; without an owner, of nobody's.
+    """Returns the owner's finished submissions that were not taken yet, in order. Without an owner, those that have
+    none.
 
-    Waits while another thread holds the queue. `InvalidArgument`: the device was not opened with profiling.
+    Waits while another thread holds the queue. Raises InvalidArgument if the device was not opened with profiling.
     """
     backend = device.device_state.driver
     if not isinstance(backend, ProfilingDevice):

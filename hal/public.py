@@ -1,8 +1,8 @@
-"""What a package with a driver may import: modules and names of the driver interface, version `backend.API_VERSION`.
+"""The modules and names that a package with a driver may import: the driver interface, version `backend.API_VERSION`.
 
-Within a major version these names stay, and what is written for them goes on working. Everything else may change at any
-time. `PROVISIONAL` is what a compiler target needs; it changes with the version of the target interface
-(`compiler.targets.target.API_VERSION`), which is not settled yet.
+Within a major version these names stay, and code written for them keeps working. Everything else may change at any
+time. `PROVISIONAL` lists what a compiler target needs; it changes with the version of the target interface
+(`compiler.targets.target.API_VERSION`), which is not stable yet.
 """
 
 from typing import Final

@@ -1,13 +1,13 @@
-"""Submits work. The hot path of a call is `execute`: compare, count, hand to the driver.
+"""Submits work. The hot path of a call is `execute`: compare, count, pass to the driver.
 
-- Submissions start in the order they were made, whatever thread or share made them. `submit` returns at once. `execute`
-  returns when the work is over: a driver that works in the calling thread keeps the device's lock until then; one that
-  overlaps gets the work under the lock, and is waited for outside of it, so that other threads submit meanwhile
-  (`OverlappingQueue`).
+- Submissions start in the order in which they were made, by any thread or share. `submit` returns at once. `execute`
+  returns when the work is over. A driver that computes in the calling thread holds the device's lock until then. A
+  driver that overlaps gets the work under the lock, and is waited for without it, so that other threads can submit
+  meanwhile (`OverlappingQueue`).
 - A batch is several recordings in one submission, in order, as if a barrier stood between them.
-- Everything a submission touches is kept alive until it is over, also where an exception ends the call that made it
-  (`lifetime.py`). What is being handed to the driver stands in `DeviceState.current`, or in a `Flight`, before the
-  driver is called; whoever finds it there after an exception recovers first.
+- Everything that a submission uses is kept alive until it is over, also if an exception ends the call that made it
+  (`lifetime.py`). Work is stored in `DeviceState.current`, or in a `LaunchedCall`, before the driver is called. Whoever
+  finds it there after an exception recovers first.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from .buffer import Buffer
 from .command_buffer import CommandBuffer
 from .errors import DeadlineExceeded, DeviceLost, HalError, InvalidArgument
 from .fork import ForkedLock
-from .resources import Flight
+from .parallel_jobs import Progress, no_progress
+from .resources import LaunchedCall
 from .semaphore import Fence, Semaphore
-from .side_by_side import Progress, no_progress
 from .waiting import to_its_end
 
 if TYPE_CHECKING:
@@ -34,12 +34,14 @@ if TYPE_CHECKING:
 #: a recording, and the buffer of each of its slots
 Work = tuple[CommandBuffer, Sequence[Buffer]]
 
-#: bytes of buffers that are kept alive since the driver may still write them, before the queue is drained
-WRITE_BACKLOG = 64 << 20
+#: bytes of writes that may be pending in the driver before the queue is drained
+MAX_PENDING_WRITE_BYTES = 64 << 20
 
 
 class Queue:
-    """`Device.queue`: in-order work. Shares of a device have a `Queue` each over the same queue of the driver."""
+    """`Device.queue`: submits work in order. Each share of a device has its own `Queue` over the same queue of the
+    driver.
+    """
 
     __slots__ = (
         "_backend",
@@ -63,10 +65,10 @@ class Queue:
         self._unreported_errors: list[HalError] = []  #: of submissions made here that signal nothing
 
     def execute(self, commands: CommandBuffer, buffers: Sequence[Buffer] = (), watcher: Watcher | None = None) -> None:
-        """Run a recording with `buffers` in its slots and return when it is done. Raises its error if it fails.
+        """Run a recording with `buffers` in its slots, and return when it is done. Raises its error if it fails.
 
-        What `watcher.check` raises ends the call. A driver that works in this thread ends its work with it; on others
-        the work goes on to its end, and keeps what it uses.
+        An exception from `watcher.check` ends the call. A driver that computes in this thread ends its work with it; on
+        other drivers the work runs to its end, and keeps the resources it uses.
         """
         state = self._device_state
         with self._lock:
@@ -87,17 +89,17 @@ class Queue:
             try:
                 self._execute(commands.backend, table, watcher)
             except BaseException:
-                state.break_off()
+                state.recover_current()
                 raise
             state.current = None
-            if state.backlog:
-                state.forget_sources(state.written)
+            if state.pending_write_bytes:
+                state.forget_writes(state.writes_begun)
             statistics = self._statistics
             statistics.submissions += 1
             statistics.waits += 1
             statistics.dispatches += commands.dispatches
             statistics.bytes_copied += commands.bytes_copied
-        if state.garbage or state.limbo:
+        if state.garbage or state.deferred_garbage:
             state.collect()
 
     def execute_batch(self, batch: Sequence[Work], watcher: Watcher | None = None) -> None:
@@ -113,14 +115,14 @@ class Queue:
             try:
                 self._backend.execute_batch(works, watcher)
             except BaseException:
-                state.break_off()
+                state.recover_current()
                 raise
             state.current = None
-            if state.backlog:
-                state.forget_sources(state.written)
+            if state.pending_write_bytes:
+                state.forget_writes(state.writes_begun)
             self._statistics.waits += 1
             self._count(batch)
-        if state.garbage or state.limbo:
+        if state.garbage or state.deferred_garbage:
             state.collect()
 
     @property
@@ -129,10 +131,10 @@ class Queue:
         return self._backend.prepares
 
     def prepare(self, works: Sequence[Work], progress: Progress = no_progress) -> None:
-        """Do now what the first submissions of recordings with these buffers would do before anything runs: the driver
-        compiles what it compiles then, and makes what it keeps. `progress` hears of what is compiled.
+        """Do in advance what the first submissions of recordings with these buffers would do before anything runs: the
+        driver compiles code and creates what it keeps. `progress` is called as code is compiled.
 
-        Errors are those of `execute`. Nothing is submitted, and other threads may use the device meanwhile.
+        Nothing is submitted, and other threads may use the device meanwhile. Raises the errors of `execute`.
         """
         self.device.check_open()
         if not self._backend.prepares:
@@ -144,7 +146,7 @@ class Queue:
 
     @contextmanager
     def _using(self) -> Generator[None]:
-        """Around a use of the driver's queue that runs nothing: its turn."""
+        """A context manager around a use of the driver's queue that runs no work; it holds the lock."""
         state = self._device_state
         with self._lock:
             state.recover()
@@ -152,7 +154,7 @@ class Queue:
             try:
                 yield
             except BaseException:
-                state.break_off()
+                state.recover_current()
                 raise
             state.current = None
 
@@ -164,10 +166,10 @@ class Queue:
         signal: Fence | None = None,
         watcher: Watcher | None = None,
     ) -> None:
-        """Enqueue and return: the work starts when `wait` is reached, and `signal` is reached when it is over.
+        """Enqueue and return. The work starts when `wait` is reached, and `signal` is reached when it is over.
 
-        Without `commands` only the fences are chained. If the work fails, waiting for `signal` raises its error. Where
-        the driver works on the host, the `HalError` that `watcher.check` raises ends the work.
+        Without `commands` only the fences are chained. If the work fails, waiting for `signal` raises its error. If the
+        driver computes on the host, a `HalError` from `watcher.check` ends the work.
         """
         if commands is None and buffers:
             raise InvalidArgument(f"{len(buffers)} buffers without a command buffer")
@@ -205,14 +207,14 @@ class Queue:
                 if not state.unsure:  # the driver refused the submission, or did not get it
                     to_its_end(partial(_break_promises, promised))
                 if state.current is not None:
-                    state.break_off()
+                    state.recover_current()
                 raise
             state.current, state.unsure = None, ()
-        if state.garbage or state.limbo:
+        if state.garbage or state.deferred_garbage:
             state.collect()
 
     def _promise(self, signal: Fence, promised: list[tuple[Semaphore, int]]) -> list[Point]:
-        """The points to signal. Adds to `promised` what is to be broken if the submission does not come about."""
+        """The points to signal. Appends to `promised` those that must be withdrawn if the submission is not made."""
         signals: list[Point] = []
         for semaphore, value in signal.points:
             promised.append((semaphore, value))
@@ -232,7 +234,7 @@ class Queue:
         refs: list[object],
         watcher: Watcher | None,
     ) -> None:
-        """Hand a submission to the driver, with what it holds on the device state's timeline; the lock is held.
+        """Pass a submission to the driver, and keep its refs on the device state's timeline. The lock is held.
 
         `state.current` stays set unless the driver refuses; the caller resets it.
         """
@@ -253,24 +255,24 @@ class Queue:
         self._last = state.submitted
 
     def write(self, buffer: Buffer, offset: int, data: Bytes) -> None:
-        """For `Buffer.write`, which has checked: copy to a buffer without mapping, in order with later submissions."""
+        """For `Buffer.write`, which has validated: copy to an unmapped buffer, in order with later submissions."""
         state = self._device_state
         with self._lock:
             state.recover()
-            if state.backlog + data.size > WRITE_BACKLOG:
+            if state.pending_write_bytes + data.size > MAX_PENDING_WRITE_BYTES:
                 self._backend.wait_idle()
-                state.forget_sources(state.written)
-            state.add_source(data.size, buffer.ref)
+                state.forget_writes(state.writes_begun)
+            state.add_write(data.size, buffer.ref)
             state.current = ()
             try:
                 self._backend.write(buffer.backend, offset, data)
             except BaseException:
-                state.break_off()
+                state.recover_current()
                 raise
             state.current = None
 
     def read(self, buffer: Buffer, offset: int, out: Bytes) -> None:
-        """For `Buffer.read`, which has checked: copy from a buffer without mapping, after all earlier work."""
+        """For `Buffer.read`, which has validated: copy from an unmapped buffer, after all earlier work."""
         state = self._device_state
         with self._lock:
             state.recover()
@@ -278,16 +280,18 @@ class Queue:
             try:
                 self._backend.read(buffer.backend, offset, out)
             except BaseException:
-                state.break_off()
+                state.recover_current()
                 raise
             state.current = None
-            state.forget_sources(state.written)
+            state.forget_writes(state.writes_begun)
         self._statistics.waits += 1
-        if state.garbage or state.limbo:
+        if state.garbage or state.deferred_garbage:
             state.collect()
 
     def wait_pending(self, most: int, timeout: float | None) -> None:
-        """Block until at most `most` submissions are under way; how they end is told elsewhere. `DeadlineExceeded`."""
+        """Block until at most `most` submissions are in flight. Their errors are reported elsewhere. Raises
+        DeadlineExceeded after `timeout` seconds.
+        """
         state = self._device_state
         with self._lock:
             state.recover()
@@ -314,18 +318,20 @@ class Queue:
             raise unreported_errors[0]
 
     def drain(self) -> list[HalError]:
-        """As `wait_idle`, with the errors as a list. The last share waits for what others left behind as well."""
+        """As `wait_idle`, but returns the errors as a list. The last share also waits for work that other shares left
+        behind.
+        """
         self.finish(None)
         unreported_errors, self._unreported_errors = self._unreported_errors, []
         return unreported_errors
 
     def finish(self, timeout: float | None) -> bool:
-        """Wait for what `drain` waits for; False when `timeout` seconds passed first."""
+        """Wait for what `drain` waits for. Returns False if `timeout` seconds pass first."""
         state = self._device_state
         return state.wait_submitted(state.submitted if state.open_shares == 1 else self._last, timeout)
 
     def invalidate_after_fork(self, error: Exception) -> Any:
-        """See `Device.invalidate_after_fork`. Gives what takes the place of the lock."""
+        """See `Device.invalidate_after_fork`. Returns the replacement of the lock."""
         self._lock = ForkedLock(error)
         return self._lock
 
@@ -335,7 +341,7 @@ class Queue:
         self._execute = self._backend.execute
 
     def _count(self, batch: Sequence[Work], number: int = 0) -> None:
-        """`number`: of the submission on the device state's timeline, 0 if it is over."""
+        """Count a submission. `number`: its number on the device state's timeline; 0 if it is over."""
         statistics = self._statistics
         statistics.submissions += 1
         for commands, buffers in batch:
@@ -346,7 +352,7 @@ class Queue:
                     buffer.submitted = number
 
     def _work(self, commands: CommandBuffer, buffers: Sequence[Buffer]) -> BackendWork:
-        """A recording and its slots, checked."""
+        """Returns the driver's objects of a recording and its slots, validated."""
         state, needs = self._device_state, commands.needs
         if needs is None or len(buffers) != len(needs) or commands.device_state is not state:
             self._refuse(commands, buffers)
@@ -358,7 +364,7 @@ class Queue:
         return commands.backend, [buffer.backend for buffer in buffers]
 
     def _refuse(self, commands: CommandBuffer, buffers: Sequence[Buffer]) -> NoReturn:
-        """Say what is wrong: the hot path only finds that something is."""
+        """Raises the error that describes what is wrong. The hot path only detects that something is."""
         self.device.check_open()
         name = self.device.info.id
         if commands.device_state is not self._device_state:
@@ -380,7 +386,7 @@ class Queue:
 
 
 class OverlappingQueue(Queue):
-    """Over a driver whose blocking calls are launched under the lock and waited for outside of it."""
+    """The queue over a driver whose blocking calls are launched under the lock and waited for without it."""
 
     __slots__ = ("_launch", "_wait")
 
@@ -392,10 +398,10 @@ class OverlappingQueue(Queue):
     def execute(self, commands: CommandBuffer, buffers: Sequence[Buffer] = (), watcher: Watcher | None = None) -> None:
         """See `Queue.execute`."""
         state = self._device_state
-        flight: Flight | None = None
+        call: LaunchedCall | None = None
         try:
             with self._lock:
-                if state.broken or state.current is not None:
+                if state.interrupted_calls or state.current is not None:
                     state.recover()
                 needs = commands.needs
                 if needs is None or commands.device_state is not state or len(buffers) != len(needs):
@@ -408,26 +414,26 @@ class OverlappingQueue(Queue):
                 if commands.overlaps:
                     for overlap in commands.overlaps:
                         overlap.check(buffers)
-                flight = state.idle.pop() if state.idle else state.make_flight()
-                state.launched = flight.number = state.launched + 1
-                flight.written = state.written
-                flight.batch = ((commands, buffers),)
-                self._launch(flight.ticket, commands.backend, table)
+                call = state.idle_calls.pop() if state.idle_calls else state.make_call()
+                state.launch_count = call.number = state.launch_count + 1
+                call.writes_before = state.writes_begun
+                call.batch = ((commands, buffers),)
+                self._launch(call.ticket, commands.backend, table)
                 statistics = self._statistics
                 statistics.submissions += 1
                 statistics.waits += 1
                 statistics.dispatches += commands.dispatches
                 statistics.bytes_copied += commands.bytes_copied
-            self._wait(flight.ticket, watcher)
+            self._wait(call.ticket, watcher)
         except BaseException:
-            if flight is not None and flight.batch:
-                state.broken.append(flight)  # one step of C: a second Ctrl-C comes behind it
-                state.settle()
+            if call is not None and call.batch:
+                state.interrupted_calls.append(call)  # one step of C: a second Ctrl-C comes behind it
+                state.recover_interrupted_call()
             raise
-        flight.batch = ()
-        state.idle.append(flight)
-        if state.garbage or state.limbo or state.backlog:
-            self._landed(flight.written)
+        call.batch = ()
+        state.idle_calls.append(call)
+        if state.garbage or state.deferred_garbage or state.pending_write_bytes:
+            self._after_call(call.writes_before)
 
     def execute_batch(self, batch: Sequence[Work], watcher: Watcher | None = None) -> None:
         """See `Queue.execute_batch`."""
@@ -435,63 +441,63 @@ class OverlappingQueue(Queue):
         if not batch:
             raise InvalidArgument("a batch of no command buffers")
         self.device.check_open()
-        flight: Flight | None = None
+        call: LaunchedCall | None = None
         try:
             with self._lock:
                 state.recover()
                 works = [self._work(*work) for work in batch]
-                flight = state.idle.pop() if state.idle else state.make_flight()
-                state.launched = flight.number = state.launched + 1
-                flight.written = state.written
-                flight.batch = batch
-                self._backend.launch_batch(flight.ticket, works)
+                call = state.idle_calls.pop() if state.idle_calls else state.make_call()
+                state.launch_count = call.number = state.launch_count + 1
+                call.writes_before = state.writes_begun
+                call.batch = batch
+                self._backend.launch_batch(call.ticket, works)
                 self._statistics.waits += 1
                 self._count(batch)
-            self._wait(flight.ticket, watcher)
+            self._wait(call.ticket, watcher)
         except BaseException:
-            if flight is not None and flight.batch:
-                state.broken.append(flight)
-                state.settle()
+            if call is not None and call.batch:
+                state.interrupted_calls.append(call)
+                state.recover_interrupted_call()
             raise
-        flight.batch = ()
-        state.idle.append(flight)
-        if state.garbage or state.limbo or state.backlog:
-            self._landed(flight.written)
+        call.batch = ()
+        state.idle_calls.append(call)
+        if state.garbage or state.deferred_garbage or state.pending_write_bytes:
+            self._after_call(call.writes_before)
 
     def prepare(self, works: Sequence[Work], progress: Progress = no_progress) -> None:
-        """See `Queue.prepare`. The flight of the first blocking call is made, too."""
+        """See `Queue.prepare`. Also creates the `LaunchedCall` of the first blocking call."""
         super().prepare(works, progress)
         state = self._device_state
         with self._lock:
-            if not state.idle:
-                state.idle.append(state.make_flight())
+            if not state.idle_calls:
+                state.idle_calls.append(state.make_call())
 
-    def _landed(self, written: int) -> None:
-        """A flight is over: so are the writes before it, and there may be garbage that waited for it."""
+    def _after_call(self, written: int) -> None:
+        """A call is over, and with it the writes begun before it. Release what waited for it."""
         state = self._device_state
-        if state.backlog:
+        if state.pending_write_bytes:
             with self._lock:
-                state.forget_sources(written)
+                state.forget_writes(written)
         state.collect()
 
     def invalidate_after_loss(self) -> None:
-        """See `DeviceState.lose`. Work under way is waited for by the driver."""
+        """See `DeviceState.lose`. The driver waits for work in flight."""
         super().invalidate_after_loss()
         self._launch = self._backend.launch
 
     def finish(self, timeout: float | None) -> bool:
-        """See `Queue.finish`. The last share waits for blocking calls of other threads, too."""
+        """See `Queue.finish`. The last share also waits for blocking calls of other threads."""
         state = self._device_state
         end = None if timeout is None else time.monotonic() + timeout
         if not super().finish(timeout):
             return False
         if end is None or state.open_shares != 1:
             return True
-        return state.wait_flights(end - time.monotonic())
+        return state.wait_launched_calls(end - time.monotonic())
 
 
 def queue_of(device: Device) -> Queue:
-    """The queue of a share, by what its driver can do."""
+    """Returns the kind of queue for a share that its driver supports."""
     kind = OverlappingQueue if device.device_state.backend.queue.overlaps else Queue
     return kind(device)
 

@@ -1,9 +1,9 @@
-"""The thread that releases what finalizers left, for devices that nobody calls any more.
+"""A thread that releases what finalizers left, for devices that are not called any more.
 
 A finalizer may run between any two steps of any thread, also of one that holds a lock. So it takes no lock and calls no
-driver: it leaves the object in the `garbage` of its device state and puts the state into the row of this thread, whose
-`put` is made for finalizers (`queue.SimpleQueue`). The next call of the device, or the next allocation, releases
-the object; this thread looks a moment later and does what is left.
+driver: it appends the object to the `garbage` of its device state and puts the state into this thread's queue, whose
+`put` is safe in finalizers (`queue.SimpleQueue`). The next call of the device, or the next allocation, releases the
+object. This thread checks a moment later and releases the rest.
 """
 
 import atexit
@@ -15,19 +15,19 @@ from typing import Protocol
 
 from .fork import after_fork, new_lock
 
-#: seconds between a finalizer and the look of this thread; most devices are called again before
+#: seconds between a finalizer and the release by this thread; most devices are called again before that
 PAUSE = 0.02
-#: seconds that the end of the process waits for a release under way
+#: seconds that process exit waits for a release in progress
 EXIT_SECONDS = 5.0
 
 
 class Reapable(Protocol):
     def reap(self) -> bool:
-        """Release what may be released. Whether something is left that another look may release."""
+        """Release what may be released. Returns whether another call may release more."""
 
 
 class Reaper:
-    """One thread for all devices, started with the first."""
+    """One thread for all devices, started with the first device."""
 
     def __init__(self) -> None:
         self._working = new_lock()  #: held while states are reaped
@@ -35,22 +35,22 @@ class Reaper:
         self.renew()
 
     def renew(self) -> None:
-        """As new, without a thread: in a forked process, where thread and row are the parent's."""
+        """Reset to a new reaper without a thread: in a forked process, thread and queue belong to the parent."""
         self._rows: SimpleQueue[Reapable] = SimpleQueue()
         self._started = False
 
     def start(self) -> None:
-        """Start the thread unless it runs. Not for finalizers."""
+        """Start the thread unless it runs. Must not be called by finalizers."""
         if not self._started:
             self._started = True
             start_new_thread(self._work, ())
 
-    def notice(self, state: Reapable) -> None:
-        """Have a state reaped soon. For finalizers: one append in C."""
+    def schedule(self, state: Reapable) -> None:
+        """Have a state reaped soon. For finalizers: a single call in C."""
         self._rows.put(state)
 
     def end(self) -> None:
-        """At exit: a thread that the interpreter ends inside a driver may bring the process down."""
+        """At exit: stop the thread. A thread that the interpreter ends inside of a driver may crash the process."""
         self._ended = True
         if self._working.acquire(timeout=EXIT_SECONDS):
             self._working.release()

@@ -1,11 +1,11 @@
 """Finds drivers and opens devices by name.
 
-A driver is a class without arguments, named by an entry point of the group `orchestrion.hal`; other packages add
-theirs the same way (`schema/plugins.py`). The package's own four are also listed here, so that opening one of them does
-not pay for a scan of everything that is installed (tests keep both lists equal).
+A driver is a class that is created without arguments, named by an entry point of the group `orchestrion.hal`; other
+packages add theirs the same way (`schema/plugins.py`). The package's own four drivers are also listed here, so that
+opening one of them does not scan all installed packages (tests keep both lists equal).
 
-Whatever a driver raises while it is loaded, asked for devices or opened, becomes a `HalError` that names the driver and
-its package, so that a bad driver hides no other.
+Any exception that a driver raises while it is loaded, enumerated or opened becomes a `HalError` that names the driver
+and its package, so that a broken driver hides no other.
 
 A device is named `driver` or `driver:index`: `vulkan` is the first Vulkan device, `vulkan:1` the second.
 """
@@ -36,7 +36,7 @@ BUILT_IN: dict[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class DriverStatus:
-    """One driver: its devices, or why there are none. `package`: name and version of its package; empty for our own."""
+    """One driver: its devices, or why it has none. `package`: name and version of its package; empty for our own."""
 
     name: str
     devices: tuple[DeviceInfo, ...]
@@ -45,17 +45,20 @@ class DriverStatus:
 
 
 def drivers() -> dict[str, str]:
-    """Every driver's name and class, as `module:class`: the package's own, then those of other packages by name."""
+    """Every driver's name and class, as `module:class`: the package's own first, then those of other
+    packages by name.
+    """
     from orchestrion.schema.plugins import declared
 
     return BUILT_IN | {name: row.point.value for name, row in declared(GROUP).items() if name not in BUILT_IN}
 
 
 def load_driver(name: str) -> BackendDriver:
-    """The driver of that name. `InvalidArgument` lists what exists.
+    """Returns the driver of that name.
 
-    `DriverUnavailable` if another package's cannot be loaded, or was written for another version of the driver
-    interface; our own import what they need when used.
+    Our own drivers import what they need on use. Raises InvalidArgument, which lists the existing drivers, for an
+    unknown name; DriverUnavailable if another package's driver cannot be loaded, or was written for an incompatible
+    version of the driver interface.
     """
     if name in BUILT_IN:
         module, _, attribute = BUILT_IN[name].partition(":")
@@ -68,7 +71,7 @@ def load_driver(name: str) -> BackendDriver:
 
 
 def list_devices() -> tuple[DriverStatus, ...]:
-    """What is there, driver by driver, or why it is not."""
+    """Returns every driver with its devices, or with the reason why it has none."""
     return tuple(_status(name) for name in drivers())
 
 
@@ -79,10 +82,10 @@ def open_device(
     profiling: bool = False,
     streaming: bool = False,
 ) -> Device:
-    """Open `driver` or `driver:index`. `memory_limit` in bytes; `policy` decides on native code.
+    """Open `driver` or `driver:index`. `memory_limit` is bytes; `policy` decides on native code.
 
-    `profiling`: the device times what it runs (`hal.profiling`); `Unsupported` where it has no timestamps.
-    `streaming`: programs may have more constants than device memory (`hal.streaming`).
+    `profiling`: the device times what it runs (`hal.profiling`). `streaming`: programs may have more constants than
+    device memory (`hal.streaming`). Raises Unsupported for `profiling` on a device without timestamps.
     """
     driver, info = find_device(name)
     if profiling:
@@ -104,7 +107,7 @@ def open_device(
 
 
 def find_device(name: str) -> tuple[BackendDriver, DeviceInfo]:
-    """The driver of `driver` or `driver:index`, and what it says of the device."""
+    """Returns the driver of `driver` or `driver:index`, and its description of the device."""
     driver_name, colon, number = name.partition(":")
     if colon and not number.isdecimal():
         raise InvalidArgument(f"device name {name!r}: the index after ':' is not a number")
@@ -118,8 +121,8 @@ def find_device(name: str) -> tuple[BackendDriver, DeviceInfo]:
 
 
 def devices_of(driver: BackendDriver) -> list[DeviceInfo]:
-    """What the driver finds. `DriverUnavailable`: it fails, what it gives is malformed, or its library runs in the
-    process that this one was forked from.
+    """Returns the devices that a driver finds. Raises DriverUnavailable if the driver fails, its result is malformed,
+    or its library runs in the process that this one was forked from.
     """
     if driver.name in _left_behind:
         raise DriverUnavailable(
@@ -171,21 +174,21 @@ def _version_refusal(kind: type[BackendDriver]) -> str:
 
 @contextmanager
 def _contained(driver: BackendDriver, method: str) -> Iterator[None]:
-    """Whatever the driver raises, but for errors of the interface, becomes `DriverUnavailable`."""
+    """A context manager: an exception of the driver that is no error of the interface becomes DriverUnavailable."""
     try:
         yield
     except (HalError, KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:
-        from orchestrion.schema.plugins import said
+        from orchestrion.schema.plugins import one_line_message
 
         raise DriverUnavailable(
-            f"{_origin(driver.name)} failed in {method}(): {type(error).__name__}: {said(error)}"
+            f"{_origin(driver.name)} failed in {method}(): {type(error).__name__}: {one_line_message(error)}"
         ) from error
 
 
 def _origin(name: str) -> str:
-    """A driver with the package that it is of."""
+    """A driver's name, with its package."""
     if name in BUILT_IN:
         return f"driver {name}"
     from orchestrion.schema.plugins import declared
@@ -195,7 +198,9 @@ def _origin(name: str) -> str:
 
 
 def _check_infos(driver: BackendDriver, infos: Sequence[DeviceInfo]) -> None:
-    """Other packages' descriptions of devices have the right type, name and indices, and features that are declared."""
+    """Raises DriverUnavailable unless the device descriptions have the right type, name and indices, and declared
+    features.
+    """
     if driver.name in BUILT_IN:
         return
     if not isinstance(infos, list) or not all(isinstance(info, DeviceInfo) for info in infos):
@@ -215,7 +220,7 @@ def _feature_problem(name: str) -> str | None:
         return f"which cannot be used: {error}"
 
 
-#: drivers that do not outlive a fork: asked for devices here, and in the process this one was forked from
+#: drivers that do not work after a fork: used in this process, and used in the process this one was forked from
 _used: set[str] = set()
 _left_behind: dict[str, int] = {}
 

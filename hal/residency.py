@@ -1,13 +1,14 @@
-"""Constants in host memory, and the device memory that stands in for them.
+"""Constants in host memory, and the device memory that they are copied to.
 
 - A `StreamedMemory` is a buffer whose bytes lie in host memory. The front binds it like any other buffer.
-- A `Pool` gives them device memory, within the limits of one program: for good (resident) if all fit, else some are
-  resident and the others are copied into windows, segment by segment, in each run (`stream_plan.py`).
-- A `StreamedRecording` keeps what was recorded. Its plan, the recordings of the driver that run it, is made at its
-  first run and again after the pool gave its memory back (`Pool.trim`).
+- A `Pool` assigns device memory to these buffers, within the limits of one program. If all fit, each is resident: it
+  stays in device memory. Otherwise some are resident, and the others are copied into windows, segment by segment, in
+  each run (`stream_plan.py`).
+- A `StreamedRecording` stores what was recorded. Its plan is the list of driver recordings that run it. The plan is
+  made at the first run, and again after the pool released its memory (`Pool.trim`).
 
-Locks: the pool's lock guards what it holds. It is never waited for by `release`, which may run in a finalizer: what is
-released waits in `_released` until somebody has the lock. Plans change only while no planned work is under way.
+Locks: the pool's lock guards its state. `release` never waits for it, because it may run in a finalizer: released
+objects wait in `_released` until a thread has the lock. Plans change only while no planned work is in flight.
 """
 
 from __future__ import annotations
@@ -36,85 +37,85 @@ from .errors import DeviceOutOfMemory, HalError, InvalidArgument, MemoryLimitExc
 from .fork import new_lock
 from .lifetime import Account, ResourceRef
 from .statistics import Statistics
-from .stream_plan import ALIGNMENT, Excess, Part, Ranges, Segment, Use, arrange, split
+from .stream_plan import ALIGNMENT, Excess, Ranges, Segment, Use, WindowRange, arrange, split
 from .waiting import attempt
 
 if TYPE_CHECKING:
     from .device import Device
 
-#: room where nothing limits it
+#: the room of a pool without limits
 UNLIMITED = 2**63 - 1
 
 
 class StreamingWarning(UserWarning):
-    """Constants are copied to the device again in every call, because they do not fit the memory given."""
+    """Constants are copied to the device in every call, because they do not fit the given memory."""
 
 
 class StreamedMemory(BackendBuffer):
-    """Bytes in host memory. `newer`: the copy in device memory was written after the bytes here."""
+    """Bytes in host memory. `dirty`: the copy in device memory was written after the bytes here."""
 
-    __slots__ = ("array", "host", "newer", "pool", "size")
+    __slots__ = ("array", "host", "dirty", "pool", "size")
 
     def __init__(self, pool: Pool, array: Bytes) -> None:
         self.pool = pool
         self.array = array
         self.size: int = array.size
-        self.host: Bytes | None = None  # the front reads and writes through the queue, which knows where the bytes are
-        self.newer = False
+        self.host: Bytes | None = None  # so the front reads and writes through the queue, which finds the latest copy
+        self.dirty = False
 
     def release(self) -> None:
         self.pool.release_later(self)
 
 
 class Window:
-    """A range of device memory for the constants of one segment at a time.
+    """A range of device memory that holds the constants of one segment at a time.
 
-    `content` is the piece of a plan whose constants it holds. `busy` is the last submission that uses it, a value of
-    the queue's semaphore; 0 if there was none.
+    `content` is the planned segment whose constants it holds. `busy` is the last submission that uses it, a value of
+    the queue's semaphore; 0 without one.
     """
 
     __slots__ = ("buffer", "busy", "content")
 
     def __init__(self, buffer: BackendBuffer) -> None:
         self.buffer = buffer
-        self.content: Piece | None = None
+        self.content: PlannedSegment | None = None
         self.busy = 0
 
 
-class Piece(NamedTuple):
-    """One segment of a plan: a recording of the driver, what its window holds, what it writes."""
+class PlannedSegment(NamedTuple):
+    """One segment of a plan: a recording of the driver, the contents of its window, and what it writes."""
 
     recording: BackendCommandBuffer
     window: Window | None
-    parts: tuple[Part, ...]
-    written: tuple[Part, ...]  #: of `parts`, those that are read back
-    newer: frozenset[StreamedMemory]  #: resident, and written on the device
+    parts: tuple[WindowRange, ...]
+    written: tuple[WindowRange, ...]  #: those of `parts` that are read back
+    dirty: frozenset[StreamedMemory]  #: resident constants that the segment writes on the device
 
     @property
     def bytes(self) -> int:
-        """What filling its window copies."""
+        """Bytes that are copied to fill its window."""
         return sum(part.end - part.start for part in self.parts)
 
 
 class Plan(NamedTuple):
-    generation: int  #: of the pool when it was made
-    pieces: tuple[Piece, ...]
+    generation: int  #: the pool's generation when the plan was made
+    pieces: tuple[PlannedSegment, ...]
 
 
 Resolve = Callable[[Binding], Binding]
 
 
 class _Command(NamedTuple):
-    name: str  #: for errors
+    name: str  #: for error messages
     replay: Callable[[BackendCommandBuffer, Resolve], None]
     uses: tuple[Use, ...]
     writes: tuple[Use, ...]
 
 
 class StreamedRecording(BackendCommandBuffer):
-    """A recording of a streaming device. Without streamed memory it is just `plain`, the driver's own.
+    """A recording of a streaming device. Without streamed memory it is just `plain`, the driver's own recording.
 
-    `statistics` counts what a run copies; the front sets it.
+    `statistics` counts the bytes that runs copy; the front sets it.
     """
 
     def __init__(self, device: BackendDevice, slots: int) -> None:
@@ -172,7 +173,7 @@ class StreamedRecording(BackendCommandBuffer):
                 self.pool.release_later(self)
 
     def uses(self) -> list[tuple[Use, ...]]:
-        """What each command needs of streamed memory."""
+        """The ranges of streamed memory that each command uses."""
         return [command.uses for command in self.commands]
 
     def _add(
@@ -195,15 +196,15 @@ class StreamedRecording(BackendCommandBuffer):
             if self.pool is not None and source.pool is not self.pool:
                 raise InvalidArgument("a recording binds streamed constants of two programs")
             self.pool = source.pool
-            uses.append(Use(source, offset, offset + max(length, 1)))  # an empty binding has a place, too
+            uses.append(Use(source, offset, offset + max(length, 1)))  # an empty binding needs an address, too
         return tuple(uses)
 
 
 class Pool:
-    """The device memory for the constants of one program, charged to its share."""
+    """The device memory for the constants of one program, charged to the program's share."""
 
     def __init__(self, device: BackendDevice, share: Device) -> None:
-        """`device`: the driver's."""
+        """`device`: the driver's device."""
         self._device = device
         self._state = weakref.ref(share.device_state)
         self._accounts = share.allocator.accounts
@@ -215,38 +216,40 @@ class Pool:
         self._members: list[StreamedRecording] = []
         self._resident: dict[StreamedMemory, BackendBuffer] = {}
         self._windows: list[Window] = []
-        self._sizes: dict[int, int] = {}  #: id of a buffer of ours -> bytes charged for it
+        self._sizes: dict[int, int] = {}  #: id of a device buffer of this pool -> bytes charged for it
         self._reserve = 0
         self._scratch = 0
-        self._total = 0  #: bytes of all constants, when memory was last shared out
+        self._total = 0  #: bytes of all constants at the last arrangement
         self._told = False
-        self._prepared = False  #: what runs before is initializers, no calls
+        self._prepared = False  #: False while initializers run, True once calls may run
         self.generation = 1
 
     def constant(self, device: Device, array: Bytes) -> Buffer:
-        """A read-only buffer of a share over host memory, which it keeps alive."""
+        """Returns a read-only buffer of a share over host memory, which it keeps alive."""
         memory = StreamedMemory(self, array)
         return Buffer(device, memory, ResourceRef(device.device_state, memory), array.size, 0)
 
     def allocate(self, device: Device, size: int, accounts: tuple[Account, ...]) -> Buffer:
-        """A buffer of `size` bytes, all zero, in host memory that `accounts` were charged for, and get back."""
+        """Returns a buffer of `size` bytes, all zero, in host memory. The memory is charged to `accounts`, and refunded
+        to them.
+        """
         memory = StreamedMemory(self, np.zeros(size, np.uint8))
         return Buffer(device, memory, ResourceRef(device.device_state, memory, accounts, size), size, WRITABLE)
 
     def adopt(self, commands: BackendCommandBuffer, statistics: Statistics) -> None:
-        """Have the runs of a recording that a share made counted there."""
-        from .profiling import Recorder  # which imports the front
+        """Count the copies of a recording's runs in `statistics`."""
+        from .profiling import Recorder  # profiling imports the front
 
         inner = commands.inner if isinstance(commands, Recorder) else commands
         assert isinstance(inner, StreamedRecording)
         inner.statistics = statistics
 
     def join(self, recording: StreamedRecording) -> None:
-        """From now on the recording counts when memory is shared out."""
+        """Include a recording when memory is arranged next."""
         self._joined.append(recording)
 
     def release_later(self, thing: StreamedRecording | StreamedMemory) -> None:
-        """Release as soon as the lock is free, which may be now. Never blocks."""
+        """Release an object as soon as the lock is free, which may be now. Never blocks."""
         self._released.append(thing)
         while self._released:
             held: list[bool] = []
@@ -254,22 +257,24 @@ class Pool:
                 attempt(self._lock, held)
                 if not held:
                     return
-                self._settle()
+                self._apply_changes()
             finally:
                 if held:
                     self._lock.release()
 
-    def leave_scratch(self, size: int) -> None:
-        """Leave so many bytes free, since the driver takes them while a dispatch runs."""
+    def reserve_scratch(self, size: int) -> None:
+        """Leave `size` bytes free: the driver takes them while a dispatch runs."""
         self._scratch = max(self._scratch, size)
 
     def place(self, recordings: Sequence[StreamedRecording]) -> None:
-        """Give all of them plans that hold at one time. Called again and again; only changes cost anything."""
+        """Give all these recordings plans that are valid at the same time. Calling it again is cheap if nothing
+        changed.
+        """
         roomy = bool(self._windows) and self._total <= self._room() + sum(self._sizes.values())
         if not roomy and all([one.plan is not None and one.plan.generation == self.generation for one in recordings]):
             return
         with self._lock:
-            self._settle()
+            self._apply_changes()
             if roomy or not all([self._fit(one) for one in recordings]):
                 self._device.queue.wait_idle()
                 self._reset()
@@ -277,12 +282,12 @@ class Pool:
                 for one in recordings:
                     fits = self._fit(one)
                     assert fits, "an arrangement is for all recordings"
-        self._tell(1)
+        self._warn_streamed(1)
 
     def prepare(self, device: Device, reserve: int) -> None:
-        """Decide what is resident and what is streamed, now that all recordings of a program are known.
+        """Decide what is resident and what is streamed. All recordings of the program exist.
 
-        `reserve`: bytes that its calls will allocate. Warns (`StreamingWarning`) if constants will be streamed.
+        `reserve`: bytes that its calls will allocate. Warns (StreamingWarning) if constants will be streamed.
         """
         state = device.device_state
         self._reserve, self._prepared = reserve, True
@@ -290,19 +295,20 @@ class Pool:
             with state.lock, self._lock:
                 state.recover()
                 state.backend.queue.wait_idle()
-                self._settle()
+                self._apply_changes()
                 self._reset()
                 self._arrange()
                 for one in self._members:
                     self._fit(one)
-            self._tell(6)
+            self._warn_streamed(6)
         finally:
             self._reserve = 0
 
-    def relieve(self, own: bool) -> bool:
-        """Give all device memory back, for `Device.on_memory_pressure`; the next run shares out what is there then.
+    def release_memory(self, own: bool) -> bool:
+        """Release all device memory, for `Device.on_memory_pressure`. The next run arranges the memory that is free
+        then.
 
-        Waits for work under way, unless that waits for a signal that may never come: then nothing is given.
+        Waits for work in flight. If that waits for a signal that may never come, nothing is released.
         """
         state = self._state()
         if state is None or state.lost is not None or not self._sizes:
@@ -313,40 +319,40 @@ class Pool:
                 return False
             state.driver.queue.wait_idle()
             with self._lock:
-                self._settle()
+                self._apply_changes()
                 self._reset()
             return True
         return False
 
     def written(self, memory: StreamedMemory) -> None:
-        """Its bytes in host memory changed. No work is under way."""
+        """The bytes of `memory` in host memory changed. No work is in flight."""
         with self._lock:
-            self._settle()
+            self._apply_changes()
             if memory in self._resident:
                 self._reset()
             self.forget_windows()
 
     def forget_windows(self) -> None:
-        """What windows hold is no longer what host memory holds."""
+        """Mark the contents of all windows as invalid: host memory has changed."""
         for window in self._windows:
             window.content = None
 
     def flush(self, memory: StreamedMemory) -> None:
-        """Bring its bytes in host memory up to date."""
-        if memory.newer:
+        """Copy modified device memory back to host memory."""
+        if memory.dirty:
             self._device.queue.wait_idle()
             self.download(self._resident[memory], 0, memory.array)
-            memory.newer = False
+            memory.dirty = False
 
     def download(self, buffer: BackendBuffer, offset: int, out: Bytes) -> None:
-        """Copy from device memory; the work that writes it was waited for."""
+        """Copy from device memory. The work that writes it was waited for."""
         if buffer.host is not None and buffer.host_cached:
             out[:] = buffer.host[offset : offset + out.size]
         elif out.size:
             self._device.queue.read(buffer, offset, out)
 
     def _fit(self, recording: StreamedRecording) -> bool:
-        """Plan a recording within the present arrangement, if it fits."""
+        """Plan a recording within the present arrangement. Returns False if it does not fit."""
         if recording.plan is not None and recording.plan.generation == self.generation:
             return True
         if not self._windows and not self._make_resident(recording):
@@ -356,7 +362,7 @@ class Pool:
         if any(Ranges(self._alignment).adding(row).size > room for row in uses):
             return False
         self._drop_plan(recording)
-        pieces: list[Piece] = []
+        pieces: list[PlannedSegment] = []
         try:
             for segment in split(uses, room, self._alignment) if self._windows else [Segment(0, len(uses), ())]:
                 window = self._windows[len(pieces) % len(self._windows)] if segment.parts else None
@@ -368,7 +374,7 @@ class Pool:
         recording.plan = Plan(self.generation, tuple(pieces))
         return True
 
-    def _piece(self, recording: StreamedRecording, segment: Segment, window: Window | None) -> Piece:
+    def _piece(self, recording: StreamedRecording, segment: Segment, window: Window | None) -> PlannedSegment:
         commands = recording.commands[segment.first : segment.last]
         made = self._device.create_command_buffer(recording.slots)
 
@@ -380,7 +386,7 @@ class Pool:
                 return Binding(self._resident[memory], offset, length)
             assert window is not None
             part = _part(segment.parts, memory, offset)
-            return Binding(window.buffer, part.place + offset - part.start, length)
+            return Binding(window.buffer, part.window_offset + offset - part.start, length)
 
         try:
             for command in commands:
@@ -390,19 +396,19 @@ class Pool:
             self._release(made)
             raise
         writes = [use for command in commands for use in command.writes]
-        newer = frozenset(use.memory for use in writes if use.memory in self._resident)
-        written = {_part(segment.parts, use.memory, use.start) for use in writes if use.memory not in newer}
-        return Piece(made, window, segment.parts, tuple(written), newer)
+        dirty = frozenset(use.memory for use in writes if use.memory in self._resident)
+        written = {_part(segment.parts, use.memory, use.start) for use in writes if use.memory not in dirty}
+        return PlannedSegment(made, window, segment.parts, tuple(written), dirty)
 
     def _make_resident(self, recording: StreamedRecording) -> bool:
-        """Without windows: give device memory to what a recording needs; False if there is too little."""
+        """Without windows: assign device memory to what a recording uses. Returns False if there is too little."""
         missing = {use.memory: None for row in recording.uses() for use in row if use.memory not in self._resident}
         if sum(padded_size(memory.size) for memory in missing) > self._room():
             return False
         return all([self._upload_resident(memory) for memory in missing])
 
     def _arrange(self) -> None:
-        """Choose residents and windows for all recordings; nothing is in device memory now."""
+        """Choose residents and windows for all recordings. Nothing is in device memory now."""
         recordings = [one.uses() for one in self._members]
         sizes = {use.memory: padded_size(use.memory.size) for rows in recordings for row in rows for use in row}
         self._total = sum(sizes.values())
@@ -412,7 +418,7 @@ class Pool:
             name = self._members[found.recording].commands[found.command].name
             raise MemoryLimitExceeded(f"{name} binds {found.bytes} bytes of constants, {self._limits(room)}")
         for _ in range(found.windows):
-            self._windows.append(Window(self._take(found.window_bytes)))
+            self._windows.append(Window(self._allocate_device(found.window_bytes)))
         for memory in sizes:
             if memory in found.resident and not self._upload_resident(memory):
                 break
@@ -420,16 +426,16 @@ class Pool:
             raise DeviceOutOfMemory(f"constants take {self._total} bytes, and the device has less")
 
     def _upload_resident(self, memory: StreamedMemory) -> bool:
-        """False where the driver has no memory left."""
+        """Returns False if the driver has no memory left."""
         try:
-            buffer = self._take(padded_size(memory.size))
+            buffer = self._allocate_device(padded_size(memory.size))
         except OutOfMemory:
             return False
         try:
             self._upload(buffer, memory.array)
         except BaseException:
             self._device.queue.wait_idle()
-            self._give(buffer)
+            self._free_device(buffer)
             raise
         self._resident[memory] = buffer
         return True
@@ -441,8 +447,8 @@ class Pool:
             self._device.queue.write(buffer, 0, array)
         self._statistics.host_to_device_bytes += array.size
 
-    def _take(self, size: int) -> BackendBuffer:
-        """Device memory, charged. `OutOfMemory`."""
+    def _allocate_device(self, size: int) -> BackendBuffer:
+        """Returns device memory, charged to the accounts. Raises OutOfMemory."""
         for place, account in enumerate(self._accounts):
             if not account.charge(size):
                 self._refund(size, self._accounts[:place])
@@ -457,7 +463,7 @@ class Pool:
         self._statistics.allocations += 1
         return buffer
 
-    def _give(self, buffer: BackendBuffer) -> None:
+    def _free_device(self, buffer: BackendBuffer) -> None:
         size = self._sizes.pop(id(buffer))
         try:
             self._release(buffer)
@@ -465,13 +471,13 @@ class Pool:
             self._refund(size, self._accounts)
 
     def _drop_plan(self, recording: StreamedRecording) -> None:
-        """Nothing of it is under way."""
+        """Release a recording's plan. None of it is in flight."""
         plan, recording.plan = recording.plan, None
         for piece in () if plan is None else plan.pieces:
             self._release(piece.recording)
 
     def _release(self, thing: BackendBuffer | BackendCommandBuffer) -> None:
-        """An error of the driver is told by the front, which nobody waits for."""
+        """Release an object of the driver. The front reports its error, because no caller waits for it."""
         try:
             thing.release()
         except Exception as error:
@@ -484,7 +490,7 @@ class Pool:
             account.refund(size)
 
     def _room(self) -> int:
-        """Bytes that the limits leave."""
+        """Bytes left within the limits."""
         rooms = [account.limit - account.live for account in self._accounts if account.limit is not None]
         return max(0, min(rooms, default=UNLIMITED) - self._reserve - self._scratch)
 
@@ -493,8 +499,8 @@ class Pool:
         tightest = min(limits, key=lambda account: account.limit - account.live)  # type: ignore[operator]
         return f"{room} bytes are free within the limit of {tightest.limit} bytes{tightest.origin}"
 
-    def _settle(self) -> None:
-        """Take in what joined and let go of what was released; the lock is held."""
+    def _apply_changes(self) -> None:
+        """Add the recordings that joined, and drop the released objects. The lock is held."""
         while self._joined:
             self._members.append(self._joined.popleft())
         gone = False
@@ -506,29 +512,29 @@ class Pool:
                 continue
             buffer = self._resident.pop(thing, None)
             if buffer is not None:
-                self._give(buffer)
+                self._free_device(buffer)
         if gone:
             self._members = [one for one in self._members if not one.released]
-            if not self._members:  # no work for windows
+            if not self._members:  # no recordings, so windows are unused
                 self.generation += 1
-                self._give_windows()
+                self._free_windows()
 
     def _reset(self) -> None:
-        """Give all device memory back; the lock is held, and no work is under way."""
+        """Release all device memory. The lock is held, and no work is in flight."""
         self.generation += 1
         for one in self._members:
             self._drop_plan(one)
-        self._give_windows()
+        self._free_windows()
         for memory in [*self._resident]:
             self.flush(memory)
-            self._give(self._resident.pop(memory))
+            self._free_device(self._resident.pop(memory))
 
-    def _give_windows(self) -> None:
+    def _free_windows(self) -> None:
         while self._windows:
-            self._give(self._windows.pop().buffer)
+            self._free_device(self._windows.pop().buffer)
 
-    def _tell(self, level: int) -> None:
-        """Warn, once, that constants are streamed. `level`: of the caller's caller on the stack."""
+    def _warn_streamed(self, level: int) -> None:
+        """Warn, once, that constants are streamed. `level`: the stack level of the caller's caller."""
         if self._told or not self._windows or not self._prepared:
             return
         self._told = True
@@ -548,7 +554,7 @@ def _size_of(windows: Sequence[Window]) -> int:
     return min((window.buffer.size for window in windows), default=0)
 
 
-def _part(parts: Iterable[Part], memory: object, offset: int) -> Part:
+def _part(parts: Iterable[WindowRange], memory: object, offset: int) -> WindowRange:
     return next(part for part in parts if part.memory is memory and part.start <= offset < part.end)
 
 

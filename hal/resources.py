@@ -1,6 +1,6 @@
-"""What an open device keeps account of: objects of the driver that somebody owns, and work that uses them.
+"""The records of an open device: objects of the driver that are owned, and work that uses them.
 
-Rules of ownership stand in `lifetime.py`.
+`lifetime.py` states the rules of ownership.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ class Submitted(Protocol):
 
 
 class ResourceRef:
-    """Ownership of one backend object, and of the bytes it was charged for."""
+    """Ownership of one backend object, and of the bytes that it was charged for."""
 
     __slots__ = ("__weakref__", "accounts", "backend", "device_state", "size")
 
@@ -66,32 +66,32 @@ class ResourceRef:
 Batch = Sequence[tuple["CommandBuffer | None", Sequence["Buffer"]]]
 
 
-class Flight:
-    """A blocking call on a driver that overlaps. It is under way while it has a `batch`; else the object may be used
-    again.
+class LaunchedCall:
+    """A blocking call on a driver that overlaps. It is in flight while it has a `batch`; afterwards the object is
+    reused.
     """
 
-    __slots__ = ("batch", "number", "ticket", "written")
+    __slots__ = ("batch", "number", "ticket", "writes_before")
 
     def __init__(self, ticket: Any) -> None:
-        self.ticket = ticket  #: the driver's, made once
-        self.number = 0  #: by `DeviceState.launched`
-        self.written = 0  #: by `DeviceState.written`: writes that are over when this is
+        self.ticket = ticket  #: the driver's ticket, created once
+        self.number = 0  #: the value of `DeviceState.launch_count` at its launch
+        self.writes_before = 0  #: writes begun before this call; they are over when it is
         self.batch: Batch = ()
 
 
 class Garbage(NamedTuple):
-    """An object that nobody refers to."""
+    """An object that nothing refers to any more."""
 
     backend: Releasable
     accounts: tuple[Account, ...]
     size: int
 
 
-class Row(NamedTuple):
-    """A submission under way."""
+class SubmissionRecord(NamedTuple):
+    """A submission in flight."""
 
-    number: int  #: on the device state's timeline
-    refs: tuple[object, ...]  #: of what it uses
-    unreported_errors: list[HalError] | None  #: receives its error; None where a fence tells of it
-    waits: Sequence[Point]  #: what it waits for before it runs
+    number: int  #: its value on the device state's timeline
+    refs: tuple[object, ...]  #: the refs of the objects that it uses
+    unreported_errors: list[HalError] | None  #: receives its error; None if a fence reports it
+    waits: Sequence[Point]  #: the points that it waits for before it runs

@@ -1,8 +1,8 @@
-"""Timeline semaphores and fences: the only way that work, devices and the host wait for each other.
+"""Timeline semaphores and fences: how work, devices and the host wait for each other.
 
-A semaphore is a 64-bit value that only grows; whoever waits names the value to reach, and may do so before anybody
-promised it. A fence is a set of (semaphore, value): reached when all of them are. When a
-submission fails, the values it promised are reached all the same, and waiting for one raises its error.
+A semaphore is a 64-bit value that only grows. A wait names the value to reach, and may start before any work promises
+it. A fence is a set of (semaphore, value) points, reached when all of them are. When a submission fails, the values
+that it promised are reached all the same, and waiting for one raises its error.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from .backend import BackendSemaphore, Point, Watcher
 from .errors import DeadlineExceeded, InvalidArgument
 from .lifetime import WATCH_SECONDS, ResourceRef
-from .lost import NoticingLoss
+from .lost import DetectLoss
 
 if TYPE_CHECKING:
     from .device import Device
@@ -42,13 +42,15 @@ class Semaphore:
 
     @property
     def native(self) -> Any:
-        """The handle in the driver's own API (`VkSemaphore`, `pyopencl.Event`), owned by this object unless it was
-        imported; None on a device that has none.
+        """The handle in the driver's own API (`VkSemaphore`, `pyopencl.Event`). This object owns it unless it was
+        imported. None on a device without one.
         """
         return self.alive().native
 
     def signal(self, value: int) -> None:
-        """Set the value from the host: above the current one and below all that submitted work will signal."""
+        """Set the value from the host. It must be above the current value and below all values that submitted work will
+        signal; raises InvalidArgument otherwise.
+        """
         backend = self.alive()
         with self.device.signal_lock:
             current = self._current(backend)
@@ -57,26 +59,28 @@ class Semaphore:
             pending = self._pending(current)
             if pending and value >= pending[0]:
                 raise InvalidArgument(f"semaphore value {value} is not below {pending[0]}, promised by work in flight")
-            with NoticingLoss(self.device.device_state):
+            with DetectLoss(self.device.device_state):
                 backend.signal(value)
 
     def wait(self, value: int, timeout: float | None = None) -> None:
-        """Block until `value` is reached. `DeadlineExceeded` after `timeout` seconds; the error of work that failed."""
+        """Block until `value` is reached. Raises DeadlineExceeded after `timeout` seconds, and the error of failed
+        work.
+        """
         self.device.statistics.waits += 1
-        with NoticingLoss(self.device.device_state):
+        with DetectLoss(self.device.device_state):
             reached = self.alive().wait(value, None if timeout is None else float(timeout))
         if not reached:
             raise DeadlineExceeded(f"semaphore at {self.value} did not reach {value} in {timeout} s")
 
     def watch(self, value: int, watcher: Watcher, deadline: float | None = None) -> None:
-        """Block until `value` is reached, or until `watcher.check` raises, which is called every tenth of a second and
-        at `deadline` (of `time.monotonic`). Raises the error of work that failed.
+        """Block until `value` is reached or `watcher.check` raises. It is called every tenth of a second, and at
+        `deadline` (of `time.monotonic`). Raises the error of failed work.
         """
         self.device.statistics.waits += 1
         backend = self.alive()
         while True:
             left = WATCH_SECONDS if deadline is None else max(0.0, deadline - time.monotonic())
-            with NoticingLoss(self.device.device_state):
+            with DetectLoss(self.device.device_state):
                 if backend.wait(value, min(WATCH_SECONDS, left)):
                     return
             watcher.check()
@@ -94,13 +98,13 @@ class Semaphore:
         return backend, value
 
     def break_promise(self, value: int) -> None:
-        """The submission that promised this last did not come about. A second call does nothing."""
+        """Undo the last promise: its submission was not made. A second call does nothing."""
         with self.device.signal_lock:
             if self._promised and self._promised[-1] == value:
                 self._promised.pop()
 
     def promised(self, value: int) -> bool:
-        """Whether the value is reached, or will be by work that was submitted."""
+        """Whether the value is reached, or submitted work will reach it."""
         current = self._current(self.alive())
         with self.device.signal_lock:
             pending = self._pending(current)
@@ -112,7 +116,7 @@ class Semaphore:
         return self.backend
 
     def release(self) -> None:
-        """End of use; a second call does nothing."""
+        """End the use of the semaphore. A second call does nothing."""
         if not self._released:
             self._end()
             self.device.device_state.collect()
@@ -127,7 +131,7 @@ class Semaphore:
             self._end()
 
     def _current(self, backend: BackendSemaphore) -> int:
-        with NoticingLoss(self.device.device_state):
+        with DetectLoss(self.device.device_state):
             return backend.value()
 
     def _pending(self, current: int) -> deque[int]:
@@ -137,7 +141,7 @@ class Semaphore:
 
 
 class Fence:
-    """A set of (semaphore, value), reached when each is. Empty fences are reached from the start."""
+    """A set of (semaphore, value) points, reached when all of them are. An empty fence is always reached."""
 
     __slots__ = ("points",)
 
@@ -149,7 +153,7 @@ class Fence:
 
     @staticmethod
     def join(*fences: Fence) -> Fence:
-        """Reached when all of `fences` are."""
+        """Returns a fence that is reached when all of `fences` are."""
         return Fence(point for fence in fences for point in fence.points)
 
     @property
@@ -158,7 +162,7 @@ class Fence:
 
     @property
     def promised(self) -> bool:
-        """Whether it is reached, or will be by work that was submitted."""
+        """Whether it is reached, or submitted work will reach it."""
         return all(semaphore.promised(value) for semaphore, value in self.points)
 
     def signal(self) -> None:
@@ -167,7 +171,7 @@ class Fence:
             semaphore.signal(value)
 
     def wait(self, timeout: float | None = None) -> None:
-        """Block until all points are reached; errors as `Semaphore.wait`."""
+        """Block until all points are reached; raises the errors of `Semaphore.wait`."""
         end = None if timeout is None else time.monotonic() + float(timeout)
         for semaphore, value in self.points:
             semaphore.wait(value, None if end is None else max(0.0, end - time.monotonic()))

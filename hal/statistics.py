@@ -1,13 +1,13 @@
-"""What a device did, counted in one place: the front, at the boundary to the driver.
+"""Counts what a device does. The front counts, at the boundary to the driver.
 
-Rules: counters only grow; `live_bytes` and `peak_bytes` are device memory as it was asked of the driver (sizes are
-rounded up, see `hal.allocator`). A shared device (`Device.share`) counts by itself. Counting is exact as
-long as one thread at a time uses one `Device`; threads that work in parallel share the device and count apart.
+Counters only grow. `live_bytes` and `peak_bytes` are device memory as requested from the driver (sizes are rounded up,
+see `hal.allocator`). Each share of a device (`Device.share`) has its own counters. Counts are exact while one thread at
+a time uses one `Device`; parallel threads should use a share each.
 """
 
 from collections.abc import Mapping
 
-#: counter -> what one unit of it is; the order is the order of printing
+#: counter -> the meaning of one unit, in the order of printing
 COUNTERS: dict[str, str] = {
     "submissions": "submissions to the driver, each of one command buffer or a batch of them",
     "dispatches": "dispatches inside those command buffers",
@@ -23,7 +23,7 @@ COUNTERS: dict[str, str] = {
 
 
 class Statistics:
-    """The counters of one `Device`, as plain attributes. `snapshot` and `since` give them as a dict."""
+    """The counters of one `Device`, as attributes. `snapshot` and `since` return them as a dict."""
 
     __slots__ = tuple(COUNTERS)
 
@@ -47,5 +47,5 @@ class Statistics:
         return {name: getattr(self, name) for name in COUNTERS}
 
     def since(self, before: Mapping[str, int]) -> dict[str, int]:
-        """What was counted after `before = statistics.snapshot()`."""
+        """The counts since `before`, an earlier `statistics.snapshot()`."""
         return {name: getattr(self, name) - before[name] for name in COUNTERS}

@@ -1,9 +1,9 @@
-"""Plans how a recording runs when the constants that it binds do not fit the device memory at one time.
+"""Plans how a recording runs if the constants that it binds do not fit device memory at the same time.
 
-A recording is cut into segments, each a run of commands whose constants fit a window, a buffer in device memory. Before
-a segment runs, its constants are copied from host memory into a window. Other constants are resident: they stay in
-device memory from call to call. This file does the arithmetic: which bytes go where, which constants stay. It knows
-nothing of devices; all sizes and offsets are bytes.
+A recording is cut into segments, runs of commands whose constants fit a window, which is a buffer in device memory.
+Before a segment runs, its constants are copied from host memory into a window. Other constants are resident: they stay
+in device memory from call to call. This file does the arithmetic: which bytes go where, and which constants stay. It
+knows nothing of devices. All sizes and offsets are bytes.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-#: a constant: whatever can be hashed
+#: a constant: any hashable object
 Memory = Any
 
 #: every range in a window starts at a multiple of this, or of the device's alignment of bindings if that is larger
 ALIGNMENT = 256
-#: a window takes one part in so many of the memory, unless a command needs more; docs/decisions/streaming.md
+#: a window takes this fraction (1/16) of the memory, unless a command needs more; see docs/decisions/streaming.md
 WINDOW_SHARE = 16
-#: and no more than this, unless a command needs more
-MOST_WINDOW_BYTES = 256 << 20
+#: the most bytes of a window, unless a command needs more
+MAX_WINDOW_BYTES = 256 << 20
 
 
 class Use(NamedTuple):
@@ -30,25 +30,25 @@ class Use(NamedTuple):
     end: int
 
 
-class Part(NamedTuple):
-    """A range of a constant, and where in the window it lies."""
+class WindowRange(NamedTuple):
+    """A range of a constant, and its offset in the window."""
 
     memory: Memory
     start: int
     end: int
-    place: int
+    window_offset: int
 
 
 class Segment(NamedTuple):
-    """Commands `first` to `last` (not included) of a recording, and what their window holds."""
+    """Commands `first` up to, not including, `last` of a recording, and the contents of their window."""
 
     first: int
     last: int
-    parts: tuple[Part, ...]
+    parts: tuple[WindowRange, ...]
 
 
 class Arrangement(NamedTuple):
-    """Which constants are resident, and the windows for the others. No windows: everything is resident."""
+    """Which constants are resident, and the windows for the others. Without windows everything is resident."""
 
     resident: frozenset[Memory]
     windows: int
@@ -56,7 +56,7 @@ class Arrangement(NamedTuple):
 
 
 class Excess(NamedTuple):
-    """A command of a recording that needs more than there is: `bytes` of constants at one time."""
+    """A command of a recording that needs more memory than exists: `bytes` of constants at the same time."""
 
     recording: int
     command: int
@@ -64,30 +64,30 @@ class Excess(NamedTuple):
 
 
 class Ranges:
-    """The union of uses: for each constant, ranges that do not overlap, in order. Immutable."""
+    """The union of uses: disjoint ranges in order, for each constant. Immutable."""
 
     __slots__ = ("_alignment", "_found", "size")
 
     def __init__(self, alignment: int, found: Mapping[Memory, tuple[tuple[int, int], ...]] | None = None) -> None:
         self._alignment = alignment
         self._found = {} if found is None else found
-        #: bytes that a window for them has
+        #: bytes of a window that holds them
         self.size = sum(self._aligned(end - start) for ranges in self._found.values() for start, end in ranges)
 
     def adding(self, uses: Iterable[Use]) -> Ranges:
         """The union with further uses."""
         found = dict(self._found)
         for memory, start, end in uses:
-            start -= start % self._alignment  # what is aligned in the constant is then aligned in the window
+            start -= start % self._alignment  # keeps the constant's alignment in the window
             found[memory] = _united(found.get(memory, ()), start, end)
         return self if found == self._found else Ranges(self._alignment, found)
 
-    def parts(self) -> tuple[Part, ...]:
-        """Where each range lies in a window: one behind the other."""
+    def parts(self) -> tuple[WindowRange, ...]:
+        """The ranges with their offsets in a window, one after the other."""
         parts, place = [], 0
         for memory, ranges in self._found.items():
             for start, end in ranges:
-                parts.append(Part(memory, start, end, place))
+                parts.append(WindowRange(memory, start, end, place))
                 place += self._aligned(end - start)
         return tuple(parts)
 
@@ -104,7 +104,7 @@ def _united(ranges: tuple[tuple[int, int], ...], start: int, end: int) -> tuple[
 
 
 def split(commands: Sequence[Sequence[Use]], window_bytes: int, alignment: int) -> list[Segment]:
-    """The segments of a recording, each as long as the window allows. No command needs more than a window."""
+    """Returns the segments of a recording, each as long as the window allows. No command needs more than a window."""
     segments = []
     first, ranges = 0, Ranges(alignment)
     for place, uses in enumerate(commands):
@@ -119,18 +119,18 @@ def split(commands: Sequence[Sequence[Use]], window_bytes: int, alignment: int) 
 
 
 def need(uses: Iterable[Use], alignment: int) -> int:
-    """Bytes of a window that holds these uses."""
+    """The bytes of a window that holds these uses."""
     return Ranges(alignment).adding(uses).size
 
 
 def arrange(
     sizes: Mapping[Memory, int], recordings: Sequence[Sequence[Sequence[Use]]], room: int, alignment: int
 ) -> Arrangement | Excess:
-    """How to run these recordings with `room` bytes of device memory, or the command that needs more.
+    """Returns how to run these recordings with `room` bytes of device memory, or the command that needs more.
 
-    `sizes`: the bytes that each constant takes in device memory. Constants that many commands bind stay first, then
-    small ones: these save most copies for their memory. A second window lets the copies for a segment go on while the
-    one before runs.
+    `sizes`: the bytes of each constant in device memory. Constants that many commands bind become resident first, then
+    small ones, because these save the most copies per byte. With a second window, the copies for a segment run while
+    the previous segment runs.
     """
     if sum(sizes.values()) <= room:
         return Arrangement(frozenset(sizes), 0, 0)
@@ -144,7 +144,7 @@ def arrange(
     most = largest.bytes
     if most > room:
         return largest
-    usual = min(room // WINDOW_SHARE, MOST_WINDOW_BYTES) // alignment * alignment
+    usual = min(room // WINDOW_SHARE, MAX_WINDOW_BYTES) // alignment * alignment
     window = max(most, usual, alignment)
     windows = 2 if 2 * window <= room else 1
     left = room - windows * window

@@ -1,11 +1,11 @@
-"""A device whose programs may have more constants than the device memory given: a layer around any driver's device.
+"""A device whose programs may have more constants than device memory: a layer around any driver's device.
 
-- It is there only when asked for (`open_device(streaming=True)`), so that nothing else pays for it. The front sees a
-  backend like any other; `residency.py` says what lies where.
-- Work without streamed constants, or whose constants are all resident, goes to the driver as it is. Other work becomes
-  several submissions. The constants of the next one are copied while the one before runs, where there are two windows.
-- What is submitted without waiting and must be filled in between is run by a worker thread, in order. Whatever comes
-  behind it waits for the worker, so that all work of the device stays in order.
+- The layer exists only on request (`open_device(streaming=True)`), so no other device pays for it. The front uses it
+  like any other backend. `residency.py` decides where constants lie.
+- Work without streamed constants, or whose constants are all resident, goes to the driver unchanged. Other work becomes
+  several submissions. With two windows, the constants of the next submission are copied while the previous one runs.
+- A worker thread runs, in order, the submitted work whose windows must be filled in between. Later work waits for the
+  worker, so that all work of the device stays in order.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from .backend import (
 )
 from .errors import HalError, Unsupported
 from .lifetime import WATCH_SECONDS
-from .residency import Piece, Pool, StreamedMemory, StreamedRecording, Window
+from .residency import PlannedSegment, Pool, StreamedMemory, StreamedRecording, Window
 from .timeline import Worker
 
 if TYPE_CHECKING:
@@ -42,22 +42,22 @@ if TYPE_CHECKING:
 
 
 class StreamingQueue(BackendQueue):
-    """Hands work to the driver's queue, in pieces where it has to be."""
+    """Passes work to the driver's queue, as several submissions where windows must be filled."""
 
     def __init__(self, device: BackendDevice, timed: bool) -> None:
         self._device = device
         self._inner = device.queue
         self._worker = Worker("orchestrion-streaming")
-        self._semaphore: BackendSemaphore | None = None  #: reached by each submission of pieces
+        self._semaphore: BackendSemaphore | None = None  #: advanced by each submission of planned segments
         self._submitted = 0
-        self._uncertain = False  #: an exception ended a run: what is under way is not known
+        self._uncertain = False  #: True after an exception ended a run: the work in flight is unknown
         self._timed = timed
-        self._counts: deque[int] = deque()  #: submissions of the driver that each of ours became
+        self._counts: deque[int] = deque()  #: per submission to this queue: the number of submissions to the driver
         self._spans: deque[list[Span]] = deque()
 
     @property
     def busy(self) -> bool:
-        """Whether the worker uses the driver's queue, or will."""
+        """Whether the worker uses the driver's queue, or will use it."""
         return bool(self._worker.busy)
 
     def submit(
@@ -68,8 +68,8 @@ class StreamingQueue(BackendQueue):
         watcher: Watcher | None = None,
     ) -> None:
         _refuse_streamed_slots(batch)
-        if not self._worker.busy and all([_as_it_is(commands) for commands, _ in batch]):
-            self._inner.submit(self._whole(batch), waits, signals, watcher)
+        if not self._worker.busy and all([_needs_no_windows(commands) for commands, _ in batch]):
+            self._inner.submit(self._without_windows(batch), waits, signals, watcher)
             if batch:
                 self._count(1)
         else:
@@ -116,7 +116,7 @@ class StreamingQueue(BackendQueue):
             self._inner.recover(signals, unsure)
 
     def take_timings(self) -> list[list[Span]]:
-        """The submissions that one of ours became are one row again."""
+        """Joins the times of the driver's submissions that one submission to this queue became."""
         if self._worker.busy:
             return []
         self._spans.extend(self._inner.take_timings())
@@ -130,24 +130,24 @@ class StreamingQueue(BackendQueue):
         if self._semaphore is not None:
             self._semaphore.release()
 
-    def _whole(self, batch: Sequence[BackendWork]) -> list[BackendWork]:
-        """The same work for the driver: none of it has windows to fill."""
+    def _without_windows(self, batch: Sequence[BackendWork]) -> list[BackendWork]:
+        """The driver's work for a batch without windows to fill."""
         works: list[BackendWork] = []
         for commands, table in batch:
             assert isinstance(commands, StreamedRecording)
             works += [(piece.recording, table) for piece in self._pieces(commands)]
         return works
 
-    def _pieces(self, commands: StreamedRecording) -> tuple[Piece, ...]:
+    def _pieces(self, commands: StreamedRecording) -> tuple[PlannedSegment, ...]:
         if commands.plan is None:
-            return (Piece(commands.plain, None, (), (), frozenset()),)
+            return (PlannedSegment(commands.plain, None, (), (), frozenset()),)
         for piece in commands.plan.pieces:
-            for memory in piece.newer:
-                memory.newer = True
+            for memory in piece.dirty:
+                memory.dirty = True
         return commands.plan.pieces
 
     def _work(self, batch: Sequence[BackendWork], watcher: Watcher | None) -> None:
-        """In the worker: what it raises means that the work is over."""
+        """Runs a batch in the worker. When it raises, the work is over."""
         try:
             self._run(batch, watcher)
         except BaseException:
@@ -157,8 +157,8 @@ class StreamingQueue(BackendQueue):
             raise
 
     def _run(self, batch: Sequence[BackendWork], watcher: Watcher | None) -> None:
-        """Run works in order, and wait for them."""
-        self._settle()
+        """Run a batch in order, and wait for it."""
+        self._recover_interrupted()
         first, submitted = self._submitted, 0
         try:
             for pool in dict.fromkeys([_recording(commands).pool for commands, _ in batch]):
@@ -174,7 +174,7 @@ class StreamingQueue(BackendQueue):
             statistics.submissions += submitted - 1
 
     def _run_placed(self, batch: Sequence[BackendWork], watcher: Watcher | None) -> None:
-        first, pending = self._submitted, list[tuple[Piece, BackendWork]]()
+        first, pending = self._submitted, list[tuple[PlannedSegment, BackendWork]]()
         for commands, table in batch:
             assert isinstance(commands, StreamedRecording)
             for piece in self._pieces(commands):
@@ -191,16 +191,16 @@ class StreamingQueue(BackendQueue):
         for value in range(first + 1, self._submitted + 1):
             self._wait(value, watcher)
 
-    def _settle(self) -> None:
-        """After an exception: wait for what was under way, and reach the values of what was not submitted."""
+    def _recover_interrupted(self) -> None:
+        """After an exception: wait for the work in flight, and reach the values of submissions that were not made."""
         if self._uncertain:
             self._inner.wait_idle()
             if self._semaphore is not None and self._semaphore.value() < self._submitted:
                 self._semaphore.signal(self._submitted)
             self._uncertain = False
 
-    def _flush(self, pending: list[tuple[Piece, BackendWork]], watcher: Watcher | None) -> None:
-        """Submit what is pending."""
+    def _flush(self, pending: list[tuple[PlannedSegment, BackendWork]], watcher: Watcher | None) -> None:
+        """Submit the pending segments."""
         if not pending:
             return
         if self._semaphore is None:
@@ -212,8 +212,10 @@ class StreamingQueue(BackendQueue):
         self._inner.submit([work for _, work in pending], (), [(self._semaphore, self._submitted)], watcher)
         pending.clear()
 
-    def _fill(self, commands: StreamedRecording, piece: Piece, window: Window, watcher: Watcher | None) -> None:
-        """Copy the constants of a piece into its window. The driver copies in order; the host waits."""
+    def _fill(
+        self, commands: StreamedRecording, piece: PlannedSegment, window: Window, watcher: Watcher | None
+    ) -> None:
+        """Copy the constants of a segment into its window. The driver copies in order; the host waits."""
         window.content = None
         host = window.buffer.host
         if host is not None and window.busy:
@@ -229,8 +231,8 @@ class StreamingQueue(BackendQueue):
         if commands.statistics is not None:
             commands.statistics.host_to_device_bytes += piece.bytes
 
-    def _read_back(self, commands: StreamedRecording, piece: Piece, watcher: Watcher | None) -> None:
-        """What a piece wrote into its window goes to host memory."""
+    def _read_back(self, commands: StreamedRecording, piece: PlannedSegment, watcher: Watcher | None) -> None:
+        """Copy what a segment wrote into its window to host memory."""
         assert piece.window is not None and commands.pool is not None
         self._wait(self._submitted, watcher)
         for memory, start, end, place in piece.written:
@@ -242,7 +244,9 @@ class StreamingQueue(BackendQueue):
         commands.pool.forget_windows()
 
     def _wait(self, value: int, watcher: Watcher | None, report: bool = True) -> None:
-        """`report`: whether to raise the error of a submission that failed; each is reported once."""
+        """Wait for a value of the semaphore. `report`: whether to raise the error of a failed submission; each is
+        raised once.
+        """
         while not self._reached(value, report):
             if watcher is not None:
                 watcher.check()
@@ -262,18 +266,18 @@ class StreamingQueue(BackendQueue):
 
 
 class StreamingDevice(BackendDevice):
-    """Around a device of a driver. `timed`: one that was opened with profiling."""
+    """A layer around a device of a driver. `timed`: the device was opened with profiling."""
 
     def __init__(self, inner: BackendDevice, timed: bool = False) -> None:
-        # windows are filled between two commands, which the host cannot do inside a recorded loop
+        # the host fills windows between two commands, which is impossible inside of a recorded loop
         self.info = replace(inner.info, control_flow=False) if inner.info.control_flow else inner.info
         self._inner = inner
         self.queue = self._queue = StreamingQueue(inner, timed)
 
     def create_pool(self, device: Device) -> Pool:
-        """For one program, which `device` is a share for."""
+        """Returns the pool of one program; `device` is the program's share."""
         pool = Pool(self._inner, device)
-        device.on_memory_pressure(pool.relieve)
+        device.on_memory_pressure(pool.release_memory)
         return pool
 
     def allocate(self, size: int, use: MemoryUse) -> BackendBuffer:
@@ -316,8 +320,8 @@ class StreamingDevice(BackendDevice):
         self._inner.close()
 
 
-def _as_it_is(commands: BackendCommandBuffer) -> bool:
-    """Whether the driver can take a recording now: it binds nothing streamed, or all that it binds is resident."""
+def _needs_no_windows(commands: BackendCommandBuffer) -> bool:
+    """Whether the driver can run a recording now: it binds nothing streamed, or everything it binds is resident."""
     recording = _recording(commands)
     if recording.pool is None:
         return True

@@ -1,12 +1,12 @@
 """Timeline semaphores in software, and a queue worker that waits for them, for drivers without their own.
 
-- A `SoftSemaphore` is a value under a condition. Work that failed advances it all the same and leaves its error behind:
-  to wait for a value that was only reached by a failure raises it.
-- A `Worker` runs submissions in order on one thread, which starts with the first of them: `submit` never blocks. Work
-  whose waits failed is not run and fails with their error.
-- At exit workers are stopped: a thread that the interpreter ends inside a driver may bring the process down.
-- `drain` is for the blocking calls of a queue (`execute`, `write`, `read`): once it returns, nothing submitted before
-  is running, and the caller may work on its own thread. The front holds the queue meanwhile.
+- A `SoftSemaphore` is a value under a condition. Failed work advances it all the same, and stores its error: waiting
+  for a value that only a failure reached raises the error.
+- A `Worker` runs submissions in order on one thread, which the first submission starts: `submit` never blocks. Work
+  whose waits failed is not run, and fails with their error.
+- At exit workers are stopped: a thread that the interpreter ends inside of a driver may crash the process.
+- `drain` is for the blocking calls of a queue (`execute`, `write`, `read`). When it returns, nothing submitted before
+  is running, and the caller may compute on its own thread. The front holds the queue meanwhile.
 """
 
 import atexit
@@ -21,8 +21,8 @@ from .errors import DeviceLost, HalError, InternalError
 from .fork import after_fork, new_lock
 from .waiting import Changed, start_thread
 
-#: errors that a semaphore keeps apart
-MOST_FAILURES = 1000
+#: the most separate errors that a semaphore stores
+MAX_FAILURES = 1000
 
 
 class SoftSemaphore(BackendSemaphore):
@@ -44,10 +44,10 @@ class SoftSemaphore(BackendSemaphore):
             self._changed.notify()
 
     def fail(self, value: int, error: HalError) -> None:
-        """Of very many failures one after the other the first error is kept."""
+        """After very many consecutive failures, the first error stands for the later ones."""
         with self._changed.lock:
             before = self._value
-            if len(self._failures) >= MOST_FAILURES and self._failures[-1][1] == before:
+            if len(self._failures) >= MAX_FAILURES and self._failures[-1][1] == before:
                 before, _, error = self._failures.pop()
             self._failures.append((before, value, error))
             self._value = max(self._value, value)
@@ -86,7 +86,7 @@ class Worker:
 
     __slots__ = (
         "__weakref__",
-        "_alone",
+        "_run_lock",
         "_changed",
         "_ended",
         "_name",
@@ -99,11 +99,11 @@ class Worker:
     def __init__(self, name: str) -> None:
         self._name = name
         self._changed = Changed()
-        self._alone = new_lock()  #: taken by the first thread
+        self._run_lock = new_lock()  #: held by the thread that runs submissions; a second thread ends at once
         self._started = self._ended = False
         self._stopping = False
         self._unreported_errors: HalError | None = None
-        #: submissions not over yet, the running one first; a queue looks at this before it calls `drain`
+        #: submissions that are not over, the running one first; a queue checks this before it calls `drain`
         self.busy: deque[_Submission] = deque()
         _workers.add(self)
 
@@ -114,9 +114,9 @@ class Worker:
         signals: Sequence[Point],
         failed: Callable[[HalError], None] | None = None,
     ) -> None:
-        """Run `run` when the waits are reached, then signal. `failed` gets the error of the waits or of `run`.
+        """Call `run` when the waits are reached, then signal. `failed` receives the error of the waits or of `run`.
 
-        Where there is neither a signal to fail nor `failed`, the next `drain` raises.
+        Without both a signal to fail and `failed`, the next `drain` raises the error.
         """
         submission = _Submission(waits, run, signals, failed)
         with self._changed.lock:
@@ -127,11 +127,11 @@ class Worker:
             self._changed.notify()
 
     def recover(self, run: Callable[[], None] | None, signals: Sequence[Point], unsure: Sequence[Point]) -> None:
-        """For `BackendQueue.recover`. The thread does this behind all submissions: fail those of `unsure` that are not
-        reached, call `run`, and signal.
+        """For `BackendQueue.recover`. After all submissions, the thread fails those points of `unsure` that are not
+        reached, calls `run`, and signals.
         """
         if unsure:
-            self.submit((), partial(not_made, unsure), ())
+            self.submit((), partial(fail_unsubmitted, unsure), ())
         if run is None and not self.busy:
             _signal(_Submission((), None, signals), None)
         else:
@@ -145,7 +145,7 @@ class Worker:
             raise unreported_errors
 
     def close(self) -> None:
-        """End the thread once all that was submitted is over."""
+        """End the thread after all submitted work is over."""
         with self._changed.lock:
             self._stopping = True
             self._changed.notify()
@@ -153,7 +153,7 @@ class Worker:
             self._changed.wait_for(lambda: self._ended)
 
     def abandon(self) -> None:
-        """End the thread once what it runs is over; what is pending, or waits for what may never come, fails."""
+        """End the thread after the running submission. Pending submissions, and waits that may never end, fail."""
         with self._changed.lock:
             current, *pending = self.busy or (None,)
             while len(self.busy) > 1:
@@ -167,7 +167,7 @@ class Worker:
         self.close()
 
     def _work(self) -> None:
-        if not self._alone.acquire(False):
+        if not self._run_lock.acquire(False):
             return
         while (submission := self._next()) is not None:
             error = _outcome(submission)
@@ -183,7 +183,7 @@ class Worker:
             self._changed.notify()
 
     def _next(self) -> _Submission | None:
-        """The next submission, waited for; None when the thread is to end. It is the first of `busy` while it runs."""
+        """Wait for the next submission; None if the thread is to end. It is the first of `busy` while it runs."""
         self._changed.wait_for(lambda: self.busy or self._stopping)
         with self._changed.lock:
             return self.busy[0] if self.busy else None
@@ -204,15 +204,15 @@ def _outcome(submission: _Submission) -> HalError | None:
     return None
 
 
-def not_made(points: Sequence[Point]) -> None:
-    """Fail those that nobody reached, of a submission that an exception ended. All that was submitted is over."""
+def fail_unsubmitted(points: Sequence[Point]) -> None:
+    """Fail the points of an interrupted submission that nobody reached. All submitted work is over."""
     for semaphore, value in points:
         if semaphore.value() < value:
             semaphore.fail(value, HalError(NOT_MADE))
 
 
 def _clear(error: BaseException | None) -> None:
-    """Errors are kept for whoever waits; the arrays in the frames that they passed are not."""
+    """Drop the traceback of a stored error: its frames would keep arrays alive."""
     while error is not None:
         traceback.clear_frames(error.__traceback__)
         error = error.__cause__ or error.__context__
@@ -234,7 +234,7 @@ _workers: weakref.WeakSet[Worker] = weakref.WeakSet()
 
 @after_fork
 def _forget(parent: int) -> None:
-    """Their threads are the parent's."""
+    """In a forked process: the threads belong to the parent."""
     _workers.clear()
 
 

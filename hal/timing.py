@@ -1,7 +1,7 @@
-"""Times of commands, on the host's clock: what drivers share that can open a device with profiling.
+"""Times of commands on the host's clock, for drivers that can open a device with profiling.
 
 `now` is the clock of all spans, in nanoseconds (`time.perf_counter_ns`). A driver on the host reads it around each
-command. One whose device has a clock of its own maps spans by `HostClock`.
+command. A driver whose device has its own clock maps spans with `HostClock`.
 """
 
 from collections import deque
@@ -14,7 +14,7 @@ __all__ = ["HostClock", "Timing", "Timings", "now"]
 
 
 class Timing:
-    """One submission: `spans` of its commands once it is `over`."""
+    """The times of one submission: the `spans` of its commands, valid once it is `over`."""
 
     __slots__ = ("over", "spans")
 
@@ -28,7 +28,7 @@ class Timing:
 
 
 class Timings:
-    """What `BackendQueue.take_timings` gives. One thread begins and takes, another may end."""
+    """Implements `BackendQueue.take_timings`. One thread begins and takes; another may end."""
 
     __slots__ = ("_rows",)
 
@@ -36,24 +36,26 @@ class Timings:
         self._rows: deque[Timing] = deque()
 
     def begin(self) -> Timing:
-        """A further submission."""
+        """Returns the `Timing` of a new submission."""
         timing = Timing()
         self._rows.append(timing)
         return timing
 
     def take(self) -> list[list[Span]]:
-        """Those that are over, and those before them: work runs in order, so one of these that has not ended failed."""
+        """The spans of submissions that are over, and of those before them. Work runs in order, so an earlier one
+        without an end has failed.
+        """
         over = [place for place, timing in enumerate(self._rows) if timing.over]
         return [self._rows.popleft().spans for _ in range(over[-1] + 1)] if over else []
 
 
 class HostClock:
-    """Maps a device's clock to the host's, by what must be: no work starts before it was submitted, none ends after it
-    was seen to have ended.
+    """Maps a device's clock to the host's clock, using two bounds: no work starts before it was submitted, and none
+    ends after its end was seen.
 
-    Each submission bounds the offset between the clocks. The bounds of all submissions hold together until the clocks
-    have drifted apart, then the last one's do. The middle is taken: the error is half of what is left between them,
-    so a driver places a few short submissions when it opens a device. Spans never overlap those placed before.
+    Each submission bounds the offset between the clocks. All bounds are combined until the clocks have drifted apart;
+    then only the last one counts. The middle of the bounds is used, so the error is at most half of their distance. A
+    driver therefore runs a few short submissions when it opens a device. Spans never overlap those mapped before.
     """
 
     __slots__ = ("_high", "_last", "_low")
@@ -64,7 +66,7 @@ class HostClock:
         self._last = 0
 
     def place(self, spans: Sequence[Span], submitted: int, seen: int) -> list[Span]:
-        """Spans of one submission, in order, in nanoseconds of the device, on the host's clock."""
+        """Maps the spans of one submission, in order, from nanoseconds of the device to the host's clock."""
         if not spans:
             return []
         low, high = submitted - spans[0][0], seen - spans[-1][1]

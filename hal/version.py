@@ -1,4 +1,4 @@
-"""Which runtime this is: part of the keys of what is kept on disk and depends on the runtime's own code."""
+"""The version of this runtime. It is part of the keys of everything on disk that depends on the runtime's own code."""
 
 import os
 import sys
@@ -7,16 +7,16 @@ from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 
-#: sub-packages of which the runtime consists
+#: the sub-packages of the runtime
 RUNTIME = ("schema", "hal", "vm")
 
 
 @cache
 def runtime_version() -> str:
-    """The version of the installed package. Where files may change without a new version (an editable install, or
-    none), also the names, sizes and times of the runtime's source files, or of the program that they are frozen into.
+    """The version of the installed package. If files may change without a new version (an editable install, or no
+    install), also the names, sizes and times of the runtime's source files, or of the frozen program.
 
-    Takes a few milliseconds, once in a process.
+    Takes a few milliseconds, once per process.
     """
     from importlib.metadata import Distribution, PackageNotFoundError  # takes milliseconds, and few programs need it
 

@@ -1,12 +1,11 @@
-"""Locks and waits that stay whole when a signal handler raises in the middle of them, as Ctrl-C does.
+"""Locks and waits that stay consistent when a signal handler raises in the middle of them, as Ctrl-C does.
 
-Python runs signal handlers in the main thread after any call of a function, so `KeyboardInterrupt` may come between
-two statements. What is safe, and what this file adds:
-- `with lock:` of a `threading.Lock` enters and leaves in C: it is never left half done.
+Python runs signal handlers in the main thread after any function call, so `KeyboardInterrupt` may come between two
+statements. What is safe, and what this file adds:
+- `with lock:` of a `threading.Lock` enters and leaves in C: it is never interrupted halfway.
 - `threading.Condition` is written in Python: an exception may leave its lock held for ever, or release it twice.
-  `Changed` takes its place.
-- After `lock.acquire(False)` the exception may come before the result is stored anywhere. `attempt` stores it in the
-  same step.
+  `Changed` replaces it.
+- After `lock.acquire(False)` the exception may come before the result is stored. `attempt` stores it in the same step.
 """
 
 import threading
@@ -19,8 +18,9 @@ from typing import Any
 
 from .fork import new_lock
 
-#: seconds after which a waiting thread looks again by itself: an exception may have ended the thread that wakes it
-LOOK = 0.5
+#: seconds after which a waiting thread checks its condition again: the thread that should wake it may have been ended
+#: by an exception
+POLL_SECONDS = 0.5
 
 
 def attempt(lock: Any, held: list[bool]) -> None:
@@ -38,8 +38,8 @@ def attempt(lock: Any, held: list[bool]) -> None:
 
 
 def to_its_end(step: Callable[[], object]) -> None:
-    """Run a short step, and run it again if Ctrl-C ended it. For use while an exception is already raised: another
-    Ctrl-C is then dropped. The step must do no harm when it is repeated.
+    """Run a short step, and run it again if Ctrl-C ended it. For use while an exception is already being handled: a
+    second Ctrl-C is dropped. Repeating the step must be harmless.
     """
     while True:
         try:
@@ -50,9 +50,9 @@ def to_its_end(step: Callable[[], object]) -> None:
 
 
 def start_thread(work: Callable[[], None], name: str) -> None:
-    """Start a daemon thread, soon. `threading.Thread.start` waits until the thread runs, and an exception may end that
-    wait. So a helper thread starts it, in which no signal handler runs. If an exception ends this function, the thread
-    may have been started or not: a caller that tries again may have two.
+    """Start a daemon thread without waiting for it. `threading.Thread.start` waits until the thread runs, and an
+    exception may end that wait. So a helper thread, which runs no signal handlers, starts it. If an exception ends this
+    function, the thread may or may not have been started: a caller that tries again may get two.
     """
     start_new_thread(_start, (work, name))
 
@@ -62,7 +62,9 @@ def _start(work: Callable[[], None], name: str) -> None:
 
 
 class Changed:
-    """A lock for some state, and threads that wait for the state to change. Hold `lock` to look at it or change it."""
+    """A lock for shared state, and threads that wait for the state to change. Hold `lock` to read or
+    change the state.
+    """
 
     __slots__ = ("_waiters", "lock")
 
@@ -71,18 +73,18 @@ class Changed:
         self._waiters: deque[SimpleQueue[None]] = deque()
 
     def notify(self) -> None:
-        """Wake all waiting threads; the lock is held."""
+        """Wake all waiting threads. The lock is held."""
         while self._waiters:
             self._waiters[0].put(None)
             self._waiters.popleft()
 
     def wait_for(self, happened: Callable[[], object], timeout: float | None = None) -> bool:
-        """Block until `happened()` is true; False if `timeout` seconds pass first. `happened` is called under the lock;
-        the caller does not hold it.
+        """Block until `happened()` is true. Returns False if `timeout` seconds pass first. `happened` is called under
+        the lock; the caller does not hold it.
         """
         end = None if timeout is None else time.monotonic() + timeout
         while True:
-            left = LOOK if end is None else min(LOOK, end - time.monotonic())
+            left = POLL_SECONDS if end is None else min(POLL_SECONDS, end - time.monotonic())
             with self.lock:
                 if happened():
                     return True

@@ -1,8 +1,8 @@
-"""From a workload to a grid of workgroups that the device accepts.
+"""Maps a workload to a grid of workgroups that the device accepts.
 
-A workload `(x, y, z)` counts invocations. Divided by the workgroup size, rounded up, it gives the groups wanted. A
-device limits each dimension of the grid, so a count above a limit is folded into the others: kernels work from
-the linear workgroup index `x + nx * (y + ny * z)` and guard against excess, so only the product matters.
+A workload `(x, y, z)` counts invocations. Divided by the workgroup size and rounded up, it gives the number of
+workgroups. A device limits each dimension of the grid, so a count above a limit is distributed over the others. Kernels
+work from the linear workgroup index `x + nx * (y + ny * z)` and guard against excess, so only the product matters.
 """
 
 from .errors import InvalidArgument, Unsupported
@@ -11,7 +11,7 @@ Grid = tuple[int, int, int]
 
 
 def divide(workload: Grid, workgroup_size: Grid) -> Grid:
-    """Workgroups that cover the workload, per dimension."""
+    """The number of workgroups per dimension that cover the workload."""
     if len(workload) != 3 or min(workload) < 0:
         raise InvalidArgument(f"workload {workload} is not three counts of 0 or more")
     x, y, z = workgroup_size
@@ -19,9 +19,8 @@ def divide(workload: Grid, workgroup_size: Grid) -> Grid:
 
 
 def fold(groups: Grid, limits: Grid) -> Grid:
-    """The same number of groups, or little more, within the limits. `Unsupported` when no grid is large enough.
-
-    The excess is less than `ny * nz` groups, `ny` and `nz` being the least that work.
+    """The same number of workgroups, or slightly more, within the limits. The excess is less than `ny * nz` groups,
+    with the least possible `ny` and `nz`. Raises Unsupported if no grid is large enough.
     """
     if groups[0] <= limits[0] and groups[1] <= limits[1] and groups[2] <= limits[2]:
         return groups

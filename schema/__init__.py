@@ -1,1 +1,1 @@
-"""What compiler and runtime both read: the module file, element types, opcodes, scalar ops."""
+"""What compiler and runtime share: the module file, element types, opcodes, scalar ops."""

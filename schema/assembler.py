@@ -1,4 +1,4 @@
-"""Text to module rows (`writer.Module`): all of a module file can be written down, also what the compiler never emits.
+"""Parses text into module rows (`writer.Module`). The text can express any module file, also what no compiler emits.
 
     import @hal.execute (hal.recording, hal.buffer*) -> () [optional]
     export @main [doc "text"] [attributes ["key" = "text", ...]] [(x: tensor<4xf32>, ...) -> (y: tensor<4xf32> alias 0)]
@@ -19,7 +19,7 @@
       entry @main
     }
 
-Everything may be used before it is defined. `entry` lines give the function behind each export, in their order.
+Names may be used before they are defined. `entry` lines name the function of each export, in the order of exports.
 Imports, exports and programs may be mixed; each kind keeps its own order.
 """
 
@@ -62,7 +62,7 @@ _KINDS = {kind.name.lower(): kind for kind in InitializerKind}
 
 @dataclass(slots=True)
 class _Program:
-    """A program as read, before its functions are encoded."""
+    """A parsed program whose functions are not encoded yet."""
 
     name: str
     profile: str
@@ -90,7 +90,7 @@ class _Module:
 
 
 def assemble(source: str) -> Module:
-    """Read a module's text. `AssemblyError` says line and column."""
+    """Parses a module's text. Raises AssemblyError with line and column."""
     reader = Reader(source)
     module = _Module()
     while reader.token.kind != "end":
@@ -225,7 +225,7 @@ def _features(reader: Reader) -> frozenset[str]:
 
 
 def _minor(reader: Reader) -> int:
-    """A minor version beyond the one that the instructions say."""
+    """Parses a minor version above the one that the instructions need."""
     return reader.integer("a minor version", 0, 0xFFFF) if reader.accept("minor") else 0
 
 

@@ -1,12 +1,12 @@
-"""Function bodies in text: read, resolve, encode. Derived from the rows of `isa.py`.
+"""Function bodies as text: parses, resolves and encodes them, using the rows of `isa.py`.
 
     results = name operand, operand ...  [loc "file:1:2"]
 
-- Registers are written by bank: `%i0` i32, `%l0` i64, `%f0` f32, `%d0` f64, `%r0` ref; a moved one as `move %r0`.
-- Counted registers stand in parentheses, counted targets in brackets; results that are counted stand before the `=`.
-- Functions, globals, imports and constants are `@name`, or `#3` by ordinal; they may be defined later in the text.
+- A register names its bank: `%i0` i32, `%l0` i64, `%f0` f32, `%d0` f64, `%r0` ref; a moved ref is `move %r0`.
+- Variable-length register lists are in parentheses, target lists in brackets; result lists precede the `=`.
+- Functions, globals, imports and constants are `@name`, or `#3` by ordinal, and may be defined later in the text.
 - Float immediates are decimal, `inf`, `nan`, or the bits as `0x...`.
-- The register counts of a function are those it uses, unless `registers (i32, i64, f32, f64, ref)` says more.
+- A function has as many registers as it uses, or more if `registers (i32, i64, f32, f64, ref)` says so.
 """
 
 import math
@@ -27,7 +27,7 @@ _SYMBOL_KINDS = ("function", "import", "global", "constant")
 
 @dataclass(slots=True)
 class _Line:
-    """One instruction as read: registers are (bank, index, moved), symbols and labels still tokens."""
+    """A parsed instruction. Registers are (bank, index, moved); symbols and labels are still tokens."""
 
     row: Instruction
     token: Token
@@ -37,7 +37,7 @@ class _Line:
 
 @dataclass(slots=True)
 class Body:
-    """A function as read, before its symbols are resolved."""
+    """A parsed function whose symbols are not resolved yet."""
 
     name: str
     token: Token
@@ -45,11 +45,11 @@ class Body:
     registers: list[int]
     lines: list[_Line] = field(default_factory=list)
     labels: dict[str, tuple[Token, int]] = field(default_factory=dict)
-    locations: list[tuple[int, str]] = field(default_factory=list)  #: (number of the line, text)
+    locations: list[tuple[int, str]] = field(default_factory=list)  #: (index of the line, source location)
 
 
 def read_function(reader: Reader) -> Body:
-    """After the word `func`: name, signature, body in braces."""
+    """Parses what follows the word `func`: name, signature, and body in braces."""
     token = reader.token
     name = reader.name("a function name")
     signature = read_signature(reader)
@@ -66,7 +66,7 @@ def read_function(reader: Reader) -> Body:
 
 
 def read_signature(reader: Reader) -> Signature:
-    """`(types, ...) -> results` as tokens of the text."""
+    """Parses `(types, ...) -> results`."""
     arguments: list[str] = []
     repeated: tuple[str, ...] = ()
     reader.expect("(")
@@ -103,7 +103,7 @@ def _type(reader: Reader) -> str:
 
 
 def _declared(reader: Reader, signature: Signature) -> list[int]:
-    """Register counts so far: the parameters, or what `registers (...)` says."""
+    """The register counts so far: those of the parameters, or of `registers (...)`."""
     counts = [0] * len(BANKS)
     for type_name in signature.arguments:
         counts[BANKS.index(bank_of(type_name))] += 1
@@ -155,7 +155,7 @@ def _line(reader: Reader, body: Body) -> None:
 def _with_results(
     reader: Reader, row: Instruction, token: Token, operands: list[object], results: list[object]
 ) -> list[object]:
-    """All operands in the order of the row."""
+    """All operands, in the order of the row."""
     found: list[object] = []
     reads = iter(operands)
     fixed = sum(1 for spec in row.operands if spec.result and spec.kind != "registers")
@@ -225,7 +225,7 @@ def _operand(reader: Reader, body: Body, spec: Spec) -> object:
 
 
 def read_float_bits(reader: Reader, bits: int) -> int:
-    """A float as its bits, from decimal text or from the bits as `0x...`."""
+    """Parses a float as its bits, from decimal text or from the bits as `0x...`."""
     token = reader.kind("number", f"an f{bits}")
     if token.text.lower().startswith("0x"):
         value = int(token.text, 16)
@@ -245,9 +245,11 @@ Symbols = Mapping[str, Mapping[str, Sequence[int]]]
 
 
 def encode_body(reader: Reader, body: Body, symbols: Symbols) -> tuple[bytes, list[tuple[int, str]]]:
-    """The bytecode and its locations. `symbols`: kind -> name -> ordinals of that name (more than one is ambiguous)."""
+    """Returns the bytecode and its locations. `symbols`: kind -> name -> ordinals of that name (more than one is
+    ambiguous).
+    """
     if sum(body.registers) > MAX_REGISTERS:
-        reader.fail(f"{sum(body.registers)} registers, {MAX_REGISTERS} are the most", body.token)
+        reader.fail(f"{sum(body.registers)} registers, the limit is {MAX_REGISTERS}", body.token)
     bases = [sum(body.registers[:bank]) for bank in range(len(BANKS))]
     pc = 0
     for line in body.lines:
@@ -296,7 +298,7 @@ def _resolve_one(
 
 
 def resolve_symbol(reader: Reader, kind: str, token: Token, symbols: Symbols) -> int:
-    """The ordinal of `@name` or `#3`."""
+    """The ordinal that `@name` or `#3` refers to."""
     if token.text.startswith("#"):
         return int(token.text[1:])
     found = symbols[kind].get(reader.symbol_name(token), ())

@@ -1,22 +1,22 @@
 """A child process that answers requests and may be killed.
 
-For code that foreign input may crash, hang or fill with memory: compilers of drivers, parsers in C++. The child runs
-this Python with the parent's import path and environment, and calls one function, `answer`, for each request. It does
-not see PYTHONPATH, whose relative entries would name other folders than when the parent started.
+It runs code that untrusted input may crash, hang, or make use too much memory: driver compilers, C++ parsers. The child
+runs the same Python with the parent's import path and environment, and calls one function, `answer`, for each request.
+It does not get PYTHONPATH, because relative entries would name other folders than when the parent started.
 
 A frozen application (PyInstaller) has no Python to run. There the child is the application itself, started again with
-an argument that `freeze_support`, the first line of its main, reads. The child has the same limits.
+an argument that `freeze_support`, the first line of its main, handles. The same limits apply to that child.
 
-- A message is a JSON object and bytes, in frames that say both lengths. Nothing is unpickled.
-- Each request has a deadline, counted from when the child is ready. A child that is late, or dies, is killed with all
-  processes that it started. The next request starts another one.
-- The child has no terminal: what it prints is lost, and it ignores SIGINT. Its memory may be limited
-  (`limit_memory`), and it writes no core files.
-- It ends at the parent's exit, when the parent dies (end of its input; a deadline of its own while it works), and when
-  it had no request for a while.
-- Requests of several threads are answered one after the other. A process that was forked starts a child of its own.
-- A process that was started as a child and did not become one starts no children: an application that opens its
-  window again, say, does not go on to do so for ever.
+- A message is a JSON object and bytes, in frames with both lengths. Nothing is unpickled.
+- Each request has a deadline, counted from when the child is ready. A late or dead child is killed with all processes
+  that it started. The next request starts a new one.
+- The child has no terminal: its output is lost, and it ignores SIGINT. Its memory may be limited (`limit_memory`), and
+  it writes no core files.
+- It ends at the parent's exit, when the parent dies (end of its input, or its own deadline while it works), and when it
+  was idle for a while.
+- Requests of several threads are answered one after the other. A forked process starts its own child.
+- A process that was started as a child but did not become one starts no children. So an application that just opens its
+  window again does not start itself endlessly.
 """
 
 from __future__ import annotations
@@ -42,21 +42,21 @@ from .fork import after_fork, new_lock
 if TYPE_CHECKING:
     import subprocess
 
-#: seconds for Python to start and to import what answers
+#: seconds for Python to start and to import the answering function
 START_SECONDS = 60.0
 #: seconds without a request after which a child ends
 IDLE_SECONDS = 60.0
-#: seconds beyond the deadline after which a child ends itself, if nobody killed it: its parent is gone
+#: seconds after the deadline at which a child that was not killed ends itself, because its parent is gone
 GRACE_SECONDS = 2.0
-#: bytes of a message at the most: foreign input may have taken over the child
-MOST_BYTES = 1 << 30
-#: exit statuses of a child: it had no request for a while, its parent is gone
+#: the most bytes of a message; untrusted input may control the child
+MAX_BYTES = 1 << 30
+#: exit statuses of a child: it was idle, or its parent is gone
 IDLE, ORPHAN = 75, 76
 
-#: attribute of `sys.flags` -> the option of Python: the child ignores what the parent ignores of its environment
+#: attribute of `sys.flags` -> option of Python, so that the child ignores the same parts of its environment
 _FLAGS = {"isolated": "-I", "ignore_environment": "-E", "no_user_site": "-s", "no_site": "-S"}
 _LENGTHS = struct.Struct("<QQ")
-#: the argument and the variable by which an application that was started again knows that it is a child
+#: the argument and the environment variable that mark a restarted application as a child
 _MARKER, _PARENT = "--orchestrion-child", "ORCHESTRION_CHILD_OF"
 _ADVICE = "an application calls orchestrion.vm.freeze_support() at the top of its main, before it does anything else"
 _BOOT = "import sys,json;p=json.loads(sys.argv[1]);sys.path[:]=p['path'];import {0};{0}.main(p)"
@@ -78,7 +78,7 @@ class ChildFailed(Exception):
 
 
 class ChildUnavailable(ChildFailed):
-    """No child can be started here; the message says why."""
+    """No child can be started here; the message states why."""
 
 
 class ChildLate(ChildFailed):
@@ -86,7 +86,7 @@ class ChildLate(ChildFailed):
 
 
 class ChildDied(ChildFailed):
-    """The child ended before it answered: by a signal, by itself, or because memory ran out. `how`: in words."""
+    """The child ended before it answered: by a signal, by itself, or out of memory. `how` describes it."""
 
     def __init__(self, how: str) -> None:
         super().__init__(f"the child process {how}")
@@ -94,14 +94,14 @@ class ChildDied(ChildFailed):
 
 
 class ChildRaised(ChildFailed):
-    """The function raised an exception that it did not turn into an answer. The message names it."""
+    """The answering function raised an exception; the message names it."""
 
 
 class Child:
-    """A function in a child process. `answer` is `module:name`, and the module is imported in the child only.
+    """A function in a child process. `answer` is `module:name`; the module is imported in the child only.
 
     `memory`: the limit of its private memory in bytes (`limit_memory`), None for no limit. `idle`: seconds without a
-    request after which it ends. Any thread may use it.
+    request after which it ends. Thread-safe.
     """
 
     def __init__(self, answer: str, memory: int | None = None, idle: float = IDLE_SECONDS) -> None:
@@ -112,24 +112,27 @@ class Child:
 
     @property
     def pid(self) -> int | None:
-        """The number of the process, busy or not; None if there is none."""
+        """The id of the process, busy or not; None without one."""
         process = self._process
         return None if process is None else process.pid
 
     def start(self) -> None:
-        """Start a process if there is none, without waiting for it. `ChildUnavailable`: none can be started."""
+        """Start a process unless there is one, without waiting for it. Raises ChildUnavailable if none
+        can be started.
+        """
         with self._lock:
             self._running()
 
     def request(self, fields: dict[str, Any], data: bytes | memoryview = b"", *, deadline: float) -> Message:
-        """The answer to a request; `deadline` in seconds. Raises a subclass of `ChildFailed` if there is none.
+        """Returns the answer to a request; `deadline` is in seconds. Raises a subclass of ChildFailed if there is no
+        answer.
 
-        An exception during the wait (KeyboardInterrupt, say) ends the child.
+        An exception during the wait, such as KeyboardInterrupt, ends the child.
         """
         if not 0 < deadline < math.inf:
             raise ValueError(f"deadline {deadline} is not a number of seconds")
-        if memoryview(data).nbytes > MOST_BYTES:
-            raise ValueError(f"a request of {memoryview(data).nbytes} bytes, the limit is {MOST_BYTES}")
+        if memoryview(data).nbytes > MAX_BYTES:
+            raise ValueError(f"a request of {memoryview(data).nbytes} bytes, the limit is {MAX_BYTES}")
         with self._lock:
             process = self._running()
             fresh = process.fresh
@@ -141,7 +144,7 @@ class Child:
             return self._ask(self._running(), fields, data, deadline)
 
     def end(self) -> None:
-        """End the process, if there is one, busy or not. A request that waits for it raises `ChildDied`."""
+        """End the process, if there is one, busy or not. A request that waits for it raises ChildDied."""
         process = self._process
         if process is None:
             return
@@ -150,8 +153,8 @@ class Child:
             self._drop(process)
 
     def __del__(self) -> None:
-        """Nothing refers to it any more, and no request waits. A finalizer takes no lock and waits for nothing: the
-        process ends with its input, and is buried when another child is asked for something, or at exit.
+        """No reference and no request is left. A finalizer takes no lock and waits for nothing: the process ends when
+        its input closes, and is reaped by the next request of another child, or at exit.
         """
         process = getattr(self, "_process", None)
         if process is not None:
@@ -177,21 +180,21 @@ class Child:
         return Message(answer.fields["fields"], answer.data)
 
     def _drop(self, process: _Process) -> None:
-        """End a process; the lock is held."""
+        """End a process. The lock is held."""
         process.kill()
         process.close()
         if self._process is process:
             self._process = None
 
     def _forget(self) -> None:
-        """In a process that was forked: the child is the parent's."""
+        """In a forked process: the child belongs to the parent."""
         process, self._process = self._process, None
         if process is not None:
             process.forget()
 
 
 class _Process:
-    """One child process, from its start to its end. Only one thread at a time may call `ask`; `Child` holds a lock."""
+    """One child process. Only one thread at a time may call `ask`; `Child` holds a lock."""
 
     def __init__(self, options: dict[str, Any]) -> None:
         self.fresh = True
@@ -208,25 +211,25 @@ class _Process:
         return self._within(deadline, lambda: self._exchange({"deadline": deadline, "fields": fields}, data))
 
     def kill(self) -> None:
-        """Kill it with all processes that it started, and wait for its end. Any thread may call this, and again."""
+        """Kill it with all processes that it started, and wait for its end. Thread-safe, and may be repeated."""
         with self._killing:
             if self.status is None:
                 _kill(self._popen)
                 self.status = self._popen.wait()
 
     def close(self) -> None:
-        """Close the parent's ends of the pipes, which no thread uses any more."""
+        """Close the parent's ends of the pipes. No thread uses them."""
         for pipe in (self._popen.stdin, self._popen.stdout):
             if pipe is not None:
                 pipe.close()
 
     def hang_up(self) -> None:
-        """End its input. The pipe has no buffer, so no lock either."""
+        """Close its input. The pipe is unbuffered, so this takes no lock."""
         if self._popen.stdin is not None:
             self._popen.stdin.close()
 
     def forget(self) -> None:
-        """In a forked process: have `Popen` neither wait for the process nor warn that it still runs."""
+        """In a forked process: `Popen` neither waits for the process nor warns that it still runs."""
         self._popen.returncode = self.status = 0
         self.close()
 
@@ -243,7 +246,9 @@ class _Process:
             raise ChildUnavailable(f"the child process cannot start: {hello.fields['raised']}")
 
     def _within(self, deadline: float, act: Callable[[], Message]) -> Message:
-        """The result of `act`. At the deadline a timer kills the process, which ends the read or write of `act`."""
+        """Returns the result of `act`. At the deadline a timer kills the process, which ends the read or write of
+        `act`.
+        """
         late = threading.Event()
 
         def kill() -> None:
@@ -256,12 +261,12 @@ class _Process:
         end = monotonic() + deadline
         try:
             answer = act()
-            if monotonic() > end:  # the timer's thread may get its turn later than this one
+            if monotonic() > end:  # the timer's thread may run later than this one
                 late.set()
                 raise EOFError
             return answer
         except (EOFError, OSError, ValueError, RecursionError) as error:
-            self.kill()  # if it ended by itself, this only waits for it, and the status is its own
+            self.kill()  # if it has ended, this only waits for it and keeps its status
             if late.is_set():
                 raise ChildLate(f"no answer within {deadline:g} seconds") from None
             raise ChildDied(_how(self.status, error)) from None
@@ -282,9 +287,9 @@ class _Process:
 
 
 def freeze_support() -> None:
-    """For the first line of an application's main: lets its executable be started again as a child process.
+    """Call in the first line of an application's main: allows its executable to be started again as a child process.
 
-    In that process it does not return. Elsewhere it returns at once. Programs that Python runs do not need it.
+    In that process it does not return. Elsewhere it returns at once. Programs run by Python do not need it.
     """
     global _supported
     _supported = True
@@ -293,20 +298,20 @@ def freeze_support() -> None:
 
 
 def _runs_python() -> bool:
-    """Whether `sys.executable` is a Python. In frozen applications and where Python is embedded (Briefcase on macOS,
-    uWSGI) it is the application, which would start again.
+    """Whether `sys.executable` is Python. In frozen applications, and where Python is embedded (Briefcase on macOS,
+    uWSGI), it is the application, which would start again.
     """
     name = os.path.basename(sys.executable or "").casefold()
     return not getattr(sys, "frozen", False) and any(python in name for python in ("python", "pypy", "graalpy"))
 
 
 def _is_on_a_phone() -> bool:
-    """Android, where `sys.executable` is the system's, and iOS, which has no child processes."""
+    """Whether this is Android, where `sys.executable` belongs to the system, or iOS, which has no child processes."""
     return sys.platform == "ios" or hasattr(sys, "getandroidapilevel")
 
 
 def _command(options: dict[str, Any]) -> list[str]:
-    """What starts a child. Raises ChildUnavailable."""
+    """The command that starts a child. Raises ChildUnavailable."""
     if _PARENT in os.environ:
         raise ChildUnavailable(
             f"no child process: this process was started as one by process {os.environ[_PARENT]}, and goes on as the "
@@ -320,14 +325,14 @@ def _command(options: dict[str, Any]) -> list[str]:
         if not _supported:
             raise ChildUnavailable(f"no child process: {sys.executable} is an application and no Python; {_ADVICE}")
         return [sys.executable, _MARKER, json.dumps(options)]
-    # an entry that is no path is for an import hook (editable installs have such entries) and stays as it is
+    # an entry that is no path belongs to an import hook (of editable installs) and stays unchanged
     path = [os.path.abspath(entry) if not entry or os.path.exists(entry) else entry for entry in sys.path]
     flags = [flag for name, flag in _FLAGS.items() if getattr(sys.flags, name)]
     return [sys.executable, *flags, "-P", "-c", _BOOT.format(__name__), json.dumps(options | {"path": path})]
 
 
 def _spawn(options: dict[str, Any]) -> subprocess.Popen[bytes]:
-    import subprocess  # here: the child, which imports this file too, has no use for it
+    import subprocess  # imported here, because the child imports this file, too, and does not need it
 
     try:
         environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
@@ -345,13 +350,13 @@ def _spawn(options: dict[str, Any]) -> subprocess.Popen[bytes]:
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """Kill a process and its group. It was not waited for, so that no other process has its number."""
+    """Kill a process and its group. It was not waited for, so no other process has its id."""
     try:
         if sys.platform == "win32":
             process.kill()
         else:
             os.killpg(process.pid, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):  # it is dead already; macOS says so by the latter
+    except (ProcessLookupError, PermissionError):  # it is dead already; macOS raises the latter
         pass
 
 
@@ -370,7 +375,7 @@ def _how(status: int | None, error: Exception) -> str:
 _supported = False
 
 _children: weakref.WeakSet[Child] = weakref.WeakSet()
-#: processes of children to which nothing refers any more
+#: processes of garbage-collected children
 _dropped: deque[_Process] = deque()
 
 
@@ -409,10 +414,10 @@ def _write(pipe: IO[bytes], fields: dict[str, Any], data: bytes | memoryview) ->
 
 
 def _read(pipe: IO[bytes]) -> Message:
-    """`EOFError` at the end of the pipe, `ValueError` for what is no message."""
+    """Reads a message. Raises EOFError at the end of the pipe, ValueError for an invalid message."""
     text, data = _LENGTHS.unpack(_exactly(pipe, _LENGTHS.size))
-    if text > MOST_BYTES or data > MOST_BYTES:
-        raise ValueError(f"{max(text, data)} bytes, the limit is {MOST_BYTES}")
+    if text > MAX_BYTES or data > MAX_BYTES:
+        raise ValueError(f"{max(text, data)} bytes, the limit is {MAX_BYTES}")
     fields = json.loads(_exactly(pipe, text))
     if not isinstance(fields, dict):
         raise ValueError("no object")
@@ -433,7 +438,9 @@ def _exactly(pipe: IO[bytes], size: int) -> bytearray:
 
 
 def main(options: dict[str, Any]) -> NoReturn:
-    """The child process: takes over its pipes, limits its memory, imports the function, and serves requests."""
+    """The main function of the child: takes over its pipes, limits its memory, imports the function, and serves
+    requests.
+    """
     requests, answers = _take_pipes()
     os.environ.pop(_PARENT, None)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -443,7 +450,7 @@ def main(options: dict[str, Any]) -> NoReturn:
         module, _, name = options["answer"].partition(":")
         answer: Answer = getattr(import_module(module), name)
     except Exception as error:
-        _write(answers, {"raised": _said(error)}, b"")
+        _write(answers, {"raised": _one_line_message(error)}, b"")
         os._exit(1)
     try:
         _write(answers, {}, b"")
@@ -454,9 +461,9 @@ def main(options: dict[str, Any]) -> NoReturn:
 
 
 def limit_memory(size: int) -> None:
-    """Bytes of private memory that this process may have, and no core files.
+    """Limit the private memory of this process to `size` bytes, and disable core files.
 
-    Linux counts them as RLIMIT_DATA. Elsewhere all address space counts (RLIMIT_AS), which macOS does not enforce, and
+    Linux counts it as RLIMIT_DATA. Elsewhere all address space counts (RLIMIT_AS), which macOS does not enforce.
     Windows has neither limit.
     """
     if sys.platform == "win32":
@@ -468,12 +475,12 @@ def limit_memory(size: int) -> None:
         _, hard = resource.getrlimit(what)
         try:
             resource.setrlimit(what, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
-        except (OSError, ValueError):  # a system that has the name and not the limit
+        except (OSError, ValueError):  # the system defines the limit but does not support it
             continue
 
 
 def _take_pipes() -> tuple[IO[bytes], IO[bytes]]:
-    """This process's ends of the pipes, under numbers that nothing prints to, reads from or inherits."""
+    """Moves the pipes to descriptors that nothing prints to, reads from, or inherits."""
     requests, answers = os.fdopen(os.dup(0), "rb", buffering=0), os.fdopen(os.dup(1), "wb", buffering=0)
     nothing = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):
@@ -493,13 +500,13 @@ def _serve(requests: IO[bytes], answers: IO[bytes], answer: Answer, idle: float)
         made = answer(Message(request.fields["fields"], request.data))
         reply = Message({"fields": made.fields}, made.data)
     except Exception as error:
-        reply = Message({"raised": _said(error)})
+        reply = Message({"raised": _one_line_message(error)})
     _end_after(0)
     _write(answers, reply.fields, reply.data)
 
 
 def _end_after(seconds: float) -> None:
-    """Have the system end this process after so many seconds, busy or not; 0 cancels that."""
+    """Have the system end this process after `seconds`, busy or not; 0 cancels that."""
     if sys.platform == "win32":
         return
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
@@ -507,5 +514,5 @@ def _end_after(seconds: float) -> None:
     signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
-def _said(error: Exception) -> str:
+def _one_line_message(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"

@@ -1,7 +1,7 @@
 """The checks of columns, derived once from the attributes in `module.fbs`.
 
-A check takes all values of a column at once (`max` of a tuple costs less than a comparison per row in Python), and
-looks for the row to name only when it fails. Owned ranges do not overlap, so following them takes linear time.
+A check processes all values of a column at once (`max` of a tuple costs less than a comparison per row in Python), and
+searches for the row to name only if it fails. Owned ranges do not overlap, so following them takes linear time.
 """
 
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ Values = tuple[int, ...]
 
 
 class Tables:
-    """A root being decoded: per slot the number of elements, where they lie, and their columns (none when empty)."""
+    """A root being decoded: per slot the number of elements, their offset, and their columns (none if empty)."""
 
     __slots__ = ("columns", "counts", "offsets")
 
@@ -43,7 +43,9 @@ class Source(NamedTuple):
 
 
 class Local(NamedTuple):
-    """A column of ordinals within the range `target` of the owning row, which owns this row by its range `own`."""
+    """A column of ordinals within the range `target` of the owning row. The owner refers to this row by its range
+    `own`.
+    """
 
     source: Source
     owner: int
@@ -52,7 +54,7 @@ class Local(NamedTuple):
 
 
 class Checks(NamedTuple):
-    """Each kind of check with the columns that it looks at; targets are vectors."""
+    """The columns of each kind of check; targets are vectors."""
 
     allowed: tuple[tuple[frozenset[int], Source], ...]
     ordinals: tuple[tuple[Vector, tuple[Source, ...]], ...]
@@ -101,12 +103,12 @@ def _kind(target: Vector, source: Source) -> tuple[int, int, tuple[SegmentKind, 
 
 
 def kinds_of(column: Column) -> tuple[SegmentKind, ...]:
-    """The kinds of segment that a column may point at."""
+    """The kinds of segments that a column may refer to."""
     return tuple(SegmentKind[name] for name in column.attributes["kind"].split("|"))
 
 
 def verify(tables: Tables) -> None:
-    """Raises `ModuleError` for the first value that breaks what the schema says of its column."""
+    """Raises ModuleError for the first value that violates the schema."""
     plan = checks()
     _verify_ordinals(tables, plan)
     _verify_allowed(tables, plan)
@@ -157,7 +159,7 @@ def _verify_ranges(tables: Tables, plan: Checks) -> None:
 
 
 def _verify_owned(tables: Tables, plan: Checks) -> None:
-    """All ranges that own rows of a vector follow each other, in the owners' order, from its first row to its last."""
+    """The ranges that own rows of a vector are adjacent, in the owners' order, and cover all of its rows."""
     columns = tables.columns
     for target, owners in plan.owned:
         free = 0

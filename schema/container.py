@@ -1,21 +1,20 @@
-"""The file around the root: size prefix, root, directory, segments. Nothing here knows what the root says.
+"""The file around the root: size prefix, root, directory, segments. This file does not interpret the root.
 
     u32 root size | root, identifier "ORCH" | zeros to a multiple of 64 | directory | segments | attachments | sections
 
-The directory: magic, CRC-32 of what follows, number of segments, number of attachments, SHA-256 of prefix and root;
-then offset and size of each segment, in the order of their ordinals, and a row per attachment. A segment that was taken
-out of the file has offset and size 0. Everything lies in ascending order at the first multiple of 64 bytes behind what
-comes before it; segments of 64 KiB and more at one of 16 KiB, since devices import host memory by the page and phones
-have pages of 16 KiB. What fills the gaps is zero. Offsets count from the start of the module, which may lie inside
-another file.
+The directory: magic, CRC-32 of the rest of it, number of segments, number of attachments, SHA-256 of prefix and root;
+then offset and size of each segment, in the order of their ordinals, and a row per attachment. A segment that was
+removed from the file has offset and size 0. Everything lies in ascending order, each item at the first multiple of 64
+bytes after the previous one. Segments of 64 KiB and more are aligned to 16 KiB, because devices import host memory by
+the page and phones have pages of 16 KiB. Gaps are zero. Offsets count from the start of the module, which may be a part
+of another file.
 
-Attachments speak about this file, such as signatures, and have a tag. Sections stand behind everything, each with a
-header of its own, so that a tool can append one to a file. Both carry a bit that says whether a reader must understand
-them; those that it does not know and may skip are skipped.
+Attachments hold data about this file, such as signatures, and have a tag. Sections follow everything else, each with
+its own header, so that a tool can append one to a file. Both carry a bit that says whether a reader must understand
+them; unknown ones without it are skipped.
 
-Digest of the root, checksum of the directory and the gaps are checked when a file is opened, nothing else is read.
-Files are memory-mapped; whoever shortens one under a reader makes the reader crash, so files are replaced, never
-rewritten.
+Opening a file checks the digest of the root, the checksum of the directory, and the gaps; nothing else is read. Files
+are memory-mapped. Truncating a mapped file crashes its readers, so files are replaced, never rewritten.
 """
 
 import mmap
@@ -34,9 +33,9 @@ from .files import identity, no_file, read_pipe
 IDENTIFIER = b"ORCH"
 MAGIC, SECTION_MAGIC = b"ORCD", b"ORCS"
 ALIGNMENT, PAGE, PAGED_FROM = 64, 16384, 65536
-#: Bit of an attachment's or section's flags: a reader that does not know its tag or name refuses the file.
+#: flag of an attachment or section: a reader that does not know its tag or name refuses the file
 MUST_UNDERSTAND = 1
-#: Tags of attachments and names of sections that this version knows.
+#: tags of attachments and names of sections that this version knows
 ATTACHMENTS: dict[str, str] = {"SIGN": "a signature set"}
 SECTIONS: dict[str, str] = {}
 
@@ -51,23 +50,23 @@ Span = tuple[int, int]
 
 
 class Attachment(NamedTuple):
-    """Something about a file that is not a part of the module: `tag` is four ASCII characters."""
+    """Data about a file that is not a part of the module. `tag` is four ASCII characters."""
 
     tag: str
     data: memoryview | bytes
     flags: int = 0
-    checksum: int = -1  #: CRC-32 that the file states; -1 for one that is not in a file yet
+    checksum: int = -1  #: CRC-32 stated by the file; -1 if it is not in a file yet
     offset: int = 0
 
     def verified(self) -> memoryview | bytes:
-        """The data. `ModuleError` when its checksum differs."""
+        """The data. Raises ModuleError if its checksum differs."""
         if self.checksum not in (-1, zlib.crc32(self.data)):
             raise ModuleError(f"the attachment {self.tag!r} is damaged: its checksum differs", self.offset)
         return self.data
 
 
 class Section(NamedTuple):
-    """Something that was appended to a file: `name` is 1 to 12 printable ASCII characters."""
+    """Data that was appended to a file. `name` is 1 to 12 printable ASCII characters."""
 
     name: str
     data: memoryview | bytes
@@ -76,23 +75,23 @@ class Section(NamedTuple):
 
 
 class Container:
-    """An opened file: its root and where each segment lies. Everything is a view of the one map or buffer."""
+    """An opened file: its root, and the range of each segment. Everything is a view of one map or buffer."""
 
     __slots__ = ("attachments", "complete", "data", "digest", "identity", "root", "sections", "spans")
 
     def __init__(self, data: memoryview, root: memoryview, digest: bytes, spans: tuple[Span, ...]) -> None:
         self.data = data  #: the whole file
         self.root = root  #: size prefix and root, so that offsets in it are offsets in the file
-        self.digest = digest  #: SHA-256 of `root`: it names the module, segments included
+        self.digest = digest  #: SHA-256 of `root`: identifies the module, including its segments
         self.spans = spans  #: (offset, size) per segment; (0, 0) for one that is not in this file
         self.complete = True  #: whether every segment that is not a parameter is in this file
-        #: what changes when somebody writes to the file; None for bytes in memory, and where that cannot be told
+        #: changes whenever the file is written; None for bytes in memory, and if changes cannot be detected
         self.identity: Hashable | None = None
         self.attachments: tuple[Attachment, ...] = ()
         self.sections: tuple[Section, ...] = ()
 
     def segment(self, ordinal: int) -> memoryview:
-        """The bytes of a segment, neither copied nor read."""
+        """The bytes of a segment, neither copied nor read. Raises ModuleError if it was removed from the file."""
         offset, size = self.spans[ordinal]
         if not offset:
             raise ModuleError(f"segment {ordinal} was taken out of this file")
@@ -102,13 +101,13 @@ class Container:
 def open_file(
     path: str | os.PathLike[str], offset: int = 0, length: int | None = None, private: bool = False
 ) -> Container:
-    """Map a file. `OSError` where it cannot be read, `ModuleError` where it is not a sound container.
+    """Maps a file. Raises OSError if it cannot be read, ModuleError if it is not a valid container.
 
-    With `offset` and `length`, in bytes, the module is that part of the file, such as an entry of a zip archive that is
-    stored as it is. `ValueError` where the file has no such part. `private`: as for `open_bytes`.
+    With `offset` and `length`, in bytes, the module is that part of the file, such as a stored entry of a zip archive;
+    raises ValueError if the file has no such part. `private`: as for `open_bytes`.
 
-    One too small for a segment that is aligned to pages is read instead, which takes half the time. A pipe, such as a
-    shell's `<(command)`, is read to its end, however long that takes. Devices are refused.
+    A file too small for a page-aligned segment is read instead, which takes half the time. A pipe, such as a shell's
+    `<(command)`, is read to its end, however long that takes. Devices are refused.
     """
     file = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
     try:
@@ -131,7 +130,7 @@ def open_file(
 
 
 def _part(file: int, size: int, offset: int, length: int | None) -> bytes | memoryview | mmap.mmap:
-    """A part of a regular file, read or mapped. Maps start at multiples of the system's granularity."""
+    """A part of a regular file, read or mapped. Maps start at multiples of the system's allocation granularity."""
     start, end = _bounds(size, offset, length)
     if end - start < PAGED_FROM:
         if start:
@@ -149,7 +148,7 @@ def _bounds(size: int, offset: int, length: int | None) -> Span:
     return offset, end
 
 
-#: how files begin that are taken for modules -> what each is, and the way on
+#: beginning of files that are mistaken for modules -> what they are, and how to proceed
 _OTHERS: tuple[tuple[bytes, str], ...] = (
     (rb"ML\xefR", "MLIR bytecode, which vm-compile and compiler.compile make a module of"),
     (
@@ -162,7 +161,7 @@ _OTHERS: tuple[tuple[bytes, str], ...] = (
 
 
 def _instead(beginning: bytes, identifier: bytes) -> str:
-    """What the file is, as far as its first bytes tell."""
+    """What the file is, judging by its first bytes."""
     for form, what in _OTHERS:
         if re.match(form, beginning):
             return f"this is {what}"
@@ -170,7 +169,7 @@ def _instead(beginning: bytes, identifier: bytes) -> str:
 
 
 def open_bytes(data: bytes | bytearray | memoryview | mmap.mmap, private: bool = False) -> Container:
-    """The same for bytes in memory. They must not change while the container or a view of it lives.
+    """Opens bytes in memory, as `open_file`. They must not change while the container or a view of it lives.
 
     `private`: the root is copied before its digest is checked, so that it cannot change afterwards.
     """
@@ -213,7 +212,9 @@ def open_bytes(data: bytes | bytearray | memoryview | mmap.mmap, private: bool =
 
 
 def _check_spans(file: Container, start: int, free: int, gaps: list[Span]) -> int:
-    """Segments are in order and lie where alignment puts them. Where the last one ends; `free`: the directory's end."""
+    """Checks that segments are in order and aligned. Returns the end of the last one; `free` is the end of the
+    directory.
+    """
     length = len(file.data)
     for ordinal, (offset, size) in enumerate(file.spans):
         if not offset and not size:
@@ -231,13 +232,13 @@ def _check_spans(file: Container, start: int, free: int, gaps: list[Span]) -> in
 
 
 def _refuse_place(what: str, offset: int, size: int, free: int, at: int) -> NoReturn:
-    """Says why something may not lie at `offset`."""
-    wanted = place(free, size)
+    """Raises ModuleError that says why an item may not lie at `offset`."""
+    wanted = aligned_offset(free, size)
     if offset < free:
         raise ModuleError(f"{what} lies at {offset}; the first free byte is {free}", at)
     if offset < wanted or offset % ALIGNMENT:
         raise ModuleError(f"{what} lies at {offset}, not aligned for its {size} bytes", at)
-    raise ModuleError(f"{what} lies at {offset} behind a gap of {offset - free} bytes; {wanted} is its place", at)
+    raise ModuleError(f"{what} lies at {offset} after a gap of {offset - free} bytes, expected at {wanted}", at)
 
 
 def _read_attachments(
@@ -250,7 +251,7 @@ def _read_attachments(
         name = _name(tag, "an attachment's tag", at)
         if zero:
             raise ModuleError(f"the row of attachment {name!r} ends with {zero:#x}, 0 wanted", at)
-        if offset != place(free, 0):
+        if offset != aligned_offset(free, 0):
             _refuse_place(f"attachment {name!r}", offset, 0, free, at)
         if offset + size > length:
             raise ModuleError(f"truncated: the file has {length} bytes, {name!r} ends at {offset + size}", length)
@@ -262,15 +263,15 @@ def _read_attachments(
 
 
 def _read_sections(view: memoryview, free: int, gaps: list[Span]) -> tuple[Section, ...]:
-    """What was appended, up to the end of the file."""
+    """The appended sections, up to the end of the file."""
     found, length = [], len(view)
     while free != length:
-        at = place(free, 0)
+        at = aligned_offset(free, 0)
         if at + _SECTION.size > length:
             raise ModuleError(f"bytes follow the last segment or section: {length - free} of them, no section", free)
         magic, flags, size, name, checksum = _SECTION.unpack_from(view, at)
         if magic != SECTION_MAGIC or zlib.crc32(view[at : at + _SECTION.size - 4]) != checksum:
-            raise ModuleError(f"bytes follow the last segment or section: no sound section lies at {at}", at)
+            raise ModuleError(f"bytes follow the last segment or section: no valid section lies at {at}", at)
         text, start = _name(name, "a section's name", at), at + _SECTION.size
         if size > length - start:
             raise ModuleError(f"truncated: the file has {length} bytes, section {text!r} ends at {start + size}", at)
@@ -282,7 +283,7 @@ def _read_sections(view: memoryview, free: int, gaps: list[Span]) -> tuple[Secti
 
 
 def _name(data: bytes, what: str, at: int) -> str:
-    """Printable ASCII, padded with zeros."""
+    """Decodes printable ASCII that is padded with zeros."""
     stripped = data.rstrip(b"\0")
     if not stripped or not all(32 < byte < 127 for byte in stripped):
         raise ModuleError(f"{what} is {data!r}, printable ASCII wanted", at)
@@ -300,8 +301,10 @@ def _refuse_padding(view: memoryview, gaps: Sequence[Span]) -> NoReturn:
     raise ModuleError(f"padding at {at} is not zero but {view[at]:#04x}", at)
 
 
-def place(position: int, size: int) -> int:
-    """Where a segment of `size` bytes goes, at or behind `position`. Attachments and sections: as of 0 bytes."""
+def aligned_offset(position: int, size: int) -> int:
+    """The offset of a segment of `size` bytes at or after `position`. Attachments and sections are aligned as if `size`
+    were 0.
+    """
     alignment = PAGE if size >= PAGED_FROM else ALIGNMENT
     return -(-position // alignment) * alignment
 
@@ -312,9 +315,9 @@ def build(
     attachments: Sequence[Attachment] = (),
     sections: Sequence[Section] = (),
 ) -> list[bytes | memoryview]:
-    """The pieces of a file in order, padding included; a segment that is None is left out. Nothing is copied.
+    """The pieces of a file in order, including padding; a segment that is None is left out. Nothing is copied.
 
-    `root` has its size prefix; all data are bytes or views of bytes. `ValueError` for a tag or name no file can hold.
+    `root` has its size prefix; all data are bytes or views of bytes. Raises ValueError for an invalid tag or name.
     """
     between, offsets = directory(root, [None if data is None else len(data) for data in segments], attachments)
     pieces: list[bytes | memoryview] = [root, between]
@@ -324,27 +327,29 @@ def build(
             pieces += (bytes(offset - free), data)
             free = offset + len(data)
     for data in (row.data for row in attachments):
-        pieces += (bytes(place(free, 0) - free), data)
-        free = place(free, 0) + len(data)
+        pieces += (bytes(aligned_offset(free, 0) - free), data)
+        free = aligned_offset(free, 0) + len(data)
     for section in sections:
-        pieces += (bytes(place(free, 0) - free), section_header(section), section.data)
-        free = place(free, 0) + _SECTION.size + len(section.data)
+        pieces += (bytes(aligned_offset(free, 0) - free), section_header(section), section.data)
+        free = aligned_offset(free, 0) + _SECTION.size + len(section.data)
     return pieces
 
 
 def directory(
     root: bytes | memoryview, sizes: Sequence[int | None], attachments: Sequence[Attachment] = ()
 ) -> tuple[bytes, list[int]]:
-    """What lies between a root and its segments, padding included, and the offset of each segment, 0 for None."""
-    start = place(len(root), 0)
+    """Returns the bytes between a root and its segments, including padding, and the offset of each
+    segment, 0 for None.
+    """
+    start = aligned_offset(len(root), 0)
     free = start + _DIRECTORY.size + len(sizes) * _SPAN.size + len(attachments) * _ATTACHMENT.size
     offsets = []
     for size in sizes:
-        offsets.append(0 if size is None else place(free, size))
+        offsets.append(0 if size is None else aligned_offset(free, size))
         free = free if size is None else offsets[-1] + size
     rows = [_SPAN.pack(offset, size or 0) for offset, size in zip(offsets, sizes, strict=True)]
     for row in attachments:
-        offset = place(free, 0)
+        offset = aligned_offset(free, 0)
         checksum = zlib.crc32(row.data)
         rows.append(_ATTACHMENT.pack(_named(row.tag, 4), row.flags, offset, len(row.data), checksum, 0))
         free = offset + len(row.data)
@@ -355,7 +360,7 @@ def directory(
 
 
 def section_header(section: Section) -> bytes:
-    """What stands before a section's data."""
+    """The header that precedes a section's data."""
     header = _SECTION.pack(SECTION_MAGIC, section.flags, len(section.data), _named(section.name, 12), 0)[:-4]
     return header + zlib.crc32(header).to_bytes(4, "little")
 
@@ -368,12 +373,13 @@ def _named(name: str, most: int) -> bytes:
 
 
 def reseal(data: bytes) -> bytes:
-    """The file with digest and checksums made to fit its damaged root, directory, attachments and section headers.
+    """Returns the file with digests and checksums recomputed for a damaged root, directory, attachments and section
+    headers.
 
-    For tests and fuzzers. `ModuleError` when root and directory cannot even be told apart.
+    For tests and fuzzers. Raises ModuleError if root and directory cannot be located.
     """
     end = 4 + int.from_bytes(data[:4], "little")
-    start = place(end, 0)
+    start = aligned_offset(end, 0)
     if start + _DIRECTORY.size > len(data) or len(data) < _PREFIX.size:
         raise ModuleError(f"truncated: {len(data)} bytes, root and directory need {start + _DIRECTORY.size}", len(data))
     first = start + _DIRECTORY.size
@@ -391,15 +397,15 @@ def reseal(data: bytes) -> bytes:
 
 
 def _last_end(data: bytes, first: int, rows: int, behind: int) -> int:
-    """Where the last segment or attachment ends, by a directory that may be damaged."""
+    """The end of the last segment or attachment, according to a directory that may be damaged."""
     spans = [offset + size for offset, size in _SPAN.iter_unpack(data[first:rows])]
     tagged = [offset + size for _, _, offset, size, _, _ in _ATTACHMENT.iter_unpack(data[rows:behind])]
     return int(max([behind, *spans, *tagged]))
 
 
 def _reseal_sections(sealed: bytearray, free: int) -> None:
-    at = place(free, 0)
+    at = aligned_offset(free, 0)
     while at + _SECTION.size <= len(sealed):
         end = at + _SECTION.size
         sealed[end - 4 : end] = zlib.crc32(sealed[at : end - 4]).to_bytes(4, "little")
-        at = place(end + _SECTION.unpack_from(sealed, at)[2], 0)
+        at = aligned_offset(end + _SECTION.unpack_from(sealed, at)[2], 0)

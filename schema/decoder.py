@@ -1,9 +1,9 @@
-"""The one verifying decoder of the module's root: every byte sequence gives a `Module` or raises `ModuleError`.
+"""The verifying decoder of the module's root: every byte sequence gives a `Module` or raises ModuleError.
 
-Three acts: the FlatBuffers structure, each column as the schema's attributes say, and the rules between tables that
-attributes cannot say (`rules.py`). The first two are one function written out from the schema (`root_generated.py`),
-which takes a sound root or says no; why not is found by `structure.py`. Time and memory are linear in the size of
-the root, and a segment is read only when `Module.segment` is asked for it.
+It checks three things: the FlatBuffers structure, each column against the schema's attributes, and the rules between
+tables that attributes cannot express (`rules.py`). The first two are one function generated from the schema
+(`root_generated.py`), which accepts or rejects a root; `structure.py` finds the reason of a rejection. Time and memory
+are linear in the size of the root. A segment is read only by `Module.segment`.
 """
 
 import os
@@ -20,22 +20,22 @@ from .rules import NUMBERS, RULES
 
 
 def open_module(path: str | os.PathLike[str]) -> Module:
-    """Map and decode a file. `OSError` where it cannot be read, `ModuleError` where it is not a sound module."""
+    """Maps and decodes a file. Raises OSError if it cannot be read, ModuleError if it is not a valid module."""
     return decode(container.open_file(path))
 
 
 def read_module(data: bytes | bytearray | memoryview) -> Module:
-    """Decode a file that is in memory. The bytes must not change while the module lives."""
+    """Decodes a file in memory. The bytes must not change while the module lives."""
     return decode(container.open_bytes(data))
 
 
 def decode(file: Container) -> Module:
-    """Decode and verify a container's root, and that it speaks of the segments that the directory has."""
+    """Decodes and verifies a container's root, and compares its segments with the directory."""
     return _in(file, decode_root(file.root))
 
 
 def decode_again(module: Module, file: Container) -> Module:
-    """The same for a file whose root has the digest of the one that `module` was decoded from."""
+    """Returns the module for another file whose root has the same digest as that of `module`."""
     return _in(file, module.without_file())
 
 
@@ -60,7 +60,7 @@ def _refuse_span(module: Module, file: Container, offset: int) -> NoReturn:
 
 
 def decode_root(root: memoryview) -> Module:
-    """Decode and verify size prefix and root. The module has no `container` yet."""
+    """Decodes and verifies size prefix and root. The module has no `container` yet."""
     module = decode_sound(root)
     if module is None:
         module = _explained(root)
@@ -70,14 +70,14 @@ def decode_root(root: memoryview) -> Module:
 
 
 def _explained(root: memoryview) -> Module:
-    """The slow way, for the error; imported here because sound modules do not need it."""
+    """Decodes slowly, to raise the error. Imported here because valid modules do not need it."""
     from . import structure
 
     return structure.decode(root)
 
 
 def initial_value(type_name: str, bits: int) -> int | float | None:
-    """The number that a global of this type starts with; None for a reference, which starts as null."""
+    """The initial value of a global of this type; None for a reference, which is initially null."""
     if type_name not in NUMBERS:
         return None
     value: int | float = struct.unpack(NUMBER_FORMATS[type_name], bits.to_bytes(NUMBERS[type_name], "little"))[0]

@@ -1,9 +1,9 @@
-"""A decoded module as the assembler's text. Assembling that text gives the same file, byte for byte.
+"""A decoded module as the assembler's text. Assembling the text gives the same file, byte for byte.
 
-- A name that is there twice in its table is referred to by ordinal, `#3`.
-- Labels are made up: `^a` plus the pc, in hexadecimal, of each branch target.
-- `disassemble` wants bytecode that the encoding's decoder takes; what it means is not looked at.
-- `listing` is for reading: code of devices in words of its own, constants by their segment.
+- A name that occurs twice in its table is referred to by ordinal, `#3`.
+- Labels are generated: `^a` and the pc, in hexadecimal, of each branch target.
+- `disassemble` requires bytecode that the decoder of the encoding accepts; its meaning is not checked.
+- `listing` is for reading: device code in readable form, constants by their segment.
 """
 
 from collections import Counter
@@ -43,12 +43,14 @@ Readable = Callable[[str, memoryview], str]
 
 
 def disassemble(module: Module) -> str:
-    """The whole module. `ModuleError` when bytecode or locations cannot be read."""
+    """The text of the whole module. Raises ModuleError if bytecode or locations are malformed."""
     return "\n".join(_module(module, None)) + "\n"
 
 
 def listing(module: Module, readable: Readable) -> str:
-    """As `disassemble`, with every payload through `readable` and no constant's content: no text to assemble."""
+    """As `disassemble`, but with every payload as `readable` shows it, and without constants. It cannot
+    be assembled.
+    """
     return "\n".join(_module(module, readable)) + "\n"
 
 
@@ -94,12 +96,12 @@ def _flags(flags: int) -> str:
 
 
 def _minor(stated: int, counted: int) -> str:
-    """What the writer would not count."""
+    """The minor version, if it is above the one that the writer would compute."""
     return f" minor {stated}" if stated > counted else ""
 
 
 def _tensor(module: Module, dtype: int, start: int, end: int) -> str:
-    """The type; behind it what each dynamic dimension is."""
+    """A tensor type, followed by the expression of each dynamic dimension."""
     dims = module.dims[start:end]
     sizes = "".join("?x" if dim < 0 else f"{dim}x" for dim in dims)
     texts = [f" {quote(module.strings[module.expressions[-1 - dim]])}" for dim in dims if dim < 0]
@@ -128,7 +130,7 @@ def _export_values(module: Module, export: Exported) -> str:
 
 
 class _Names:
-    """How each table's rows are referred to: by name where that is unique, else by ordinal."""
+    """The references to each table's rows: by name if that is unique, otherwise by ordinal."""
 
     def __init__(self, module: Module, program: Program) -> None:
         strings = module.strings
@@ -155,7 +157,9 @@ def _references(names: list[str]) -> list[str]:
 
 
 def _locations(module: Module, program: Program) -> dict[int, dict[int, str]]:
-    """function -> pc -> source location, and executable, counted from `OPS` and `BINDINGS` on -> entry -> text."""
+    """Returns function -> pc -> source location. Executables, numbered from `OPS` and `BINDINGS` on, map entry -> text
+    instead.
+    """
     found: dict[int, dict[int, str]] = {}
     if program.source_map != NONE:
         source = sourcemap.decode(module.segment(program.source_map))
@@ -201,7 +205,7 @@ def _program(module: Module, program: Program, readable: Readable | None) -> Ite
 
 
 def _features(bits: int, readable: Readable | None) -> str:
-    """Names of features. A listing shows the bits that have none; in text to assemble they are a ModuleError."""
+    """The names of features. A listing shows unnamed bits as numbers; text to assemble raises ModuleError for them."""
     names = feature_names(bits)
     unknown = bits >> len(FEATURES) << len(FEATURES)
     if unknown and readable is None:
@@ -211,7 +215,7 @@ def _features(bits: int, readable: Readable | None) -> str:
 
 
 def _owner(function: int) -> str:
-    """Whom a row of the source map speaks of."""
+    """The function or executable that a row of the source map refers to."""
     if function < sourcemap.OPS:
         return f"function {function}"
     return f"executable {function - (sourcemap.OPS if function < sourcemap.BINDINGS else sourcemap.BINDINGS)}"
@@ -225,7 +229,7 @@ def _global(module: Module, row: Global) -> str:
 
 
 def _number(bits: int, kind: str) -> str:
-    """A number's text from its bits; floats decimal where that gives the bits back."""
+    """A number as text from its bits; a float as decimal if that gives the same bits."""
     if kind in ("i32", "i64"):
         half = 1 << (int(kind[1:]) - 1)
         return str((bits & 2 * half - 1 ^ half) - half)
@@ -277,7 +281,7 @@ def _types(module: Module, start: int, end: int) -> tuple[str, ...]:
 
 
 def _type(module: Module, type: int) -> str:
-    """The name of a value type. `ModuleError` for any other string: the assembler would not read it."""
+    """The name of a value type. Raises ModuleError for any other string, because the assembler would reject it."""
     name = module.strings[module.types[type]]
     if not is_value_type(name):
         raise ModuleError(f"{name!r:.60} is not a value type")
@@ -314,7 +318,7 @@ def _register_operands(code: list[Decoded]) -> Iterator[int]:
 
 
 def _inferred(signature: Signature, code: list[Decoded], counts: list[int]) -> list[int]:
-    """The register counts that the assembler would find."""
+    """The register counts that the assembler would infer."""
     found = [0] * len(BANKS)
     for type_name in signature.arguments:
         found[BANKS.index(bank_of(type_name))] += 1
@@ -333,7 +337,7 @@ def _bank_index(register: int, counts: list[int]) -> tuple[int, int]:
 
 
 def body_lines(code: list[Decoded], counts: list[int], names: _Names, locations: dict[int, str]) -> Iterator[str]:
-    """The lines of a function, labels included."""
+    """Yields the lines of a function, including labels."""
     targets: set[int] = set()
     for decoded in code:
         for spec, value in zip(decoded.row.operands, decoded.operands, strict=True):
@@ -378,7 +382,7 @@ def _operand(kind: str, value: Operand, counts: list[int], names: _Names, result
     if kind in BANKS:
         bank, _ = _bank_index(value & ~MOVE_BIT, counts)
         if BANKS[bank] != kind:
-            raise ModuleError(f"register {value & ~MOVE_BIT} is one of {BANKS[bank]}, its instruction wants {kind}")
+            raise ModuleError(f"register {value & ~MOVE_BIT} is one of {BANKS[bank]}, its instruction takes {kind}")
         return _register(value, counts, result)
     if kind == "target":
         return f"^a{value:x}"

@@ -1,12 +1,11 @@
-"""Element types: one row each, read by the compiler, the module file, the VM and every device.
+"""Element types: one row each, used by the compiler, the module file, the VM and every device.
 
-A code is `family << 8 | bits` and never changes. Storage is little endian; a type of less than a byte takes one: `i1`
-is 0 or 1, the bits above an `i4` are zero, and not looked at where they come from outside. Devices compute on the types
-without a `storage`; one of the others is known by signatures, views, arrays and tools, and its elements lie in memory
-as those of its storage type.
-A type that has no row does not exist yet and is refused by name.
+A code is `family << 8 | bits` and never changes. Storage is little endian. A type of less than a byte is stored in one
+byte: `i1` is 0 or 1; the upper bits of an `i4` are zero, and ignored in external data. Devices compute on the types
+without a `storage`. Types with one occur in signatures, views, arrays and tools; their elements are stored as those of
+the storage type. A type without a row does not exist yet and is refused by name.
 
-NumPy has no type of its own for some of them: those are of the package ml_dtypes, which is asked for when one is used.
+NumPy lacks some of the types; the package ml_dtypes defines them, and is imported when one is used.
 """
 
 from collections.abc import Sequence
@@ -24,18 +23,18 @@ BOOL, SIGNED, UNSIGNED, FLOAT, COMPLEX = 1, 2, 3, 4, 5
 
 @dataclass(frozen=True)
 class DType:
-    """One element type: its StableHLO name, kind, width and NumPy type, where it is kept, the family of its code."""
+    """One element type: its StableHLO name, kind, width, NumPy type, storage type, and the family of its code."""
 
     name: str
     kind: int
     bits: int
-    #: as `np.dtype` takes it, or the name of a type of ml_dtypes
+    #: an argument of `np.dtype`, or the name of a type of ml_dtypes
     numpy_name: str
-    #: the type whose elements hold it; empty: devices compute on it
+    #: the type that stores its elements; empty if devices compute on it
     storage: str = ""
-    #: what its code starts with, where that is not its kind
+    #: the family of its code, if that is not its kind
     family: int = 0
-    #: worked out once: calls compare codes
+    #: computed once, because calls compare codes
     code: int = field(init=False, repr=False, compare=False)
     itemsize: int = field(init=False, repr=False, compare=False)
 
@@ -48,17 +47,17 @@ class DType:
 
     @property
     def computed(self) -> bool:
-        """Devices compute on it."""
+        """Whether devices compute on it."""
         return not self.storage
 
     @property
     def foreign(self) -> bool:
-        """Its NumPy type is one of ml_dtypes."""
+        """Whether its NumPy type belongs to ml_dtypes."""
         return self.numpy_name[0] not in "<|"
 
     @cached_property
     def numpy(self) -> "np.dtype[Any]":
-        """Its NumPy type. ImportError names the extra where it needs ml_dtypes, which is not there."""
+        """Its NumPy type. Raises ImportError, which names the extra, if ml_dtypes is needed and missing."""
         if not self.foreign:
             return np.dtype(self.numpy_name)
         try:
@@ -71,7 +70,7 @@ class DType:
             raise ImportError(wanted, name="ml_dtypes") from None
 
 
-# until Python 3.12 a cached property has a lock, which is held while ml_dtypes is imported
+# before Python 3.12 a cached property has a lock, which is held while ml_dtypes is imported
 if hasattr(DType.__dict__["numpy"], "lock"):
     remember_lock(DType.__dict__["numpy"].lock)
 
@@ -105,23 +104,23 @@ DTYPES: tuple[DType, ...] = (
     DType("complex<f64>", COMPLEX, 128, "<c16", "f64"),
 )
 
-#: those that devices compute on
+#: the types that devices compute on
 COMPUTED: tuple[DType, ...] = tuple(row for row in DTYPES if row.computed)
 
 BY_NAME: dict[str, DType] = {row.name: row for row in DTYPES}
 BY_CODE: dict[int, DType] = {row.code: row for row in DTYPES}
-#: those of NumPy itself; `of_numpy` knows all
+#: the types of NumPy itself; `of_numpy` includes those of ml_dtypes
 BY_NUMPY: "dict[np.dtype[Any], DType]" = {row.numpy: row for row in DTYPES if not row.foreign}
 _BY_FOREIGN_NAME: dict[str, DType] = {row.numpy_name: row for row in DTYPES if row.foreign}
 
 
 def describe(dtype: DType, dims: Sequence[int]) -> str:
-    """A tensor type as MLIR writes it between the brackets of `tensor<>`: `4x8xf32`."""
+    """A tensor type as MLIR writes it inside of `tensor<>`: `4x8xf32`."""
     return "x".join((*map(str, dims), dtype.name))
 
 
 def of_numpy(dtype: "np.dtype[Any]") -> DType | None:
-    """The row of a NumPy type; None where there is none."""
+    """The row of a NumPy type, or None."""
     row = BY_NUMPY.get(dtype)
     if row is None:
         row = _BY_FOREIGN_NAME.get(dtype.name)

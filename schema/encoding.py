@@ -1,9 +1,9 @@
-"""Bytecode to instructions and back, derived from the rows of `isa.py`.
+"""Encodes instructions as bytecode and decodes them, using the rows of `isa.py`.
 
-- An instruction is its opcode (u16, little endian) and its operands in the order of the row; all sizes are even.
-- As Python values: a register, ordinal or branch target is an int (a moved ref carries `MOVE_BIT`), an integer
-  immediate an int read as signed, a float immediate its bits as an int, `targets`, `registers` tuples, `text` a str.
-- `decode` checks the form (opcodes known, operands complete, text UTF-8), not the meaning: that is `vm/verifier.py`.
+- An instruction is its opcode (u16, little endian) and its operands in the order of the row. All sizes are even.
+- Python values: a register, ordinal or branch target is an int (a moved ref has `MOVE_BIT`); an integer immediate is a
+  signed int; a float immediate is its bits as an int; `targets` and `registers` are tuples; `text` is a str.
+- `decode` checks the form (known opcodes, complete operands, UTF-8 text), not the meaning: that is `vm/verifier.py`.
 - Each instruction has exactly one encoding, so decode and encode are inverse.
 """
 
@@ -17,7 +17,7 @@ from .isa import INSTRUCTIONS, KINDS, Instruction
 
 Operand = int | str | tuple[int, ...]
 
-#: kind of fixed width -> struct code
+#: operand kind of fixed width -> struct code
 _FORMATS = {
     "i32": "H",
     "i64": "H",
@@ -46,14 +46,14 @@ class Decoded(NamedTuple):
 
 
 class _Form(NamedTuple):
-    """How one row lies in memory: opcode and fixed operands, then the counted ones (`tail`)."""
+    """The memory layout of one row: opcode and fixed operands, then the variable-length ones (`tail`)."""
 
     row: Instruction
     fixed: struct.Struct  #: opcode and fixed operands
     operands: struct.Struct  #: the fixed operands alone
     tail: tuple[str, ...]
-    halves: int  #: size of opcode and fixed operands in 16-bit units
-    plain: bool  #: every operand is a register
+    halves: int  #: number of 16-bit units of opcode and fixed operands
+    plain: bool  #: whether every operand is a register
 
 
 def _form(row: Instruction) -> _Form:
@@ -67,7 +67,8 @@ def _form(row: Instruction) -> _Form:
 
 _CALL = ("registers", "registers")
 _FORMS: dict[int, _Form] = {row.opcode: _form(row) for row in INSTRUCTIONS}
-#: opcode -> row, 16-bit units of opcode and fixed operands, how to read those unless all are registers, kinds behind
+#: opcode -> row, 16-bit units of opcode and fixed operands, their decoder (None if all are registers), kinds of the
+#: tail
 READERS: dict[int, tuple[Instruction, int, Callable[..., tuple[Any, ...]] | None, tuple[str, ...]]] = {
     opcode: (
         form.row,
@@ -77,12 +78,12 @@ READERS: dict[int, tuple[Instruction, int, Callable[..., tuple[Any, ...]] | None
     )
     for opcode, form in _FORMS.items()
 }
-#: the constructor of a named tuple takes three times as long
+#: three times as fast as the constructor of the named tuple
 _decoded = partial(tuple.__new__, Decoded)
 
 
 def encode(row: Instruction, operands: Sequence[Operand]) -> bytes:
-    """The bytes of one instruction. `ValueError` when an operand does not fit its kind."""
+    """The bytes of one instruction. Raises ValueError if an operand does not fit its kind."""
     if len(operands) != len(row.operands):
         raise ValueError(f"{row.name}: {len(operands)} operands, {len(row.operands)} wanted")
     form = _FORMS[row.opcode]
@@ -98,7 +99,7 @@ def encode(row: Instruction, operands: Sequence[Operand]) -> bytes:
 
 
 def _wrapped(kind: str, value: Operand) -> Operand:
-    """Integer immediates may be written unsigned."""
+    """Integer immediates may be given as unsigned numbers."""
     bits = _WIDE_IMMEDIATES.get(kind)
     if bits is None or not isinstance(value, int):
         return value
@@ -122,7 +123,7 @@ def encode_all(instructions: Iterable[tuple[Instruction, Sequence[Operand]]]) ->
 
 
 def size(row: Instruction, operands: Sequence[Operand]) -> int:
-    """Bytes that `encode` gives; branch targets need not be known yet, only how many there are."""
+    """The number of bytes that `encode` returns. The values of branch targets do not matter, only their number."""
     form = _FORMS[row.opcode]
     total = form.fixed.size
     for kind, value in zip(form.tail, operands[len(operands) - len(form.tail) :], strict=True):
@@ -135,7 +136,7 @@ def size(row: Instruction, operands: Sequence[Operand]) -> int:
 
 
 def decode(code: bytes | memoryview, where: str = "bytecode") -> list[Decoded]:
-    """The instructions of one function, in order. `ModuleError` says where in `where` the code breaks the format."""
+    """The instructions of one function, in order. Raises ModuleError with the position; `where` names the function."""
     end = len(code)
     if end % 2:
         raise ModuleError(f"{where}: {end} bytes of bytecode, an even count wanted")
@@ -154,7 +155,7 @@ def decode(code: bytes | memoryview, where: str = "bytecode") -> list[Decoded]:
             raise _truncated(where, 2 * at, row)
         operands: tuple[Operand, ...] = halves[at + 1 : after] if unpack is None else unpack(code, 2 * at + 2)
         if tail is _CALL and after < count:
-            # two rows of registers: most operands of most code
+            # two register lists: the most common form
             middle = after + halves[after] + 1
             last = middle + halves[middle] + 1 if middle < count else count + 1
             operands += halves[after + 1 : middle], halves[middle + 1 : last]
@@ -175,7 +176,9 @@ def _truncated(where: str, pc: int, row: Instruction) -> ModuleError:
 
 
 def _counted(kind: str, code: bytes | memoryview, halves: tuple[int, ...], at: int, where: str) -> tuple[Operand, int]:
-    """A counted operand and the place after it, which lies behind the code when that ends inside it."""
+    """Returns a variable-length operand and the position after it, which exceeds the code if the code ends inside of
+    it.
+    """
     beyond = len(halves) + 1
     start = at + (2 if kind == "targets" else 1)
     if start > len(halves):
@@ -204,7 +207,9 @@ def _text(code: bytes | memoryview, start: int, count: int, where: str) -> str:
 
 
 def float_of_bits(bits: int, kind: str) -> float:
-    """The value of f32 or f64 bits as a Python float; a NaN keeps sign and payload, a signalling one stays so."""
+    """The value of f32 or f64 bits as a Python float. A NaN keeps sign and payload, and a signalling NaN stays
+    signalling.
+    """
     if kind == "f64":
         return float(struct.unpack("<d", struct.pack("<Q", bits))[0])
     if bits & 0x7F800000 == 0x7F800000 and bits & 0x007FFFFF:
@@ -213,7 +218,7 @@ def float_of_bits(bits: int, kind: str) -> float:
 
 
 def bits_of_float(value: float, kind: str) -> int:
-    """The bits of a Python float that is an f64, or an f32 without rounding; inverse of `float_of_bits`."""
+    """The bits of a Python float that is an f64, or exactly an f32; the inverse of `float_of_bits`."""
     if kind == "f64":
         return int.from_bytes(struct.pack("<d", value), "little")
     if value == value:

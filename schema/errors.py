@@ -1,15 +1,15 @@
-"""The errors that bytes from outside may raise while a module is opened, decoded, verified or trusted.
+"""The errors that external bytes may raise while a module is opened, decoded, verified or trusted.
 
-Whose fault: `ModuleError` the module's, `KeysError` that of a key or a keys file, `PluginError` another package's. The
-caller's mistakes, the device's failures and our own have types of their own (`orchestrion.hal.errors`,
+At fault: `ModuleError` the module, `KeysError` a key or a keys file, `PluginError` another package. Mistakes of the
+caller, failures of the device and internal errors have their own types (`orchestrion.hal.errors`,
 `orchestrion.vm.errors`, `orchestrion.compiler.errors`).
 """
 
 
 class ModuleError(Exception):
-    """A module file is truncated, damaged, of another version, or breaks a rule of the format.
+    """A module file is truncated, damaged, of another version, or violates a rule of the format.
 
-    `offset` is the byte in the file (or in the named part) where it shows, when one byte can be named.
+    `offset` is the byte in the file (or in the named part) at which the error was found, or None.
     """
 
     def __init__(self, message: str, offset: int | None = None) -> None:
@@ -22,8 +22,10 @@ class Untrusted(ModuleError):
 
 
 class KeysError(Exception):
-    """A key, a password or a keys file is bad, or what reads keys is not installed. It never holds what is secret."""
+    """A key, password or keys file is invalid, or the package that reads keys is missing. The message contains no
+    secrets.
+    """
 
 
 class PluginError(Exception):
-    """Something that another package declares cannot be used: the package's fault. The message names both."""
+    """A declaration of another package cannot be used; that package is at fault. The message names both."""

@@ -1,6 +1,6 @@
-"""Reading and writing files where something else may stand in their place: a pipe, a device, a folder, a link.
+"""Reads and writes files, and handles pipes, devices, folders and links in their place.
 
-To open a pipe waits until another process writes into it, perhaps for ever; to read a device may never end.
+Opening a pipe waits until another process writes to it, perhaps for ever. Reading a device may never end.
 """
 
 import errno
@@ -11,16 +11,16 @@ import time
 from collections.abc import Iterable
 from contextlib import suppress
 
-#: bytes that are read from a pipe at the most
-MOST_PIPED = 1 << 30
-#: nanoseconds within which a file may be written twice at the same time, by the clock of its file system
+#: the most bytes that are read from a pipe
+MAX_PIPED = 1 << 30
+#: nanoseconds within which two writes of a file may get the same time from the clock of its file system
 COARSE_NS = 4_000_000_000
 
 _FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 def open_regular(path: str | os.PathLike[str], follow: bool = True) -> int:
-    """A descriptor of a regular file, for reading. `OSError`, and no wait, for anything else.
+    """Returns a descriptor of a regular file, for reading. Raises OSError, without waiting, for anything else.
 
     `follow`: whether the last part of the path may be a symbolic link. Windows always follows it.
     """
@@ -37,9 +37,9 @@ def open_regular(path: str | os.PathLike[str], follow: bool = True) -> int:
 
 
 def read_whole(path: str | os.PathLike[str]) -> bytes:
-    """All bytes of a file, or of a pipe (a shell's `<(command)`), which is waited for: whoever names one means it.
+    """Returns all bytes of a file, or of a pipe (a shell's `<(command)`), which is waited for.
 
-    `OSError` for anything else, and for a pipe that gives more than MOST_PIPED bytes.
+    Raises OSError for anything else, and for a pipe with more than MAX_PIPED bytes.
     """
     file = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0))
     try:
@@ -56,7 +56,7 @@ def read_whole(path: str | os.PathLike[str]) -> bytes:
 
 
 def map_file(path: str | os.PathLike[str]) -> memoryview:
-    """All bytes of a regular file, mapped: whoever shortens it crashes its readers. `OSError` for anything else."""
+    """Maps a regular file. Truncating the file crashes its readers. Raises OSError for anything else."""
     file = open_regular(path)
     try:
         size = os.fstat(file).st_size
@@ -66,11 +66,11 @@ def map_file(path: str | os.PathLike[str]) -> memoryview:
 
 
 def identity(state: os.stat_result) -> tuple[int, ...] | None:
-    """Which file it is and when it was last written: as long as that stays the same, so do its bytes, unless somebody
-    has the file mapped for writing: a page that waits to be written back may change again without a new time.
+    """Identifies a file and its last modification. While it stays the same, so do the file's bytes. Exception: a
+    process that has the file mapped for writing; its pages may change once more without a new time.
 
-    None where that cannot be told: of a file that was written within the last seconds, as clocks of file systems are
-    coarse, and where the system does not keep the time of the last change (POSIX does).
+    None if that is not reliable: if the file was written within the last seconds, because clocks of file systems are
+    coarse, and on systems that do not record the time of the last change (POSIX does).
     """
     written = max(state.st_mtime_ns, state.st_ctime_ns)
     if os.name != "posix" or not stat.S_ISREG(state.st_mode) or abs(time.time_ns() - written) < COARSE_NS:
@@ -79,7 +79,9 @@ def identity(state: os.stat_result) -> tuple[int, ...] | None:
 
 
 def _read_regular(file: int, size: int) -> bytes:
-    """All bytes of an open file: `size` is what it says, and what is wrong where the system makes its bytes up."""
+    """Returns all bytes of an open file. `size` is the file's stated size, which is wrong for files that the system
+    generates.
+    """
     data = os.read(file, size + 1)
     if len(data) == size and size:
         return data
@@ -90,24 +92,24 @@ def _read_regular(file: int, size: int) -> bytes:
 
 
 def read_pipe(file: int) -> bytes:
-    """What an open pipe gives until its end. `OSError` for more than MOST_PIPED bytes."""
+    """Reads an open pipe to its end. Raises OSError for more than MAX_PIPED bytes."""
     parts, size = [], 0
     while part := os.read(file, 1 << 20):
         parts.append(part)
         size += len(part)
-        if size > MOST_PIPED:
-            raise OSError(errno.EFBIG, f"gives more than {MOST_PIPED} bytes: write a file")
+        if size > MAX_PIPED:
+            raise OSError(errno.EFBIG, f"gives more than {MAX_PIPED} bytes: write a file")
     return b"".join(parts)
 
 
 def write_whole(path: str | os.PathLike[str], pieces: Iterable[bytes | memoryview], failed: str) -> None:
-    """Put a file in place: whole and at once, or nothing at all.
+    """Writes a file atomically: either all of it, or nothing.
 
-    A file that is there is replaced, so that processes which have it mapped keep the old one. A pipe that somebody
-    reads, or a device, such as `/dev/stdout`, is written to. `OSError` that begins with `failed`.
+    An existing file is replaced, so processes that have it mapped keep the old one. A pipe with a reader, or a device,
+    such as `/dev/stdout`, is written to. Raises OSError; its message begins with `failed`.
     """
     target = os.path.realpath(path)
-    plain = os.path.isfile(target) or not os.path.exists(path)  # `/dev/stdout` may be a pipe, which has no real path
+    plain = os.path.isfile(target) or not os.path.exists(path)  # `/dev/stdout` may be a pipe without a real path
     folder, name = os.path.split(target)
     place = os.path.join(folder, f".{name}.{os.urandom(4).hex()}.tmp") if plain else os.fspath(path)
     try:
@@ -125,12 +127,14 @@ def write_whole(path: str | os.PathLike[str], pieces: Iterable[bytes | memoryvie
 
 
 def _open_stream(path: str) -> int:
-    """A descriptor of a pipe or a device, for writing. `OSError`, and no wait, for a pipe that nobody reads."""
+    """Returns a descriptor of a pipe or a device, for writing. Raises OSError, without waiting, for a pipe without a
+    reader.
+    """
     try:
         file = os.open(path, os.O_WRONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0))
     except OSError as error:
         if error.errno == errno.ENXIO:
-            raise OSError(error.errno, "is a pipe that nobody reads") from None
+            raise OSError(error.errno, "is a pipe without a reader") from None
         raise
     if hasattr(os, "set_blocking"):
         os.set_blocking(file, True)
@@ -138,8 +142,8 @@ def _open_stream(path: str) -> int:
 
 
 def no_file(mode: int, path: str | os.PathLike[str]) -> OSError:
-    """The error for something that is not a regular file; it says what it is."""
-    word = next((word for test, word in _KINDS if test(mode)), "thing of an unknown kind")
+    """Returns the error for something that is not a regular file; it states what it is."""
+    word = next((word for test, word in _KINDS if test(mode)), "file of an unknown kind")
     number = errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL
     return OSError(number, f"is a {word}, not a file", os.fspath(path))
 

@@ -1,9 +1,9 @@
-"""Binary floating-point formats of a few bits: what their bits mean, exactly, without NumPy.
+"""Small binary floating-point formats: the exact meaning of their bits, without NumPy.
 
-A format has a sign (but for `f8E8M0FNU`), an exponent with a bias and a mantissa; exponent 0 holds zero and subnormal
-numbers. The letters behind its name say what is special, as in MLIR and ml_dtypes: none, the greatest exponent holds
-infinities and NaNs; `FN`, there are no infinities, and all bits set is the NaN; `FNUZ`, neither is there a negative
-zero, whose bits are the NaN; `FNU`, there is no sign and no zero either.
+A format has a sign (except `f8E8M0FNU`), an exponent with a bias, and a mantissa. Exponent 0 holds zero and subnormal
+numbers. The suffix of a format's name states its special values, as in MLIR and ml_dtypes. None: the greatest exponent
+holds infinities and NaNs. `FN`: no infinities; the NaN has all bits set. `FNUZ`: also no negative zero, whose bits are
+the NaN. `FNU`: no sign and no zero.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from typing import Final
 
 
 class Special(Enum):
-    """What a format holds beside finite numbers."""
+    """The special values of a format."""
 
     IEEE = "infinities and NaNs at the greatest exponent"
     FN = "one NaN per sign: all other bits set"
@@ -23,7 +23,7 @@ class Special(Enum):
 
 @dataclass(frozen=True, slots=True)
 class FloatFormat:
-    """Widths in bits, the bias of the exponent, and what is special."""
+    """A format: widths in bits, the bias of the exponent, and the special values."""
 
     exponent: int
     mantissa: int
@@ -36,7 +36,7 @@ class FloatFormat:
 
     @property
     def nan(self) -> int:
-        """The bits of the NaN that arithmetic gives."""
+        """The bits of the NaN that arithmetic returns."""
         match self.special:
             case Special.IEEE:
                 return (2 << self.exponent) - 1 << self.mantissa - 1
@@ -68,7 +68,7 @@ class FloatFormat:
         return (0 if self.special is Special.FNU else 1) - self.bias - self.mantissa
 
     def value(self, bits: int) -> float:
-        """The number that bits stand for; exact."""
+        """The number that these bits represent; exact."""
         sign = 0 if self.special is Special.FNU else bits >> self.bits - 1
         magnitude = bits - (sign << self.bits - 1)
         if bits == self.nan or self.special is Special.FN and magnitude == self.nan:
@@ -83,7 +83,9 @@ class FloatFormat:
         return copysign(ldexp(whole, self.least_exponent + max(exponent, 1) - 1), -1 if sign else 1)
 
     def rounded(self, value: float) -> int:
-        """The bits of the number nearest to a double, ties to even; what is too large becomes infinite, or NaN."""
+        """The bits of the number nearest to a double, ties to even. A number that is too large becomes infinity, or
+        NaN.
+        """
         if isnan(value) or self.special is Special.FNU and value <= 0:
             return self.nan
         sign = int(copysign(1, value) < 0) << self.bits - 1 if self.special is not Special.FNU else 0
@@ -93,7 +95,7 @@ class FloatFormat:
         return 0 if magnitude == 0 and self.special is Special.FNUZ else sign | magnitude
 
     def _magnitude(self, value: float) -> int:
-        """As though exponents went on for ever."""
+        """The rounded magnitude, as if the exponent had no upper limit."""
         if value in (0, inf):
             return self.greatest + 1 if value else 0
         _, exponent = frexp(value)  # value < 2^exponent

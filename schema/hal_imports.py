@@ -1,11 +1,11 @@
-"""The functions of the native module `hal`: all that compiled code calls.
+"""The functions of the native module `hal`, which compiled code calls.
 
-The compiler emits these signatures, `vm/hal_module.py` serves them.
+The compiler emits these signatures; `vm/hal_module.py` implements them.
 
 - Offsets, lengths and sizes are bytes; a dtype is its code in `dtypes.py`; dims are row-major.
-- A buffer operand of a recorded command stands in a pair `(hal.buffer, i32 slot)`: with a null buffer the command
-  works on whatever buffer an execution puts into that slot, else the slot is not read.
-- A function, once released, keeps its signature for ever; a better one gets a new name.
+- A buffer operand of a recorded command is a pair `(hal.buffer, i32 slot)`. With a null buffer the command uses the
+  buffer that an execution puts into that slot; otherwise the slot is ignored.
+- A released function never changes its signature; an improved one gets a new name.
 """
 
 from dataclasses import dataclass

@@ -1,8 +1,8 @@
-"""Hints on what to install when an optional package is missing.
+"""Hints on what to install if an optional package is missing.
 
-A hint names the distributions of PyPI that are needed, never `orchestrion` itself: this package is not on PyPI, so
-that anybody could register its name there. `tests/docs/test_hints.py` compares the table with pyproject.toml and checks
-every hint in code and documentation.
+A hint names the required distributions of PyPI, never `orchestrion` itself: this package is not on PyPI, so anybody
+could register its name there. `tests/docs/test_hints.py` compares the table with pyproject.toml and checks every hint
+in code and documentation.
 """
 
 from typing import Final
@@ -18,12 +18,12 @@ EXTRAS: Final[dict[str, tuple[str, ...]]] = {
     "sign": ("cryptography>=43",),
 }
 
-#: what traces functions; `jaxlib` alone reads programs
+#: the distribution that traces functions; `jaxlib` alone only reads programs
 JAX: Final = "jax>=0.10,<0.11"
 
 
 def install(extra: str) -> str:
-    """The command that installs what an extra needs, a key of `EXTRAS`."""
+    """The command that installs the distributions of an extra, a key of `EXTRAS`."""
     return pip(*EXTRAS[extra])
 
 
@@ -33,5 +33,5 @@ def pip(*requirements: str) -> str:
 
 
 def _quoted(requirement: str) -> str:
-    """A shell takes `<`, `>` and `[` for something else."""
+    """Quotes a requirement, because a shell interprets `<`, `>` and `[`."""
     return f"'{requirement}'" if set("<>[") & set(requirement) else requirement

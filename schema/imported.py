@@ -1,9 +1,9 @@
 """Functions that a module imports from other modules: their names and types in the file.
 
 An import such as `encoder.encode` has the VM signature `(hal.view, ...) -> ()`: views of its arguments, then of its
-results, which the caller of the function provides. The tensor types stand in an attribute of the module with the key
-`imports.encoder.encode` and a value like `f32[4,8], i32[] -> f32[4,16]`, so that the loader can hold them against the
-export that it finds. Readers of format 1.0 refuse such a module by the name of the import.
+results, which the caller allocates. The module attribute `imports.encoder.encode` holds the tensor types, for example
+`f32[4,8], i32[] -> f32[4,16]`, so that the loader can compare them with the export that it finds. Readers of format 1.0
+refuse such a module by the name of the import.
 """
 
 import re
@@ -15,9 +15,9 @@ from .errors import ModuleError
 
 #: prefix of the attributes' keys; only the compiler writes them
 PREFIX = "imports."
-#: modules of the runtime, which no module from a file takes the place of
+#: modules of the runtime, which no module from a file may replace
 NATIVE_MODULES = frozenset({"hal"})
-#: the type of each argument and result in the VM's signature
+#: the VM type of each argument and result
 VIEW = "hal.view"
 
 _TENSOR = re.compile(r"([a-z][A-Za-z0-9]*)\[((?:[0-9]{1,18}(?:,[0-9]{1,18})*)?)\]")
@@ -34,7 +34,7 @@ class TensorType(NamedTuple):
 
 
 class FunctionType(NamedTuple):
-    """The tensors that a function takes and gives."""
+    """The tensor types of a function's arguments and results."""
 
     arguments: tuple[TensorType, ...]
     results: tuple[TensorType, ...]
@@ -44,12 +44,12 @@ class FunctionType(NamedTuple):
 
     @property
     def signature(self) -> str:
-        """The signature of the import in the VM."""
+        """The VM signature of the import."""
         return f"({', '.join([VIEW] * (len(self.arguments) + len(self.results)))}) -> ()"
 
 
 def parse_function_type(text: str) -> FunctionType:
-    """The type that `str` wrote. `ModuleError` for any other text."""
+    """Parses the text that `str` returns. Raises ModuleError for any other text."""
     arguments, arrow, results = text.partition("->")
     if not arrow:
         raise ModuleError(f"type of an imported function {text[:80]!r} has no '->'")

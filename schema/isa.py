@@ -1,8 +1,8 @@
 """The VM's instructions, one row each; encoder, decoder, verifier, assembler, interpreter, docs/isa.md derive from it.
 
 Rules:
-- An opcode is a 16-bit number that never changes meaning; a new instruction gets a new number in its family's range,
-  and the minor version `since` which it is there (`versions.py`).
+- An opcode is a 16-bit number that never changes meaning. A new instruction gets a new number in its family's range,
+  and the minor version `since` which it exists (`versions.py`).
 - A frame has one row of registers, bank after bank in the order of `BANKS`; a register operand is the 16-bit ordinal
   in that row. Parameters are the first registers of their banks. All other registers are zero or null at entry.
 - A ref operand that is read may carry the move bit: the register is null after the instruction, unless it is a result.
@@ -11,8 +11,8 @@ Rules:
 - i32 and i64 are bits, wrapping; f32 and f64 are IEEE 754 binary32 and binary64, round to nearest even, every result
   of arithmetic rounded once. Numeric meaning is that of WebAssembly; a NaN that arithmetic makes is the positive
   canonical one (its deterministic profile). "trap" ends the call with a named error.
-- The effect column says what an instruction does beside computing (`Effect`). Whoever walks over code asks for the
-  effect, never for names, so a row that is added is treated right everywhere or refused by a table.
+- The effect column states what an instruction does in addition to computing (`Effect`). Code that processes
+  instructions uses the effect, never names, so a new row is handled correctly everywhere, or refused by a table.
 - In the doc column `u(x)` is x read as unsigned, `s(x)` as signed, `N` the width of the bank in bits.
 """
 
@@ -24,7 +24,7 @@ MOVE_BIT = 0x8000
 #: Registers of one function, all banks together.
 MAX_REGISTERS = 0x8000
 
-#: operand kind -> bytes in the code; None: a count and then that many elements.
+#: operand kind -> bytes in the code; None: a count, then that many elements
 KINDS: dict[str, int | None] = {
     "i32": 2,  # a register of that bank
     "i64": 2,
@@ -47,7 +47,7 @@ KINDS: dict[str, int | None] = {
 
 
 class Effect(StrEnum):
-    """What an instruction does beside computing, and where control goes on: see `EFFECTS`."""
+    """What an instruction does in addition to computing, and where control continues: see `EFFECTS`."""
 
     CONSTANT = "constant"
     NULL = "null"
@@ -88,26 +88,26 @@ EFFECTS: dict[Effect, str] = {
     Effect.RETURN: "ends the function",
     Effect.FAIL: "ends the call",
 }
-#: after these nothing goes on at the next instruction
+#: after these, control never continues at the next instruction
 _TERMINATORS = frozenset((Effect.BRANCH, Effect.RETURN, Effect.FAIL))
-#: after these control may be elsewhere than at the next instruction of the same frame
+#: after these, control may continue elsewhere than at the next instruction of the same frame
 _ENDS = _TERMINATORS | {Effect.CALL, Effect.CACHED, Effect.SUSPEND}
 
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """One operand: its name in the doc, its kind, whether it is written, and which values it may hold."""
+    """One operand: its name in the doc, its kind, whether it is a result, and the values it may hold."""
 
     name: str
     kind: str
     result: bool = False
-    #: of a ref its type ("any" allows every one); of `registers` "integers" if all are i32 or i64; else empty
+    #: for a ref, its type ("any": every type); for `registers`, "integers" if all are i32 or i64; otherwise empty
     type: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """One row. Operands stand in the order of their encoding: fixed widths first, then the counted ones."""
+    """One row. Operands are in the order of their encoding: fixed widths first, then the variable-length ones."""
 
     opcode: int
     name: str
@@ -115,16 +115,16 @@ class Instruction:
     doc: str
     family: str
     effect: Effect
-    since: int = 0  #: the minor version it came with
+    since: int = 0  #: the minor version that added it
 
     @property
     def terminator(self) -> bool:
-        """Whether nothing goes on at the next instruction."""
+        """Whether control never continues at the next instruction."""
         return self.effect in _TERMINATORS
 
     @property
     def ends_block(self) -> bool:
-        """Whether control may be elsewhere afterwards than at the next instruction of the same frame."""
+        """Whether control may continue elsewhere than at the next instruction of the same frame."""
         return self.effect in _ENDS
 
 
@@ -149,7 +149,7 @@ def _row(family: str, opcode: int, name: str, spec: str, effect: str, doc: str, 
     return Instruction(opcode, name, tuple(operands), doc, family, Effect(effect), since)
 
 
-# (offset in the family's range, name, operands, effect, meaning), and the minor version it came with if that is not 0
+# (offset in the family's range, name, operands, effect, meaning), and the minor version that added it if it is not 0
 _Rows = tuple[tuple[int, str, str, str, str] | tuple[int, str, str, str, str, int], ...]
 
 _CONTROL: _Rows = (

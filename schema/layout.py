@@ -1,7 +1,7 @@
-"""Reads `module.fbs`, once per process, into the layouts and the checks that decoder and writer work from.
+"""Parses `module.fbs`, once per process, into the layouts and checks that decoder and writer use.
 
-It knows the part of the FlatBuffers language that `module.fbs` uses: enums, structs of scalars, ranges and digests, one
-table of vectors and structs, attributes. A mistake in that file is ours, so it raises `ValueError`.
+It supports the part of the FlatBuffers language that `module.fbs` uses: enums, structs of scalars, ranges and digests,
+one table of vectors and structs, attributes. A mistake in that file is an internal error and raises ValueError.
 """
 
 import re
@@ -13,7 +13,7 @@ from typing import Any
 
 from . import dtypes, rows
 
-#: structs that are one value here, their bytes, with size and alignment
+#: structs that are decoded as one bytes value -> size and alignment
 BYTES = {"Digest": (32, 8)}
 SCALARS = {"uint8": "B", "uint16": "H", "uint32": "I", "uint64": "Q", "int32": "i", "int64": "q"}
 
@@ -52,7 +52,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Vector:
-    """One vector of the root. `row` makes a decoded row; None where the elements are plain numbers or bytes."""
+    """One vector of the root. `row` makes a decoded row; None if the elements are numbers or bytes."""
 
     name: str
     slot: int
@@ -65,13 +65,13 @@ class Vector:
 
     @property
     def blob(self) -> bool:
-        """Whether it is decoded to a view of its bytes."""
+        """Whether it is decoded as a view of its bytes."""
         return self.element == "uint8" or self.element in BYTES
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The header's columns and size come as a vector too; `names` gives the position of each in `vectors`."""
+    """The layout of a root. The header is described as a vector, too."""
 
     identifier: bytes
     header: Vector
@@ -82,14 +82,14 @@ class Layout:
         return next(vector for vector in self.vectors if vector.name == name)
 
     def owner(self, name: str) -> tuple[Vector, Column]:
-        """The one vector, and its range, whose rows own the rows of vector `name`."""
+        """The single vector, and its range column, whose rows own the rows of vector `name`."""
         found = [(v, c) for v in self.vectors for c in v.columns if c.attributes.get("owns") == name]
         if len(found) != 1:
             raise ValueError(f"{name} has {len(found)} owners; local ordinals need one")
         return found[0]
 
     def allowed(self, column: Column) -> frozenset[int] | None:
-        """The values that a column may hold, when it is an enum that is not open or an element type."""
+        """The values that a column may hold if it is a closed enum or an element type; otherwise None."""
         if "dtype" in column.attributes:
             return frozenset(dtypes.BY_CODE)
         return self.enums[column.type].values if column.type in self.enums and "open" not in column.attributes else None
@@ -147,7 +147,7 @@ def _scalar(type_: str) -> tuple[str, int]:
 
 
 def _struct(name: str, body: list[Field], enums: dict[str, Enum]) -> tuple[tuple[Column, ...], struct.Struct, int]:
-    """Columns, format and alignment of a struct; refuses one that FlatBuffers would pad."""
+    """Columns, format and alignment of a struct. Raises ValueError for one that FlatBuffers would pad."""
     columns: list[Column] = []
     format_, size, alignment, position = "<", 0, 1, 0
     for _, field, type_, attributes in body:

@@ -1,8 +1,8 @@
-"""Tokens of the assembler's text, with line and column, and the reader that its grammar is written on.
+"""The tokens of the assembler's text, with line and column, and the reader that its grammar uses.
 
-- Comments run from `//` to the end of the line; line ends mean nothing else.
-- `@name`, `^label`, `%i0` are one token each; `@"any text"` names what is no plain word.
-- Text stands in double quotes with the escapes of JSON.
+- Comments run from `//` to the end of the line; line ends have no other meaning.
+- `@name`, `^label`, `%i0` are one token each; `@"any text"` is a name that is not a plain word.
+- Text is in double quotes with the escapes of JSON.
 """
 
 import json
@@ -24,7 +24,7 @@ _TOKEN = re.compile(
 
 
 class AssemblyError(Exception):
-    """The text breaks a rule of the assembler; `line` and `column` count from 1."""
+    """The text violates a rule of the assembler; `line` and `column` count from 1."""
 
     def __init__(self, message: str, line: int, column: int) -> None:
         super().__init__(f"{line}:{column}: {message}")
@@ -49,12 +49,12 @@ _PLAIN = re.compile(r"[A-Za-z0-9_.$-]+")
 
 
 def symbol(name: str) -> str:
-    """`@name`, quoted where the name is not a plain word."""
+    """`@name`, quoted if the name is not a plain word."""
     return "@" + (name if _PLAIN.fullmatch(name) else quote(name))
 
 
 class Reader:
-    """One token of lookahead over a source text."""
+    """Reads a source text with one token of lookahead."""
 
     def __init__(self, source: str) -> None:
         self.source = source
@@ -72,7 +72,7 @@ class Reader:
         return Token("end", "", len(self.source))
 
     def fail(self, message: str, at: int | Token | None = None) -> NoReturn:
-        """Raise with the position of `at`, by default that of the next token."""
+        """Raises AssemblyError with the position of `at`, by default that of the next token."""
         where = self.token.at if at is None else at if isinstance(at, int) else at.at
         line = self.source.count("\n", 0, where) + 1
         raise AssemblyError(message, line, where - (self.source.rfind("\n", 0, where) + 1) + 1)
@@ -98,11 +98,11 @@ class Reader:
         return self.take()
 
     def text(self, what: str, nul: bool = False) -> str:
-        """A quoted text. `nul`: it may hold a NUL, as texts in bytecode and values of attributes may."""
+        """A quoted text. `nul`: it may contain a NUL, as texts in bytecode and attribute values may."""
         return self.unquote(self.kind("text", what), nul)
 
     def unquote(self, token: Token, nul: bool = False) -> str:
-        """The text between quotes. Refused is what a module's strings cannot hold: characters without UTF-8, and NUL,
+        """The text between quotes. Refuses what strings of a module cannot hold: characters without UTF-8, and NUL
         unless `nul`.
         """
         try:
@@ -115,7 +115,7 @@ class Reader:
         return text
 
     def name(self, what: str) -> str:
-        """A symbol that is being defined."""
+        """The name of a symbol that is being defined."""
         token = self.kind("symbol", f"{what} such as @name")
         if token.text.startswith("#"):
             self.fail(f"{what} such as @name expected, got {token}", token)

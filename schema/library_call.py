@@ -1,13 +1,13 @@
-"""Calls of library functions: what a name looks like, and the values of attributes, in files and in Python.
+"""Calls of library functions: the form of names, and the values of attributes, in files and in Python.
 
-A function is named `library.function`. Attributes are a list of (key, value) in order of the keys; a value is a bool,
-an int of 64 bits, a float, a string, or a tuple of bools, ints or floats. Encoded:
+A function is named `library.function`. Attributes are a list of (key, value), sorted by key; a value is a bool, a
+64-bit int, a float, a string, or a tuple of bools, ints or floats. Encoding:
 
     attributes   u16 count | (string key | u8 tag of the value's kind | value)*
     string       u32 count | UTF-8
     list         u32 count | elements
 
-`KINDS` is the table of the values; the compiler, the tensor bytecode and the registry of libraries go by it.
+`KINDS` is the table of values; the compiler, the tensor bytecode and the registry of libraries use it.
 """
 
 import re
@@ -52,7 +52,7 @@ KIND_NAMES = ", ".join(kind.name for kind in KINDS)
 
 
 def name_problem(name: str) -> str | None:
-    """Why a string is no name of a library function; None when it is one."""
+    """Why a string is not a valid name of a library function; None if it is."""
     parts = name.split(".")
     if len(name) > MAX_NAME:
         return f"a name of {len(name)} characters, at most {MAX_NAME} are possible"
@@ -62,7 +62,7 @@ def name_problem(name: str) -> str | None:
 
 
 def kind_of(value: object) -> Kind:
-    """The kind of a value; an empty list is one of ints. ShapeError for what is no value."""
+    """The kind of a value; an empty list is a list of ints. Raises ShapeError for an unsupported value."""
     for kind in KINDS:
         if not kind.is_list and type(value) is kind.element:
             _check_range(kind, (value,))
@@ -85,7 +85,7 @@ def _check_range(kind: Kind, values: Sequence[Any]) -> None:
 
 
 def check_attributes(attributes: Attributes) -> None:
-    """ShapeError unless these are attributes in order."""
+    """Raises ShapeError unless these are attributes in order."""
     before = ""
     for key, value in attributes:
         if not _IDENTIFIER.fullmatch(key) or len(key) > MAX_NAME:
@@ -97,7 +97,7 @@ def check_attributes(attributes: Attributes) -> None:
 
 
 def library_call(operands: Types, types: Types, function: str, attributes: Attributes) -> Types:
-    """The rule of the tensor bytecode: the result types are given, and there is something to compute."""
+    """The rule of the tensor bytecode: checks the given result types; there must be something to compute."""
     if problem := name_problem(function):
         raise ShapeError(problem)
     if not types or any(type.elements == 0 for type in types):
@@ -134,7 +134,9 @@ def _value_bytes(kind: Kind, value: Any) -> bytes:
 
 
 def read_attributes(data: bytes, at: int) -> tuple[Attributes, int]:
-    """Attributes that begin at a byte, and the byte after them. ShapeError, or struct's error where data ends."""
+    """Decodes attributes at byte `at`, and returns the byte after them. Raises ShapeError, or struct.error if the data
+    end.
+    """
     (count,) = _U16.unpack_from(data, at)
     at += 2
     found = []

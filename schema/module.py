@@ -1,7 +1,7 @@
-"""A decoded module: the vectors of `module.fbs` as Python rows, and what lies in the file's segments.
+"""A decoded module: the vectors of `module.fbs` as Python rows, and access to the file's segments.
 
-Only `decoder.py` makes one, and everything the schema and `rules.py` promise holds for it. It is never changed, and
-may be used from any thread.
+Only `decoder.py` creates one. It satisfies everything that the schema and `rules.py` state. It is immutable, and
+thread-safe.
 """
 
 from __future__ import annotations
@@ -39,12 +39,14 @@ from .segments import verify_segment
 if TYPE_CHECKING:
     from .trust.guard import Guard
 
-#: the highest version of a model
-MOST_VERSION = 2**63 - 1
+#: the highest value of `model.version`
+MAX_VERSION = 2**63 - 1
 
 
 class Module:
-    """Rows are named tuples of `rows.py`; how to read them stands there. The slots are the schema's vectors by name."""
+    """A decoded module. Rows are named tuples of `rows.py`, which documents them. The slots are the schema's vectors by
+    name.
+    """
 
     __slots__ = (
         "_locations", "_verified", "arguments", "attribute_values", "attributes", "bindings", "bytecode", "chunks",
@@ -63,7 +65,7 @@ class Module:
     results: Sequence[Result]
     dims: Sequence[int]
     programs: Sequence[Program]
-    entries: Sequence[int]  #: function ordinals within the program, one per export
+    entries: Sequence[int]  #: function ordinal within the program, one per export
     functions: Sequence[Function]
     types: Sequence[int]  #: string ordinals: `strings[types[t]]` names value type t
     value_types: Sequence[int]  #: ordinals in `types`
@@ -84,9 +86,9 @@ class Module:
     attribute_values: memoryview
     chunks: memoryview  #: 32 bytes per digest
     feature_names: Sequence[int]  #: string ordinals
-    guard: Guard | None  #: set under a trust policy: segments are verified before they are used
+    guard: Guard | None  #: set under a trust policy; it verifies segments before they are used
     _verified: set[int]
-    _locations: dict[int, sourcemap.SourceMap | str]  #: a string says what is wrong with it
+    _locations: dict[int, sourcemap.SourceMap | str]  #: by program; a string is the error of a damaged map
 
     def __init__(self) -> None:
         self.guard = None
@@ -94,7 +96,7 @@ class Module:
         self._locations = {}
 
     def without_file(self) -> Module:
-        """The rows alone, which keep no file open: for another file with the same root."""
+        """The rows without the file, for another file with the same root."""
         other = Module()
         for name in _ROWS:
             setattr(other, name, getattr(self, name))
@@ -105,9 +107,10 @@ class Module:
         return other
 
     def segment(self, ordinal: int, verify: bool = True) -> memoryview:
-        """The bytes of a segment, zero-copy. Verifying reads them all, the first time; without it none is read.
+        """The bytes of a segment, without a copy. Verification reads all of them, once; without `verify` nothing is
+        read.
 
-        With a guard, what is verified is a copy, unless it is a constant.
+        With a guard, the result is a verified copy, except for a constant.
         """
         if verify and self.guard is not None:
             return self.guard.segment(ordinal)
@@ -119,32 +122,32 @@ class Module:
         return data
 
     def missing(self, ordinal: int) -> bool:
-        """Whether a segment should be in the file and was taken out of it. Parameters never are in the file."""
+        """Whether a segment was removed from the file. Parameters are never in the file."""
         return not self.container.spans[ordinal][0] and self.segments[ordinal].kind != SegmentKind.Parameter
 
     def custom(self, name: str) -> memoryview | None:
-        """The custom segment of a name, verified; None if there is none. `ModuleError` if it is damaged."""
+        """The verified custom segment of a name, or None. Raises ModuleError if it is damaged."""
         for ordinal, row in enumerate(self.segments):
             if row.kind == SegmentKind.Custom and self.strings[row.name] == name:
                 return self.segment(ordinal)
         return None
 
     def attribute(self, key: str) -> str | bytes | None:
-        """An attribute of the module, such as `model.name`; None if there is none."""
+        """An attribute of the module, such as `model.name`, or None."""
         return self._attribute(self.attributes, key)
 
     def export_attribute(self, export: int, key: str) -> str | bytes | None:
-        """An attribute of an export, by its ordinal."""
+        """An attribute of an export, which is given by its ordinal, or None."""
         row = self.exports[export]
         return self._attribute(self.export_attributes[row.attributes_start : row.attributes_end], key)
 
     def program_attribute(self, program: int, key: str) -> str | bytes | None:
-        """An attribute of a program, by its ordinal."""
+        """An attribute of a program, which is given by its ordinal, or None."""
         row = self.programs[program]
         return self._attribute(self.program_attributes[row.attributes_start : row.attributes_end], key)
 
     def attribute_value(self, row: Attribute) -> str | bytes:
-        """What an attribute says: a text as str, anything else as bytes."""
+        """The value of an attribute: a str for a text, otherwise bytes."""
         data = bytes(self.attribute_values[row.value_start : row.value_end])
         return data.decode() if row.kind == AttributeKind.Text else data
 
@@ -153,7 +156,7 @@ class Module:
 
     @property
     def model_name(self) -> str | None:
-        """The attribute `model.name`. `ModuleError` when it is no text."""
+        """The attribute `model.name`, or None. Raises ModuleError if it is not a text."""
         found = self.attribute("model.name")
         if isinstance(found, bytes):
             raise ModuleError("the attribute model.name is bytes, a text wanted")
@@ -161,27 +164,29 @@ class Module:
 
     @property
     def model_version(self) -> int | None:
-        """The attribute `model.version`. `ModuleError` when it is no decimal integer from 0 to 2^63-1."""
+        """The attribute `model.version`, or None. Raises ModuleError if it is not a decimal integer from
+        0 to 2^63-1.
+        """
         found = self.attribute("model.version")
         if found is None:
             return None
         text = found if isinstance(found, str) else ""
-        if not (text.isascii() and text.isdigit() and len(text) < 20 and int(text) <= MOST_VERSION):
+        if not (text.isascii() and text.isdigit() and len(text) < 20 and int(text) <= MAX_VERSION):
             raise ModuleError(f"the attribute model.version is {found!r:.100}, an integer from 0 to 2^63-1 wanted")
         return int(text)
 
     def location(self, program: int, function: int, pc: int) -> str | None:
-        """Where in the source an instruction comes from, if the file says so. `function` counts within the program."""
+        """The source location of an instruction, or None if the file has none. `function` counts within the program."""
         found = self._source_map(program)
         return None if found is None else found.find(function, pc)
 
     def source_ops(self, program: int, executable: int, entry: int) -> tuple[str, ...]:
-        """Which ops of the source an entry computes, the main one first, if the file says so."""
+        """The source ops that an entry computes, the main one first; empty if the file does not state them."""
         found = self._source_map(program)
         return () if found is None else found.source_ops(executable, entry)
 
     def binding_types(self, program: int, executable: int, entry: int) -> tuple[str, ...]:
-        """Which tensor each binding of an entry holds, by its MLIR type, if the file says so."""
+        """The MLIR type of the tensor in each binding of an entry; empty if the file does not state them."""
         found = self._source_map(program)
         return () if found is None else found.binding_types(executable, entry)
 
@@ -190,7 +195,7 @@ class Module:
         if ordinal == NONE or not self.container.spans[ordinal][0]:
             return None
         found = self._locations.get(ordinal)
-        if found is None:  # a damaged map is decoded once too: a chain of callers asks a thousand times
+        if found is None:  # the result is cached, also for a damaged map: a call chain may query it a thousand times
             try:
                 found = sourcemap.decode(self.segment(ordinal))
             except ModuleError as error:

@@ -1,6 +1,6 @@
-"""The least minor versions that what stands in a module needs, counted by the writer from the rows of the tables.
+"""The least minor versions that the contents of a module need. The writer computes them from the tables' rows.
 
-A payload or bytecode that cannot be read has no least version: 0 is written down, and who loads it says what is wrong.
+A payload or bytecode that cannot be decoded has no least version: 0 is written, and the loader reports the error.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ if TYPE_CHECKING:
 
 
 class Addition(NamedTuple):
-    """Something that came with a minor version of the format and that a reader must not skip."""
+    """A part of a minor version of the format that a reader must not skip."""
 
     since: int
     doc: str
     used: Callable[[Module], bool]
 
 
-#: What a reader may skip has no row here.
+#: Additions that a reader may skip have no row here.
 ADDITIONS: tuple[Addition, ...] = ()
 
 
 def header_minor(module: Module) -> int:
-    """The least minor version of the format that has everything which the module uses."""
+    """The least minor version of the format that contains everything that the module uses."""
     return max((row.since for row in ADDITIONS if row.used(module)), default=0)
 
 
 def bytecode_minor(functions: Iterable[bytes]) -> int:
-    """The least minor version of the VM's instructions that has every one of these functions."""
+    """The least minor version of the VM's instructions that contains every instruction of these functions."""
     if not BYTECODE_MINOR:
         return 0
     try:
@@ -45,7 +45,7 @@ def bytecode_minor(functions: Iterable[bytes]) -> int:
 
 
 def format_minor(format: str, payload: Any) -> int:
-    """The least minor version of a format that has everything in a payload, a contiguous buffer."""
+    """The least minor version of a format that contains everything in a payload, a contiguous buffer."""
     view = memoryview(payload)
     if not FORMAT_MINORS.get(format) or not view.c_contiguous or not view.nbytes:
         return 0
@@ -54,5 +54,5 @@ def format_minor(format: str, payload: Any) -> int:
 
 
 def _stated(payload: memoryview) -> int:
-    """Of tensor bytecode and its templates, whose header states it: u16 at byte 6."""
+    """The minor version of tensor bytecode or a template, which its header states: u16 at byte 6."""
     return int.from_bytes(payload[6:8], "little") if bytes(payload[:4]) in (b"OTBC", b"OTBT") else 0

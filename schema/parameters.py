@@ -1,6 +1,7 @@
-"""Parameters of a module: constants that it names, and whose bytes lie in safetensors files beside it.
+"""Parameters of a module: named constants whose bytes lie in separate safetensors files.
 
-Rows of a module's constants whose segment is of kind `Parameter`. Programs that name a parameter alike mean one.
+They are rows of a module's constants whose segment is of kind `Parameter`. Parameters of one name are the same
+parameter in all programs.
 """
 
 from __future__ import annotations
@@ -11,13 +12,13 @@ from .dtypes import BY_CODE, DType, describe
 from .module import Module
 from .rows import Program, SegmentKind
 
-#: attributes of a module: the file that the compiler wrote its parameters to, without folders, and its SHA-256 in hex
+#: attributes of a module: the name of the file that the compiler wrote its parameters to, and its SHA-256 in hex
 FILE_ATTRIBUTE: Final = "parameters.file"
 DIGEST_ATTRIBUTE: Final = "parameters.digest"
 
 
 class Parameter(NamedTuple):
-    """A parameter of a module. `digest`: of the bytes it had when it was compiled; zeros when it had none."""
+    """A parameter of a module. `digest`: of the bytes that it had at compile time; zeros if it had none."""
 
     name: str
     dtype: DType
@@ -30,7 +31,7 @@ class Parameter(NamedTuple):
 
 
 def parameters_of(module: Module, program: Program | None = None) -> tuple[Parameter, ...]:
-    """The parameters of a program, or of all, in the order of the constants."""
+    """The parameters of a program, or of all programs, in the order of the constants."""
     start, end = (0, None) if program is None else (program.constants_start, program.constants_end)
     found: dict[int, Parameter] = {}
     for row in module.constants[start:end]:

@@ -1,12 +1,11 @@
-"""Plugins: what other packages add to this one, found by their entry points.
+"""Plugins: additions of other packages, found by their entry points.
 
 - A kind of plugin is an entry-point group, a row of `GROUPS`. The entry point's name is the plugin's name, its value
-  the object. docs/hal-driver.md says what each object is.
-- Looking for entry points takes 20 ms. It happens once per process, when a name is asked for that no built-in table
-  has.
+  the object. docs/hal-driver.md describes the objects.
+- Scanning entry points takes 20 ms. It happens once per process, when a name is requested that no built-in table has.
 - A name that two packages declare belongs to neither. A built-in name belongs to this package, whoever declares it.
-- What a package raises while it is loaded becomes a `PluginError` that names the plugin and the package, so that one
-  bad package hides no other.
+- An exception while a package is loaded becomes a `PluginError` that names the plugin and the package, so that one
+  broken package hides no other.
 """
 
 import re
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-#: entry-point group -> what one of its plugins is, in messages
+#: entry-point group -> the name of one of its plugins in messages
 GROUPS: dict[str, str] = {
     "orchestrion.hal": "driver",
     "orchestrion.formats": "executable format",
@@ -35,15 +34,15 @@ GROUPS: dict[str, str] = {
     "orchestrion.conformance": "conformance kernels",
     "orchestrion.natives": "native module",
 }
-#: this package, which declares its own drivers by entry points, too
+#: the name of this package, which also declares its own drivers by entry points
 OURS = "orchestrion"
-#: characters of a foreign message that are repeated
-MOST_SAID = 500
+#: the most characters of another package's message that are quoted
+MAX_SAID = 500
 
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """One declared plugin. `packages`: name and version of the packages that declare it, one unless they collide."""
+    """One declared plugin. `packages`: name and version of the declaring packages; more than one if they collide."""
 
     group: str
     name: str
@@ -60,14 +59,13 @@ def declared(group: str) -> Mapping[str, Plugin]:
 
 
 def unreadable() -> tuple[str, ...]:
-    """Packages whose entry points cannot be read, and why, a line each."""
+    """The packages whose entry points cannot be read, and why, a text each."""
     return _scan()[1]
 
 
 def find(group: str, name: str, kind: type[_T]) -> _T | None:
-    """The plugin of that name, an instance of `kind`; None if no package declares one.
-
-    `PluginError`: two packages declare it, it cannot be loaded, or it is something else.
+    """Returns the plugin of that name, an instance of `kind`; None if no package declares it. Raises PluginError if two
+    packages declare it, it cannot be loaded, or it is of another type.
     """
     plugin = declared(group).get(name)
     if plugin is None:
@@ -79,7 +77,7 @@ def find(group: str, name: str, kind: type[_T]) -> _T | None:
 
 
 def load(plugin: Plugin) -> object:
-    """The object that a plugin's entry point names."""
+    """Returns the object that a plugin's entry point names."""
     if len(plugin.packages) > 1:
         raise PluginError(f"{plugin} is declared twice: uninstall one of the packages")
     with contained(f"{plugin} cannot be loaded"):
@@ -88,25 +86,26 @@ def load(plugin: Plugin) -> object:
 
 @contextmanager
 def contained(what: str) -> Iterator[None]:
-    """Turns every exception of foreign code into a `PluginError` that begins with `what`.
+    """A context manager that turns every exception of another package's code into a PluginError whose message begins
+    with `what`.
 
-    `KeyboardInterrupt` and `SystemExit` go through: signal handlers raise them in the middle of any code.
+    `KeyboardInterrupt` and `SystemExit` pass through: signal handlers raise them inside of any code.
     """
     try:
         yield
     except (KeyboardInterrupt, SystemExit, PluginError):
         raise
     except BaseException as error:
-        raise PluginError(f"{what}: {type(error).__name__}: {said(error)}") from error
+        raise PluginError(f"{what}: {type(error).__name__}: {one_line_message(error)}") from error
 
 
-def said(error: BaseException) -> str:
-    """The message of a foreign exception in one line, shortened."""
+def one_line_message(error: BaseException) -> str:
+    """The message of another package's exception in one line, shortened."""
     try:
         text = " ".join(str(error).split())
     except Exception:
         return "its message cannot be read"
-    return text if len(text) <= MOST_SAID else f"{text[: MOST_SAID - 3]}..."
+    return text if len(text) <= MAX_SAID else f"{text[: MAX_SAID - 3]}..."
 
 
 @cache
@@ -122,10 +121,10 @@ def _scan() -> tuple[Mapping[str, Mapping[str, Plugin]], tuple[str, ...]]:
             points = [point for point in distribution.entry_points if point.group in GROUPS]
             name, version = (distribution.name, distribution.version) if points else ("", "")
         except Exception as error:
-            problems.append(f"{_place(distribution)}: {type(error).__name__}: {said(error)}")
+            problems.append(f"{_package_path(distribution)}: {type(error).__name__}: {one_line_message(error)}")
             continue
         key = re.sub(r"[-_.]+", "-", name).lower()
-        if not points or key == OURS or key in seen:  # the first on the path hides the others, as in imports
+        if not points or key == OURS or key in seen:  # the first on the path hides others, as in imports
             continue
         seen.add(key)
         for point in points:
@@ -140,11 +139,11 @@ def _add(rows: dict[str, Plugin], point: "EntryPoint", package: str) -> None:
     rows[point.name] = Plugin(point.group, point.name, packages, point)
 
 
-def _place(distribution: object) -> str:
-    """Where a package lies whose name may not be readable."""
+def _package_path(distribution: object) -> str:
+    """The path of a package whose name may not be readable."""
     return str(getattr(distribution, "_path", None) or distribution)
 
 
 def rescan() -> None:
-    """Look again at the next question: for a process that installed a package while it ran, and for tests."""
+    """Scan again on the next lookup: for tests, and for a process that installed a package while it ran."""
     _scan.cache_clear()

@@ -1,10 +1,10 @@
-"""Target profiles: what a program in a module is compiled for, the formats of their code, the features of devices.
+"""Target profiles: what a program is compiled for, the formats of its code, and the features of devices.
 
-A module's program names one profile; a variant of an executable may ask for more features. The loader takes the
-first program, in the order of the module, whose format and features the chosen device has.
+A program in a module names one profile; a variant of an executable may need more features. The loader takes the first
+program, in the order of the module, whose format and features the chosen device has.
 
 Other packages add formats, profiles and features by entry points (`schema/plugins.py`). `find_format`, `find_profile`
-and `find_feature` know those as well; they look for them only if no table here has the name.
+and `find_feature` include those; they scan for them only if no table here has the name.
 """
 
 import re
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from .errors import PluginError
 
-#: feature -> its one meaning, for every driver. The position is the feature's bit in a module: append only.
+#: feature -> its meaning for every driver; its position is the feature's bit in a module, so only append
 FEATURES: dict[str, str] = {
     "int8": "8-bit integers in arithmetic and in storage buffers",
     "int16": "16-bit integers in arithmetic and in storage buffers",
@@ -31,14 +31,14 @@ def feature_names(bits: int) -> tuple[str, ...]:
     return tuple(name for bit, name in enumerate(FEATURES) if bits >> bit & 1)
 
 
-#: a feature of another package; the names of `FEATURES` have no dot, so neither can ever take the other's
+#: the form of features of other packages; names of `FEATURES` have no dot, so the two never collide
 _FOREIGN_FEATURE = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)+", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """An executable format. `confined`: code in it cannot reach outside its bindings once the driver has verified it;
-    any other format is native code, which only runs where the policy allows it. `text`: its payloads are UTF-8 text.
+    """An executable format. `confined`: verified code of it cannot reach outside of its bindings. Any other format is
+    native code, which only runs if the policy allows it. `text`: its payloads are UTF-8 text.
     """
 
     name: str
@@ -59,10 +59,11 @@ FORMATS: dict[str, Format] = {
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """One target: its name on the command line, the format of its executables, the driver it is meant for.
+    """One target: its name on the command line, the format of its executables, and its driver.
 
-    `library_calls`: its executables may call library functions, which the device looks up by name. `features`: what
-    every device for it has, of a profile of another package; those of this package state features per program.
+    `library_calls`: its executables may call library functions, which the device looks up by name. `features`: the
+    features of every device for a profile of another package; programs of this package's profiles state features
+    themselves.
     """
 
     name: str
@@ -82,7 +83,7 @@ PROFILES: dict[str, Profile] = {
     )
 }
 
-#: name that people use for a target -> its profile: the driver of each profile, and what its devices are called
+#: alias of a target -> its profile: the driver of each profile, and other names
 PROFILE_NAMES: dict[str, str] = {
     **{row.driver: row.name for row in PROFILES.values()},
     "numpy": "reference",
@@ -90,8 +91,8 @@ PROFILE_NAMES: dict[str, str] = {
 
 
 def find_profile_name(name: str) -> str | None:
-    """The profile that a name stands for: a profile, a device such as `vulkan` or `vulkan:1`, a row of `PROFILE_NAMES`,
-    or a driver of another package. None if it stands for nothing.
+    """The profile that a name refers to: a profile, a device such as `vulkan` or `vulkan:1`, a row of `PROFILE_NAMES`,
+    or a driver of another package. None for an unknown name.
     """
     name = name.strip()
     name, _, index = name.partition(":")
@@ -110,7 +111,7 @@ def find_profile_name(name: str) -> str | None:
 
 
 def _driver_of(profile: str) -> str | None:
-    """The driver that a profile of another package is meant for; None if the package cannot be used."""
+    """The driver of another package's profile; None if the package cannot be used."""
     try:
         row = find_profile(profile)
     except PluginError:
@@ -119,8 +120,8 @@ def _driver_of(profile: str) -> str | None:
 
 
 def find_format(name: str) -> Format | None:
-    """The format of that name, also one of another package; None if nobody declares it. `PluginError`: its package
-    cannot be used.
+    """The format of that name, including those of other packages; None if it is not declared. Raises PluginError if its
+    package cannot be used.
     """
     row = FORMATS.get(name)
     if row is not None:
@@ -134,8 +135,8 @@ def find_format(name: str) -> Format | None:
 
 
 def find_profile(name: str) -> Profile | None:
-    """The profile of that name, also one of another package; None if nobody declares it. `PluginError`: its package
-    cannot be used, or it names a format or a feature that nobody declares.
+    """The profile of that name, including those of other packages; None if it is not declared. Raises PluginError if
+    its package cannot be used, or it names an undeclared format or feature.
     """
     row = PROFILES.get(name)
     if row is not None:
@@ -151,14 +152,14 @@ def find_profile(name: str) -> Profile | None:
         raise PluginError(f"target profile {name} is of format {row.format}, which no package declares")
     unknown = [feature for feature in sorted(row.features) if find_feature(feature) is None]
     if unknown:
-        raise PluginError(f"target profile {name} wants feature {', '.join(unknown)}, which no package declares")
+        raise PluginError(f"target profile {name} needs feature {', '.join(unknown)}, which no package declares")
     return row
 
 
 def find_feature(name: str) -> str | None:
-    """The meaning of a feature, also of one of another package; None if nobody declares it.
+    """The meaning of a feature, including those of other packages; None if it is not declared.
 
-    `PluginError`: its package cannot be used, or its name is not of the form `vendor.feature`.
+    Raises PluginError if its package cannot be used, or its name is not of the form `vendor.feature`.
     """
     doc = FEATURES.get(name)
     if doc is not None:
@@ -172,7 +173,7 @@ def find_feature(name: str) -> str | None:
 
 
 def is_confined(format: str) -> bool:
-    """Whether a format is declared to be confined. False for one that nobody declares or whose package is broken."""
+    """Whether a format is declared to be confined. False for an undeclared format, or one of a broken package."""
     try:
         row = find_format(format)
     except PluginError:

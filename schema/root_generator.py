@@ -1,9 +1,9 @@
 """Writes `root_generated.py` from `module.fbs`: `python -m orchestrion.schema.root_generator > FILE`.
 
-What comes out is the decoder of sound roots as one straight function: it unpacks every vector, compares every value,
-and gives up (None) at the first that is not as the schema says. To say what is wrong is up to `structure.py` and
-`columns.py`, which go by the same file at run time; tests hold the two against each other.
-Why it is written out: `docs/decisions/generated-decoder.md`.
+The generated decoder of valid roots is one function without loops over the schema: it unpacks every vector, compares
+every value, and returns None at the first that violates the schema. `structure.py` and `columns.py`, which interpret
+the same file at run time, produce the error messages; tests compare both. The reason for generating it is in
+`docs/decisions/generated-decoder.md`.
 """
 
 from collections.abc import Iterator
@@ -102,7 +102,7 @@ def _struct(vector: Vector) -> str:
 
 
 def _unpacked(vector: Vector) -> Iterator[str]:
-    """A vector as rows, and how many there are."""
+    """Unpacks a vector into rows, and their number."""
     name = vector.name
     yield f"place = fields[{vector.slot}]"
     if "required" in vector.columns[0].attributes:
@@ -117,7 +117,7 @@ def _unpacked(vector: Vector) -> Iterator[str]:
 
 
 def _bounds(vector: Vector) -> Iterator[str]:
-    """The vector that the field at `place` points to, once it lies inside the root."""
+    """Checks that the vector that the field at `place` refers to lies inside of the root."""
     yield "if place & 3:"
     yield "    return None"
     yield "start = table + place + offsets[place // 4] + 4"
@@ -145,7 +145,7 @@ def _values(vector: Vector) -> Iterator[str]:
 
 
 def _compared(plan: Layout, vector: Vector) -> Iterator[str]:
-    """Every value of a vector against what its column says."""
+    """Compares every value of a vector with its column."""
     if vector.row is None:
         tests = [test.replace("value", f"max({vector.name})") for test in _tests(plan, vector.columns[0], "value")]
         yield from (line for test in tests for line in (f"if {vector.name} and {test}:", "    return None"))
@@ -165,7 +165,7 @@ def _compared(plan: Layout, vector: Vector) -> Iterator[str]:
 
 
 def _tests(plan: Layout, column: Column, value: str) -> Iterator[str]:
-    """What must not hold for a value."""
+    """The conditions that must not hold for a value."""
     attributes, allowed = column.attributes, plan.allowed(column)
     none = f" and {value} != {NONE:#x}" if "optional" in attributes else ""
     target = attributes.get("index") or ("strings" if "string" in attributes else "")
@@ -186,7 +186,7 @@ def _tests(plan: Layout, column: Column, value: str) -> Iterator[str]:
 
 
 def _owned(column: Column) -> Iterator[str]:
-    """A range continues where the one before it ended."""
+    """Checks that a range continues where the previous one ended."""
     start, end, free = f"{column.name}_start", f"{column.name}_end", f"{column.attributes['owns']}_free"
     yield f"if {start} != {free} or {end} < {start}:"
     yield "    return None"
@@ -194,7 +194,7 @@ def _owned(column: Column) -> Iterator[str]:
 
 
 def _local(plan: Layout, owner: Vector, vector: Vector) -> Iterator[str]:
-    """The columns of a vector that count within a range of the row that owns theirs."""
+    """Checks the columns of a vector that count within a range of the owning row."""
     for column in vector.columns:
         target = column.attributes.get("local")
         if target is None or plan.owner(vector.name)[0] is not owner:

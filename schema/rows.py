@@ -1,20 +1,20 @@
-"""The rows of a decoded module: one named tuple per struct of `module.fbs`, one per enum, with the same names.
+"""The rows of a decoded module: one named tuple per struct of `module.fbs`, one enum per enum, with the same names.
 
-- A range `things` of the schema is two fields here, to slice with: `module.things[row.things_start:row.things_end]`.
+- A range `things` of the schema is two fields here, for slicing: `module.things[row.things_start:row.things_end]`.
 - A string is its ordinal in `module.strings`; an optional ordinal may be `NONE`.
-- What a `Program` row owns (functions, globals, constants ...) is counted from the start of the program's own range by
-  bytecode, initializers and entries: slice the tables once per program.
+- Bytecode, initializers and entries count what a `Program` row owns (functions, globals, constants ...) from the start
+  of the program's own range: slice the tables once per program.
 
-The fields repeat the schema for the type checkers' sake; `layout.py` refuses to load when they differ.
+The fields repeat the schema for type checkers; `layout.py` refuses to load if they differ.
 """
 
 from enum import IntEnum, IntFlag
 from typing import NamedTuple
 
-#: An optional ordinal that names nothing.
+#: the value of an absent optional ordinal
 NONE = 0xFFFFFFFF
-#: What stands between the name of an entry and a number in the name of another one, which is dispatched in its place
-#: where a size is at most that; `_columns` behind the number says which.
+#: infix in the name of a specialised entry: the name of the general entry, this, and the largest size that the
+#: specialised one is dispatched for; a suffix `_columns` names the dimension
 UP_TO = "_up_to_"
 
 
@@ -37,7 +37,7 @@ class Access(IntEnum):
     ReadWrite = 2
 
 
-#: as text, IR and the HAL call them
+#: the names of accesses in text, IR and the HAL
 ACCESSES: dict[str, Access] = {"read": Access.Read, "write": Access.Write, "readwrite": Access.ReadWrite}
 
 
@@ -86,7 +86,7 @@ class Argument(NamedTuple):
 
 
 class Result(NamedTuple):
-    """`alias` counts from the export's first argument."""
+    """A result; `alias` counts from the export's first argument."""
 
     name: int
     dtype: int
@@ -119,7 +119,7 @@ class Program(NamedTuple):
 
 
 class Function(NamedTuple):
-    """`arguments` and `results` are ranges of `value_types`; `i32` to `ref` are register counts."""
+    """A function. `arguments` and `results` are ranges of `value_types`; `i32` to `ref` are register counts."""
 
     name: int
     arguments_start: int
@@ -136,7 +136,7 @@ class Function(NamedTuple):
 
 
 class Global(NamedTuple):
-    """`value` holds raw bits: `decoder.initial_value` gives the number."""
+    """A global; `value` holds raw bits, which `decoder.initial_value` converts."""
 
     value: int
     name: int
@@ -145,14 +145,14 @@ class Global(NamedTuple):
 
 
 class Initializer(NamedTuple):
-    """`function` counts from the program's first function."""
+    """An initializer; `function` counts from the program's first function."""
 
     function: int
     kind: int
 
 
 class Executable(NamedTuple):
-    """`entries` is a range of `executable_entries`."""
+    """An executable; `entries` is a range of `executable_entries`."""
 
     name: int
     variants_start: int
@@ -162,7 +162,7 @@ class Executable(NamedTuple):
 
 
 class Variant(NamedTuple):
-    """`payload` is a segment."""
+    """A variant; `payload` is a segment."""
 
     features: int
     format: int
@@ -200,7 +200,7 @@ class Constant(NamedTuple):
 
 
 class Segment(NamedTuple):
-    """`kind` may be one that this version does not know. `chunks` are rows of 32 bytes of `module.chunks`."""
+    """A segment. `kind` may be unknown to this version. `chunks` are rows of 32 bytes in `module.chunks`."""
 
     size: int
     digest: bytes
@@ -211,7 +211,7 @@ class Segment(NamedTuple):
 
 
 class Attribute(NamedTuple):
-    """`value` is a range of `module.attribute_values`; `kind` may be one that this version does not know."""
+    """An attribute. `value` is a range of `module.attribute_values`; `kind` may be unknown to this version."""
 
     key: int
     value_start: int

@@ -1,6 +1,6 @@
-"""The rules of a module that the schema's attributes cannot say. Time is linear in the rows.
+"""The rules of a module that the schema's attributes cannot express. Time is linear in the rows.
 
-Each rule is a function of the decoded module, listed in `RULES`; it relies on every ordinal and range being sound.
+Each rule is a function of the decoded module, listed in `RULES`; it assumes that every ordinal and range is valid.
 """
 
 from collections import Counter
@@ -13,25 +13,25 @@ from .module import Module
 from .rows import NONE, Attribute, AttributeKind, SegmentKind
 from .segments import chunk_count
 
-#: NumPy has no array of more dimensions.
+#: the most dimensions of a NumPy array
 MAX_RANK = 64
 MAX_BYTES = 2**63 - 1
-#: value types that are numbers, with their bytes; every other name is a reference
+#: value types that are numbers -> their bytes; every other name is a reference
 NUMBERS = {"i32": 4, "i64": 8, "f32": 4, "f64": 8}
 
 
 def _shape_bytes(what: str, number: int, dims: Sequence[int], dtype: int) -> int:
-    """Bytes of a tensor; refuses more dimensions or bytes than any device could address."""
+    """Bytes of a tensor. Raises ModuleError for more dimensions or bytes than a device could address."""
     if len(dims) > MAX_RANK:
-        raise ModuleError(f"{what}[{number}] has {len(dims)} dimensions; {MAX_RANK} are the most")
+        raise ModuleError(f"{what}[{number}] has {len(dims)} dimensions, the limit is {MAX_RANK}")
     size = prod(dims) * BY_CODE[dtype].itemsize
     if size > MAX_BYTES:
-        raise ModuleError(f"{what}[{number}] has {size} bytes; {MAX_BYTES} are the most")
+        raise ModuleError(f"{what}[{number}] has {size} bytes, the limit is {MAX_BYTES}")
     return size
 
 
 def _dims(module: Module) -> None:
-    """Dynamic dimensions have an expression; constants have none."""
+    """Dynamic dimensions have an expression; constants have no dynamic dimensions."""
     dims, count = module.dims, len(module.expressions)
     if not dims or min(dims) >= 0:
         return
@@ -44,7 +44,7 @@ def _dims(module: Module) -> None:
 
 
 def _shapes(module: Module) -> None:
-    """A dynamic dimension counts as 1."""
+    """Shapes are not too large; a dynamic dimension counts as 1."""
     dims = [dim if dim >= 0 else 1 for dim in module.dims]
     for number, row in enumerate(module.arguments):
         _shape_bytes("arguments", number, dims[row.dims_start : row.dims_end], row.dtype)
@@ -109,7 +109,7 @@ def _constants(module: Module) -> None:
 
 
 def _segments(module: Module) -> None:
-    """A long segment may have a digest per piece; custom segments have names that differ."""
+    """A long segment may have a digest per piece; names of custom segments are unique."""
     if module.chunks:
         for number, row in enumerate(module.segments):
             count, wanted = row.chunks_end - row.chunks_start, chunk_count(row.size)
@@ -124,7 +124,7 @@ def _segments(module: Module) -> None:
 
 
 def _attributes(module: Module) -> None:
-    """Keys of one owner differ, texts are UTF-8."""
+    """Keys of one owner are unique, texts are UTF-8."""
     if module.attributes:
         _owned_attributes(module, module.attributes, "attributes of the module")
     if module.export_attributes:

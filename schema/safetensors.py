@@ -1,14 +1,14 @@
-"""safetensors files: named tensors in one file, as the package of that name has them.
+"""safetensors files: named tensors in one file, in the format of the safetensors package.
 
     u64 size of the header | header: JSON, padded with spaces | data
 
-The header is one object: tensor name -> {"dtype", "shape", "data_offsets": [begin, end]}, offsets counted from the
-start of the data, and under `__metadata__` text -> text. The reader is strict: every key is known and there once, the
-tensors cover the data without overlap or gap, each has the bytes that its type and shape say. Anything else is a
-`ModuleError`. Tensors are neither copied nor read when a file is opened.
+The header is one object: tensor name -> {"dtype", "shape", "data_offsets": [begin, end]}, with offsets from the start
+of the data, and under `__metadata__` text -> text. The reader is strict: every key is known and unique, the tensors
+cover the data without overlap or gap, and the size of each matches its type and shape. Anything else raises
+ModuleError. Opening a file neither copies nor reads tensors.
 
-The writer orders tensors by the power of two that divides their size, the greatest first, and pads the header: then
-every tensor lies at a multiple of that power (up to a page), which the format has no other way to say.
+The writer orders tensors by the power of two that divides their size, the greatest first, and pads the header. Then
+every tensor is aligned to that power (up to a page); the format has no other way to align tensors.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from .dtypes import BY_NAME, DType, describe
 from .errors import ModuleError
 from .files import no_file, read_pipe, write_whole
 
-#: bytes of a header: some 60,000 tensors. What a reader makes of it takes some twenty times that
-MOST_HEADER: Final = 8 << 20
-#: dimensions and bytes of a tensor, as of any other (`rules.py`)
-MOST_RANK, MOST_BYTES = 64, 2**63 - 1
+#: the most bytes of a header: about 60,000 tensors; the parsed header takes about twenty times as much memory
+MAX_HEADER: Final = 8 << 20
+#: the most dimensions and bytes of a tensor, as in a module (`rules.py`)
+MAX_RANK, MAX_BYTES = 64, 2**63 - 1
 METADATA: Final = "__metadata__"
-#: files of less are read instead of mapped, and not aligned to pages
+#: files below PAGED_FROM bytes are read instead of mapped, and not aligned to pages
 PAGE, PAGED_FROM, ALIGNMENT = 16384, 65536, 64
 
 #: name in the format -> name of the element type
@@ -68,7 +68,7 @@ Data = bytes | bytearray | memoryview | npt.NDArray[Any]
 
 
 class Tensor(NamedTuple):
-    """A tensor of a file: bytes `start` to `end` of the file are `dims` elements of `dtype`, row major."""
+    """A tensor of a file: bytes `start` to `end` of the file are `dims` elements of `dtype` in row-major order."""
 
     dtype: DType
     dims: tuple[int, ...]
@@ -80,7 +80,7 @@ class Tensor(NamedTuple):
 
 
 class Values(NamedTuple):
-    """A tensor to be written."""
+    """A tensor to write."""
 
     dtype: DType
     dims: tuple[int, ...]
@@ -88,7 +88,7 @@ class Values(NamedTuple):
 
 
 class TensorFile:
-    """An opened file. Its views keep the one map or buffer alive."""
+    """An opened file. Its views keep the map or buffer alive."""
 
     __slots__ = ("data", "head", "metadata", "tensors")
 
@@ -96,7 +96,7 @@ class TensorFile:
         self, data: memoryview, head: bytes, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]
     ) -> None:
         self.data = data  #: the whole file
-        self.head = head  #: a copy of what was decoded: size and header
+        self.head = head  #: a copy of the decoded size and header
         self.tensors = tensors  #: by name, in the order of their data
         self.metadata = metadata
 
@@ -106,22 +106,22 @@ class TensorFile:
         return self.data[tensor.start : tensor.end]
 
     def digest(self) -> bytes:
-        """SHA-256 of the file: of the header as it was decoded, whatever the file says now, and of all data."""
+        """SHA-256 of the file: of the header as it was decoded, even if the file changed since, and of all data."""
         state = sha256(self.head)
         state.update(self.data[len(self.head) :])
         return state.digest()
 
 
 def holds(dtype: DType) -> bool:
-    """Whether the format has the element type."""
+    """Whether the format supports the element type."""
     return dtype.name in _NAMES
 
 
 def open_file(path: str | os.PathLike[str], offset: int = 0, length: int | None = None) -> TensorFile:
-    """Map a file, or a part of it (`length` None: to its end). Errors: `OSError` where it cannot be read, `ModuleError`
-    where it is no sound safetensors file, `ValueError` where the file has no such part.
+    """Maps a file, or a part of it (`length` None: to its end). Small files and pipes are read instead.
 
-    Small files and pipes are read instead.
+    Raises OSError if it cannot be read, ModuleError if it is not a valid safetensors file, ValueError if the file has
+    no such part.
     """
     file = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
     try:
@@ -148,7 +148,7 @@ def _bounds(size: int, offset: int, length: int | None) -> tuple[int, int]:
 
 
 def _part(file: int, start: int, end: int) -> bytes | memoryview:
-    """A part of a regular file, read or mapped. Maps start at multiples of the system's granularity."""
+    """A part of a regular file, read or mapped. Maps start at multiples of the system's allocation granularity."""
     if end - start < PAGED_FROM:
         os.lseek(file, start, os.SEEK_SET)
         return os.read(file, end - start)
@@ -158,7 +158,7 @@ def _part(file: int, start: int, end: int) -> bytes | memoryview:
 
 
 def open_bytes(data: bytes | bytearray | memoryview | mmap.mmap) -> TensorFile:
-    """The same for bytes in memory. They must not change while the file or a view of it lives."""
+    """Opens bytes in memory, as `open_file`. They must not change while the file or a view of it lives."""
     view = memoryview(data).toreadonly().cast("B")
     start = _header_end(view)
     head = bytes(view[:start])
@@ -176,8 +176,8 @@ def _header_end(view: memoryview) -> int:
     if length < _SIZE.size:
         raise ModuleError(f"no safetensors file: {length} bytes, the size of the header takes {_SIZE.size}", 0)
     size: int = _SIZE.unpack_from(view)[0]
-    if size > MOST_HEADER:
-        raise ModuleError(f"no safetensors file: a header of {size} bytes; {MOST_HEADER} are the most", 0)
+    if size > MAX_HEADER:
+        raise ModuleError(f"no safetensors file: a header of {size} bytes, the limit is {MAX_HEADER}", 0)
     if size > length - _SIZE.size:
         raise ModuleError(f"truncated: a header of {size} bytes, the file has {length - _SIZE.size} behind its size", 0)
     if size == 0 or view[_SIZE.size] != ord("{"):
@@ -186,7 +186,7 @@ def _header_end(view: memoryview) -> int:
 
 
 def _parsed(header: bytes) -> dict[str, Any]:
-    """The header's object. JSON as RFC 8259 has it, without repeated keys, behind it spaces alone."""
+    """The header's object: JSON as in RFC 8259, without repeated keys, followed by spaces only."""
     text = header.rstrip(b" ")
     if not text.endswith(b"}"):
         raise ModuleError("the header does not end with '}' and spaces", _SIZE.size + len(text) - 1)
@@ -205,7 +205,7 @@ def _parsed(header: bytes) -> dict[str, Any]:
         raise ModuleError(f"the header is no JSON: {error.msg.lower()}", place) from None
     except RecursionError:
         raise ModuleError("the header is nested too deeply", _SIZE.size) from None
-    except ValueError as error:  # a number of thousands of digits
+    except ValueError as error:  # a number with thousands of digits
         raise ModuleError(f"the header is no JSON: {str(error).lower()}", _SIZE.size) from None
     assert isinstance(found, dict), "it begins with a brace"
     return found
@@ -221,7 +221,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _number(text: str) -> int:
-    """No other reader takes -0 for a whole number."""
+    """Refuses -0, which other readers do not accept as a whole number."""
     return _no_number(text) if text.startswith("-") else int(text)
 
 
@@ -232,7 +232,7 @@ def _no_number(text: str) -> NoReturn:
 
 
 def shown(name: str) -> str:
-    """A name of a file in a message: quoted, one line, cut when long."""
+    """A name from a file for messages: quoted, on one line, shortened if it is long."""
     return ascii(name) if len(name) <= 200 else f"{ascii(name[:200])}... ({len(name)} characters)"
 
 
@@ -252,7 +252,7 @@ def _check_text(what: str, text: str) -> None:
 
 
 def _tensor(name: str, row: Any) -> Tensor:
-    """The tensor of a row of the header; its offsets are still counted from the start of the data."""
+    """The tensor of a row of the header; its offsets still count from the start of the data."""
     _check_text("tensor name", name)
     what = f"tensor {shown(name)}"
     if not isinstance(row, dict) or row.keys() != _KEYS:
@@ -263,14 +263,14 @@ def _tensor(name: str, row: Any) -> Tensor:
         known = ", ".join(DTYPES)
         raise ModuleError(f"{what} is of type {shown(str(row['dtype']))}; known are {known}", _SIZE.size)
     dims, offsets = row["shape"], row["data_offsets"]
-    if not _are_sizes(dims) or len(dims) > MOST_RANK:
-        raise ModuleError(f"{what}: its shape is no list of at most {MOST_RANK} sizes", _SIZE.size)
+    if not _are_sizes(dims) or len(dims) > MAX_RANK:
+        raise ModuleError(f"{what}: its shape is no list of at most {MAX_RANK} sizes", _SIZE.size)
     if not _are_sizes(offsets) or len(offsets) != 2:
         raise ModuleError(f"{what}: its data_offsets are not two sizes", _SIZE.size)
     begin, end = offsets
     size = prod(dims) * BY_NAME[dtype].itemsize
-    if prod(dim or 1 for dim in dims) * BY_NAME[dtype].itemsize > MOST_BYTES:
-        raise ModuleError(f"{what} has more than {MOST_BYTES} bytes", _SIZE.size)
+    if prod(dim or 1 for dim in dims) * BY_NAME[dtype].itemsize > MAX_BYTES:
+        raise ModuleError(f"{what} has more than {MAX_BYTES} bytes", _SIZE.size)
     if end - begin != size:
         of = describe(BY_NAME[dtype], dims)
         raise ModuleError(f"{what}: bytes {begin} to {end}, but {of} takes {size}", _SIZE.size)
@@ -278,11 +278,11 @@ def _tensor(name: str, row: Any) -> Tensor:
 
 
 def _are_sizes(found: Any) -> bool:
-    return isinstance(found, list) and all(type(item) is int and 0 <= item <= MOST_BYTES for item in found)
+    return isinstance(found, list) and all(type(item) is int and 0 <= item <= MAX_BYTES for item in found)
 
 
 def _check_cover(tensors: Mapping[str, Tensor], length: int) -> None:
-    """The data of the tensors, in order, are all that follows the header. `length`: bytes there."""
+    """Checks that the tensors, in order, cover everything after the header. `length`: the number of bytes there."""
     free, last = 0, "the header"
     for name, row in tensors.items():
         if row.start != free:
@@ -295,7 +295,7 @@ def _check_cover(tensors: Mapping[str, Tensor], length: int) -> None:
 
 
 def pieces(tensors: Mapping[str, Values], metadata: Mapping[str, str] | None = None) -> list[bytes | memoryview]:
-    """The parts of a file in order; tensors are views of what the caller gave. The same tensors give the same bytes."""
+    """The parts of a file in order; tensors are views of the caller's data. Equal tensors give equal bytes."""
     views = {name: _view(name, row) for name, row in tensors.items()}
     order = sorted(views, key=lambda name: (-_alignment(len(views[name])), name))
     header: dict[str, Any] = {METADATA: dict(sorted(metadata.items()))} if metadata else {}
@@ -307,15 +307,15 @@ def pieces(tensors: Mapping[str, Values], metadata: Mapping[str, str] | None = N
     text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
     to = PAGE if any(len(view) >= PAGED_FROM for view in views.values()) else ALIGNMENT
     size = -(-(_SIZE.size + len(text)) // to) * to - _SIZE.size
-    if size > MOST_HEADER:
-        raise ValueError(f"{len(order)} tensors need a header of {size} bytes; {MOST_HEADER} are the most")
+    if size > MAX_HEADER:
+        raise ValueError(f"{len(order)} tensors need a header of {size} bytes, the limit is {MAX_HEADER}")
     return [_SIZE.pack(size), text.ljust(size), *(views[name] for name in order)]
 
 
 def write_file(
     path: str | os.PathLike[str], tensors: Mapping[str, Values], metadata: Mapping[str, str] | None = None
 ) -> bytes:
-    """Write a file (`files.write_whole`): all of it, or `OSError` and nothing. Gives the file's SHA-256."""
+    """Writes a file atomically (`files.write_whole`). Returns the file's SHA-256. Raises OSError."""
     parts = pieces(tensors, metadata)
     state = sha256()
     for part in parts:
@@ -325,12 +325,12 @@ def write_file(
 
 
 def _view(name: str, row: Values) -> memoryview:
-    """The bytes of a tensor where they lie. `ValueError` where they are not what type and shape say."""
+    """A view of the bytes of a tensor. Raises ValueError if their number does not match type and shape."""
     if name == METADATA or not holds(row.dtype):
         raise ValueError(f"tensor {shown(name)} of type {row.dtype}: safetensors has no such name or type")
     data = row.data
     if isinstance(data, np.ndarray) and data.flags.c_contiguous:
-        data = data.reshape(-1).view(np.uint8)  # arrays of ml_dtypes are no buffers
+        data = data.reshape(-1).view(np.uint8)  # arrays of ml_dtypes do not support the buffer protocol
     view = memoryview(data)  # type: ignore[arg-type]  # NumPy arrays are buffers, which Python 3.11 cannot say
     size = prod(row.dims) * row.dtype.itemsize
     if not view.c_contiguous or view.nbytes != size:
@@ -340,5 +340,7 @@ def _view(name: str, row: Values) -> memoryview:
 
 
 def _alignment(size: int) -> int:
-    """The greatest power of two that divides a size, a page at the most. Nothing goes last, as anything divides it."""
+    """The greatest power of two that divides a size, at most a page. An empty tensor goes last, because anything
+    divides 0.
+    """
     return min(size & -size, PAGE)

@@ -1,7 +1,8 @@
-"""What a scalar op means where no single NumPy ufunc says it. The table that names these is `scalars.py`.
+"""The meanings of scalar ops that no single NumPy ufunc computes. `scalars.py` has the table that refers to them.
 
-Every function takes its operands (arrays of one shape and type) and `out`, computes elementwise, and gives the result.
-`out` may be None or one of the operands: nothing is written before all operands were read, or by one ufunc call.
+Every function takes its operands (arrays of one shape and type) and `out`, computes elementwise, and returns the
+result. `out` may be None or one of the operands: nothing is written before all operands were read, except by one ufunc
+call.
 """
 
 from collections.abc import Callable
@@ -32,7 +33,9 @@ def _unsigned(x: Array) -> Array:
 
 
 class Widened:
-    """A ufunc computed in f64, rounded once to the operands' type. NumPy converts in small pieces: no temporaries."""
+    """A ufunc computed in f64 and rounded once to the operands' type. NumPy converts in small pieces, without
+    temporaries.
+    """
 
     __slots__ = ("ufunc",)
 
@@ -47,7 +50,7 @@ class Widened:
 
 
 class Mapped:
-    """A Python function of one float, for what NumPy does not have; computed in f64, rounded once."""
+    """A Python function of one float, for functions that NumPy lacks; computed in f64, rounded once."""
 
     __slots__ = ("function",)
 
@@ -120,7 +123,7 @@ def power_int(x: Array, y: Array, out: Array | None = None) -> Array:
 
 
 def power_float(x: Array, y: Array, out: Array | None = None) -> Array:
-    """C's pow. NumPy takes a square root where one exponent of 0.5 is for many; that of -0 and -inf is another."""
+    """C's pow. NumPy replaces a single exponent of 0.5 by a square root, which differs for -0 and -inf."""
     if 0 in y.strides or not y.ndim:
         x = np.where(y == 0.5, np.where(x == -np.inf, np.inf, x + 0), x).astype(x.dtype, copy=False)
     return _power(x, y, out)
@@ -194,7 +197,7 @@ def fma(x: Array, y: Array, z: Array, out: Array | None = None) -> Array:
 
 
 def _fma32(x: Array, y: Array, z: Array) -> Array:
-    """The product is exact in f64; the sum is rounded to odd there, so that the rounding to f32 is the only one."""
+    """The product is exact in f64. The sum is rounded to odd there, so that rounding to f32 is the only rounding."""
     product, addend = x.astype(np.float64) * y, z.astype(np.float64)
     total = np.asarray(product + addend)
     part = total - product
@@ -205,7 +208,7 @@ def _fma32(x: Array, y: Array, z: Array) -> Array:
 
 
 def _fma64(x: Array, y: Array, z: Array) -> Array:
-    from fractions import Fraction  # here: 5 ms that nobody else should wait for
+    from fractions import Fraction  # imported here, because it takes 5 ms
 
     plain = np.where(np.isfinite(x) & np.isfinite(y) & ~np.isfinite(z), z, x * y + z)
     result = plain.reshape(-1)
@@ -220,7 +223,7 @@ def _fma64(x: Array, y: Array, z: Array) -> Array:
 
 
 def _nearest(numerator: int, denominator: int) -> float:
-    """Python divides integers with one rounding, subnormal results too."""
+    """Divides integers with one rounding, including subnormal results."""
     try:
         return numerator / denominator
     except OverflowError:
@@ -228,7 +231,7 @@ def _nearest(numerator: int, denominator: int) -> float:
 
 
 def convert_exact(x: Array, out: Array) -> Array:
-    """From i1 and integers; `out` gives the type."""
+    """Converts from i1 and integers; `out` determines the type."""
     return _into(x != 0, out) if out.dtype == np.bool_ else _cast(x, out)
 
 
@@ -238,7 +241,7 @@ def _cast(x: Array, out: Array) -> Array:
 
 
 def convert_float(x: Array, out: Array) -> Array:
-    """From floats; `out` gives the type."""
+    """Converts from floats; `out` determines the type."""
     if out.dtype == np.bool_:
         return _into(x != 0, out)
     if out.dtype.kind == "f":
@@ -251,5 +254,5 @@ def convert_float(x: Array, out: Array) -> Array:
 
 
 def bitcast(x: Array, out: Array) -> Array:
-    """`out` gives the type."""
+    """Reinterprets the bits; `out` determines the type."""
     return _into(x.view(out.dtype), out)

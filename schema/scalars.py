@@ -1,15 +1,15 @@
-"""Scalar ops: one row each, with operand and result types and the meaning of the op in NumPy.
+"""Scalar ops: one row each, with operand and result types, and the meaning of the op in NumPy.
 
-Read by the compiler (constant folding, `kernel` IR), the reference device and the tests of every target.
-Names are StableHLO's without the dialect; the meaning is StableHLO 1.17's and, where that is open, what XLA does on
-CPU. A row's `operands` and `result` are type variables: `T` is any type of the kinds the row has a meaning for, `U`
-any type at all, `i1` the boolean.
+Used by the compiler (constant folding, `kernel` IR), the reference device, and the tests of every target. Names are
+those of StableHLO without the dialect. The meaning is that of StableHLO 1.17; where it is undefined, that of XLA on
+CPU. A row's `operands` and `result` are type variables: `T` is any type of the kinds for which the row has a meaning,
+`U` any type, `i1` the boolean.
 
 - `row.meaning(kind)(*operands, out)` computes elementwise over arrays of one shape. `out` is None (a new array is
-  given) or an array of the result's type, which may be one of the operands, and is given back.
-- Meanings may raise NumPy's floating-point flags; `evaluate` is the call that keeps them silent.
+  returned) or an array of the result's type, which may be one of the operands, and is returned.
+- Meanings may raise NumPy's floating-point flags; `evaluate` silences them.
 - Transcendentals of f32 are computed in f64 and rounded once; those of f64 are NumPy's.
-- Subnormals are kept (XLA on CPU flushes them); NaNs have any sign and payload, zeros the sign stated here.
+- Subnormals are kept (XLA on CPU flushes them). NaNs have any sign and payload; zeros have the sign stated here.
 """
 
 import math
@@ -26,7 +26,7 @@ from .scalar_meanings import Array, Meaning
 
 @dataclass(frozen=True, slots=True)
 class ScalarOp:
-    """One op: its name, the type variable of each operand and of the result, a meaning per kind of `T`, its doc."""
+    """One op: its name, the type variable of each operand and of the result, a meaning per kind of `T`, and its doc."""
 
     name: str
     operands: tuple[str, ...]
@@ -47,7 +47,7 @@ class ScalarOp:
         return self.meanings[kind]
 
     def accepts(self, operands: Sequence[DType], result: DType) -> bool:
-        """Whether the row may be applied to these operand types and give this result type."""
+        """Whether the row can be applied to these operand types with this result type."""
         if len(operands) != len(self.operands):
             return False
         found: dict[str, DType] = {"i1": _I1}
@@ -62,9 +62,9 @@ class ScalarOp:
 
 
 def evaluate(row: ScalarOp, operands: Sequence[Array], result: DType) -> Array:
-    """Apply a row to arrays of one shape; gives a new array of the result's type.
+    """Applies a row to arrays of one shape. Returns a new array of the result's type.
 
-    Raises TypeError when the row does not accept the types.
+    Raises TypeError if the row does not accept the types.
     """
     types = [BY_NUMPY[operand.dtype] for operand in operands]
     if not row.accepts(types, result):
@@ -82,7 +82,7 @@ def _same_width(a: DType, b: DType) -> bool:
 
 
 def _row(name: str, operands: str, result: str, doc: str, **meanings: Any) -> ScalarOp:
-    """`meanings` by letters of the kinds: b(ool), s(igned), u(nsigned), f(loat)."""
+    """Makes a row. `meanings` by letters of the kinds: b(ool), s(igned), u(nsigned), f(loat)."""
     kinds = {"b": BOOL, "s": SIGNED, "u": UNSIGNED, "f": FLOAT}
     by_kind = {kinds[letter]: meaning for letters, meaning in meanings.items() for letter in letters}
     return ScalarOp(name, tuple(operands.split()), result, by_kind, doc)
@@ -223,7 +223,7 @@ SCALARS: tuple[ScalarOp, ...] = (
         f=m.convert_float,
     ),
     _row("bitcast", "T", "U", "the same bits read as a type of the same width; not i1", suf=m.bitcast),
-    # The table is append-only: its order is that of the codes in tensor bytecode.
+    # The table is append-only: tensor bytecode derives its codes from this order.
     _row("erf", "T", "T", "error function: 2/sqrt(pi) times the integral of e^-t^2 from 0 to x", f=m.Mapped(math.erf)),
     _row("erfc", "T", "T", "1 - erf(x), accurate where that is small", f=m.Mapped(math.erfc)),
 )

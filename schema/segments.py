@@ -1,7 +1,7 @@
-"""Segments verified one by one: a whole segment, or a piece of a long one, against the root's digests.
+"""Verifies segments one by one against the root's digests: a whole segment, or a piece of a long one.
 
-Whoever downloads a single segment, or reads a part of a mapped one, verifies it here without the rest of the file. The
-digest of a parameter may be zero, which says nothing: `is_open` tells.
+A downloader of a single segment, or a reader of a part of a mapped one, verifies it here without the rest of the file.
+The digest of a parameter may be zero, which matches any bytes (`is_open`).
 """
 
 from hashlib import sha256
@@ -9,7 +9,7 @@ from hashlib import sha256
 from .errors import ModuleError
 from .rows import Segment, SegmentKind
 
-#: bytes of a piece that has a digest of its own
+#: bytes of a piece with its own digest
 CHUNK = 1 << 20
 DIGEST = 32
 
@@ -17,19 +17,21 @@ _NONE = bytes(DIGEST)
 
 
 def is_open(row: Segment) -> bool:
-    """Whether any bytes of the right size will do: a parameter without a digest."""
+    """Whether any bytes of the right size are accepted: a parameter without a digest."""
     return row.kind == SegmentKind.Parameter and row.digest == _NONE
 
 
 def chunk_count(size: int) -> int:
-    """How many pieces of 1 MiB a segment has."""
+    """The number of pieces of 1 MiB of a segment."""
     return -(-size // CHUNK)
 
 
 def verify_segment(
     row: Segment, data: bytes | memoryview, name: str = "the segment", offset: int | None = None
 ) -> None:
-    """`ModuleError` unless the data are the whole segment of a row. An open parameter only has to have its size."""
+    """Raises ModuleError unless the data are the whole segment of a row. For an open parameter only the size is
+    compared.
+    """
     if len(data) != row.size:
         raise ModuleError(f"{name} has {len(data)} bytes, {row.size} in the root", offset)
     if not is_open(row) and sha256(data).digest() != row.digest:
@@ -39,7 +41,9 @@ def verify_segment(
 def verify_chunk(
     row: Segment, chunks: memoryview, number: int, data: bytes | memoryview, name: str = "the segment"
 ) -> None:
-    """`ModuleError` unless the data are piece `number` of a segment whose row has chunks; `chunks`: of its module."""
+    """Raises ModuleError unless the data are piece `number` of a segment with chunks; `chunks` are those
+    of its module.
+    """
     count = row.chunks_end - row.chunks_start
     if not 0 <= number < count:
         raise ModuleError(f"{name} has {count} pieces with a digest; piece {number} is none of them")
@@ -52,14 +56,16 @@ def verify_chunk(
 
 
 def verify_whole(row: Segment, chunks: memoryview, data: memoryview, name: str = "the segment") -> None:
-    """Verify all bytes at once and each piece that has a digest: a root may have been made in which these differ."""
+    """Verifies all bytes and each piece with a digest. Both are compared, because in a crafted root they may
+    contradict.
+    """
     verify_segment(row, data, name)
     for number in range(row.chunks_end - row.chunks_start):
         verify_chunk(row, chunks, number, data[number * CHUNK : (number + 1) * CHUNK], name)
 
 
 def chunk_digests(data: bytes | memoryview) -> tuple[bytes, list[bytes]]:
-    """The digest of all bytes, and of each piece: each byte is read from memory once."""
+    """The digest of all bytes, and of each piece. Each byte is read from memory once."""
     whole, pieces = sha256(), []
     for at in range(0, len(data), CHUNK):
         piece = data[at : at + CHUNK]

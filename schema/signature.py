@@ -1,11 +1,11 @@
-"""Signatures of functions as text: `(hal.view, i32, i64*) -> hal.buffer`.
+"""Function signatures as text: `(hal.view, i32, i64*) -> hal.buffer`.
 
     signature := "(" [item {"," item}] ")" "->" results        results := type | "(" [type {"," type}] ")"
     item      := type | last                                   last    := type "*" | "(" type {"," type} ")" "*"
 
-- The last item may be starred: any number of repetitions of that type, or of the group, none included.
+- The last item may have a star: that type, or that group, is repeated any number of times, including none.
 - A type is a number type or a ref type: `any`, `buffer`, `list<i32>` .. `list<any>`, or a native module's dotted name.
-- A ref of any type may be null; what null means is the callee's affair.
+- A ref of any type may be null; the callee defines what null means.
 """
 
 import re
@@ -36,8 +36,8 @@ def bank_of(type_name: str) -> str:
 
 
 class Shape(NamedTuple):
-    """A row of values: type names, the bank of each by its number (a ref's comes after those of the number types), and
-    place and type of those that are refs.
+    """A list of values: type names, the bank number of each (that of a ref is after those of the number types), and
+    position and type of the refs.
     """
 
     types: tuple[str, ...]
@@ -46,19 +46,19 @@ class Shape(NamedTuple):
 
 
 def shape_of(types: tuple[str, ...]) -> Shape:
-    """The same for value types known to be ones."""
+    """The shape of valid value types."""
     refs = tuple([(place, name) for place, name in enumerate(types) if name not in _BANKS])
     return Shape(types, [_BANKS.get(name, len(_BANKS)) for name in types], refs)
 
 
 _BANKS = {name: bank for bank, name in enumerate(NUMBER_TYPES)}
-#: numbers of arguments up to which a signature, which lives as long as the process, remembers their shape
-_MOST_SHAPED = 64
+#: the largest number of arguments for which a signature caches their shape, because signatures live for ever
+_MAX_SHAPED = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """`arguments`, then any number of times `repeated` (empty: none), giving `results`."""
+    """`arguments`, then any number of repetitions of `repeated` (empty: none), with `results`."""
 
     arguments: tuple[str, ...]
     repeated: tuple[str, ...]
@@ -73,7 +73,7 @@ class Signature:
         return f"({', '.join(items)}) -> {results}"
 
     def expand(self, count: int) -> tuple[str, ...] | None:
-        """The types of `count` arguments, or None when there cannot be as many."""
+        """The types of `count` arguments; None if the signature does not allow that number."""
         extra = count - len(self.arguments)
         if extra == 0:
             return self.arguments
@@ -82,7 +82,7 @@ class Signature:
         return self.arguments + self.repeated * (extra // len(self.repeated))
 
     def shape(self, count: int) -> Shape | None:
-        """As `expand`."""
+        """As `expand`, with the shape of the types."""
         found = self._shapes.get(count)
         if found is not None:
             return found
@@ -90,7 +90,7 @@ class Signature:
         if types is None:
             return None
         found = shape_of(types)
-        if count <= _MOST_SHAPED:
+        if count <= _MAX_SHAPED:
             self._shapes[count] = found
         return found
 
@@ -101,7 +101,7 @@ class Signature:
 
 
 class _Reader:
-    """Recursive descent over the tokens of one signature."""
+    """A recursive-descent parser of one signature."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -133,7 +133,7 @@ class _Reader:
         return token
 
     def types(self) -> tuple[str, ...]:
-        """After an opening parenthesis: types up to the closing one."""
+        """Parses types after an opening parenthesis, up to the closing one."""
         if self.accept(")"):
             return ()
         found = [self.type()]
@@ -163,11 +163,11 @@ class _Reader:
 
 
 def parse_signature(text: str) -> Signature:
-    """Read a signature; `ModuleError` names the column of a mistake."""
+    """Parses a signature. Raises ModuleError, which names the column of a mistake."""
     return _known(text) if len(text) <= _REMEMBERED else _read(text)
 
 
-#: longer signatures are no function's; a process that opens many files shall not keep them all
+#: the longest text whose signature is cached, so that a process that opens many files does not keep huge ones
 _REMEMBERED = 1000
 
 

@@ -1,12 +1,12 @@
-"""The source map of a program, a debug segment of its own: what instructions and device code come from.
+"""The source map of a program, stored in a debug segment: the origin of instructions and device code.
 
     u32 rows | u32 bytes of text | rows: u32 function, u32 pc, u32 text, ascending | text: UTF-8, a NUL between two
 
-Functions count within the program. A row holds from its pc on, until the next row of the same function; its text is a
-source location. Rows of a function from `OPS` or `BINDINGS` on speak of the executable of that number, and pc is one of
-its entries. From `OPS` on the text names, with a blank between two, the ops of the source that the entry computes, the
-main one first; from `BINDINGS` on it says, with `; ` between two, which tensor each of its bindings holds, by its MLIR
-type, or `none`. The map is read only when an error, a listing, a profile or a comparison needs it.
+Functions count within the program. A row applies from its pc on, until the next row of the same function; its text is a
+source location. Rows whose function is `OPS + n` or `BINDINGS + n` describe executable n, and their pc is one of its
+entries. With `OPS`, the text lists the source ops that the entry computes, separated by blanks, the main one first.
+With `BINDINGS`, it lists the MLIR type of the tensor in each binding, or `none`, separated by `; `. The map is read
+only when an error, a listing, a profile or a comparison needs it.
 """
 
 import struct
@@ -17,13 +17,13 @@ from .errors import ModuleError
 
 _HEAD = struct.Struct("<II")
 _ROW = struct.Struct("<III")
-#: added to an executable's ordinal where a function's ordinal would stand
+#: added to an executable's ordinal in the function column
 OPS = 1 << 31
 BINDINGS = 3 << 30
 
 
 class SourceMap:
-    """`rows` are (function, pc, location), `texts` the locations."""
+    """`rows` are (function, pc, location number), `texts` are the locations."""
 
     __slots__ = ("rows", "texts")
 
@@ -38,11 +38,11 @@ class SourceMap:
         return self.texts[self.rows[place][2]]
 
     def source_ops(self, executable: int, entry: int) -> tuple[str, ...]:
-        """The ops that an entry computes, the main one first; none where the map does not say."""
+        """The ops that an entry computes, the main one first; empty if the map does not state them."""
         return tuple(self._text(executable + OPS, entry).split())
 
     def binding_types(self, executable: int, entry: int) -> tuple[str, ...]:
-        """The type of the tensor in each binding; none where the map does not say."""
+        """The type of the tensor in each binding; empty if the map does not state them."""
         return tuple(filter(None, self._text(executable + BINDINGS, entry).split("; ")))
 
     def _text(self, *key: int) -> str:
@@ -63,7 +63,7 @@ def encode(locations: Iterable[tuple[int, int, str]]) -> bytes:
 
 
 def decode(data: memoryview) -> SourceMap:
-    """Reads and verifies a segment; offsets in errors count within it."""
+    """Parses and verifies a segment. Offsets in errors count within the segment."""
     if len(data) < _HEAD.size:
         raise ModuleError(f"source map: {len(data)} bytes, its head takes {_HEAD.size}", 0)
     count, size = _HEAD.unpack_from(data)

@@ -1,30 +1,31 @@
-"""SPIR-V as this project uses it: the only opcodes, capabilities and enumerants that a module may hold.
+"""The SPIR-V subset of this project: the opcodes, capabilities and enumerants that a module may contain.
 
-The emitter (`orchestrion.compiler.targets.spirv`) writes with these rows and the checker
-(`orchestrion.hal.vulkan.spirv_check`) refuses whatever has no row. Version 1.3, environment Vulkan 1.1. The rows are
-what the emitter writes and no more. A row, or an enumerant in ENUMERANTS_SINCE, came with a minor version of the subset
-(`versions.py`); so does a rule that is relaxed, which the emitter then states as the variant's `format_minor`.
+The emitter (`orchestrion.compiler.targets.spirv`) uses these rows, and the checker
+(`orchestrion.hal.vulkan.spirv_check`) refuses everything without a row. Version 1.3, environment Vulkan 1.1. The rows
+are exactly what the emitter writes. Each row, and each enumerant in ENUMERANTS_SINCE, has the minor version of the
+subset that added it (`versions.py`). Relaxing a rule also needs a new minor version, which the emitter states as the
+variant's `format_minor`.
 
 The ABI: binding `i` of an entry is the StorageBuffer variable at set 0, binding `i`, a Block struct whose one member
 is a runtime array of scalars or of vectors of four. Parameters are one PushConstant Block struct of u32 members. An
 entry is a `void()` function, named by its OpEntryPoint, with a LocalSize; there are no other functions.
 
-What the checker asks beyond the specification, so that one pass proves that no access leaves its object:
+The checker requires more than the specification, so that one pass proves that no access leaves its object:
 - An access chain has one of three forms: member 0 and an index (u32 or u64) of a storage buffer; one constant member of
   the parameters; one index of a workgroup array. That index is an OpConstant below the array's length, or the result
-  of `UMin` of u32 with an OpConstant below the array's length: nothing stands between the clamp and the access.
+  of `UMin` of u32 with an OpConstant below the array's length: the clamp is the last operation before the access.
   Indices into storage buffers are bounded by robust buffer access 2, or by a clamp that the loader inserts.
 - Integers are declared unsigned. Arithmetic is on scalars. Every bool, int, float, vector and function type is declared
   once. The length of an array is a u32. Workgroup memory that no entry uses counts for each entry.
-- Blocks stand in structured order: a header, then its arms, or a loop's body and then its continue block, then
-  the merge block. An arm ends with a branch to the merge block, a body with one to the continue block, a continue block
-  with one to the header, which alone leaves the loop. Headers and continue blocks of loops make values only. OpReturn
-  stands in the last block. Control masks are 0.
-- OpPhi stands in a loop's header (from before the loop, from the continue block) or behind two arms (in their order). A
-  value made inside an arm or a body is used outside of it only through such an OpPhi.
-- A barrier stands where the conditions of all constructs around it are the same for the whole workgroup: made of
-  constants, parameters, workgroup ids and numbers of workgroups, by arithmetic, in loops and arms of such conditions.
-- A binding that the entry calls "read" is never stored to. Constructs nest 64 deep at most. Loads and stores carry no
+- Blocks are in structured order: a header, then its arms, or a loop's body and then its continue block, then the merge
+  block. An arm ends with a branch to the merge block, a body with one to the continue block, a continue block with one
+  to the header, which alone leaves the loop. Headers and continue blocks of loops only compute values. OpReturn is in
+  the last block. Control masks are 0.
+- OpPhi is in a loop's header (values from before the loop and from the continue block) or after two arms (in their
+  order). A value defined inside an arm or a body is used outside of it only through such an OpPhi.
+- The conditions of all constructs around a barrier are the same for the whole workgroup: computed by arithmetic from
+  constants, parameters, workgroup ids and numbers of workgroups, in loops and arms with such conditions.
+- A binding with access "read" is never stored to. Constructs nest at most 64 deep. Loads and stores have no
   memory-access operand.
 """
 
@@ -43,9 +44,9 @@ EXT_INST_SET = "GLSL.std.450"
 class Op:
     """One instruction.
 
-    `layout` names its operands: T result type, R result, v value, t type, c constant, l label, x any id,
-    n literal word, s literal string; `*` after one repeats it, `(n l)*` repeats a pair.
-    `section` is the part of a module it may stand in (the order of SECTIONS). `rule` names the checker's typing rule.
+    `layout` names its operands: T result type, R result, v value, t type, c constant, l label, x any id, n literal
+    word, s literal string; `*` after one repeats it, `(n l)*` repeats a pair. `section` is the part of a module that
+    may contain it (the order of SECTIONS). `rule` names the checker's typing rule.
     """
 
     code: int
@@ -56,7 +57,7 @@ class Op:
     since: int = 0
 
 
-#: The parts of a module, in their order.
+#: the parts of a module, in order
 SECTIONS = ("capability", "extension", "import", "model", "entry", "mode", "annotation", "global", "function")
 
 OPS: tuple[Op, ...] = (
@@ -164,7 +165,7 @@ OPS: tuple[Op, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class ExtInst:
-    """One instruction of GLSL.std.450: its operands and result have one type, of the class the rule names."""
+    """One instruction of GLSL.std.450. Its operands and result have one type, of the class that the rule names."""
 
     code: int
     name: str
@@ -186,7 +187,9 @@ EXT_INSTS: tuple[ExtInst, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Capability:
-    """A capability a module may declare, the device feature it needs ("" for none) and the extension it must name."""
+    """A capability that a module may declare, the device feature that it needs ("" for none), and the extension to
+    name.
+    """
 
     code: int
     name: str
@@ -228,7 +231,7 @@ BUILTINS: dict[str, int] = {
     "LocalInvocationIndex": 29,
 }
 
-#: enumerant (decoration, built-in variable, storage class) -> the minor version it came with, unless that is 0
+#: enumerant (decoration, built-in variable, storage class) -> the minor version that added it, if that is not 0
 ENUMERANTS_SINCE: dict[str, int] = {}
 
 OP_BY_CODE: dict[int, Op] = {row.code: row for row in OPS}

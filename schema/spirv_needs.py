@@ -1,4 +1,4 @@
-"""The least minor version of the SPIR-V subset (`spirv.py`) that has every row that a shader uses."""
+"""The least minor version of the SPIR-V subset (`spirv.py`) that contains every row that a shader uses."""
 
 import struct
 
@@ -25,7 +25,9 @@ _CLASSED = {OP_BY_NAME["OpVariable"].code: 3, OP_BY_NAME["OpTypePointer"].code: 
 
 
 def least_minor(payload: memoryview) -> int:
-    """0 for what is no sequence of complete instructions of the subset: whoever checks it says why."""
+    """The least minor version; 0 for code that is not a sequence of complete instructions of the subset, which the
+    checker reports.
+    """
     words = struct.unpack(f"<{len(payload) // 4}I", payload[: len(payload) // 4 * 4])
     at, found = _HEADER_WORDS, 0
     while at < len(words):
@@ -39,7 +41,7 @@ def least_minor(payload: memoryview) -> int:
 
 
 def _operands_since(code: int, words: tuple[int, ...]) -> int:
-    """Of the enumerants among the operands."""
+    """The least minor version of the enumerants among the operands."""
     words += (0,) * 5
     if code == _CAPABILITY:
         row = CAPABILITY_BY_CODE.get(words[1])

@@ -1,7 +1,7 @@
-"""A root by the schema alone, vector by vector: slower than `root_generated.py`, and able to say what is wrong.
+"""Decodes a root by the schema, vector by vector: slower than `root_generated.py`, but it reports what is wrong.
 
-Two acts: the FlatBuffers structure (here) and each column as the schema's attributes say (`columns.py`). The decoder
-comes here with a root that it did not take; writers, tests and fuzzers for where each vector lies.
+Two steps: the FlatBuffers structure (here), and each column against the schema's attributes (`columns.py`). The decoder
+calls it for a root that it rejected. Writers, tests and fuzzers use it to locate each vector.
 """
 
 import struct
@@ -20,11 +20,11 @@ from .versions import HEADER_FEATURES, KNOWN_FEATURES, MAJOR, MINOR
 _U32 = struct.Struct("<I")
 _I32 = struct.Struct("<i")
 _SIZES = struct.Struct("<HH")
-_FIRST_TABLE = 12  # behind size prefix, offset of the root table, identifier
+_FIRST_TABLE = 12  # after size prefix, offset of the root table, and identifier
 
 
 def decode(root: memoryview) -> Module:
-    """What `root_generated.decode` gives, or `ModuleError` for the first thing that is not as the schema says."""
+    """Returns the same as `root_generated.decode`. Raises ModuleError for the first violation of the schema."""
     module, tables = structure(root)
     producer = module.header.producer
     if producer >= len(module.strings):
@@ -34,16 +34,16 @@ def decode(root: memoryview) -> Module:
 
 
 def structure(root: memoryview) -> tuple[Module, Tables]:
-    """The first act alone: every vector lies inside the root, but what its rows say is not verified."""
+    """The first step alone: every vector lies inside of the root, but the values of rows are not verified."""
     plan = layout()
     table, size, fields = _root_table(root)
     module = Module()
     module.header = _header(root, plan.header, table, size, fields)
     slots = len(plan.vectors) + 1
     tables = Tables(slots)
-    fields += (0,) * (slots - len(fields))  # those behind the slots that are known are skipped
+    fields += (0,) * (slots - len(fields))  # fields after the known slots are skipped
     if module.header.features & ~KNOWN_FEATURES:
-        with suppress(ModuleError):  # what is not known may change anything but the names
+        with suppress(ModuleError):  # unknown features may change everything except the names
             _vectors(module, root, table, size, fields, tables)
         _refuse_features(module, table + fields[0])
     _vectors(module, root, table, size, fields, tables)
@@ -51,7 +51,7 @@ def structure(root: memoryview) -> tuple[Module, Tables]:
 
 
 def _root_table(root: memoryview) -> tuple[int, int, tuple[int, ...]]:
-    """Where the root table lies, its size, and the offset of each of its fields, 0 for one that is absent."""
+    """Returns the offset of the root table, its size, and the offset of each of its fields, 0 if absent."""
     length = len(root)
     if length < _FIRST_TABLE + 8:
         raise ModuleError(f"truncated: the root has {length} bytes", length)
@@ -68,7 +68,7 @@ def _root_table(root: memoryview) -> tuple[int, int, tuple[int, ...]]:
 
 
 def _header(root: memoryview, vector: Vector, table: int, size: int, fields: tuple[int, ...]) -> Header:
-    """The header, once its version is one that this reader knows."""
+    """The header, if this reader supports its version."""
     field = fields[0] if fields else 0
     if not field or field + vector.format.size > size or (table + field) % vector.alignment:
         raise ModuleError("the root has no header", table)
@@ -80,7 +80,7 @@ def _header(root: memoryview, vector: Vector, table: int, size: int, fields: tup
 
 
 def _refuse_features(module: Module, offset: int) -> NoReturn:
-    """Refuses features of the format that this reader does not know, by number, and by name where the file has one."""
+    """Refuses unknown features of the format, by number, and by name if the file states it."""
     features = module.header.features
     bits = [bit for bit in range(64) if features >> bit & 1]
     strings = getattr(module, "strings", ())
@@ -92,7 +92,9 @@ def _refuse_features(module: Module, offset: int) -> NoReturn:
 
 
 def _vectors(module: Module, root: memoryview, table: int, size: int, fields: tuple[int, ...], tables: Tables) -> None:
-    """Every vector as Python values, and their columns for the checks. One loop without calls: this is the hot part."""
+    """Decodes every vector into Python values, and their columns for the checks. One loop without calls: this is the
+    hot path.
+    """
     length = len(root)
     unpack, counts, offsets, columns = _U32.unpack_from, tables.counts, tables.offsets, tables.columns
     for slot, vector, name, mask, width, iterate, row in _plan():
@@ -121,7 +123,7 @@ def _vectors(module: Module, root: memoryview, table: int, size: int, fields: tu
 
 @cache
 def _plan() -> tuple[tuple[int, Vector, str, int, int, Callable[[memoryview], Any], Callable[[Any], Any] | None], ...]:
-    """What `_vectors` wants of each vector: slot, itself, name, alignment mask, width, decoder, maker of rows."""
+    """For `_vectors`, per vector: slot, vector, name, alignment mask, width, decoder, constructor of rows."""
     return tuple(
         (
             v.slot,
@@ -143,7 +145,7 @@ def _absent(root: memoryview, vector: Vector, table: int) -> object:
 
 
 def _plain(vector: Vector, data: memoryview, tables: Tables) -> object:
-    """A vector of bytes or numbers."""
+    """Decodes a vector of bytes or numbers."""
     if vector.name == "strings":
         return _strings(vector, data, tables)
     if vector.blob:

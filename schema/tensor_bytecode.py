@@ -7,14 +7,14 @@ A payload is little endian, without padding:
     instruction  u16 code | the row's fields in order
     body         u32 instructions | instruction* | values          (values are numbered from 0 again, parameters first)
 
-An instruction defines the next values, one per result, whose types follow from its operands and fields by the row's
-rule (SSA: a value is defined before it is used). A load reads, and a store writes, the first bytes of a binding; a
-binding is stored to at most once and not loaded from after. Rows say what they compute in `doc`; elementwise ops mean
-what `scalars.py` says. `tensor_encoding.py` writes and verifies; `tensor_disassembler.py` prints.
+An instruction defines the next values, one per result. The row's rule derives their types from the operands and fields
+(SSA: a value is defined before it is used). A load reads, and a store writes, the first bytes of a binding. A binding
+is stored to at most once, and not loaded from afterwards. `doc` of a row states what it computes; `scalars.py` defines
+elementwise ops. `tensor_encoding.py` writes and verifies; `tensor_disassembler.py` prints.
 
-Version rule: readers take their own major version and any minor up to their own. A row came with a minor version; a
-payload states the least one that has all of its rows, and so does its variant in the module. Codes are never reused;
-the code of an elementwise op is 0x100 + its position in `SCALARS`, which is append-only.
+Version rule: readers accept their own major version and any minor version up to their own. Each row has the minor
+version that added it. A payload, and its variant in the module, state the least version that has all of its rows. Codes
+are never reused; the code of an elementwise op is 0x100 + its position in `SCALARS`, which is append-only.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,12 +32,12 @@ MAGIC = b"OTBC"
 FORMAT = "tensor-bytecode"
 MAJOR, MINOR = 1, FORMAT_MINORS[FORMAT]
 SCALAR_BASE = 0x100
-#: as many scalar ops has version 1.0
+#: the number of scalar ops in version 1.0
 FIRST_SCALARS = 55
 
 Rule = Callable[..., Types]
 
-#: Kinds of field. `value` and `values` are operands, all others attributes.
+#: the kinds of fields; `value` and `values` are operands, all others attributes
 FIELD_KINDS: dict[str, str] = {
     "value": "u32 ordinal of a value",
     "values": "u32 count, then as many u32 ordinals",
@@ -56,7 +56,7 @@ FIELD_KINDS: dict[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class TensorOp:
-    """A row: code, name, fields as (name, kind), the rule for result types, the meaning."""
+    """A row: code, name, fields as (name, kind), the rule for result types, and the meaning."""
 
     code: int
     name: str
@@ -64,14 +64,14 @@ class TensorOp:
     rule: Rule
     doc: str
     scalar: ScalarOp | None = None
-    #: The result may share its operand's memory.
+    #: whether the result may share its operand's memory
     view: bool = False
-    #: The minor version it came with.
+    #: the minor version that added it
     since: int = 0
 
     @property
     def writes(self) -> bool:
-        """Whether it writes a binding and gives no value."""
+        """Whether it writes a binding and has no result."""
         return self.name in ("store_output", "store_slice")
 
     @property
@@ -95,7 +95,7 @@ class Instruction:
 
 
 class Code:
-    """A sequence of instructions that is right by construction: `append` checks everything there is to check."""
+    """A sequence of instructions that is always valid: `append` checks everything."""
 
     __slots__ = ("instructions", "parameters", "values")
 
@@ -105,7 +105,7 @@ class Code:
         self.instructions: list[Instruction] = []
 
     def append(self, row: TensorOp, operands: tuple[int, ...], attributes: tuple[Any, ...]) -> range:
-        """Add an instruction; gives the ordinals of its results. Raises ShapeError."""
+        """Adds an instruction. Returns the ordinals of its results. Raises ShapeError."""
         values = self.values
         first = len(values)
         for operand in operands:
@@ -117,12 +117,14 @@ class Code:
         return range(first, len(values))
 
     def emit(self, name: str, operands: Sequence[int], *attributes: Any) -> range:
-        """`append` by the row's name, for who writes programs."""
+        """`append` by the row's name."""
         return self.append(BY_NAME[name], tuple(operands), attributes)
 
 
 class Body(Code):
-    """A sub-program of a reduce or scatter: elementwise ops and constants over rank-0 values, ended by its results."""
+    """A sub-program of a reduce or scatter: elementwise ops and constants over rank-0 values, followed by
+    its results.
+    """
 
     __slots__ = ("results",)
 
@@ -138,7 +140,7 @@ class Body(Code):
         return super().append(row, operands, attributes)
 
     def finish(self, results: tuple[int, ...]) -> None:
-        """End the body: the results have the types of the first half of the parameters."""
+        """Ends the body. The results have the types of the first half of the parameters."""
         for result in results:
             if not 0 <= result < len(self.values):
                 raise ShapeError(f"value {result} out of range ({len(self.values)} defined)")
@@ -150,15 +152,15 @@ class Body(Code):
 
 
 def body_parameters(operands: Types) -> Types:
-    """The parameters of the body of a reduce or scatter: a scalar per input, then a scalar per input again."""
+    """The parameters of the body of a reduce or scatter: one scalar per input, twice."""
     scalars = [TensorType(operand.dtype, ()) for operand in operands[: len(operands) // 2]]
     return (*scalars, *scalars)
 
 
 class EntryCode(Code):
-    """An entry: what it does with how many bindings.
+    """An entry: its code, and its number of bindings.
 
-    `reads` and `writes` give the bytes touched of each binding that is loaded from or stored to.
+    `reads` and `writes` map bindings that are loaded from or stored to -> the bytes touched.
     """
 
     __slots__ = ("bindings", "reads", "writes")
@@ -207,7 +209,7 @@ class EntryCode(Code):
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A payload, decoded and verified."""
+    """A decoded and verified payload."""
 
     entries: tuple[EntryCode, ...]
 
@@ -225,7 +227,9 @@ def _scalar_row(position: int, scalar: ScalarOp) -> TensorOp:
 
 
 def _elementwise(scalar: ScalarOp) -> Rule:
-    """Operands of one shape and accepted types, a result of that shape. Answers are remembered: types are few."""
+    """Operands of one shape and accepted types, and a result of that shape. Results are cached, because
+    types are few.
+    """
     known: dict[tuple[DType, ...], DType | None] = {}
 
     def find(types: tuple[DType, ...]) -> DType | None:

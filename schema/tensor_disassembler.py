@@ -1,4 +1,4 @@
-"""Tensor bytecode as text for people: `vm-dump --disassemble`. Nothing reads it back; the IR text is what round-trips.
+"""Tensor bytecode as text for reading: `vm-dump --disassemble`. It cannot be parsed; only the IR text round-trips.
 
 entry[0]: bindings (read 16, read 16, write 16)
   %0 = load_input binding=0 : tensor<4xf32>
@@ -19,14 +19,15 @@ from .tensor_encoding import decode
 from .tensor_shapes import TensorType
 from .tensor_template import Template, decode_template, expression_text, is_template
 
-#: Constants of more elements are shown by their size.
+#: the most elements of a constant that are shown; larger constants are shown by their size
 SHOWN_ELEMENTS = 8
 
 
 def disassemble(payload: bytes | memoryview) -> str:
-    """A payload as text. Of a template the code is that for the least sizes; comments say what depends on parameters.
+    """A payload as text. For a template, the code is that for the least sizes; comments show what depends on
+    parameters.
 
-    Raises ModuleError when it is malformed.
+    Raises ModuleError if it is malformed.
     """
     lines: list[str] = []
     if is_template(payload):
@@ -40,11 +41,11 @@ def disassemble(payload: bytes | memoryview) -> str:
 
 
 def _parameters(template: Template) -> Iterator[str]:
-    """A line for each entry: how many of its numbers are decided by the parameters p0, p1 and so on, and by what."""
-    for ordinal, (_, places) in enumerate(template.entries):
-        if places:
-            texts = ", ".join(sorted({expression_text(place.code) for place in places}))
-            numbers = f"{len(places)} number{'s' * (len(places) != 1)}"
+    """A line per entry: how many of its numbers depend on the parameters p0, p1 ..., and their expressions."""
+    for ordinal, (_, patches) in enumerate(template.entries):
+        if patches:
+            texts = ", ".join(sorted({expression_text(patch.code) for patch in patches}))
+            numbers = f"{len(patches)} number{'s' * (len(patches) != 1)}"
             yield f"// entry[{ordinal}], shown for the least sizes: {numbers} by the parameters, {texts}"
 
 
@@ -83,7 +84,7 @@ def _attributes(instruction: Instruction) -> Iterator[str]:
 
 
 def _value(value: Value) -> str:
-    """Of an attribute of a library call, in the characters of JSON."""
+    """A value of a library call's attribute, in JSON."""
     return json.dumps(value)
 
 

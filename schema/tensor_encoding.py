@@ -1,8 +1,8 @@
-"""Tensor bytecode to and from bytes. `decode` accepts a payload or raises `ModuleError`, whatever the bytes are.
+"""Encodes and decodes tensor bytecode. `decode` accepts a payload or raises ModuleError, whatever the bytes are.
 
-Readers and writers are per kind of field, so a row needs nothing here. What is not a matter of layout (operand
-ordinals, shapes, types, bindings) is checked by `Code.append`, which both directions go through. Work and memory are
-linear in the payload's size, whatever sizes it talks about.
+Readers and writers exist per kind of field, so a new row needs nothing here. `Code.append`, which both directions use,
+checks everything except the layout (operand ordinals, shapes, types, bindings). Time and memory are linear in the
+payload's size, whatever sizes it states.
 """
 
 import struct
@@ -33,17 +33,17 @@ from .tensor_shapes import MAX_RANK, Ints, ShapeError, TensorType, tensor_type
 _HEADER = Struct("<4sHHI")
 _ENTRY = Struct("<HI")
 _U16, _U32, _U64, _PAIR = Struct("<H"), Struct("<I"), Struct("<Q"), Struct("<HH")
-#: Row-major: i64 numbers of a field by their count.
+#: struct formats of i64 lists by their length
 _I64S = tuple(Struct(f"<{count}q") for count in range(MAX_RANK + 1))
 
 
 def encode(entries: Sequence[EntryCode]) -> bytes:
-    """The payload that `decode` gives these entries back from."""
+    """The payload from which `decode` returns these entries."""
     return b"".join([_header(entries), *(piece for entry in entries for piece in _pieces(entry))])
 
 
 def encode_marked(entries: Sequence[EntryCode]) -> tuple[bytes, list[list[tuple[int, int]]]]:
-    """The payload, and where each entry's numbers stand in it that are of a class of their own: (offset, number)."""
+    """The payload, and for each entry the symbolic numbers in it: (offset, number)."""
     pieces, marks = [_header(entries)], []
     at = len(pieces[0])
     for entry in entries:
@@ -75,7 +75,7 @@ def _minor(code: Code) -> int:
 
 
 def decode(payload: bytes | bytearray | memoryview) -> Program:
-    """Read and verify a payload. Constants' data are copies of their own; nothing refers to the payload afterwards."""
+    """Decodes and verifies a payload. Constants' data are copied; nothing refers to the payload afterwards."""
     reader = _Reader(bytes(payload))
     try:
         program = reader.program()
@@ -87,7 +87,7 @@ def decode(payload: bytes | bytearray | memoryview) -> Program:
 
 
 class _Reader:
-    """A position in the payload, and where that is in the program's terms."""
+    """A position in the payload, and a description of it for errors."""
 
     __slots__ = ("at", "code", "data", "minor", "operands", "where")
 
@@ -112,7 +112,9 @@ class _Reader:
         return Program(entries)
 
     def counted(self, count: int, least: int) -> range:
-        """A range of `count` things of at least `least` bytes each, refused when the payload cannot hold them."""
+        """A range of `count` items of at least `least` bytes each. Raises struct.error if the payload is too short for
+        them.
+        """
         if count * least > len(self.data) - self.at:
             raise struct.error
         return range(count)
@@ -254,7 +256,7 @@ def _write_body(out: list[bytes], body: Body) -> None:
 
 
 class _Marked(bytes):
-    """Numbers as bytes, which remember what they were."""
+    """Encoded numbers that remember their Python values."""
 
     numbers: Ints
 

@@ -1,8 +1,8 @@
-"""Tensor types and the shape rules of tensor bytecode: what each op makes of its operands' types.
+"""Tensor types and the shape rules of tensor bytecode: the result types of each op.
 
-A rule takes the operands' types and the op's attributes and gives the result types, or raises `ShapeError` (lower
-case, both values). It assumes nothing about the attributes but their Python type: they may come from a stranger's file.
-All sizes are Python integers and cannot overflow; a type is refused where NumPy could not represent it.
+A rule takes the operands' types and the op's attributes and returns the result types, or raises ShapeError (lower case,
+both values). It only assumes the Python types of the attributes, because they may come from an untrusted file. All
+sizes are Python integers and cannot overflow; a type that NumPy could not represent is refused.
 """
 
 from collections.abc import Sequence
@@ -12,18 +12,18 @@ from typing import Any
 
 from .dtypes import BOOL, SIGNED, UNSIGNED, DType
 
-#: NumPy's limit.
+#: NumPy's limit of dimensions
 MAX_RANK = 64
 MAX_BYTES = 2**63 - 1
-#: bytes of the widest element. A tensor without elements must fit in this type, too, since it may be converted to any:
-#: NumPy takes a dimension of 0 for 1 when it checks whether an array is too large
+#: bytes of the widest element. An empty tensor must be representable with it, too, because it may be converted to any
+#: type, and NumPy counts a dimension of 0 as 1 when it checks whether an array is too large
 WIDEST = 16
 
 Ints = tuple[int, ...]
 
 
 class ShapeError(Exception):
-    """Operands or attributes break a rule of the op."""
+    """Operands or attributes violate a rule of the op."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,18 +53,18 @@ Types = Sequence[TensorType]
 
 
 def is_negative(size: int) -> bool:
-    """Of a size that a call brings, an expression of the compiler's, that is seen when it is there."""
+    """Whether a size is negative. A symbolic size is checked when its value is known."""
     return type(size) is int and size < 0
 
 
 def greater(x: int, y: int) -> int:
-    """The greater of two sizes; an expression knows how to be one."""
+    """The greater of two sizes; symbolic sizes implement it."""
     expression: Any = x if type(x) is not int else y
     return max(x, y) if type(expression) is int else expression.greater(x, y)
 
 
 def tensor_type(dtype: DType, shape: Ints) -> TensorType:
-    """A type with everything checked that a stranger may get wrong."""
+    """Returns a type. Raises ShapeError for everything that an untrusted file may get wrong."""
     if len(shape) > MAX_RANK:
         raise ShapeError(f"rank {len(shape)} above {MAX_RANK}")
     width = WIDEST if 0 in shape else dtype.itemsize
@@ -73,13 +73,13 @@ def tensor_type(dtype: DType, shape: Ints) -> TensorType:
         if is_negative(size):
             raise ShapeError(f"negative dimension in shape {list(shape)}")
         span *= 1 if size == 0 else size
-    if type(span) is int and span > MAX_BYTES:  # sizes that a call brings are checked when they are there
+    if type(span) is int and span > MAX_BYTES:  # symbolic sizes are checked when their values are known
         raise ShapeError(f"shape {list(shape)} of {dtype} spans {span} bytes, more than {MAX_BYTES}")
     return TensorType(dtype, shape)
 
 
 def given(_: Types, *attributes: Any) -> Types:
-    """The type is an attribute, checked when it was made: load_input."""
+    """The type is an attribute, which was checked when it was created: load_input."""
     return (attributes[-1],)
 
 
@@ -146,13 +146,15 @@ def slice_(operands: Types, starts: Ints, limits: Ints, strides: Ints) -> Types:
 
 
 def window_count(size: int, window: int, stride: int, dilation: int) -> int:
-    """How many windows lie in an axis: of `window` elements each, `dilation` apart, the next `stride` further on."""
+    """The number of windows in an axis: `window` elements each, `dilation` apart, and `stride` between windows."""
     span = (window - 1) * dilation + 1
     return greater((size - span) // stride + 1, 0)
 
 
 def windows(operands: Types, axes: Ints, sizes: Ints, strides: Ints, dilations: Ints) -> Types:
-    """Along `axes` the result has the windows; their elements lie along as many axes behind the operand's."""
+    """Along `axes` the result has the windows; the elements of a window lie along additional axes after
+    the operand's.
+    """
     (operand,) = operands
     _check_axes("axes", axes, operand.rank)
     for name, numbers in (("sizes", sizes), ("strides", strides), ("dilations", dilations)):
@@ -165,7 +167,7 @@ def windows(operands: Types, axes: Ints, sizes: Ints, strides: Ints, dilations: 
 
 
 def spread(size: int, gap: int) -> int:
-    """The size of an axis with `gap` more elements between each two."""
+    """The size of an axis with `gap` additional elements between neighbours."""
     return size if gap == 0 else size + greater(size - 1, 0) * gap
 
 
@@ -203,7 +205,7 @@ def reverse(operands: Types, axes: Ints) -> Types:
 
 
 def reduce(operands: Types, axes: Ints, *_: Any) -> Types:
-    """Inputs of one shape, then as many rank-0 initial values. The body is checked where it is built."""
+    """Inputs of one shape, then as many rank-0 initial values. The body is checked when it is built."""
     inputs, initial = halves(operands)
     _check_axes("axes", axes, inputs[0].rank)
     for operand, start in zip(inputs, initial, strict=True):
@@ -215,7 +217,7 @@ def reduce(operands: Types, axes: Ints, *_: Any) -> Types:
 def dot_general(
     operands: Types, left_batch: Ints, right_batch: Ints, left_contract: Ints, right_contract: Ints, dtype: DType
 ) -> Types:
-    """Result dimensions: the batch ones, then the left's free ones, then the right's."""
+    """Result dimensions: the batch ones, then the free ones of the left, then those of the right."""
     left, right = operands
     if left.dtype is not right.dtype or dtype.kind != left.dtype.kind:
         raise ShapeError(f"{left.dtype} times {right.dtype} giving {dtype}")
@@ -258,11 +260,11 @@ def store_slice(operands: Types, _: int, whole: Ints) -> Types:
 
 @dataclass(frozen=True, slots=True)
 class GatherAxes:
-    """Which axes of a gather's operand, indices and result belong together, in StableHLO's terms.
+    """Which axes of a gather's operand, indices and result correspond, in StableHLO's terms.
 
-    An index vector lies along axis `index_vector_dim` of the indices (that may be their rank: each is one number) and
-    gives, for the operand axes `start_index_map`, where a slice starts. The result has the other axes of the indices,
-    and between them, at `offset_dims`, those axes of the slice that are neither collapsed nor batching.
+    An index vector lies along axis `index_vector_dim` of the indices (if that is their rank, each element is a vector),
+    and gives the start of a slice along the operand axes `start_index_map`. The result has the other axes of the
+    indices, and in between, at `offset_dims`, those axes of the slice that are neither collapsed nor batching.
     """
 
     offset_dims: Ints
@@ -273,21 +275,21 @@ class GatherAxes:
     index_vector_dim: int
 
     def batch_dims(self, rank: int) -> Ints:
-        """The axes of a result of that rank that are those of the indices."""
+        """The axes of a result of this rank that correspond to the indices."""
         return tuple(axis for axis in range(rank) if axis not in self.offset_dims)
 
     def kept_dims(self, rank: int) -> Ints:
-        """The axes of an operand of that rank that stand in the result, at `offset_dims`."""
+        """The axes of an operand of this rank that appear in the result, at `offset_dims`."""
         gone = self.collapsed_slice_dims + self.operand_batching_dims
         return tuple(axis for axis in range(rank) if axis not in gone)
 
     def batch_place(self, axis: int) -> int:
-        """The number, among the batch axes of the result, of an axis of the indices."""
+        """The position, among the batch axes of the result, of an axis of the indices."""
         return axis - (axis > self.index_vector_dim)
 
 
 def gather(operands: Types, *attributes: Any) -> Types:
-    """`attributes` are the fields of `GatherAxes` in order, then the slice sizes."""
+    """Gather. `attributes` are the fields of `GatherAxes` in order, then the slice sizes."""
     operand, indices = operands
     axes, sizes = GatherAxes(*attributes[:-1]), attributes[-1]
     if indices.dtype.kind not in (SIGNED, UNSIGNED):
@@ -332,8 +334,8 @@ def _check_gathered(operand: TensorType, indices: TensorType, axes: GatherAxes, 
 
 
 def _check_window(operand: TensorType, sizes: Ints, starts: Types | None, nothing: bool = False) -> None:
-    """Sizes that fit, and as many starts: integers of rank 0. None: the starts are elsewhere; `nothing`: no window is
-    taken, which may then be of any size.
+    """Checks that sizes fit, and that there is one start per axis, an integer of rank 0. None: the starts are
+    elsewhere. `nothing`: no window is taken, so any size is accepted.
     """
     _check_ranks(operand, sizes=sizes)
     for whole, size in zip(operand.shape, sizes, strict=True):
@@ -349,7 +351,7 @@ def _check_window(operand: TensorType, sizes: Ints, starts: Types | None, nothin
 
 
 def scatter(operands: Types, *_: Any) -> Types:
-    """Inputs [groups, rows, row], indices [groups, updates], updates [groups, updates, row]. The body is checked where
+    """Inputs [groups, rows, row], indices [groups, updates], updates [groups, updates, row]. The body is checked when
     it is built.
     """
     count = len(operands) // 2
@@ -369,7 +371,7 @@ def scatter(operands: Types, *_: Any) -> Types:
 
 
 def halves(operands: Types) -> tuple[Types, Types]:
-    """A reduce's inputs and initial values."""
+    """The inputs and the initial values of a reduce."""
     count = len(operands) // 2
     if not operands or len(operands) % 2:
         raise ShapeError(f"{len(operands)} operands, expected inputs and as many initial values")

@@ -1,15 +1,16 @@
-"""Templates: tensor bytecode with sizes that the parameters of a dispatch decide.
+"""Templates: tensor bytecode with sizes that depend on the parameters of a dispatch.
 
-A template is a payload for the least sizes, and a list of places in it with an expression each. To run an entry with
-some parameters, their values are put into the places, and what comes out is read and verified like any payload: so a
-template can say nothing that bytecode cannot. Layout, little endian, without padding:
+A template is a payload for the least sizes, and a list of patches, each an offset in it and an expression. To run an
+entry with parameters, the values of the expressions are written at the offsets, and the result is decoded and verified
+like any payload. So a template can express nothing that bytecode cannot. Layout, little endian, without padding:
 
     template     "OTBT" | u16 major | u16 minor | u32 entries | entry* | payload
-    entry        u16 parameters | u32 places | place*
-    place        u64 offset in the payload of an i64 | u16 bytes | expression
-    expression   postfix: u8 of `OPS`, behind NUMBER an i64, behind PARAMETER a u16
+    entry        u16 parameters | u32 patches | patch*
+    patch        u64 offset in the payload of an i64 | u16 bytes | expression
+    expression   postfix: u8 of `OPS`; NUMBER is followed by an i64, PARAMETER by a u16
 
-Version rule and versions as in `tensor_bytecode.py`: the header states the least minor that template and payload need.
+Version rule and versions as in `tensor_bytecode.py`: the header states the least minor version that template and
+payload need.
 """
 
 import struct
@@ -23,7 +24,7 @@ from .tensor_encoding import decode, encode_marked
 
 MAGIC = b"OTBT"
 NUMBER, PARAMETER = 0, 1
-#: code -> what it makes of the last two numbers
+#: code -> name, and function of the last two numbers
 OPS: dict[int, tuple[str, Callable[[int, int], int]]] = {
     2: ("add", lambda x, y: x + y),
     3: ("multiply", lambda x, y: x * y),
@@ -33,15 +34,15 @@ OPS: dict[int, tuple[str, Callable[[int, int], int]]] = {
     7: ("min", min),
 }
 CODES = {name: code for code, (name, _) in OPS.items()}
-#: numbers on the way to a size are no larger
-MOST = 1 << 63
+#: the limit of intermediate numbers of an expression
+MAX_SIZE = 1 << 63
 
-_HEADER, _ENTRY, _PLACE = Struct("<4sHHI"), Struct("<HI"), Struct("<QH")
+_HEADER, _ENTRY, _PATCH = Struct("<4sHHI"), Struct("<HI"), Struct("<QH")
 _NUMBER, _PARAMETER, _MINOR = Struct("<q"), Struct("<H"), Struct("<H")
 
 
 class SymbolicNumber(int):
-    """A number of a template: its value for the least sizes, and the expression that it is."""
+    """A number of a template: its value for the least sizes, and its expression."""
 
     code: bytes
 
@@ -52,23 +53,23 @@ class SymbolicNumber(int):
 
 
 def number(value: int) -> bytes:
-    """The expression that is a number."""
+    """The expression of a constant."""
     return bytes([NUMBER]) + _NUMBER.pack(value)
 
 
 def parameter(ordinal: int) -> bytes:
-    """The expression that is a parameter."""
+    """The expression of a parameter."""
     return bytes([PARAMETER]) + _PARAMETER.pack(ordinal)
 
 
 def operation(name: str, lhs: bytes, rhs: bytes) -> bytes:
-    """An op of two expressions."""
+    """The expression of an op with two operands."""
     return lhs + rhs + bytes([CODES[name]])
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """An i64 of the payload, and the expression that it becomes."""
+class Patch:
+    """The offset of an i64 in the payload, and the expression that replaces it."""
 
     offset: int
     code: bytes
@@ -76,16 +77,16 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A payload; for each of its entries the number of parameters and the places that they decide."""
+    """A payload; for each of its entries the number of parameters and the patches."""
 
     payload: bytes
-    entries: tuple[tuple[int, tuple[Place, ...]], ...]
+    entries: tuple[tuple[int, tuple[Patch, ...]], ...]
 
     def entry(self, ordinal: int, words: Sequence[int]) -> EntryCode:
-        """The code of an entry with these parameters. Raises ModuleError where there is none that is right."""
+        """The code of an entry with these parameters. Raises ModuleError if it is not valid."""
         patched = bytearray(self.payload)
-        for place in self.entries[ordinal][1]:
-            _NUMBER.pack_into(patched, place.offset, _evaluate(place, words))
+        for patch in self.entries[ordinal][1]:
+            _NUMBER.pack_into(patched, patch.offset, _evaluate(patch, words))
         entries = decode(patched).entries
         if len(entries) != len(self.entries):
             raise ModuleError(
@@ -99,20 +100,20 @@ def is_template(payload: bytes | memoryview) -> bool:
 
 
 def encode_template(entries: Sequence[EntryCode], parameters: Sequence[int]) -> bytes:
-    """Entries whose numbers may be symbolic, each with the number of its parameters."""
+    """Encodes entries whose numbers may be symbolic, each with the number of its parameters."""
     payload, marks = encode_marked(entries)
     (minor,) = _MINOR.unpack_from(payload, 6)
     out = [_HEADER.pack(MAGIC, MAJOR, minor, len(entries))]
-    for count, places in zip(parameters, marks, strict=True):
-        out.append(_ENTRY.pack(count, len(places)))
-        for offset, marked in places:
+    for count, patches in zip(parameters, marks, strict=True):
+        out.append(_ENTRY.pack(count, len(patches)))
+        for offset, marked in patches:
             assert isinstance(marked, SymbolicNumber)
-            out += (_PLACE.pack(offset, len(marked.code)), marked.code)
+            out += (_PATCH.pack(offset, len(marked.code)), marked.code)
     return b"".join((*out, payload))
 
 
 def decode_template(data: bytes | memoryview) -> Template:
-    """Read and verify a template. Raises ModuleError."""
+    """Decodes and verifies a template. Raises ModuleError."""
     data = bytes(data)
     try:
         return _decoded(data)
@@ -128,63 +129,63 @@ def _decoded(data: bytes) -> Template:
         )
     at, rows = _HEADER.size, []
     for _ in range(count):
-        parameters, places = _ENTRY.unpack_from(data, at)
+        parameters, patches = _ENTRY.unpack_from(data, at)
         at += _ENTRY.size
         found = []
-        for _ in range(places):
-            offset, length = _PLACE.unpack_from(data, at)
-            at += _PLACE.size
+        for _ in range(patches):
+            offset, length = _PATCH.unpack_from(data, at)
+            at += _PATCH.size
             code = data[at : at + length]
             _check(code, length, parameters, at)
-            found.append(Place(offset, code))
+            found.append(Patch(offset, code))
             at += length
         rows.append((parameters, tuple(found)))
     payload = data[at:]
-    _check_places(rows, payload, at)
+    _check_patches(rows, payload, at)
     return Template(payload, tuple(rows))
 
 
-def _check_places(rows: Sequence[tuple[int, Sequence[Place]]], payload: bytes, at: int) -> None:
+def _check_patches(rows: Sequence[tuple[int, Sequence[Patch]]], payload: bytes, at: int) -> None:
     entries = decode(payload).entries
     if len(entries) != len(rows):
         raise ModuleError(f"tensor bytecode template: {len(rows)} entries, its payload has {len(entries)}", at)
-    for _, places in rows:
-        for place in places:
-            if place.offset + _NUMBER.size > len(payload):
+    for _, patches in rows:
+        for patch in patches:
+            if patch.offset + _NUMBER.size > len(payload):
                 raise ModuleError(
-                    f"tensor bytecode template: place {place.offset} is outside of {len(payload)} bytes", at
+                    f"tensor bytecode template: patch {patch.offset} is outside of {len(payload)} bytes", at
                 )
 
 
 def _check(code: bytes, length: int, parameters: int, at: int) -> None:
-    """The expression is whole, takes parameters that are there, and gives one number."""
+    """Checks that the expression is complete, uses existing parameters, and has one result."""
     if len(code) != length:
         raise struct.error
-    depth = place = 0
-    while place < length:
-        op = code[place]
-        place += 1
+    depth = patch = 0
+    while patch < length:
+        op = code[patch]
+        patch += 1
         if op == NUMBER:
-            place, depth = place + _NUMBER.size, depth + 1
-        elif op == PARAMETER and place + _PARAMETER.size <= length:
-            (ordinal,) = _PARAMETER.unpack_from(code, place)
+            patch, depth = patch + _NUMBER.size, depth + 1
+        elif op == PARAMETER and patch + _PARAMETER.size <= length:
+            (ordinal,) = _PARAMETER.unpack_from(code, patch)
             if ordinal >= parameters:
                 raise ModuleError(f"tensor bytecode template: parameter {ordinal} of {parameters}", at)
-            place, depth = place + _PARAMETER.size, depth + 1
+            patch, depth = patch + _PARAMETER.size, depth + 1
         elif op in OPS and depth >= 2:
             depth -= 1
         else:
             raise ModuleError(f"tensor bytecode template: expression byte {op:#x} with {depth} numbers before it", at)
-    if place != length or depth != 1:
+    if patch != length or depth != 1:
         raise ModuleError(f"tensor bytecode template: an expression of {length} bytes gives {depth} numbers", at)
 
 
-#: op -> how it is written
+#: op -> its text form
 _WRITTEN = {"add": "({} + {})", "multiply": "{} * {}", "floordiv": "floor({} / {})", "mod": "({} mod {})"}
 
 
 def expression_text(code: bytes) -> str:
-    """A verified expression to read, where p0 is the first parameter: `16 * p0`."""
+    """A verified expression as text, where p0 is the first parameter: `16 * p0`."""
     stack: list[str] = []
     at = 0
     while at < len(code):
@@ -204,9 +205,9 @@ def expression_text(code: bytes) -> str:
     return stack[0]
 
 
-def _evaluate(place: Place, words: Sequence[int]) -> int:
+def _evaluate(patch: Patch, words: Sequence[int]) -> int:
     stack: list[int] = []
-    code, at = place.code, 0
+    code, at = patch.code, 0
     while at < len(code):
         op = code[at]
         at += 1
@@ -220,8 +221,8 @@ def _evaluate(place: Place, words: Sequence[int]) -> int:
             rhs, lhs = stack.pop(), stack.pop()
             name, function = OPS[op]
             if rhs <= 0 and name in ("floordiv", "mod"):
-                raise ModuleError(f"tensor bytecode template: {lhs} divided by {rhs}", place.offset)
+                raise ModuleError(f"tensor bytecode template: {lhs} divided by {rhs}", patch.offset)
             stack.append(function(lhs, rhs))
-        if not -MOST <= stack[-1] < MOST:
-            raise ModuleError(f"tensor bytecode template: a size of {stack[-1]}", place.offset)
+        if not -MAX_SIZE <= stack[-1] < MAX_SIZE:
+            raise ModuleError(f"tensor bytecode template: a size of {stack[-1]}", patch.offset)
     return stack[0]

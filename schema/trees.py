@@ -1,14 +1,14 @@
-"""The trees of an export's arguments and results, as the export attribute `signature.tree` holds them.
+"""The trees of an export's arguments and results, as the export attribute `signature.tree` stores them.
 
     {"parameters": [["params", {"dict": [["b", 0], ["w", 1]]}], ["x", 2]], "keywords": 0, "result": {"tuple": [0, 1]}}
 
-A whole number is a leaf: its place among the flat arguments or results. `null` is None. Containers are
-`{"list": [...]}`, `{"tuple": [...]}`, `{"dict": [[key, node], ...]}` and, for an object of any other class,
-`{"record": "Adam", "fields": [[name, accessor, node], ...]}`, where the accessor says how the object gives the child:
-as an attribute, as an item, or by its place among the children that JAX sees. `{"static": true}` stands for what was
-fixed when the program was compiled. The last `keywords` parameters are given by keyword only.
+A whole number is a leaf: its position among the flat arguments or results. `null` is None. Containers are `{"list":
+[...]}`, `{"tuple": [...]}`, `{"dict": [[key, node], ...]}` and, for an object of any other class, `{"record": "Adam",
+"fields": [[name, accessor, node], ...]}`, where the accessor says how to get the child from the object: as an
+attribute, as an item, or by its position among the children that JAX reports. `{"static": true}` is a value that was
+fixed when the program was compiled. The last `keywords` parameters are keyword-only.
 
-Leaves stand in order, each place once. A file may come from a stranger: sizes and depth are limited.
+Leaves are in order, each position once. A file may be untrusted, so sizes and depth are limited.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .errors import ModuleError
 
 #: the key of the attribute
 KEY: Final = "signature.tree"
-#: nested containers; characters of the text
+#: the most nested containers, and the most characters of the text
 MAX_DEPTH: Final = 64
 MAX_TEXT: Final = 16 << 20
 ACCESSORS: Final = ("attribute", "item", "place")
@@ -32,7 +32,7 @@ Key = str | int | float | bool
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """An array: its place among the flat arguments or results."""
+    """An array: its position among the flat arguments or results."""
 
     place: int
 
@@ -44,7 +44,7 @@ class Nothing:
 
 @dataclass(frozen=True, slots=True)
 class Static:
-    """A value that was fixed when the program was compiled. Callers may give anything; results do not hold it."""
+    """A value that was fixed when the program was compiled. Callers may pass anything; results do not contain it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Items:
 
 @dataclass(frozen=True, slots=True)
 class Keyed:
-    """A dict, its keys in the order of the leaves."""
+    """A dict, with its keys in the order of the leaves."""
 
     keys: tuple[Key, ...]
     children: tuple[Node, ...]
@@ -65,7 +65,7 @@ class Keyed:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """An object of another class: its name, and the children by name, each with one of `ACCESSORS`."""
+    """An object of another class: its name, and its children by name, each with one of `ACCESSORS`."""
 
     name: str
     fields: tuple[str, ...]
@@ -78,7 +78,7 @@ Node = Leaf | Nothing | Static | Items | Keyed | Record
 
 @dataclass(frozen=True, slots=True)
 class Trees:
-    """What a function takes and gives. The last `keywords` parameters are given by keyword only."""
+    """The trees of a function's parameters and result. The last `keywords` parameters are keyword-only."""
 
     parameters: tuple[tuple[str, Node], ...]
     keywords: int
@@ -86,7 +86,7 @@ class Trees:
 
     @property
     def is_flat(self) -> bool:
-        """Whether this says no more than the flat signature: a leaf for each argument, and one result or a tuple."""
+        """Whether this adds nothing to the flat signature: a leaf for each argument, and one result or a tuple."""
         flat = all(isinstance(node, Leaf) for _, node in self.parameters) and not self.keywords
         return flat and (isinstance(self.result, Leaf) or is_flat_tuple(self.result))
 
@@ -97,14 +97,14 @@ class Trees:
 
 
 def is_flat_tuple(node: Node) -> bool:
-    """Whether it is a tuple of several arrays, as flat calls give several results."""
+    """Whether it is a tuple of several arrays, the form in which flat calls return several results."""
     if not isinstance(node, Items) or not node.is_tuple or len(node.children) == 1:
         return False
     return all(isinstance(child, Leaf) for child in node.children)
 
 
 def leaves(node: Node) -> Iterator[int]:
-    """The places of a node's leaves, in order."""
+    """The positions of a node's leaves, in order."""
     match node:
         case Leaf(place):
             yield place
@@ -114,7 +114,9 @@ def leaves(node: Node) -> Iterator[int]:
 
 
 def without(trees: Trees, removed: Collection[int]) -> Trees:
-    """The trees of a function that lost some of its flat arguments. A parameter that lost all of its arrays goes."""
+    """The trees of a function after removing some of its flat arguments. A parameter without remaining arrays is
+    removed.
+    """
     kept = iter(range(sum(len(list(leaves(node))) for _, node in trees.parameters) - len(removed)))
     parameters: list[tuple[str, Node]] = []
     keywords = trees.keywords
@@ -164,9 +166,11 @@ def _encoded(node: Node) -> Any:
 
 
 def decode(text: str, arguments: int, results: int) -> Trees:
-    """The trees of an export with so many flat arguments and results. `ModuleError`: the text is malformed."""
+    """Parses the trees of an export with this many flat arguments and results. Raises ModuleError if the text is
+    malformed.
+    """
     if len(text) > MAX_TEXT:
-        _fail(f"{len(text)} characters, {MAX_TEXT} are the most")
+        _fail(f"{len(text)} characters, the limit is {MAX_TEXT}")
     try:
         found = json.loads(text, parse_constant=lambda name: _fail(f"{name} is no key"))
     except (ValueError, RecursionError) as error:

@@ -1,12 +1,13 @@
 """Writes a module file from plain Python rows.
 
-- The same rows give the same bytes. Strings and segments are stored once however often they occur, and so is bytecode
-  that several programs share.
-- Everything a program refers to by number (initializers, entries, what its bytecode names) counts within that program.
-- Constants and payloads are any contiguous buffer (bytes, memoryview, NumPy array, memmap). They are read where they
-  lie, never copied in memory.
-- `write` gives the bytes of a file; `write_file` puts them in place at once, or leaves nothing behind.
-- The root is decoded before anything is written: what the decoder would refuse, raises its `ModuleError` here.
+- Equal rows give equal bytes. Strings and segments are stored once, however often they occur, and so is bytecode that
+  several programs share.
+- Everything that a program refers to by number (initializers, entries, operands of its bytecode) counts within the
+  program.
+- Constants and payloads are any contiguous buffer (bytes, memoryview, NumPy array, memmap). They are never copied in
+  memory.
+- `write` returns the bytes of a file; `write_file` writes it atomically.
+- The root is decoded before anything is written: rows that the decoder would reject raise its ModuleError here.
 """
 
 import os
@@ -33,8 +34,8 @@ from .rules import NUMBERS
 from .segments import DIGEST, chunk_digests
 from .versions import MAJOR
 
-_DIGEST_OFFSET = 8  # in a row of `segments`
-#: constants of so many bytes and more have a digest per piece
+_DIGEST_OFFSET = 8  # of the digest in a row of `segments`
+#: constants from this many bytes on have a digest per piece
 CHUNKED_FROM = 4 << 20
 
 Data = bytes | bytearray | memoryview | npt.NDArray[Any]
@@ -44,9 +45,10 @@ Attributes = Mapping[str, str | bytes]
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """An argument or result of an export. A dimension of -1 is dynamic: `expressions` says in words what each such is.
+    """An argument or result of an export. A dimension of -1 is dynamic; `expressions` has the text of each dynamic
+    dimension.
 
-    `alias`: number of the argument whose storage a result may take over.
+    `alias`: the number of the argument whose storage a result may reuse.
     """
 
     name: str
@@ -67,7 +69,7 @@ class Export:
 
 @dataclass(frozen=True, slots=True)
 class Import:
-    """`signature` is text such as `(hal.view, i32, i64*) -> hal.buffer`."""
+    """An imported function. `signature` is text such as `(hal.view, i32, i64*) -> hal.buffer`."""
 
     name: str
     signature: str
@@ -76,9 +78,9 @@ class Import:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """`arguments` and `results` name value types; `registers` counts i32, i64, f32, f64 and ref registers.
+    """A function. `arguments` and `results` name value types; `registers` counts i32, i64, f32, f64 and ref registers.
 
-    `locations` are (pc, text), pc ascending: each holds from its pc on until the next.
+    `locations` are (pc, text) with ascending pc: each applies from its pc on, until the next.
     """
 
     name: str
@@ -91,7 +93,7 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class Global:
-    """`value` is the initial value of an `i32`, `i64`, `f32` or `f64`; a reference starts as null."""
+    """A global. `value` is the initial value of an `i32`, `i64`, `f32` or `f64`; a reference is initially null."""
 
     name: str
     type: str
@@ -107,7 +109,7 @@ class Initializer:
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """`length`: least bytes to be bound."""
+    """A binding. `length`: the least number of bytes to bind."""
 
     access: Access
     length: int
@@ -115,8 +117,8 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Debug information: `source_ops` names the ops of the source that it computes, the main one first, `binding_types`
-    the tensor in each binding, by its MLIR text.
+    """An entry point. Debug information: `source_ops` lists the source ops that it computes, the main one first;
+    `binding_types` the MLIR type of the tensor in each binding.
     """
 
     name: str
@@ -128,9 +130,9 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One form of an executable; `workgroup_sizes` holds (x, y, z) per entry.
+    """One variant of an executable; `workgroup_sizes` has (x, y, z) per entry.
 
-    `format_minor`: of what the payload needs, if that is more than what its instructions say (`needs.py`).
+    `format_minor`: the minor version that the payload needs, if it is above that of its instructions (`needs.py`).
     """
 
     format: str
@@ -143,7 +145,7 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class Executable:
-    """`variants` best first."""
+    """An executable; `variants` are ordered, best first."""
 
     name: str
     entries: Sequence[Entry]
@@ -152,8 +154,8 @@ class Executable:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """The bytes of `data` are `dims` elements of `dtype` in row-major order. `chunked`: pieces have digests of their
-    own, as those of long constants always have.
+    """The bytes of `data` are `dims` elements of `dtype` in row-major order. `chunked`: its pieces have their own
+    digests, as those of long constants always do.
     """
 
     name: str
@@ -165,8 +167,9 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A constant whose bytes lie outside the module. `data`: those that it stands for, of which the root has the
-    digest; without data `digest`, zeros for any. Programs that call a parameter alike mean the same one.
+    """A constant whose bytes lie outside of the module. `data`: its default bytes; the root stores their digest.
+    Without data, `digest` is stored; zeros accept any bytes. Parameters of one name are the same parameter in all
+    programs.
     """
 
     name: str
@@ -178,9 +181,9 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """`entries` gives the function behind each export of the module, in their order.
+    """A program. `entries` has the function of each export of the module, in order.
 
-    `bytecode_minor`: of what its functions need, if that is more than what their instructions say (`needs.py`).
+    `bytecode_minor`: the minor version that its functions need, if it is above that of their instructions (`needs.py`).
     """
 
     name: str
@@ -198,7 +201,7 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """`custom`: segments of other tools by name. `attachments` and `sections` stand behind the segments."""
+    """A module. `custom`: segments of other tools by name. `attachments` and `sections` follow the segments."""
 
     programs: Sequence[Program]
     exports: Sequence[Export] = ()
@@ -216,17 +219,17 @@ def write(module: Module) -> bytes:
 
 
 def write_file(path: str | os.PathLike[str], module: Module) -> bytes:
-    """Write the module's file (`files.write_whole`): all of it, or `OSError` and nothing. Gives its digest."""
+    """Writes the module's file atomically (`files.write_whole`). Returns its digest. Raises OSError."""
     pieces = _pieces(module)
     write_whole(path, pieces, "cannot write the module")
     return sha256(pieces[0]).digest()
 
 
 def reseal(data: bytes) -> bytes:
-    """A damaged file with its digests and checksums made to fit, those of segments included.
+    """Returns a damaged file with recomputed digests and checksums, including those of segments.
 
-    For tests and fuzzers, so that what they damage reaches the verifiers behind the digests. `ModuleError` when the
-    damage hides where a digest belongs.
+    For tests and fuzzers, so that damage reaches the verifiers after the digests. Raises ModuleError if the damage
+    hides where a digest belongs.
     """
     data = container.reseal(data)
     file = container.open_bytes(data)
@@ -241,7 +244,7 @@ def reseal(data: bytes) -> bytes:
 
 
 def _pieces(module: Module) -> list[bytes | memoryview]:
-    """The parts of the file in order, padding included; segments are views of what the caller gave."""
+    """The parts of the file in order, including padding; segments are views of the caller's data."""
     tables = _Tables(module)
     root = tables.root()
     decoder.decode_root(memoryview(root))
@@ -249,7 +252,7 @@ def _pieces(module: Module) -> list[bytes | memoryview]:
 
 
 def _view(data: Data) -> memoryview:
-    """The bytes of a buffer, where they lie."""
+    """A view of the bytes of a buffer."""
     view = memoryview(data)  # type: ignore[arg-type]  # NumPy arrays are buffers, which Python 3.11 cannot say
     if not view.c_contiguous:
         raise ValueError("a constant or payload is not contiguous")
@@ -257,7 +260,7 @@ def _view(data: Data) -> memoryview:
 
 
 class _Tables:
-    """The rows of every vector while they are collected, appended in the order in which the format wants them owned."""
+    """Collects the rows of every vector, in the order of ownership that the format requires."""
 
     def __init__(self, module: Module) -> None:
         self.rows: dict[str, list[tuple[Any, ...]]] = {vector.name: [] for vector in layout().vectors}
@@ -285,7 +288,7 @@ class _Tables:
         return self.types[name]
 
     def own(self, vector: str, rows: Iterator[tuple[Any, ...]]) -> tuple[int, int]:
-        """Appends rows; their range."""
+        """Appends rows, and returns their range."""
         table = self.rows[vector]
         start = len(table)
         table.extend(rows)
@@ -372,7 +375,7 @@ class _Tables:
         self.rows["programs"].append(row)
 
     def _function(self, function: Function, copies: Counter[bytes]) -> tuple[Any, ...]:
-        """Programs share equal bytecode; within a program each function has bytes of its own, as the format demands."""
+        """Programs share equal bytecode. Within a program each function has its own bytes, as the format requires."""
         copy = function.bytecode, copies[function.bytecode]
         copies[function.bytecode] += 1
         if copy not in self.shared:
@@ -433,7 +436,7 @@ class _Tables:
         return self.string(constant.name), segment, constant.dtype.code, *self.dims(constant.dims)
 
     def _parameter(self, row: Parameter) -> int:
-        """The segment of a parameter, which never is in the file: programs that call it alike share one."""
+        """The segment of a parameter, which is never in the file; programs that use the same name share it."""
         size = prod(row.dims) * row.dtype.itemsize
         data = None if row.data is None else _view(row.data)
         if data is not None and len(data) != size:
@@ -451,7 +454,7 @@ class _Tables:
         return number
 
     def root(self) -> bytes:
-        """Size prefix and root."""
+        """Returns size prefix and root."""
         blobs = {
             "strings": "\0".join(self.strings).encode(),
             "bytecode": bytes(self.bytecode),
@@ -488,7 +491,7 @@ def _vector(builder: Any, vector: Vector, data: bytes) -> int:
 
 
 def _place(builder: Any, data: bytes) -> None:
-    """Put bytes in front of what is built; the builder has been told to make room."""
+    """Puts bytes before what is built; the builder has reserved the space."""
     head = builder.Head() - len(data)
     builder.head = head
     builder.Bytes[head : head + len(data)] = data

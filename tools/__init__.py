@@ -1,1 +1,1 @@
-"""The command line: one file per command, thin over the compiler and the runtime."""
+"""The command line: one file per command, a thin layer over the compiler and the runtime."""

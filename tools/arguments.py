@@ -1,10 +1,10 @@
-"""The parser that all tools share: how flags are spelled, how help looks, how a bad command line is refused.
+"""The parser of all tools: the spelling of flags, the layout of help, the refusal of invalid command lines.
 
-- Flags are spelled with dashes, and underscores are taken for dashes: `--list-devices`, `--list_devices`. Abbreviations
-  are refused, because a new flag would change their meaning.
-- A flag whose value may be left out (`nargs="?"`) takes a value only behind `=`: `--report`, `--report=FILE`.
-- A bad command line is one line on standard error, which names the flag. The exit status is 2.
-- Help shows the usage, what the tool does, examples, then the flags by group. `Parser.group` gives the group of a
+- Flags are spelled with dashes, and underscores are accepted in their place: `--list-devices`, `--list_devices`.
+  Abbreviations are refused, because a new flag would change their meaning.
+- A flag with an optional value (`nargs="?"`) takes a value only after `=`: `--report`, `--report=FILE`.
+- An invalid command line prints one line to standard error, which names the flag. The exit status is 2.
+- Help shows the usage, what the tool does, examples, then the flags by group. `Parser.group` returns the group of a
   title. Flags without a group come last.
 
 The functions at the end are types of values, for `add_argument(type=...)`.
@@ -19,7 +19,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NoReturn
 
-#: exit status of a bad command line
+#: exit status of an invalid command line
 USAGE = 2
 #: columns before the description of a flag, and the least and greatest width of help
 _INDENT, _NARROWEST, _WIDEST = 30, 70, 120
@@ -37,14 +37,14 @@ class Parser(argparse.ArgumentParser):
         self._positionals.title = "arguments"
 
     def group(self, title: str, description: str | None = None) -> "argparse._ArgumentGroup":
-        """The group of that title, made at its first use. Groups are shown in the order of their making."""
+        """Returns the group of that title, created on first use. Groups are shown in the order of their creation."""
         for group in self._action_groups:
             if group.title == title:
                 return group
         return self.add_argument_group(title, description)
 
     def read(self, argv: Sequence[str] | None = None) -> argparse.Namespace:
-        """The options of a command line (default: that of the process). Ends the process where it is wrong."""
+        """Parses a command line (default: that of the process). Ends the process if it is invalid."""
         options: argparse.Namespace
         options, unknown = self.parse_known_args(argv)
         if unknown:
@@ -52,11 +52,11 @@ class Parser(argparse.ArgumentParser):
         return options
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
-        """As of argparse, which calls it for each command, too."""
+        """Overrides argparse, which also calls it for each command."""
         return super().parse_known_args(self._spelled(sys.argv[1:] if args is None else list(args)), namespace)
 
     def _spelled(self, argv: list[str]) -> list[str]:
-        """The command line with dashes in the names of flags, and with the values that were left out."""
+        """The command line with dashes in the names of flags, and with omitted values made explicit."""
         left_out = {
             name: f"{name}={action.const}"
             for action in self._actions
@@ -68,7 +68,7 @@ class Parser(argparse.ArgumentParser):
         return [left_out.get(text, text) for text in given] + argv[end:]
 
     def error(self, message: str) -> NoReturn:
-        """Ends the process with one line on standard error."""
+        """Prints one line to standard error and ends the process."""
         name = self.prog.partition(" ")[0]
         line = " ".join(message.removeprefix("argument ").split())
         if line.startswith("the following arguments are required: "):
@@ -79,7 +79,7 @@ class Parser(argparse.ArgumentParser):
         return self.help_text(shutil.get_terminal_size().columns)
 
     def help_text(self, columns: int) -> str:
-        """What `--help` prints on a terminal of so many columns."""
+        """What `--help` prints on a terminal with this many columns."""
         width = min(max(columns, _NARROWEST), _WIDEST)
         parts = [f"usage: {self._usage()}", _filled(self.description or "", width, 0)]
         if self.examples:
@@ -99,7 +99,7 @@ class Parser(argparse.ArgumentParser):
         return " ".join([self.prog, *positionals, "[FLAG ...]"])
 
     def _described(self, action: argparse.Action, width: int) -> Iterator[str]:
-        """The lines of help for one argument; a row for each of several commands."""
+        """The help lines of one argument; a line for each of several commands."""
         if action.help == argparse.SUPPRESS:
             return
         if isinstance(action, argparse._SubParsersAction):
@@ -118,7 +118,7 @@ class Parser(argparse.ArgumentParser):
                     yield from command._all_actions()
 
     def _unknown(self, text: str) -> str:
-        """What is wrong with an argument that nothing takes, with a flag that is spelled much like it."""
+        """The error for an unknown argument, with the most similar flag."""
         if not text.startswith("-"):
             return f"unexpected argument {text!r}; {self.prog} --help shows the arguments"
         name = text.partition("=")[0]
@@ -129,7 +129,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def _dashed(text: str) -> str:
-    """An argument as it was given; of a flag the name with dashes."""
+    """An argument unchanged, or a flag with dashes in its name."""
     if not text.startswith("--"):
         return text
     name, equals, value = text.partition("=")
@@ -144,7 +144,7 @@ def _placeholder(action: argparse.Action) -> str:
 
 
 def _spelling(action: argparse.Action) -> str:
-    """A flag with its value: `-o OUT`, `--device=NAME`, `--report[=FILE]`; a positional argument by its name."""
+    """A flag with its value: `-o OUT`, `--device=NAME`, `--report[=FILE]`; the name of a positional argument."""
     if not action.option_strings:
         return action.metavar if isinstance(action.metavar, str) else action.dest
     if action.nargs == 0:
@@ -158,13 +158,13 @@ def _spelling(action: argparse.Action) -> str:
 
 
 def _filled(text: str, width: int, indent: int) -> str:
-    """A paragraph in lines. Names of flags and tools are not broken at their hyphens."""
+    """A wrapped paragraph. Names of flags and tools are not broken at their hyphens."""
     space = " " * indent
     return textwrap.fill(text, width, initial_indent=space, subsequent_indent=space, break_on_hyphens=False)
 
 
 def _columns(left: str, right: str, width: int) -> Iterator[str]:
-    """`left` and, beside or below it, `right` in lines."""
+    """`left`, and `right` beside or below it, as lines."""
     lines = textwrap.wrap(right, width - _INDENT, break_on_hyphens=False)
     fits = len(left) + 4 <= _INDENT
     yield f"  {left:{_INDENT - 2}}{lines.pop(0)}" if fits and lines else f"  {left}"
@@ -192,7 +192,7 @@ def whole_or_inf(text: str) -> float:
 
 
 def number(what: str, most: float = math.inf) -> Callable[[str], float]:
-    """The type of numbers from 0 to `most`. `what`: what the number counts, for messages."""
+    """The type of numbers from 0 to `most`. `what`: the unit for messages."""
 
     def read(text: str) -> float:
         try:
@@ -221,7 +221,7 @@ tolerance = number("a tolerance", sys.float_info.max)
 
 
 def one_of(known: Iterable[str]) -> Callable[[str], str]:
-    """The type of texts that are one of those known."""
+    """The type of texts from a set of known ones."""
     names = tuple(known)
 
     def read(text: str) -> str:

@@ -1,8 +1,8 @@
-"""Arrays in files: `.npy` and `.npz`, of either byte order. Which of the two a file is, its first bytes say.
+"""Arrays in files: `.npy` and `.npz`, of either byte order. The first bytes of a file determine its kind.
 
-Only what NumPy can read without pickles is read. Sizes are checked before memory is taken: a header may ask for no more
-than the file holds, and the members of an archive for no more than this machine has. A file does not say which type of
-ml_dtypes its elements are, only how many bytes they have: `as_wanted` makes them of the type that is wanted.
+Only files that NumPy reads without pickles are read. Sizes are checked before memory is allocated: a header may not
+claim more than the file holds, and the members of an archive not more than this machine's memory. Files do not name the
+types of ml_dtypes, only the size of their elements; `as_wanted` converts to the wanted type.
 """
 
 import errno
@@ -29,20 +29,20 @@ from .cli import InputError, write_whole
 
 Array = npt.NDArray[Any]
 
-#: characters of another library's message; bytes of a file's header; members of an archive
+#: the most characters of another library's message, bytes of a file's header, and members of an archive
 _SHOWN, _HEADER, _MEMBERS = 160, 10_000, 1 << 16
-#: what NumPy and zipfile raise for malformed files
+#: the exceptions of NumPy and zipfile for malformed files
 BAD_FILE = (
     ValueError, EOFError, TypeError, KeyError, IndexError, AttributeError, OverflowError, SyntaxError, RecursionError,
     tokenize.TokenError, struct.error, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError,
 )  # fmt: skip
-#: how NumPy writes members of archives
+#: the compression methods that NumPy uses for members of archives
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _ENCRYPTED = 1
 
 
 def most_bytes() -> int:
-    """Bytes of this machine's memory, or 64 GiB if the system does not say."""
+    """Bytes of this machine's memory, or 64 GiB if the system does not report it."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):  # Windows has no sysconf, others lack the names
@@ -50,13 +50,13 @@ def most_bytes() -> int:
 
 
 def shortened(message: str) -> str:
-    """A message of another library, cut to _SHOWN characters, in one line."""
+    """A message of another library, cut to _SHOWN characters, on one line."""
     line = " ".join(message.split())
     return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}..."
 
 
 def load_array(path: str, wanted: DType | None = None) -> Array:
-    """The array in a `.npy` file. Raises InputError or OSError. `wanted`: its type, if ml_dtypes has it."""
+    """Reads the array of a `.npy` file. `wanted`: its type, if it is one of ml_dtypes. Raises InputError or OSError."""
     found = load(path)
     if isinstance(found, dict):
         raise InputError(f"{path}: an archive of {len(found)} arrays, one array expected")
@@ -64,7 +64,7 @@ def load_array(path: str, wanted: DType | None = None) -> Array:
 
 
 def load(path: str) -> Array | dict[str, Array]:
-    """The array of a `.npy` file, or those of a `.npz` file by name. Raises InputError or OSError."""
+    """Reads the array of a `.npy` file, or the arrays of a `.npz` file by name. Raises InputError or OSError."""
     kind = "npy"
     try:
         with os.fdopen(open_regular(path), "rb") as file:
@@ -79,7 +79,7 @@ def load(path: str) -> Array | dict[str, Array]:
 
 
 def as_wanted(array: Array, wanted: DType | None, path: str) -> Array:
-    """The array with a type of ml_dtypes where that is wanted. InputError: its type is no element type."""
+    """The array, converted to the wanted type of ml_dtypes. Raises InputError if its type is no element type."""
     if array.dtype.kind == "V" and wanted is not None and wanted.foreign and array.dtype.itemsize == wanted.itemsize:
         array = array.view(wanted.numpy)
     if of_numpy(array.dtype) is None:
@@ -88,7 +88,9 @@ def as_wanted(array: Array, wanted: DType | None, path: str) -> Array:
 
 
 def _within(file: IO[bytes]) -> dict[str, Array]:
-    """As `_read_npz`. Places in front of the file, which a damaged directory names, are ValueErrors."""
+    """As `_read_npz`. Positions before the start of the file, which a damaged directory may contain,
+    raise ValueError.
+    """
     try:
         return _read_npz(file)
     except OSError as error:
@@ -98,11 +100,11 @@ def _within(file: IO[bytes]) -> dict[str, Array]:
 
 
 def _read_npz(file: IO[bytes]) -> dict[str, Array]:
-    """The members by name, without their `.npy`. No more memory is taken than this machine has."""
+    """Reads the members by name, without their `.npy`. Allocates at most this machine's memory."""
     with zipfile.ZipFile(file) as archive:
         members = archive.infolist()
         if len(members) > _MEMBERS:
-            raise ValueError(f"{len(members)} members, {_MEMBERS} are the most")
+            raise ValueError(f"{len(members)} members, the limit is {_MEMBERS}")
         if (size := sum(member.file_size for member in members)) > (most := most_bytes()):
             raise ValueError(f"its members have {size} bytes, this machine has {most}")
         found: dict[str, Array] = {}
@@ -118,17 +120,17 @@ def _read_npz(file: IO[bytes]) -> dict[str, Array]:
 
 
 def _read_npy(file: IO[bytes], size: int) -> Array:
-    """Header, then elements, in the byte order of this machine. `size`: bytes of the file."""
+    """Reads header and elements, in the byte order of this machine. `size`: bytes of the file."""
     version = np.lib.format.read_magic(file)
     width = 2 if version == (1, 0) else 4
     length = int.from_bytes(file.read(width), "little")
     if length > _HEADER:
-        raise ValueError(f"a header of {length} bytes, {_HEADER} are the most")
+        raise ValueError(f"a header of {length} bytes, the limit is {_HEADER}")
     file.seek(-width, os.SEEK_CUR)
-    # a header of version 3 is that of version 2 with other letters in names of fields, which no array has here
+    # a header of version 3 only differs from version 2 in the encoding of field names, which arrays here do not have
     header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # of headers that Python 2 wrote, which are read all the same
+        warnings.simplefilter("ignore", UserWarning)  # about headers written by Python 2, which are read all the same
         shape, by_columns, dtype = header(file, _HEADER)
     if dtype.hasobject or not dtype.itemsize:
         raise ValueError(f"it holds {dtype}, which is read by pickles only, or has no bytes")
@@ -146,7 +148,7 @@ def _read_npy(file: IO[bytes], size: int) -> Array:
 
 
 def _elements(file: IO[bytes], dtype: np.dtype[Any], count: int) -> Array:
-    """The rest of the file. A member of an archive has no descriptor that NumPy could read from."""
+    """Reads the rest of the file. A member of an archive has no descriptor for NumPy to read from."""
     if not count:
         return np.zeros(count, dtype)
     if isinstance(file, zipfile.ZipExtFile):
@@ -156,14 +158,14 @@ def _elements(file: IO[bytes], dtype: np.dtype[Any], count: int) -> Array:
 
 
 def save_array(path: str, array: Array) -> None:
-    """Write a `.npy` file, whole or not at all."""
+    """Writes a `.npy` file atomically."""
     data = io.BytesIO()
     np.save(data, array, allow_pickle=False)
     write_whole(Path(path), data.getvalue())
 
 
 def save_arrays(path: str, arrays: Mapping[str, Array]) -> None:
-    """Write a `.npz` file with arrays by name, whole or not at all."""
+    """Writes a `.npz` file with arrays by name, atomically."""
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w", zipfile.ZIP_STORED) as archive:
         for name, array in arrays.items():

@@ -1,9 +1,9 @@
 """Arrays on the command line: `4xf32=1,2,3,4`, `2x2xi32=[[1 2][3 4]]`, `f32=3`, `8x8xf32=0` (a splat), `@file.npy`,
 `2xcomplex<f32>=1+2i,-3i`.
 
-Shapes and element types are written as in StableHLO's tensor types; numbers are separated by commas, spaces or
-brackets, as IREE's tools take them. Files are those of `array_files.py`. A text may not ask for more memory than this
-machine has.
+Shapes and element types are written as in StableHLO's tensor types. Numbers are separated by commas, spaces or
+brackets, as for IREE's tools. Files are those of `array_files.py`. A text may not require more memory than this machine
+has.
 """
 
 import re
@@ -23,13 +23,13 @@ from .cli import InputError
 Array = npt.NDArray[Any]
 
 _SPEC = re.compile(r"(?:(?P<dims>\d+(?:x\d+)*)x)?(?P<dtype>[a-z]\w*(?:<\w+>)?)\s*=(?P<values>.*)", re.DOTALL | re.ASCII)
-#: characters of a user's text in a message; digits of a size
+#: the most characters of a user's text in a message, and digits of a size
 _SHOWN, _DIGITS = 80, 18
 _BOOLS = {"0": False, "1": True, "false": False, "true": True}
 
 
 def parse_array(text: str, wanted: DType | None = None) -> Array:
-    """The array that a flag's value stands for, and which `wanted` may be the type of. `InputError`: what is wrong."""
+    """Parses the value of a flag. `wanted`: the type of ml_dtypes of a file's elements. Raises InputError."""
     if text.startswith("@"):
         return load_array(text[1:], wanted)
     match = _SPEC.fullmatch(text.strip())
@@ -55,18 +55,18 @@ def parse_array(text: str, wanted: DType | None = None) -> Array:
 
 
 def is_typed(text: str) -> bool:
-    """Whether a text is a type and values; the values may be wrong."""
+    """Whether a text has the form of a type and values; the values may be invalid."""
     match = _SPEC.fullmatch(text.strip())
     return match is not None and match["dtype"] in BY_NAME
 
 
 def _shape(dims: str, text: str) -> tuple[int, ...]:
-    """Sizes as NumPy takes them."""
+    """The shape as a tuple. Raises InputError for sizes that NumPy does not support."""
     sizes = dims.split("x") if dims else []
     if len(sizes) > MAX_RANK:
         raise InputError(f"array {shown(text)}: rank {len(sizes)}, arrays have {MAX_RANK} axes at the most")
     if wide := [size for size in sizes if len(size) > _DIGITS]:
-        raise InputError(f"array {shown(text)}: a size of {len(wide[0])} digits, {_DIGITS} are the most")
+        raise InputError(f"array {shown(text)}: a size of {len(wide[0])} digits, the limit is {_DIGITS}")
     return tuple(map(int, sizes))
 
 
@@ -76,7 +76,7 @@ def shown(text: str) -> str:
 
 
 def numbers(words: list[str], dtype: DType, text: str) -> Array:
-    """Numbers as a flat array; each must be one that the element type has."""
+    """Parses numbers into a flat array; the element type must be able to represent each."""
     try:
         if dtype.name in FLOAT_FORMATS:
             return _narrow_floats(words, dtype)
@@ -102,14 +102,14 @@ def numbers(words: list[str], dtype: DType, text: str) -> Array:
 
 
 def _narrow_floats(words: list[str], dtype: DType) -> Array:
-    """Rounded once, from the digits' double."""
+    """Floats, rounded once from the double that the digits give."""
     row = FLOAT_FORMATS[dtype.name]
     codes = np.array([row.rounded(float(word)) for word in words], f"<u{dtype.itemsize}")
     return codes.view(dtype.numpy)
 
 
 def _row(array: Array) -> DType:
-    """The row of an array that a function took or gave."""
+    """The element type of an argument or result."""
     row = of_numpy(array.dtype)
     assert row is not None, f"{array.dtype} is an element type"
     return row

@@ -1,7 +1,7 @@
-"""Attributes of a module on the command line of `vm-compile`: model card, licence, name, version, limits, any other.
+"""Attributes of a module on the command line of `vm-compile`: model card, licence, name, version, limits, and others.
 
-Flags are made from the table of `schema/attributes.py`: `--model-name` writes `model.name`, `--limit-fuel` writes
-`limits.fuel`. `--model-card` and `--licence` name files of text. `--attribute KEY=VALUE` writes any key.
+Flags are derived from the table of `schema/attributes.py`: `--model-name` writes `model.name`, `--limit-fuel` writes
+`limits.fuel`. `--model-card` and `--licence` name text files. `--attribute KEY=VALUE` writes any key.
 """
 
 import argparse
@@ -11,12 +11,12 @@ from orchestrion.schema.attributes import KNOWN, LIMITS_PREFIX, problem
 from . import cli
 from .arguments import Parser
 
-#: bytes of a file whose text becomes an attribute: attributes are read and hashed whenever the module is opened
-MOST_BYTES = 1 << 20
+#: the most bytes of a file whose text becomes an attribute, because opening the module reads and hashes attributes
+MAX_BYTES = 1 << 20
 
-#: flag -> key, for texts that stand in files
+#: flag -> key, for texts in files
 _FILES = {"--model-card": "model.card", "--licence": "model.licence"}
-#: flag -> key, for values that stand on the command line
+#: flag -> key, for values on the command line
 _VALUES = {
     "--" + key.replace(LIMITS_PREFIX, "limit-").replace(".", "-"): key for key in KNOWN if key not in _FILES.values()
 }
@@ -34,9 +34,9 @@ def add_attributes(made: Parser) -> None:
 
 
 def attributes_of(options: argparse.Namespace) -> dict[str, str]:
-    """The attributes that the flags give, by key, in the order of the table, then as given.
+    """The attributes of the flags, by key, in the order of the table, then in the given order.
 
-    UsageError: a key is given twice, or a value is malformed. InputError: a file is no text, or too long.
+    Raises UsageError if a key is given twice, or a value is malformed; InputError if a file is not text, or too long.
     """
     found: dict[str, str] = {}
     for flag, key in (*_FILES.items(), *_VALUES.items()):
@@ -60,15 +60,15 @@ def attributes_of(options: argparse.Namespace) -> dict[str, str]:
 
 
 def _flag(key: str) -> str:
-    """The flag that gave an attribute."""
+    """The flag that sets an attribute."""
     flags = {known: flag for flag, known in (*_FILES.items(), *_VALUES.items())}
     return flags.get(key, "--attribute")
 
 
 def _text(flag: str, path: str) -> str:
     data = cli.read_bytes(path)
-    if len(data) > MOST_BYTES:
-        raise cli.InputError(f"{flag}={path}: {len(data)} bytes, {MOST_BYTES} are the most of an attribute")
+    if len(data) > MAX_BYTES:
+        raise cli.InputError(f"{flag}={path}: {len(data)} bytes, the limit of an attribute is {MAX_BYTES}")
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:

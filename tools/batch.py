@@ -1,7 +1,7 @@
-"""vm-batch: run a function of a module over many inputs, on processes of this machine or on a Ray cluster.
+"""vm-batch: runs a function of a module over many inputs, in processes of this machine or on a Ray cluster.
 
-Results go to a folder with a file per input. A run that was killed goes on where it was, if it is started again.
-Exit status: 0 if all inputs have results, 1 if some failed (`failed.json` lists them) or the run could not go on.
+Results are written to a folder, a file per input. A killed run continues where it was when it is started again. Exit
+status: 0 if all inputs have results, 1 if some failed (`failed.json` lists them) or the run could not continue.
 """
 
 import argparse
@@ -32,14 +32,14 @@ EXAMPLES = (
     ("vm-batch m.fb --input=x.npz --output=results --device=vulkan --workers=4", "Four processes, on this device."),
     ("vm-batch m.fb --input=y.parquet --output=results --ray=auto", "On the Ray cluster that this machine is part of."),
 )
-#: inputs of a task, if the module does not decide: enough to hide the cost of a message, few enough to be done again
+#: inputs of a task, unless the module decides: enough to hide the cost of a message, few enough to repeat
 TASK_INPUTS = 64
 #: seconds between two updates of the progress line
 _PROGRESS_SECONDS = 0.2
 
 
 class Function(NamedTuple):
-    """The function that is called: what the file says of it. No device is needed for that."""
+    """The function to call, as described by the file; needs no device."""
 
     digest: bytes
     export: "Export"
@@ -52,7 +52,7 @@ class Function(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What is to be done, and by whom."""
+    """The work of a run, and its setup."""
 
     setup: "Setup"
     identity: "Identity"
@@ -77,7 +77,7 @@ def batch(options: argparse.Namespace) -> int:
     tasks = divide(missing, task_size(plan.axis, options.batch_size))
     outputs.create()
     if options.device is not None:
-        with suppress(HalError):  # workers on other machines may have a driver that is not here
+        with suppress(HalError):  # workers on other machines may have a driver that is missing here
             cli.note_null("vm-batch", options.device, "results mean nothing")
     workers = start_workers(options, plan.setup)
     progress = Progress(len(missing))
@@ -99,7 +99,7 @@ def batch(options: argparse.Namespace) -> int:
 
 
 def make_plan(options: argparse.Namespace) -> Plan:
-    """Everything that can be wrong without a worker is refused here."""
+    """Plans the run. Raises every error that can be found without a worker."""
     from orchestrion.vm.batch_axis import find_axis
     from orchestrion.vm.errors import CallerError
 
@@ -139,7 +139,7 @@ def make_plan(options: argparse.Namespace) -> Plan:
 
 
 def read_function(module: str, name: str | None) -> Function:
-    """The function of that name, or the only one. `CallerError` and `ModuleError` as of `vm.load`."""
+    """The function of that name, or the only one. Raises the errors of `vm.load`."""
     from orchestrion.schema.container import open_file
     from orchestrion.schema.decoder import decode
     from orchestrion.vm.batch_axis import checked_names
@@ -169,7 +169,7 @@ def load_options(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def digest_of_values(setup: "Setup") -> str:
-    """SHA-256 of what results depend on beside module and inputs: fixed arguments, parameters, adapters."""
+    """SHA-256 of everything that results depend on, except module and inputs: fixed arguments, parameters, adapters."""
     from .batching.sources import digest_of, list_files
 
     groups = (setup.fixed, setup.options["parameters"] or (), setup.options["adapters"])
@@ -177,12 +177,12 @@ def digest_of_values(setup: "Setup") -> str:
 
 
 def files_at(paths: Iterable[Path]) -> list[Path]:
-    """Files, and all files of folders, in order."""
+    """The files, and all files of folders, in order."""
     return [file for path in paths for file in (sorted(path.iterdir()) if path.is_dir() else [path])]
 
 
 def check_batch_size(axis: "BatchAxis", size: int | None) -> None:
-    """InputError where a batch may not have the size that `--batch-size` says."""
+    """Raises InputError if the module does not allow the size of `--batch-size`."""
     if size is None:
         return
     if not axis.batched:
@@ -193,7 +193,7 @@ def check_batch_size(axis: "BatchAxis", size: int | None) -> None:
 
 
 def task_size(axis: "BatchAxis", size: int | None) -> int:
-    """Inputs of a task: whole batches, so that padding is rare."""
+    """The number of inputs of a task: whole batches, so that padding is rare."""
     if not axis.batched:
         return TASK_INPUTS
     if axis.size is None:
@@ -228,7 +228,7 @@ def run_tasks(
 
     def started(ready: "Ready") -> None:
         nonlocal written
-        if not written:  # not before: a module that cannot be loaded here leaves no run behind
+        if not written:  # only now, so that a module that cannot be loaded creates no run
             outputs.begin(plan.identity, plan.listing, ready.device)
         written = True
 
@@ -245,7 +245,7 @@ def summary(plan: Plan, before: int, totals: "Totals", seconds: float) -> str:
 
 
 class Progress:
-    """A line on a terminal's standard error, which is removed at the end."""
+    """A progress line on a terminal's standard error, removed at the end."""
 
     def __init__(self, count: int) -> None:
         self._count = count

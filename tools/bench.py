@@ -1,7 +1,7 @@
-"""vm-bench: how long a module takes to load, to be called first and to be called again.
+"""vm-bench: measures how long a module takes to load, for the first call, and for later calls.
 
-Arguments default to zeros of the declared types. Times are of this process; `--json` gives them in the form of Google
-Benchmark. `--profile` adds what each dispatch took on the device, which makes the calls themselves slower.
+Arguments are zeros of the declared types by default. Times are those of this process; `--json` writes them in the form
+of Google Benchmark. `--profile` adds the time of each dispatch on the device, which makes the calls slower.
 """
 
 import argparse
@@ -23,7 +23,7 @@ EXAMPLES = (
     ("vm-bench m.fb --warmup=10 --repeat=100 --json=times.json", "Measures 100 calls after 10 others."),
     ("vm-bench m.fb --device=opencl --input=@x.npy --profile", "Adds a row for each dispatch."),
 )
-#: what --seconds is without it and --repeat
+#: default of --seconds, without --repeat
 SECONDS = 1.0
 #: statistic -> its name in the report
 TITLES = {
@@ -44,7 +44,7 @@ def bench(options: argparse.Namespace) -> int:
     from .run import choose
 
     if options.repeat is not None and options.seconds is not None:
-        raise cli.UsageError("--repeat and --seconds do not go together")
+        raise cli.UsageError("--repeat and --seconds cannot be combined")
     with loading(options.module) as progress, Clock() as load:
         program = vm.load(
             options.module,
@@ -81,7 +81,7 @@ def zeros(program: "Program", name: str) -> list[Any]:
 
 
 def measure(program: "Program", name: str, arguments: list[Any], options: argparse.Namespace) -> list[Measurement]:
-    """The first call, and those after the warm-up: `--repeat` of them, or as many as begin in `--seconds`."""
+    """The first call, and those after the warm-up: `--repeat` of them, or as many as begin within `--seconds`."""
     function = program[name].flat
     placed = [program.put(array) for array in arguments] if options.device_resident else arguments
     clock = Clock()
@@ -105,7 +105,7 @@ def measure(program: "Program", name: str, arguments: list[Any], options: argpar
 
 
 def report(program: "Program", measured: list[Measurement], options: argparse.Namespace) -> None:
-    """As text, and as JSON where that is asked for."""
+    """Prints the text, and writes JSON if requested."""
     from . import profiles
 
     info = program.device.info
@@ -122,7 +122,7 @@ def report(program: "Program", measured: list[Measurement], options: argparse.Na
 
 
 def table(measured: list[Measurement], warmup: int) -> str:
-    """Load, first call, and the statistics of the others, in microseconds."""
+    """Load time, first call, and the statistics of the others, in microseconds."""
     load, first, calls = measured
     found = statistics(calls.real)
     after = f" after {warmup} of warm-up" if warmup else ""
@@ -165,7 +165,7 @@ def parser() -> Parser:
         type=number("seconds", sys.float_info.max),
         help=f"measure calls for so long (default: {SECONDS:g}, without --repeat)",
     )
-    group.add_argument("--profile", action="store_true", help="a row for each dispatch: where it comes from, how long")
+    group.add_argument("--profile", action="store_true", help="a row for each dispatch: source location and time")
     group.add_argument(
         "--json",
         metavar="FILE",

@@ -1,4 +1,4 @@
-"""The arrays of a call on the command line: which argument or result each flag is for.
+"""The arrays of a call on the command line: assigns each flag to an argument or result.
 
     --input=4xf32=1,2,3,4          the next argument that no flag names
     --input=x=@x.npy               the argument x
@@ -8,8 +8,9 @@
     --input=@all.npz               arguments by the names of members, or in order
 
 A name is written as `--list-functions` shows it, or with dots or slashes: params['layer']['w'], params.layer.w,
-params/layer/w. Where two arguments are the same in dots, each takes its exact name. Results go by the same rules, with
-`result` in front or without it. What looks like a type and values is that, whatever arguments are called.
+params/layer/w. If two arguments have the same dotted form, each needs its exact name. Results follow the same rules,
+with or without a leading `result`. A text with the form of a type and values is an array, whatever the arguments' names
+are.
 """
 
 import re
@@ -25,17 +26,17 @@ if TYPE_CHECKING:
     from orchestrion.vm.program import Program
 
 _KEY = re.compile(r"""\[(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|([^\]]*))\]""")
-#: how NumPy calls the arrays of an archive that were given without names
+#: NumPy's names of unnamed arrays in an archive
 _IN_ORDER = "arr_{}"
-#: in front of the names of results
+#: prefix of the names of results
 _RESULT = "result"
 
 
-class Places:
-    """Arguments or results by name. `kind` is "argument" or "result"."""
+class NamedValues:
+    """The arguments or results of a function, by name. `kind` is "argument" or "result"."""
 
     def __init__(self, kind: str, values: "Sequence[Value]", columns: Sequence[str]) -> None:
-        """`columns`: what vm-batch calls the values."""
+        """`columns`: the names of the values in vm-batch."""
         self.kind = kind
         self.values = values
         self.names = [value.name or column for value, column in zip(values, columns, strict=True)]
@@ -46,14 +47,14 @@ class Places:
                 self._dotted.setdefault(dotted, []).append(place)
 
     def find(self, name: str) -> int | None:
-        """The place of that name; None if there is none, or several."""
+        """The position of the value of that name; None without one, or if the name is ambiguous."""
         if name in self._exact:
             return self._exact[name]
         found = self._dotted.get(_dotted(name), [])
         return found[0] if len(found) == 1 else None
 
     def below(self, name: str) -> list[int]:
-        """The places of the arrays of a tree; all of them for an empty name."""
+        """The positions of the arrays of a tree; all positions for an empty name."""
         if not name:
             return list(range(len(self.names)))
         start = _dotted(name) + "."
@@ -62,7 +63,9 @@ class Places:
         )
 
     def split(self, text: str) -> tuple[str, str] | None:
-        """The name and the array of `NAME=ARRAY`; None where the text starts with no name. InputError: no such name."""
+        """The name and the array of `NAME=ARRAY`; None if the text does not begin with a name. Raises InputError for an
+        unknown name.
+        """
         if text.startswith("@") or is_typed(text):
             return None
         at = text.find("=")
@@ -78,11 +81,11 @@ class Places:
 
     @property
     def a_kind(self) -> str:
-        """The kind with its article."""
+        """The kind with its indefinite article."""
         return f"a{'n' if self.kind == 'argument' else ''} {self.kind}"
 
     def known(self) -> str:
-        """What there is, for messages."""
+        """The existing names, for messages."""
         return f"there are {', '.join(self.names)}" if self.names else f"there are no {self.kind}s"
 
 
@@ -96,25 +99,25 @@ def _without_result(dotted: str, kind: str) -> list[str]:
     return [dotted.removeprefix(f"{_RESULT}.")] if is_below else []
 
 
-class _Given(NamedTuple):
-    """An array of the command line: its text or the member of an archive, and what a file held."""
+class _GivenArray(NamedTuple):
+    """An array of the command line: its text or the name of an archive's member, and the content of a file."""
 
     text: str
     array: Array | None = None
 
     def typed(self, value: "Value") -> Array:
-        """The array, which `value` may be the type of."""
+        """The array; `value` determines its type where the text or file does not."""
         if self.array is not None:
             return as_wanted(self.array, value.dtype, self.text)
         return parse_array(self.text, value.dtype)
 
 
 def arguments_of(program: "Program", name: str, texts: Sequence[str]) -> list[Array]:
-    """The flat arguments of a function for the values of `--input`. InputError: what is wrong with them."""
+    """The flat arguments of a function for the values of `--input`. Raises InputError."""
     from orchestrion.vm.batch_axis import column_names
 
     export = _export(program, name)
-    places = Places("argument", export.arguments, column_names(export).arguments)
+    places = NamedValues("argument", export.arguments, column_names(export).arguments)
     found, rest = _placed(places, texts)
     if len(found) < len(places.names) or rest:
         missing = next((f"; {one} is missing" for place, one in enumerate(places.names) if place not in found), "")
@@ -124,7 +127,7 @@ def arguments_of(program: "Program", name: str, texts: Sequence[str]) -> list[Ar
 
 
 def expected_of(program: "Program", name: str, texts: Sequence[str]) -> dict[int, Array]:
-    """What results are to be, by place, for the values of `--expected-output`. InputError: what is wrong with them."""
+    """The expected results by position, for the values of `--expected-output`. Raises InputError."""
     places = _results(program, name)
     found, rest = _placed(places, texts)
     if rest:
@@ -133,9 +136,9 @@ def expected_of(program: "Program", name: str, texts: Sequence[str]) -> dict[int
 
 
 def save_results(program: "Program", name: str, texts: Sequence[str], results: Sequence[Array]) -> set[int]:
-    """Write results to the files of `--output`. Gives the places of those that were written.
+    """Writes results to the files of `--output`. Returns the positions of the written results.
 
-    InputError: there is no such result. OSError: a file cannot be written.
+    Raises InputError if a result does not exist, OSError if a file cannot be written.
     """
     from orchestrion.vm.batch_axis import column_names
 
@@ -164,42 +167,44 @@ def save_results(program: "Program", name: str, texts: Sequence[str], results: S
 
 
 def result_titles(program: "Program", name: str, count: int) -> list[str]:
-    """What `count` results are called where they are printed: `result[0]`, in a tree `result['y']`."""
+    """The titles of `count` printed results: `result[0]`, in a tree `result['y']`."""
     export = _export(program, name)
     if export.trees:
         return _results(program, name).names
-    return [f"{_RESULT}[{place}]" for place in range(count)]  # a function of numbers has results that no export lists
+    return [f"{_RESULT}[{place}]" for place in range(count)]  # results that are numbers are not listed by the export
 
 
 def _export(program: "Program", name: str) -> "Export":
-    """CallerError: the program has no such function."""
+    """The export of that name. Raises CallerError if it does not exist."""
     _ = program[name]
     return next(export for export in program.exports if export.name == name)
 
 
-def _results(program: "Program", name: str) -> Places:
+def _results(program: "Program", name: str) -> NamedValues:
     from orchestrion.vm.batch_axis import column_names
 
     export = _export(program, name)
-    return Places("result", export.results, column_names(export).results)
+    return NamedValues("result", export.results, column_names(export).results)
 
 
-def _placed(places: Places, texts: Sequence[str]) -> tuple[dict[int, Array], list[_Given]]:
-    """Arrays by place. Those without a name take the places that are left, in order; then those that are too many."""
-    named: dict[int, _Given] = {}
-    rest: list[_Given] = []
+def _placed(places: NamedValues, texts: Sequence[str]) -> tuple[dict[int, Array], list[_GivenArray]]:
+    """Assigns arrays to positions. Unnamed ones take the free positions in order; superfluous ones are returned
+    separately.
+    """
+    named: dict[int, _GivenArray] = {}
+    rest: list[_GivenArray] = []
     for text in texts:
         name, array = places.split(text) or ("", text)
         place = places.find(name) if name else None
         if place is not None:
-            found = {place: _Given(_complete(array, places.values[place]))}
+            found = {place: _GivenArray(_complete(array, places.values[place]))}
         elif array.startswith("@"):
             found = _in_file(array[1:], places, name, rest)
         elif name:
             _refuse_tree(places, name)
         else:
             found = {}
-            rest.append(_Given(array))
+            rest.append(_GivenArray(array))
         twice = next((place for place in found if place in named), None)
         if twice is not None:
             raise InputError(f"{places.kind} {places.names[twice]} is given twice")
@@ -210,7 +215,7 @@ def _placed(places: Places, texts: Sequence[str]) -> tuple[dict[int, Array], lis
 
 
 def _complete(text: str, value: "Value") -> str:
-    """The text of an array, with the type and shape of the value where only numbers are there."""
+    """The text of an array, with the type and shape of the value added if it only has numbers."""
     if text.startswith("@") or "=" in text:
         return text
     if -1 in value.shape:
@@ -218,21 +223,21 @@ def _complete(text: str, value: "Value") -> str:
     return f"{'x'.join([*map(str, value.shape), value.dtype.name])}={text}"
 
 
-def _refuse_tree(places: Places, name: str) -> NoReturn:
+def _refuse_tree(places: NamedValues, name: str) -> NoReturn:
     names = ", ".join(places.names[place] for place in places.below(name))
     raise InputError(f"{name} is a tree of arrays ({names}): give an .npz file, or one of them by its name")
 
 
-def _in_file(path: str, places: Places, name: str, rest: list[_Given]) -> dict[int, _Given]:
-    """The arrays of an archive by place. Arrays without names, of a whole call, are appended to `rest`."""
+def _in_file(path: str, places: NamedValues, name: str, rest: list[_GivenArray]) -> dict[int, _GivenArray]:
+    """The arrays of an archive by position. Unnamed arrays of a whole call are appended to `rest`."""
     loaded = load(path)
     if not isinstance(loaded, dict):
         if name:
             _refuse_tree(places, name)
-        rest.append(_Given(path, loaded))
+        rest.append(_GivenArray(path, loaded))
         return {}
-    given = {member: _Given(f"{path}: {member}", array) for member, array in loaded.items()}
-    found: dict[int, _Given] = {}
+    given = {member: _GivenArray(f"{path}: {member}", array) for member, array in loaded.items()}
+    found: dict[int, _GivenArray] = {}
     for member, one in given.items():
         place = places.find(member if not name else f"{_dotted(name)}.{_dotted(member).lstrip('.')}")
         if place is None:

@@ -1,4 +1,4 @@
-"""vm-run --check: per device here, whether a module would run, from the module, a bundle or a manifest alone."""
+"""vm-run --check: reports per device whether a module would run, using only the module, a bundle or a manifest."""
 
 import argparse
 from typing import TYPE_CHECKING
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from orchestrion.schema.shipping.manifest import Manifest
     from orchestrion.schema.trust.policy import TrustPolicy
 
-#: bytes that tell what a file is
+#: bytes that determine the kind of a file
 _HEAD = 16
 
 
 def run(options: argparse.Namespace) -> int:
-    """Prints a line per device; status 1 when the module runs on none of them."""
+    """Prints a line per device. Status 1 if the module runs on none of them."""
     from orchestrion.schema.errors import ModuleError
     from orchestrion.vm.check import Verdict, check, subject
 
@@ -36,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _policy(options: argparse.Namespace) -> "TrustPolicy | None":
-    """Of the keys file that `--policy` names."""
+    """The policy of the keys file of `--policy`."""
     from orchestrion.schema.trust.policy import TrustPolicy
 
     given = cli.policy(options).get("policy")
@@ -44,7 +44,7 @@ def _policy(options: argparse.Namespace) -> "TrustPolicy | None":
 
 
 def read(path: str) -> "Module | Manifest":
-    """What the file is by its first bytes: a module, a bundle, whose manifest is taken, or a manifest."""
+    """Reads a module, a bundle (its manifest), or a manifest, depending on the first bytes."""
     from orchestrion.schema.container import IDENTIFIER
     from orchestrion.schema.decoder import open_module
     from orchestrion.schema.files import open_regular
@@ -59,7 +59,7 @@ def read(path: str) -> "Module | Manifest":
 
 
 def _devices(name: str | None) -> "tuple[list[DeviceInfo], list[str]]":
-    """The device of that name, else all that compute; and what is said of drivers without any."""
+    """The device of that name, otherwise all that compute; and a text for each driver without devices."""
     from orchestrion.hal.registry import find_device, list_devices, load_driver
 
     if name is not None:

@@ -1,7 +1,7 @@
-"""What every command shares: exit statuses, errors as one line, files written whole or not at all.
+"""What all commands share: exit statuses, errors as one line, atomic writes.
 
-Exit status: 0 done, 1 the input is bad (module, program, argument, expectation, file), 2 the command line is.
-`--verbose` adds the traceback to an error of ours or of the input.
+Exit status: 0 success, 1 invalid input (module, program, argument, expectation, file), 2 invalid command line.
+`--verbose` adds the traceback of an error.
 """
 
 import argparse
@@ -23,15 +23,15 @@ DONE, BAD_INPUT = 0, 1
 
 
 class InputError(Exception):
-    """The input of a command is bad; the message says which and why."""
+    """The input of a command is invalid; the message states which, and why."""
 
 
 class UsageError(Exception):
-    """The command line is bad in a way that argparse does not see."""
+    """The command line is invalid in a way that argparse does not detect."""
 
 
 def parser(command: str, description: str, examples: Sequence[Example] = ()) -> Parser:
-    """The parser of a tool, with the flags that all tools have."""
+    """The parser of a tool, with the flags of all tools."""
     made = Parser(command, description, examples)
     made.add_argument("--version", action=_Version, help="show the version and exit")
     made.add_argument("--verbose", action="store_true", help="show the traceback of an error")
@@ -45,7 +45,9 @@ def subcommand(
     description: str,
     examples: Sequence[Example],
 ) -> Parser:
-    """The parser of one command of a tool that has several; `run` gets its options. `--verbose` may stand behind it."""
+    """The parser of one command of a tool that has several; `run` gets its options. `--verbose` may
+    follow the command.
+    """
     made = subparsers.add_parser(name, help=description, description=description, examples=examples)
     made.add_argument(
         "--verbose", action="store_true", default=argparse.SUPPRESS, help="show the traceback of an error"
@@ -55,7 +57,7 @@ def subcommand(
 
 
 class _Version(argparse.Action):
-    """Looks the version up when it is asked for: reading package metadata takes 20 ms."""
+    """Looks up the version on request, because reading package metadata takes 20 ms."""
 
     def __init__(self, option_strings: Sequence[str], dest: str, help: str | None = None) -> None:
         super().__init__(option_strings, dest, nargs=0, help=help)
@@ -76,13 +78,13 @@ def add_build_deadline(made: Parser) -> None:
         "--build-deadline",
         metavar="SECONDS",
         type=some_seconds,
-        help="longest time for building the module's code for the device; inf is none "
+        help="time limit for building the module's code for the device; inf is none "
         "(default: none for modules compiled here, else by their size)",
     )
 
 
 def add_parameters(made: Parser) -> None:
-    """Flags for the values of a module's parameters; `parameters` gives them to `vm.load`."""
+    """Adds the flags for a module's parameters; `parameters` converts them for `vm.load`."""
     group = made.group("parameters and other modules")
     group.add_argument(
         "--parameters",
@@ -95,12 +97,12 @@ def add_parameters(made: Parser) -> None:
         "--adapter", metavar="FILE", action="append", default=[], help="low-rank adapter, added to parameters; repeat"
     )
     group.add_argument(
-        "--extra-parameters", action="store_true", help="files may hold more parameters than the module wants"
+        "--extra-parameters", action="store_true", help="files may hold more parameters than the module needs"
     )
 
 
 def parameters(options: argparse.Namespace) -> dict[str, Any]:
-    """The arguments of `vm.load` that those flags stand for."""
+    """The arguments of `vm.load` for these flags."""
     return {
         "parameters": options.parameters,
         "adapters": options.adapter,
@@ -109,7 +111,7 @@ def parameters(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def add_modules(made: Parser) -> None:
-    """The flag for modules that the module imports functions from; `modules` gives them to `vm.load`."""
+    """Adds the flag for modules that the module imports functions from; `modules` converts it for `vm.load`."""
     group = made.group("parameters and other modules")
     group.add_argument(
         "--module",
@@ -123,7 +125,7 @@ def add_modules(made: Parser) -> None:
 
 
 def modules(options: argparse.Namespace) -> dict[str, Any]:
-    """The argument of `vm.load` that those flags stand for. UsageError for a name that is there twice."""
+    """The argument of `vm.load` for these flags. Raises UsageError for a repeated name."""
     found: dict[str, str] = {}
     for text in options.modules:
         name, equals, path = text.partition("=")
@@ -136,16 +138,18 @@ def modules(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def add_policy(made: Parser) -> None:
-    """Flags for whose signatures a module must have; `policy` gives them to `vm.load`."""
+    """Adds the flags for required signatures; `policy` converts them for `vm.load`."""
     group = made.group("trust")
     group.add_argument(
-        "--policy", metavar="KEYS.toml", help="whose signatures the module must have (default: none are looked at)"
+        "--policy",
+        metavar="KEYS.toml",
+        help="trusted keys: the module must have their signatures (default: not checked)",
     )
     group.add_argument("--signature", metavar="FILE", help="signatures that are not in the module, for --policy")
 
 
 def policy(options: argparse.Namespace) -> dict[str, Any]:
-    """Arguments of `vm.load` for the flags. A warning about trust becomes one line."""
+    """The arguments of `vm.load` for these flags. A warning about trust is printed as one line."""
     if options.policy is None:
         if options.signature is not None:
             raise UsageError("--signature needs --policy")
@@ -157,10 +161,12 @@ def policy(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def add_part(made: Parser) -> None:
-    """Flags for a module that is a part of a file; `part` gives them to whoever opens it."""
+    """Adds the flags for a module inside of another file; `part` converts them."""
     group = made.group("a module inside of another file")
-    group.add_argument("--offset", metavar="BYTES", type=whole(), default=0, help="where in the file the module begins")
-    group.add_argument("--length", metavar="BYTES", type=whole(1), help="and how long it is (default: to the end)")
+    group.add_argument("--offset", metavar="BYTES", type=whole(), default=0, help="offset of the module in the file")
+    group.add_argument(
+        "--length", metavar="BYTES", type=whole(1), help="size of the module (default: to the end of the file)"
+    )
 
 
 def part(options: argparse.Namespace) -> dict[str, Any]:
@@ -168,7 +174,7 @@ def part(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _show(category: type[Warning]) -> None:
-    """From now on print such warnings, and others, as one line."""
+    """From now on print warnings of this category, and others, as one line."""
 
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
         terminal.erase()
@@ -179,18 +185,18 @@ def _show(category: type[Warning]) -> None:
 
 
 def add_device_memory(made: Parser) -> None:
-    """The flag for the limit on device memory; `device_memory` gives it to `vm.load`."""
+    """Adds the flag for the limit on device memory; `device_memory` converts it for `vm.load`."""
     group = made.group("limits")
     group.add_argument(
         "--device-memory",
         metavar="BYTES",
         type=whole(),
-        help="most device memory held; constants that do not fit are copied to the device in each call",
+        help="device memory limit; constants that do not fit are copied to the device in each call",
     )
 
 
 def device_memory(options: argparse.Namespace) -> dict[str, Any]:
-    """Arguments of `vm.load` for the flag."""
+    """The arguments of `vm.load` for the flag."""
     if options.device_memory is not None:
         from orchestrion import vm
 
@@ -199,18 +205,16 @@ def device_memory(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def add_load_limits(made: Parser) -> None:
-    """Flags for what initializers may take when a module is loaded; `load_limits` gives them to `vm.load`."""
+    """Adds the flags for the limits of initializers; `load_limits` converts them for `vm.load`."""
     group = made.group("limits")
     why = "(default: docs/limits.md; inf for no limit)"
-    group.add_argument("--load-fuel", metavar="N", type=whole_or_inf, help=f"most instructions of initializers {why}")
-    group.add_argument("--load-deadline", metavar="SECONDS", type=seconds, help=f"longest time of initializers {why}")
-    group.add_argument(
-        "--load-memory", metavar="BYTES", type=whole_or_inf, help=f"most memory held while loading {why}"
-    )
+    group.add_argument("--load-fuel", metavar="N", type=whole_or_inf, help=f"instruction limit of initializers {why}")
+    group.add_argument("--load-deadline", metavar="SECONDS", type=seconds, help=f"time limit of initializers {why}")
+    group.add_argument("--load-memory", metavar="BYTES", type=whole_or_inf, help=f"memory limit while loading {why}")
 
 
 def load_limits(options: argparse.Namespace) -> Any:
-    """A `vm.Limits` of the flags; None if there are none."""
+    """A `vm.Limits` of the flags; None without them."""
     from orchestrion import vm
 
     given = (options.load_fuel, options.load_deadline, options.load_memory)
@@ -218,7 +222,7 @@ def load_limits(options: argparse.Namespace) -> Any:
 
 
 def add_report(made: Parser, what: str) -> None:
-    """The flag `--report[=FILE]`; `write_report` writes it."""
+    """Adds the flag `--report[=FILE]`; `write_report` writes the report."""
     group = made.group("reports")
     group.add_argument(
         "--report",
@@ -230,7 +234,7 @@ def add_report(made: Parser, what: str) -> None:
 
 
 def write_report(path: str, text: str, data: object) -> None:
-    """A report as `--report` asks for it."""
+    """Writes a report in the form that `--report` requests."""
     if path == "-":
         print(text, end="")
     elif path.endswith(".json"):
@@ -240,7 +244,7 @@ def write_report(path: str, text: str, data: object) -> None:
 
 
 def write_json(path: str, data: object) -> None:
-    """Data as JSON in a file, or on standard output for `-`."""
+    """Writes JSON to a file, or to standard output for `-`."""
     text = json.dumps(data, indent=2) + "\n"
     if path == "-":
         print(text, end="")
@@ -249,7 +253,7 @@ def write_json(path: str, data: object) -> None:
 
 
 def note_null(command: str, device: str, what: str) -> None:
-    """Say on standard error that a device computes nothing, where its driver says so."""
+    """Prints a note to standard error if the device's driver does not compute."""
     from orchestrion.hal.registry import load_driver
 
     if not load_driver(device.partition(":")[0]).conformance.computes:
@@ -257,14 +261,14 @@ def note_null(command: str, device: str, what: str) -> None:
 
 
 def run(command: str, made: Parser, main: Callable[[argparse.Namespace], int], argv: Sequence[str] | None) -> int:
-    """Parse, run, and turn every error of the input into one clear line on standard error."""
+    """Parses and runs, and prints every error of the input as one line to standard error."""
     options = made.read(argv)
     try:
         return main(options)
     except UsageError as error:
         made.error(str(error))
     except BrokenPipeError:
-        # whoever reads our output has gone, as `vm-dump m.fb | head` does
+        # the reader of our output has closed it, as in `vm-dump m.fb | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
     except KeyboardInterrupt:
@@ -279,9 +283,10 @@ def run(command: str, made: Parser, main: Callable[[argparse.Namespace], int], a
 
 
 def is_expected(error: Exception) -> bool:
-    """Errors that say what is wrong with input or machine. Any other is a fault of ours and keeps its traceback.
+    """Whether the error describes a problem of the input or machine. Any other is an internal error and keeps its
+    traceback.
 
-    Types are looked up by where they were loaded, so that a command does not import what it does not use.
+    Types are looked up in the loaded modules, so that a command does not import what it does not use.
     """
     if isinstance(error, InputError | OSError):
         return True
@@ -299,22 +304,22 @@ def is_expected(error: Exception) -> bool:
 
 
 def text_of(error: Exception) -> str:
-    """An error in one line or few, as commands print it."""
+    """An error as commands print it, usually on one line."""
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename or repr('')}: {error.strerror}"
     return str(error)
 
 
 def read_bytes(path: str) -> bytes:
-    """A whole file or pipe, or standard input for `-`. `OSError` for a device and for input that does not end."""
+    """A whole file or pipe, or standard input for `-`. Raises OSError for a device and for endless input."""
     if path != "-":
         return files.read_whole(path)
-    data = sys.stdin.buffer.read(files.MOST_PIPED + 1)
-    if len(data) > files.MOST_PIPED:
-        raise InputError(f"standard input: gives more than {files.MOST_PIPED} bytes: write a file")
+    data = sys.stdin.buffer.read(files.MAX_PIPED + 1)
+    if len(data) > files.MAX_PIPED:
+        raise InputError(f"standard input: gives more than {files.MAX_PIPED} bytes: write a file")
     return data
 
 
 def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
-    """As `files.write_whole`: on a failure (a full disk, say) nothing is left behind."""
+    """Writes a file with `files.write_whole`; a failure (such as a full disk) leaves nothing behind."""
     files.write_whole(path, (data,), "could not be written")

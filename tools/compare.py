@@ -1,10 +1,10 @@
-"""Where two devices part: a function runs on both, dispatch by dispatch, and the first that differs is told.
+"""Compares two devices: runs a function on both, dispatch by dispatch, and reports the first that differs.
 
 Both programs of a module come from one flow of dispatches, so an entry of the same name computes the same tensors on
-every device, from the same op of the source; what only one has (encodings into a layout of its own) is passed over.
-The devices run side by side, each on values of its own. A dispatch of the one meets the same dispatch, in the same turn
-of a loop, of the other; what both wrote is compared after layouts were undone. At the first difference both calls end,
-and what the dispatch read and wrote is saved for `vm-run --replay`.
+every device, from the same source op. Entries that only one program has (encodings into its own layout) are skipped.
+The devices run concurrently, each on its own values. A dispatch of one device is matched with the same dispatch, in the
+same iteration of a loop, of the other; their outputs are compared after layouts were undone. At the first difference
+both calls end, and the inputs and outputs of the dispatch are saved for `vm-run --replay`.
 """
 
 import threading
@@ -34,20 +34,22 @@ from .replay import save
 from .tolerances import Tolerances, chosen
 
 Array = npt.NDArray[Any]
-#: what an entry of the module computes, by name
-Place = str
+#: the name of an entry, which identifies its computation on all devices
+EntryName = str
 
-#: bytes of one device's values that may wait for the other's
-MOST_WAITING = 1 << 28
+#: the most bytes of one device's values that wait for those of the other
+MAX_WAITING = 1 << 28
 
 
 class Stopped(Exception):
-    """Ends a call when a difference was found, or the other device failed."""
+    """Ends a call after a difference was found, or the other device failed."""
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
-    """What a dispatch read and wrote, by binding; None where it did not, or nobody knows the type."""
+class DispatchRun:
+    """The inputs and outputs of a dispatch, by binding; None if it does not access the binding, or the
+    type is unknown.
+    """
 
     step: Step
     types: tuple[TensorType | None, ...]
@@ -56,8 +58,8 @@ class Seen:
     ops: tuple[str, ...]
     location: str
     workload: tuple[int, int, int]
-    entry: str  #: what ran: what it computes, or what stands in for that where sizes are small
-    of_many: bool  #: ran though others stand in for it
+    entry: str  #: the entry that ran: the general one, or one that is specialised for small sizes
+    of_many: bool  #: the general entry ran although specialised ones exist
 
     @property
     def nbytes(self) -> int:
@@ -66,17 +68,19 @@ class Seen:
 
 @dataclass(frozen=True)
 class Difference:
-    """The first dispatch whose outputs differ, as both devices ran it, and how its bindings compare, a line each."""
+    """The first dispatch whose outputs differ, as both devices ran it, and the comparison of its
+    bindings, a line each.
+    """
 
-    place: Place
-    turn: int
-    want: Seen
-    got: Seen
+    entry: EntryName
+    iteration: int
+    want: DispatchRun
+    got: DispatchRun
     lines: tuple[str, ...]
 
 
-class Side:
-    """A program on one device. `run` gives its results, or None when it was stopped."""
+class DeviceRun:
+    """A program on one device. `run` sets its results, or None if it was stopped."""
 
     def __init__(self, module: Any, device: str, options: Any) -> None:
         from orchestrion import vm
@@ -96,21 +100,23 @@ class Side:
                     **policy(options),
                 )
         finally:
-            self.device.close()  # the program has a share of its own
+            self.device.close()  # the program has its own share
         self.module: Module = self.program.module
         self.ordinal = self.program.ordinal
         self.entries = entries_by_name(self.module, self.ordinal)
-        self.names = {place: called(name, self.entries) for name, place in self.entries.items()}
+        self.names = {ordinals: called(name, self.entries) for name, ordinals in self.entries.items()}
         self.failure: BaseException | None = None
         self.results: tuple[Any, ...] | None = None
 
-    def run(self, function: str, arguments: Sequence[Array], told: Callable[[Place, Seen], None]) -> None:
+    def run(
+        self, function: str, arguments: Sequence[Array], report_dispatch: Callable[[EntryName, DispatchRun], None]
+    ) -> None:
         from .run import as_tuple
 
         def observer(step: Step) -> None:
             tag: Any = step.tag
             if getattr(tag, "executable", None) is not None and (tag.executable, tag.entry) in self.names:
-                told(self.names[tag.executable, tag.entry], self._seen(step, tag))
+                report_dispatch(self.names[tag.executable, tag.entry], self._dispatch_run(step, tag))
 
         observe(self.program.device, observer)
         try:
@@ -118,7 +124,7 @@ class Side:
         except BaseException as error:
             self.failure = error
 
-    def _seen(self, step: Step, tag: Any) -> Seen:
+    def _dispatch_run(self, step: Step, tag: Any) -> DispatchRun:
         try:
             texts = self.module.binding_types(self.ordinal, tag.executable, tag.entry)
             ops = self.module.source_ops(self.ordinal, tag.executable, tag.entry)
@@ -128,9 +134,9 @@ class Side:
         types = tuple(map(tensor_type, texts)) if len(texts) == len(step.before) else (None,) * len(step.before)
         inputs = tuple(_decoded(data, type) for data, type in zip(step.before, types, strict=True))
         outputs = tuple(_decoded(data, type) for data, type in zip(step.after, types, strict=True))
-        entry = next(name for name, place in self.entries.items() if place == (tag.executable, tag.entry))
+        entry = next(name for name, ordinals in self.entries.items() if ordinals == (tag.executable, tag.entry))
         of_many = bool(specialized(entry, self.entries))
-        return Seen(step, types, inputs, outputs, ops, location, tag.workload, entry, of_many)
+        return DispatchRun(step, types, inputs, outputs, ops, location, tag.workload, entry, of_many)
 
 
 def _decoded(data: npt.NDArray[np.uint8] | None, type: TensorType | None) -> Array | None:
@@ -144,47 +150,47 @@ def _decoded(data: npt.NDArray[np.uint8] | None, type: TensorType | None) -> Arr
 
 @dataclass
 class _Queue:
-    """What one side has shown and the other not yet."""
+    """The dispatches of one side that were not matched yet."""
 
-    waiting: dict[tuple[Place, int], Seen] = field(default_factory=dict)
-    turns: Counter[Place] = field(default_factory=Counter)
+    waiting: dict[tuple[EntryName, int], DispatchRun] = field(default_factory=dict)
+    iterations: Counter[EntryName] = field(default_factory=Counter)
     nbytes: int = 0
     blocked: bool = False
     ended: bool = False
 
 
-class Meeting:
-    """Where the steps of two sides meet. Each side has a thread."""
+class DispatchMatcher:
+    """Matches the dispatches of two sides. Each side has a thread."""
 
-    def __init__(self, shared: set[Place], relative: float, absolute: float) -> None:
+    def __init__(self, shared: set[EntryName], relative: float, absolute: float) -> None:
         self._shared = shared
         self._tolerances = relative, absolute
         self._queues = _Queue(), _Queue()
         self._changed = threading.Condition()
         self.compared = 0
-        self.unknown = 0  #: met, but the module does not say what their bindings hold
+        self.unknown = 0  #: matched dispatches whose binding types the module does not state
         self.difference: Difference | None = None
-        self.deviations: dict[Place, Deviation] = {}
+        self.deviations: dict[EntryName, Deviation] = {}
         self.stopped = False
 
-    def tell(self, side: int, place: Place, seen: Seen) -> None:
-        """A step of side 0, which is right, or 1. Raises Stopped when there is nothing more to find."""
-        if place not in self._shared:
+    def tell(self, side: int, entry: EntryName, run_values: DispatchRun) -> None:
+        """Add a dispatch of side 0, which is right, or side 1. Raises Stopped when the comparison is over."""
+        if entry not in self._shared:
             return
         own, other = self._queues[side], self._queues[1 - side]
         with self._changed:
-            key = place, own.turns[place]
-            own.turns[place] += 1
+            key = entry, own.iterations[entry]
+            own.iterations[entry] += 1
             if key in other.waiting:
                 met = other.waiting.pop(key)
                 other.nbytes -= met.nbytes
-                self._compare(key, *((met, seen) if side else (seen, met)))
+                self._compare(key, *((met, run_values) if side else (run_values, met)))
             else:
-                own.waiting[key] = seen
-                own.nbytes += seen.nbytes
+                own.waiting[key] = run_values
+                own.nbytes += run_values.nbytes
             self._changed.notify_all()
             own.blocked = True
-            while own.nbytes > MOST_WAITING and not (other.blocked or other.ended or self.stopped):
+            while own.nbytes > MAX_WAITING and not (other.blocked or other.ended or self.stopped):
                 self._changed.wait()
             own.blocked = False
             if self.stopped:
@@ -196,14 +202,14 @@ class Meeting:
             self.stopped |= failed
             self._changed.notify_all()
 
-    def alone(self) -> tuple[Place, int] | None:
-        """The first dispatch that only one side ran, and which side that was: they took different ways."""
+    def alone(self) -> tuple[EntryName, int] | None:
+        """The first dispatch that only one side ran, and the number of that side: the calls took different branches."""
         for side, queue in enumerate(self._queues):
-            for place, _ in queue.waiting:
-                return place, side
+            for entry, _ in queue.waiting:
+                return entry, side
         return None
 
-    def _compare(self, key: tuple[Place, int], want: Seen, got: Seen) -> None:
+    def _compare(self, key: tuple[EntryName, int], want: DispatchRun, got: DispatchRun) -> None:
         known = any(array is not None for array in want.outputs) and any(array is not None for array in got.outputs)
         self.compared += known
         self.unknown += not known
@@ -227,8 +233,8 @@ class Meeting:
 
 @dataclass(frozen=True)
 class Report:
-    """`text` says it in words; `difference` is the dispatch that parts the devices, if one does; `data` says what was
-    compared (`deviations.py`).
+    """The result of a comparison. `text` describes it; `difference` is the first dispatch that differs, if any; `data`
+    lists what was compared (`deviations.py`).
     """
 
     agrees: bool
@@ -237,16 +243,18 @@ class Report:
     data: dict[str, Any] = field(default_factory=dict)
 
 
-def compare(sides: tuple[Side, Side], function: str, arguments: Sequence[Array], tolerances: Tolerances) -> Report:
-    """Run a function on both sides, the first of which is right. Raises what a call failed with."""
+def compare(
+    sides: tuple[DeviceRun, DeviceRun], function: str, arguments: Sequence[Array], tolerances: Tolerances
+) -> Report:
+    """Runs a function on both sides, the first of which is right. Raises the error of a failed call."""
     want, got = sides
-    shared = _places(want) & _places(got)
-    meeting = Meeting(shared, *tolerances)
+    shared = _entry_names(want) & _entry_names(got)
+    matcher = DispatchMatcher(shared, *tolerances)
 
     def run(number: int) -> None:
         side = sides[number]
-        side.run(function, arguments, lambda place, seen: meeting.tell(number, place, seen))
-        meeting.end(number, side.failure is not None)
+        side.run(function, arguments, lambda entry, values: matcher.tell(number, entry, values))
+        matcher.end(number, side.failure is not None)
 
     threads = [threading.Thread(target=run, args=(number,), name=f"compare {sides[number].name}") for number in (0, 1)]
     for thread in threads:
@@ -254,50 +262,52 @@ def compare(sides: tuple[Side, Side], function: str, arguments: Sequence[Array],
     for thread in threads:
         thread.join()
     for side in sides:
-        if meeting.difference is None and side.failure is not None and not isinstance(side.failure, Stopped):
+        if matcher.difference is None and side.failure is not None and not isinstance(side.failure, Stopped):
             raise side.failure
-    if meeting.difference is not None:
-        found = Report(False, _told(meeting.difference, want.name, got.name), meeting.difference)
+    if matcher.difference is not None:
+        found = Report(False, _difference_text(matcher.difference, want.name, got.name), matcher.difference)
     else:
-        found = _whole(meeting, sides, shared, tolerances)
+        found = _whole(matcher, sides, shared, tolerances)
     names, programs = (want.name, got.name), (want.ordinal, got.ordinal)
-    data = deviations_report(want.module, names, programs, function, (found.agrees, found.text), meeting.deviations)
+    data = deviations_report(want.module, names, programs, function, (found.agrees, found.text), matcher.deviations)
     return replace(found, data=data | tolerances.data())
 
 
-def _places(side: Side) -> set[Place]:
+def _entry_names(side: DeviceRun) -> set[EntryName]:
     return set(side.names.values())
 
 
-def _told(difference: Difference, want: str, got: str) -> str:
-    seen = difference.got
-    what = seen.ops[0] if seen.ops else "a dispatch"
-    fused = f" with {', '.join(seen.ops[1:])}" if seen.ops[1:] else ""
-    where = f", {seen.location}" if seen.location else ""
-    head = f"{got} parts from {want} at {what}{fused}{where}: {difference.place}, run {difference.turn + 1}"
+def _difference_text(difference: Difference, want: str, got: str) -> str:
+    run_values = difference.got
+    what = run_values.ops[0] if run_values.ops else "a dispatch"
+    fused = f" with {', '.join(run_values.ops[1:])}" if run_values.ops[1:] else ""
+    where = f", {run_values.location}" if run_values.location else ""
+    head = f"{got} differs from {want} at {what}{fused}{where}: {difference.entry}, run {difference.iteration + 1}"
     return "\n  ".join([head, *difference.lines])
 
 
-def _whole(meeting: Meeting, sides: tuple[Side, Side], shared: set[Place], tolerances: Tolerances) -> Report:
-    """No dispatch differs: what there is to say of the whole."""
+def _whole(
+    matcher: DispatchMatcher, sides: tuple[DeviceRun, DeviceRun], shared: set[EntryName], tolerances: Tolerances
+) -> Report:
+    """The report if no dispatch differs."""
     want, got = sides
-    alone = meeting.alone()
+    alone = matcher.alone()
     if alone is not None:
-        place, side = alone
+        entry, side = alone
         other = sides[1 - side].name
-        return Report(False, f"{sides[side].name} ran {place} once more than {other}: they took different branches")
-    if meeting.unknown and not meeting.compared:
+        return Report(False, f"{sides[side].name} ran {entry} once more than {other}: they took different branches")
+    if matcher.unknown and not matcher.compared:
         raise InputError("the module does not say which tensors its dispatches read and write: compile it again")
     assert want.results is not None and got.results is not None
     for index, (a, b) in enumerate(zip(want.results, got.results, strict=True)):
         found = mismatch(np.asarray(b), np.asarray(a), *tolerances)
         if found is not None:
             return Report(False, f"result[{index}] {found}, though every dispatch agrees: no dispatch wrote it")
-    own = sorted(_places(got) ^ shared)
+    own = sorted(_entry_names(got) ^ shared)
     extra = f"; of {got.name} alone are {', '.join(own)}" if own else ""
-    if meeting.unknown:
-        extra += f"; {meeting.unknown} dispatches of tensors without a fixed shape were not compared"
-    both = f"{_count(meeting.compared, 'dispatch', 'es')} and {_count(len(want.results), 'result', 's')}"
+    if matcher.unknown:
+        extra += f"; {matcher.unknown} dispatches of tensors without a fixed shape were not compared"
+    both = f"{_count(matcher.compared, 'dispatch', 'es')} and {_count(len(want.results), 'result', 's')}"
     return Report(True, f"{both} of {got.name} agree with {want.name}{extra}")
 
 
@@ -307,17 +317,17 @@ def _count(number: int, what: str, ending: str) -> str:
 
 
 def run(module: str, devices: tuple[str, str], function: str | None, inputs: Sequence[str], options: Any) -> Report:
-    """`vm-run --compare`: the devices are (right, to be judged). What parts them is saved in `options.divergence`.
+    """Implements `vm-run --compare`. The devices are (right, judged). A difference is saved in `options.divergence`.
 
     `inputs`: the values of `--input`.
     """
     from .call_arrays import arguments_of
     from .run import choose
 
-    sides: list[Side] = []
+    sides: list[DeviceRun] = []
     try:
         for device in devices:
-            sides.append(Side(module, device, options))
+            sides.append(DeviceRun(module, device, options))
         tolerances = chosen(options)
         name = choose(sides[0].program, function)
         arguments = arguments_of(sides[0].program, name, inputs)

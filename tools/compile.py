@@ -1,10 +1,9 @@
-"""vm-compile: a program in, one module file out (or, with `--compile-to`, the text of a phase).
+"""vm-compile: compiles a program into one module file (or, with `--compile-to`, into the text of a phase).
 
-The module's digest goes into the user's trust store, so that native code in it (OpenCL C) may run on this machine and
-its initializers have no limits. A module that is made from the text of `ll_seq` or a later phase is not put there.
+The module's digest is added to the user's trust store, so that native code in it (OpenCL C) may run on this machine and
+its initializers have no limits. A module compiled from the text of `ll_seq` or a later phase is not added.
 
-Standard error shows progress where it is a terminal, and at the end one line with the file's size and the time that it
-took.
+Standard error shows progress if it is a terminal, and finally one line with the file's size and the elapsed time.
 """
 
 import argparse
@@ -51,7 +50,7 @@ EXAMPLES = (
 
 
 def names_of(kind: str, known: Sequence[str], text: str, group: str = "") -> tuple[str, ...]:
-    """A list of names separated by commas, each there once and known, or declared in the plugin group."""
+    """Parses a comma-separated list of names, each unique, and known or declared in the plugin group."""
     found = tuple(text.split(","))
     unknown = [name for name in found if name not in known]
     if unknown and group:
@@ -103,7 +102,7 @@ def compile_(options: argparse.Namespace) -> int:
 
 
 def refuse_together(options: argparse.Namespace, attributes: Mapping[str, str]) -> None:
-    """Raises UsageError where a flag is missing, or would be passed over."""
+    """Raises UsageError if a flag is missing, or would have no effect."""
     if options.output is None and options.compile_to is None:
         raise cli.UsageError("-o OUT is missing")
     phases = list(PHASES)
@@ -147,7 +146,7 @@ def write_text(text: str, output: str | None) -> None:
 
 
 def write_module(job: Compilation, source: bytes | Path, options: argparse.Namespace) -> list[str]:
-    """Write module and report. Returns warnings."""
+    """Writes module and report. Returns warnings."""
     try:
         warning = job.write(source, options.output)
     finally:
@@ -162,7 +161,7 @@ def new_report() -> "Report":
 
 
 def write_report(job: Compilation, path: str | None) -> None:
-    """Where the ops of the source went, or who refused which; nothing where the source could not be read."""
+    """Writes where the source ops are computed, or why they were refused; nothing if the source could not be read."""
     if job.report is not None and path is not None and (job.report.ops or job.report.refusals):
         cli.write_report(path, job.report.text(), job.report.data())
 
@@ -176,7 +175,7 @@ def parser() -> Parser:
     )
     group = made.group("output")
     group.add_argument("-o", dest="output", metavar="OUT", help="the module file, or the text of --compile-to")
-    group.add_argument("--quiet", action="store_true", help="no progress, and no line with size and time at the end")
+    group.add_argument("--quiet", action="store_true", help="print no progress and no final line with size and time")
     _add_targets(made)
     _add_parameters(made)
     _add_phases(made)
@@ -215,7 +214,7 @@ def _add_targets(made: Parser) -> None:
         metavar="NAME",
         type=one_of(CALLBACKS),
         default="refuse",
-        help="what becomes of calls of Python: " + ", or ".join(f"{name}, {doc}" for name, doc in CALLBACKS.items()),
+        help="how calls of Python are compiled: " + ", or ".join(f"{name}, {doc}" for name, doc in CALLBACKS.items()),
     )
     group.add_argument(
         "--max-allocation",
@@ -271,7 +270,7 @@ def _add_phases(made: Parser) -> None:
 def main(argv: Sequence[str] | None = None) -> int:
     if argv is not None:
         return cli.run("vm-compile", parser(), compile_, argv)
-    with paused():  # the process is ours and ends with this: nobody needs the memory of the IR back
+    with paused():  # the process ends after this, so the memory of the IR need not be freed
         status = cli.run("vm-compile", parser(), compile_, argv)
         gc.freeze()
     return status

@@ -1,4 +1,4 @@
-"""How far apart two devices were, dispatch by dispatch: what `vm-run --compare-report` writes and a page shows."""
+"""The deviations between two devices, per dispatch: what `vm-run --compare-report` writes and a page shows."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,31 +9,33 @@ import numpy.typing as npt
 from orchestrion.schema.module import Module
 
 Array = npt.NDArray[Any]
-#: of the file; another is not read
+#: the format of the file; others are refused
 KIND = "orchestrion comparison 1"
 
 
 @dataclass
 class Deviation:
-    """Of the outputs of one dispatch, over all its runs. None: integers differ, or a value that is not finite."""
+    """The deviations of the outputs of one dispatch, over all its runs. None: integers differ, or a value is not
+    finite.
+    """
 
     runs: int = 0
     absolute: float | None = 0.0  #: largest difference
-    relative: float | None = 0.0  #: largest difference over what was expected, where that is not zero
-    differs: bool = False  #: by more than the tolerances
-    lines: tuple[str, ...] = ()  #: of the run that differs, what is said of each binding
+    relative: float | None = 0.0  #: largest difference divided by the expected value, where that is not zero
+    differs: bool = False  #: whether it exceeds the tolerances
+    lines: tuple[str, ...] = ()  #: the comparison of each binding in the run that differs
 
     def add(self, want: Array, got: Array) -> None:
-        """One output of one run."""
+        """Add one output of one run."""
         absolute, relative = deviation(want, got)
         self.absolute = _larger(self.absolute, absolute)
         self.relative = _larger(self.relative, relative)
 
 
 def deviation(want: Array, got: Array) -> tuple[float | None, float | None]:
-    """The largest difference, absolute and relative, of floats and complex numbers; 0 where all elements are equal.
+    """The largest absolute and relative difference of floats and complex numbers; 0 if all elements are equal.
 
-    Integers that differ are not measured: they may be the bits of narrow floats.
+    Differences of integers are not measured, because they may be the bits of narrow floats.
     """
     if want.shape != got.shape or want.dtype != got.dtype:
         return None, None
@@ -62,7 +64,7 @@ def report(
     found: tuple[bool, str],
     entries: dict[str, Deviation],
 ) -> dict[str, Any]:
-    """Plain data. `devices` and `programs` are (right, judged), `found` is (whether they agree, what is said of it)."""
+    """Plain data. `devices` and `programs` are (right, judged), `found` is (whether they agree, its description)."""
     return {
         "kind": KIND,
         "module": module.container.digest.hex(),

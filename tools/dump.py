@@ -1,7 +1,7 @@
-"""vm-dump: what a module holds, without running anything of it.
+"""vm-dump: lists the contents of a module, without running any of it.
 
-The listing and `--json` come from one description (`describe`); `--disassemble` adds the assembler's text, with each
-executable's payload in the readable form of its format.
+The listing and `--json` are made from one description (`describe`). `--disassemble` adds the assembler's text, with
+each executable's payload in the readable form of its format.
 """
 
 import argparse
@@ -69,7 +69,7 @@ def describe(module: Module) -> Description:
 
 
 def _keys(row: Attachment) -> list[str]:
-    """The ids of the keys that a signature set names; none for other attachments, and for one that is malformed."""
+    """The ids of the keys of a signature set; empty for other attachments, and for a malformed one."""
     if row.tag != "SIGN":
         return []
     try:
@@ -83,7 +83,7 @@ def _kind(code: int) -> str:
 
 
 def _attributes(module: Module, rows: Sequence[Attribute]) -> Description:
-    """Text as it is, bytes as hexadecimal digits."""
+    """Attributes: texts unchanged, bytes as hexadecimal digits."""
     found = {module.strings[row.key]: module.attribute_value(row) for row in rows}
     return {key: value if isinstance(value, str) else f"hex {value.hex()}" for key, value in found.items()}
 
@@ -112,7 +112,7 @@ def _export(module: Module, ordinal: int) -> Description:
 
 
 def tensor(module: Module, dtype: int, start: int, end: int) -> str:
-    """`4x8xf32`; `?x8xf32[batch]` with what its dynamic dimensions are."""
+    """`4x8xf32`; `?x8xf32[batch]` with the expressions of dynamic dimensions."""
     dims = module.dims[start:end]
     texts = [module.strings[module.expressions[-1 - dim]] for dim in dims if dim < 0]
     sizes = "x".join([*("?" if dim < 0 else str(dim) for dim in dims), BY_CODE[dtype].name])
@@ -178,7 +178,7 @@ def _executable(module: Module, ordinal: int) -> Description:
 
 
 def listing(found: Description) -> Iterator[str]:
-    """The description as lines for people."""
+    """The description as lines of text."""
     digest = found["digest"][:16]
     yield f"module: {found['bytes']:,} bytes, format {found['format']}, by {found['producer']}, digest {digest}"
     yield from _lines(found["attributes"], "  ")
@@ -222,13 +222,13 @@ def listing(found: Description) -> Iterator[str]:
 
 
 def _bytes(program: Description, parameters: bool) -> int:
-    """Of a program's constants, or of its parameters, each segment once."""
+    """Bytes of a program's constants, or of its parameters; each segment counts once."""
     rows = [row for row in program["constants"] if row["parameter"] == parameters]
     return sum({row["segment"]: row["bytes"] for row in rows}.values())
 
 
 def _lines(attributes: Description, indent: str) -> Iterator[str]:
-    """Attributes, a line each; of a long text the first line's beginning."""
+    """Attributes, a line each; a long text is cut to the beginning of its first line."""
     for key, value in attributes.items():
         first = value.partition("\n")[0][:100]
         yield f"{indent}{key}: {first}" + (f"... ({len(value):,} characters)" if first != value else "")
@@ -261,10 +261,10 @@ def readable(format: str, payload: memoryview) -> str:
 
 
 def _refuse_together(options: argparse.Namespace) -> None:
-    """A page is not a listing."""
+    """Raises UsageError for flags of a listing together with those of a page."""
     for flag in ("json", "disassemble") if options.html is not None else ():
         if getattr(options, flag):
-            raise cli.UsageError(f"--{flag} means nothing beside --html")
+            raise cli.UsageError(f"--{flag} cannot be combined with --html")
     for flag in ("profile", "compare") if options.html is None else ():
         if getattr(options, flag) is not None:
             raise cli.UsageError(f"--{flag} needs --html, the page that it is laid over")
@@ -311,12 +311,8 @@ def parser() -> Parser:
     cli.add_part(made)
     pictures = made.group("a page for a browser (docs/pictures.md)")
     pictures.add_argument("--html", metavar="FILE", help="write one page with graph, memory and code; - is stdout")
-    pictures.add_argument(
-        "--profile", metavar="FILE.json", help="lay over it the times of a trace that vm-run --trace wrote"
-    )
-    pictures.add_argument(
-        "--compare", metavar="FILE.json", help="lay over it the errors that vm-run --compare-report wrote"
-    )
+    pictures.add_argument("--profile", metavar="FILE.json", help="add the times of a trace that vm-run --trace wrote")
+    pictures.add_argument("--compare", metavar="FILE.json", help="add the errors that vm-run --compare-report wrote")
     return made
 
 

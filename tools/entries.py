@@ -1,8 +1,9 @@
-"""The entries of a program by name: what a dispatch computes is called the same on every device.
+"""The entries of a program by name. The same computation has the same name on every device.
 
-How entries are put together into executables is the target's (docs/decisions/linked-executables.md), so an executable's
-name says nothing to the program of another device. An entry for small sizes has the name of the one that it stands in
-for, `UP_TO` and a number, and `_columns` where these are few (docs/decisions/few-and-many.md): both compute one thing.
+The target decides how entries are combined into executables (docs/decisions/linked-executables.md), so executables of
+different programs cannot be matched by name. An entry specialised for small sizes is named after the general entry,
+with `UP_TO` and a number, and `_columns` if the number limits columns (docs/decisions/few-and-many.md); both compute
+the same.
 """
 
 import re
@@ -12,12 +13,12 @@ from collections.abc import Collection
 from orchestrion.schema.module import Module
 from orchestrion.schema.rows import UP_TO
 
-#: an executable of a program, an entry of it
+#: (number of an executable in its program, number of an entry in the executable)
 Ordinals = tuple[int, int]
 
 
 def entries_by_name(module: Module, program: int) -> dict[str, Ordinals]:
-    """Where the entries of a program are; those whose name another one has, as texts by hand may say, are left out."""
+    """The entries of a program by name. Names that occur twice, which only hand-written text has, are left out."""
     row = module.programs[program]
     found: dict[str, Ordinals] = {}
     count: Counter[str] = Counter()
@@ -30,11 +31,11 @@ def entries_by_name(module: Module, program: int) -> dict[str, Ordinals]:
 
 
 def called(name: str, entries: Collection[str]) -> str:
-    """What an entry computes, by name: of one for small sizes, the name of the other."""
+    """The name of the computation of an entry: for a specialised one, the name of the general entry."""
     other, _, size = name.rpartition(UP_TO)
     return other if re.fullmatch("[0-9]+(_columns)?", size) and other in entries else name
 
 
 def specialized(name: str, entries: Collection[str]) -> set[str]:
-    """The entries that stand in for that one where sizes are small; it may be wrong there."""
+    """The entries that are specialised versions of this one for small sizes."""
     return {other for other in entries if other != name and called(other, entries) == name}

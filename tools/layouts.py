@@ -1,7 +1,7 @@
-"""A tensor's elements from the bytes of a binding, and back: what the layout of its type did is undone.
+"""Converts between the bytes of a binding and a tensor's elements, undoing the layout of its type.
 
-Types are MLIR's text, as modules keep them for each binding (`schema/sourcemap.py`); `compiler/flow/layout.py` says
-what a layout means.
+Types are MLIR text, as modules store them for each binding (`schema/sourcemap.py`). `compiler/flow/layout.py` defines
+layouts.
 """
 
 from typing import Any
@@ -19,7 +19,7 @@ Array = npt.NDArray[Any]
 
 
 def tensor_type(text: str) -> TensorType | None:
-    """The type of that text; None where it is no tensor of a static shape and a layout that fits it."""
+    """Parses a type; None unless it is a tensor with a static shape and a matching layout."""
     try:
         type = Parser(text, "<type>").type()
         if not isinstance(type, TensorType) or not type.is_static or str(type.element) not in BY_NAME:
@@ -31,7 +31,7 @@ def tensor_type(text: str) -> TensorType | None:
 
 
 def decode(data: npt.NDArray[np.uint8], type: TensorType) -> Array:
-    """The elements in the order of the shape. Raises ValueError where there are fewer bytes."""
+    """The elements in row-major order of the shape. Raises ValueError if there are too few bytes."""
     dtype, layout = BY_NAME[str(type.element)].numpy, layout_of(type)
     shape = type.shape if layout is None else layout.physical_shape(type.shape)
     count = int(np.prod(shape, dtype=np.int64))

@@ -1,4 +1,4 @@
-"""Shows on a terminal how far the load of a module is: the stage, and how much of its device code is built."""
+"""Shows the progress of loading a module on a terminal: the stage, and how much of its device code is built."""
 
 import os
 import sys
@@ -11,13 +11,13 @@ from . import terminal
 if TYPE_CHECKING:
     from orchestrion.vm.load_progress import Progress
 
-#: stage of a load -> what is counted in it
+#: stage of a load -> the items that it counts
 _PARTS = {"build": "executables", "warm_up": "kernels"}
 
 
 @contextmanager
 def loading(module: str, device: str = "") -> "Iterator[Progress | None]":
-    """What to give to `vm.load` as `progress`; None where standard error is no terminal. `device`: shown, too."""
+    """The `progress` argument of `vm.load`; None if standard error is no terminal. `device`: shown as well."""
     what = os.path.basename(module) + (f" on {device}" if device else "")
     with terminal.line(sys.stderr) as line:
         if line is None:

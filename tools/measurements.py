@@ -1,7 +1,7 @@
 """Times of repeated calls: their statistics, and JSON in the form of Google Benchmark.
 
-The form is that of `--benchmark_format=json` (github.com/google/benchmark, docs/user_guide.md, schema version 1). What
-reads such files, `compare.py` for example, reads these.
+The form is that of `--benchmark_format=json` (github.com/google/benchmark, docs/user_guide.md, schema version 1), so
+programs that read such files, such as `compare.py`, read these.
 """
 
 import math
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-#: percentiles that are told
+#: the percentiles that are reported
 PERCENTILES: Final = (90, 99)
 #: seconds -> the unit of the JSON
 _UNIT, _PER_SECOND = "us", 1e6
@@ -22,7 +22,7 @@ _UNIT, _PER_SECOND = "us", 1e6
 
 @dataclass(frozen=True)
 class Measurement:
-    """One thing that was timed: seconds by the wall clock and of processor time, one of each per call."""
+    """One measured subject: wall-clock and processor seconds, one of each per call."""
 
     name: str
     real: Sequence[float]
@@ -35,7 +35,7 @@ def timed(name: str, calls: Sequence[tuple[float, float]]) -> Measurement:
 
 
 class Clock:
-    """Times what runs inside of `with`: `real` by the wall clock, `cpu` over all threads of the process."""
+    """A context manager that measures its block: `real` by the wall clock, `cpu` over all threads of the process."""
 
     real = cpu = 0.0
 
@@ -50,9 +50,9 @@ class Clock:
 
 
 def statistics(values: Sequence[float]) -> dict[str, float]:
-    """Mean, median, deviation (of a sample, so 0 for one value), its ratio to the mean, extremes, percentiles.
+    """Mean, median, sample standard deviation (0 for one value), its ratio to the mean, extremes, percentiles.
 
-    A percentile is the least value that so many percent of the values do not exceed (the nearest rank).
+    The p-th percentile is the least value that p percent of the values do not exceed (nearest rank).
     """
     ordered, count = sorted(values), len(values)
     mean = math.fsum(ordered) / count
@@ -79,7 +79,7 @@ def document(context: Mapping[str, Any], measured: Sequence[Measurement], repeat
 
 
 def _rows(measurement: Measurement, family: int, each: bool) -> list[dict[str, Any]]:
-    """Rows of the runs, and of the statistics where there is more than one call."""
+    """Rows of the runs, and of the statistics if there is more than one call."""
     calls = len(measurement.real)
     common = {
         "family_index": family,
@@ -113,7 +113,7 @@ def _rows(measurement: Measurement, family: int, each: bool) -> list[dict[str, A
 
 
 def machine() -> dict[str, Any]:
-    """The context of a measurement: when and where. What this system does not tell is left out."""
+    """The context of a measurement: when and where. Facts that the system does not report are left out."""
     found: dict[str, Any] = {
         "date": datetime.now().astimezone().isoformat(timespec="seconds"),
         "host_name": platform.node(),

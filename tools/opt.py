@@ -1,7 +1,7 @@
-"""vm-opt: named passes over IR text.
+"""vm-opt: runs named passes over IR text.
 
-The passes are those of the compiler's table, and `verify`, which refuses IR that breaks a rule. Text from outside is
-verified anyway before the first pass that relies on it.
+The passes are those of the compiler's table, and `verify`, which refuses IR that violates a rule. External text is
+always verified before the first pass that relies on it.
 """
 
 import argparse
@@ -20,12 +20,12 @@ EXAMPLES = (
     ("vm-opt --list-passes", "Lists the passes in the compiler's order, with the reason for each one's place."),
 )
 
-#: the pass that is no row of the compiler's table
+#: the pass that is not in the compiler's table
 VERIFY = "verify"
 
 
 def listed() -> str:
-    """Every pass, its phases and the reasons for its places."""
+    """Every pass, its phases, and the reasons for its position."""
     from orchestrion.compiler.pipeline import PASSES
 
     rows = [(row.name, row.phase, row.why) for row in PASSES]
@@ -35,7 +35,7 @@ def listed() -> str:
 
 
 def passed(options: argparse.Namespace) -> "Module":
-    """The module in the input after the passes."""
+    """The module after the passes."""
     from orchestrion.compiler.errors import CompileError
     from orchestrion.compiler.ir.parser import parse
     from orchestrion.compiler.ir.verifier import check_body, check_input
@@ -96,7 +96,7 @@ def parser() -> Parser:
         "--pass", dest="passes", metavar="NAME,...", action="append", default=[], help="what to run, in order"
     )
     group.add_argument("--target", default=",".join(PROFILES), metavar="NAME,...", help="for passes that make programs")
-    group.add_argument("--list-passes", action="store_true", help="say which passes there are")
+    group.add_argument("--list-passes", action="store_true", help="list the passes")
     group = made.group("output")
     group.add_argument("-o", dest="output", metavar="OUT.mlir", help="where to write; standard output if absent")
     group.add_argument("--no-locations", action="store_true", help="leave source locations out of the text")

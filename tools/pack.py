@@ -1,7 +1,7 @@
-"""vm-pack: what lies between a compiled module and an app that loads it: keys, signatures, checks, packages.
+"""vm-pack: the steps between a compiled module and an app that loads it: keys, signatures, checks, packages.
 
-Each command is a file of `packing/` with two functions: `add(subparsers)` registers the command, `run(options)` does
-it and gives the exit status. `COMMANDS` lists them in the order in which `--help` shows them.
+Each command is a file of `packing/` with two functions: `add(subparsers)` registers the command, `run(options)` runs it
+and returns the exit status. `COMMANDS` lists them in the order of `--help`.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""vm-run --list-plugins: what installed packages add, kind by kind, and why one cannot be used."""
+"""vm-run --list-plugins: lists the additions of installed packages, kind by kind, and why one cannot be used."""
 
 from collections.abc import Callable, Collection
 
@@ -8,7 +8,7 @@ from . import cli
 
 
 def list_plugins() -> int:
-    """A line per plugin: its kind and name, its package, and what is wrong, if anything is."""
+    """Prints a line per plugin: its kind and name, its package, and its problem, if any."""
     count = 0
     for group, kind in GROUPS.items():
         for name, plugin in declared(group).items():

@@ -1,4 +1,4 @@
-"""Profiles as text: a table with a row for every dispatch, copy and fill, and the same as data."""
+"""Profiles as text, a table with a row for every dispatch, copy and fill, and as data."""
 
 from collections.abc import Iterator
 from statistics import median
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from orchestrion.vm.profile import Profile, ProfileRow
 
-#: column -> whether it is aligned to the right
+#: column -> whether it is right-aligned
 COLUMNS = {
     "op": False,
     "location": False,
@@ -19,7 +19,7 @@ COLUMNS = {
     "bytes": True,
     "fused": False,
 }
-#: characters of a cell
+#: the most characters of a cell
 WIDEST = 120
 
 
@@ -80,7 +80,7 @@ def _cells(row: "ProfileRow") -> list[str]:
 
 
 def _plain(text: str) -> str:
-    """Names come from the module, which may be anybody's: one line that moves no cursor, and not a long one."""
+    """A name from the module, which may be untrusted: on one line, without control characters, and shortened."""
     shown = "".join([character if character.isprintable() else "?" for character in text[:WIDEST]])
     return shown if len(text) <= WIDEST else f"{shown[:-3]}..."
 

@@ -1,4 +1,4 @@
-"""What vm-compile tells of a compilation: where it is, on a terminal; a table of the times of its steps."""
+"""The progress of a compilation on a terminal, and a table of the times of its steps."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def following(stream: TextIO) -> "Iterator[Told | None]":
-    """What `Steps` tell of a compilation, as a line of `stream`; None where it is no terminal."""
+    """The callback of `Steps` that shows a compilation's progress on `stream`; None if that is no terminal."""
     with terminal.line(stream) as line:
         if line is None:
             yield None
@@ -29,7 +29,7 @@ def following(stream: TextIO) -> "Iterator[Told | None]":
 
 
 def table(steps: "Sequence[Step]") -> str:
-    """A line for each step in order, with its time and share of the whole."""
+    """A line for each step in order, with its time and share of the total."""
     whole = sum(step.seconds for step in steps)
     rows = [(step.phase, step.name, f"{step.seconds:.4f}", f"{step.seconds / whole:.1%}") for step in steps]
     rows = [("phase", "step", "seconds", "share"), *rows, ("", "all", f"{whole:.4f}", "100.0%")]

@@ -1,8 +1,8 @@
-"""One dispatch, saved and run again: what `vm-run --compare` leaves when two devices part, and `--replay` takes.
+"""Saves one dispatch and runs it again: `vm-run --compare` saves it when two devices differ, and `--replay` runs it.
 
-The folder holds `dispatch.json`, which says which entry of the module it is and over how many invocations, and per
-binding `NAME.input-N.npy` and `NAME.output-N.npy` of each device, in the order of the tensor's shape. A replay feeds
-the inputs of the device that is right to any other and compares what that writes with the right outputs.
+The folder holds `dispatch.json`, which names the entry of the module and the number of invocations, and per binding
+`NAME.input-N.npy` and `NAME.output-N.npy` of each device, in the order of the tensor's shape. A replay runs any device
+on the inputs of the right device, and compares the outputs with those of the right device.
 """
 
 import io
@@ -33,21 +33,21 @@ NOTE = "dispatch.json"
 
 
 def save(folder: Path, difference: "Difference", devices: tuple[str, str], tolerances: Tolerances) -> None:
-    """Write the folder, or raise OSError. The note comes last: without it nothing is there."""
+    """Writes the folder. `dispatch.json` comes last: the folder is not valid without it. Raises OSError."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / NOTE).unlink(missing_ok=True)
-    for device, seen in zip(devices, (difference.want, difference.got), strict=True):
-        for kind, arrays in (("input", seen.inputs), ("output", seen.outputs)):
+    for device, run_values in zip(devices, (difference.want, difference.got), strict=True):
+        for kind, arrays in (("input", run_values.inputs), ("output", run_values.outputs)):
             for index, array in enumerate(arrays):
                 if array is not None:
                     data = io.BytesIO()
                     np.save(data, array, allow_pickle=False)
                     write_whole(folder / f"{_plain(device)}.{kind}-{index}.npy", data.getvalue())
     ran = difference.got
-    if ran.entry == difference.place and difference.want.entry != difference.place:
+    if ran.entry == difference.entry and difference.want.entry != difference.entry:
         ran = difference.want
     note = {
-        "entry": difference.place,
+        "entry": difference.entry,
         "ran": ran.entry,
         "of_many": ran.of_many,
         "workload": list(ran.workload),
@@ -62,7 +62,7 @@ def save(folder: Path, difference: "Difference", devices: tuple[str, str], toler
 
 
 def _plain(device: str) -> str:
-    """A device's name for a file: `opencl:1` has a colon, which not every file system takes."""
+    """A device's name in a file name: the colon of `opencl:1` is not valid in every file system."""
     return device.replace(":", "-")
 
 
@@ -76,9 +76,10 @@ def replay(
     policy: str | None = None,
     signature: str | None = None,
 ) -> tuple[bool, str]:
-    """Whether the device writes what the right one wrote, and the comparison in words, a line per output.
+    """Whether the device writes the same outputs as the right one, and a description of the comparison, a line per
+    output.
 
-    `tolerances`: those that count, given those of the recording.
+    `tolerances`: returns the tolerances to use, given those of the recording.
     """
     from orchestrion.hal.building import BuildBudget
     from orchestrion.hal.policy import Policy
@@ -107,15 +108,15 @@ def replay(
 
 
 def _note(folder: Path) -> dict[str, Any]:
-    place = folder / NOTE
+    note_path = folder / NOTE
     try:
-        with os.fdopen(open_regular(place), encoding="utf-8") as file:
+        with os.fdopen(open_regular(note_path), encoding="utf-8") as file:
             note = json.load(file)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{place}: not what --compare writes: {error}") from None
+        raise InputError(f"{note_path}: not what --compare writes: {error}") from None
     wanted = {"entry": str, "ran": str, "of_many": bool, "workload": list, "parameters": str, "right": str}
     if not isinstance(note, dict) or any(type(note.get(key)) is not kind for key, kind in wanted.items()):
-        raise InputError(f"{place}: not what --compare writes: {', '.join(wanted)} are needed")
+        raise InputError(f"{note_path}: not what --compare writes: {', '.join(wanted)} are needed")
     known: dict[str, Any] = note
     sizes = known["workload"]
     if (
@@ -123,20 +124,20 @@ def _note(folder: Path) -> dict[str, Any]:
         or any(type(size) is not int or not 0 < size < 1 << 32 for size in sizes)
         or "/" in known["right"]
     ):
-        raise InputError(f"{place}: not what --compare writes: workload {sizes}, right {known['right']!r}")
+        raise InputError(f"{note_path}: not what --compare writes: workload {sizes}, right {known['right']!r}")
     try:
         bytes.fromhex(known["parameters"])
     except ValueError:
-        raise InputError(f"{place}: not what --compare writes: parameters {known['parameters']!r}") from None
+        raise InputError(f"{note_path}: not what --compare writes: parameters {known['parameters']!r}") from None
     try:
         read(known)
     except ValueError as error:
-        raise InputError(f"{place}: not what --compare writes: {error}") from None
+        raise InputError(f"{note_path}: not what --compare writes: {error}") from None
     return known
 
 
 def _run(module: "Module", device: "Device", folder: Path, note: dict[str, Any]) -> dict[int, Array]:
-    """What the dispatch writes on a device, by binding."""
+    """The outputs of the dispatch on a device, by binding."""
     from orchestrion.vm.selection import choose_program, choose_variant
 
     from .layouts import decode, encode, tensor_type

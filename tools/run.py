@@ -1,4 +1,4 @@
-"""vm-run: load a module, call one of its functions, print, save or check the results.
+"""vm-run: loads a module, calls one of its functions, and prints, saves or checks the results.
 
 Arguments are written as IREE's tools take them: `--input=4xf32=1,2,3,4`, `--input=@x.npy`.
 """
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def list_devices() -> int:
-    """Every driver: its devices, or why there are none."""
+    """Prints every driver: its devices, or why it has none."""
     from orchestrion.hal.registry import list_devices as found
 
     for driver in found():
@@ -37,7 +37,7 @@ def list_devices() -> int:
 
 
 def list_libraries() -> int:
-    """Every library: its functions, or why there are none."""
+    """Prints every library: its functions, or why it has none."""
     from orchestrion.hal.libraries.registry import libraries
 
     for library in libraries():
@@ -49,7 +49,7 @@ def list_libraries() -> int:
 
 
 def list_functions(options: argparse.Namespace) -> int:
-    """The exports of the file. No device is opened: its programs may be for others than those of this machine."""
+    """Prints the exports of the file. No device is opened, because its programs may be for other machines."""
     from orchestrion.schema.container import open_file
     from orchestrion.schema.decoder import decode
     from orchestrion.vm.exports import read_exports
@@ -100,7 +100,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def load(options: argparse.Namespace) -> "Program":
-    """Load the module. Where that fails, `--report` says what the device would have got."""
+    """Loads the module. If that fails, `--report` shows what the device would have received."""
     from orchestrion import vm
     from orchestrion.hal.errors import HalError
 
@@ -133,7 +133,7 @@ def load(options: argparse.Namespace) -> "Program":
 
 
 def report_failure(options: argparse.Namespace, failure: str) -> None:
-    """Write the placement of a module that was not loaded, if it can be read and the device can be opened."""
+    """Writes the placement of a module that was not loaded, if it can be read and the device can be opened."""
     from orchestrion.hal.policy import Policy
     from orchestrion.hal.registry import open_device
     from orchestrion.schema.container import open_file
@@ -172,7 +172,7 @@ def call(program: "Program", options: argparse.Namespace) -> int:
 
 
 def compare_devices(options: argparse.Namespace) -> int:
-    """Both devices, dispatch by dispatch."""
+    """Compares both devices, dispatch by dispatch."""
     if options.device is None:
         raise cli.UsageError("--compare needs --device, the device to be judged")
     from . import compare
@@ -197,7 +197,7 @@ def compare_devices(options: argparse.Namespace) -> int:
 
 
 def replay_dispatch(options: argparse.Namespace) -> int:
-    """One dispatch that `--compare` saved."""
+    """Runs one dispatch that `--compare` saved."""
     cli.note_null("vm-run", options.device or "reference", "the comparison means nothing")
     agrees, text = _replay(options.module, options.device or "reference", options.replay, options)
     if not agrees:
@@ -236,7 +236,7 @@ def as_tuple(results: Any) -> tuple[Any, ...]:
 def compare(
     results: Sequence["Array"], wanted: Mapping[int, "Array"], titles: Sequence[str], options: argparse.Namespace
 ) -> int:
-    """Whether results are what is wanted of them, by place."""
+    """Compares results with the expected ones, by position."""
     from .arrays import mismatch
 
     differences = []

@@ -1,4 +1,4 @@
-"""The command line of vm-run: its flags by group, its examples, and which flags do not go together."""
+"""The command line of vm-run: its flags by group, its examples, and the flags that exclude each other."""
 
 import argparse
 
@@ -30,18 +30,18 @@ EXAMPLES = (
     ("vm-run --list-devices", "Lists the devices of this machine."),
 )
 
-#: flags that only a call has; `--compare` and `--replay` step through dispatches, and refuse them
+#: flags of calls; `--compare` and `--replay` run single dispatches, and refuse them
 OF_CALLS = (
     "list-functions", "output", "expected-output", "repeat", "print-statistics", "trace", "fuel", "deadline", "memory",
     "device-memory", "report",
 )  # fmt: skip
-#: flags of loading, which `--replay` does not do: it only creates an executable
+#: flags of loading; `--replay` does not load, it only creates an executable
 OF_LOADING = ("load-fuel", "load-deadline", "load-memory", "parameters", "adapter", "extra-parameters")
-#: `--compare` and `--replay` take whole files
+#: flags of partial files; `--compare` and `--replay` take whole files
 OF_PARTS = ("offset", "length", "module")
-#: flag -> name of its option, where that is another
+#: flag -> name of its option, if it differs
 OPTIONS = {"module": "modules"}
-#: flag -> the flags that mean nothing beside it
+#: flag -> the flags that it excludes
 ALONE = {
     "compare": ("replay", "native", *OF_PARTS, *OF_CALLS),
     "replay": ("input", "function", "native", *OF_PARTS, *OF_LOADING, *OF_CALLS),
@@ -50,13 +50,13 @@ ALONE = {
 
 
 def refuse_together(options: argparse.Namespace) -> None:
-    """Raises UsageError where a flag would be passed over."""
+    """Raises UsageError if a flag would have no effect."""
     for flag, others in ALONE.items():
         if getattr(options, flag) in (None, False):
             continue
         for other in others:
             if getattr(options, OPTIONS.get(other, other.replace("-", "_"))) not in (None, [], False):
-                raise cli.UsageError(f"--{flag} and --{other} do not go together")
+                raise cli.UsageError(f"--{flag} and --{other} cannot be combined")
     if options.compare_report is not None and options.compare is None:
         raise cli.UsageError("--compare-report needs --compare")
 
@@ -130,14 +130,14 @@ def _add_expectations(made: Parser) -> None:
         "--expected-atol",
         metavar="A",
         type=tolerance,
-        help="plus this times the greatest (default: 1e-6; with --replay that of the comparison)",
+        help="plus this, times the greatest value (default: 1e-6; with --replay that of the comparison)",
     )
 
 
 def _add_comparison(made: Parser) -> None:
     group = made.group("comparing devices", "docs/comparing-devices.md shows how.")
     group.add_argument(
-        "--compare", metavar="DEVICE", help="run on this device too, which is right, and name the first difference"
+        "--compare", metavar="DEVICE", help="also run on this device, taken as right, and name the first difference"
     )
     group.add_argument(
         "--divergence", metavar="DIR", default="divergence", help="where --compare saves it (default: divergence)"
@@ -145,7 +145,7 @@ def _add_comparison(made: Parser) -> None:
     group.add_argument(
         "--compare-report",
         metavar="FILE.json",
-        help="write how far each dispatch of --compare is apart, for vm-dump --html --compare",
+        help="write the difference of each dispatch of --compare, for vm-dump --html --compare",
     )
     group.add_argument("--replay", metavar="DIR", help="run only the dispatch that --compare saved there")
 
@@ -153,10 +153,10 @@ def _add_comparison(made: Parser) -> None:
 def _add_limits(made: Parser) -> None:
     group = made.group("limits")
     group.add_argument(
-        "--fuel", metavar="N", type=whole(), help="most instructions of a call, counted at loops and calls"
+        "--fuel", metavar="N", type=whole(), help="instruction limit of a call, counted at loops and calls"
     )
-    group.add_argument("--deadline", metavar="SECONDS", type=seconds, help="longest time of a call")
-    group.add_argument("--memory", metavar="BYTES", type=whole(), help="most memory held, host and device together")
+    group.add_argument("--deadline", metavar="SECONDS", type=seconds, help="time limit of a call")
+    group.add_argument("--memory", metavar="BYTES", type=whole(), help="memory limit, host and device together")
     cli.add_device_memory(made)
     cli.add_load_limits(made)
     cli.add_build_deadline(made)
@@ -168,7 +168,7 @@ def _add_reports(made: Parser) -> None:
         "--print-statistics", metavar="FILE.json", nargs="?", const="-", help="what loading and the calls cost, as JSON"
     )
     group.add_argument(
-        "--trace", metavar="FILE.json", help="when each dispatch ran, and where it comes from: for ui.perfetto.dev"
+        "--trace", metavar="FILE.json", help="when each dispatch ran, and its source location, for ui.perfetto.dev"
     )
     cli.add_report(
         made,
@@ -182,13 +182,11 @@ def _add_lists(made: Parser) -> None:
     group.add_argument(
         "--check",
         action="store_true",
-        help="say for each device whether the module, bundle or manifest would run there, or why not",
+        help="print for each device whether the module, bundle or manifest would run there, or why not",
     )
     group.add_argument("--list-functions", action="store_true", help="list the exports with their signatures")
     group.add_argument("--list-devices", action="store_true", help="list drivers and devices, and why one is missing")
-    group.add_argument(
-        "--list-plugins", action="store_true", help="list what installed packages add, and what is wrong"
-    )
+    group.add_argument("--list-plugins", action="store_true", help="list what installed packages add, and their errors")
     group.add_argument(
         "--list-libraries", action="store_true", help="list the library functions that programs may call"
     )

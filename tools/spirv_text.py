@@ -1,6 +1,6 @@
-"""SPIR-V words as text, by the rows of `schema/spirv.py`, in the form that `spirv-dis --raw-id` prints.
+"""SPIR-V words as text, using the rows of `schema/spirv.py`, in the form of `spirv-dis --raw-id`.
 
-Made for reading: whatever has no row, an opcode or an enumerant, is shown as its number.
+For reading: an opcode or enumerant without a row is shown as its number.
 """
 
 import struct
@@ -17,7 +17,7 @@ _STORAGE: Names = {code: name for name, code in spirv.STORAGE_CLASSES.items()}
 _DECORATIONS: Names = {code: name for name, (code, _, _) in spirv.DECORATIONS.items()}
 _CONTROL: Names = {0: "None"}
 
-#: op -> the names of its literal words, in their order; a word past the end is a number
+#: op -> the names of its literal words, in order; a word past the end is a number
 ENUMERANTS: dict[str, tuple[Names, ...]] = {
     "OpCapability": ({row.code: row.name for row in spirv.CAPABILITIES},),
     "OpMemoryModel": ({spirv.ADDRESSING_LOGICAL: "Logical"}, {spirv.MEMORY_GLSL450: "GLSL450"}),
@@ -36,7 +36,7 @@ _BUILTINS: Names = {code: name for name, code in spirv.BUILTINS.items()}
 
 
 def disassemble(payload: memoryview | bytes) -> str:
-    """The whole module. `ModuleError` when it is not made of whole instructions."""
+    """The whole module as text. Raises ModuleError unless it consists of complete instructions."""
     if len(payload) % 4 or len(payload) < 4 * HEADER_WORDS:
         raise ModuleError(f"spirv: {len(payload)} bytes are not a header and whole words")
     words = struct.unpack(f"<{len(payload) // 4}I", payload)
@@ -68,7 +68,7 @@ def _lines(words: tuple[int, ...]) -> Iterator[str]:
 
 
 def _format(name: str, operands: tuple[int, ...]) -> str:
-    """The letter by which `struct` reads a constant of the type: narrow ones fill a word."""
+    """The `struct` letter of a constant of the type; narrow types fill a word."""
     if name == "OpTypeFloat":
         return "d" if operands[0] == 64 else "f"
     letter = "q" if operands[0] == 64 else "i"
@@ -106,7 +106,7 @@ def _instruction(row: spirv.Op, operands: tuple[int, ...]) -> str:
 
 
 def _string(operands: tuple[int, ...]) -> tuple[str, tuple[int, ...]]:
-    """A null-terminated string and what follows it."""
+    """A null-terminated string, and the words after it."""
     raw = struct.pack(f"<{len(operands)}I", *operands)
     end = raw.find(b"\0")
     text = raw[: end if end >= 0 else len(raw)]

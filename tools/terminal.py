@@ -1,7 +1,7 @@
-"""One line on a terminal that says what goes on: it is written over, and gone at the end.
+"""A status line on a terminal: it is overwritten, and removed at the end.
 
-It is there only where the stream is a terminal that can erase a line. Whoever writes something else to the stream
-meanwhile calls `erase` before.
+It exists only if the stream is a terminal that can erase a line. Code that writes something else to the stream
+meanwhile calls `erase` first.
 """
 
 import os
@@ -12,13 +12,13 @@ from contextlib import contextmanager
 from time import monotonic
 from typing import TextIO
 
-#: seconds between two lines for parts of one step
+#: least seconds between two updates for parts of one step
 _INTERVAL = 0.1
 _ERASE = "\r\x1b[K"
 
 
 class Line:
-    """Of one stream. Any thread may call it."""
+    """The status line of one stream. Thread-safe."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -27,7 +27,9 @@ class Line:
         self._is_shown = False
 
     def show(self, text: str, is_part: bool = False) -> None:
-        """Write over what is there, cut to the width of the terminal. Parts of a step are shown ten times a second."""
+        """Overwrites the line with a text, cut to the width of the terminal. Parts of a step are shown at most ten
+        times a second.
+        """
         with self._lock:
             now = monotonic()
             if is_part and now < self._next_part:
@@ -38,7 +40,7 @@ class Line:
             self._stream.flush()
 
     def erase(self) -> None:
-        """Nothing is there until the next `show`."""
+        """Removes the line until the next `show`."""
         with self._lock:
             if self._is_shown:
                 self._is_shown = False
@@ -51,7 +53,7 @@ _current: Line | None = None
 
 @contextmanager
 def line(stream: TextIO) -> Iterator[Line | None]:
-    """The line of a terminal while the body runs; None where the stream is no terminal, or cannot erase."""
+    """A context manager for the status line; yields None if the stream is no terminal, or cannot erase a line."""
     global _current
     if not stream.isatty() or os.environ.get("TERM", "dumb") == "dumb":
         yield None
@@ -65,6 +67,6 @@ def line(stream: TextIO) -> Iterator[Line | None]:
 
 
 def erase() -> None:
-    """Erase the line that is shown now, if there is one."""
+    """Erases the current status line, if any."""
     if _current is not None:
         _current.erase()

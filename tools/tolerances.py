@@ -1,7 +1,7 @@
-"""How much floats may differ: of a comparison, and in what it records.
+"""The allowed differences of floats, for a comparison and in its recording.
 
-A value may differ by `relative` times its size, plus `absolute` times the greatest size of its array
-(`arrays.mismatch`). A flag counts before what was recorded, and that before the default.
+A value may differ by `relative` times its magnitude, plus `absolute` times the greatest magnitude of its array
+(`arrays.mismatch`). A flag takes precedence over a recorded tolerance, and that over the default.
 """
 
 import argparse
@@ -11,13 +11,13 @@ from typing import Any, Final, NamedTuple
 
 
 class Tolerances(NamedTuple):
-    """See above."""
+    """The relative and the absolute tolerance."""
 
     relative: float
     absolute: float
 
     def data(self) -> dict[str, float]:
-        """As a recording holds them."""
+        """The form of recordings."""
         return {"rtol": self.relative, "atol": self.absolute}
 
     def __str__(self) -> str:
@@ -28,7 +28,7 @@ DEFAULT: Final = Tolerances(1e-5, 1e-6)
 
 
 def chosen(options: argparse.Namespace, recorded: Tolerances = DEFAULT) -> Tolerances:
-    """Those of `--expected-rtol` and `--expected-atol`; where one is missing, what was recorded."""
+    """The tolerances of `--expected-rtol` and `--expected-atol`; the recorded ones where a flag is missing."""
     relative, absolute = options.expected_rtol, options.expected_atol
     return Tolerances(
         recorded.relative if relative is None else relative, recorded.absolute if absolute is None else absolute
@@ -36,7 +36,9 @@ def chosen(options: argparse.Namespace, recorded: Tolerances = DEFAULT) -> Toler
 
 
 def read(data: Mapping[str, Any]) -> Tolerances:
-    """Those of a recording; the default where it has none. ValueError: they are no numbers of 0 or more."""
+    """The tolerances of a recording; the default if it has none. Raises ValueError unless they are numbers of 0 or
+    more.
+    """
     found = Tolerances(data.get("rtol", DEFAULT.relative), data.get("atol", DEFAULT.absolute))
     if any(type(value) not in (int, float) or not math.isfinite(value) or value < 0 for value in found):
         raise ValueError(f"rtol {found.relative!r}, atol {found.absolute!r}")

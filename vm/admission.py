@@ -21,7 +21,7 @@ from orchestrion.schema.module import Module
 from orchestrion.schema.profiles import is_confined
 from orchestrion.schema.trust.guard import Guard
 from orchestrion.schema.trust.policy import TrustPolicy
-from orchestrion.schema.trust.signature_set import MOST_BYTES, Part, part
+from orchestrion.schema.trust.signature_set import MAX_BYTES, Part, part
 from orchestrion.schema.trust.signers import Subject, Trust, remember
 
 from .errors import TrustWarning
@@ -74,7 +74,7 @@ class Admission:
         if self._signature is not None or file.sections or len(file.attachments) != 1:
             return None
         (row,) = file.attachments
-        if row.tag != TAG or len(row.data) > MOST_BYTES:
+        if row.tag != TAG or len(row.data) > MAX_BYTES:
             return None
         standing = self.policy.remembered.get((file.digest, bytes(row.data)))
         return standing.trust if standing is not None and standing.start <= time.time() < standing.end else None

@@ -18,7 +18,7 @@ from orchestrion.hal.policy import Policy
 from orchestrion.schema.errors import PluginError
 from orchestrion.schema.module import Module
 from orchestrion.schema.profiles import find_profile
-from orchestrion.schema.shipping.manifest import MOST_ROWS, Executable, Manifest, Program, Variant
+from orchestrion.schema.shipping.manifest import MAX_ROWS, Executable, Manifest, Program, Variant
 from orchestrion.schema.signature import parse_signature
 from orchestrion.schema.tensor_bytecode import FORMAT
 from orchestrion.schema.trust.policy import TrustPolicy
@@ -155,7 +155,7 @@ def _blockers(
 def _largest_entries(program: Program, variants: Sequence[Variant]) -> Iterator[Entry]:
     """Entries with the largest values of all entries, for `check_entries`, which knows the limits of devices."""
     most = program.most
-    yield Entry(most.bindings_of, (("read", 0),) * min(most.bindings, MOST_ROWS), 0, (1, 1, 1))
+    yield Entry(most.bindings_of, (("read", 0),) * min(most.bindings, MAX_ROWS), 0, (1, 1, 1))
     yield Entry(most.parameter_bytes_of, (), most.parameter_bytes // 4, (1, 1, 1))
     yield Entry(most.binding_bytes_of, (("read", most.binding_bytes),), 0, (1, 1, 1))
     for name, row in zip([row.name for row in program.executables], variants, strict=True):

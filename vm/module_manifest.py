@@ -20,18 +20,18 @@ from orchestrion.schema.rows import Segment as SegmentRow
 from orchestrion.schema.rows import Variant as VariantRow
 from orchestrion.schema.shipping.manifest import (
     MAJOR,
+    MAX_HEX,
+    MAX_SEGMENTS,
+    MAX_TEXT,
     MINOR,
-    MOST_HEX,
-    MOST_SEGMENTS,
-    MOST_TEXT,
     Executable,
     File,
     Format,
     Import,
     Limit,
     Manifest,
+    Maxima,
     Model,
-    Most,
     Parameter,
     Part,
     Program,
@@ -42,7 +42,7 @@ from orchestrion.schema.tensor_encoding import decode
 from orchestrion.schema.tensor_template import decode_template, is_template
 from orchestrion.schema.trust.signature_set import Part as SignedPart
 from orchestrion.schema.trust.signature_set import decode as decode_set
-from orchestrion.schema.trust.signers import MOST_SETS, Subject
+from orchestrion.schema.trust.signers import MAX_SETS, Subject
 from orchestrion.schema.versions import BYTECODE_MINOR, FORMAT_MINORS
 
 from .admission import needs_of, parts_of, signature_sets
@@ -69,7 +69,7 @@ def manifest_of(
     constants are not read.
     """
     file, header = module.container, module.header
-    sets = [*sets, *signature_sets(file)][:MOST_SETS]
+    sets = [*sets, *signature_sets(file)][:MAX_SETS]
     parameters = list(_parameters(module))
     return Manifest(
         f"{MAJOR}.{MINOR}",
@@ -101,8 +101,8 @@ def _model(module: Module, problems: dict[int, str] | None) -> Model:
 
 def _signers(sets: Sequence[bytes | memoryview]) -> list[str]:
     """The ids of the keys in signature sets. `ModuleError` for a set that is malformed or too long for a manifest."""
-    if any(2 * len(data) > MOST_HEX for data in sets):
-        raise ModuleError(f"a signature set has more than the {MOST_HEX // 2} bytes that a manifest takes")
+    if any(2 * len(data) > MAX_HEX for data in sets):
+        raise ModuleError(f"a signature set has more than the {MAX_HEX // 2} bytes that a manifest takes")
     return sorted({row.key_id.hex() for data in sets for row in decode_set(data).signatures})
 
 
@@ -115,7 +115,7 @@ def signed_subject(manifest: Manifest) -> Subject:
 
 def _short(text: str) -> str:
     """A text, shortened to the length that a manifest may have."""
-    return shorten(text, MOST_TEXT)
+    return shorten(text, MAX_TEXT)
 
 
 def _program(module: Module, ordinal: int, problems: dict[int, str] | None) -> Program:
@@ -196,7 +196,7 @@ def _libraries(module: Module, row: ProgramRow) -> set[str]:
     return found
 
 
-def _most(module: Module, row: ProgramRow) -> Most:
+def _most(module: Module, row: ProgramRow) -> Maxima:
     entries = [
         entry
         for executable in module.executables[row.executables_start : row.executables_end]
@@ -215,7 +215,7 @@ def _most(module: Module, row: ProgramRow) -> Most:
         most = max(values, default=0)
         if most:
             made |= {name: most, f"{name}_of": _short(module.strings[entries[values.index(most)].name])}
-    return Most(**made)  # type: ignore[arg-type]
+    return Maxima(**made)  # type: ignore[arg-type]
 
 
 def _parameters(module: Module) -> Iterator[Parameter]:
@@ -265,7 +265,7 @@ class _Rows:
 
     def segment(self, absent: int | None, kind: SegmentKind) -> int:
         if absent is None:
-            return MOST_SEGMENTS
+            return MAX_SEGMENTS
         self.absent[absent] = kind
         return absent
 

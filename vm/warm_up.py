@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from orchestrion.hal.errors import MemoryLimitExceeded, OutOfMemory
 from orchestrion.hal.executable import Executable
-from orchestrion.hal.side_by_side import no_progress
+from orchestrion.hal.parallel_jobs import no_progress
 
 from .errors import DeviceOutOfMemory, MemoryExceeded
 from .load_progress import LoadProgress

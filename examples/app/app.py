@@ -1,8 +1,9 @@
-"""An application that runs nothing but modules its publisher signed. docs/embedding.md says how it is built.
+"""An application that runs only modules that its publisher signed. docs/embedding.md describes how to build it.
 
     app [MODULE] [--device=NAME]
 
-Without MODULE it runs the one that is part of the application. A module that is refused is one line and status 1.
+Without MODULE it runs the one that is part of the application. If a module is refused, it prints one line and exits
+with status 1.
 """
 
 import argparse
@@ -14,7 +15,7 @@ import numpy as np
 from orchestrion import vm
 from orchestrion.hal.errors import HalError
 
-#: where the application's files are, frozen or not
+#: the folder of the application's files, whether it is frozen or not
 HERE = Path(__file__).parent
 
 

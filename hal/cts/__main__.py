@@ -1,7 +1,7 @@
-"""`python -m orchestrion.hal.cts`: run the suite on devices, print what is wrong, and write a report.
+"""`python -m orchestrion.hal.cts`: runs the suite on devices, prints failures, and writes a report.
 
-It needs nothing but the package. The exit status is 0 if every case that ran passed, or failed as its driver expects; 1
-if a case did not, or a device that was named cannot be used; 2 if the command line is wrong.
+It needs only the package. The exit status is 0 if every case passed, or failed as its driver expects; 1 if a case did
+not, or a named device cannot be used; 2 if the command line is wrong.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _devices(named: Sequence[str]) -> list[str]:
-    """Those named, each of which must be there, or all that are found."""
+    """The named devices, each of which must exist, or all devices that are found."""
     if not named:
         return [info.id for status in list_devices() for info in status.devices]
     for name in named:

@@ -1,8 +1,8 @@
-"""Hazards: what is recorded behind a barrier runs after what was recorded before it, for each pair of commands.
+"""Hazards: commands after a barrier run after the commands before it, for each pair of commands.
 
-A hazard is two commands on one range: read after write, write after read, write after write. Each pair of kinds of
-commands that can make one is a case. Both commands work on 256 KiB, three times in one recording, so that a device
-which overlaps them is found.
+A hazard is two commands on one range: read after write, write after read, or write after write. Each possible pair of
+kinds of commands is a case. Both commands process 256 KiB, three times in one recording, so that a device which
+overlaps them is detected.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ READS: dict[str, Record] = {"dispatch": _read_by_dispatch, "copy": _read_by_copy
 
 
 def _written(kind: str, source: Words, value: int) -> Words:
-    """What a write leaves; `source` is what a copy copies."""
+    """What a write leaves; a copy copies `source`."""
     if kind == "copy":
         return source
     start = np.arange(N, dtype=np.uint32) if kind == "dispatch" else np.zeros(N, np.uint32)
@@ -61,7 +61,7 @@ def _written(kind: str, source: Words, value: int) -> Words:
 
 
 def _read(kind: str, shared: Words, value: int) -> Words:
-    """What a read puts elsewhere."""
+    """What a read writes elsewhere."""
     return shared if kind == "copy" else shared + shared + np.uint32(value)
 
 

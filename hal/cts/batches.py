@@ -1,4 +1,4 @@
-"""Batches: several recordings in one submission, in order, the same one again and again, with any tables."""
+"""Batches: several recordings in one submission, in order, including repetitions, with any tables."""
 
 import time
 
@@ -14,7 +14,7 @@ from .rig import Rig
 
 case = Group("batches", __doc__)
 
-#: seconds in which nothing must happen
+#: seconds in which nothing may happen
 MOMENT = 0.02
 
 

@@ -1,4 +1,4 @@
-"""Buffers: writes and reads of the host at any byte, mappings, and typed views."""
+"""Buffers: host writes and reads at any byte, mappings, and typed views."""
 
 import numpy as np
 
@@ -139,7 +139,9 @@ def views(rig: Rig) -> None:
 
 
 def _edges(size: int) -> list[tuple[int, int]]:
-    """Offsets and lengths at all places of a word, at the start, in the middle and at the end of `size` bytes."""
+    """Offsets and lengths at every position within a word, at the start, in the middle and at the end of
+    `size` bytes.
+    """
     ends = [(size - length, length) for length in range(10)]
     return [(offset, length) for offset in (*range(9), 31, 32, 33) for length in (*range(10), 15, 16, 17, 31)] + ends
 

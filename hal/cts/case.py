@@ -1,4 +1,4 @@
-"""How a case is declared: a function of a `Rig`, named `<file>.<function>`, with the tags of what it needs.
+"""Declares cases: functions of a `Rig`, named `<file>.<function>`, with the tags that they need.
 
     case = Group("transfers", __doc__)
 
@@ -11,7 +11,7 @@
     @case.direct_and_slots()              # two cases: `fill_direct` and `fill_slots`
     def fill(rig, bound): ...
 
-The docstring is the case's line in the report.
+The docstring describes the case in the report.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Function = Callable[[Rig], None]
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One case. `doc` says in a sentence or two what must hold; `needs` are names of `tags.TAGS`."""
+    """One case. `doc` states in a sentence or two what must hold; `needs` are names of `tags.TAGS`."""
 
     name: str
     run: Function
@@ -41,7 +41,7 @@ class Case:
 
 
 class Group:
-    """The cases of one file, in their order. `doc` is the file's docstring, `needs` are tags that all cases need."""
+    """The cases of one file, in order. `doc` is the file's docstring; `needs` are tags that all of its cases need."""
 
     def __init__(self, name: str, doc: str | None, *needs: str) -> None:
         assert doc, f"file {name} has no docstring"
@@ -55,7 +55,7 @@ class Group:
         return function
 
     def needing(self, *needs: str) -> Callable[[Function], Function]:
-        """As the group itself, for a case that needs tags."""
+        """Declares a case that needs these tags."""
 
         def declare(function: Function) -> Function:
             self.add(function.__name__, function, function.__doc__, *needs)
@@ -66,7 +66,7 @@ class Group:
     def direct_and_slots(
         self, *needs: str
     ) -> Callable[[Callable[[Rig, type[Bound]], None]], Callable[[Rig, type[Bound]], None]]:
-        """A function as two cases: its recordings refer to buffers directly, or through slots."""
+        """Declares two cases: recordings of the function bind buffers directly, or through slots."""
 
         def declare(function: Callable[[Rig, type[Bound]], None]) -> Callable[[Rig, type[Bound]], None]:
             self.add_both(function.__name__, function, function.__doc__, *needs)
@@ -75,7 +75,7 @@ class Group:
         return declare
 
     def add_both(self, name: str, function: Callable[[Rig, type[Bound]], None], doc: str | None, *needs: str) -> None:
-        """As `add`, two cases of a function that takes the class of bindings."""
+        """As `add`, for a function that takes the class of bindings: adds two cases."""
         for suffix, kind in BINDINGS.items():
             self.add(f"{name}_{suffix}", partial(_bound, function, kind), doc, *needs)
 

@@ -1,12 +1,12 @@
-"""All cases, and how one is run on a driver: opened for it alone, closed after it, nothing left behind.
+"""All cases, and how one runs on a driver: on a device opened for it alone, and closed after it, with nothing left.
 
 A case has one of six outcomes on a device:
 
 - `passed`, `failed`;
 - `not applicable`: the device lacks a tag that the case needs (`tags.py`);
 - `unsupported`: the driver lists it as one that can never pass, with the reason;
-- `expected failure`: the driver lists it as one that fails for now, and it did;
-- `unexpected pass`: it is listed so, and passed. That is a failure: take it off the list.
+- `expected failure`: the driver lists it as one that fails for now, and it failed;
+- `unexpected pass`: the driver lists it as one that fails, and it passed. That is a failure: remove it from the list.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ CASES: dict[str, Case] = {name: case for group in GROUPS for name, case in group
 
 
 class Outcome(StrEnum):
-    """How a case ended on a device."""
+    """The result of a case on a device."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -95,7 +95,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A case on a device. `reason` is empty for one that passed; `error` is what a failed case raised."""
+    """A case on a device. `reason` is empty if it passed; `error` is the exception of a failed case."""
 
     case: Case
     device: str
@@ -106,7 +106,7 @@ class Result:
 
 
 class UnexpectedPass(AssertionError):
-    """A case listed as an expected failure passed: take it off the list."""
+    """A case listed as an expected failure passed: remove it from the list."""
 
 
 class BadList(AssertionError):
@@ -114,8 +114,8 @@ class BadList(AssertionError):
 
 
 def find(name: str) -> tuple[BackendDriver, DeviceInfo]:
-    """The driver and device named `driver` or `driver:index`. `DriverUnavailable` gives the driver's own reason,
-    `InvalidArgument` says what is wrong with the name.
+    """Returns the driver and device named `driver` or `driver:index`. Raises DriverUnavailable with the driver's own
+    reason, InvalidArgument if the name is invalid.
     """
     driver_name, colon, index = name.partition(":")
     if colon and not index.isdecimal():
@@ -129,19 +129,19 @@ def find(name: str) -> tuple[BackendDriver, DeviceInfo]:
 
 @cache
 def device_tags(device: str) -> frozenset[str]:
-    """The tags of a device by name, found once. `DriverUnavailable` as `find`."""
+    """The tags of a device by name, determined once. Raises DriverUnavailable as `find`."""
     return tags_on(*find(device))
 
 
 def tags_on(driver: BackendDriver, info: DeviceInfo) -> frozenset[str]:
-    """The tags of a device of a driver at hand, which is opened for it."""
+    """The tags of a device of a given driver. Opens the device."""
     with Device.of(driver.open(info)) as device:
         return tags_of(driver, device.device_state.backend)
 
 
 def why_not(case: str, device: str) -> str | None:
-    """Why a case is not run on a device: the driver cannot be used, says that the case can never pass, or the device
-    lacks what it needs.
+    """Why a case is not run on a device: the driver cannot be used, lists the case as unsupported, or the device lacks
+    a tag. None if it is run.
     """
     try:
         driver, _ = find(device)
@@ -151,17 +151,17 @@ def why_not(case: str, device: str) -> str | None:
 
 
 def run(case: str, device: str) -> Result:
-    """Run one case, if it applies. Raises what failed, or `UnexpectedPass`."""
+    """Run one case, if it applies. Raises its error, or UnexpectedPass."""
     return checked(judge(case, device))
 
 
 def run_on(case: str, driver: BackendDriver, info: DeviceInfo) -> Result:
-    """As `run`, for a driver at hand, whether or not an entry point names it."""
+    """As `run`, for a given driver, whether or not it has an entry point."""
     return checked(judge_on(case, driver, info))
 
 
 def checked(result: Result) -> Result:
-    """The result, unless it is bad: raises what the case raised, or `UnexpectedPass`."""
+    """Returns the result unless it is bad. Otherwise raises the error of the case, or UnexpectedPass."""
     if result.error is not None and result.outcome.bad:
         raise result.error
     if result.outcome.bad:
@@ -172,13 +172,13 @@ def checked(result: Result) -> Result:
 
 
 def judge(case: str, device: str, patience: float = PATIENCE) -> Result:
-    """Run one case, if it applies, and say how it ended. `DriverUnavailable` as `find`."""
+    """Run one case, if it applies, and return the result. Raises DriverUnavailable as `find`."""
     driver, info = find(device)
     return _judge(CASES[case], driver, info, lambda: device_tags(device), patience)
 
 
 def judge_on(case: str, driver: BackendDriver, info: DeviceInfo, patience: float = PATIENCE) -> Result:
-    """As `judge`, for a driver at hand. `patience`: seconds after which a wait that must end counts as a hang."""
+    """As `judge`, for a given driver. `patience`: seconds after which a wait that must end counts as a hang."""
     return _judge(CASES[case], driver, info, lambda: tags_on(driver, info), patience)
 
 
@@ -202,7 +202,7 @@ def _judge(
 
 
 def _why_not(case: Case, driver: BackendDriver, tags: frozenset[str]) -> tuple[Outcome, str | None]:
-    """What a case that is not run counts as, and why; None if it is run."""
+    """The outcome of a case that is not run, and the reason; the reason is None if it is run."""
     missing = [tag for tag in case.needs if tag not in tags]
     if missing:
         return Outcome.NOT_APPLICABLE, f"the device lacks {', '.join(missing)}"
@@ -210,7 +210,7 @@ def _why_not(case: Case, driver: BackendDriver, tags: frozenset[str]) -> tuple[O
 
 
 def _why(error: Exception) -> str:
-    """The error in a line or more; where it says nothing, the statement that raised it."""
+    """The message of an error; if it is empty, the statement that raised it."""
     text = " ".join(str(error).split())
     if not text:
         frame = traceback.extract_tb(error.__traceback__)[-1]
@@ -235,5 +235,5 @@ def _run(case: Case, driver: BackendDriver, info: DeviceInfo, patience: float) -
         case.run(Rig(device, driver.conformance.computes, driver, patience))
         leaks = device.close()
     assert leaks == (), f"not released: {leaks}"
-    if case.group != "interrupts":  # an exception in the middle of a release leaves the object to the driver
+    if case.group != "interrupts":  # an exception inside of a release leaves the object to the driver
         assert not state.owned, f"{len(state.owned)} objects of the driver were not released"

@@ -1,4 +1,4 @@
-"""Makes a test per case and device. Imports by full name: pytest may load this file under another package name."""
+"""Makes a test per case and device. Uses absolute imports: pytest may load this file under another package name."""
 
 import pytest
 

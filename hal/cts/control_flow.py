@@ -1,6 +1,6 @@
-"""Loops and branches in recordings: what runs, how often, and what they may not be. Elsewhere: refused by name.
+"""Loops and branches in recordings: which commands run, how often, and what is refused.
 
-Loops count down: `INCREMENT` by 2**32 - 1 takes one off a word, whose lowest byte is the predicate.
+Loops count down: `INCREMENT` by 2**32 - 1 subtracts one from a word, whose lowest byte is the predicate.
 """
 
 from orchestrion.hal.command_buffer import CommandBuffer, Source
@@ -16,7 +16,7 @@ case = Group("control_flow", __doc__)
 MINUS_ONE = 2**32 - 1
 
 
-#: of devices that record loops and branches, and execute them
+#: declares a case for devices that record and execute loops and branches
 able = case.needing("control-flow", "dispatch")
 
 
@@ -137,7 +137,7 @@ def branch_in_a_loop(rig: Rig) -> None:
 
 
 class _Patience:
-    """Raises when it was asked for the hundredth time."""
+    """A watcher that raises at its hundredth call."""
 
     def __init__(self) -> None:
         self.asked = 0

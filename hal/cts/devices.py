@@ -1,4 +1,4 @@
-"""What a driver and its devices state of themselves, and devices that are opened, shared and closed."""
+"""What a driver and its devices report, and opening, sharing and closing devices."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .rig import Rig
 
 case = Group("devices", __doc__)
 
-#: bindings and bytes of parameters that what is compiled for a device may rely on
+#: the number of bindings and of parameter bytes that compiled programs may rely on
 LEAST_BINDINGS, LEAST_PARAMETER_BYTES = 16, 64
 
 

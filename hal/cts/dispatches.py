@@ -1,4 +1,4 @@
-"""Dispatches: bindings direct and through slots, offsets, parameters, grids of any size."""
+"""Dispatches: direct bindings and slots, offsets, parameters, grids of any size."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from .rig import Bound, Rig, whole
 
 case = Group("dispatches", __doc__)
 
-#: more workgroups than most devices take in one dimension, where a device states no limit
+#: more workgroups than most devices support in one dimension, for devices without a limit
 MANY = 70_000
 
 

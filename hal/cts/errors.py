@@ -1,6 +1,6 @@
-"""Each rule of the front, broken once: the error, and the words that must be in it.
+"""Each rule of the front, broken once: the expected error, and words in its message.
 
-A row is one case. These do not depend on the driver; they run on each because a driver relies on them.
+A row is one case. The cases do not depend on the driver; they run on every driver because drivers rely on the rules.
 """
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ case = Group("errors", __doc__)
 
 
 def bind(rig: Rig, *bindings: Range, entry: int = ADD, words: bytes = b"") -> None:
-    """Record a dispatch over two slots and the given bindings, with superfluous parameters if any."""
+    """Record a dispatch over two slots with the given bindings and parameter words."""
     rig.recording(2).dispatch(rig.executable(), entry, (16, 1, 1), bindings, rig.kernel(16).parameters + words)
 
 
@@ -84,7 +84,7 @@ def read_only_binding(rig: Rig) -> None:
     rig.dispatch(commands, INCREMENT, [(0, 0, 64)], 16)
     commands.finish()
     buffer = rig.zeros(64)
-    buffer.rights &= ~WRITABLE  # as that of imported memory, which not every device takes
+    buffer.rights &= ~WRITABLE  # like imported memory, which not every device supports
     rig.run(commands, buffer)
 
 
@@ -264,7 +264,7 @@ def untrusted_native_code(rig: Rig) -> None:
 
 
 def _doc(name: str, error: type[HalError]) -> str:
-    return f"Broken rule {name.replace('_', ' ')}: refused with {error.__name__}, in words."
+    return f"Breaking the rule {name.replace('_', ' ')} raises {error.__name__} with a message."
 
 
 for _name, _error, _words, _act in RULES:

@@ -1,4 +1,4 @@
-"""Executables: built once per content, held against what the module says of them, alive as long as a recording."""
+"""Executables: built once per content, checked against the module's entries, alive as long as a recording uses them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .rig import Rig, whole
 
 case = Group("executables", __doc__)
 
-#: what a driver says of code that it cannot run
+#: errors of a driver for code that it cannot run
 REFUSED = (ModuleError, Unsupported, BuildFailed)
 
 
@@ -29,7 +29,7 @@ def build(rig: Rig, kernel: Kernel) -> Executable:
 
 
 def still_works(rig: Rig) -> None:
-    """The device builds and runs right code."""
+    """The device builds and runs valid code."""
     buffer = rig.zeros(64)
     commands = rig.recording()
     rig.dispatch(commands, IOTA, [whole(buffer)], 16, 7)
@@ -39,7 +39,7 @@ def still_works(rig: Rig) -> None:
 
 
 def refused(rig: Rig, *payloads: bytes) -> None:
-    """Each payload is refused by name, nothing is left of it, and the device works on."""
+    """Each payload raises one of REFUSED, nothing of it is left, and the device still works."""
     kernel = rig.kernel(16)
     for payload in payloads:
         with raises(*REFUSED):
@@ -50,7 +50,7 @@ def refused(rig: Rig, *payloads: bytes) -> None:
 
 
 def entries_refused(rig: Rig, *wrong: tuple[Entry, ...]) -> None:
-    """As `refused`, for entries that do not fit the payload."""
+    """As `refused`, for entries that do not match the payload."""
     kernel = rig.kernel(16)
     for entries in wrong:
         with raises(*REFUSED):
@@ -60,7 +60,7 @@ def entries_refused(rig: Rig, *wrong: tuple[Entry, ...]) -> None:
 
 
 def changed(kernel: Kernel, entry: int, **fields: object) -> tuple[Entry, ...]:
-    """The kernel's entries, one of them with other fields."""
+    """The kernel's entries, with changed fields in one of them."""
     return tuple(
         row._replace(**fields) if place == entry else row  # type: ignore[arg-type]
         for place, row in enumerate(kernel.entries)

@@ -1,4 +1,4 @@
-"""What a case expects of a block of code: an error, or a warning. The suite needs no test framework to run."""
+"""Expectations of a case about a block of code: an error, or a warning. The suite needs no test framework to run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from contextlib import contextmanager
 
 @contextmanager
 def raises(*errors: type[BaseException], match: str = "") -> Iterator[None]:
-    """The block raises one of `errors`, whose text has a match of the regular expression. Else `AssertionError`."""
+    """The block must raise one of `errors` whose text matches the regular expression. Raises
+    AssertionError otherwise.
+    """
     try:
         yield
     except errors as error:
@@ -22,7 +24,7 @@ def raises(*errors: type[BaseException], match: str = "") -> Iterator[None]:
 
 @contextmanager
 def warns(kind: type[Warning], match: str) -> Iterator[None]:
-    """The block warns once or more of that kind, with a match of the regular expression. Others are passed on."""
+    """The block must emit a warning of this kind that matches the regular expression. Other warnings are passed on."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield

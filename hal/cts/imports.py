@@ -1,4 +1,4 @@
-"""Imported host memory: read in place, never copied nor written, kept alive as long as something refers to it."""
+"""Imported host memory: read in place, neither copied nor written, and kept alive while something refers to it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ case = Group("imports", __doc__, "import-host")
 
 
 def aligned(rig: Rig, size: int) -> Bytes:
-    """Memory of the host at the alignment that the device asks for, `size` rounded up to it; holds 0, 1, 2 ..."""
+    """Host memory with the alignment that the device requires, `size` rounded up to it; contains 0, 1, 2 ..."""
     alignment = max(16, rig.device.info.limits.host_import_alignment)
     size = -(-size // alignment) * alignment
     padded = np.zeros(size + alignment, np.uint8)
@@ -39,7 +39,7 @@ def imported(rig: Rig, data: Bytes) -> Buffer:
 
 
 def copied(rig: Rig, source: Buffer) -> Buffer:
-    """A new buffer, to which a copy brought what `source` holds."""
+    """A new buffer with a copy of the content of `source`."""
     target = rig.zeros(source.size)
     rig.run(rig.copying(source.size), source, target)
     return target

@@ -1,6 +1,6 @@
-"""Indirect dispatches: workgroup counts, parameters and lengths of copies that come with each instance of a recording.
+"""Indirect dispatches: workgroup counts, parameters and copy lengths that each instance of a recording supplies.
 
-On a device without them the cases hold it to its word: it refuses such a recording.
+On a device without them, the cases check that it refuses such a recording.
 """
 
 import struct
@@ -19,7 +19,7 @@ from .rig import Rig
 case = Group("indirect", __doc__)
 
 
-#: of devices with indirect dispatch, which execute dispatches
+#: declares a case for devices that execute indirect dispatches
 of_capable = case.needing("indirect-dispatch", "dispatch")
 
 

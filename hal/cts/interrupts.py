@@ -1,8 +1,8 @@
-"""Calls that an exception ends in the middle, as Ctrl-C does: the next call is right, and closing comes to its end.
+"""Calls that an exception ends halfway, as Ctrl-C does: the next call is right, and closing ends.
 
-Python runs signal handlers behind the call of a function and at the start of one. `Strike` counts these places in the
-HAL's own code that a call runs through, and raises at the chosen one. So every place is met where `KeyboardInterrupt`
-may come, and no other.
+Python runs signal handlers after a function call and at the start of a function. `Interrupter` counts these points in
+the HAL's own code during a call, and raises at the chosen one. So every point where `KeyboardInterrupt` may come can be
+tested, and no other.
 """
 
 import dis
@@ -25,32 +25,33 @@ from .rig import Rig
 
 case = Group("interrupts", __doc__)
 
-#: bytes of a buffer; large enough that work is still under way when the exception comes
+#: bytes of a buffer; large enough that work is still in flight when the exception comes
 SIZE = 1 << 20
-#: places of one call that are tried, spread evenly over those there are
+#: the number of interrupt points of a call that are tested, evenly spread over all of them
 PLACES = 24
 HAL = str(Path(front.__file__).parent)
 CTS = str(Path(__file__).parent)
 
 
-#: opcodes behind a call at which `Strike` raises: those that take the call's result in the same statement. Others may
-#: belong to the next statement, outside of a `with` that the call stands in
-TAKERS = frozenset(
+#: opcodes after a call at which `Interrupter` raises: those that consume the call's result in the same statement.
+#: Others may belong to the next statement, outside of a `with` around the call
+RESULT_STORES = frozenset(
     ("POP_TOP", "STORE_FAST", "STORE_ATTR", "UNPACK_SEQUENCE", "STORE_SUBSCR", "POP_JUMP_FORWARD_IF_FALSE")
 )
 
 
-class Strike:
-    """Raises `KeyboardInterrupt` at the `place`-th place in the HAL's code; `count` is how many there were.
+class Interrupter:
+    """Raises `KeyboardInterrupt` at the `place`-th interrupt point in the HAL's code; `count` is the number of points
+    passed.
 
-    Finalizers have no places: Python prints an exception in a finalizer and goes on.
+    Finalizers have no points: Python prints an exception in a finalizer and continues.
     """
 
     def __init__(self, place: int) -> None:
         self.place = place
         self.count = 0
 
-    def __enter__(self) -> "Strike":
+    def __enter__(self) -> "Interrupter":
         self._before = sys.gettrace()
         sys.settrace(self._call)
         return self
@@ -69,7 +70,7 @@ class Strike:
             nonlocal before
             if event == "opcode":
                 name = dis.opname[code[frame.f_lasti]]
-                if before == "RESUME" or before.startswith("CALL") and name in TAKERS:
+                if before == "RESUME" or before.startswith("CALL") and name in RESULT_STORES:
                     self._meet()
                 before = name
             return step
@@ -91,19 +92,19 @@ def _finalizes(frame: FrameType | None) -> bool:
     return False
 
 
-def struck(action: Callable[[], object], place: int) -> bool:
-    """Run an action with an exception at that place; whether it came."""
+def run_interrupted(action: Callable[[], object], place: int) -> bool:
+    """Run an action with an exception at that interrupt point. Returns whether it came."""
     try:
-        with Strike(place):
+        with Interrupter(place):
             action()
     except KeyboardInterrupt:
         return True
     return False
 
 
-def places(action: Callable[[], object]) -> range:
-    """Some of the places of an action, which is run once to find them."""
-    with Strike(0) as strike:
+def interrupt_points(action: Callable[[], object]) -> range:
+    """Some of the interrupt points of an action, which is run once to count them."""
+    with Interrupter(0) as strike:
         action()
     return range(1, strike.count + 1, max(1, strike.count // PLACES))
 
@@ -126,8 +127,8 @@ def holds(buffer: Buffer, value: int) -> None:
 def the_call_after_an_interrupted_one(rig: Rig) -> None:
     """It sees what it computed itself, whatever the one before left under way."""
     buffer, first, second = rig.zeros(SIZE), filling(rig, 1), filling(rig, 2)
-    for place in places(lambda: rig.run(first, buffer)):
-        struck(lambda: rig.run(first, buffer), place)
+    for place in interrupt_points(lambda: rig.run(first, buffer)):
+        run_interrupted(lambda: rig.run(first, buffer), place)
         rig.run(second, buffer)
         holds(buffer, 2)
 
@@ -137,8 +138,8 @@ def host_access_after_an_interrupted_call(rig: Rig) -> None:
     """The host neither reads nor writes memory that the device still writes."""
     buffer, first = rig.zeros(SIZE), filling(rig, 1)
     data = np.full(SIZE, 3, np.uint8)
-    for place in places(lambda: rig.run(first, buffer)):
-        struck(lambda: rig.run(first, buffer), place)
+    for place in interrupt_points(lambda: rig.run(first, buffer)):
+        run_interrupted(lambda: rig.run(first, buffer), place)
         buffer.write(data)
         holds(buffer, 3)
 
@@ -162,8 +163,8 @@ def batches_and_transfers(rig: Rig) -> None:
     )
     for action in actions:
         rig.run(second, buffer)
-        for place in [*places(action)][::2]:
-            struck(action, place)
+        for place in [*interrupt_points(action)][::2]:
+            run_interrupted(action, place)
             rig.run(second, buffer)
             holds(buffer, 2)
 
@@ -179,9 +180,9 @@ def what_a_submission_promised(rig: Rig) -> None:
     def fresh() -> Fence:
         return Fence([(rig.device.create_semaphore(), 1)])
 
-    for place in places(lambda: submit(fresh())):
+    for place in interrupt_points(lambda: submit(fresh())):
         done = fresh()
-        struck(lambda done=done: submit(done), place)  # type: ignore[misc]
+        run_interrupted(lambda done=done: submit(done), place)  # type: ignore[misc]
         rig.run(first, buffer)
         if done.promised:
             try:
@@ -196,11 +197,11 @@ def what_a_submission_promised(rig: Rig) -> None:
 def interrupted_twice(rig: Rig) -> None:
     """The second exception comes while the queue recovers from the first one, by the next call."""
     buffer, first, second = rig.zeros(SIZE), filling(rig, 1), filling(rig, 2)
-    half = len(places(lambda: rig.run(first, buffer))) // 2
-    for place in [*places(lambda: rig.run(first, buffer))][half:]:
+    half = len(interrupt_points(lambda: rig.run(first, buffer))) // 2
+    for place in [*interrupt_points(lambda: rig.run(first, buffer))][half:]:
         for again in range(1, 60, 7):
-            struck(lambda: rig.run(first, buffer), place)
-            struck(lambda: rig.run(second, buffer), again)
+            run_interrupted(lambda: rig.run(first, buffer), place)
+            run_interrupted(lambda: rig.run(second, buffer), again)
         rig.run(second, buffer)
         holds(buffer, 2)
 
@@ -212,7 +213,7 @@ def close_after_an_interrupted_call(rig: Rig) -> None:
         own = rig.reopened()
         buffer, commands = own.zeros(SIZE), filling(own, 1)
         own.run(commands, buffer)
-        struck(lambda own=own, c=commands, b=buffer: own.run(c, b), place)  # type: ignore[misc]
+        run_interrupted(lambda own=own, c=commands, b=buffer: own.run(c, b), place)  # type: ignore[misc]
         buffer.release()
         commands.release()
         assert own.device.close() == ()
@@ -231,7 +232,7 @@ def close_while_it_is_interrupted(rig: Rig) -> None:
         device.queue.submit(commands, (buffer,))
         buffer.release()
         commands.release()
-        struck(device.close, place)
+        run_interrupted(device.close, place)
         device.close()
         assert device.closed
 

@@ -1,11 +1,11 @@
 """The code that cases dispatch: three entries, in every executable format.
 
-A package that declares a format declares these kernels in it, too: an entry point of the group
-`orchestrion.conformance`, named like the format, for a function that gives a `Kernel` for (n, value).
+A package that declares a format also declares these kernels in it: an entry point of the group
+`orchestrion.conformance`, named like the format, for a function that returns a `Kernel` for (n, value).
 
-All work on 32-bit unsigned words for `n` elements. Formats with parameters take `n` and `value` as two parameter words,
-guard `i < n` and use the linear workgroup index; their texts stand in `payloads/`. Tensor bytecode
-has no parameters: there each (n, value) is a program of its own.
+All entries process 32-bit unsigned words of `n` elements. Formats with parameters take `n` and `value` as two parameter
+words, guard `i < n`, and use the linear workgroup index; their sources are in `payloads/`. Tensor bytecode has no
+parameters: each (n, value) is its own program.
 """
 
 import struct
@@ -38,7 +38,7 @@ ENTRIES: tuple[Entry, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """An executable to create, and how to dispatch one of its entries."""
+    """An executable to create, and the parameters for dispatching its entries."""
 
     format: str
     payload: bytes
@@ -80,7 +80,7 @@ def _tensor_codes(n: int, value: int) -> list[EntryCode]:
     return codes
 
 
-#: executable format -> its kernels over `n` elements with `value`
+#: executable format -> function that returns its kernels over `n` elements with `value`
 FORMATS: dict[str, Callable[[int, int], Kernel]] = {
     "tensor-bytecode": cache(_tensor),
     "spirv": _words("spirv", "kernels.spv"),
@@ -89,9 +89,8 @@ FORMATS: dict[str, Callable[[int, int], Kernel]] = {
 
 
 def find_kernels(format: str) -> Callable[[int, int], Kernel] | None:
-    """The kernels in a format, also those that another package declares; None if nobody has them in this format.
-
-    `PluginError`: the package that declares them cannot be used.
+    """The kernels in a format, including those that another package declares; None if none exist. Raises PluginError if
+    the declaring package cannot be used.
     """
     found = FORMATS.get(format)
     if found is not None:

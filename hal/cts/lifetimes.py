@@ -1,4 +1,4 @@
-"""Handles: released once, refused afterwards, counted when they are left behind."""
+"""Handles: released once, refused afterwards, and counted if they are not released."""
 
 import gc
 import threading

@@ -1,4 +1,4 @@
-"""Memory: every size and kind is zero when it is fresh, limits and accounts are exact, no room is an error by name."""
+"""Memory: fresh memory of every size and kind is zero, limits and accounts are exact, exhaustion raises OutOfMemory."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The command line options of the conformance suite for pytest, and the report that one of them asks for.
+"""The suite's command line options for pytest, and the report that one of them requests.
 
-A plugin by entry point, because pytest reads options of a `conftest.py` only below the folder it starts in, and the
-suite is started by package name. It is loaded wherever this package and pytest are installed, so it imports nothing
-until it is needed.
+This is a plugin with an entry point, because pytest reads the options of a `conftest.py` only below the folder it
+starts in, and the suite is started by package name. It is loaded wherever this package and pytest are installed, so it
+imports nothing until it is needed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pytest
 
-#: the property of a test that holds its row of the report; with xdist it travels to the process that writes
+#: the property of a test that holds its row of the report; xdist sends it to the process that writes the report
 PROPERTY = "orchestrion-hal-cts"
 
 
@@ -39,7 +39,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class _Collector:
-    """Keeps the rows of tests that have one, and writes the report at the end of the session."""
+    """Collects the rows of tests that have one, and writes the report at the end of the session."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

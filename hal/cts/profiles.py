@@ -57,13 +57,13 @@ def off_by_default(rig: Rig) -> None:
 
 
 def computed(rig: Rig, buffer: Buffer, want: Words) -> None:
-    """As `Rig.computed`, where dispatches are executed: the others are timed, too."""
+    """As `Rig.computed`, if dispatches are executed. Dispatches that are not executed are timed as well."""
     if rig.computes:
         rig.computed(buffer, want)
 
 
 def timed(function: Function) -> Function:
-    """A case of the profiled device, where it has timestamps."""
+    """Declares a case that runs on the profiled device, if it has timestamps."""
 
     def run(rig: Rig) -> None:
         rig.profiled(function)

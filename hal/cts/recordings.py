@@ -1,4 +1,4 @@
-"""Recordings: submitted again and again, with the same and with other tables, from several threads."""
+"""Recordings: submitted repeatedly, with the same and with other tables, from several threads."""
 
 import threading
 

@@ -1,7 +1,7 @@
-"""The suite's report: `conformance.json` for programs, and `conformance.html`, one page without anything beside it.
+"""The suite's report: `conformance.json` for programs, and `conformance.html`, a self-contained page.
 
-A `Report` takes rows as they come, from one process or several, so a row is data that JSON holds. The page has a table
-per file of cases, a row per case and a column per device.
+A `Report` is assembled from rows of one or several processes, so a row is JSON data. The page has a table per file of
+cases, with a row per case and a column per device.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def row_of(result: Result) -> dict[str, Any]:
 
 
 def device_of(name: str) -> dict[str, Any]:
-    """A device as data: what it states of itself, and its tags. `reason` says why it cannot be used, if so."""
+    """A device as data: its description and tags. If it cannot be used, `reason` says why."""
     try:
         driver, info = find(name)
         tags = sorted(device_tags(name))
@@ -59,7 +59,7 @@ def device_of(name: str) -> dict[str, Any]:
 
 
 def assemble(rows: Iterable[Row], devices: Iterable[str]) -> dict[str, Any]:
-    """The report as data. Cases without a row on a device were not run there."""
+    """The report as data. A case without a row on a device was not run there."""
     results: dict[str, dict[str, Row]] = {}
     for row in rows:
         results.setdefault(row["case"], {})[row["device"]] = {key: row[key] for key in ("outcome", "reason", "seconds")}
@@ -84,7 +84,7 @@ def assemble(rows: Iterable[Row], devices: Iterable[str]) -> dict[str, Any]:
 
 
 def write(folder: Path, rows: Iterable[Row], devices: Iterable[str]) -> dict[str, Any]:
-    """Write both files into a folder, which is made; gives the report as data. `OSError` if that cannot be."""
+    """Write both files into a folder, which is created. Returns the report as data. Raises OSError if that fails."""
     report = assemble(rows, devices)
     folder.mkdir(parents=True, exist_ok=True)
     text = json.dumps(report, indent=1, ensure_ascii=False) + "\n"
@@ -94,7 +94,7 @@ def write(folder: Path, rows: Iterable[Row], devices: Iterable[str]) -> dict[str
 
 
 def verdict(device: Row) -> str:
-    """One line on a device: whether it conforms, or why that is not known."""
+    """One line about a device: whether it conforms, or why that is unknown."""
     if device["reason"]:
         return f"not tested: {device['reason']}"
     counts = ", ".join(f"{count} {outcome}" for outcome, count in device["counts"].items() if count)
@@ -162,7 +162,7 @@ def _cell(row: Row | None) -> str:
 
 
 def _text(doc: str) -> str:
-    """Escaped text, in which what stands between backticks is code."""
+    """Escaped text, with the parts between backticks as code."""
     parts = escape(doc).split("`")
     return "".join(f"<code>{part}</code>" if place % 2 else part for place, part in enumerate(parts))
 
@@ -170,7 +170,7 @@ def _text(doc: str) -> str:
 def _package_version() -> str:
     try:
         return version("orchestrion")
-    except PackageNotFoundError:  # run from a copy of the folders
+    except PackageNotFoundError:  # runs from a copy of the folders
         return "of unknown version"
 
 

@@ -1,4 +1,4 @@
-"""What a case works with: an open device, its kernels, and short ways to make buffers and compare what is in them."""
+"""The environment of a case: an open device, its kernels, and helpers that make and compare buffers."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from . import kernels
 Words = npt.NDArray[np.uint32]
 Value = TypeVar("Value")
 
-#: seconds after which a wait that must end is taken for a hang
+#: seconds after which a wait that must end counts as a hang
 PATIENCE = 20.0
 
 
 class Rig:
-    """One device under test. `computes` is False for a driver that executes no dispatch.
+    """One device under test. `computes` is False for a driver that does not execute dispatches.
 
     `patience`: seconds after which a wait that must end counts as a hang.
     """
@@ -52,7 +52,9 @@ class Rig:
         return self.on(device)
 
     def profiled(self, case: Callable[[Rig], None]) -> None:
-        """Run a case on the same device, opened once more, with profiling; nothing of it may be left at the end."""
+        """Run a case on the same device, opened once more with profiling. Checks that nothing of it is
+        left at the end.
+        """
         assert self.driver is not None, "needed to open the device once more"
         backend = ProfilingDevice(self.driver.open_profiled(self.device.info))
         with Device.of(backend, policy=self.device.policy) as device:
@@ -82,7 +84,7 @@ class Rig:
         return buffer
 
     def fresh(self, size: int) -> Buffer:
-        """A new buffer that the host did not write: a write may have to wait for work under way."""
+        """A new buffer that the host did not write: a write may have to wait for work in flight."""
         return self.device.allocator.allocate(size)
 
     def zeros(self, size: int) -> Buffer:
@@ -101,18 +103,18 @@ class Rig:
         return out
 
     def soon(self, get: Callable[[], Value], want: Value) -> None:
-        """The value becomes `want` within `patience`: what is released may be given back by another thread."""
+        """Wait until the value is `want`, at most `patience` seconds: another thread may release memory."""
         end = time.monotonic() + self.patience
         while (found := get()) != want:
             assert time.monotonic() < end, f"{found}, expected {want}"
             time.sleep(0.001)
 
     def holds(self, buffer: Buffer, want: npt.NDArray[np.generic]) -> None:
-        """The buffer begins with exactly these bytes, put there by the host, by copies or by fills."""
+        """Check that the buffer begins with exactly these bytes, written by the host, by copies or by fills."""
         np.testing.assert_array_equal(self.contents(buffer)[: want.nbytes], want.reshape(-1).view(np.uint8))
 
     def computed(self, buffer: Buffer, want: Words) -> None:
-        """As `holds`, for what a dispatch wrote: the case needs the tag `dispatch`."""
+        """As `holds`, for the result of a dispatch; the case needs the tag `dispatch`."""
         assert self.computes, "the case checks what a dispatch computes, and does not need the tag 'dispatch'"
         np.testing.assert_array_equal(self.contents(buffer)[: want.nbytes].view(np.uint32), want)
 
@@ -158,7 +160,7 @@ class Rig:
         n: int,
         value: int = 0,
     ) -> None:
-        """As `dispatch`, with a workload of its own."""
+        """As `dispatch`, with a separate workload."""
         executable = self.executable(n, value)
         commands.dispatch(executable, entry, workload, bindings, self.kernel(n, value).parameters)
         executable.release()
@@ -168,7 +170,7 @@ class Rig:
 
 
 class Bound:
-    """Buffers of a case, and how its recordings refer to them: subclasses give `sources`, one per buffer."""
+    """The buffers of a case, and how its recordings refer to them: subclasses set `sources`, one per buffer."""
 
     sources: tuple[Source, ...]
 
@@ -178,7 +180,7 @@ class Bound:
 
     @property
     def table(self) -> tuple[Buffer, ...]:
-        """What a submission puts into the slots."""
+        """The buffers that a submission puts into the slots."""
         return ()
 
     def recording(self) -> CommandBuffer:
@@ -204,7 +206,7 @@ class Direct(Bound):
 
 
 class Slots(Bound):
-    """Recordings refer to slots; buffer `i` of `n` is in slot `n - 1 - i`, so that the order of slots matters."""
+    """Recordings refer to slots. Buffer `i` of `n` is in slot `n - 1 - i`, so that the order of slots matters."""
 
     def __init__(self, rig: Rig, *buffers: Buffer) -> None:
         super().__init__(rig, *buffers)
@@ -215,7 +217,7 @@ class Slots(Bound):
         return tuple(reversed(self.buffers))
 
 
-#: suffix of a case's name -> how its recordings refer to buffers
+#: suffix of a case's name -> class that binds buffers in its recordings
 BINDINGS: dict[str, type[Bound]] = {"direct": Direct, "slots": Slots}
 
 

@@ -17,7 +17,7 @@ from .rig import Rig
 
 case = Group("semaphores", __doc__)
 
-#: seconds in which a wait that must not end is watched
+#: seconds for which a wait that must not end is observed
 MOMENT = 0.02
 
 

@@ -1,4 +1,4 @@
-"""What is counted, exactly."""
+"""Counters: each counts exactly."""
 
 from collections.abc import Callable
 
@@ -74,7 +74,7 @@ def memory_in_use(rig: Rig) -> None:
 
 
 def _counted(rig: Rig, act: Callable[[], object]) -> dict[str, int]:
-    """What an act adds to the counters, without those that stay."""
+    """What an action adds to the counters, without those that stay unchanged."""
     before = rig.device.statistics.snapshot()
     act()
     return {name: count for name, count in rig.device.statistics.since(before).items() if count}

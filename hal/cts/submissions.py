@@ -1,4 +1,4 @@
-"""Submissions: each sees what those before it did, blocking or not; the host waits for those that use a buffer."""
+"""Submissions: each sees the results of earlier ones, blocking or not; the host waits for those that use a buffer."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from .rig import Rig
 
 case = Group("submissions", __doc__)
 
-#: bytes; large enough that work is under way for a while
+#: bytes; large enough that work is in flight for a while
 SIZE = 1 << 18
-#: seconds in which nothing must happen
+#: seconds in which nothing may happen
 MOMENT = 0.02
 
 
@@ -153,7 +153,7 @@ def blocking_call_behind_a_gate(rig: Rig) -> None:
 
 
 def _waits(rig: Rig, act: Callable[[], object], gate: Callable[[int], None]) -> None:
-    """The act does not end before the gate is opened, and does then."""
+    """Check that the action does not end before the gate is opened, and ends then."""
     ended = threading.Event()
     failures: list[BaseException] = []
 

@@ -1,7 +1,7 @@
-"""Capability tags: what a case may need of a device. A case is not applicable where the device lacks one of its tags.
+"""Capability tags: what a case may need of a device. A case is not applicable if the device lacks one of its tags.
 
-A row says how a tag is derived: from the driver, from `DeviceInfo`, or by asking the open device. A tag is no list of
-exceptions: a driver cannot take one away from a device that has the capability.
+A row says how a tag is derived: from the driver, from `DeviceInfo`, or from the open device. Tags are no list of
+exceptions: a driver cannot remove one from a device that has the capability.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from orchestrion.schema.profiles import is_confined
 
 from . import kernels
 
-#: grids above this are not tried: a device with larger limits is not tested at them
+#: the largest grid that is tested; limits above it are not tested
 LARGEST_GRID = 1 << 21
 
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """`has`: whether the open device of a driver has the capability."""
+    """A capability. `has` returns whether the open device of a driver has it."""
 
     name: str
     doc: str
@@ -102,5 +102,5 @@ TAGS: dict[str, Tag] = {row.name: row for row in ROWS}
 
 
 def tags_of(driver: BackendDriver, device: BackendDevice) -> frozenset[str]:
-    """The tags of an open device, which is left as it was."""
+    """The tags of an open device. Leaves the device unchanged."""
     return frozenset(row.name for row in ROWS if row.has(driver, device))

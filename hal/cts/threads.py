@@ -1,4 +1,4 @@
-"""Several threads: shares of one device work at one time, and nothing of one is seen by another."""
+"""Several threads: shares of one device work concurrently, and none sees another's data."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ THREADS = 4
 
 
 def together(count: int, work: Callable[[int], None]) -> None:
-    """Run `work(number)` in that many threads, which start at one time. Raises the first error."""
+    """Run `work(number)` in `count` threads, which start at the same time. Raises the first error."""
     failures: list[BaseException] = []
     start = threading.Barrier(count)
 
@@ -41,7 +41,7 @@ def together(count: int, work: Callable[[int], None]) -> None:
 
 
 def on_shares(rig: Rig, work: Callable[[Rig, int], None]) -> None:
-    """As `together`, each thread with a share of its own, in which nothing may be left."""
+    """As `together`, each thread with its own share, in which nothing may be left."""
 
     def run(number: int) -> None:
         with rig.device.share() as device:

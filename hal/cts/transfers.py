@@ -1,4 +1,4 @@
-"""Copies and fills: any byte range, nothing around it touched."""
+"""Copies and fills: any byte range, and nothing outside of it."""
 
 from collections.abc import Callable
 

@@ -1,6 +1,6 @@
-"""Functions that programs call by name: `register` them, or install a package that has an entry point for them.
+"""Library functions that programs call by name: `register` them, or install a package with an entry point for them.
 
-How to write one, and what a program may rely on, is in docs/library-calls.md.
+docs/library-calls.md says how to write one, and what a program may rely on.
 """
 
 from .registry import Function, Spec, register

@@ -1,7 +1,7 @@
-"""BLAS through SciPy: f32 and f64, matrices as they are written, row by row.
+"""BLAS through SciPy, for f32 and f64 matrices in row-major order.
 
-A row of `FUNCTIONS` has the operands and attributes in its `doc`; an operand in brackets may be missing. Transposed
-copies are never made: a matrix in rows is its transpose in columns, which is what BLAS expects.
+The `doc` of each row of `FUNCTIONS` lists the operands and attributes; an operand in brackets is optional. No
+transposed copies are made: a row-major matrix is the transpose of a column-major one, which BLAS expects.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,24 +17,24 @@ _GEMM = {"alpha": 1.0, "beta": 0.0, "trans_a": False, "trans_b": False}
 _GEMV = {"alpha": 1.0, "beta": 0.0, "trans_a": False}
 _SCALED = {"alpha": 1.0}
 _TRSM = {"alpha": 1.0, "left": True, "lower": True, "trans_a": False, "unit_diagonal": False}
-#: NumPy's letter of an element type -> that of BLAS
+#: NumPy's type character -> the prefix of BLAS routines
 _LETTERS = {"f": "s", "d": "d", "F": "c", "D": "z"}
 
 
 @cache
 def routine(name: str, dtype: np.dtype[Any], package: str = "linalg.blas") -> Callable[..., Any]:
-    """SciPy's routine for an element type: `gemm` is `sgemm`, `dgemm`, `cgemm` or `zgemm`."""
+    """SciPy's routine for an element type: `gemm` becomes `sgemm`, `dgemm`, `cgemm` or `zgemm`."""
     found: Callable[..., Any] = getattr(scipy_module(package), _LETTERS[dtype.char] + name)
     return found
 
 
 def store(out: Array, made: Array) -> None:
-    """What a routine gave back: `out` itself, or an array that SciPy took in its place."""
+    """Copy a routine's result into `out`, unless SciPy computed it there."""
     if not np.may_share_memory(out, made):
         out[...] = made
 
 
-def _turned(shape: Shape, transposed: bool) -> Shape:
+def _transposed_shape(shape: Shape, transposed: bool) -> Shape:
     return shape[::-1] if transposed else shape
 
 
@@ -47,7 +47,7 @@ def _checked(inputs: Sequence[Spec], outputs: Sequence[Spec], least: int, most: 
 
 
 def _check_added(call: Call, place: int, beta: float, wanted: Shape) -> None:
-    """The result, and what is added to it: it must be there when `beta` is not 0."""
+    """Check the result's shape and the optional addend, which is required if `beta` is not 0."""
     same("the result", call.outputs[0].shape, wanted)
     if len(call.inputs) > place:
         same(f"operand {place}", call.inputs[place].shape, wanted)
@@ -57,8 +57,8 @@ def _check_added(call: Call, place: int, beta: float, wanted: Shape) -> None:
 
 def _check_gemm(inputs: Sequence[Spec], outputs: Sequence[Spec], attributes: Attributes) -> None:
     call, given = _checked(inputs, outputs, 2, 3), settings(attributes, _GEMM)
-    rows, depth = _turned(call.rank("a", inputs[0], 2), given["trans_a"])
-    inner, columns = _turned(call.rank("b", inputs[1], 2), given["trans_b"])
+    rows, depth = _transposed_shape(call.rank("a", inputs[0], 2), given["trans_a"])
+    inner, columns = _transposed_shape(call.rank("b", inputs[1], 2), given["trans_b"])
     if depth != inner:
         raise ValueError(f"{depth} columns of a, {inner} rows of b")
     _check_added(call, 2, given["beta"], (rows, columns))
@@ -70,7 +70,7 @@ def _gemm(inputs: Sequence[Array], outputs: Sequence[Array], attributes: Attribu
     beta = given["beta"] if len(inputs) > 2 else 0.0
     if beta:
         out[...] = inputs[2]
-    # out = a b is, by columns, out^T = b^T a^T
+    # in column-major order, out = a b reads out^T = b^T a^T
     made = routine("gemm", out.dtype)(
         given["alpha"], b.T, a.T, beta, out.T, trans_a=given["trans_b"], trans_b=given["trans_a"], overwrite_c=1
     )
@@ -79,7 +79,7 @@ def _gemm(inputs: Sequence[Array], outputs: Sequence[Array], attributes: Attribu
 
 def _check_gemv(inputs: Sequence[Spec], outputs: Sequence[Spec], attributes: Attributes) -> None:
     call, given = _checked(inputs, outputs, 2, 3), settings(attributes, _GEMV)
-    rows, columns = _turned(call.rank("a", inputs[0], 2), given["trans_a"])
+    rows, columns = _transposed_shape(call.rank("a", inputs[0], 2), given["trans_a"])
     same("x", inputs[1].shape, (columns,))
     _check_added(call, 2, given["beta"], (rows,))
 
@@ -164,7 +164,7 @@ def _trsm(inputs: Sequence[Array], outputs: Sequence[Array], attributes: Attribu
     out[...] = inputs[1]
     solve = routine("trsm", out.dtype)
     for index in np.ndindex(out.shape[:-2]):
-        # a x = b is, by columns, x^T a^T = b^T: the other side, the other triangle, the same transposition
+        # in column-major order, a x = b reads x^T a^T = b^T: side and triangle change, the transposition does not
         made = solve(
             given["alpha"],
             inputs[0][index].T,

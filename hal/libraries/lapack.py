@@ -1,9 +1,9 @@
-"""LAPACK through SciPy: f32 and f64, matrices as they are written, row by row; leading axes are batches.
+"""LAPACK through SciPy, for f32 and f64 matrices in row-major order; leading axes are batches.
 
-A row of `FUNCTIONS` has operands, results and attributes in its `doc`. `info` is LAPACK's, an i32 for each matrix: 0
-when all is well, above 0 when it is singular, not positive definite, or does not converge. Where LAPACK need not come
-to an end with a matrix that holds NaN or infinity (`syevd`, `gesdd`), such a one gives NaN and 1 instead.
-Workspaces are what SciPy asks for, with the copies it makes.
+The `doc` of each row of `FUNCTIONS` lists operands, results and attributes. `info` is LAPACK's, an i32 per matrix: 0 on
+success, above 0 if the matrix is singular, not positive definite, or the algorithm does not converge. Where LAPACK may
+not terminate for a matrix with NaN or infinity (`syevd`, `gesdd`), the result is NaN and `info` is 1. SciPy allocates
+workspaces, and makes copies as it needs.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ def _potrf(inputs: Sequence[Array], outputs: Sequence[Array], attributes: Attrib
     lower, (out, info) = settings(attributes, TRIANGLE)["lower"], outputs
     out[...] = inputs[0]
     for index in batches(out):
-        # the lower triangle by rows is the upper one by columns, before and after
+        # the lower triangle in row-major order is the upper one in column-major order
         made, info[index] = lapack("potrf", out.dtype)(out[index].T, lower=not lower, clean=0, overwrite_a=1)
         store(out[index].T, made)
 
@@ -115,7 +115,7 @@ def _ormqr(inputs: Sequence[Array], outputs: Sequence[Array], attributes: Attrib
 
 
 def _ormqr_workspace(shape: Shape) -> int:
-    """What LAPACK asks at least, the greater of rows and columns, for blocks of 32 columns."""
+    """The least workspace of LAPACK in elements: the larger of rows and columns, for blocks of 32 columns."""
     return 32 * max(shape[-2:])
 
 

@@ -1,4 +1,4 @@
-"""What the functions of LAPACK have in common: how calls are checked, the matrices of a batch, what is no number."""
+"""Helpers of the LAPACK functions: checks of calls, the matrices of a batch, and results of NaN."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
@@ -20,7 +20,9 @@ def lapack(name: str, dtype: np.dtype[Any]) -> Callable[..., Any]:
 
 
 def checked(inputs: Sequence[Spec], outputs: Sequence[Spec], operands: int, results: int, whole: int = 0) -> Call:
-    """`whole`: how many of the results, the last ones, are of whole numbers."""
+    """Check the counts and element types of a call. The last `whole` results are int32, all other operands and results
+    floats.
+    """
     scipy_module("linalg.lapack")
     call = Call(inputs, outputs)
     call.count(operands, operands, results)
@@ -32,7 +34,7 @@ def checked(inputs: Sequence[Spec], outputs: Sequence[Spec], operands: int, resu
 
 
 def matrix(spec: Spec) -> tuple[Shape, int, int]:
-    """Batch, rows and columns of a."""
+    """The batch shape, the rows and the columns of operand a."""
     if len(spec.shape) < 2:
         raise ValueError(f"a has shape {list(spec.shape)}, rank 2 at least wanted")
     *batch, rows, columns = spec.shape

@@ -1,6 +1,6 @@
-"""LAPACK's condensed forms through SciPy: eigenvalues of any matrix, Schur's and Hessenberg's form, a tridiagonal one,
-QR with columns exchanged, and solves with three diagonals. Complex numbers come and go in parts. The rules are those of
-`lapack`, whose table has these rows.
+"""LAPACK's condensed forms through SciPy: eigenvalues of general matrices, Schur, Hessenberg and tridiagonal form, QR
+with column pivoting, and tridiagonal solves. Complex operands and results are pairs of real arrays. The rules of
+`lapack` apply; its table includes these rows.
 """
 
 from collections.abc import Sequence
@@ -26,14 +26,14 @@ def _geev(inputs: Sequence[Array], outputs: Sequence[Array], attributes: Attribu
     given, (*parts, info) = settings(attributes, _SIDES), outputs
     left, right = given["left"], given["right"]
     for index in batches(inputs[0]):
-        a = _whole(inputs, index)
+        a = _complex_matrix(inputs, index)
         if not np.isfinite(a).all():
             give_up(parts, info, index)
             continue
         *values, lv, rv, info[index] = lapack("geev", a.dtype)(a, compute_vl=left, compute_vr=right)
         found = [vectors for wanted, vectors in ((left, lv), (right, rv)) if wanted]
         if len(inputs) > 1:
-            values, vectors = _apart(values), _apart(found)
+            values, vectors = _real_and_imaginary(values), _real_and_imaginary(found)
         else:
             vectors = [part for packed in found for part in _parts(values[1], packed)]
         for out, made in zip(parts, (*values, *vectors), strict=True):
@@ -41,7 +41,7 @@ def _geev(inputs: Sequence[Array], outputs: Sequence[Array], attributes: Attribu
 
 
 def _matrices(inputs: Sequence[Spec], outputs: Sequence[Spec], count: int) -> tuple[Shape, int]:
-    """Batch and order of an a that is one operand, or two, its real and its imaginary parts."""
+    """The batch shape and order of a, which is one real operand, or two: its real and its imaginary parts."""
     parts = 2 if len(inputs) > 1 else 1
     checked(inputs, outputs, parts, count, whole=1)
     for spec in inputs[1:]:
@@ -49,8 +49,8 @@ def _matrices(inputs: Sequence[Spec], outputs: Sequence[Spec], count: int) -> tu
     return square(inputs[0])
 
 
-def _whole(inputs: Sequence[Array], index: tuple[int, ...]) -> Array:
-    """A matrix of them."""
+def _complex_matrix(inputs: Sequence[Array], index: tuple[int, ...]) -> Array:
+    """One matrix of the batch."""
     real, *imaginary = (part[index] for part in inputs)
     whole: Array = np.empty(real.shape, np.result_type(real, np.complex64)) if imaginary else real
     if imaginary:
@@ -58,13 +58,15 @@ def _whole(inputs: Sequence[Array], index: tuple[int, ...]) -> Array:
     return whole
 
 
-def _apart(values: Sequence[Array]) -> list[Array]:
-    """Real and imaginary parts of each."""
+def _real_and_imaginary(values: Sequence[Array]) -> list[Array]:
+    """The real and the imaginary part of each value."""
     return [part for value in values for part in (value.real, value.imag)]
 
 
 def _parts(imaginary: Array, packed: Array) -> tuple[Array, Array]:
-    """Real and imaginary parts of vectors: the columns of a conjugate pair hold the parts of its first one."""
+    """The real and imaginary parts of eigenvectors. LAPACK stores those of a conjugate pair in two columns: the real
+    part, then the imaginary part of the first vector.
+    """
     real, other, first = packed.copy(), np.zeros_like(packed), np.flatnonzero(imaginary > 0)
     other[:, first], other[:, first + 1] = packed[:, first + 1], -packed[:, first + 1]
     real[:, first + 1] = packed[:, first]
@@ -82,18 +84,18 @@ def _check_gees(inputs: Sequence[Spec], outputs: Sequence[Spec], attributes: Att
 def _gees(inputs: Sequence[Array], outputs: Sequence[Array], attributes: Attributes) -> None:
     (*floats, info), with_vectors = outputs, len(outputs) > 3 + len(inputs)
     for index in batches(inputs[0]):
-        a = _whole(inputs, index)
+        a = _complex_matrix(inputs, index)
         if not np.isfinite(a).all():
             give_up(floats, info, index)
             continue
         form, _, *values, found, _, info[index] = lapack("gees", a.dtype)(_unsorted, a, compute_v=with_vectors)
         made = [form, *[found] * with_vectors, *values]
-        for out, value in zip(floats, _apart(made) if len(inputs) > 1 else made, strict=True):
+        for out, value in zip(floats, _real_and_imaginary(made) if len(inputs) > 1 else made, strict=True):
             out[index] = value
 
 
 def _unsorted(*_: float) -> bool:
-    """What SciPy would ask for each eigenvalue, if they were to be sorted."""
+    """The selection callback that SciPy requires; it is not called without sorting."""
     return False
 
 

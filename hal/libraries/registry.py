@@ -1,11 +1,12 @@
-"""Which library functions there are: `library.function` -> `Function`.
+"""The registry of library functions: `library.function` -> `Function`.
 
-What `register` was given in this process comes first, then the libraries of packages: our own (`BUILT_IN`) and those
-with an entry point in the group `orchestrion.libraries`, whose value is a mapping such as `register` takes. A package
-is imported when a module, or somebody who asks for the list, names its library. Any thread may call any of this.
+Functions given to `register` in this process take precedence. Then come the libraries of packages: our own
+(`BUILT_IN`), and those with an entry point in the group `orchestrion.libraries`, whose value is a mapping as `register`
+takes. A package is imported when a module, or a caller of `libraries`, names its library. All functions are
+thread-safe.
 
-A module that a stranger made may name any function here and choose its attributes, shapes and values: nothing else
-stands between the two, so a function must be fit for that.
+An untrusted module may name any function here, and chooses its attributes, shapes and values. Nothing filters these
+calls, so a function must be safe to call with any of them.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -32,16 +33,16 @@ Array = npt.NDArray[Any]
 
 
 class Spec(NamedTuple):
-    """What is known of an array before there is one."""
+    """The element type and shape of an array that does not exist yet."""
 
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
 
 
-#: run(inputs, outputs, attributes) fills every output. All arrays are C-contiguous and aligned, of the types and shapes
-#: that the program states; inputs are read-only; outputs hold anything before. None may be kept after the return.
+#: run(inputs, outputs, attributes) fills every output. All arrays are C-contiguous and aligned, with the types and
+#: shapes that the program states. Inputs are read-only. Outputs are uninitialised. No array may be kept after return.
 Run = Callable[[Sequence[Array], Sequence[Array], Mapping[str, Value]], None]
-#: check(inputs, outputs, attributes) raises ValueError for a call that `run` would not take
+#: check(inputs, outputs, attributes) raises ValueError for a call that `run` does not support
 Check = Callable[[Sequence[Spec], Sequence[Spec], Mapping[str, Value]], None]
 
 
@@ -49,7 +50,7 @@ Check = Callable[[Sequence[Spec], Sequence[Spec], Mapping[str, Value]], None]
 class Function:
     """A library function. `check` is called once, when a program that calls the function is loaded.
 
-    `workspace`: how much memory a run takes for itself, in times of its operands' bytes; it counts for memory limits.
+    `workspace`: the memory that a run takes, as a multiple of its operands' bytes; it counts against memory limits.
     """
 
     run: Run
@@ -59,7 +60,7 @@ class Function:
 
 
 class LibraryStatus(NamedTuple):
-    """A library: its functions by name, or why there are none."""
+    """A library: its functions by name, or the reason why it has none."""
 
     name: str
     functions: Mapping[str, Function]
@@ -72,10 +73,11 @@ _installed: dict[str, dict[str, Function]] = {}
 
 
 def register(library: str, functions: Mapping[str, Function | Run], replace: bool = False) -> None:
-    """Make functions known to programs that are loaded from now on, also in place of a package's of the same name.
+    """Make functions available to programs that are loaded from now on. They replace a package's functions of the same
+    name.
 
-    `InvalidArgument`: a name is none, a value is no function, or the name was registered before and `replace` is not
-    asked for. Programs that are loaded keep what they have, and so does a device that has one of them open.
+    Loaded programs keep their functions, and so does a device that has such a program open. Raises InvalidArgument if a
+    name is invalid, a value is no function, or the name is registered already and `replace` is False.
     """
     made = _functions(library, functions)
     with _lock:
@@ -87,7 +89,9 @@ def register(library: str, functions: Mapping[str, Function | Run], replace: boo
 
 
 def find(name: str) -> Function:
-    """The function called `library.function`. `LibraryUnavailable` says what there is instead, and what to do."""
+    """Returns the function called `library.function`. Raises LibraryUnavailable, which lists the existing functions and
+    how to add one.
+    """
     if problem := name_problem(name):
         raise InvalidArgument(problem)
     library, _, function = name.partition(".")
@@ -109,7 +113,7 @@ def find(name: str) -> Function:
 
 
 def libraries() -> Iterator[LibraryStatus]:
-    """Every library by name with what is registered in it and what its package has. Imports all of them."""
+    """Yields every library by name, with its registered functions and those of its package. Imports all packages."""
     for name in _names():
         with _lock:
             functions, reason = dict(_registered.get(name, {})), ""
@@ -133,7 +137,7 @@ def packages() -> dict[str, str]:
 
 
 def _of_package(library: str) -> dict[str, Function]:
-    """The functions of a package's library, imported now if they were not; none when there is no such package."""
+    """The functions of a package's library, imported now if necessary; empty without such a package."""
     if library not in _installed:
         place = BUILT_IN.get(library) or packages().get(library)
         if place is None:

@@ -1,6 +1,6 @@
-"""What the functions of the shipped libraries have in common: attributes with defaults, checked operands, SciPy.
+"""Helpers of the shipped libraries: attributes with defaults, checks of operands, access to SciPy.
 
-A `Call` is what a check looks at. All its methods raise ValueError with what is wrong, both values in it.
+All methods of a `Call` raise ValueError; the message states what is wrong, with both values.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,11 +18,11 @@ Attributes = Mapping[str, Value]
 Shape = tuple[int, ...]
 
 #: BLAS and LAPACK count in 32 bits
-MOST_ELEMENTS = 2**31 - 1
+MAX_ELEMENTS = 2**31 - 1
 
 
 def scipy_module(name: str) -> Any:
-    """A module of SciPy, which is imported when a program that needs it is loaded."""
+    """Imports a module of SciPy. It is imported when a program that needs it is loaded."""
     try:
         return import_module(f"scipy.{name}")
     except ImportError as error:
@@ -30,7 +30,9 @@ def scipy_module(name: str) -> Any:
 
 
 def settings(attributes: Attributes, defaults: Attributes) -> dict[str, Any]:
-    """The attributes, those that are not given by their defaults. An int may stand for a float."""
+    """The attributes, completed by the defaults. An int is accepted for a float. Raises ValueError for an unknown
+    attribute or a wrong type.
+    """
     unknown = [key for key in attributes if key not in defaults]
     if unknown:
         raise ValueError(f"no attribute is called {', '.join(unknown)}; attributes are {', '.join(defaults) or 'none'}")
@@ -46,7 +48,7 @@ def settings(attributes: Attributes, defaults: Attributes) -> dict[str, Any]:
 
 
 class Call:
-    """The operands and results of a call, all of one floating type but for those that a check says otherwise of."""
+    """The operands and results of a call. All have one floating-point type, unless a check states otherwise."""
 
     def __init__(self, inputs: Sequence[Spec], outputs: Sequence[Spec]) -> None:
         self.inputs = inputs
@@ -60,14 +62,14 @@ class Call:
             raise ValueError(f"{len(self.outputs)} results, {results} wanted")
 
     def floats(self, specs: Sequence[Spec]) -> None:
-        """All f32, or all f64; none without elements, or with more than 32 bits count."""
+        """Check that all are f32, or all f64, and that each has 1 to 2**31 - 1 elements."""
         names = {spec.dtype.name for spec in specs}
         if names not in ({"float32"}, {"float64"}):
             raise ValueError(f"element types {', '.join(sorted(names))}: all must be float32, or all float64")
         for spec in specs:
             count = prod(spec.shape)
-            if not 0 < count <= MOST_ELEMENTS:
-                raise ValueError(f"{count} elements in shape {list(spec.shape)}, 1 to {MOST_ELEMENTS} wanted")
+            if not 0 < count <= MAX_ELEMENTS:
+                raise ValueError(f"{count} elements in shape {list(spec.shape)}, 1 to {MAX_ELEMENTS} wanted")
 
     def rank(self, what: str, spec: Spec, rank: int) -> Shape:
         if len(spec.shape) != rank:

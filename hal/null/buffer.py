@@ -7,7 +7,7 @@ from orchestrion.hal.errors import DeviceOutOfMemory
 
 
 class NullBuffer(BackendBuffer):
-    """`host` is the memory itself; an imported array is used as it is."""
+    """A NumPy array as device memory. `host` is the array; an imported array is used directly."""
 
     __slots__ = ("host", "size")
 

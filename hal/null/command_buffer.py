@@ -23,7 +23,7 @@ class NullCommandBuffer(BackendCommandBuffer):
         bindings: Sequence[Binding],
         parameters: bytes,
     ) -> None:
-        """Accepted, and no step recorded: this is the null device."""
+        """Accepted, but no step is recorded: the null device computes nothing."""
 
     def copy(self, source: Binding, target: Binding) -> None:
         def step(table: Table) -> None:
@@ -40,7 +40,7 @@ class NullCommandBuffer(BackendCommandBuffer):
         self._steps.append(step)
 
     def barrier(self) -> None:
-        """Steps run one after the other anyway."""
+        """Nothing to do: steps run one after the other."""
 
     def finish(self) -> None:
         return

@@ -1,8 +1,9 @@
-"""The null driver: everything but execution.
+"""The null driver: everything except execution.
 
-Memory, copies, fills, recordings and semaphores are real; a dispatch is accepted and does nothing, so what a program
-computes on this device is what was in the buffer before. It measures what a call costs without its work. The same file
-names hold the same nouns in every driver of this package; who writes one outside of it copies `examples/hal-template`.
+Memory, copies, fills, recordings and semaphores are real. A dispatch is accepted and does nothing, so the results of a
+program on this device are the previous contents of its buffers. It measures the cost of a call without its work. All
+drivers of this package use the same file names for the same nouns; authors of other drivers copy
+`examples/hal-template`.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Code of the null device: the entries, and nothing to run."""
+"""Code of the null device: the entries, and nothing to execute."""
 
 from orchestrion.hal.backend import BackendExecutable, Entry
 

@@ -1,4 +1,6 @@
-"""The null device with profiling: the host's clock around each command, dispatches included, which take no time."""
+"""The null device with profiling: reads the host's clock around each command, including dispatches, which
+take no time.
+"""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -19,7 +21,7 @@ from .queue import NullQueue, run
 
 
 class ProfiledCommandBuffer(NullCommandBuffer):
-    """`spans`: where those of its commands go when it runs."""
+    """A recording that times its commands. A run appends their spans to `spans`."""
 
     __slots__ = ("spans",)
 

@@ -1,4 +1,4 @@
-"""The queue of the null device: a worker for what is submitted, the caller's thread for what is executed."""
+"""The queue of the null device. A worker thread runs submitted work; blocking calls run in the caller's thread."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -41,7 +41,7 @@ class NullQueue(BackendQueue):
         run(batch)
 
     def recover(self, signals: Sequence[Point], unsure: Sequence[Point] = ()) -> None:
-        """What runs in the caller's thread ended with the exception."""
+        """Work that runs in the caller's thread ended with the exception."""
         self._worker.recover(None, signals, unsure)
 
     def write(self, buffer: BackendBuffer, offset: int, data: Bytes) -> None:

@@ -1,12 +1,12 @@
-"""OpenCL called directly: what pyopencl has no function for, or one that costs more than what it calls.
+"""Calls OpenCL directly, where pyopencl lacks a function, or its wrapper costs more than the call.
 
-pyopencl takes 50 us to wrap a kernel object that OpenCL makes in one, and knows no command buffers. So kernels, what is
-enqueued or recorded of them, and waiting go through ctypes, to the loader that pyopencl itself is linked with.
-- Handles are integers; whoever makes one releases it. A result is OpenCL's code, which `failures.check` reads.
-- What blocks or works for long lets other threads run meanwhile. The rest is over sooner than the interpreter's lock
-  changes hands.
-- `cl_khr_command_buffer` changed its ABI between versions: only those with a row in `COMMAND_BUFFER_VERSIONS`, which
-  this driver was run with, are called.
+pyopencl takes 50 us to wrap a kernel object that OpenCL creates in one, and does not support command buffers. So
+kernels, enqueueing, recording and waiting use ctypes, with the loader that pyopencl itself is linked with.
+- Handles are integers. Whoever creates one releases it. A result is OpenCL's code, which `failures.check` interprets.
+- Functions that block or take long let other threads run meanwhile. The others end before the interpreter lock could
+  change hands.
+- `cl_khr_command_buffer` changed its ABI between versions. Only versions with a row in `COMMAND_BUFFER_VERSIONS`, with
+  which this driver was tested, are called.
 """
 
 import ctypes
@@ -23,12 +23,12 @@ from orchestrion.hal.errors import DriverUnavailable, HalError
 from .failures import check
 
 P, U, Size, Code = ctypes.c_void_p, ctypes.c_uint32, ctypes.c_size_t, ctypes.c_int32
-EVENTS = (U, P, P)  # how many to wait for, which, and where to put the new one
-SYNC_POINTS = (U, P, P, P)  # the same inside a command buffer, and where to put the handle to change the command by
+EVENTS = (U, P, P)  # number of events to wait for, their array, and the address of the new event
+SYNC_POINTS = (U, P, P, P)  # the same inside a command buffer, and the address of the mutable command's handle
 Sizes = Size * 3
 Version = tuple[int, int, int]
 
-#: function -> (arguments, whether other threads run meanwhile); the result is a code
+#: function -> (argument types, whether other threads run meanwhile); each returns a code
 FUNCTIONS: dict[str, tuple[tuple[Any, ...], bool]] = {
     "clGetKernelInfo": ((P, U, Size, P, P), False),
     "clGetKernelWorkGroupInfo": ((P, P, U, Size, P, P), False),
@@ -46,14 +46,14 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], bool]] = {
     "clFinish": ((P,), True),
     "clRetainEvent": ((P,), False),
 }
-#: the same for cl_khr_command_buffer, in every version; its functions are found through the platform
+#: the functions of cl_khr_command_buffer that all versions share; they are looked up through the platform
 COMMAND_BUFFER_FUNCTIONS: dict[str, tuple[tuple[Any, ...], bool]] = {
     "clFinalizeCommandBufferKHR": ((P,), False),
     "clReleaseCommandBufferKHR": ((P,), False),
     "clEnqueueCommandBufferKHR": ((U, P, P, *EVENTS), True),
     "clCommandNDRangeKernelKHR": ((P, P, P, P, U, P, P, P, *SYNC_POINTS), False),
 }
-#: commands whose leading arguments depend on the version: what follows these
+#: commands whose leading arguments depend on the version: the types of the arguments after these
 TRANSFER_COMMANDS: dict[str, tuple[Any, ...]] = {
     "clCommandCopyBufferKHR": (P, P, Size, Size, Size, *SYNC_POINTS),
     "clCommandFillBufferKHR": (P, P, Size, Size, Size, *SYNC_POINTS),
@@ -61,11 +61,11 @@ TRANSFER_COMMANDS: dict[str, tuple[Any, ...]] = {
 
 
 class CommandBufferVersion(NamedTuple):
-    """How a version of cl_khr_command_buffer is called.
+    """The calling convention of a version of cl_khr_command_buffer.
 
-    `properties`: copies and fills take a list of properties behind the queue, as since 0.9.5.
-    `pipelined`: a command buffer may be enqueued again behind itself, as since 0.9.8; before, it has to be made for
-    simultaneous use, and the device to be capable of that.
+    `properties`: copies and fills take a list of properties after the queue, as since 0.9.5. `pipelined`: a command
+    buffer may be enqueued again while it is in flight, as since 0.9.8. Earlier versions need simultaneous use for that,
+    which the device must support.
     """
 
     properties: bool
@@ -77,7 +77,7 @@ COMMAND_BUFFER_VERSIONS: dict[Version, CommandBufferVersion] = {
     (0, 9, 0): CommandBufferVersion(properties=False, pipelined=False),
     (1, 0, 0): CommandBufferVersion(properties=True, pipelined=True),
 }
-#: versions of the extension whose update takes an array of the structures in `mutable_dispatch.py`
+#: versions of the extension whose update function takes an array of the structures in `mutable_dispatch.py`
 MUTABLE_DISPATCH = "cl_khr_command_buffer_mutable_dispatch"
 MUTABLE_DISPATCH_VERSIONS: tuple[Version, ...] = ((0, 9, 3),)
 MUTABLE_CAPABILITIES, CAPABILITY_ARGUMENTS = 0x12B0, 0x8
@@ -87,7 +87,7 @@ EVENT_STATUS = 0x11D3
 
 
 def why_no_command_buffers(device: cl.Device) -> str:
-    """Why recordings are not command buffers on this device; empty when they are."""
+    """Why recordings are not command buffers on this device; empty if they are."""
     if COMMAND_BUFFERS not in device.extensions.split():
         return f"no {COMMAND_BUFFERS}"
     version = extension_version(device, COMMAND_BUFFERS)
@@ -98,19 +98,21 @@ def why_no_command_buffers(device: cl.Device) -> str:
     if not known.pipelined and not _device_bits(device, CAPABILITIES) & CAPABILITY_SIMULTANEOUS_USE:
         return f"{COMMAND_BUFFERS} without simultaneous use"
     if _device_bits(device, REQUIRED_QUEUE_PROPERTIES):
-        return f"{COMMAND_BUFFERS} wants another kind of queue"
+        return f"{COMMAND_BUFFERS} needs another kind of queue"
     return ""
 
 
 def has_mutable_dispatch(device: cl.Device) -> bool:
-    """Whether arguments of dispatches in command buffers can be updated, by a known version of the extension."""
+    """Whether arguments of dispatches in command buffers can be updated, in a known version of the extension."""
     if extension_version(device, MUTABLE_DISPATCH) not in MUTABLE_DISPATCH_VERSIONS:
         return False
     return bool(_device_bits(device, MUTABLE_CAPABILITIES) & CAPABILITY_ARGUMENTS)
 
 
 def extension_version(device: cl.Device, name: str) -> Version | None:
-    """The version of an extension; None where the device lacks it, or is older than OpenCL 3.0, which gave them one."""
+    """The version of an extension. None if the device lacks it, or is older than OpenCL 3.0, which
+    introduced versions.
+    """
     try:
         rows = device.extensions_with_version
     except cl.Error:
@@ -133,7 +135,7 @@ def _device_bits(device: cl.Device, what: int) -> int:
 
 @cache
 def _library() -> ctypes.CDLL:
-    """The loader: what pyopencl is linked with is found through pyopencl's own library."""
+    """The OpenCL loader that pyopencl is linked with, found through pyopencl's own library."""
     return ctypes.CDLL("OpenCL.dll" if sys.platform == "win32" else extension_module.__file__)
 
 
@@ -142,7 +144,7 @@ def _prototype(arguments: tuple[Any, ...], releases: bool, result: Any = Code) -
 
 
 class Api:
-    """The functions above for one device, as `calls.clFinish(...)`; those of the extension only where it is used."""
+    """The functions above for one device, as `calls.clFinish(...)`. Those of the extension only if it is used."""
 
     def __init__(self, device: cl.Device, recorded: bool) -> None:
         library = _library()
@@ -152,7 +154,7 @@ class Api:
             if not hasattr(library, name):
                 raise DriverUnavailable(f"the OpenCL loader has no {name}, new in OpenCL 2.0: install a newer one")
             setattr(self.calls, name, _prototype(*row)((name, library)))
-        #: arguments of a copy or fill in a command buffer between that and their own: queue, and properties
+        #: leading arguments of a copy or fill, after the command buffer: queue, and properties
         self.transfer_prefix: tuple[None, ...] = ()
         self._create_command_buffer: Any = None
         self._command_buffer_flags = 0
@@ -188,7 +190,7 @@ class Api:
         return int(handle)
 
     def is_over(self, event: ctypes.c_void_p) -> bool:
-        """Whether a command is over, failed or not; true of a null event."""
+        """Whether a command is over, with success or without; True for a null event."""
         if not event.value:
             return True
         status = ctypes.c_int32()
@@ -196,7 +198,7 @@ class Api:
         return status.value <= 0
 
     def create_command_buffer(self, queue: int, mutable: bool) -> int:
-        """An empty one, which may be submitted again while it is under way."""
+        """Returns an empty command buffer, which may be submitted again while it is in flight."""
         code, queues = Code(), (P * 1)(queue)
         properties = (ctypes.c_uint64 * 3)(FLAGS, self._command_buffer_flags | MUTABLE * mutable, 0)
         handle = self._create_command_buffer(1, queues, properties, ctypes.byref(code))

@@ -7,15 +7,14 @@
 | `ImportedBuffer` | a read-only `cl_mem` over host memory | the object, or a sub-buffer | the memory itself |
 | `BorrowedBuffer` | a range of the caller's own `cl_mem` | a sub-buffer | None |
 
-Shared buffers are zeroed by the host when they are made, device buffers by a fill on the device's queue, which runs in
-order: later commands find zeros.
+The host zeroes shared buffers when they are created. A fill on the device's in-order queue zeroes device buffers, so
+later commands read zeros.
 
-A device has shared or device buffers, never both; either may have imported ones, which are never written, and borrowed
-ones. Copies and
-fills take `cl_mem` objects only; a shared buffer gets one over its memory when it first needs it.
+A device has either shared or device buffers. It may also have imported buffers, which are never written, and borrowed
+ones. Copies and fills take only `cl_mem` objects; a shared buffer creates one over its memory when it first needs it.
 
-`place` names the same bytes for as long as they are allocated, so recordings may be found by it. Recordings that hold
-a buffer's `cl_mem` are let go with the buffer, or its memory would stay.
+`memory_id` identifies the same bytes while they are allocated, so recordings are looked up by it. Recordings that hold
+a buffer's `cl_mem` are released with the buffer, because they would keep its memory alive.
 """
 
 from __future__ import annotations
@@ -34,33 +33,34 @@ if TYPE_CHECKING:
     from .executable import Kernel
     from .recording import Recorded
 
-#: bytes; the largest alignment that every device gives shared memory
+#: bytes; the largest alignment of shared memory that every device supports
 SHARED_ALIGNMENT = 128
 
-#: the pattern that fresh memory is filled with; the front gives multiples of its size
+#: the fill pattern of fresh memory; the front allocates multiples of its size
 _ZERO = np.zeros(1, np.uint64)
-#: places of `cl_mem` objects; addresses are positive
-_places = count(-1, -1)
+#: memory ids of `cl_mem` objects; addresses of shared memory are positive
+_memory_ids = count(-1, -1)
 
 
 class OpenCLBuffer(BackendBuffer):
-    """`whole` is the OpenCL object of all bytes, `holders` the recordings that hold a `cl_mem` of this buffer.
+    """OpenCL memory. `whole` is the OpenCL object of all bytes; `holders` are the recordings that hold a `cl_mem` of
+    this buffer.
 
-    `kernels` have it, or a sub-buffer of it, as an argument, which would keep its memory, and give that up when this is
-    released.
+    `kernels` have the buffer, or a sub-buffer of it, as an argument, which keeps its memory alive. They drop it when
+    the buffer is released.
     """
 
-    __slots__ = ("holders", "host", "kernels", "place", "size", "whole")
+    __slots__ = ("holders", "host", "kernels", "memory_id", "size", "whole")
 
     size: int
     host: Bytes | None
     whole: Any  # cl.SVMAllocation | cl.Buffer
-    place: int
+    memory_id: int
     holders: list[Recorded]
     kernels: WeakSet[Kernel]
 
     def memory_object(self) -> cl.Buffer:
-        """A `cl_mem` of all bytes."""
+        """Returns a `cl_mem` of all bytes."""
         whole: cl.Buffer = self.whole
         return whole
 
@@ -97,7 +97,7 @@ class SharedBuffer(OpenCLBuffer):
         self.size = size
         self.host = np.asarray(self.whole.buf)
         self.host.fill(0)
-        self.place = self.whole.svm_ptr
+        self.memory_id = self.whole.svm_ptr
         self.holders = []
         self.kernels = WeakSet()
         self._context = context
@@ -114,7 +114,7 @@ class SharedBuffer(OpenCLBuffer):
         return self._object is not None
 
     def set_argument(self, kernel: Kernel, position: int, offset: int, length: int) -> None:
-        kernel.set_address(position, self.place + offset)
+        kernel.set_address(position, self.memory_id + offset)
 
     def release(self) -> None:
         if self._object is not None:
@@ -127,13 +127,13 @@ class DeviceBuffer(OpenCLBuffer):
     __slots__ = ()
 
     def __init__(self, context: cl.Context, queue: cl.CommandQueue, size: int, in_host_memory: bool = False) -> None:
-        """`in_host_memory`: for a device that has no other; the driver copies to and from it without a detour."""
+        """`in_host_memory`: for a device without memory of its own; the driver copies to and from it directly."""
         flags = cl.mem_flags.READ_WRITE | (cl.mem_flags.ALLOC_HOST_PTR if in_host_memory else 0)
         self.whole = cl.Buffer(context, flags, size)
         cl.enqueue_fill_buffer(queue, self.whole, _ZERO, 0, size)
         self.size = size
         self.host = None
-        self.place = next(_places)
+        self.memory_id = next(_memory_ids)
         self.holders = []
         self.kernels = WeakSet()
 
@@ -146,16 +146,16 @@ class ImportedBuffer(OpenCLBuffer):
         self.whole = cl.Buffer(context, flags, hostbuf=memory)
         self.size = memory.size
         self.host = memory
-        self.place = next(_places)
+        self.memory_id = next(_memory_ids)
         self.holders = []
         self.kernels = WeakSet()
 
 
 class BorrowedBuffer(OpenCLBuffer):
-    """A range of a `cl_mem` of the caller's, held by a reference of its own until release.
+    """A range of the caller's `cl_mem`, held by its own reference until release.
 
-    `whole` is a sub-buffer unless the range is all of it: a kernel gets nothing outside of the range. OpenCL knows no
-    sub-buffers of sub-buffers, so all are made of the `_root`.
+    `whole` is a sub-buffer unless the range is the entire buffer, so a kernel gets nothing outside of the range. OpenCL
+    has no sub-buffers of sub-buffers, so all are made from the root buffer.
     """
 
     __slots__ = ("_base", "_root")
@@ -166,13 +166,15 @@ class BorrowedBuffer(OpenCLBuffer):
         self.whole = root if not base and size == root.size else root.get_sub_region(base, size)
         self.size = size
         self.host = None
-        self.place = next(_places)
+        self.memory_id = next(_memory_ids)
         self.holders = []
         self.kernels = WeakSet()
 
     @classmethod
     def over(cls, context: cl.Context, handle: Any, offset: int, size: int, writable: bool) -> BorrowedBuffer:
-        """Over bytes of a `pyopencl.Buffer`, or of a `cl_mem` as an integer. `InvalidArgument`: see `import_buffer`."""
+        """Returns a buffer over bytes of a `pyopencl.Buffer`, or of a `cl_mem` as an integer. Raises InvalidArgument as
+        `BackendDevice.import_buffer`.
+        """
         if not isinstance(handle, int | cl.Buffer) or not handle:
             raise InvalidArgument(f"expected a pyopencl.Buffer, or its cl_mem as an integer, got {handle!r}")
         try:
@@ -203,7 +205,7 @@ class BorrowedBuffer(OpenCLBuffer):
 
 
 def _why_not(context: cl.Context, memory: cl.Buffer, offset: int, size: int, writable: bool) -> str:
-    """Why a range of a memory object cannot be imported; empty where it can."""
+    """Why a range of a memory object cannot be imported; empty if it can."""
     flags = cl.mem_flags
     if memory.type != cl.mem_object_type.BUFFER:
         return "the memory object is an image"
@@ -219,8 +221,8 @@ def _why_not(context: cl.Context, memory: cl.Buffer, offset: int, size: int, wri
 
 
 def _root(memory: Any) -> tuple[cl.Buffer, int]:
-    """The buffer that a sub-buffer is of, held by a reference of its own, and where in it that begins; a buffer that is
-    of no other, and 0. `InvalidArgument`: the driver tells nobody.
+    """Returns the parent of a sub-buffer, held by its own reference, and the sub-buffer's first byte in it; for other
+    buffers the buffer itself and 0. Raises InvalidArgument if the driver does not name the parent.
     """
     try:
         parent = memory.associated_memobject

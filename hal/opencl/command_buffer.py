@@ -1,16 +1,18 @@
-"""Recordings: an OpenCL command buffer per table of slot buffers where the device has them, else a list of calls.
+"""Recordings: one OpenCL command buffer per table of slot buffers if the device supports them, otherwise a list of
+calls.
 
-Command buffers are found by the places of the buffers in the table. Without mutable dispatch RECORDINGS of them stay,
-and the least recently used goes for the next table. With it the least recently used of MUTABLE_RECORDINGS is bound to
-the next table, unless it is under way: then another is made. See docs/decisions/record-and-replay.md.
-A recording of one command is always a list, for there is nothing to win.
+Command buffers are looked up by the memory ids of the buffers in the table. Without mutable dispatch, up to RECORDINGS
+of them are kept, and the least recently used one is replaced. With mutable dispatch, the least recently used of
+MUTABLE_RECORDINGS is bound to the next table, unless it is in flight; then another is made. See
+docs/decisions/record-and-replay.md. A recording of one command is always a list, because a command buffer would not be
+faster.
 """
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from typing import cast
 
 from orchestrion.hal.backend import BackendCommandBuffer, BackendExecutable, Binding
+from orchestrion.hal.lru_cache import LruCache
 
 from .api import Api
 from .buffer import OpenCLBuffer
@@ -18,12 +20,14 @@ from .executable import OpenCLExecutable
 from .recording import Command, Copy, Dispatch, EnqueueList, Fill, Recorded, Step, Table, record
 
 RECORDINGS = 16
-#: two, since loops swap the buffers of their states at each turn
+#: two, because loops swap the buffers of their states in each iteration
 MUTABLE_RECORDINGS = 2
 
 
 class OpenCLCommandBuffer(BackendCommandBuffer):
-    """`queue` is the handle of the queue that all runs go to. Calls are serialised by the front, as the queue's are."""
+    """A recording. `queue` is the handle of the queue that all runs go to. The front serialises calls, like those of
+    the queue.
+    """
 
     __slots__ = ("_api", "_commands", "_list", "_queue", "_recorded", "_recordings", "_steps", "_table")
 
@@ -33,7 +37,7 @@ class OpenCLCommandBuffer(BackendCommandBuffer):
         self._recorded = recorded
         self._commands: list[Command] = []
         self._list: EnqueueList | None = None
-        self._recordings: OrderedDict[tuple[int, ...], Recorded] = OrderedDict()
+        self._recordings: LruCache[tuple[int, ...], Recorded] = LruCache()
         self._table: Table | None = None
         self._steps: Sequence[Step] = ()
 
@@ -55,27 +59,27 @@ class OpenCLCommandBuffer(BackendCommandBuffer):
         self._commands.append(Fill(self._api, target, pattern))
 
     def barrier(self) -> None:
-        """The queue runs its commands in order."""
+        """Nothing to do: the queue runs its commands in order."""
 
     def finish(self) -> None:
         self._recorded = self._recorded and len(self._commands) > 1
 
     @property
     def dispatches(self) -> list[Dispatch]:
-        """Those that were recorded."""
+        """The recorded dispatches."""
         return [command for command in self._commands if isinstance(command, Dispatch)]
 
     def steps(self, table: Table) -> Sequence[Step]:
-        """The calls that enqueue everything for this table; for the one before they are at hand."""
+        """The calls that enqueue everything for this table. Those of the previous table are cached."""
         if table != self._table:
-            self._table = None  # for when this fails halfway
+            self._table = None  # stays None if this fails halfway
             self._steps = self._record(table).steps if self._recorded else self._enqueue(table).steps
             self._table = table
         return self._steps
 
     def trim(self) -> bool:
-        """Release the recordings but for the one of the latest table; whether there were any. OpenCL keeps what is
-        under way.
+        """Release all recordings except that of the latest table. Returns whether there were any. OpenCL keeps those in
+        flight.
         """
         idle = [one for one in self._recordings.items() if self._table is None or one[1].steps is not self._steps]
         for key, recording in idle:
@@ -101,19 +105,22 @@ class OpenCLCommandBuffer(BackendCommandBuffer):
         return self._list
 
     def _record(self, table: Table) -> Recorded:
-        key = tuple([buffer.place for buffer in cast("Sequence[OpenCLBuffer]", table)])
-        recording = self._recordings.pop(key, None)
-        if recording is None or recording.released:
+        key = tuple([buffer.memory_id for buffer in cast("Sequence[OpenCLBuffer]", table)])
+        recording = self._recordings.use(key)
+        if recording is not None and recording.released:
+            del self._recordings[key]
+            recording = None
+        if recording is None:
             recording = self._take_over(table) or record(self._api, self._queue, self._commands, table)
-        self._recordings[key] = recording
+            self._recordings[key] = recording
         return recording
 
     def _take_over(self, table: Table) -> Recorded | None:
-        """The recording used longest ago, bound to this table; None where another is to be made."""
+        """Returns the least recently used recording, bound to this table, or None if a new one must be made."""
         count = len(self._recordings)
         if count < (MUTABLE_RECORDINGS if self._api.mutable_dispatch else RECORDINGS):
             return None
-        key, recording = next(iter(self._recordings.items()))
+        key, recording = self._recordings.oldest
         if recording.rebind(table):
             del self._recordings[key]
             return recording

@@ -1,6 +1,6 @@
 """An open OpenCL device: a context, an in-order queue, and the objects of the sibling files.
 
-`heaps.py` says which kind of memory a buffer gets.
+`heaps.py` chooses the kind of memory of a buffer.
 """
 
 from typing import Any, ClassVar
@@ -39,8 +39,8 @@ class OpenCLDevice(BackendDevice):
         recorded: bool | None = None,
         builds_kept: bool | None = None,
     ) -> None:
-        """`machine`: to be used as if it shared memory in this way. False leaves what a device has unused: `recorded`
-        its command buffers, `builds_kept` what its driver keeps of programs on disk.
+        """`machine`: overrides how the device shares memory with the host. `recorded` and `builds_kept` set to False
+        disable command buffers, and the driver's own cache of built programs on disk.
         """
         self.info = info
         self._device = device
@@ -52,7 +52,7 @@ class OpenCLDevice(BackendDevice):
         except cl.Error as error:
             raise translate(f"device {info.id} cannot be opened", error) from error
         self._api = Api(device, self._recorded)
-        #: those under the front's command buffers, for `trim`
+        #: the command buffers of the front, for `trim`
         self._command_buffers: WeakSet[OpenCLCommandBuffer] = WeakSet()
         self._command_buffers_lock = new_lock()
         kept = bool(has_src_build_cache(device)) if builds_kept is None else builds_kept
@@ -92,7 +92,7 @@ class OpenCLDevice(BackendDevice):
             return self.build(payload, entries)
 
     def launch_here(self, launch: Launch) -> None:
-        """Have the driver make the code of a launch, in this process."""
+        """Launch, so that the driver compiles its code, in this process."""
         if self._launcher is not None:
             self._launcher.launch_here(launch)
 

@@ -1,7 +1,7 @@
 """The OpenCL driver: every device of every platform that pyopencl's loader finds, for programs in OpenCL C.
 
-pyopencl is imported when devices are asked for, not before. Each platform's devices count: Debian's PoCL beside that of
-the distribution `pyopencl[pocl]` are two devices.
+pyopencl is imported when devices are listed, not before. Devices of each platform count separately: Debian's PoCL and
+that of the distribution `pyopencl[pocl]` are two devices.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from .heaps import Machine, machine_of
 if TYPE_CHECKING:
     import pyopencl as cl
 
-#: parameter words of an entry beside its pointers; OpenCL gives at least 1024 bytes for both
+#: bytes of an entry's parameter words; OpenCL guarantees 1024 bytes for these and the pointers
 PARAMETER_BYTES = 256
 POINTER_BYTES = 8
-#: workgroups per dimension: a kernel may count them, and their linear index, in 31 bits
+#: workgroups per dimension: kernels count workgroups, and compute the linear index, in 31 bits
 MAX_GROUPS = 2**31 - 1
-#: bytes; kernels assume no more than the alignment of an element, whole cache lines are faster
+#: bytes; kernels only assume the alignment of an element, but whole cache lines are faster
 IMPORT_ALIGNMENT = 64
 #: CL_QUEUE_PROFILING_ENABLE
 PROFILING = 2
@@ -53,7 +53,7 @@ class OpenCLDriver(BackendDriver):
 
 
 def describe(index: int, device: cl.Device) -> DeviceInfo:
-    """What a device states of itself, in the terms of the HAL."""
+    """What a device reports, in the terms of the HAL."""
     from .api import why_no_command_buffers  # imports pyopencl
 
     extensions = device.extensions.split()
@@ -90,7 +90,7 @@ def machine_of_device(device: cl.Device) -> Machine:
 
     try:
         fine_grain = bool(device.svm_capabilities & cl.device_svm_capabilities.FINE_GRAIN_BUFFER)
-    except cl.LogicError:  # before OpenCL 2.0 there is no such question
+    except cl.LogicError:  # older than OpenCL 2.0, which introduced this query
         fine_grain = False
     return machine_of(bool(device.host_unified_memory), fine_grain)
 
@@ -109,7 +109,7 @@ def _limits(device: cl.Device) -> Limits:
 
 
 def why_unusable(device: cl.Device) -> str:
-    """Why a device cannot run OpenCL C; empty when it can."""
+    """Why a device cannot run OpenCL C; empty if it can."""
     if not device.available or not device.compiler_available:
         return "is not available" if device.compiler_available else "has no compiler"
     version = device.version.strip()
@@ -119,9 +119,8 @@ def why_unusable(device: cl.Device) -> str:
 
 
 def find() -> tuple[list[Any], list[str]]:
-    """The usable devices, platform by platform, and a line for each that is not.
-
-    `DriverUnavailable` says what to install.
+    """Returns the usable devices, platform by platform, and a text for each unusable one. Raises DriverUnavailable,
+    which states what to install.
     """
     try:
         import pyopencl as cl

@@ -1,7 +1,7 @@
-"""Events of the caller as semaphores, and the handles for work that the caller enqueues beside ours.
+"""The caller's events as semaphores, and the handles for work that the caller enqueues directly.
 
-An event is a semaphore with the values 0 and 1, complete or failed. It is looked at again and again, never waited for
-in the driver nor heard by a callback: see docs/decisions/native-events.md.
+An event is a semaphore with the values 0, and 1 for complete or failed. It is polled; it is neither waited for in the
+driver nor given a callback (see docs/decisions/native-events.md).
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from orchestrion.hal.errors import EventFailed, HalError, InvalidArgument
 
 from .failures import translate
 
-#: seconds between two looks of a thread that waits: a part of what it has waited, within bounds
-SOONEST, LATEST, PART = 0.00005, 0.002, 8
+#: seconds between two polls: the time waited so far divided by PAUSE_FRACTION, within these bounds
+MIN_PAUSE, MAX_PAUSE, PAUSE_FRACTION = 0.00005, 0.002, 8
 #: status of a user event whose work failed: "execution status error for events in wait list"
 FAILED = -14
 
 
 class OpenCLHandles(NamedTuple):
-    """What belongs to the device. See `Device.native`."""
+    """The device's OpenCL objects. See `Device.native`."""
 
     context: cl.Context
     device: cl.Device
@@ -33,7 +33,7 @@ class OpenCLHandles(NamedTuple):
 
 
 class EventSemaphore(BackendSemaphore):
-    """A `pyopencl.Event` of whatever context; a `UserEvent` can be signalled."""
+    """A semaphore over a `pyopencl.Event` of any context. A `UserEvent` can be signalled."""
 
     __slots__ = ("_event", "_failure")
 
@@ -41,12 +41,12 @@ class EventSemaphore(BackendSemaphore):
         if not isinstance(event, cl.Event):
             raise InvalidArgument(f"expected a pyopencl.Event, got {type(event).__name__}")
         self._event: Any = event
-        _let_go()
+        _drop_finished()
         self._failure: HalError | None = None
 
     @classmethod
     def create(cls, context: Any) -> EventSemaphore:
-        """Over a new user event of a context."""
+        """Returns a semaphore over a new user event of a context."""
         try:
             return cls(cl.UserEvent(context))
         except (TypeError, cl.Error) as error:
@@ -75,7 +75,7 @@ class EventSemaphore(BackendSemaphore):
             waited = time.monotonic() - start
             if timeout is not None and waited >= timeout:
                 return False
-            time.sleep(min(max(waited / PART, SOONEST), LATEST))
+            time.sleep(min(max(waited / PAUSE_FRACTION, MIN_PAUSE), MAX_PAUSE))
         if value == 1:
             self._check()
         return True
@@ -84,8 +84,9 @@ class EventSemaphore(BackendSemaphore):
         del self._event
 
     def __del__(self) -> None:
-        """PyOpenCL waits for a transfer whose event is dropped, and holds the interpreter lock meanwhile: not here. Nor
-        is OpenCL asked here whether it is complete: the next event that comes has the others looked at.
+        """PyOpenCL waits for a transfer whose event is dropped, while holding the interpreter lock; a finalizer must
+        not. Nor does it query the event's status. The event is queued, and the creation of the next one drops the
+        finished ones.
         """
         event = getattr(self, "_event", None)
         if event is not None and not isinstance(event, cl.UserEvent):
@@ -119,8 +120,8 @@ class EventSemaphore(BackendSemaphore):
 _unfinished: deque[cl.Event] = deque()
 
 
-def _let_go() -> None:
-    """Drop what has come to its end."""
+def _drop_finished() -> None:
+    """Drop the events that are over."""
     with suppress(IndexError):  # another thread does the same
         for _ in range(len(_unfinished)):
             event = _unfinished.popleft()
@@ -129,11 +130,11 @@ def _let_go() -> None:
 
 
 def why_unsignallable(event: Any) -> str:
-    """Empty where the event can be completed by its owner."""
+    """Why the caller cannot complete the event; empty if it can."""
     return "" if isinstance(event, cl.UserEvent) else "the event is of a command, which completes it; no UserEvent"
 
 
 def _name(status: int) -> str:
-    """OpenCL's word for an error code."""
+    """OpenCL's name of an error code."""
     codes: Any = cl.status_code
     return str(codes.to_string(status, "no code of OpenCL's"))

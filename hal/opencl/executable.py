@@ -1,11 +1,12 @@
-"""OpenCL C source built for one device: from the cache of binaries, else by the device's compiler.
+"""OpenCL C source, built for one device: from the cache of binaries, otherwise by the device's compiler.
 
-Drivers that keep what they built themselves are not asked for binaries: PoCL, which chooses the code of a kernel when
-it is launched, would build every kernel twice for it (docs/decisions/linked-executables.md).
+Drivers that cache their own builds are not asked for binaries. PoCL, which compiles a kernel when it is launched, would
+compile every kernel twice for that (docs/decisions/linked-executables.md).
 
-A payload is UTF-8 text; entry `i` is the kernel of that name, which takes a `__global` pointer per binding and then a
-`uint` per parameter word, and states `reqd_work_group_size`. Built so that arithmetic stays IEEE: nothing is relaxed,
-and division and square root are correctly rounded where the device can. Without warnings, which some drivers print.
+A payload is UTF-8 text. Entry `i` is the kernel of that name, which takes a `__global` pointer per binding, then a
+`uint` per parameter word, and declares `reqd_work_group_size`. Build options keep IEEE arithmetic: no relaxed math, and
+division and square root correctly rounded if the device supports that. Warnings are disabled, because some drivers
+print them.
 """
 
 import ctypes
@@ -30,7 +31,7 @@ KERNEL_NUM_ARGS, KERNEL_COMPILE_WORK_GROUP_SIZE = 0x1191, 0x11B1
 
 
 class Kernel:
-    """A kernel object. OpenCL does not keep the memory objects that are its arguments; this does."""
+    """A kernel object. It keeps the memory objects of its arguments alive, which OpenCL does not."""
 
     __slots__ = ("__weakref__", "_calls", "_kept", "_set", "handle")
 
@@ -41,7 +42,9 @@ class Kernel:
         self.handle = handle
 
     def set_buffer(self, position: int, buffer: OpenCLBuffer, offset: int, length: int) -> None:
-        """Make the argument a range of the buffer: always the same range, so the same buffer again changes nothing."""
+        """Set an argument to a range of the buffer. The range of an argument never changes, so setting the same buffer
+        again does nothing.
+        """
         if self._set.get(position) is not buffer:
             buffer.set_argument(self, position, offset, length)
             self._set[position] = buffer
@@ -55,13 +58,13 @@ class Kernel:
         self._kept[position] = memory
 
     def forget(self, buffer: OpenCLBuffer) -> None:
-        """The buffer is about to go: nothing is launched before its arguments are set anew."""
+        """The buffer is being released. The arguments are set again before the next launch."""
         for position in [position for position, one in self._set.items() if one is buffer]:
             del self._set[position]
             self._kept.pop(position, None)
 
     def set_words(self, first: int, words: bytes) -> None:
-        """Arguments of 32 bits each, from `first` on."""
+        """Set arguments of 32 bits each, from position `first` on."""
         for index in range(0, len(words), 4):
             self._set_argument(first + index // 4, 4, words[index : index + 4])
 
@@ -88,7 +91,7 @@ class OpenCLExecutable(BackendExecutable):
     ) -> None:
         self.entries = entries
         self.payload = payload
-        self.launched: set[tuple[int, bool]] = set()  #: see `launches.Launch.code`
+        self.launched: set[tuple[int, bool]] = set()  #: the `launches.Launch.code` of everything launched so far
         self._api = api
         self._program, self.cached = _build(context, device, cache, payload)
         for entry in entries:
@@ -99,7 +102,7 @@ class OpenCLExecutable(BackendExecutable):
                 kernel.release()
 
     def kernel(self, entry: Entry) -> Kernel:
-        """A kernel object of its own, with the arguments that whoever asked will set, and then release."""
+        """Returns a new kernel object. The caller sets its arguments and releases it."""
         return Kernel(self._api, self._api.create_kernel(self._program.int_ptr, entry.name))
 
     def release(self) -> None:
@@ -109,7 +112,7 @@ class OpenCLExecutable(BackendExecutable):
 def _build(
     context: cl.Context, device: cl.Device, cache: Cache | None, payload: memoryview
 ) -> tuple[cl.Program, bool | None]:
-    """The program, and whether its binary was in the cache; None without one."""
+    """Returns the program, and whether its binary was in the cache; None without a cache."""
     options: list[str] = list(OPTIONS)
     if device.single_fp_config & cl.device_fp_config.CORRECTLY_ROUNDED_DIVIDE_SQRT:
         options.append(ROUNDED)
@@ -136,7 +139,7 @@ def _build(
 
 
 def _load(context: cl.Context, device: cl.Device, binary: bytes) -> cl.Program | None:
-    """A program from a binary; None when the driver takes it no more, and the source is built again."""
+    """Returns a program from a binary. None if the driver rejects it; then the source is built again."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -154,8 +157,8 @@ def _compile(context: cl.Context, device: cl.Device, payload: memoryview, option
         raise ModuleError(f"opencl-c is not UTF-8 text: {error.reason}", error.start) from None
     program = cl.Program(context, source)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # remarks of a build that succeeded
-        _ = program.int_ptr  # made now, pyopencl neither caches it nor leaves the text behind in a file
+        warnings.simplefilter("ignore")  # compiler output of a successful build
+        _ = program.int_ptr  # creates the program, so pyopencl neither caches it nor writes the source to a file
         try:
             program.build(options, devices=[device])
         except cl.Error as error:
@@ -164,14 +167,14 @@ def _compile(context: cl.Context, device: cl.Device, payload: memoryview, option
 
 
 def _build_failure(device: cl.Device, error: cl.Error) -> Exception:
-    """`ModuleError` with the compiler's log for bad source; other codes are the device's failures."""
+    """ModuleError with the compiler's log for invalid source; other codes are failures of the device."""
     what = f"opencl-c does not build on {device.name.strip()}"
     found = translate(what, error)
     return ModuleError(f"{what}: {error}") if isinstance(found, ModuleError) else found
 
 
 def _check(api: Api, kernel: Kernel, entry: Entry, device: cl.Device) -> None:
-    """What the module says of an entry holds for the code, or a dispatch would read stray memory."""
+    """Raises ModuleError unless the kernel matches the module's entry; a dispatch would otherwise read stray memory."""
     wanted, takes = len(entry.bindings) + entry.parameter_words, ctypes.c_uint32()
     code = api.calls.clGetKernelInfo(kernel.handle, KERNEL_NUM_ARGS, ctypes.sizeof(takes), ctypes.byref(takes), None)
     check(code, f"arguments of {entry.name}")

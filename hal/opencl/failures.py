@@ -1,12 +1,12 @@
-"""OpenCL's error codes as the HAL's errors: a table with a row per code of `cl.h` and of the extensions used.
+"""OpenCL's error codes as errors of the HAL: a table with a row per code of `cl.h` and of the extensions in use.
 
-A code may mean one thing where a command is made and another where the host waits for commands. `CL_OUT_OF_RESOURCES`
-from a call that creates or enqueues something means that the device has no registers, local memory or queue entries
-left for it. From a call that waits (`clFinish`, `clWaitForEvents`, a blocking read) it reports how commands ended:
-NVIDIA's driver returns it after an illegal access or a kernel that the watchdog stopped, Intel's after a hang of the
-GPU, and neither executes anything in that context afterwards. So the table has a column for each case.
+A code may have one meaning when a command is created, and another when the host waits. `CL_OUT_OF_RESOURCES` from a
+call that creates or enqueues means that the device lacks registers, local memory or queue entries. From a call that
+waits (`clFinish`, `clWaitForEvents`, a blocking read) it reports how commands ended: NVIDIA's driver returns it after
+an illegal access or a kernel that the watchdog stopped, Intel's after a hang of the GPU. Neither executes anything in
+that context afterwards. So the table has a column for each case.
 
-Arguments are checked by the front before a driver sees them. A code that reports a wrong argument is therefore an
+The front validates arguments before it calls a driver. A code that reports a wrong argument is therefore an
 `InternalError`, never the caller's fault.
 """
 
@@ -29,7 +29,7 @@ AnyError = type[HalError] | type[ModuleError]
 
 
 class Row(NamedTuple):
-    """A code. `error` is raised by calls that create or enqueue, `waiting` by calls that wait; None: the same."""
+    """A code. Calls that create or enqueue raise `error`; calls that wait raise `waiting`, or `error` if it is None."""
 
     code: int
     name: str
@@ -119,7 +119,7 @@ BY_CODE: dict[int, Row] = {row.code: row for row in TABLE}
 
 
 def failure(code: int, what: str, waiting: bool = False) -> Exception:
-    """The error to raise when OpenCL gave `code` for doing `what`. `waiting`: the call waited for commands."""
+    """Returns the error for `code`, returned by the call that did `what`. `waiting`: the call waited for commands."""
     row = BY_CODE.get(code)
     if row is None:
         return InternalError(f"{what}: OpenCL's code {code}, which has no known meaning")
@@ -129,7 +129,7 @@ def failure(code: int, what: str, waiting: bool = False) -> Exception:
 
 
 def translate(what: str, error: cl.Error, waiting: bool = False) -> Exception:
-    """The same for an exception of pyopencl."""
+    """Returns the error for an exception of pyopencl."""
     return failure(error.code, what, waiting)
 
 

@@ -1,7 +1,7 @@
-"""Child processes that launch kernels first, so that this one finds their code where the driver keeps it.
+"""Child processes that launch kernels in advance, so that this process finds their code in the driver's cache.
 
-There is one less than there are processors. Each is started when it is first needed, and ends after a while without
-work (`schema/child_process.py`). They only ever get code that this process runs as well.
+There is one child less than processors. Each is started on demand, and ends when it was idle for a while
+(`schema/child_process.py`). Children only get code that this process runs as well.
 """
 
 from __future__ import annotations
@@ -12,39 +12,41 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from orchestrion.hal.backend import Entry
-from orchestrion.hal.side_by_side import HelperFailed
+from orchestrion.hal.parallel_jobs import HelperFailed
 from orchestrion.schema.child_process import Child, ChildFailed
 
 if TYPE_CHECKING:
     from .launches import Launch
 
-#: children at the most: beyond that the disk and the memory of compilers are what is short
-MOST_CHILDREN = 7
-#: seconds for one request: a driver that takes longer is not waited for, and this process compiles
+#: the most children; with more, the disk and the memory for compilers are the bottleneck
+MAX_CHILDREN = 7
+#: seconds for one request; if the driver takes longer, this process compiles the code
 SECONDS = 600.0
 
 
 class Helper:
-    """A child process at work for the device of that index. Called for a launch; `HelperFailed` if it cannot."""
+    """A child process that works for the device with this index. Called for a launch; raises HelperFailed if it cannot
+    do it.
+    """
 
     def __init__(self, child: Child, index: int) -> None:
         self._child = child
         self._index = index
 
     def start(self) -> None:
-        """Start the process, unless it runs. One that cannot be started fails when it is asked for something."""
+        """Start the process unless it runs. If that fails, the next request raises HelperFailed."""
         try:
             self._child.start()
         except ChildFailed:
             return
 
     def build(self, payload: memoryview, entries: tuple[Entry, ...]) -> None:
-        """Build a program, and keep it for launches."""
+        """Build a program and keep it for launches."""
         rows = [[entry.name, entry.bindings, entry.parameter_words, entry.workgroup_size] for entry in entries]
         self._ask({"kind": "build", "entries": rows}, payload)
 
     def __call__(self, launch: Launch) -> None:
-        """Launch an entry, after its program was built."""
+        """Launch an entry of a program that was built."""
         payload = launch.executable.payload
         fields: dict[str, Any] = {
             "kind": "launch",
@@ -68,10 +70,10 @@ class Helper:
 
 @cache
 def _children() -> tuple[Child, ...]:
-    count = min((os.cpu_count() or 1) - 1, MOST_CHILDREN)
+    count = min((os.cpu_count() or 1) - 1, MAX_CHILDREN)
     return tuple([Child("orchestrion.hal.opencl.launch_process:answer") for _ in range(count)])
 
 
 def helpers(index: int) -> list[Helper]:
-    """For the device with this index."""
+    """The helpers for the device with this index."""
     return [Helper(child, index) for child in _children()]

@@ -1,4 +1,4 @@
-"""The child process that launches kernels first (`launch_helpers.py` asks it, `launches.py` says what for)."""
+"""The child process that launches kernels in advance (`launch_helpers.py` starts it; `launches.py` explains why)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ _built: dict[tuple[int, str], OpenCLExecutable] = {}
 
 
 def answer(request: Message) -> Message:
-    """`build` builds a program and keeps it, `launch` launches an entry of one. `done` is False if there is none."""
+    """Handles a request: `build` builds a program and keeps it, `launch` launches an entry of one. `done` is False if
+    the device or program does not exist.
+    """
     fields = request.fields
     index: int = fields["device"]
     if fields["kind"] == "build":

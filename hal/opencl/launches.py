@@ -1,13 +1,13 @@
-"""Compiles ahead what PoCL compiles when a kernel is first launched (docs/building-code.md).
+"""Compiles in advance the code that PoCL compiles at the first launch of a kernel (docs/building-code.md).
 
-PoCL makes the code of a kernel for the size of its workgroups, and for grids below `LARGE_GRID` work-items per
-dimension another one than for larger ones. It does so when the launch is about to run, one kernel at a time in a
-process, and keeps the result on disk. So each kernel is launched once over memory that is nobody's, with the parameters
-and the lengths of bindings of a launch to come, and as few workgroups as have the same code made. Child processes
-launch some of them before (`launch_process.py`), where that pays: then this process finds their code on the disk.
+PoCL compiles a kernel for its workgroup size, and separately for grids below and above `LARGE_GRID` work-items per
+dimension. It compiles when the launch starts, one kernel at a time per process, and stores the result on disk. So each
+kernel is launched once over scratch memory, with the parameters and the binding lengths of a future launch, and the
+fewest workgroups that use the same code. If it pays, child processes launch some of the kernels first
+(`launch_process.py`); this process then finds their code on disk.
 
-- A kernel stays within its bindings, whatever is in them. What it reads only is zero here.
-- Whether the disk has the code already, a row in the user's cache says: then no child is started.
+- A kernel stays within its bindings, whatever they contain. Bindings that are only read contain zeros here.
+- An entry in the user's cache records that the code is on disk already; then no child is started.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from orchestrion.hal.backend import Entry
 from orchestrion.hal.cache import Cache
 from orchestrion.hal.errors import DeviceOutOfMemory
 from orchestrion.hal.fork import new_lock
-from orchestrion.hal.side_by_side import HelperFailed, Progress, do_side_by_side
+from orchestrion.hal.parallel_jobs import HelperFailed, Progress, run_jobs
 
 from .api import Api, P, Sizes
 from .failures import check, translate
@@ -36,16 +36,16 @@ if TYPE_CHECKING:
     from .executable import OpenCLExecutable
     from .recording import Dispatch
 
-#: work-items in a dimension from which on PoCL makes other code
+#: work-items in a dimension from which on PoCL compiles different code
 LARGE_GRID = 1 << 16
-#: bytes of source of kernels that are not compiled from which on child processes pay: some ten kernels
-MUCH_SOURCE = 96 << 10
-#: bytes to which memory for launches is aligned
+#: bytes of source of uncompiled kernels from which on child processes pay; about ten kernels
+MIN_HELPED_SOURCE_BYTES = 96 << 10
+#: alignment of scratch memory in bytes
 ALIGNMENT = 64
 
 
 class Launch(NamedTuple):
-    """A launch of an entry that has the driver make its code. `lengths` of its bindings are bytes."""
+    """A launch of an entry that makes the driver compile its code. `lengths` are the bytes of its bindings."""
 
     executable: OpenCLExecutable
     entry: int
@@ -55,22 +55,22 @@ class Launch(NamedTuple):
 
     @property
     def row(self) -> Entry:
-        """The entry's row."""
+        """The entry."""
         return self.executable.entries[self.entry]
 
     @property
     def code(self) -> tuple[int, bool]:
-        """What launches of an executable have in common for which the driver makes the same code."""
+        """Identifies, within an executable, the code that the driver compiles for this launch."""
         return self.entry, prod(self.groups) > 1
 
 
 def compiles_at_launch(device: cl.Device) -> bool:
-    """Whether the driver compiles kernels when they are first launched."""
+    """Whether the driver compiles a kernel at its first launch."""
     return "Portable Computing Language" in device.platform.name
 
 
 def launch_like(dispatch: Dispatch) -> Launch:
-    """The smallest launch for which the driver makes the code of a recorded one."""
+    """Returns the smallest launch that uses the same code as a recorded dispatch."""
     executable, entry, groups = dispatch.executable, dispatch.entry, dispatch.groups
     sizes = executable.entries[entry].workgroup_size
     few = [
@@ -81,7 +81,7 @@ def launch_like(dispatch: Dispatch) -> Launch:
 
 
 class Launcher:
-    """Of one open device."""
+    """Launches kernels of one open device in advance."""
 
     def __init__(self, api: Api, context: cl.Context, device: cl.Device, index: int) -> None:
         self._api = api
@@ -89,14 +89,14 @@ class Launcher:
         self._device = device
         self._index = index
         self._cache = Cache("opencl-launches")
-        self._building = new_lock()  #: held by the thread that has a program built
+        self._building = new_lock()  #: held by the thread that builds a program
 
     @contextmanager
     def building(self, payload: memoryview, entries: tuple[Entry, ...]) -> Iterator[None]:
-        """Around the build of a program. PoCL builds one at a time in a process: while another thread builds, a child
-        builds this one, if it is large and not known.
+        """A context manager around the build of a program. PoCL builds one program at a time per process. While another
+        thread builds, a child builds this program, if it is large and not on disk.
         """
-        is_worth_it = payload.nbytes >= MUCH_SOURCE and not self._is_known(payload)
+        is_worth_it = payload.nbytes >= MIN_HELPED_SOURCE_BYTES and not self._is_known(payload)
         if is_worth_it:
             for helper in self._helpers():
                 helper.start()
@@ -112,7 +112,7 @@ class Launcher:
                 self._building.release()
 
     def launch(self, wanted: Iterable[Launch], progress: Progress) -> None:
-        """Launch what was not launched before. Any thread may call this; errors as those of a launch."""
+        """Launch what was not launched before. Thread-safe; raises the errors of a launch."""
         jobs: dict[tuple[OpenCLExecutable, tuple[int, bool]], Launch] = {}
         for one in wanted:
             if one.code not in one.executable.launched:
@@ -123,27 +123,30 @@ class Launcher:
         unknown = [executable for executable in executables if not self._is_known(executable.payload)]
         costs = {executable: _costs(executable) for executable in executables}
         ordered = sorted(jobs.values(), key=lambda job: -costs[job.executable][job.entry])
-        much = sum(costs[job.executable][job.entry] for job in ordered if job.executable in unknown) >= MUCH_SOURCE
-        with _Ground(self._api, self._context, self._device, ordered) as ground:
-            do_side_by_side(ordered, ground.launch, self._helpers() if much else (), progress)
+        much = (
+            sum(costs[job.executable][job.entry] for job in ordered if job.executable in unknown)
+            >= MIN_HELPED_SOURCE_BYTES
+        )
+        with _LaunchScratch(self._api, self._context, self._device, ordered) as scratch:
+            run_jobs(ordered, scratch.launch, self._helpers() if much else (), progress)
         for executable in unknown:
             self._cache.put(b"launched", *self._key(executable.payload))
 
     def launch_here(self, launch: Launch) -> None:
-        """One launch, in this process."""
-        with _Ground(self._api, self._context, self._device, [launch]) as ground:
-            ground.launch(launch)
+        """Launch in this process."""
+        with _LaunchScratch(self._api, self._context, self._device, [launch]) as scratch:
+            scratch.launch(launch)
 
     def _build_elsewhere(self, payload: memoryview, entries: tuple[Entry, ...]) -> None:
         for helper in self._helpers():
             try:
                 helper.build(payload, entries)
-            except HelperFailed:  # it says so again where it is asked to launch
+            except HelperFailed:  # the launch will report it again
                 continue
             return
 
     def _helpers(self) -> Sequence[Helper]:
-        """Child processes; none where PoCL is told to keep nothing, or where there is no further processor."""
+        """The child processes; empty if PoCL's cache is disabled, or without a second processor."""
         if os.environ.get("POCL_KERNEL_CACHE") == "0":
             return ()
         return helpers(self._index)
@@ -158,7 +161,7 @@ class Launcher:
 
 
 def _costs(executable: OpenCLExecutable) -> list[int]:
-    """Bytes of the source of each entry: what compiling it takes, in proportion."""
+    """Bytes of source of each entry: an estimate of its compile time."""
     source = bytes(executable.payload)
     places = [source.find(f"void {entry.name}(".encode()) for entry in executable.entries]
     ends = [*sorted(places)[1:], len(source)]
@@ -166,8 +169,8 @@ def _costs(executable: OpenCLExecutable) -> list[int]:
     return [following[place] - place for place in places]
 
 
-class _Ground:
-    """Memory and a queue for launches whose results nobody reads."""
+class _LaunchScratch:
+    """Memory and a queue for launches whose results are not read."""
 
     def __init__(self, api: Api, context: cl.Context, device: cl.Device, jobs: Sequence[Launch]) -> None:
         self._calls = api.calls
@@ -183,7 +186,7 @@ class _Ground:
         except cl.Error as error:
             raise translate("memory for first launches", error) from error
 
-    def __enter__(self) -> _Ground:
+    def __enter__(self) -> _LaunchScratch:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -1,9 +1,9 @@
-"""Binding a command buffer to another table by one call: `cl_khr_command_buffer_mutable_dispatch`.
+"""Binds a command buffer to another table by one call: `cl_khr_command_buffer_mutable_dispatch`.
 
-- An update changes what is enqueued after it. The specification does not say what it does to a run that is under way,
-  so only a command buffer whose last run is over is updated; its event tells.
-- Only arguments that are addresses of shared memory are updated. Copies and fills cannot be changed, and a `cl_mem`
-  argument would have to be kept alive for as long as it is bound.
+- An update applies to later submissions. The specification does not define its effect on a run in flight, so a command
+  buffer is updated only after its last run is over, which its event reports.
+- Only arguments that are addresses of shared memory are updated. Copies and fills cannot be changed. A `cl_mem`
+  argument would have to be kept alive while it is bound.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from .api import Api, P, Size, U
 from .buffer import SharedBuffer
 from .failures import check
 
-#: a property of a command: which of its fields may be updated; and the field of its arguments
+#: the property of a command that lists its updatable fields, and the flag of its arguments
 UPDATABLE_FIELDS, ARGUMENTS = 0x12B1, 0x8
 
 
 class Argument(ctypes.Structure):
-    """cl_mutable_dispatch_arg_khr"""
+    """The struct cl_mutable_dispatch_arg_khr."""
 
     _fields_ = (("index", U), ("size", Size), ("value", P))
 
 
 class Update(ctypes.Structure):
-    """cl_mutable_dispatch_config_khr: what changes of one dispatch"""
+    """The struct cl_mutable_dispatch_config_khr: the changes of one dispatch."""
 
     _fields_ = (
         ("command", P),
@@ -47,25 +47,25 @@ class Update(ctypes.Structure):
     )
 
 
-#: the same layout for NumPy
+#: the layout of `Argument` for NumPy
 _ARGUMENT = np.dtype([("index", np.uint32), ("size", np.uintp), ("value", np.uintp)], align=True)
 
 
 def updatable() -> ctypes.Array[ctypes.c_uint64]:
-    """The properties of a dispatch whose arguments may be updated."""
+    """The properties of a dispatch whose arguments can be updated."""
     return (ctypes.c_uint64 * 3)(UPDATABLE_FIELDS, ARGUMENTS, 0)
 
 
 def all_shared(table: Sequence[BackendBuffer]) -> bool:
-    """Whether a table can be bound by an update."""
+    """Whether an update can bind this table: all buffers are shared memory."""
     return all([isinstance(buffer, SharedBuffer) for buffer in table])
 
 
 class Binder:
     """Binds the dispatches of one command buffer to a table.
 
-    `dispatches`: the handle of each dispatch that takes slots, and its bindings. The structures that the call reads
-    live as long as this object; `bind` fills in the addresses.
+    `dispatches`: the handle and the bindings of each dispatch that uses slots. The structures that the call reads live
+    as long as this object; `bind` sets the addresses in them.
     """
 
     __slots__ = ("_addresses", "_call", "_memory", "_offsets", "_slots")
@@ -96,8 +96,8 @@ class Binder:
         self._offsets = np.array([binding.offset for _, _, binding in rows], np.uintp)
 
     def bind(self, table: Sequence[BackendBuffer]) -> None:
-        """Let later runs use this table. No run is under way."""
-        places = np.array([buffer.place for buffer in table], np.uintp)  # type: ignore[attr-defined]
-        np.add(places[self._slots], self._offsets, out=self._addresses)
+        """Make later runs use this table. No run is in flight."""
+        addresses = np.array([buffer.memory_id for buffer in table], np.uintp)  # type: ignore[attr-defined]
+        np.add(addresses[self._slots], self._offsets, out=self._addresses)
         update, arguments = self._call
         check(update(*arguments), "binding a command buffer to other buffers")

@@ -1,7 +1,7 @@
-"""An OpenCL device with profiling: commands enqueued one by one, each with an event that the queue times.
+"""An OpenCL device with profiling: commands are enqueued one by one, each with an event that the queue times.
 
 An event's times are those of the device's clock; `HostClock` maps them. A command that has nothing to do for a table,
-as a copy of a range onto itself, enqueues nothing and takes no time.
+such as a copy of a range onto itself, enqueues nothing and takes no time.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from .failures import failure, translate
 from .queue import OpenCLQueue
 from .recording import NO_EVENTS, Step, Table
 
-#: markers by which the clocks are compared when a device is opened
+#: the number of markers that compare the clocks when a device is opened
 CALIBRATIONS = 4
-#: what enqueues a command; the last argument says where to put its event
+#: functions that enqueue a command; the last argument is the address of its event
 ENQUEUES = ("clEnqueueNDRangeKernel", "clEnqueueCopyBuffer", "clEnqueueFillBuffer")
 
 
 class ProfiledQueue(OpenCLQueue):
-    """Takes the functions of `api` that enqueue commands over, so that they give events. Work runs one submission after
-    the other: whoever starts one waits for it.
+    """Wraps the functions of `api` that enqueue commands, so that each returns an event. One submission runs at a time:
+    the thread that starts it waits for it.
     """
 
     overlaps = False
@@ -73,7 +73,7 @@ class ProfiledQueue(OpenCLQueue):
         return self._timings.take()
 
     def noted(self, step: Step, *events: Any) -> int:
-        """Run the step of one command."""
+        """Run the step of one command, and note its event."""
         self._events.append(None)
         return step(*events)
 
@@ -88,7 +88,7 @@ class ProfiledQueue(OpenCLQueue):
         return enqueue
 
     def _timed(self, timing: Timing, batch: Sequence[BackendWork]) -> None:
-        """One thread at a time: whoever executes, or the starter."""
+        """Run a batch and time it. One thread at a time: the caller of a blocking call, or the starter."""
         submitted = now()
         try:
             self._run(batch)
@@ -97,7 +97,7 @@ class ProfiledQueue(OpenCLQueue):
             self._take_events()
             timing.end(())
             raise
-        except BaseException:  # commands that are still under way have no times yet
+        except BaseException:  # commands in flight have no times yet
             self._events.clear()
             timing.end(())
             raise
@@ -116,7 +116,7 @@ class ProfiledQueue(OpenCLQueue):
         self._finish()
 
     def _take_events(self) -> list[Span | None]:
-        """The times of the commands run since the last call, which are over; their events are released."""
+        """Returns the times of the commands since the last call, which are over, and releases their events."""
         handles, self._events = self._events, []
         events = [None if handle is None else cl.Event.from_int_ptr(handle.value, retain=False) for handle in handles]
         try:
@@ -125,7 +125,7 @@ class ProfiledQueue(OpenCLQueue):
             raise translate("reading the times of commands", error, waiting=True) from error
 
     def _place(self, times: Sequence[Span | None], submitted: int, seen: int) -> list[Span]:
-        """What took no time lies where the one before it ended."""
+        """Maps the times. A command without an event takes no time, at the end of the previous command."""
         placed = iter(self._clock.place([span for span in times if span is not None], submitted, seen))
         spans: list[Span] = []
         end = submitted

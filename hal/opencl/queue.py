@@ -1,13 +1,13 @@
-"""An in-order OpenCL queue. Work is enqueued where it is submitted, and waited for by the event of its last command.
+"""An in-order OpenCL queue. Work is enqueued when it is submitted, and waited for by the event of its last command.
 
-- A blocking call is enqueued under the device's lock (`launch`) and waited for outside of it (`wait`), so that other
-  threads enqueue meanwhile. Waiting releases the interpreter lock.
-- Submitted work whose waits are reached is enqueued at once, else by a thread, the *starter*, when they are. Another
-  thread, the *waiter*, waits for the events and signals. Nobody waits for a whole queue, which others keep filling.
-- While the starter has something to start, all else is started by it, too: so work starts in the order in which it was
-  submitted, and only one thread at a time binds arguments and enqueues. What a command takes is its own when it is
-  enqueued.
-- clWaitForEvents cannot be interrupted: Ctrl-C and watchers take effect when the commands waited for are over.
+- A blocking call is enqueued under the device's lock (`launch`) and waited for without it (`wait`), so that other
+  threads can enqueue meanwhile. Waiting releases the interpreter lock.
+- Submitted work whose waits are reached is enqueued at once. Otherwise a thread, the *starter*, enqueues it when they
+  are. Another thread, the *waiter*, waits for the events and signals. No thread waits for the whole queue, because
+  others keep filling it.
+- While the starter has pending work, it also enqueues all other work. So work starts in the order of submission, and
+  only one thread at a time binds arguments and enqueues. An enqueued command has its own copy of its arguments.
+- clWaitForEvents cannot be interrupted: Ctrl-C and watchers take effect after it returns.
 """
 
 import ctypes
@@ -26,8 +26,8 @@ from orchestrion.hal.backend import (
     Watcher,
 )
 from orchestrion.hal.errors import HalError
-from orchestrion.hal.side_by_side import Progress, Using
-from orchestrion.hal.timeline import SoftSemaphore, Worker, not_made
+from orchestrion.hal.parallel_jobs import Progress, Using
+from orchestrion.hal.timeline import SoftSemaphore, Worker, fail_unsubmitted
 
 from .api import Api, P
 from .buffer import OpenCLBuffer
@@ -37,27 +37,27 @@ from .recording import NO_EVENTS, Step, nothing
 from .staging import Staging
 
 EVENT_COMMAND_EXECUTION_STATUS = 0x11D3
-#: of an event: what it stands for, or something that this waited for, ended with an error
+#: status of an event whose command, or a command that this waited for, ended with an error
 ERROR_IN_WAIT_LIST = -14
 
 
 class Ticket:
-    """A launched submission. `event` holds the handle of its last command's event while it is under way.
+    """A launched submission. `event` is the handle of its last command's event while it is in flight.
 
-    `turn`: the value of `started` at which the starter has enqueued it; 0 if it was enqueued by `launch`.
+    `start_value`: the value of `started` at which the starter has enqueued it; 0 if `launch` enqueued it.
     """
 
-    __slots__ = ("event", "started", "turn", "turns", "where")
+    __slots__ = ("event", "started", "start_value", "starts", "where")
 
     def __init__(self) -> None:
         self.event = P()
         self.where = ctypes.addressof(self.event)
         self.started = SoftSemaphore(0)
-        self.turn = self.turns = 0
+        self.start_value = self.starts = 0
 
 
 class OpenCLQueue(BackendQueue):
-    """All calls but `wait` are serialised by the front."""
+    """An OpenCL command queue. The front serialises all calls except `wait`."""
 
     overlaps = True
     prepares = True
@@ -70,10 +70,10 @@ class OpenCLQueue(BackendQueue):
         self._release = api.calls.clReleaseEvent
         self._starter = Worker("orchestrion-opencl-starter")
         self._waiter = Worker("orchestrion-opencl-waiter")
-        self._own = Ticket()  #: of `execute`
+        self._own = Ticket()  #: the ticket of `execute`
         self._abandoned: list[Ticket] = []
         self._staging = Staging(queue)
-        self.launcher: Launcher | None = None  #: where kernels are compiled when they are launched
+        self.launcher: Launcher | None = None  #: set if the driver compiles kernels at their first launch
 
     def prepare(self, works: Sequence[BackendWork], using: Using, progress: Progress) -> None:
         if self.launcher is not None:
@@ -90,19 +90,19 @@ class OpenCLQueue(BackendQueue):
         if self._starter.busy:
             self._launch_later(ticket, ((commands, table),))
             return
-        ticket.turn = 0
+        ticket.start_value = 0
         self._enqueue_last(commands.steps(table), ticket.where)  # type: ignore[attr-defined]
 
     def launch_batch(self, ticket: Ticket, batch: Sequence[BackendWork]) -> None:
         if self._starter.busy:
             self._launch_later(ticket, batch)
             return
-        ticket.turn = 0
+        ticket.start_value = 0
         self._enqueue(batch, ticket.where)
 
     def wait(self, ticket: Ticket, watcher: Watcher | None = None) -> None:
-        if ticket.turn:
-            ticket.started.wait(ticket.turn, None)
+        if ticket.start_value:
+            ticket.started.wait(ticket.start_value, None)
         code = self._wait_for(1, ticket.where)
         if code:
             raise self._failure(code, ticket.event)
@@ -110,14 +110,14 @@ class OpenCLQueue(BackendQueue):
         self._release(event)
 
     def abandon(self, ticket: Ticket) -> None:
-        """Its event, if there is one, is released when the device is closed."""
+        """The event, if any, is released when the device is closed."""
         if ticket not in self._abandoned:
             self._abandoned.append(ticket)
 
     def execute(
         self, commands: BackendCommandBuffer, table: Sequence[BackendBuffer], watcher: Watcher | None = None
     ) -> None:
-        """For layers between the front and this that do not overlap."""
+        """For layers between the front and this queue that do not overlap."""
         self.launch(self._own, commands, table)
         self.wait(self._own, watcher)
 
@@ -139,14 +139,14 @@ class OpenCLQueue(BackendQueue):
         try:
             for semaphore, value in waits:
                 semaphore.wait(value, 0.0)
-        except HalError as error:  # of what it was to wait for
+        except HalError as error:  # the error of a wait
             self._signal_failed(signals, error)
             return
         self._start(batch, signals)
 
     def recover(self, signals: Sequence[Point], unsure: Sequence[Point] = ()) -> None:
-        """See `BackendQueue.recover`. A marker is behind all that was enqueued; nobody waits here."""
-        if self._own.event or self._own.turn:
+        """See `BackendQueue.recover`. A marker follows all enqueued work; this method does not wait."""
+        if self._own.event or self._own.start_value:
             self.abandon(self._own)
             self._own = Ticket()
         if self._starter.busy:
@@ -193,12 +193,12 @@ class OpenCLQueue(BackendQueue):
             raise translate(f"write of {data.size} bytes", error) from error
 
     def _launch_later(self, ticket: Ticket, batch: Sequence[BackendWork]) -> None:
-        ticket.turns += 1
-        ticket.turn = ticket.turns
-        self._starter.submit((), partial(self._enqueue, batch, ticket.where), [(ticket.started, ticket.turn)])
+        ticket.starts += 1
+        ticket.start_value = ticket.starts
+        self._starter.submit((), partial(self._enqueue, batch, ticket.where), [(ticket.started, ticket.start_value)])
 
     def _start(self, batch: Sequence[BackendWork], signals: Sequence[Point], unsure: Sequence[Point] = ()) -> None:
-        """Enqueue a batch, and have the waiter signal when it is over, and all before it."""
+        """Enqueue a batch, and have the waiter signal when it and all earlier work are over."""
         event, failed = P(), None
         where = ctypes.addressof(event)
         try:
@@ -207,12 +207,14 @@ class OpenCLQueue(BackendQueue):
             else:
                 self._mark(where)
             self._calls.clFlush(self._handle)
-        except HalError as error:  # part of it may be under way
+        except HalError as error:  # part of it may be in flight
             failed = error
         self._waiter.submit((), partial(self._end, event, failed, unsure), signals)
 
     def _end(self, event: ctypes.c_void_p, failed: HalError | None, unsure: Sequence[Point]) -> None:
-        """In the waiter's thread: return when a batch is over. `failed` kept it from being enqueued as a whole."""
+        """In the waiter's thread: return when a batch is over. `failed` is the error if it was not
+        enqueued completely.
+        """
         try:
             if failed is not None:
                 self._finish()
@@ -221,16 +223,16 @@ class OpenCLQueue(BackendQueue):
             if code:
                 raise self._failure(code, event)
         finally:
-            not_made(unsure)
+            fail_unsubmitted(unsure)
             if event:
                 self._release(event)
 
     def _signal_failed(self, signals: Sequence[Point], error: HalError) -> None:
-        """Fail the signals of what is not enqueued, behind those of what was submitted before."""
+        """Fail the signals of a batch that was not enqueued, after those of earlier submissions."""
         self._waiter.submit((), partial(_raise, error), signals)
 
     def _enqueue(self, batch: Sequence[BackendWork], where: int) -> None:
-        """Enqueue a batch, with the event of its end at an address."""
+        """Enqueue a batch. The event of its end is stored at address `where`."""
         *before, (commands, table) = batch
         for earlier, its_table in before:
             for step in earlier.steps(its_table):  # type: ignore[attr-defined]
@@ -240,7 +242,7 @@ class OpenCLQueue(BackendQueue):
         self._enqueue_last(commands.steps(table), where)  # type: ignore[attr-defined]
 
     def _enqueue_last(self, steps: Sequence[Step], where: int) -> None:
-        """Enqueue the steps of one recording, with the event of the last one at an address."""
+        """Enqueue the steps of one recording. The event of the last step is stored at address `where`."""
         if not steps or steps[-1] is nothing:
             steps = [*steps, partial(self._calls.clEnqueueMarkerWithWaitList, self._handle)]
         for step in steps[:-1]:
@@ -256,7 +258,7 @@ class OpenCLQueue(BackendQueue):
         check(code, "waiting for work")
 
     def _failure(self, code: int, event: ctypes.c_void_p) -> Exception:
-        """The error of a wait for an event: of its work, if that failed."""
+        """Returns the error of a failed wait: that of the event's work, if the work failed."""
         status = ctypes.c_int32()
         what = (EVENT_COMMAND_EXECUTION_STATUS, ctypes.sizeof(status), ctypes.byref(status), None)
         if code == ERROR_IN_WAIT_LIST and not self._calls.clGetEventInfo(event, *what) and status.value < 0:

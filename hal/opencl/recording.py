@@ -1,11 +1,12 @@
-"""What is recorded, and the two ways to run it again: a list of prepared calls, or an OpenCL command buffer.
+"""Recorded commands, and two ways to run them: a list of prepared calls, or an OpenCL command buffer.
 
-- A command gives the call that enqueues it, or puts itself into a command buffer. What it is bound to directly is set
-  once either way; what stands in slots comes from a table of buffers.
-- `EnqueueList` has a call per command. Another table changes the calls that take slots, and of those what differs.
+- A command returns the call that enqueues it, or adds itself to a command buffer. Direct bindings are set once; slots
+  take buffers from a table.
+- `EnqueueList` has a call per command. Another table only changes the calls that use slots, and only the arguments that
+  differ.
 - `Recorded` has one call for all commands, for one table. Some drivers read a kernel's arguments only when the command
-  buffer is submitted, so each has kernel objects of its own for the dispatches that take slots. Where the device has
-  mutable dispatch, it can be bound to another table (`mutable_dispatch.py`).
+  buffer is submitted, so each recording has its own kernel objects for dispatches with slots. With mutable dispatch it
+  can be bound to another table (`mutable_dispatch.py`).
 - The queue runs in order, so there are no barriers.
 """
 
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
     from .executable import Kernel, OpenCLExecutable
 
 Table = Sequence[BackendBuffer]
-#: enqueues something, and gives OpenCL's code. Arguments: how many events to wait for, which, and the address at which
-#: to put the event of this command (`NO_EVENTS`: nothing of that)
+#: enqueues a command and returns OpenCL's code. Arguments: the number of events to wait for, their array, and the
+#: address of the new event (`NO_EVENTS`: none of these)
 Step = Callable[..., int]
 
 NO_EVENTS = (0, None, None)
@@ -42,20 +43,22 @@ class Command(Protocol):
     slots: bool
 
     def enqueue(self, queue: int, table: Table) -> Step:
-        """The call that enqueues this for the table. It replaces the one given before."""
+        """Returns the call that enqueues the command for the table. It replaces the call returned before."""
 
     def record(self, commands: int, table: Table) -> Kernel | None:
-        """Put this into a command buffer; with a kernel that is nobody else's, which its owner releases."""
+        """Add the command to a command buffer. Returns a kernel that only this recording uses, or None; the caller
+        releases it.
+        """
 
     @property
     def mutable(self) -> bool:
-        """Whether what depends on the table can be updated in a command buffer."""
+        """Whether slots of the command can be updated in a command buffer."""
 
     def release(self) -> None: ...
 
 
 class Dispatch:
-    """A launch. `bindings` are its buffers, or slots."""
+    """A launch. `bindings` are buffers or slots."""
 
     __slots__ = (
         "_calls",
@@ -105,7 +108,7 @@ class Dispatch:
         return kernel if self.slots else None
 
     def record_mutable(self, commands: int, table: Table) -> tuple[Kernel, int]:
-        """As `record`, for one that takes slots, and the handle by which its arguments are updated."""
+        """As `record`, for a dispatch with slots. Also returns the handle by which its arguments are updated."""
         kernel, handle = self._bound(self._make(), table), P()
         try:
             self._put(commands, updatable(), kernel, ctypes.byref(handle))
@@ -171,11 +174,11 @@ class Copy:
         check(code, f"recording a copy of {self._source.length} bytes")
 
     def release(self) -> None:
-        """It has nothing of its own."""
+        """Nothing to release."""
 
 
 def nothing(*_: object) -> int:
-    """Enqueues a copy of a range onto itself, which OpenCL does not take: there is no event."""
+    """The step of a copy of a range onto itself, which OpenCL does not accept: it enqueues nothing and has no event."""
     return 0
 
 
@@ -203,7 +206,7 @@ class Fill:
         check(code, f"recording a fill of {self._target.length} bytes")
 
     def release(self) -> None:
-        """It has nothing of its own."""
+        """Nothing to release."""
 
 
 def takes_slots(*bindings: Binding) -> bool:
@@ -211,14 +214,14 @@ def takes_slots(*bindings: Binding) -> bool:
 
 
 def resolve(binding: Binding, table: Table) -> OpenCLBuffer:
-    """The buffer a binding names, or that the table puts into its slot."""
+    """The buffer of a binding, or the buffer that the table has in its slot."""
     buffer = table[binding.source] if isinstance(binding.source, int) else binding.source
     assert isinstance(buffer, OpenCLBuffer)
     return buffer
 
 
 class EnqueueList:
-    """A call per command, for the table bound last."""
+    """A call per command, for the table that was bound last."""
 
     __slots__ = ("_commands", "_dependent", "_queue", "steps")
 
@@ -229,13 +232,13 @@ class EnqueueList:
         self.steps = [command.enqueue(queue, table) for command in commands]
 
     def bind(self, table: Table) -> None:
-        """Make the calls for another table. Earlier runs are enqueued, and keep what they were given."""
+        """Prepare the calls for another table. Earlier runs are enqueued, and keep their arguments."""
         for index in self._dependent:
             self.steps[index] = self._commands[index].enqueue(self._queue, table)
 
 
 class Recorded:
-    """A command buffer of all commands for one table. It may be submitted while it is under way."""
+    """A command buffer of all commands for one table. It may be submitted again while it is in flight."""
 
     __slots__ = ("_held", "_owned", "steps")
 
@@ -264,11 +267,13 @@ class Recorded:
         return not self._owned
 
     def rebind(self, table: Table) -> bool:
-        """Serve this table from now on; False where that is not possible, or not now."""
+        """Use this table from now on. Returns False if that is not possible, or not possible now."""
         return False
 
     def release(self) -> None:
-        """A buffer that goes and whoever needs room may both come here, on two threads: what one pops is its own."""
+        """Two threads may call this: one that releases a buffer, and one that needs memory. Each releases
+        what it pops.
+        """
         with suppress(IndexError):
             while True:
                 self._forget(self._held.pop())
@@ -283,9 +288,9 @@ class Recorded:
 
 
 class MutableRecorded(Recorded):
-    """The same, and it can be bound to another table of shared buffers. It holds no `cl_mem` of a slot.
+    """A command buffer that can be bound to another table of shared buffers. It holds no `cl_mem` of a slot.
 
-    `_event` is that of its last run; `_unknown` is set while that is not known.
+    `_event` is that of its last run; `_unknown` is True while the event is not known.
     """
 
     __slots__ = ("_api", "_binder", "_enqueue", "_event", "_unknown")
@@ -325,8 +330,8 @@ class MutableRecorded(Recorded):
         return True
 
     def _run(self, count: int, events: object, where: int | None) -> int:
-        """Enqueue. `where`: the address of the caller's event, which is released by the caller, or None."""
-        self._unknown = True  # an exception between two of these steps leaves it so
+        """Enqueue. `where`: the address of the caller's event, which the caller releases, or None."""
+        self._unknown = True  # stays True if an exception comes between two of these steps
         self._forget_event()
         code = self._enqueue(count, events, ctypes.addressof(self._event) if where is None else where)
         if where is not None and not code:
@@ -343,7 +348,9 @@ class MutableRecorded(Recorded):
 
 
 def record(api: Api, queue: int, commands: Sequence[Command], table: Table) -> Recorded:
-    """A command buffer for this table, which can be bound to others where the device and the commands allow that."""
+    """Returns a command buffer for this table. It can be bound to other tables if the device and the commands support
+    that.
+    """
     slots = [command.mutable for command in commands if command.slots]
     if api.mutable_dispatch and slots and all(slots) and all_shared(table):
         return MutableRecorded(api, queue, commands, table)

@@ -1,8 +1,8 @@
-"""Copies between the host and buffers of a device, through pinned memory.
+"""Copies between the host and device buffers through pinned memory.
 
-Drivers copy at full speed from memory that they have pinned (`CL_MEM_ALLOC_HOST_PTR`, mapped for good), and copy
-pageable memory into such memory first, while the caller waits. `CHUNKS` chunks take turns: the host fills one while the
-device copies those before. The memory is made at the first transfer.
+Drivers copy at full speed from memory that they have pinned (`CL_MEM_ALLOC_HOST_PTR`, permanently mapped). They copy
+pageable memory into pinned memory first, while the caller waits. `CHUNKS` chunks take turns: the host fills one while
+the device copies the previous ones. The memory is allocated at the first transfer.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ CHUNKS = 4
 
 
 class Staging:
-    """Of one in-order queue; calls take turns. `cl.Error` is the caller's to translate."""
+    """The staging memory of one in-order queue. Calls take turns. Raises `cl.Error`, which the caller translates."""
 
     __slots__ = ("_chunks", "_memory", "_next", "_queue", "_under_way")
 
@@ -27,12 +27,12 @@ class Staging:
         self._queue = queue
         self._memory: cl.Buffer | None = None
         self._chunks: list[Bytes] = []
-        #: by chunk: its last copy; a chunk whose copy nobody knows (an exception came) is behind a finish of the queue
+        #: the last copy of each chunk; after an exception it may be unknown, and the queue is finished before reuse
         self._under_way: list[Any] = [None] * CHUNKS
         self._next = 0
 
     def write(self, target: cl.Buffer, offset: int, data: Bytes) -> None:
-        """Enqueue copies of `data`, which is the caller's again on return."""
+        """Enqueue copies of `data`. The caller may change `data` on return."""
         for start in range(0, data.size, CHUNK_BYTES):
             part = data[start : start + CHUNK_BYTES]
             index = self._take()
@@ -60,7 +60,7 @@ class Staging:
             self._give(index, part)
 
     def release(self) -> None:
-        """Nothing is under way any more."""
+        """Free the memory. No copy is in flight."""
         self._chunks.clear()
         if self._memory is not None:
             self._memory.release()
@@ -71,7 +71,7 @@ class Staging:
         part[:] = self._chunks[index][: part.size]
 
     def _take(self) -> int:
-        """A chunk that no copy uses."""
+        """Returns the index of a chunk that no copy uses."""
         if not self._chunks:
             self._make()
         index = self._next

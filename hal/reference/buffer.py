@@ -1,4 +1,4 @@
-"""Memory of the reference device: NumPy arrays of bytes, 64-byte aligned; imported host memory is used as it is."""
+"""Memory of the reference device: NumPy arrays of bytes, 64-byte aligned. Imported host memory is used directly."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ALIGNMENT = 64
 
 
 class ReferenceBuffer(BackendBuffer):
-    """`host` is the memory itself. `users` are recordings that keep views of it from their last run."""
+    """Device memory; `host` is the array. `users` are the recordings that keep views of it from their last run."""
 
     __slots__ = ("host", "size", "users")
 
@@ -27,7 +27,7 @@ class ReferenceBuffer(BackendBuffer):
 
     @classmethod
     def allocate(cls, size: int, limit: int) -> ReferenceBuffer:
-        """Zeroed memory. DeviceOutOfMemory above `limit` bytes or when the system has no more."""
+        """Returns zeroed memory. Raises DeviceOutOfMemory above `limit` bytes, or if the system has no more."""
         if size > limit:
             raise DeviceOutOfMemory(f"allocation of {size} bytes, the device has {limit}")
         try:

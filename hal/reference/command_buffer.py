@@ -1,9 +1,8 @@
-"""Recordings of the reference device: what is recorded, and what the last tables of buffers made of it.
+"""Recordings of the reference device: the recorded commands, and their views of the last tables of buffers.
 
-A run needs views of the buffers. They are kept with the table they were made for, for the last two tables: so a run
-with the same buffers makes none, nor does a loop whose states change places. A buffer that is released has them
-dropped, for they would keep its memory alive. A recording that would need very many makes those of one command at a
-time instead.
+A run needs views of the buffers. The views of the last two tables are kept, so a run with the same buffers makes none,
+nor does a loop whose states swap buffers. Releasing a buffer drops its views, because they would keep its memory alive.
+A recording that would need very many views makes those of one command at a time instead.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from orchestrion.hal.errors import DeviceOutOfMemory
 
 from .control_flow import ControlFlow
 from .executable import ReferenceExecutable, Words, words_of
-from .interrupt import STRIDE
+from .interrupt import OPERATIONS_PER_POLL
 from .kernels import Poll
 from .program import CompiledEntry, Registers, Step
 
@@ -26,24 +25,25 @@ Table = Sequence[BackendBuffer]
 Bound = tuple[Sequence[Step], Registers]
 Command = Callable[[Table], Bound]
 
-#: Registers of all commands of a recording that are kept, for each table, from one run to the next.
-MOST_KEPT = 1 << 16
+#: the most registers of a recording that are kept between runs, for each table
+MAX_KEPT_REGISTERS = 1 << 16
 
 
 class ReferenceCommandBuffer(BackendCommandBuffer):
     __slots__ = ("_before", "_bound", "_commands", "_flow", "_limit", "_poll", "_registers", "_since_poll", "_table")
 
     def __init__(self, limit: int, poll: Poll) -> None:
-        """`limit`: bytes of memory the device has. `poll` is called between commands that take long."""
+        """`limit`: bytes of memory of the device. `poll` is called between commands that take long."""
         self._commands: list[Command] = []
-        self._flow: ControlFlow | None = None  #: None where commands run one after the other
+        self._flow: ControlFlow | None = None  #: None if commands run one after the other
         self._limit = limit
         self._poll = poll
         self._since_poll = 0
         self._registers = 0
         self._table: list[Any] | None = None
         self._bound: tuple[Bound, ...] = ()
-        self._before: tuple[list[Any] | None, tuple[Bound, ...]] = None, ()  #: the same for the table before
+        #: the previous table, and its bound commands
+        self._before: tuple[list[Any] | None, tuple[Bound, ...]] = None, ()
 
     def dispatch(
         self,
@@ -53,7 +53,7 @@ class ReferenceCommandBuffer(BackendCommandBuffer):
         bindings: Sequence[Binding],
         parameters: bytes,
     ) -> None:
-        """An entry computes whole tensors, whatever the number of workgroups."""
+        """An entry computes whole tensors, so the number of workgroups is ignored."""
         assert isinstance(executable, ReferenceExecutable)
         places = [(source, offset) for source, offset, _ in bindings]
         sources = [source for source, _ in places]
@@ -70,8 +70,8 @@ class ReferenceCommandBuffer(BackendCommandBuffer):
             memories = [(_buffer(table, source).host, offset) for source, offset in places]
             owners = [id(memory) for memory, _ in memories]
             if slots and _overlap(bindings, owners, written):
-                careful = self._fitting(executable, entry, True, words)
-                return (*before, *careful.steps), careful.bind(memories)
+                overlapping = self._fitting(executable, entry, True, words)
+                return (*before, *overlapping.steps), overlapping.bind(memories)
             return steps, code.bind(memories)
 
         steps = (*before, *code.steps)
@@ -98,7 +98,7 @@ class ReferenceCommandBuffer(BackendCommandBuffer):
         self._commands.append(command)
 
     def barrier(self) -> None:
-        """Commands run one after the other anyway."""
+        """Nothing to do: commands run one after the other."""
 
     def begin_loop(self, predicate: Binding) -> None:
         self._control_flow().begin_loop(len(self._commands))
@@ -113,7 +113,7 @@ class ReferenceCommandBuffer(BackendCommandBuffer):
         self._commands.append(lambda table: ((), []))
 
     def end(self) -> None:
-        """The watcher is asked in each iteration."""
+        """A loop calls the watcher in each iteration."""
         self._control_flow().end(len(self._commands))
         poll = self._poll
         steps = (lambda registers: poll(),)
@@ -125,7 +125,7 @@ class ReferenceCommandBuffer(BackendCommandBuffer):
         return self._flow
 
     def _read(self, what: Binding) -> None:
-        """Record a command whose one register is the memory of a predicate or selector."""
+        """Record a command whose single register is the memory of a predicate or selector."""
         self._registers += 1
         self._commands.append(lambda table: ((), [_memory(table, what)]))
 
@@ -134,7 +134,7 @@ class ReferenceCommandBuffer(BackendCommandBuffer):
 
     def run(self, table: Table) -> None:
         """Run all commands with these buffers in the slots."""
-        kept = self._registers <= MOST_KEPT
+        kept = self._registers <= MAX_KEPT_REGISTERS
         if kept and table != self._table:
             self._bind(table)
         try:
@@ -148,7 +148,7 @@ class ReferenceCommandBuffer(BackendCommandBuffer):
             raise
 
     def unbind(self) -> None:
-        """Let go of the views of the last runs."""
+        """Drop the views of the last runs."""
         before, _ = self._before
         for buffer in (*(self._table or ()), *(before or ())):
             buffer.users.discard(self)
@@ -159,7 +159,7 @@ class ReferenceCommandBuffer(BackendCommandBuffer):
         self._commands.clear()
 
     def _bind(self, table: Table) -> None:
-        """Make the views for another table, or find them; those used longest ago go."""
+        """Make or find the views of a table; the least recently used ones are dropped."""
         (found, bound), self._before = self._before, (self._table, self._bound)
         self._table, self._bound = found, bound
         if found == table:
@@ -186,17 +186,17 @@ class ReferenceCommandBuffer(BackendCommandBuffer):
             yield from self._flow.as_one(len(self._commands), bound)
 
     def _polls(self, operations: int) -> tuple[Step, ...]:
-        """The poll to go before a command of so many operations, when it is time for one."""
+        """The poll step before a command of `operations` elementary operations, if one is due."""
         self._since_poll += operations
-        if self._since_poll <= STRIDE:
+        if self._since_poll <= OPERATIONS_PER_POLL:
             return ()
-        self._since_poll = min(operations, STRIDE)
+        self._since_poll = min(operations, OPERATIONS_PER_POLL)
         poll = self._poll
         return (lambda registers: poll(),)
 
-    def _fitting(self, executable: ReferenceExecutable, entry: int, careful: bool, words: Words) -> CompiledEntry:
-        """The entry's code, if the device has the memory that it needs."""
-        code = executable.entry(entry, careful, words)
+    def _fitting(self, executable: ReferenceExecutable, entry: int, overlapping: bool, words: Words) -> CompiledEntry:
+        """The entry's code. Raises DeviceOutOfMemory if the device lacks the memory that it needs."""
+        code = executable.entry(entry, overlapping, words)
         if code.scratch_bytes > self._limit:
             name = executable.entries[entry].name
             raise DeviceOutOfMemory(
@@ -216,7 +216,7 @@ def _memory(table: Table, binding: Binding) -> Bytes:
 
 
 def _overlap(bindings: Sequence[Binding], owners: Sequence[object], written: Sequence[bool]) -> bool:
-    """Whether a range that is written shares bytes with another; `owners` say whose memory each range is of."""
+    """Whether a written range overlaps another range. `owners` identify the memory that each range lies in."""
     if len(set(owners)) == len(owners):
         return False
     number = {owner: place for place, owner in enumerate(owners)}

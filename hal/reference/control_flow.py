@@ -1,7 +1,7 @@
 """Loops and branches in recordings of the reference device: which command follows a command.
 
-A recording is a list of commands. A loop or branch adds commands of its own, which compute nothing and read at most one
-range, and a jump for each: a function from what that command's registers are to the number of the next command.
+A recording is a list of commands. A loop or branch adds its own commands, which compute nothing and read at most one
+range, and a jump for each of them: a function from the command's registers to the number of the next command.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ class ControlFlow:
         self._open: list[_Loop | _Branch] = []
 
     def as_one(self, count: int, bound: Callable[[int], Bound]) -> tuple[Bound, ...]:
-        """All commands as one, whose only step runs them and jumps. So recordings without jumps look for none.
+        """Returns one command, whose single step runs all commands and follows the jumps. So recordings without jumps
+        check for none.
 
-        `bound`: the command of a number, with the registers of a table of buffers.
+        `bound`: returns the command of a number, with its registers for one table of buffers.
         """
         jumps = self._jumps
 
@@ -45,11 +46,11 @@ class ControlFlow:
         return (((run,), []),)
 
     def begin_loop(self, command: int) -> None:
-        """The command reads the predicate."""
+        """`command` is the number of the command that reads the predicate."""
         self._open.append(_Loop(command))
 
     def begin_branch(self, command: int, arms: int) -> None:
-        """The command reads the selector."""
+        """`command` is the number of the command that reads the selector."""
         self._open.append(_Branch(command, arms))
 
     def next_arm(self, command: int) -> None:
@@ -66,7 +67,7 @@ class ControlFlow:
 
 
 class _Loop:
-    """`command` reads the predicate; what follows it is the body, up to the command before `after`."""
+    """A loop. `command` reads the predicate; the body follows it, up to the command before `after`."""
 
     __slots__ = ("after", "command")
 
@@ -82,7 +83,7 @@ class _Loop:
 
 
 class _Branch:
-    """`command` reads the selector; `starts` are the first commands of the arms."""
+    """A branch. `command` reads the selector; `starts` are the first commands of the arms."""
 
     __slots__ = ("after", "arms", "command", "starts")
 

@@ -1,7 +1,7 @@
-"""The reference driver: one device, always there, that runs tensor bytecode with NumPy on the host.
+"""The reference driver: one device, always available, that runs tensor bytecode with NumPy on the host.
 
-It is the definition of what a program means, independent of every code generator: every other device is compared with
-it, and it is compared with XLA. Slow and obvious on purpose; quick only in what a call costs beside its work.
+It defines what a program means, independently of every code generator: every other device is compared with it, and it
+is compared with XLA. Kernels are slow and obvious on purpose; only the overhead of a call is optimised.
 """
 
 import os
@@ -58,7 +58,7 @@ class ReferenceDriver(BackendDriver):
 
 
 def _memory_bytes() -> int:
-    """The machine's memory, where the system tells."""
+    """Bytes of the machine's memory, if the system reports them."""
     if not hasattr(os, "sysconf"):
         return NO_LIMIT
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

@@ -1,7 +1,7 @@
-"""Code of the reference device: tensor bytecode, verified against what the module says of it, made into closures.
+"""Code of the reference device: tensor bytecode, verified against the module's entries and compiled to closures.
 
-Of a template (`schema/tensor_template.py`) an entry is another for each set of parameters: it is made, and verified,
-when a dispatch with them is recorded, and kept for the next, as long as there are few.
+An entry of a template (`schema/tensor_template.py`) is a different entry for each set of parameters. It is instantiated
+and verified when a dispatch with these parameters is recorded, and a limited number of instances is kept.
 """
 
 from collections.abc import Callable, Sequence
@@ -9,6 +9,7 @@ from struct import Struct
 
 from orchestrion.hal.backend import BackendExecutable, Binding, Entry
 from orchestrion.hal.errors import InvalidArgument
+from orchestrion.hal.lru_cache import LruCache
 from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.tensor_bytecode import LIBRARY_CALL, Body, EntryCode
 from orchestrion.schema.tensor_encoding import decode
@@ -16,18 +17,18 @@ from orchestrion.schema.tensor_template import Template, decode_template, is_tem
 
 from .program import CompiledEntry, compile_entry
 
-#: tables of buffers for which a recording keeps views
+#: the number of tables of buffers for which a recording keeps views
 TABLES = 2
-#: entries of templates that are kept, and the bytes of all of them; the least recently used one goes first
-MOST_KEPT, MOST_BYTES = 64, 16 << 20
-#: an estimate of the memory of an instruction without its constant
+#: the most instances of template entries that are kept, and the most bytes of all of them
+MAX_TEMPLATE_ENTRIES, MAX_TEMPLATE_BYTES = 64, 16 << 20
+#: estimated bytes of memory of an instruction without its constant
 INSTRUCTION_BYTES = 500
 
 Words = tuple[int, ...]
 
 
 class Code:
-    """A payload, decoded, and its steps, made when first asked for. Executables with the same payload share it."""
+    """A decoded payload, and its steps, compiled on demand. Executables with the same payload share it."""
 
     __slots__ = ("__weakref__", "_compiled", "_made", "_made_bytes", "_poll", "entries", "template")
 
@@ -37,57 +38,59 @@ class Code:
         self.entries = decode(payload if self.template is None else self.template.payload).entries
         self._poll = poll
         self._compiled: dict[tuple[int, bool], CompiledEntry] = {}
-        self._made: dict[tuple[int, Words], tuple[EntryCode, dict[bool, CompiledEntry], int]] = {}
+        self._made: LruCache[tuple[int, Words], tuple[EntryCode, dict[bool, CompiledEntry], int]] = LruCache()
         self._made_bytes = 0
         for ordinal, entry in enumerate(self.entries):
             if any(one.row is LIBRARY_CALL for one in entry.instructions):
-                self.entry(ordinal, False)  # a function that is not there is missed now, not when something is recorded
+                self.entry(ordinal, False)  # so a missing function fails the load, not the recording
 
     def parameters(self, ordinal: int) -> int:
-        """How many parameters decide about sizes in an entry."""
+        """The number of parameters that sizes in an entry depend on."""
         return 0 if self.template is None else self.template.entries[ordinal][0]
 
-    def entry(self, ordinal: int, careful: bool, words: Words = ()) -> CompiledEntry:
-        """`careful`: for bindings of which one that is written overlaps another. Raises ModuleError where the
-        parameters make no right code of a template.
+    def entry(self, ordinal: int, overlapping: bool, words: Words = ()) -> CompiledEntry:
+        """Returns the compiled entry. `overlapping`: a written binding overlaps another binding. Raises ModuleError if
+        the template is not valid code with these parameters.
         """
         if words:
-            return self._of_template(ordinal, careful, words)
-        key = ordinal, careful
+            return self._of_template(ordinal, overlapping, words)
+        key = ordinal, overlapping
         compiled = self._compiled.get(key)
         if compiled is None:
-            compiled = self._compiled[key] = compile_entry(self.entries[ordinal], careful, self._poll)
+            compiled = self._compiled[key] = compile_entry(self.entries[ordinal], overlapping, self._poll)
         return compiled
 
-    def _of_template(self, ordinal: int, careful: bool, words: Words) -> CompiledEntry:
+    def _of_template(self, ordinal: int, overlapping: bool, words: Words) -> CompiledEntry:
         code, compiled, _ = self._instance(ordinal, words)
-        if careful not in compiled:
-            compiled[careful] = compile_entry(code, careful, self._poll)
-        return compiled[careful]
+        if overlapping not in compiled:
+            compiled[overlapping] = compile_entry(code, overlapping, self._poll)
+        return compiled[overlapping]
 
     def _instance(self, ordinal: int, words: Words) -> tuple[EntryCode, dict[bool, CompiledEntry], int]:
-        """An entry with these parameters, what it is compiled to (by `careful`), and the bytes of memory it takes."""
+        """Returns an entry with these parameters, its compiled forms (by `overlapping`), and the bytes of memory that
+        it takes.
+        """
         key = ordinal, words
-        made = self._made.pop(key, None)
+        made = self._made.use(key)
         if made is None:
             assert self.template is not None
             code = self.template.entry(ordinal, words)
             made = code, {}, _code_size(code)
             self._made_bytes += made[2]
-            while self._made and (len(self._made) >= MOST_KEPT or self._made_bytes > MOST_BYTES):
-                self._made_bytes -= self._made.pop(next(iter(self._made)))[2]
-        self._made[key] = made
+            while self._made and (len(self._made) >= MAX_TEMPLATE_ENTRIES or self._made_bytes > MAX_TEMPLATE_BYTES):
+                self._made_bytes -= self._made.evict()[2]
+            self._made[key] = made
         return made
 
     def own_bytes(self, ordinal: int, words: Words) -> int:
-        """Bytes of memory of the code that is made for these parameters alone; 0 without parameters."""
+        """Bytes of memory of the code that is instantiated for these parameters; 0 without parameters."""
         return self._instance(ordinal, words)[2] if words else 0
 
     def check(self, ordinal: int, words: Words, entry: Entry, bindings: Sequence[Binding]) -> None:
-        """Compare an entry with these parameters with what the module declares, and with the bindings' lengths.
+        """Compare an entry with these parameters with the module's declaration, and with the bindings' lengths.
 
-        Raises ModuleError if the code has other bindings or uses them in another way than declared, InvalidArgument if
-        a binding is too short.
+        Raises ModuleError if the code has other bindings or accesses them in another way than declared, InvalidArgument
+        if a binding is too short.
         """
         code = self._instance(ordinal, words)[0]
         name = f"{entry.name} with parameters {list(words)}"
@@ -99,14 +102,14 @@ class Code:
                 )
 
     def bytes_with(self, ordinal: int, words: Words) -> int:
-        """Bytes of code and of expressions that are read to make an entry with these parameters."""
+        """Bytes of code and of expressions that are read to instantiate an entry with these parameters."""
         if self.template is None or not words:
             return 0
-        return len(self.template.payload) + sum([len(place.code) for place in self.template.entries[ordinal][1]])
+        return len(self.template.payload) + sum([len(patch.code) for patch in self.template.entries[ordinal][1]])
 
 
 class ReferenceExecutable(BackendExecutable):
-    """Code that fits what the module says of its entries. `entry` gives the steps of one, as `Code.entry`."""
+    """Code that matches the module's entries. `entry` returns the compiled form of one, as `Code.entry`."""
 
     __slots__ = ("_bytes_with", "_own_bytes", "check", "entries", "entry")
 
@@ -135,7 +138,7 @@ class ReferenceExecutable(BackendExecutable):
 
 
 def _code_size(code: EntryCode) -> int:
-    """Bytes of memory that an entry's instructions and constants take, about."""
+    """Estimated bytes of memory of an entry's instructions and constants."""
     size = 0
     for instruction in code.instructions:
         size += INSTRUCTION_BYTES
@@ -148,7 +151,7 @@ def _code_size(code: EntryCode) -> int:
 
 
 def words_of(parameters: bytes) -> Words:
-    """Parameters as numbers."""
+    """The parameters as unsigned 32-bit numbers."""
     return Struct(f"<{len(parameters) // 4}I").unpack(parameters)
 
 
@@ -157,12 +160,12 @@ def _match(entry: Entry, code: EntryCode, parameters: int) -> None:
         raise ModuleError(f"entry {entry.name}: {entry.parameter_words} parameter words, its code takes {parameters}")
     _match_bindings(entry.name, entry, code)
     for position, ((_, length), (_, least)) in enumerate(zip(code.accesses, entry.bindings, strict=True)):
-        if length > least and not parameters:  # with parameters, what a dispatch binds is held against what they make
+        if length > least and not parameters:  # with parameters, `Code.check` compares the lengths of each dispatch
             raise ModuleError(f"entry {entry.name}, binding {position}: code touches {length} bytes of {least}")
 
 
 def _match_bindings(name: str, entry: Entry, code: EntryCode) -> None:
-    """As many bindings as the module says, none of them used in another way."""
+    """Raises ModuleError unless the code has the declared number of bindings, and uses each as declared."""
     if code.bindings != len(entry.bindings):
         raise ModuleError(f"entry {name}: code for {code.bindings} bindings, the module says {len(entry.bindings)}")
     for position, ((access, length), (allowed, _)) in enumerate(zip(code.accesses, entry.bindings, strict=True)):

@@ -1,16 +1,18 @@
-"""How long work is ended before it is done: now and then it asks whether anybody wants it to stop."""
+"""Lets a watcher end long work: the work calls it from time to time."""
 
 from math import prod
 
 from orchestrion.hal.backend import Watcher
 from orchestrion.schema.tensor_bytecode import Body, Code, Instruction
 
-#: Elementary operations between two looks: some ten milliseconds.
-STRIDE = 1 << 22
+#: elementary operations between two calls of the watcher; takes some ten milliseconds
+OPERATIONS_PER_POLL = 1 << 22
 
 
 class Interrupt:
-    """One per device. `watcher` is who waits for the work that is running, None where nobody does."""
+    """The current watcher of a device. `watcher` belongs to the call that waits for the running work;
+    None without one.
+    """
 
     __slots__ = ("watcher",)
 
@@ -18,13 +20,13 @@ class Interrupt:
         self.watcher: Watcher | None = None
 
     def poll(self) -> None:
-        """Raises what the watcher raises when it is time to stop."""
+        """Raises what the watcher raises if it is time to stop."""
         if self.watcher is not None:
             self.watcher.check()
 
 
 def operations(code: Code, instruction: Instruction) -> int:
-    """About how many elementary operations an instruction takes."""
+    """An estimate of the elementary operations of an instruction."""
     row = instruction.row
     if row.view or row.name == "constant":
         return 0

@@ -1,7 +1,7 @@
-"""What each op computes, in NumPy: the definition that every other device is compared with.
+"""The NumPy implementation of each op: the definition that every other device is compared with.
 
-A kernel takes the operands, then one array per result, which it fills: contiguous, and no part of an operand.
-Elementwise ops are the meanings of `schema.scalars`; ops that NumPy answers with a view are in `views.py`.
+A kernel takes the operands, then one array per result, which it fills. Results are contiguous and do not overlap
+operands. Elementwise ops use the meanings of `schema.scalars`; ops that NumPy implements as a view are in `views.py`.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -20,17 +20,17 @@ from orchestrion.schema.tensor_shapes import GatherAxes, Ints, TensorType, Types
 Array = npt.NDArray[Any]
 Kernel = Callable[..., Any]
 Poll = Callable[[], None]
-#: from starts to where a window lies
-Place = Callable[[Sequence[Array]], tuple[slice, ...]]
+#: maps the start indices of a window to slices of its operand
+WindowSlices = Callable[[Sequence[Array]], tuple[slice, ...]]
 
-#: Multiplications of one matrix product between two calls of `poll`: BLAS takes floats, NumPy's own loops the rest.
+#: multiplications between two calls of `poll`, for floats (computed by BLAS) and for other types (by NumPy's loops)
 FLOAT_PIECE, INTEGER_PIECE = 1 << 31, 1 << 27
-#: Elements of a scalar op that is more than one NumPy call; its temporaries are no larger.
+#: elements per piece of a scalar op that takes several NumPy calls, which bounds its temporaries
 PIECE = 1 << 16
 
 
 def kernel_of(code: Code, instruction: Instruction, poll: Poll) -> Kernel:
-    """The function that computes an instruction of this code. Those that take very long call `poll` between pieces."""
+    """Returns the function that computes an instruction. Kernels that take very long call `poll` between pieces."""
     if instruction.row.scalar is not None:
         kernel, shape = _scalar_kernel(code, instruction), instruction.types[0].shape
         whole = prod(shape) <= PIECE or isinstance(kernel, np.ufunc | Widened)
@@ -46,7 +46,7 @@ def _scalar_kernel(code: Code, instruction: Instruction) -> Kernel:
 
 
 def _in_pieces(kernel: Kernel, shape: Ints, poll: Poll) -> Kernel:
-    """An elementwise kernel that works on some rows at a time."""
+    """An elementwise kernel that computes a few rows at a time."""
     axis = next(axis for axis in range(len(shape)) if prod(shape[axis + 1 :]) <= PIECE)
     step = max(1, PIECE // prod(shape[axis + 1 :]))
 
@@ -61,7 +61,7 @@ def _in_pieces(kernel: Kernel, shape: Ints, poll: Poll) -> Kernel:
 
 
 def constant_array(type: TensorType, data: bytes) -> Array:
-    """The elements of a constant, read-only."""
+    """The elements of a constant, as a read-only array."""
     return np.frombuffer(data, type.dtype.numpy).reshape(type.shape)
 
 
@@ -108,8 +108,10 @@ def concatenate(_: Poll, operands: Types, results: Types, axis: int) -> Kernel:
     return run
 
 
-def window_at(operand: TensorType, sizes: Ints) -> Place:
-    """From the starts to the slices of the operand, which lie in it whatever the starts are."""
+def window_at(operand: TensorType, sizes: Ints) -> WindowSlices:
+    """Returns a function from the start indices to slices of the operand; starts are clamped so that the window lies
+    inside.
+    """
     last = tuple(whole - size for whole, size in zip(operand.shape, sizes, strict=True))
 
     def place(starts: Sequence[Array]) -> tuple[slice, ...]:
@@ -141,7 +143,9 @@ def dynamic_update_slice(_: Poll, operands: Types, results: Types) -> Kernel:
 
 
 def gather(_: Poll, operands: Types, results: Types, *attributes: Any) -> Kernel:
-    """By NumPy's indexing with an array per axis of the operand, each of the result's rank: 1 where it repeats."""
+    """Gathers with NumPy's indexing: an index array per axis of the operand, each with the result's rank; size 1
+    broadcasts.
+    """
     (operand, indices), rank = operands, len(results[0].shape)
     axes, sizes = GatherAxes(*attributes[:-1]), attributes[-1]
     batch, kept = axes.batch_dims(rank), axes.kept_dims(operand.rank)
@@ -155,10 +159,10 @@ def gather(_: Poll, operands: Types, results: Types, *attributes: Any) -> Kernel
         whole[axis] = operand.shape[axis], batch[axes.batch_place(of)]
 
     def run(x: Array, starts: Array, out: Array) -> None:
-        if not out.size:  # there may be nothing to index
+        if not out.size:  # the operand may be empty, too
             return
         vectors = starts.transpose(order).reshape(*spread, len(axes.start_index_map))
-        # made now, for a slice of what has no memory of its own may be of any size, and a run is charged
+        # created per run: the index arrays may be large, and a run's memory is charged
         place: list[Any] = [_along(*whole[axis], rank) if axis in whole else 0 for axis in range(operand.rank)]
         for position, axis in enumerate(axes.start_index_map):
             place[axis] = place[axis] + _clamped(vectors[..., position], operand.shape[axis] - sizes[axis])
@@ -173,7 +177,7 @@ def _along(size: int, axis: int, rank: int) -> Array:
 
 
 def _clamped(starts: Array, most: int) -> Array:
-    """Integers of any type, brought into 0 to `most`."""
+    """Integers of any type, clamped to 0 to `most`."""
     return np.clip(starts, 0, min(most, np.iinfo(starts.dtype).max)).astype(np.int64)
 
 
@@ -200,7 +204,7 @@ def dot_general(
     wide = dtype.numpy if dtype.bits >= left.dtype.bits else left.dtype.numpy
 
     def run(x: Array, y: Array, out: Array) -> None:
-        if not out.size:  # NumPy goes over the batches all the same
+        if not out.size:  # NumPy would loop over the batches all the same
             return
         a = _matrix(x.transpose(left_order).reshape(batches, rows, depth), wide)
         b = _matrix(y.transpose(right_order).reshape(batches, depth, columns), wide)
@@ -213,7 +217,9 @@ def dot_general(
 
 
 def _pieces(batches: int, rows: int, each: int, most: int) -> Iterator[tuple[slice, slice]]:
-    """Batches and rows of a product in pieces of at most `most` multiplications, `each` per row, but at least a row."""
+    """Slices of batches and rows, each of at most `most` multiplications but at least one row. `each`: multiplications
+    of a row.
+    """
     together = max(1, most // max(1, rows * each))
     step = rows if together > 1 else max(1, min(rows, most // max(1, each)))
     for first in range(0, batches, together):
@@ -222,7 +228,7 @@ def _pieces(batches: int, rows: int, each: int, most: int) -> Iterator[tuple[sli
 
 
 def _product(a: Array, b: Array, out: Array) -> None:
-    """Matrix products, in the operands' type; batches of one go without the loop over batches."""
+    """Matrix products in the operands' type. A single batch skips the loop over batches."""
     if len(a) == 1:
         a, b, out = a[0], b[0], out[0]
     if a.dtype == out.dtype:
@@ -232,7 +238,7 @@ def _product(a: Array, b: Array, out: Array) -> None:
 
 
 def _matrix(x: Array, dtype: np.dtype[Any]) -> Array:
-    """The array in the type, laid out so that NumPy hands it to BLAS: one of the last two strides is an element."""
+    """The array in this type, with a layout that NumPy passes to BLAS: one of the last two strides is one element."""
     x = x.astype(dtype, copy=False)
     direct = x.flags.aligned and dtype.itemsize in x.strides[-2:] and 0 not in x.strides[-2:]
     return x if direct else np.array(x, order="C")
@@ -279,7 +285,9 @@ def _tree(level: list[Array], axis: int, depth: int, combine: Kernel, poll: Poll
 
 
 def body_function(body: Body, poll: Poll) -> Kernel:
-    """The body over many lanes at once: takes an array per parameter, all of one shape, gives the list of results."""
+    """The body applied to many lanes at once: takes an array per parameter, all of one shape, and returns a list of
+    results.
+    """
     steps = []
     constants: dict[int, Array] = {}
     for one in body.instructions:
@@ -308,13 +316,13 @@ def body_function(body: Body, poll: Poll) -> Kernel:
 
 
 def library_call(_: Poll, operands: Types, results: Types, types: Types, function: str, config: Attributes) -> Kernel:
-    from .library_call import bind  # the registry, which most programs never need
+    from .library_call import bind  # imports the registry, which most programs never need
 
     return bind(operands, results, function, config)
 
 
 def scatter(poll: Poll, operands: Types, results: Types, body: Body) -> Kernel:
-    from .scatter import scatter as rule  # it uses this file
+    from .scatter import scatter as rule  # imports this file
 
     return rule(poll, operands, results, body)
 

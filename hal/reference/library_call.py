@@ -1,5 +1,7 @@
-"""A call of a library function as a kernel. The function is found, and asked whether it takes the call, when the
-executable is made; a run hands it arrays and says whose fault it is when it fails.
+"""A library call as a kernel.
+
+The function is looked up, and its `check` is called, when the executable is made. A run passes arrays, and reports who
+is at fault if it fails.
 """
 
 from types import MappingProxyType
@@ -15,7 +17,9 @@ from .kernels import Kernel
 
 
 def bind(operands: Types, results: Types, name: str, attributes: Attributes) -> Kernel:
-    """The kernel of a call. `LibraryUnavailable`: the function is not there. `InvalidArgument`: it refuses the call."""
+    """Returns the kernel of a call. Raises LibraryUnavailable if the function does not exist, InvalidArgument if it
+    refuses the call.
+    """
     function, text, count = find(name), call_text(name, operands, results), len(operands)
     named = MappingProxyType(dict(attributes))
     _check(function, text, [_spec(type) for type in operands], [_spec(type) for type in results], named)
@@ -29,7 +33,7 @@ def bind(operands: Types, results: Types, name: str, attributes: Attributes) -> 
             returned = run(inputs, outputs, named)
         except (KeyboardInterrupt, MemoryError):
             raise
-        except BaseException as error:  # an exit, too, would end a worker and leave those who wait for it
+        except BaseException as error:  # SystemExit, too, would end the worker and block those who wait for it
             raise LibraryFailed(f"library function {text} raised {type(error).__name__}: {error}") from error
         if returned is not None:
             raise LibraryFailed(
@@ -58,7 +62,7 @@ def _spec(type: TensorType) -> Spec:
 
 
 def _input(array: Array) -> Array:
-    """Read-only, contiguous, aligned: a view where the array is so but for the first."""
+    """A read-only, contiguous, aligned array: a view if possible, otherwise a copy."""
     flags = array.flags
     view = array.view() if flags.c_contiguous and flags.aligned else np.array(array, order="C")
     view.flags.writeable = False

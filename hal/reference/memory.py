@@ -1,7 +1,7 @@
-"""How much memory a dispatch needs beside its bindings, known before it runs, and when each value may go.
+"""Bounds the memory that a dispatch needs in addition to its bindings, before it runs, and when each value is dropped.
 
-An estimate from above, in Python integers: a value that owns memory counts from the instruction that makes it to the
-one after which its register is cleared, and each instruction counts the temporaries of its NumPy code.
+It is an upper bound. A value that owns memory counts from the instruction that creates it to the one after which its
+register is cleared. Each instruction also counts the temporaries of its NumPy code.
 """
 
 from collections.abc import Sequence
@@ -14,12 +14,14 @@ from orchestrion.schema.tensor_shapes import TensorType
 
 from .kernels import PIECE
 
-#: Temporaries of a meaning that is not one NumPy call: at most this many arrays of 8-byte elements.
+#: the most temporaries of a scalar op that takes several NumPy calls: arrays of 8-byte elements
 TEMPORARIES = 10
 
 
 def last_uses(code: Code) -> list[int]:
-    """Per value, the last instruction that needs it or a view of it; for a value nobody uses the one that makes it."""
+    """Per value, the last instruction that uses it or a view of it; for an unused value, the instruction that creates
+    it.
+    """
     last = [-1] * len(code.values)
     for ordinal in range(len(code.instructions) - 1, -1, -1):
         instruction = code.instructions[ordinal]
@@ -32,7 +34,9 @@ def last_uses(code: Code) -> list[int]:
 
 
 def peak_bytes(code: Code, owned: Sequence[int], drops: Sequence[int]) -> int:
-    """The most bytes in use at once. Per value: the bytes it owns, and the instruction it is dropped after, or -1."""
+    """The most bytes in use at the same time. Per value: the bytes it owns, and the instruction after which it is
+    dropped, or -1.
+    """
     going = [0] * len(code.instructions)
     for size, ordinal in zip(owned, drops, strict=True):
         if ordinal >= 0:
@@ -46,7 +50,7 @@ def peak_bytes(code: Code, owned: Sequence[int], drops: Sequence[int]) -> int:
 
 
 def temporaries(code: Code, instruction: Instruction) -> int:
-    """Bytes an instruction's NumPy code takes beside operands and results."""
+    """Bytes that an instruction's NumPy code takes in addition to operands and results."""
     row, types = instruction.row, instruction.types
     operands = [code.values[operand] for operand in instruction.operands]
     if row.scalar is not None:
@@ -58,7 +62,7 @@ def temporaries(code: Code, instruction: Instruction) -> int:
     if row.name == "dot_general":
         width = max(operands[0].dtype.itemsize, types[0].dtype.itemsize)
         return 2 * width * (operands[0].elements + operands[1].elements) + width * types[0].elements
-    if row.name == "library_call":  # copies of what is not contiguous or aligned, and what the function takes
+    if row.name == "library_call":  # copies of unaligned or strided operands, and the function's workspace
         from orchestrion.hal.libraries.registry import find
 
         workspace = find(instruction.attributes[1]).workspace
@@ -80,7 +84,7 @@ def _per_element(code: Code, instruction: Instruction) -> int:
 
 
 def _reduce(operands: Sequence[TensorType], body: Body) -> int:
-    """The inputs in the order of the reduction, and the tree with all that the body makes of each pair."""
+    """The transposed inputs, and the tree with all temporaries that the body makes for each pair."""
     inputs = operands[: len(operands) // 2]
     pairs = max(inputs[0].elements, inputs[0].elements // 2 + 1)
     each = sum([value.dtype.itemsize for value in body.values])
@@ -89,7 +93,7 @@ def _reduce(operands: Sequence[TensorType], body: Body) -> int:
 
 
 def _scatter(code: Code, instruction: Instruction) -> int:
-    """The numbers of rows and the orders made of them; updates, what they change, and all that the body makes."""
+    """The row numbers and their sort orders; the updates, the elements they change, and the temporaries of the body."""
     body: Body = instruction.attributes[0]
     count = len(instruction.types)
     indices, update = (code.values[instruction.operands[at]] for at in (count, count + 1))

@@ -1,4 +1,6 @@
-"""The reference device with profiling: the host's clock before the first step of each command and after its last."""
+"""The reference device with profiling: reads the host's clock before the first and after the last step of
+each command.
+"""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -23,7 +25,7 @@ from .queue import ReferenceQueue
 
 
 class ProfiledCommandBuffer(ReferenceCommandBuffer):
-    """`spans`: where those of its commands go when it runs."""
+    """A recording that times its commands. A run appends their spans to `spans`."""
 
     __slots__ = ("_started", "spans")
 

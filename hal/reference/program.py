@@ -1,10 +1,10 @@
-"""An entry of tensor bytecode made ready to run: a list of steps over registers, each step a closure.
+"""A compiled entry of tensor bytecode: a list of steps over registers, each step a closure.
 
-Registers hold arrays, one per value. Some are filled when buffers are bound (inputs, constants, views of
-them, outputs) and stay for as many runs as use the same buffers; the steps fill the rest. In the usual form a value
-that is stored is computed straight into the output's memory, and an input is copied only where its own binding is
-written while it is needed. Where a binding that is written overlaps another, the `careful` form is used: it copies all
-inputs when they are loaded and writes outputs when they are stored.
+Registers hold one array per value. Binding buffers fills some of them (inputs, constants, views of these, outputs),
+which stay valid while the same buffers are used; the steps fill the rest. Usually a stored value is computed directly
+in the output's memory, and an input is copied only if its own binding is written while it is needed. If a written
+binding overlaps another binding, the `overlapping` form is used: it copies all inputs when they are loaded, and writes
+outputs when they are stored.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,8 +18,8 @@ from orchestrion.schema.dtypes import BOOL
 from orchestrion.schema.tensor_bytecode import LOAD, STORE, STORE_SLICE, EntryCode, Instruction
 from orchestrion.schema.tensor_shapes import Ints, TensorType
 
-from .interrupt import STRIDE, operations
-from .kernels import Kernel, Place, Poll, constant_array, kernel_of, window_at
+from .interrupt import OPERATIONS_PER_POLL, operations
+from .kernels import Kernel, Poll, WindowSlices, constant_array, kernel_of, window_at
 from .memory import last_uses, peak_bytes
 from .views import View, view_of
 
@@ -28,18 +28,19 @@ Registers = list[Any]
 Step = Callable[[Registers], None]
 
 _BYTE = np.dtype(np.uint8)
-#: Registers that keep at most this many bytes alive, all together, are not cleared: it would take longer than it is
-#: worth. They stay until the next run.
-SMALL = 4096
-#: What a register and its array take beside the elements.
+#: registers that keep at most this many bytes alive, in total, are not cleared, because clearing costs more; they stay
+#: until the next run
+UNCLEARED_BYTES = 4096
+#: bytes of a register and its array without the elements
 REGISTER_BYTES = 200
 
 
 class CompiledEntry:
-    """Steps, and what fills the registers before them. `scratch_bytes` is the most a run takes beside its bindings.
+    """The steps of an entry, and the initial contents of its registers. `scratch_bytes` is the most memory that a run
+    takes in addition to its bindings.
 
-    `operations` is about how many elementary operations a run takes, `size` the number of registers; `held_bytes` of
-    memory stay with a recorded dispatch from one run to the next.
+    `operations` is an estimate of the elementary operations of a run; `size` is the number of registers; `held_bytes`
+    is the memory that a recorded dispatch keeps between runs.
     """
 
     __slots__ = ("_registers", "_typed", "_viewed", "held_bytes", "operations", "scratch_bytes", "size", "steps")
@@ -56,14 +57,14 @@ class CompiledEntry:
         self.steps = steps
         self.size = len(registers)
         self.operations = operations
-        self.held_bytes = SMALL + REGISTER_BYTES * self.size
+        self.held_bytes = UNCLEARED_BYTES + REGISTER_BYTES * self.size
         self._registers = registers
         self._typed = typed
         self._viewed = viewed
         self.scratch_bytes = scratch_bytes
 
     def bind(self, memories: Sequence[tuple[Bytes, int]]) -> Registers:
-        """Registers for these bindings, each (memory, offset)."""
+        """Returns the registers for these bindings, each (memory, offset)."""
         registers = self._registers.copy()
         for register, binding, dtype, shape in self._typed:
             memory, offset = memories[binding]
@@ -73,29 +74,29 @@ class CompiledEntry:
         return registers
 
 
-def compile_entry(entry: EntryCode, careful: bool, poll: Poll) -> CompiledEntry:
-    """The steps of a verified entry; `poll` is called before and between those that take long."""
-    return _Compiler(entry, careful, poll).run()
+def compile_entry(entry: EntryCode, overlapping: bool, poll: Poll) -> CompiledEntry:
+    """Compiles a verified entry. `poll` is called before and between steps that take long."""
+    return _Compiler(entry, overlapping, poll).run()
 
 
 class _Compiler:
-    """Goes through the instructions once; `emit` has a method per role that an instruction can have."""
+    """Processes the instructions once; `_emit` calls the method for the instruction's role."""
 
-    def __init__(self, entry: EntryCode, careful: bool, poll: Poll) -> None:
+    def __init__(self, entry: EntryCode, overlapping: bool, poll: Poll) -> None:
         self.entry = entry
         self.poll = poll
-        self.careful = careful
+        self.overlapping = overlapping
         self.registers: Registers = [None] * len(entry.values)
         self.steps: list[Step] = []
         self.typed: list[tuple[int, int, np.dtype[Any], Ints]] = []
         self.viewed: list[tuple[int, View, int]] = []
-        #: values there before the first step -> whether their elements lie in row-major order without gaps
+        #: values that exist before the first step -> whether they are contiguous in row-major order
         self.bound: dict[int, bool] = {}
-        #: values computed in place of an output -> its binding
-        self.direct: dict[int, int] = {} if careful else _direct(entry)
-        #: loaded values that may not be views of their bindings
-        self.copied = set() if careful else _overwritten(entry, self.direct)
-        #: per value, the bytes it owns, and those it keeps alive
+        #: values computed directly in an output -> its binding
+        self.direct: dict[int, int] = {} if overlapping else _direct(entry)
+        #: loaded values that must be copies, not views of their bindings
+        self.copied = set() if overlapping else _overwritten(entry, self.direct)
+        #: per value, the bytes that it owns, and the bytes that it keeps alive
         self.owned = [0] * len(entry.values)
         self.kept = [0] * len(entry.values)
 
@@ -110,13 +111,13 @@ class _Compiler:
             work = operations(entry, instruction)
             total += work
             since_poll += work
-            if since_poll > STRIDE:
+            if since_poll > OPERATIONS_PER_POLL:
                 self.steps.append(_poll(self.poll))
                 since_poll = 0
             self._emit(instruction)
             for value in ending[ordinal]:
                 left += self.kept[value]
-                if left > SMALL:
+                if left > UNCLEARED_BYTES:
                     left -= self.kept[value]
                     drops[value] = ordinal
                     self.steps.append(_drop(value))
@@ -146,7 +147,7 @@ class _Compiler:
             raw = self._memory_register(binding, _BYTE, type.shape)
             self._allocate(value, type)
             self.steps.append(_call(np.not_equal, (raw, self._zero()), (value,)))
-        elif self.careful or value in self.copied:
+        elif self.overlapping or value in self.copied:
             raw = self._memory_register(binding, type.dtype.numpy, type.shape)
             self._allocate(value, type)
             self.steps.append(_copy(raw, value))
@@ -190,12 +191,12 @@ class _Compiler:
         self.steps.append(_call(kernel_of(self.entry, instruction, self.poll), instruction.operands, outs))
 
     def _allocate(self, value: int, type: TensorType, zeroed: bool = False) -> None:
-        """Instructions write every element of their results; a library function need not, so it gets zeros."""
+        """Allocate a result. Instructions write every element of it; a library function may not, so it gets zeros."""
         self.owned[value] = self.kept[value] = type.bytes
         self.steps.append(_new(np.zeros if zeroed else np.empty, value, type.shape, type.dtype.numpy))
 
     def _memory_register(self, binding: int, dtype: np.dtype[Any], shape: Ints) -> int:
-        """A register beside the values' for the memory of a binding."""
+        """An additional register for the memory of a binding."""
         self.registers.append(None)
         self.typed.append((len(self.registers) - 1, binding, dtype, shape))
         return len(self.registers) - 1
@@ -206,7 +207,7 @@ class _Compiler:
 
 
 def _direct(entry: EntryCode) -> dict[int, int]:
-    """Values that an instruction computes and that are stored whole: each into the first binding it is stored to."""
+    """Values that are computed by an instruction and stored whole -> the first binding that they are stored to."""
     computed = {
         value
         for instruction in entry.instructions
@@ -221,8 +222,8 @@ def _direct(entry: EntryCode) -> dict[int, int]:
 
 
 def _overwritten(entry: EntryCode, direct: dict[int, int]) -> set[int]:
-    """Loaded values that are needed while or after their binding is written to. Not those that an elementwise
-    instruction reads in the order in which it writes, or a store, where NumPy takes care.
+    """Loaded values that are used while or after their binding is written. Excluded are uses by an elementwise
+    instruction that reads in the order in which it writes, and by a store, which NumPy makes safe.
     """
     made = {one.first + n: ordinal for ordinal, one in enumerate(entry.instructions) for n in range(len(one.types))}
     written: dict[int, int] = {}
@@ -245,7 +246,7 @@ def _overwritten(entry: EntryCode, direct: dict[int, int]) -> set[int]:
 
 
 def _in_order(entry: EntryCode, writer: Instruction, value: int) -> bool:
-    """Whether it is safe that an instruction writes the memory in which a value lies that it reads."""
+    """Whether an instruction may write the memory of a value that it reads."""
     if writer.row is STORE or writer.row is STORE_SLICE:
         return True
     if writer.row.name == "scatter":
@@ -260,7 +261,7 @@ def _in_order(entry: EntryCode, writer: Instruction, value: int) -> bool:
 
 
 def _updates(entry: EntryCode, scatter: Instruction, value: int) -> bool:
-    """Whether a loaded value is what a scatter changes where it lies, and nothing else of it."""
+    """Whether a loaded value is only the operand that a scatter updates in place."""
     load = next(one for one in entry.instructions if one.first == value and one.row is LOAD)
     stores = [one for one in entry.instructions if one.row is STORE and one.attributes[0] == load.attributes[0]]
     place = scatter.operands.index(value) if scatter.operands.count(value) == 1 else len(scatter.types)
@@ -300,7 +301,7 @@ def _copy(source: int, target: int) -> Step:
     return step
 
 
-def _assign(source: int, starts: tuple[int, ...], target: int, place: Place) -> Step:
+def _assign(source: int, starts: tuple[int, ...], target: int, place: WindowSlices) -> Step:
     def step(registers: Registers) -> None:
         registers[target][place([registers[start] for start in starts])] = registers[source]
 

@@ -1,7 +1,8 @@
-"""The queue of the reference device: a worker for what is submitted, the caller's thread for what is executed.
+"""The queue of the reference device. A worker thread runs submitted work; blocking calls run in the caller's thread.
 
-NumPy keeps what it does about overflow and the like in a context variable. Work runs inside a context in which all
-of it is silent, for entering one costs 20 ns and `np.errstate` 2 us; IEEE results are the definition, warnings are not.
+NumPy stores its settings for overflow and similar warnings in a context variable. Work runs inside of a context in
+which all warnings are off: entering it costs 20 ns, `np.errstate` 2 us. IEEE results are defined, so warnings do not
+matter.
 """
 
 from collections.abc import Sequence
@@ -26,14 +27,14 @@ from .interrupt import Interrupt
 
 
 def silent_context() -> Context:
-    """A context for one thread at a time."""
+    """A context without NumPy warnings, for one thread at a time."""
     context = copy_context()
     context.run(partial(np.seterr, all="ignore"))
     return context
 
 
 def _run_all(batch: Sequence[BackendWork], watcher: Watcher | None) -> None:
-    """The watcher is asked before each: a recording that is short asks nobody."""
+    """Calls the watcher before each recording, because a short recording never calls it."""
     for commands, table in batch:
         if watcher is not None:
             watcher.check()
@@ -87,7 +88,7 @@ class ReferenceQueue(BackendQueue):
             self._interrupt.watcher = None
 
     def recover(self, signals: Sequence[Point], unsure: Sequence[Point] = ()) -> None:
-        """What runs in the caller's thread ended with the exception."""
+        """Work that runs in the caller's thread ended with the exception."""
         self._worker.recover(None, signals, unsure)
 
     def write(self, buffer: BackendBuffer, offset: int, data: Bytes) -> None:

@@ -1,8 +1,8 @@
-"""`scatter` in NumPy: updates one after the other where rows repeat, many at once where they do not.
+"""`scatter` in NumPy: sequential where rows repeat, vectorised where they do not.
 
-Updates of one row are applied in their order. A body that is one ufunc goes through `ufunc.at`, one that takes the
-update as it is through an assignment, of which the last one stays; any other is applied in rounds, the first update of
-every row, then the second of those that have one, and so on.
+Updates of one row are applied in their order. A body that is one ufunc uses `ufunc.at`. A body that returns the update
+uses an assignment, in which the last update wins. Any other body is applied in rounds: the first update of every row,
+then the second update of those rows that have one, and so on.
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,9 +30,9 @@ def scatter(poll: Poll, operands: Types, results: Types, body: Body) -> Kernel:
             arrays[:count], arrays[count], arrays[count + 1 : 2 * count + 1], arrays[2 * count + 1 :]
         )  # fmt: skip
         for x, out in zip(inputs, outs, strict=True):
-            if not np.may_share_memory(x, out):  # else it is the same memory, updated in place
+            if not np.may_share_memory(x, out):  # otherwise x is updated in place
                 out[...] = x
-        if not given_rows:  # there may be very many groups of no updates
+        if not given_rows:  # there may be very many groups without updates
             return
         chosen = np.flatnonzero((indices >= 0) & (indices < rows))
         places = (indices + np.arange(groups)[:, None] * rows).reshape(-1)[chosen]
@@ -52,7 +52,7 @@ def scatter(poll: Poll, operands: Types, results: Types, body: Body) -> Kernel:
 
 
 def _at_once(body: Body, count: int) -> Kernel | None:
-    """What applies all updates in their order, where NumPy has that."""
+    """Returns a function that applies all updates in their order, if NumPy has one."""
     if count != 1:
         return None
     if body.results == (1,):
@@ -71,7 +71,7 @@ def _assign(out: Array, places: Array, update: Array) -> None:
 
 
 def _rounds(places: Array) -> Iterator[Array]:
-    """The updates in groups of which no two are for one row; those for one row in their order."""
+    """Yields groups of updates without two for the same row. Updates of one row keep their order."""
     order = np.argsort(places, kind="stable")
     row = places[order]
     starts = np.flatnonzero(np.concatenate(([True], row[1:] != row[:-1]))) if row.size else np.zeros(0, np.int64)

@@ -1,4 +1,4 @@
-"""Structural ops that NumPy answers with a view: what each makes of its operand. Nothing is copied but by `reshape`."""
+"""Structural ops that NumPy implements as a view of the operand. Only `reshape` may copy."""
 
 from collections.abc import Callable
 from typing import Any
@@ -60,8 +60,8 @@ def reverse(operand: TensorType, axes: Ints) -> View:
 
 
 def windows(operand: TensorType, axes: Ints, sizes: Ints, strides: Ints, dilations: Ints) -> View:
-    """The rule of the row has seen that all places lie in the operand. What is not stepped along has no stride, and
-    where there is no window nothing has: the numbers may be any then.
+    """All windows lie inside of the operand; the row's rule has checked that. An axis with one step gets stride 0, and
+    without any window all strides are 0, because the numbers may be arbitrary then.
     """
     shape = list(operand.shape)
     for axis, *window in zip(axes, sizes, strides, dilations, strict=True):

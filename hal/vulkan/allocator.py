@@ -1,16 +1,16 @@
 """Device memory: blocks from the driver, cut into buffers.
 
-One VkDeviceMemory with one VkBuffer over all of it is a block; a buffer is a range of a block, so that making one costs
-no call into the driver and the driver's limit on allocations is never met. Free ranges are kept sorted and merged; the
-first that fits is taken. Small buffers share blocks of BLOCK bytes, a large one gets a block of its own size. One
-empty block per memory type is kept, so that whoever allocates and releases the same size does not pay for pages again.
+A block is one VkDeviceMemory with one VkBuffer over all of it. A buffer is a range of a block, so making one needs no
+call of the driver, and the driver's limit on allocations is never reached. Free ranges are sorted and merged; the first
+that fits is taken. Small buffers share blocks of BLOCK bytes; a large buffer gets a block of its own size. One empty
+block per memory type is kept, so that repeated allocations of one size do not pay for new pages.
 
-A buffer is zeroed when it is made, up to the next multiple of ALIGNMENT: by the host if its block is mapped, else by
-the device. Buffers that the device is to zero stand in `uncleared` until the queue fills them, ahead of the next
+A buffer is zeroed when it is made, up to the next multiple of ALIGNMENT: by the host if its block is mapped, otherwise
+by the device. Buffers that the device must zero are in `uncleared` until the queue fills them, before the next
 submission. A block whose buffers are being filled is not freed (`Block.fills`).
 
-`free` may be called by a finalizer at any time, even while this thread is in `allocate`: it only leaves the range in
-`_freed`, and whoever holds the lock takes it back.
+A finalizer may call `free` at any time, even while this thread is in `allocate`: it only appends the range to `_freed`,
+and whoever holds the lock reclaims it.
 """
 
 import mmap
@@ -31,35 +31,35 @@ from orchestrion.hal.fork import new_lock
 from .api import WHOLE_SIZE, Api, Handle
 from .budget import Budget
 from .buffer import ImportedBuffer, VulkanBuffer
-from .heaps import Machine, Place, choose
+from .heaps import Machine, MemoryChoice, choose
 from .physical import PhysicalDevice
 
 BLOCK = 16 << 20
-#: every buffer starts at a multiple: the largest alignment Vulkan allows a storage buffer's offset to need
+#: alignment of every buffer: the largest that Vulkan allows a device to require of a storage buffer's offset
 ALIGNMENT = 256
 
-#: bytes; a device may round the end of a binding up to a multiple. Only memory of whole words is imported, since the
-#: bytes behind it are not the program's
+#: bytes; a device may round the end of a binding up to a multiple of this. Only whole words of host memory are
+#: imported, because the bytes after them do not belong to the program
 WORD = 4
 
-#: one number per block ever made in this process
+#: a unique number for each block made in this process
 _numbers = count(1)
 
 
 class Block:
-    """A VkBuffer over its own memory, the mapping of it if there is one, and the free ranges (offset, size), sorted."""
+    """A VkBuffer over its own memory, its mapping if there is one, and its free ranges (offset, size), sorted."""
 
-    __slots__ = ("fills", "handle", "host", "memory", "number", "place", "ranges", "size")
+    __slots__ = ("fills", "handle", "host", "memory", "number", "choice", "ranges", "size")
 
-    def __init__(self, memory: Handle, handle: Handle, place: Place, size: int, host: Bytes | None) -> None:
+    def __init__(self, memory: Handle, handle: Handle, choice: MemoryChoice, size: int, host: Bytes | None) -> None:
         self.memory = memory
         self.handle = handle
-        self.place = place
+        self.choice = choice
         self.size = size
         self.host = host
         self.number = next(_numbers)
         self.ranges: list[tuple[int, int]] = [(0, size)]
-        self.fills = 0  #: submissions under way that zero a range of it
+        self.fills = 0  #: submissions in flight that zero a range of it
 
     @property
     def empty(self) -> bool:
@@ -72,11 +72,13 @@ class Block:
         return self.empty and not self.fills
 
     def fits(self, size: int) -> bool:
-        """A large block is not spent on small buffers, which would keep all of it."""
+        """Whether a buffer of this size may lie here. Small buffers are not put into a large block, which they would
+        keep alive.
+        """
         return self.size <= BLOCK or 2 * size >= self.size
 
     def take(self, size: int) -> int | None:
-        """The offset of `size` bytes, or None."""
+        """Returns the offset of `size` free bytes, or None."""
         for position, (offset, room) in enumerate(self.ranges):
             if room > size:
                 self.ranges[position] = (offset + size, room - size)
@@ -87,7 +89,7 @@ class Block:
         return None
 
     def give(self, offset: int, size: int) -> None:
-        """Take a range back and merge it with its neighbours."""
+        """Return a range, and merge it with its neighbours."""
         ranges = self.ranges
         position = bisect(ranges, (offset, size))
         if position < len(ranges) and ranges[position][0] == offset + size:
@@ -107,44 +109,44 @@ class Allocator:
         self._device = device
         self._vk = functions
         self._max_allocation = physical.max_allocation
-        unified = physical.machine is Machine.UNIFIED  # else kernels would read imported memory over the bus
+        unified = physical.machine is Machine.UNIFIED  # otherwise kernels would read imported memory over the bus
         self._imports = unified and "VK_EXT_external_memory_host" in physical.extensions
         self._import_alignment = physical.info.limits.host_import_alignment
         self._binding_alignment = physical.info.limits.min_binding_alignment
-        self._places = choose(physical.memory_types, physical.device_type)
-        self._blocks: dict[Place, list[Block]] = {place: [] for row in self._places.values() for place in row}
+        self._choices = choose(physical.memory_types, physical.device_type)
+        self._blocks: dict[MemoryChoice, list[Block]] = {choice: [] for row in self._choices.values() for choice in row}
         self._budget = Budget(api, physical.handle, "VK_EXT_memory_budget" in physical.extensions)
         self._name = physical.info.id
         upload_queue = physical.upload_queue or (physical.queue_family, 0)
         self._families = sorted({physical.queue_family, upload_queue[0]})
-        #: whether there are buffers that the host cannot write
-        self.staged = any(not place.mapped for row in self._places.values() for place in row)
+        #: whether some buffers are not mapped, so the host cannot write them directly
+        self.staged = any(not choice.mapped for row in self._choices.values() for choice in row)
         self._freed: deque[VulkanBuffer] = deque()
         self._lock = new_lock()
-        self.uncleared: dict[int, VulkanBuffer] = {}  #: by place: buffers that the device is to zero
+        self.uncleared: dict[int, VulkanBuffer] = {}  #: by memory id: buffers that the device must zero
 
     def allocate(self, size: int, use: MemoryUse) -> VulkanBuffer:
-        """`size` bytes, all zero."""
+        """Returns a buffer of `size` bytes, all zero."""
         padded = padded_size(size)
         with self._lock:
             buffer = self._find(size, use)
-        if buffer.block.place.slow:
+        if buffer.block.choice.slow:
             self._warn(buffer, use)
         host = buffer.block.host
         with self._lock:
             if host is None:
-                self.uncleared[buffer.place] = buffer
+                self.uncleared[buffer.memory_id] = buffer
         if host is not None:
             host[buffer.base : buffer.base + padded] = 0
         return buffer
 
     def allocate_staging(self, size: int) -> VulkanBuffer:
-        """Mapped memory, contents undefined: for callers that write all of it before anything reads it."""
+        """Returns mapped memory with undefined contents. The caller writes all of it before anything reads it."""
         with self._lock:
             return self._find(size, MemoryUse.STAGING)
 
     def begin_fills(self) -> list[VulkanBuffer]:
-        """The buffers to zero now; their blocks are kept until `end_fills`. The front serialises the calls."""
+        """Returns the buffers to zero now. Their blocks are kept until `end_fills`. The front serialises the calls."""
         with self._lock:
             self._reclaim()
             found = list(self.uncleared.values())
@@ -153,28 +155,28 @@ class Allocator:
         return found
 
     def forget_uncleared(self, buffers: Sequence[VulkanBuffer]) -> None:
-        """Their fills are submitted. A place may have been freed and given to another buffer: that one stays."""
+        """The fills of these buffers are submitted. A memory id may belong to another buffer by now, which stays."""
         with self._lock:
             for buffer in buffers:
-                if self.uncleared.get(buffer.place) is buffer:
-                    del self.uncleared[buffer.place]
+                if self.uncleared.get(buffer.memory_id) is buffer:
+                    del self.uncleared[buffer.memory_id]
 
     def end_fills(self, buffers: Sequence[VulkanBuffer]) -> None:
-        """Their fills are over, or were not submitted."""
+        """The fills of these buffers are over, or were not submitted."""
         with self._lock:
             for buffer in buffers:
                 buffer.block.fills -= 1
 
     def free(self, buffer: VulkanBuffer) -> None:
         self._freed.append(buffer)
-        while self._freed and not self._lock.locked():  # else whoever has it reclaims, perhaps a caller of this thread
-            with self._lock:  # unlike `acquire`, an interrupt cannot come before it is sure to be released
+        while self._freed and not self._lock.locked():  # its holder, perhaps this thread, reclaims otherwise
+            with self._lock:  # unlike after `acquire`, an interrupt cannot leave it locked
                 self._reclaim()
 
     def import_host(self, memory: Bytes) -> ImportedBuffer | None:
-        """A buffer over whole pages around `memory`; None where the driver refuses, for whatever reason of its own."""
+        """Returns a buffer over the whole pages around `memory`, or None if the driver refuses, for any reason."""
         alignment = self._import_alignment
-        if not self._imports or alignment > mmap.PAGESIZE:  # rounding to more could reach pages that are not there
+        if not self._imports or alignment > mmap.PAGESIZE:  # rounding to more could reach unmapped pages
             return None
         address = memory.ctypes.data
         base = address % alignment
@@ -187,7 +189,7 @@ class Allocator:
         return ImportedBuffer(handle, base, memory, next(_numbers), partial(self._destroy, handle, imported))
 
     def trim(self) -> bool:
-        """Free the blocks in which no buffer lies; whether there were any."""
+        """Free the blocks without buffers. Returns whether there were any."""
         with self._lock:
             self._reclaim()
             freed = False
@@ -199,7 +201,7 @@ class Allocator:
         return freed
 
     def close(self) -> None:
-        """Free everything; no buffer is in use any more."""
+        """Free everything. No buffer is in use."""
         with self._lock:
             self._reclaim()
             for blocks in self._blocks.values():
@@ -208,26 +210,26 @@ class Allocator:
                 blocks.clear()
 
     def _reclaim(self) -> None:
-        """Take back what was freed; the lock is held."""
+        """Reclaim the freed ranges. The lock is held."""
         while self._freed:
             buffer = self._freed.popleft()
             block = buffer.block
             block.give(buffer.base, padded_size(buffer.size))
-            self.uncleared.pop(buffer.place, None)
+            self.uncleared.pop(buffer.memory_id, None)
             if block.empty:
                 self._keep_one(block)
 
     def _find(self, size: int, use: MemoryUse) -> VulkanBuffer:
-        """A place for a buffer; the lock is held.
+        """Returns a new buffer, not zeroed. The lock is held.
 
-        Heaps beyond their budget come last: the driver may move memory there to and fro.
+        Heaps above their budget are tried last, because the driver may move their memory back and forth.
         """
         self._reclaim()
         errors = []
         for within_budget in (True, False):
-            for place in self._places[use]:
+            for choice in self._choices[use]:
                 try:
-                    found = self._take(place, padded_size(size), within_budget)
+                    found = self._take(choice, padded_size(size), within_budget)
                 except DeviceOutOfMemory as error:
                     errors.append(str(error))
                     continue
@@ -240,7 +242,7 @@ class Allocator:
         try:
             warnings.warn(
                 f"device {self._name} has no room for {buffer.size} bytes ({use.value}): they lie in host memory, "
-                "which it reads slowly",
+                "which the device reads slowly",
                 RuntimeWarning,
                 2,
             )
@@ -249,35 +251,35 @@ class Allocator:
             raise
 
     def _keep_one(self, newest: Block) -> None:
-        blocks = self._blocks[newest.place]
+        blocks = self._blocks[newest.choice]
         for block in [block for block in blocks if block.disposable and block is not newest]:
             blocks.remove(block)
             self._destroy(block.handle, block.memory)
 
-    def _take(self, place: Place, size: int, within_budget: bool) -> tuple[Block, int] | None:
-        """A range of a block, of a new one if none has room; None if a new one would exceed the heap's budget."""
-        blocks = self._blocks[place]
+    def _take(self, choice: MemoryChoice, size: int, within_budget: bool) -> tuple[Block, int] | None:
+        """Returns a range of a block, a new one if necessary; None if a new block would exceed the heap's budget."""
+        blocks = self._blocks[choice]
         for block in blocks:
             base = block.take(size) if block.fits(size) else None
             if base is not None:
                 return block, base
-        for block in [block for block in blocks if block.disposable]:  # none of them fits: room for the new one
+        for block in [block for block in blocks if block.disposable]:  # too small; free them for the new block
             blocks.remove(block)
             self._destroy(block.handle, block.memory)
-        heap = place.type.heap
+        heap = choice.type.heap
         wanted = max(size, min(BLOCK, heap.size // 8 // ALIGNMENT * ALIGNMENT))
         if within_budget:
             self._budget.refresh()
             if not self._budget.has_room(heap, wanted) and size <= min(heap.size, self._max_allocation):
                 return None
-        block = self._make(place, wanted)
+        block = self._make(choice, wanted)
         blocks.append(block)
         base = block.take(size)
         assert base is not None, "a new block holds what it was made for"
         return block, base
 
-    def _make(self, place: Place, size: int) -> Block:
-        heap = place.type.heap
+    def _make(self, choice: MemoryChoice, size: int) -> Block:
+        heap = choice.type.heap
         limit = min(heap.size, self._max_allocation)
         if size > limit:
             raise DeviceOutOfMemory(f"{size} bytes of device memory asked for, the device's limit is {limit}")
@@ -285,17 +287,17 @@ class Allocator:
         handle, memory = self._buffer(size, self._api.null), None
         try:
             needs = self._needs(handle)
-            index = place.type.index
+            index = choice.type.index
             if not needs.memoryTypeBits >> index & 1:
                 raise DeviceOutOfMemory(f"{what}: memory type {index} does not hold buffers")
             info = self._api.new("VkMemoryAllocateInfo", allocationSize=needs.size, memoryTypeIndex=index)
             memory = self._api.create(self._vk.vkAllocateMemory, self._device, info, what)
             self._api.check(self._vk.vkBindBufferMemory(self._device, handle, memory, 0), what)
-            host = self._map(memory, size) if place.mapped else None
+            host = self._map(memory, size) if choice.mapped else None
         except BaseException:
             self._destroy(handle, memory)
             raise
-        return Block(memory, handle, place, size, host)
+        return Block(memory, handle, choice, size, host)
 
     def _buffer(self, size: int, chain: Any) -> Handle:
         vk = self._api.vk

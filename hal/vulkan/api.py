@@ -1,10 +1,10 @@
-"""The raw layer: Vulkan through cffi, without the package's wrappers.
+"""The raw layer: Vulkan through cffi, without the wrappers of the package `vulkan`.
 
-The package `vulkan` gives the declarations and the constants; its wrapper functions cost more than the calls they wrap
-and free nested temporaries too early, so nothing here calls them. Two rules keep raw cffi safe:
-- a struct is made by `Api.new`, which fills `sType` and keeps every pointer handed to it alive as long as the struct;
-- a result code goes through `Api.check`, which turns it into the HAL's errors.
-Handles and structs are cffi data, which has no static types: they are `Any`.
+The package provides the declarations and constants. Its wrapper functions cost more than the calls they wrap, and free
+nested temporaries too early, so they are not used. Two rules keep raw cffi safe:
+- A struct is made by `Api.new`, which sets `sType` and keeps every pointer given to it alive as long as the struct.
+- A result code is passed to `Api.check`, which turns it into an error of the HAL. Handles and structs are cffi data,
+  which has no static types: they are `Any`.
 """
 
 import importlib
@@ -72,7 +72,7 @@ STRUCTURE_TYPES: dict[str, str] = {
     "VkWriteDescriptorSet": "WRITE_DESCRIPTOR_SET",
 }
 
-#: what a device is asked through, fetched with vkGetDeviceProcAddr: one indirection less than the loader's exports
+#: functions of a device, from vkGetDeviceProcAddr: one indirection less than the loader's exports
 DEVICE_FUNCTIONS: tuple[str, ...] = (
     "vkAllocateCommandBuffers",
     "vkAllocateDescriptorSets",
@@ -126,7 +126,7 @@ DEVICE_FUNCTIONS: tuple[str, ...] = (
     "vkUpdateDescriptorSets",
     "vkWaitForFences",
 )
-#: core in Vulkan 1.2, with a suffix as extensions of 1.1
+#: functions in the core of Vulkan 1.2; as extensions of 1.1 they have a suffix
 TIMELINE_FUNCTIONS: tuple[str, ...] = ("vkGetSemaphoreCounterValue", "vkSignalSemaphore", "vkWaitSemaphores")
 EXTENSION_FUNCTIONS: dict[str, tuple[str, ...]] = {
     "VK_EXT_external_memory_host": ("vkGetMemoryHostPointerPropertiesEXT",),
@@ -145,7 +145,7 @@ class Api:
         self._types = {name: getattr(vk, f"VK_STRUCTURE_TYPE_{kind}") for name, kind in STRUCTURE_TYPES.items()}
 
     def new(self, struct: str, **fields: Any) -> Any:
-        """A pointer to a new struct. Whatever `fields` point to lives as long as it does."""
+        """Returns a pointer to a new struct. Everything that `fields` point to lives as long as it does."""
         value = self.ffi.new(f"{struct} *", fields)
         kind = self._types.get(struct)
         if kind is not None:
@@ -154,13 +154,15 @@ class Api:
         return value
 
     def create(self, function: Any, device: Handle, info: Any, what: str) -> Handle:
-        """Call a `vkCreate...` or `vkAllocateMemory` function and give the handle."""
+        """Call a `vkCreate...` or `vkAllocateMemory` function and return the handle."""
         out = self.ffi.new(self.ffi.typeof(function).args[-1].item.cname + "[1]")
         self.check(function(device, info, self.null, out), what)
         return out[0]
 
     def enumerate(self, what: str, item: str, *arguments: Any) -> Any:
-        """An array of what the loader's function `what` lists; it is first asked how many there are."""
+        """Returns an array of the items that the loader's function `what` lists, after a first call for
+        their number.
+        """
         function = getattr(self.lib, what)
         count = self.ffi.new("uint32_t *")
         self.check(function(*arguments, count, self.null) or 0, what)
@@ -169,7 +171,9 @@ class Api:
         return items
 
     def borrowed(self, kind: str, handle: Any) -> Handle:
-        """A handle of somebody else, of cffi or an integer, as one of `kind`. `InvalidArgument`: it is of another."""
+        """Returns a caller's handle, of cffi or an integer, as one of `kind`. Raises InvalidArgument if it is of
+        another kind.
+        """
         if not isinstance(handle, int | self.ffi.CData) or not handle:
             raise InvalidArgument(f"expected a {kind}, as an integer or of cffi, got {handle!r}")
         if not isinstance(handle, int) and self.ffi.typeof(handle) is not self.ffi.typeof(kind):
@@ -181,7 +185,7 @@ class Api:
             raise self.error(result, what)
 
     def error(self, result: int, what: str) -> HalError:
-        """The HAL's error for a result code that is not VK_SUCCESS."""
+        """Returns the HAL's error for a result code other than VK_SUCCESS."""
         name = str(self.ffi.string(self.ffi.cast("VkResult", result)))
         return failure(name, what)
 
@@ -189,14 +193,14 @@ class Api:
         return str(self.ffi.string(characters).decode("utf-8", "replace"))
 
     def strings(self, names: list[str]) -> Any:
-        """A `char *[]` that keeps its strings alive."""
+        """Returns a `char *[]` that keeps its strings alive."""
         kept = [self.ffi.new("char[]", name.encode()) for name in names]
         array = self.ffi.new("char *[]", kept)
         self._kept[array] = kept
         return array
 
     def device_functions(self, device: Handle, suffix: str, extensions: tuple[str, ...]) -> SimpleNamespace:
-        """The device's functions; `suffix` is "" or "KHR" for those of timeline semaphores."""
+        """Returns the device's functions. `suffix` is "" or "KHR" for those of timeline semaphores."""
         wanted = {name: name for name in DEVICE_FUNCTIONS} | {name: name + suffix for name in TIMELINE_FUNCTIONS}
         wanted |= {name: name for extension in extensions for name in EXTENSION_FUNCTIONS.get(extension, ())}
         table = SimpleNamespace()
@@ -210,7 +214,7 @@ class Api:
 
 @cache
 def load() -> Api:
-    """The process's one Api. `DriverUnavailable` says what to install."""
+    """Returns the process's single Api. Raises DriverUnavailable, which states what to install."""
     try:
         return Api(importlib.import_module("vulkan._vulkan"))
     except ImportError as error:

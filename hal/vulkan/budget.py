@@ -1,7 +1,7 @@
-"""How much memory each heap has left for this process, as `VK_EXT_memory_budget` estimates it.
+"""The memory left in each heap for this process, as `VK_EXT_memory_budget` estimates it.
 
-The estimate changes with what other programs do, so it is read anew whenever a block is made, which is rare. Drivers
-have given budgets that are zero or larger than the heap: such a number counts as the heap's size.
+The estimate depends on other programs, so it is read again whenever a block is made, which is rare. Some drivers report
+budgets of zero or above the heap's size; these count as the heap's size.
 """
 
 from typing import Any
@@ -9,12 +9,12 @@ from typing import Any
 from .api import Api, Handle
 from .heaps import Heap
 
-#: bytes that this process may hold in a heap, and bytes that it holds there now
+#: bytes that this process may use in a heap, and bytes that it uses there now
 Row = tuple[int, int]
 
 
 def read_budgets(api: Api, physical: Handle) -> list[Row]:
-    """Budget and usage of each heap, in bytes. The device must have `VK_EXT_memory_budget`."""
+    """Returns budget and usage of each heap, in bytes. The device must have `VK_EXT_memory_budget`."""
     budgets = api.new("VkPhysicalDeviceMemoryBudgetPropertiesEXT")
     memory = api.new("VkPhysicalDeviceMemoryProperties2", pNext=budgets)
     api.lib.vkGetPhysicalDeviceMemoryProperties2(physical, memory)
@@ -27,7 +27,7 @@ def read_budgets(api: Api, physical: Handle) -> list[Row]:
 
 
 class Budget:
-    """What is left of each heap of an open device. Without the extension every heap has all of its bytes."""
+    """The bytes left in each heap of an open device. Without the extension the budget is the heap's size."""
 
     __slots__ = ("_api", "_known", "_physical", "_rows")
 
@@ -42,14 +42,14 @@ class Budget:
             self._rows = read_budgets(self._api, self._physical)
 
     def has_room(self, heap: Heap, size: int) -> bool:
-        """Whether `size` more bytes stay within the budget, as of the last `refresh`."""
+        """Whether `size` more bytes are within the budget, as of the last `refresh`."""
         if not self._rows:
             return size <= heap.size
         budget, used = self._rows[heap.index]
         return used + size <= budget
 
     def describe(self, heap: Heap) -> str:
-        """For errors: what the heap has, in words; empty without the extension."""
+        """The heap's usage and budget as a text for errors; empty without the extension."""
         if not self._rows:
             return ""
         budget, used = self._rows[heap.index]

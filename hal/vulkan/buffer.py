@@ -1,8 +1,7 @@
-"""Buffers: ranges of blocks of device memory, host memory that a device imports, ranges of the caller's own buffers.
+"""Buffers: ranges of blocks of device memory, imported host memory, and ranges of the caller's own buffers.
 
-A buffer owns no Vulkan object of its own: `handle` is the VkBuffer of its block and `base` its first byte in it.
-`place` names the same bytes for as long as the block lives, and no other bytes ever, so recordings may be
-cached by it.
+A buffer owns no Vulkan object: `handle` is the VkBuffer of its block, and `base` its first byte in it. `memory_id`
+identifies the same bytes while the block lives, and is never reused, so recordings are cached by it.
 """
 
 from __future__ import annotations
@@ -15,17 +14,17 @@ from orchestrion.hal.backend import BackendBuffer, Bytes, MemoryUse, NativeRange
 if TYPE_CHECKING:
     from .allocator import Allocator, Block
     from .api import Handle
-    from .transfer import Mirror
+    from .transfer import Readback
 
 
-#: places of borrowed buffers, each used once; those of blocks are positive
-_places = count(-1, -1)
+#: memory ids of borrowed buffers, each used once; those of blocks are positive
+_memory_ids = count(-1, -1)
 
 
 class VulkanBuffer(BackendBuffer):
-    """`size` bytes of `block` from `base` on."""
+    """`size` bytes of `block` from byte `base` on."""
 
-    __slots__ = ("_allocator", "base", "block", "handle", "host", "host_cached", "mirror", "place", "size", "use")
+    __slots__ = ("_allocator", "base", "block", "handle", "host", "host_cached", "readback", "memory_id", "size", "use")
 
     def __init__(self, allocator: Allocator, block: Block, base: int, size: int, use: MemoryUse) -> None:
         self._allocator = allocator
@@ -34,32 +33,32 @@ class VulkanBuffer(BackendBuffer):
         self.base = base
         self.size = size
         self.use = use
-        self.place = block.number << 64 | base
-        self.mirror: Mirror | None = None  #: staging memory that results are read ahead into (`transfer.py`)
+        self.memory_id = block.number << 64 | base
+        self.readback: Readback | None = None  #: staging memory for prefetched results (`transfer.py`)
         self.host: Bytes | None = None if block.host is None else block.host[base : base + size]
-        self.host_cached = block.place.cached
+        self.host_cached = block.choice.cached
 
     @property
     def native(self) -> NativeRange:
         return NativeRange(self.handle, self.base, self.size)
 
     def release(self) -> None:
-        mirror, self.mirror = self.mirror, None
-        if mirror is not None:
-            mirror.memory.release()
+        readback, self.readback = self.readback, None
+        if readback is not None:
+            readback.memory.release()
         self._allocator.free(self)
 
 
 class ImportedBuffer(BackendBuffer):
-    """Host memory as a device sees it; `memory` is kept alive and never written."""
+    """Host memory as the device accesses it. `memory` is kept alive and never written."""
 
-    __slots__ = ("_destroy", "base", "handle", "host", "place", "size")
+    __slots__ = ("_destroy", "base", "handle", "host", "memory_id", "size")
 
     def __init__(self, handle: Handle, base: int, memory: Bytes, number: int, destroy: Any) -> None:
         self.handle = handle
         self.base = base
         self.size = memory.size
-        self.place = number << 64 | base
+        self.memory_id = number << 64 | base
         self.host: Bytes | None = memory
         self._destroy = destroy
 
@@ -73,15 +72,17 @@ class ImportedBuffer(BackendBuffer):
 
 
 class BorrowedBuffer(BackendBuffer):
-    """`size` bytes from `base` on of a VkBuffer of the caller's, who keeps it and its memory until this is released."""
+    """`size` bytes from byte `base` on of the caller's VkBuffer. The caller keeps it and its memory until this is
+    released.
+    """
 
-    __slots__ = ("base", "handle", "host", "place", "size")
+    __slots__ = ("base", "handle", "host", "memory_id", "size")
 
     def __init__(self, handle: Handle, base: int, size: int) -> None:
         self.handle = handle
         self.base = base
         self.size = size
-        self.place = next(_places)
+        self.memory_id = next(_memory_ids)
         self.host: Bytes | None = None
 
     @property
@@ -89,4 +90,4 @@ class BorrowedBuffer(BackendBuffer):
         return NativeRange(self.handle, self.base, self.size)
 
     def release(self) -> None:
-        """It owns nothing."""
+        """Nothing to release: the caller owns the VkBuffer."""

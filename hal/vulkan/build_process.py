@@ -1,9 +1,9 @@
-"""The helper process that builds pipelines of modules that are not trusted (`trial_build` starts it, and may kill it).
+"""The helper process that builds pipelines of untrusted modules (`trial_build` starts it, and may kill it).
 
-It opens the same device with the same features, builds with the same code (`VulkanExecutable`), and gives back what the
-driver leaves in the pipeline cache. Then each entry is launched with no workgroups: a driver that compiles at the first
-launch (lavapipe) does so now, and nothing of the module runs. The validation layer is not loaded here: the process
-that asked builds the same code again, with the layer if it is on.
+It opens the same device with the same features, builds with the same code (`VulkanExecutable`), and returns the
+contents of the pipeline cache. Then each entry is launched with no workgroups: a driver that compiles at the first
+launch (lavapipe) compiles now, and nothing of the module runs. The validation layer is not loaded here; the requesting
+process builds the same code again, with the layer if it is enabled.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ _devices: dict[str, VulkanDevice] = {}
 
 
 def answer(request: Message) -> Message:
-    """`open` finds a device, `build` builds an executable for it. See `trial_build` for the fields."""
+    """Handles a request: `open` finds a device, `build` builds an executable for it. `trial_build` documents the
+    fields.
+    """
     fields = request.fields
     device = _device(fields)
     if device is None:
@@ -53,7 +55,7 @@ def entries_of(fields: list[list[Any]]) -> tuple[Entry, ...]:
 
 
 class _Rows(Cache):
-    """In place of the user's cache: it finds nothing, and holds the one row that the process that asked is to keep."""
+    """Replaces the user's cache: it finds nothing, and stores the one entry that the requesting process will keep."""
 
     __slots__ = ("data",)
 
@@ -68,7 +70,7 @@ class _Rows(Cache):
 
 
 def _device(fields: dict[str, Any]) -> VulkanDevice | None:
-    """The device with this identity, opened with these features; None when there is none."""
+    """Returns the device with this identity, opened with these features; None if it does not exist."""
     features = frozenset(fields["features"])
     enabled = frozenset(fields["enabled"])
     name = ",".join((fields["identity"], *sorted(enabled)))

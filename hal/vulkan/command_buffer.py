@@ -1,14 +1,13 @@
-"""Command buffers: one program, encoded once per binding table and replayed.
+"""Command buffers: one program, encoded once per binding table, and replayed.
 
-Vulkan fixes buffers when commands are recorded, and binding them later (update after bind, push descriptors) is not
-there or not faster everywhere. So recordings are cached by the places of the buffers in the table, RECORDINGS of them
-(fewer of long programs), the least recently used going first. The same table submitted again meanwhile, or twice at
-once, uses the same one; a recording in flight is never encoded anew.
+Vulkan fixes buffers when commands are recorded. Binding them later (update after bind, push descriptors) is unavailable
+or slower on some devices. So recordings are cached by the memory ids of the buffers in the table: up to RECORDINGS of
+them, fewer of long programs, and the least recently used is dropped first. Submitting the same table again while it is
+in flight, or twice at once, uses the same recording. A recording in flight is never encoded again.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -22,27 +21,28 @@ from orchestrion.hal.backend import (
     MemoryUse,
 )
 from orchestrion.hal.errors import Unsupported
+from orchestrion.hal.lru_cache import LruCache
 
 from .buffer import VulkanBuffer
 from .executable import VulkanExecutable
-from .parameters import Block, Place
+from .parameters import ParameterBlock, ParameterRange
 from .recording import EMPTY_BYTES, EMPTY_STEP, Barrier, Copy, Dispatch, Fill, Program, Recording, limit_barriers
 
 if TYPE_CHECKING:
     from .device import VulkanDevice
 
 RECORDINGS = 16
-#: commands in all recordings of one command buffer, above which only the last two recordings are kept: a driver takes a
-#: few hundred bytes for each
+#: commands in all recordings of one command buffer above which only the last two recordings are kept, because a driver
+#: takes a few hundred bytes for each command
 COMMANDS = 1 << 16
-#: a pattern that vkCmdFillBuffer cannot repeat is copied from a buffer that holds at most this many bytes of it
+#: bytes of the buffer from which a pattern that vkCmdFillBuffer cannot repeat is copied
 PATTERN_BYTES = 1 << 20
 
 Key = tuple[int, ...]
 
 
 class VulkanCommandBuffer(BackendCommandBuffer):
-    """See the top of this file. Calls are serialised by the front, as the queue's are."""
+    """A recording; see the module. The front serialises calls, like those of the queue."""
 
     def __init__(self, device: VulkanDevice) -> None:
         self._device = device
@@ -54,18 +54,18 @@ class VulkanCommandBuffer(BackendCommandBuffer):
         self._pool = device.api.create(device.vk.vkCreateCommandPool, device.handle, info, "a command pool")
         self._program = Program()
         self._patterns: list[VulkanBuffer] = []
-        self._recordings: OrderedDict[Key, Recording] = OrderedDict()
-        self._spare: list[Recording] = []  # without a table; some may still be under way
+        self._recordings: LruCache[Key, Recording] = LruCache()
+        self._spare: list[Recording] = []  # without a table; some may still be in flight
         self._table: Sequence[Any] | None = None
-        self._recording: Any = None  # of this table
+        self._recording: Any = None  # the recording of `_table`
         self._timeline = device.timeline
-        self._blocks: list[Block] = []
-        self.launches: dict[tuple[VulkanExecutable, int], None] = {}  #: entries that it dispatches
-        self._words: list[int] = []  #: numbers of the fills that repeat a word
-        self._fixed = b""  #: parameters of all dispatches, if none is indirect
-        self._data = b""  #: that `_recording` reads
-        self._lengths: tuple[int, ...] = ()  #: of its copies and fills
-        self.named: dict[BackendBuffer, None] = {}  #: buffers outside of the slots that it may write, if `staged`
+        self._blocks: list[ParameterBlock] = []
+        self.launches: dict[tuple[VulkanExecutable, int], None] = {}  #: the entries that it dispatches
+        self._words: list[int] = []  #: the numbers of the fills that repeat a word
+        self._fixed = b""  #: the parameters of all dispatches, if none is indirect
+        self._data = b""  #: the parameters that `_recording` reads
+        self._lengths: tuple[int, ...] = ()  #: the lengths of the copies and fills of `_recording`
+        self.named: dict[BackendBuffer, None] = {}  #: directly bound buffers that it may write, if `staged`
         self._staged = device.allocator.staged
 
     def dispatch(
@@ -76,19 +76,19 @@ class VulkanCommandBuffer(BackendCommandBuffer):
         bindings: Sequence[Binding],
         parameters: bytes,
     ) -> None:
-        place = self._program.parameters.add(parameters) if parameters else None
-        self._dispatch(executable, entry, bindings, place, groups)
+        parameter_range = self._program.parameters.add(parameters) if parameters else None
+        self._dispatch(executable, entry, bindings, parameter_range, groups)
 
     def dispatch_indirect(self, executable: BackendExecutable, entry: int, bindings: Sequence[Binding]) -> None:
-        place = self._program.parameters.add_indirect(4 * executable.entries[entry].parameter_words)
-        self._dispatch(executable, entry, bindings, place, None)
+        parameter_range = self._program.parameters.add_indirect(4 * executable.entries[entry].parameter_words)
+        self._dispatch(executable, entry, bindings, parameter_range, None)
 
     def _dispatch(
         self,
         executable: BackendExecutable,
         entry: int,
         bindings: Sequence[Binding],
-        place: Place | None,
+        parameter_range: ParameterRange | None,
         groups: tuple[int, int, int] | None,
     ) -> None:
         assert isinstance(executable, VulkanExecutable)
@@ -111,7 +111,7 @@ class VulkanCommandBuffer(BackendCommandBuffer):
             if access != "read":
                 self._name(binding)
         bound = program.bound(layout, tuple(bindings))
-        program.commands.append(Dispatch(device, program, pipeline, layout.pipeline, bound, place, groups))
+        program.commands.append(Dispatch(device, program, pipeline, layout.pipeline, bound, parameter_range, groups))
 
     def _name(self, binding: Binding) -> None:
         if self._staged and not isinstance(binding.source, int):
@@ -136,13 +136,13 @@ class VulkanCommandBuffer(BackendCommandBuffer):
         self._program.commands.append(Copy(self._device, self._program, Binding(buffer, 0, length), target))
 
     def fill_bytes(self, target: Binding, pattern: bytes) -> int:
-        """Of the buffer from which a pattern is copied, 0 where the device repeats a word by itself."""
+        """Bytes of the buffer that a pattern is copied from; 0 if the device repeats a word by itself."""
         aligned = target.offset % 4 == 0 and target.length % 4 == 0
         repeats = ((pattern * 4)[:4] * 2)[: len(pattern)] == pattern
         return 0 if aligned and repeats else min(target.length, PATTERN_BYTES)
 
     def barrier(self) -> None:
-        """One between what is before and what comes after; neither is needed at an end, where recordings meet."""
+        """Recorded only between commands. At the start and the end of a recording none is needed."""
         commands = self._program.commands
         if commands and not isinstance(commands[-1], Barrier):
             commands.append(Barrier(self._device))
@@ -169,24 +169,27 @@ class VulkanCommandBuffer(BackendCommandBuffer):
         return VulkanInstance(self, self._program.parameters.pack(arguments), tuple(lengths))
 
     def recording(self, table: Sequence[Any]) -> Recording:
-        """The program encoded for this table, with the parameters that were recorded."""
+        """The program encoded for this table, with the recorded parameters."""
         return self.recording_of(table, self._fixed, ())
 
     def recording_of(self, table: Sequence[Any], data: bytes, lengths: tuple[int, ...]) -> Recording:
-        """The program encoded for this table, with a block that holds `data`; for those before they are at hand.
+        """The program encoded for this table, with a block that holds `data`. The recording of the previous call is
+        cached.
 
-        `lengths`: of copies and fills, empty if they are those that were recorded. The caller submits the recording,
-        or sets its `pending`, before it asks for another one.
+        `lengths`: the lengths of copies and fills; empty for the recorded ones. The caller submits the recording, or
+        sets its `pending`, before it requests another one.
         """
         if table != self._table or data is not self._data or lengths != self._lengths:
-            self._table = None  # for when this fails halfway
+            self._table = None  # stays None if this fails halfway
             self._recording = self._find(table, data, lengths)
             self._table, self._data, self._lengths = table, data, lengths
         recording: Recording = self._recording
         return recording
 
     def trim(self) -> bool:
-        """Release the recordings that are not under way, but for that of the latest table; whether there were any."""
+        """Release the recordings that are not in flight, except that of the latest table. Returns whether there were
+        any.
+        """
         latest, busy = self._recording if self._table is not None else None, self._under_way()
         idle = [one for one in self._recordings.items() if one[1] is not latest and one[1] not in busy]
         for key, recording in idle:
@@ -210,8 +213,10 @@ class VulkanCommandBuffer(BackendCommandBuffer):
         if self._program.empty is not None:
             self._program.empty.release()
 
-    def block(self, data: bytes) -> Block | None:
-        """A block that holds `data`; None if the program has no parameters. No work under way reads what is written."""
+    def block(self, data: bytes) -> ParameterBlock | None:
+        """A block that holds `data`; None if the program has no parameters. No work in flight reads a block that is
+        written.
+        """
         if not data:
             return None
         for block in self._blocks:
@@ -220,46 +225,44 @@ class VulkanCommandBuffer(BackendCommandBuffer):
         busy = {recording.block for recording in self._under_way()}
         free = next((block for block in self._blocks if block not in busy), None)
         if free is None:
-            free = Block(self._device.allocator, len(self._blocks), self._program.parameters.size)
+            free = ParameterBlock(self._device.allocator, len(self._blocks), self._program.parameters.size)
             self._blocks.append(free)
         free.write(data)
         return free
 
     def _find(self, table: Sequence[Any], data: bytes, lengths: tuple[int, ...]) -> Recording:
         block = self.block(data)
-        key: Key = (*lengths, *[buffer.place for buffer in table])
+        key: Key = (*lengths, *[buffer.memory_id for buffer in table])
         if block is not None:
             key += (block.number,)
-        if self._program.parameters.indirect:  # ranges end with the buffer: a place may have been freed and taken again
+        if self._program.parameters.indirect:  # ranges end with the buffer, so its size matters
             key += tuple([buffer.size for buffer in table])
-        recording = self._recordings.get(key)
-        if recording is None:
-            return self._encode(key, table, block, lengths)
-        self._recordings.move_to_end(key)
-        return recording
+        return self._recordings.use(key) or self._encode(key, table, block, lengths)
 
-    def _encode(self, key: Key, table: Sequence[Any], block: Block | None, lengths: tuple[int, ...]) -> Recording:
+    def _encode(
+        self, key: Key, table: Sequence[Any], block: ParameterBlock | None, lengths: tuple[int, ...]
+    ) -> Recording:
         most = max(2, min(RECORDINGS, COMMANDS // len(self._program.commands)))
         if len(self._recordings) >= most:
-            self._spare.append(self._recordings.popitem(last=False)[1])
+            self._spare.append(self._recordings.evict())
         recording = self._take_spare() or Recording(self._device, self._pool, self._program)
         try:
             recording.encode(table, block, lengths or None)
         except BaseException:
-            recording.release()  # it may be half encoded, and cannot be begun again then
+            recording.release()  # it may be partly encoded, and could not be begun again
             raise
         self._recordings[key] = recording
         return recording
 
     def _under_way(self) -> set[Recording]:
-        """The recordings that work under way uses: submitted, or launched by a thread that waits for them."""
+        """The recordings in flight: submitted, or launched by a thread that waits for them."""
         launched = {recording for ticket in self._device.tickets for recording in ticket.recordings}
         reached = self._timeline.poll()
         known = (*self._recordings.values(), *self._spare)
         return {recording for recording in known if recording.pending > reached or recording in launched}
 
     def _take_spare(self) -> Recording | None:
-        """One that is not under way, if there is one; more of them are left over from a busier time, and go."""
+        """Returns a spare recording that is not in flight, or None. Further idle ones are released."""
         if not self._spare:
             return None
         busy = self._under_way()
@@ -271,8 +274,8 @@ class VulkanCommandBuffer(BackendCommandBuffer):
 
 
 class VulkanInstance(BackendInstance):
-    """A recording with indirect dispatches and what they get. It owns nothing: its bytes go into a block of the
-    recording's when it is submitted.
+    """A recording with arguments for its indirect dispatches. It owns nothing: when it is submitted, its bytes are
+    written to a block of the recording.
     """
 
     def __init__(self, commands: VulkanCommandBuffer, data: bytes, lengths: tuple[int, ...]) -> None:

@@ -1,6 +1,6 @@
 """An open device: the VkDevice, its queue, memory, layouts and caches.
 
-Closing it releases everything; the front has released its objects before, and waited for all work.
+Closing it releases everything. The front has released its objects before, and waited for all work.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .upload_queue import UploadQueue
 
 
 class VulkanHandles(NamedTuple):
-    """What belongs to the device: cffi handles, which the package `vulkan` takes. See `Device.native`."""
+    """The device's Vulkan objects: cffi handles, as the package `vulkan` takes. See `Device.native`."""
 
     physical_device: Handle
     device: Handle
@@ -34,7 +34,9 @@ class VulkanHandles(NamedTuple):
 
 
 class VulkanDevice(BackendDevice):
-    """`api` and `vk` are the loader and this device's functions; siblings use what has no underscore."""
+    """An open device. `api` is the loader and `vk` this device's functions. Other files use the attributes without
+    underscore.
+    """
 
     indirect_dispatch: ClassVar[bool] = True
     queue_class: ClassVar[type[VulkanQueue]] = VulkanQueue
@@ -57,7 +59,7 @@ class VulkanDevice(BackendDevice):
         self.timeline = queue.timeline
         self.tickets = queue.tickets
         self._close_queue = queue.close
-        #: those of the front, for `trim`
+        #: the command buffers of the front, for `trim`
         self._command_buffers: weakref.WeakSet[VulkanCommandBuffer] = weakref.WeakSet()
         self._command_buffers_lock = new_lock()
         self._layouts: dict[tuple[int, bool], Layout] = {}
@@ -122,7 +124,7 @@ class VulkanDevice(BackendDevice):
         return VulkanHandles(physical.handle, self.handle, self._queue.handle, physical.queue_family)
 
     def layout(self, bindings: int, parameters: bool) -> Layout:
-        """The one layout of entries with so many bindings, and with or without parameters."""
+        """The single layout of entries with this number of bindings, with or without parameters."""
         with self._layouts_lock:
             key = bindings, parameters
             if key not in self._layouts:

@@ -1,9 +1,9 @@
-"""Executables: SPIR-V words to compute pipelines, one per entry.
+"""Executables: SPIR-V words compiled to compute pipelines, one per entry.
 
-Before the driver sees the words, they are verified (`spirv_check`), their needs are compared with the device's
-features, protections that the device lacks are added (`spirv_harden`), and parameters move into a buffer
-(`spirv_parameters`). Binding `i` of an entry is set 0, binding `i`; its parameters are set 1. The driver's pipelines
-are kept in the user's cache by content, device and driver version.
+Before the driver gets the words, they are verified (`spirv_check`), the features they need are compared with the
+device's, missing protections are added (`spirv_harden`), and parameters move into a buffer (`spirv_parameters`).
+Binding `i` of an entry is set 0, binding `i`; its parameters are set 1. The driver's pipelines are stored in the user's
+cache by content, device and driver version.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Layout:
-    """How an entry is bound: `sets`, its VkDescriptorSetLayout, and `pipeline`, its VkPipelineLayout.
+    """How an entry is bound: `sets` is its VkDescriptorSetLayout array, `pipeline` its VkPipelineLayout.
 
     `parameters` is the VkDescriptorSetLayout of set 1, which the caller owns; None for entries without parameters.
     """
@@ -52,7 +52,7 @@ class Layout:
 
 
 def set_layout(api: Api, device: Handle, functions: Any, kind: int, bindings: int) -> Handle:
-    """A VkDescriptorSetLayout of bindings 0 to `bindings - 1`, one descriptor of type `kind` each."""
+    """Returns a VkDescriptorSetLayout with bindings 0 to `bindings - 1`, each one descriptor of type `kind`."""
     rows = api.ffi.new("VkDescriptorSetLayoutBinding[]", bindings)
     for index in range(bindings):
         rows[index].binding = index
@@ -64,18 +64,18 @@ def set_layout(api: Api, device: Handle, functions: Any, kind: int, bindings: in
 
 
 class VulkanExecutable(BackendExecutable):
-    """One pipeline and one layout per entry."""
+    """A pipeline and a layout per entry."""
 
     def __init__(self, device: VulkanDevice, payload: memoryview, entries: tuple[Entry, ...]) -> None:
         self.entries = entries
-        self.launched: set[int] = set()  #: entries whose code is compiled for certain
+        self.launched: set[int] = set()  #: entries that were launched, so their code is compiled
         self._device = device
         check_limits(np.frombuffer(payload[: payload.nbytes // 4 * 4], "<u4"))
         summary = verify(payload, entries)
         _check_needs(device, summary, entries)
         enabled = device.physical.enabled
         clamped = "robustBufferAccess2" not in enabled
-        #: by entry and binding: the least length of a binding that is not empty
+        #: per entry and binding: the least length of a non-empty binding
         self.least_bytes = [summary.element_bytes[entry.name] if clamped else () for entry in entries]
         code = harden(
             payload,
@@ -99,7 +99,9 @@ class VulkanExecutable(BackendExecutable):
             device.vk.vkDestroyPipeline(device.handle, pipeline, device.api.null)
 
     def _build(self, payload: memoryview, code: bytes) -> None:
-        """Pipelines of the hardened `code`. The pipeline cache has its row under the digest of `payload`."""
+        """Build the pipelines of the hardened `code`. The entry of the pipeline cache is found by the digest of
+        `payload`.
+        """
         device, api = self._device, self._device.api
         words = api.ffi.new("uint32_t[]", len(code) // 4)
         api.ffi.memmove(words, code, len(code))
@@ -125,7 +127,7 @@ class VulkanExecutable(BackendExecutable):
 
 
 def _check_needs(device: VulkanDevice, summary: Summary, entries: tuple[Entry, ...]) -> None:
-    """`Unsupported` names what the module needs and the device lacks."""
+    """Raises Unsupported, which names what the module needs and the device lacks."""
     info = device.info
     for feature in sorted(summary.features - info.features):
         raise Unsupported(f"the code needs feature {feature}, which {info.name} lacks")

@@ -1,9 +1,9 @@
-"""Vulkan's result codes as the HAL's errors: a table with a row per `VkResult`.
+"""Vulkan's result codes as errors of the HAL: a table with a row per `VkResult`.
 
-The front checks arguments before a driver sees them. A code that reports wrong use is therefore an `InternalError`,
-never the caller's fault. Codes of windows, video and images have rows so that none is without a meaning; no call that
-is made here returns them. Codes above 0 are no errors by themselves: the few calls that may return one look for it
-first, and anywhere else it is unexpected.
+The front validates arguments before it calls a driver. A code that reports wrong use is therefore an `InternalError`,
+never the caller's fault. Codes of windows, video and images have rows so that every code has a meaning; no call made
+here returns them. Codes above 0 are not errors by themselves: the few calls that may return one check for it first, and
+anywhere else it is unexpected.
 """
 
 from orchestrion.hal.errors import (
@@ -73,7 +73,7 @@ TABLE: dict[str, tuple[str, type[HalError]]] = {
 
 
 def failure(name: str, what: str) -> HalError:
-    """The error to raise when Vulkan gave the code `name`, other than VK_SUCCESS, for doing `what`."""
+    """Returns the error for the code `name`, other than VK_SUCCESS, returned by the call that did `what`."""
     row = TABLE.get(name)
     if row is None:
         return InternalError(f"{what}: Vulkan's code {name}, which has no known meaning")

@@ -1,7 +1,7 @@
-"""Launches of no workgroups, by which a driver compiles what it compiles at the first launch of an entry.
+"""Launches without workgroups, which make a driver compile what it compiles at the first launch of an entry.
 
-lavapipe makes the code of a pipeline when it is first launched. It does so for one launch at a time in a process, on
-whatever VkDevice, so nobody helps (docs/decisions/first-launches.md).
+lavapipe compiles a pipeline when it is first launched: one at a time per process, whatever the VkDevice. So helpers
+would not make it faster (docs/decisions/first-launches.md).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from orchestrion.hal.backend import Binding, MemoryUse
-from orchestrion.hal.side_by_side import Progress, Using, do_side_by_side
+from orchestrion.hal.parallel_jobs import Progress, Using, run_jobs
 
 if TYPE_CHECKING:
     from .device import VulkanDevice
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     #: an entry of an executable
     Job = tuple[VulkanExecutable, int]
 
-#: bytes behind every binding of a launch that has no workgroups
+#: bytes of each binding of a launch without workgroups
 BINDING_BYTES = 64
 
 
@@ -31,11 +31,11 @@ def compile_entries(device: VulkanDevice, jobs: Sequence[Job], using: Using, pro
             launch_nothing(device, *job)
 
     left = [(executable, entry) for executable, entry in jobs if entry not in executable.launched]
-    do_side_by_side(left, here, (), progress)
+    run_jobs(left, here, (), progress)
 
 
 def launch_nothing(device: VulkanDevice, executable: VulkanExecutable, index: int) -> None:
-    """Launch an entry with no workgroups, and wait. The driver compiles, and nothing runs."""
+    """Launch an entry without workgroups, and wait. The driver compiles, and nothing runs."""
     entry = executable.entries[index]
     buffer = device.allocate(BINDING_BYTES, MemoryUse.ARENA)
     commands = device.create_command_buffer(0)

@@ -1,11 +1,12 @@
-"""Which memory a buffer goes to: the memory types of a device in the order they are tried, by use and kind of machine.
+"""Chooses the memory of a buffer: the memory types of a device in the order in which they are tried, by use and
+machine.
 
-A pure function of what the device states: `machine_of` tells unified memory from a card's own, `PLACES` is the table of
-wishes, `choose` turns it into memory types. Types for special purposes are never chosen, nor are mapped types that are
-not coherent: the driver flushes no caches.
+The choice is a pure function of what the device reports. `machine_of` distinguishes unified memory from that of a
+discrete GPU, `CHOICES` is the table of requirements, and `choose` turns it into memory types. Types for special
+purposes are never chosen, nor are mapped types that are not coherent: the driver flushes no caches.
 
 A mapping that the processor does not cache is fast to write and slow to read (tens of MB/s over PCI Express), so it is
-used for writing only: reads go through staging memory that is cached, if the device has any.
+only written: reads go through cached staging memory, if the device has any.
 """
 
 from collections.abc import Sequence
@@ -16,7 +17,8 @@ from orchestrion.hal.backend import MemoryUse
 
 DEVICE_LOCAL, HOST_VISIBLE, HOST_COHERENT, HOST_CACHED = 1, 2, 4, 8
 MAPPABLE = HOST_VISIBLE | HOST_COHERENT
-#: all others are for special purposes: lazily allocated, protected, AMD's device coherent and uncached, NVIDIA's RDMA
+#: all other flags are for special purposes: lazily allocated, protected, AMD's device coherent and uncached, and
+#: NVIDIA's RDMA
 ORDINARY = DEVICE_LOCAL | HOST_VISIBLE | HOST_COHERENT | HOST_CACHED
 
 #: VkPhysicalDeviceType: an integrated GPU, and a driver that runs on the processor
@@ -25,7 +27,7 @@ TYPE_INTEGRATED, TYPE_CPU = 1, 4
 
 @dataclass(frozen=True, slots=True)
 class Heap:
-    """A memory heap: its index, its bytes, whether it is the device's own."""
+    """A memory heap: its index, its size in bytes, and whether it is device-local."""
 
     index: int
     size: int
@@ -42,7 +44,7 @@ class MemoryType:
 
 
 class Machine(Enum):
-    """How the host reaches the memory of a device, in words for people."""
+    """How the host accesses the memory of a device. The values are texts for users."""
 
     UNIFIED = "unified memory: the host shares it"
     SMALL_BAR = "discrete memory without resizable BAR: inputs and results are copied"
@@ -50,10 +52,11 @@ class Machine(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """Flags that a memory type must have, and must not have. `mapped`: its blocks are mapped for good.
+class TypeRequirement:
+    """Flags that a memory type must have (`flags`), and must not have (`without`). `mapped`: its blocks are permanently
+    mapped.
 
-    `slow`: the device reaches it over the bus only; what is put there causes a warning.
+    `slow`: the device accesses it only over the bus; using it causes a warning.
     """
 
     flags: int
@@ -63,8 +66,10 @@ class Wish:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A memory type chosen for a use. `cached`: the host may read its mapping; else it reads through staging."""
+class MemoryChoice:
+    """A memory type chosen for a use. `cached`: the host may read its mapping; otherwise it reads through staging
+    memory.
+    """
 
     type: MemoryType
     mapped: bool
@@ -73,31 +78,35 @@ class Place:
 
 
 _SHARED = (
-    Wish(DEVICE_LOCAL | MAPPABLE, mapped=True),
-    Wish(MAPPABLE | HOST_CACHED, mapped=True),
-    Wish(MAPPABLE, mapped=True),
-    Wish(DEVICE_LOCAL),
+    TypeRequirement(DEVICE_LOCAL | MAPPABLE, mapped=True),
+    TypeRequirement(MAPPABLE | HOST_CACHED, mapped=True),
+    TypeRequirement(MAPPABLE, mapped=True),
+    TypeRequirement(DEVICE_LOCAL),
 )
 _OWN = (
-    Wish(DEVICE_LOCAL, without=HOST_VISIBLE),
-    Wish(DEVICE_LOCAL),
-    Wish(MAPPABLE, without=DEVICE_LOCAL, slow=True),
+    TypeRequirement(DEVICE_LOCAL, without=HOST_VISIBLE),
+    TypeRequirement(DEVICE_LOCAL),
+    TypeRequirement(MAPPABLE, without=DEVICE_LOCAL, slow=True),
 )
 _STAGING = (
-    Wish(MAPPABLE | HOST_CACHED, without=DEVICE_LOCAL, mapped=True),
-    Wish(MAPPABLE, without=DEVICE_LOCAL, mapped=True),
-    Wish(MAPPABLE | HOST_CACHED, mapped=True),
-    Wish(MAPPABLE, mapped=True),
+    TypeRequirement(MAPPABLE | HOST_CACHED, without=DEVICE_LOCAL, mapped=True),
+    TypeRequirement(MAPPABLE, without=DEVICE_LOCAL, mapped=True),
+    TypeRequirement(MAPPABLE | HOST_CACHED, mapped=True),
+    TypeRequirement(MAPPABLE, mapped=True),
 )
 
-#: machine -> use -> wishes in the order they are tried; of the types that fit a wish the driver's order decides
-PLACES: dict[Machine, dict[MemoryUse, tuple[Wish, ...]]] = {
+#: machine -> use -> requirements in the order in which they are tried; the driver's order decides between types that
+#: meet a requirement
+CHOICES: dict[Machine, dict[MemoryUse, tuple[TypeRequirement, ...]]] = {
     Machine.UNIFIED: {
         MemoryUse.CONSTANT: _SHARED,
         MemoryUse.ARENA: _SHARED,
         MemoryUse.INPUT: _SHARED,
-        MemoryUse.OUTPUT: (Wish(DEVICE_LOCAL | MAPPABLE | HOST_CACHED, mapped=True), *_SHARED),
-        MemoryUse.STAGING: (Wish(MAPPABLE | HOST_CACHED, mapped=True), Wish(MAPPABLE, mapped=True)),
+        MemoryUse.OUTPUT: (TypeRequirement(DEVICE_LOCAL | MAPPABLE | HOST_CACHED, mapped=True), *_SHARED),
+        MemoryUse.STAGING: (
+            TypeRequirement(MAPPABLE | HOST_CACHED, mapped=True),
+            TypeRequirement(MAPPABLE, mapped=True),
+        ),
     },
     Machine.SMALL_BAR: {
         MemoryUse.CONSTANT: _OWN,
@@ -109,7 +118,7 @@ PLACES: dict[Machine, dict[MemoryUse, tuple[Wish, ...]]] = {
     Machine.LARGE_BAR: {
         MemoryUse.CONSTANT: _OWN,
         MemoryUse.ARENA: _OWN,
-        MemoryUse.INPUT: (Wish(DEVICE_LOCAL | MAPPABLE, mapped=True), *_OWN),
+        MemoryUse.INPUT: (TypeRequirement(DEVICE_LOCAL | MAPPABLE, mapped=True), *_OWN),
         MemoryUse.OUTPUT: _OWN,
         MemoryUse.STAGING: _STAGING,
     },
@@ -117,11 +126,11 @@ PLACES: dict[Machine, dict[MemoryUse, tuple[Wish, ...]]] = {
 
 
 def machine_of(types: Sequence[MemoryType], device_type: int) -> Machine:
-    """The kind of machine. `device_type` is the VkPhysicalDeviceType.
+    """Returns the kind of machine. `device_type` is the VkPhysicalDeviceType.
 
-    An integrated GPU shares the host's memory even if the driver calls a part of it not device-local. The BAR of a
-    discrete GPU is large if the host sees at least half of the largest heap: windows of 214 to 256 MiB are shared with
-    the driver and with other programs.
+    An integrated GPU shares the host's memory even if the driver reports a part of it as not device-local. A discrete
+    GPU has a large BAR if the host can map at least half of the largest heap. A smaller window (214 to 256 MiB) is
+    shared with the driver and other programs.
     """
     usable = [row for row in types if not row.flags & ~ORDINARY]
     if device_type in (TYPE_INTEGRATED, TYPE_CPU) or all(row.heap.local for row in usable):
@@ -132,18 +141,24 @@ def machine_of(types: Sequence[MemoryType], device_type: int) -> Machine:
     return Machine.LARGE_BAR if 0 < largest <= 2 * seen else Machine.SMALL_BAR
 
 
-def choose(types: Sequence[MemoryType], device_type: int) -> dict[MemoryUse, tuple[Place, ...]]:
-    """The places for each use, best first. A type stands once per use, where it fits first."""
+def choose(types: Sequence[MemoryType], device_type: int) -> dict[MemoryUse, tuple[MemoryChoice, ...]]:
+    """Returns the choices for each use, best first. A type occurs once per use, at the first requirement
+    that it meets.
+    """
     usable = [row for row in types if not row.flags & ~ORDINARY]
     staged = any(row.flags & (MAPPABLE | HOST_CACHED) == MAPPABLE | HOST_CACHED for row in usable)
-    table = PLACES[machine_of(types, device_type)]
-    chosen: dict[MemoryUse, tuple[Place, ...]] = {}
+    table = CHOICES[machine_of(types, device_type)]
+    chosen: dict[MemoryUse, tuple[MemoryChoice, ...]] = {}
     for use, wishes in table.items():
-        found: dict[int, Place] = {}
-        for wish in wishes:
+        found: dict[int, MemoryChoice] = {}
+        for requirement in wishes:
             for position, row in enumerate(usable):
-                if position not in found and row.flags & wish.flags == wish.flags and not row.flags & wish.without:
-                    cached = wish.mapped and (bool(row.flags & HOST_CACHED) or not staged)
-                    found[position] = Place(row, wish.mapped, cached, wish.slow)
+                if (
+                    position not in found
+                    and row.flags & requirement.flags == requirement.flags
+                    and not row.flags & requirement.without
+                ):
+                    cached = requirement.mapped and (bool(row.flags & HOST_CACHED) or not staged)
+                    found[position] = MemoryChoice(row, requirement.mapped, cached, requirement.slow)
         chosen[use] = tuple(found.values())
     return chosen

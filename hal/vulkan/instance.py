@@ -1,8 +1,8 @@
-"""The process's connection to the Vulkan loader, with the validation layer where it is asked for.
+"""The process's connection to the Vulkan loader, with the validation layer if requested.
 
-`ORCHESTRION_VULKAN_VALIDATION=1` turns on VK_LAYER_KHRONOS_validation with its synchronisation checks; whatever it says
-is logged (`orchestrion.hal.vulkan`) and kept in `Instance.messages`, which tests assert to be empty. One instance per
-process and setting, never destroyed: drivers keep threads behind it, and nothing needs it gone before the process is.
+`ORCHESTRION_VULKAN_VALIDATION=1` enables VK_LAYER_KHRONOS_validation with its synchronisation checks. Its messages are
+logged (`orchestrion.hal.vulkan`) and stored in `Instance.messages`, which tests assert to be empty. There is one
+instance per process and setting. It is never destroyed, because drivers keep threads for it.
 """
 
 import logging
@@ -19,7 +19,7 @@ _log = logging.getLogger("orchestrion.hal.vulkan")
 VALIDATION_VARIABLE = "ORCHESTRION_VULKAN_VALIDATION"
 VALIDATION_LAYER = "VK_LAYER_KHRONOS_validation"
 LEAST_VERSION = (1, 1)
-#: what we ask for: 1.2 brings timeline semaphores into the core; 1.1 devices have them as an extension
+#: the requested version: 1.2 has timeline semaphores in the core; 1.1 devices have them as an extension
 WANTED_VERSION = (1, 2)
 
 
@@ -32,7 +32,7 @@ def unpack_version(packed: int) -> tuple[int, int]:
 
 
 class Instance:
-    """A VkInstance: `handle`, the `messages` of the validation layer, and the `version` devices may use of it."""
+    """A VkInstance: `handle`, the `messages` of the validation layer, and the Vulkan `version` that devices may use."""
 
     def __init__(self, api: Api, validation: bool) -> None:
         self.api = api
@@ -77,7 +77,7 @@ class Instance:
         return out[0]
 
     def _validation(self) -> Any:
-        """Chained into the instance: checks of synchronisation too, and messages from creation on."""
+        """The structs chained into the instance: synchronisation checks, and messages from creation on."""
         enabled = self.api.ffi.new("VkValidationFeatureEnableEXT[]", [_ENABLE_SYNCHRONIZATION])
         self._messenger_info = self.api.new(
             "VkDebugUtilsMessengerCreateInfoEXT",
@@ -136,7 +136,7 @@ def _require_layer(api: Api) -> None:
 
 
 def open_instance() -> Instance:
-    """The instance for the environment's setting. `DriverUnavailable` says what is missing."""
+    """Returns the instance for the environment's setting. Raises DriverUnavailable, which states what is missing."""
     setting = os.environ.get(VALIDATION_VARIABLE, "0")
     if setting not in ("", "0", "1"):
         raise DriverUnavailable(f"{VALIDATION_VARIABLE} is {setting!r}; it takes 0 or 1")

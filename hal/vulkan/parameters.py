@@ -1,9 +1,9 @@
 """Parameters and workgroup counts of a recording's dispatches, in memory that its commands read when they run.
 
-- A `Place` is where one dispatch finds them: its parameters first, at a multiple of `ALIGNMENT`, behind them the three
-  counts of an indirect dispatch (VkDispatchIndirectCommand).
-- `Layout` hands out places and packs the bytes of all of them.
-- A `Block` is host-visible memory that holds such bytes. It is written while no submission that reads it is under way.
+- A `ParameterRange` is the memory of one dispatch: its parameters, at a multiple of `ALIGNMENT`, then the three counts
+  of an indirect dispatch (VkDispatchIndirectCommand).
+- A `ParameterLayout` assigns the ranges, and packs the bytes of all of them.
+- A `ParameterBlock` is host-visible memory with such bytes. It is written only while no submission in flight reads it.
 """
 
 from __future__ import annotations
@@ -20,53 +20,55 @@ if TYPE_CHECKING:
     from .allocator import Allocator
     from .buffer import VulkanBuffer
 
-#: the largest that Vulkan allows minStorageBufferOffsetAlignment to be
+#: the largest value that Vulkan allows for minStorageBufferOffsetAlignment
 ALIGNMENT: Final = 256
 COUNTS: Final = struct.Struct("<3I")
 
 
-class Place(NamedTuple):
-    """Bytes of one dispatch in a block, `offset` from its start."""
+class ParameterRange(NamedTuple):
+    """The bytes of one dispatch in a block, `offset` from its start."""
 
     offset: int
-    parameters: int  #: bytes of parameters
+    parameters: int  #: number of parameter bytes
 
     @property
     def counts(self) -> int:
-        """Where the counts are."""
+        """The offset of the workgroup counts in the block."""
         return self.offset + self.parameters
 
 
-class _Row(NamedTuple):
-    """What a block holds at one place."""
+class _RangeContent(NamedTuple):
+    """The content of one range of a block."""
 
-    fixed: bytes | None  #: the whole of it; None where each instance has its own
-    zeros: bytes  #: as much as the whole of it
-    pad: bytes  #: behind parameters and counts
+    fixed: bytes | None  #: the entire content; None if each instance supplies it
+    zeros: bytes  #: zeros of the same length
+    pad: bytes  #: padding after parameters and counts
 
 
 class ParameterLayout:
-    """The places of one recording's dispatches. `range` is the bytes that a descriptor of parameters covers."""
+    """The ranges of one recording's dispatches. `range` is the number of bytes that a descriptor of
+    parameters covers.
+    """
 
     __slots__ = ("_rows", "_size", "indirect", "range")
 
     def __init__(self) -> None:
-        self._rows: list[_Row] = []
+        self._rows: list[_RangeContent] = []
         self._size = 0
-        self.indirect = False  #: whether there is an indirect dispatch
+        self.indirect = False  #: whether the recording has an indirect dispatch
         self.range = 0
 
-    def add(self, parameters: bytes) -> Place:
-        """For a dispatch whose parameters never change."""
+    def add(self, parameters: bytes) -> ParameterRange:
+        """Add a dispatch with fixed parameters."""
         return self._add(len(parameters), len(parameters), parameters)
 
-    def add_indirect(self, size: int) -> Place:
-        """For a dispatch that gets counts and `size` bytes of parameters with each instance."""
+    def add_indirect(self, size: int) -> ParameterRange:
+        """Add a dispatch that gets its counts and `size` bytes of parameters from each instance."""
         self.indirect = True
         return self._add(size, size + COUNTS.size, None)
 
     def pack(self, arguments: Sequence[IndirectArgument | None]) -> bytes:
-        """The bytes of a block, with these for the indirect dispatches in order; None: no workgroups."""
+        """The bytes of a block, with these arguments for the indirect dispatches in order. None: no workgroups."""
         given = iter(arguments)
         pieces: list[bytes] = []
         for fixed, zeros, pad in self._rows:
@@ -81,21 +83,21 @@ class ParameterLayout:
 
     @property
     def size(self) -> int:
-        """Bytes of a block, 0 if there are no places. A descriptor of `range` bytes fits at each place."""
+        """Bytes of a block; 0 without ranges. A descriptor of `range` bytes fits at each range."""
         return self._size + self.range
 
-    def _add(self, parameters: int, used: int, fixed: bytes | None) -> Place:
-        place = Place(self._size, parameters)
+    def _add(self, parameters: int, used: int, fixed: bytes | None) -> ParameterRange:
+        parameter_range = ParameterRange(self._size, parameters)
         length = -(-used // ALIGNMENT) * ALIGNMENT
         pad = bytes(length - used)
-        self._rows.append(_Row(None if fixed is None else fixed + pad, bytes(length), pad))
+        self._rows.append(_RangeContent(None if fixed is None else fixed + pad, bytes(length), pad))
         self._size += length
         self.range = max(self.range, -(-parameters // 16) * 16)
-        return place
+        return parameter_range
 
 
-class Block:
-    """Memory for the bytes of one layout. `data` is what it holds, None while it is being written."""
+class ParameterBlock:
+    """Memory for the bytes of one layout. `data` is its content, None while it is being written."""
 
     __slots__ = ("buffer", "data", "number")
 

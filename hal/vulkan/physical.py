@@ -1,8 +1,8 @@
-"""Physical devices: what each has, what we enable of it, and how it looks to the HAL.
+"""Physical devices: their properties, the features to enable, and their description for the HAL.
 
-A device is usable when it has a compute queue, Vulkan 1.1 and timeline semaphores; for any other `scan` says why not.
-Hardware comes first, software devices after it. The table FEATURES holds every Vulkan feature that is enabled where
-it is there; HAL_FEATURES says which of them make one HAL feature.
+A device is usable if it has a compute queue, Vulkan 1.1 and timeline semaphores; for any other, `scan` says why not.
+Hardware devices come first, then software devices. The table FEATURES holds every Vulkan feature that is enabled where
+available. HAL_FEATURES says which of them make up one HAL feature.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ NEVER = (99, 0)
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """One Vulkan feature: its field, the struct that holds it, the extension it needs before it is core in `core`."""
+    """One Vulkan feature: its field, its struct, the extension it needs, and the version `core` that includes it."""
 
     field: str
     struct: str
@@ -47,7 +47,7 @@ FEATURES: tuple[Feature, ...] = (
     ),
 )
 
-#: HAL feature -> the Vulkan features that it takes. Any device is `robust`: without robust buffer access 2 the loader
+#: HAL feature -> the Vulkan features that it needs. Every device is `robust`: without robust buffer access 2 the loader
 #: clamps indices (`spirv_harden`).
 HAL_FEATURES: dict[str, tuple[str, ...]] = {
     "int8": ("shaderInt8", "storageBuffer8BitAccess"),
@@ -69,7 +69,7 @@ VENDORS: dict[int, str] = {
     0x10005: "Mesa",
 }
 
-#: VkPhysicalDeviceType -> place in the list: discrete, integrated, virtual, other, software
+#: VkPhysicalDeviceType -> rank in the list: discrete, integrated, virtual, other, software
 RANKS: dict[int, int] = {2: 0, 1: 1, 3: 2, 0: 3, 4: 4}
 #: VkPhysicalDeviceType: integrated, discrete and virtual GPUs
 TYPES_GPU = (1, 2, 3)
@@ -79,22 +79,22 @@ GRAPHICS, COMPUTE, TRANSFER = 1, 2, 4
 
 @dataclass(frozen=True, slots=True)
 class PhysicalDevice:
-    """A usable device: what the HAL shows of it, and what opening it takes."""
+    """A usable device: its description for the HAL, and what opening it needs."""
 
     handle: Handle
     info: DeviceInfo
     queue_family: int
-    upload_queue: tuple[int, int] | None  #: family and index of a second queue, for uploads
-    timestamp_bits: int  #: of the queue family: 0 where it has no timestamps
-    timestamp_period: float  #: nanoseconds of a tick
+    upload_queue: tuple[int, int] | None  #: family and index of a second queue for uploads
+    timestamp_bits: int  #: valid bits of the queue family's timestamps; 0 without timestamps
+    timestamp_period: float  #: nanoseconds per tick
     enabled: frozenset[str]  #: fields of FEATURES
     extensions: tuple[str, ...]
-    suffix: str  #: of the timeline functions: "" or "KHR"
+    suffix: str  #: suffix of the timeline functions: "" or "KHR"
     device_type: int  #: VkPhysicalDeviceType
     memory_types: tuple[MemoryType, ...]
     max_allocation: int
     max_workgroup: tuple[int, int, int]
-    identity: str  #: of device and driver version, for caches
+    identity: str  #: identifies device and driver version, for cache keys
 
     @property
     def machine(self) -> Machine:
@@ -102,7 +102,9 @@ class PhysicalDevice:
 
 
 def scan(instance: Instance) -> tuple[list[PhysicalDevice], list[str]]:
-    """The usable devices, and a line for each that is not usable. Hardware first; of one kind, more features first."""
+    """Returns the usable devices, and a text for each unusable one. Hardware first; within a kind, more
+    features first.
+    """
     api = instance.api
     found: list[tuple[tuple[int, int], _Probe]] = []
     reasons: list[str] = []
@@ -118,10 +120,10 @@ def scan(instance: Instance) -> tuple[list[PhysicalDevice], list[str]]:
 
 
 def choose_upload_queue(families: Sequence[tuple[int, int]], compute: int) -> tuple[int, int] | None:
-    """Family and index of the queue for uploads; None if the device has only the one that computes.
+    """Returns family and index of the queue for uploads, or None if the device has only the compute queue.
 
-    A family for transfers alone is best, since on most cards it is a copy engine of its own; else a second queue of the
-    compute family. `families`: flags and number of queues of each. `compute`: the family whose queue 0 computes.
+    A family for transfers only is best, because on most GPUs it is a copy engine of its own; otherwise a second queue
+    of the compute family. `families`: flags and number of queues of each. `compute`: the family whose queue 0 computes.
     """
     for family, (flags, count) in enumerate(families):
         if flags & TRANSFER and not flags & (GRAPHICS | COMPUTE) and count:
@@ -130,7 +132,9 @@ def choose_upload_queue(families: Sequence[tuple[int, int]], compute: int) -> tu
 
 
 def feature_chain(api: Api, fields: frozenset[str]) -> Any:
-    """A VkPhysicalDeviceFeatures2 with these features on, the structs of the others chained behind it."""
+    """Returns a VkPhysicalDeviceFeatures2 with these features enabled; the structs of other features are
+    chained to it.
+    """
     chain = api.null
     for struct in dict.fromkeys(row.struct for row in FEATURES if row.struct != "VkPhysicalDeviceFeatures2"):
         names = [row.field for row in FEATURES if row.struct == struct and row.field in fields]
@@ -141,7 +145,7 @@ def feature_chain(api: Api, fields: frozenset[str]) -> Any:
 
 
 class _Probe:
-    """Asks one device for everything and judges it."""
+    """Queries one device, and decides whether it is usable."""
 
     def __init__(self, api: Api, handle: Handle, instance_version: tuple[int, int]) -> None:
         self.api = api
@@ -170,7 +174,7 @@ class _Probe:
         return ""
 
     def _families(self) -> list[tuple[int, int, int]]:
-        """Flags, number of queues and valid bits of timestamps of each queue family."""
+        """Flags, number of queues and valid timestamp bits of each queue family."""
         count = self.api.ffi.new("uint32_t *")
         self.api.lib.vkGetPhysicalDeviceQueueFamilyProperties(self.handle, count, self.api.null)
         rows = self.api.ffi.new("VkQueueFamilyProperties[]", count[0])
@@ -184,7 +188,7 @@ class _Probe:
         return frozenset(self.api.string(row.extensionName) for row in rows)
 
     def _features(self) -> frozenset[str]:
-        """The rows of FEATURES that the device has."""
+        """The rows of FEATURES that the device supports."""
         api = self.api
         rows = [row for row in FEATURES if self.version >= row.core or row.extension in self.present]
         structs: dict[str, Any] = {}
@@ -201,7 +205,7 @@ class _Probe:
         return tuple(dict.fromkeys(name for name in wanted if name in self.present))
 
     def _more_properties(self) -> tuple[int, int, str]:
-        """Largest allocation, alignment of imported host memory, and the driver in words."""
+        """The largest allocation, the alignment of imported host memory, and the driver's name and version."""
         api = self.api
         driver = api.new("VkPhysicalDeviceDriverProperties")
         known = self.version >= (1, 2) or "VK_KHR_driver_properties" in self.present

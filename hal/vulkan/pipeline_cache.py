@@ -1,7 +1,7 @@
-"""What the driver compiled, kept between processes: one VkPipelineCache per executable, in the user's cache folder.
+"""Compiled pipelines, stored between processes: one VkPipelineCache per executable, in the user's cache folder.
 
-A row is found by device, driver version, enabled features and content, so it is never fed to a driver that did
-not write it; the driver checks the header once more. Drivers that keep nothing give a bare header, which is not stored.
+An entry is found by device, driver version, enabled features and content, so a driver never gets data that it did not
+write; it also checks the header. Drivers that store nothing return a bare header, which is not stored.
 """
 
 from __future__ import annotations
@@ -17,20 +17,22 @@ if TYPE_CHECKING:
     from .device import VulkanDevice
 
 HEADER_BYTES = 32
-#: changes when the words that a driver gets for a payload change, or how its pipelines are bound
+#: changes whenever the words that a driver gets for a payload change, or the binding of its pipelines
 REVISION = "3"
 
 
 def cache_key(device: VulkanDevice, payload: memoryview) -> tuple[str, str, bytes]:
-    """All that a driver's pipelines for a payload depend on: device and driver, features and revision, SHA-256."""
+    """Everything that a driver's pipelines for a payload depend on: device and driver, features and
+    revision, SHA-256.
+    """
     enabled = ",".join([*sorted(device.physical.enabled), REVISION])
     return device.physical.identity, enabled, hashlib.sha256(payload).digest()
 
 
 @contextmanager
 def pipeline_cache(device: VulkanDevice, payload: memoryview) -> Generator[tuple[Handle, bool]]:
-    """A VkPipelineCache, and whether anything was known of this payload; what it holds at the end is kept, if that is
-    new.
+    """A context manager around a VkPipelineCache. Yields its handle, and whether the user's cache had data of this
+    payload. At the end the contents are stored if they are new.
     """
     api, vk = device.api, device.vk
     key = cache_key(device, payload)

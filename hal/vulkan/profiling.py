@@ -1,9 +1,9 @@
 """A Vulkan device with profiling: a timestamp before and after each command, in a query pool of its recording.
 
-- A barrier stands before each command, so that none overlaps another and its span is its own.
-- Timestamps are read when their submission is over and somebody looks, which the next one does, too. Until then its
-  recordings are not used again: each submission under way has its own.
-- Ticks count as many bits as the queue family says, and a tick is as long as the device says; `HostClock` maps them.
+- A barrier before each command prevents overlap, so that each span belongs to one command.
+- Timestamps are read after their submission is over, by the next submission or the next query. Until then its
+  recordings are not reused: each submission in flight has its own.
+- The queue family states the valid bits of a tick, the device the length of a tick; `HostClock` maps ticks.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from orchestrion.hal.timing import HostClock, Timing, Timings, now
 from .api import Api, Handle
 from .command_buffer import Key, VulkanCommandBuffer
 from .device import VulkanDevice
-from .parameters import Block
+from .parameters import ParameterBlock
 from .physical import PhysicalDevice
 from .queue import VulkanQueue
 from .recording import Barrier, Command, Program, Recording
@@ -40,14 +40,16 @@ if TYPE_CHECKING:
 STAGE_BOTTOM = 0x2000
 QUERY_TIMESTAMP, RESULT_64_BIT = 2, 1
 TICK_BYTES = 8
-#: seconds in which all signals of a submission come once one has
+#: seconds within which all signals of a submission arrive after the first
 PATIENCE = 1.0
-#: submissions by which the clocks are compared when a device is opened
+#: the number of submissions that compare the clocks when a device is opened
 CALIBRATIONS = 4
 
 
 class ProfiledProgram(Program):
-    """`timed`: commands so far. `queries`: the pool of the recording that is being encoded."""
+    """A program with timestamps. `timed`: the number of commands so far. `queries`: the pool of the recording being
+    encoded.
+    """
 
     __slots__ = ("queries", "timed")
 
@@ -58,7 +60,7 @@ class ProfiledProgram(Program):
 
 
 class Reset:
-    """Empties the pool; stands first."""
+    """Resets the pool; the first command."""
 
     __slots__ = ("_program", "_vk")
     stage = 0
@@ -73,9 +75,9 @@ class Reset:
 
 
 class Timed:
-    """A command between two timestamps, once all before it is done."""
+    """A command between two timestamps. It starts after all earlier commands are done."""
 
-    __slots__ = ("_barrier", "_command", "_place", "_program", "_vk", "stage")
+    __slots__ = ("_barrier", "_command", "_memory_id", "_program", "_vk", "stage")
 
     def __init__(self, device: VulkanDevice, program: ProfiledProgram, command: Command) -> None:
         self._vk = device.vk
@@ -83,19 +85,21 @@ class Timed:
         self._command = command
         self.stage = command.stage
         self._barrier = Barrier(device)
-        self._place = 2 * program.timed
+        self._memory_id = 2 * program.timed
         program.timed += 1
 
     def encode(self, buffer: Handle, sets: Any, table: Table) -> None:
         stamp, queries = self._vk.vkCmdWriteTimestamp, self._program.queries
         self._barrier.encode(buffer, sets, table)
-        stamp(buffer, STAGE_BOTTOM, queries, self._place)
+        stamp(buffer, STAGE_BOTTOM, queries, self._memory_id)
         self._command.encode(buffer, sets, table)
-        stamp(buffer, STAGE_BOTTOM, queries, self._place + 1)
+        stamp(buffer, STAGE_BOTTOM, queries, self._memory_id + 1)
 
 
 class ProfiledRecording(Recording):
-    """`busy` from when it is given out until its timestamps were read: its pool serves one submission at a time."""
+    """A recording with a query pool. `busy` from when it is handed out until its timestamps were read, because its pool
+    serves one submission at a time.
+    """
 
     __slots__ = ("_profiled", "_queries", "busy", "key")
 
@@ -107,12 +111,12 @@ class ProfiledRecording(Recording):
         info = device.api.new("VkQueryPoolCreateInfo", queryType=QUERY_TIMESTAMP, queryCount=max(1, 2 * program.timed))
         self._queries = device.api.create(device.vk.vkCreateQueryPool, device.handle, info, "a query pool")
 
-    def encode(self, table: Table, block: Block | None = None, lengths: Sequence[int] | None = None) -> None:
+    def encode(self, table: Table, block: ParameterBlock | None = None, lengths: Sequence[int] | None = None) -> None:
         self._profiled.queries = self._queries
         super().encode(table, block, lengths)
 
     def read(self) -> list[Span]:
-        """The spans of the last submission, which is over, in nanoseconds of the device."""
+        """Returns the spans of the last submission, which is over, in nanoseconds of the device."""
         device, count = self._device, 2 * self._profiled.timed
         if not count:
             return []
@@ -131,7 +135,7 @@ class ProfiledRecording(Recording):
 
 
 def nanoseconds(ticks: Sequence[int], bits: int, period: float) -> list[int]:
-    """Times of one recording: only `bits` of a tick count, and they may wrap around once."""
+    """Converts the ticks of one recording. Only `bits` of a tick are valid, and they may wrap around once."""
     mask = (1 << bits) - 1
     numerator, denominator = period.as_integer_ratio()
     first = ticks[0] & mask
@@ -139,7 +143,7 @@ def nanoseconds(ticks: Sequence[int], bits: int, period: float) -> list[int]:
 
 
 class ProfiledCommandBuffer(VulkanCommandBuffer):
-    """All its recordings are spare ones, and each submission gets one for itself."""
+    """A command buffer whose recordings are all spare; each submission gets one of its own."""
 
     def __init__(self, device: VulkanDevice) -> None:
         super().__init__(device)
@@ -170,12 +174,12 @@ class ProfiledCommandBuffer(VulkanCommandBuffer):
         self._time_last()
 
     def mark(self) -> None:
-        """A command that does nothing but take time."""
+        """Record a command that does nothing but take time."""
         self._timed.commands.append(Timed(self._device, self._timed, Barrier(self._device)))
 
     def recording(self, table: Sequence[Any]) -> ProfiledRecording:
         self._queue.read_times()
-        key = tuple([buffer.place for buffer in table])
+        key = tuple([buffer.memory_id for buffer in table])
         free = [recording for recording in self._all if not recording.busy]
         recording = next((one for one in free if one.key == key), free[0] if free else None)
         if recording is None:
@@ -199,8 +203,8 @@ class ProfiledCommandBuffer(VulkanCommandBuffer):
 
 
 class _Flight(NamedTuple):
-    """A submission whose timestamps are not read yet. It is over when the queue's timeline reaches `number`; `signals`
-    come just before.
+    """A submission whose timestamps were not read yet. It is over when the queue's timeline reaches `number`; `signals`
+    are reached just before.
     """
 
     number: int
@@ -229,7 +233,7 @@ class ProfiledQueue(VulkanQueue):
         timing, submitted = self._timings.begin(), now()
         try:
             super().execute_batch(batch, watcher)
-        except BaseException:  # its recordings may still run; they are over when the next submission is
+        except BaseException:  # its recordings may still run, until the next submission is over
             timing.end(())
             self._flights.append(_Flight(self.timeline.submitted + 1, Timing(), submitted, self._used, ()))
             raise
@@ -248,7 +252,7 @@ class ProfiledQueue(VulkanQueue):
             return
         timing, submitted, before = self._timings.begin(), now(), self.timeline.submitted
         super().submit(batch, waits, signals, watcher)
-        if self.timeline.submitted == before:  # it failed its signals instead
+        if self.timeline.submitted == before:  # not submitted: its signals were failed
             timing.end(())
         else:
             self._flights.append(_Flight(self.timeline.submitted, timing, submitted, self._used, signals[-1:]))
@@ -258,18 +262,20 @@ class ProfiledQueue(VulkanQueue):
         return self._timings.take()
 
     def read_times(self) -> None:
-        """Read the timestamps of what is over."""
+        """Read the timestamps of finished submissions."""
         while self._flights and self._is_over(self._flights[0]):
             _, timing, submitted, recordings, _ = self._flights.popleft()
             spans: list[Span] = []
-            with suppress(HalError):  # of a device that was lost, which whoever waits is told
+            with suppress(HalError):  # the device is lost, which every wait reports
                 spans = [span for recording in recordings for span in recording.read()]
             for recording in recordings:
                 recording.busy = False
             timing.end(self._clock.place(spans, submitted, now()))
 
     def _is_over(self, flight: _Flight) -> bool:
-        """One whose end the front has heard of is waited for. The front's own signal is the last, and sure to live."""
+        """Whether a submission is over. If the front already knows that it is, wait for it. The front's own signal is
+        the last one, and always outlives the others.
+        """
         if flight.number <= self.timeline.poll():
             return True
         heard = any([semaphore.value() >= value for semaphore, value in flight.signals])

@@ -1,16 +1,15 @@
-"""The queue: work in order.
+"""The queue: submits work in order.
 
 - The hot path is one vkQueueSubmit (`launch`, under the device's lock), one vkWaitForFences and one vkResetFences
-  (`wait`, outside of it) with structs made beforehand. Each launched submission has the fence of its `Ticket`, and
-  several may be under way. The wait is in slices, so that Ctrl-C and a watcher are heard.
-- A recording is under way while a ticket has it, or until the queue's timeline reaches its `pending`.
-- After an exception nobody knows which steps of the call were done: `abandon` leaves the ticket's fence as it is, and
-  `recover` submits a signal, which is reached when all earlier work is over. Numbers of the timeline are never used
-  twice.
-- `submit` adds the queue's own timeline to the signals, so that recordings and staging memory can be used again.
-- Each recording ends with a full barrier, so submissions also follow each other in memory.
-- Where buffers are not mapped (`staged`), each submission carries what `transfer.py` has to copy: uploads and zeroing
-  of fresh memory ahead of the recordings, results behind them.
+  (`wait`, without it), with structs made in advance. Each launched submission uses the fence of its `Ticket`; several
+  may be in flight. The wait is divided into slices, so that Ctrl-C and a watcher take effect.
+- A recording is in flight while a ticket has it, or until the queue's timeline reaches its `pending`.
+- After an exception it is unknown which steps of the call were done. `abandon` leaves the ticket's fence unchanged, and
+  `recover` submits a signal that is reached when all earlier work is over. Numbers of the timeline are never reused.
+- `submit` adds the queue's own timeline to the signals, so that recordings and staging memory can be reused.
+- Each recording ends with a full barrier, so memory is also consistent between submissions.
+- If buffers are not mapped (`staged`), each submission includes the copies that `transfer.py` has pending: uploads and
+  zeroing of fresh memory before the recordings, results after them.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from orchestrion.hal.backend import (
     Watcher,
 )
 from orchestrion.hal.errors import HalError
-from orchestrion.hal.side_by_side import Progress, Using
+from orchestrion.hal.parallel_jobs import Progress, Using
 
 from .api import Handle
 from .first_launches import compile_entries
@@ -41,27 +40,28 @@ from .transfer import Download, Transfers
 if TYPE_CHECKING:
     from .device import VulkanDevice
 
-#: nanoseconds of one wait in the driver
+#: nanoseconds of one wait of the driver
 SLICE_NS = int(SLICE * 1e9)
 
 
 class Ticket:
-    """A fence, and the submission that signals it: `recordings` while it is under way, and how far the queue's timeline
-    is for sure when it is over. `wait` changes it outside of the device's lock, each attribute in one step.
+    """A fence, and the submission that signals it. `recordings` are those in flight; `number` is the value that the
+    queue's timeline has certainly reached when it is over. `wait` changes it without the device's lock, each attribute
+    in one step.
     """
 
     __slots__ = ("abandoned", "fence", "fences", "number", "recordings")
 
     def __init__(self, fence: Handle, fences: Any) -> None:
         self.fence = fence
-        self.fences = fences  #: the same as an array for the driver
+        self.fences = fences  #: the fence as an array for the driver
         self.number = 0
         self.recordings: Sequence[Recording] = ()
         self.abandoned = False
 
 
 class VulkanQueue(BackendQueue):
-    """A VkQueue. All calls but `wait` are serialised by the front."""
+    """A VkQueue. The front serialises all calls except `wait`."""
 
     overlaps = True
     prepares = True
@@ -81,11 +81,11 @@ class VulkanQueue(BackendQueue):
         self.timeline = Timeline(VulkanSemaphore.create(api, device.handle, device.vk, 0))
         self.transfers = Transfers(device, self, self.timeline)
         self._staged = device.allocator.staged
-        self.tickets: list[Ticket] = []  #: all but abandoned ones
-        self._own = self.create_ticket()  #: of `execute`
-        #: abandoned tickets, and the number of the timeline at which each one's fence may be destroyed
+        self.tickets: list[Ticket] = []  #: all tickets except abandoned ones
+        self._own = self.create_ticket()  #: the ticket of `execute`
+        #: abandoned tickets, and the timeline value at which the fence of each may be destroyed
         self._left: dict[Ticket, int] = {}
-        self._made: tuple[Sequence[Point], list[int]] = ((), [])  #: signals of the last submission, and its result
+        self._made: tuple[Sequence[Point], list[int]] = ((), [])  #: signals and result of the last submission
 
     def create_ticket(self) -> Ticket:
         api, device = self._api, self._device
@@ -113,7 +113,7 @@ class VulkanQueue(BackendQueue):
             raise self._api.error(result, "submitting work")
 
     def _launch_staged(self, ticket: Ticket, batch: Sequence[BackendWork]) -> None:
-        """With all transfers that are due, in one submission."""
+        """Launch with all pending transfers, in one submission."""
         recordings = self._recordings(batch)
         ticket.recordings = recordings
         ticket.number = self.timeline.submitted
@@ -132,7 +132,7 @@ class VulkanQueue(BackendQueue):
         result = self._submit(self.handle, 1, info, ticket.fence)
         if result:
             raise self._api.error(result, "submitting work")
-        for recording in recordings:  # the ticket has them; what was submitted before is over before
+        for recording in recordings:  # the ticket has them; earlier submissions of them are over before it
             recording.pending = 0
 
     def wait(self, ticket: Ticket, watcher: Watcher | None = None) -> None:
@@ -149,8 +149,8 @@ class VulkanQueue(BackendQueue):
             raise self._api.error(result, "resetting a fence")
         ticket.recordings = ()
         timeline = self.timeline
-        if timeline.reached < ticket.number:  # a fence waits for everything submitted before it
-            timeline.reached = ticket.number  # less, if another thread comes between: then the device is asked again
+        if timeline.reached < ticket.number:  # a fence includes everything submitted before it
+            timeline.reached = ticket.number  # another thread may lower it, and poll the device again
 
     def abandon(self, ticket: Ticket) -> None:
         if ticket.abandoned:
@@ -161,12 +161,12 @@ class VulkanQueue(BackendQueue):
         with suppress(ValueError):
             self.tickets.remove(ticket)
         self._left[ticket] = number
-        ticket.abandoned = True  # last: until then all of this may be repeated
+        ticket.abandoned = True  # set last: everything above can be repeated
 
     def execute(
         self, commands: BackendCommandBuffer, table: Sequence[BackendBuffer], watcher: Watcher | None = None
     ) -> None:
-        """For layers between the front and this that do not overlap."""
+        """For layers between the front and this queue that do not overlap."""
         self.launch(self._own, commands, table)
         self.wait(self._own, watcher)
 
@@ -188,7 +188,7 @@ class VulkanQueue(BackendQueue):
             self._reach(missing)
 
     def _missing(self, unsure: Sequence[Point]) -> list[Point]:
-        """Those of `unsure` that no submission signals: the caller signals them, and they count as failed."""
+        """Those of `unsure` that no submission signals. The caller signals them, and they count as failed."""
         made, results = self._made
         if results == [0] and all(point in made for point in unsure):
             return []
@@ -198,7 +198,7 @@ class VulkanQueue(BackendQueue):
         return [*unsure]
 
     def _wait_for_device(self) -> None:
-        """Wait until all submitted work is over. A lost device runs nothing, so its work is over, too."""
+        """Wait until all submitted work is over. A lost device runs nothing, so its work counts as over."""
         result = self._device.vk.vkDeviceWaitIdle(self._device_handle)
         if result and result != self._api.vk.VK_ERROR_DEVICE_LOST:
             raise self._api.error(result, "waiting for the device")
@@ -225,7 +225,7 @@ class VulkanQueue(BackendQueue):
     def write(self, buffer: BackendBuffer, offset: int, data: Bytes) -> None:
         self._retire()
         self.transfers.write(buffer, offset, data)
-        if not self._staged:  # memory of others: launches carry no transfers then
+        if not self._staged:  # the caller's memory: launches include no transfers then
             self.transfers.flush()
 
     def read(self, buffer: BackendBuffer, offset: int, out: Bytes) -> None:
@@ -233,20 +233,20 @@ class VulkanQueue(BackendQueue):
         self.transfers.read(buffer, offset, out)
 
     def submit_transfers(self, downloads: Sequence[Download]) -> int:
-        """Submit the transfers that are due, and downloads behind them. Gives the number of the submission."""
+        """Submit the pending transfers, then these downloads. Returns the number of the submission."""
         self._enqueue([], (), (), downloads=downloads)
         return self.timeline.submitted
 
     def wait_idle(self) -> None:
-        launched = any([ticket.recordings for ticket in self.tickets])  # it signals a fence, not the timeline
+        launched = any([ticket.recordings for ticket in self.tickets])  # launches signal fences, not the timeline
         if launched or self.transfers.due:
             self._enqueue([], (), ())
         self.timeline.wait()
         self._retire()
 
     def close(self) -> None:
-        """Release everything. Nothing is under way but transfers that no later work followed."""
-        with suppress(HalError):  # a lost device: its work is over
+        """Release everything. Only transfers without later work may be in flight."""
+        with suppress(HalError):  # the device is lost, so its work is over
             self.timeline.wait()
         self._retire()
         self.transfers.release()
@@ -255,8 +255,8 @@ class VulkanQueue(BackendQueue):
             self._device.vk.vkDestroyFence(self._device_handle, ticket.fence, self._api.null)
 
     def _recordings(self, batch: Sequence[BackendWork]) -> list[Recording]:
-        """Those of the next submission. Each counts as under way from here on, so that none is encoded anew for another
-        table.
+        """The recordings of the next submission. Each counts as in flight from now on, so that none is encoded for
+        another table.
         """
         found = []
         for commands, table in batch:
@@ -274,7 +274,7 @@ class VulkanQueue(BackendQueue):
         downloads: Sequence[Download] = (),
         fence: Handle = None,
     ) -> None:
-        """Submit, with the transfers that are due, which read ahead what `batch` writes."""
+        """Submit with the pending transfers, which also prefetch what `batch` writes."""
         api, timeline = self._api, self.timeline
         value = timeline.submitted + 1
         handles = [recording.buffer for recording in recordings]
@@ -282,9 +282,9 @@ class VulkanQueue(BackendQueue):
         starts: list[Any] = list(waits)
         done: list[int] = []
         if self._staged or downloads or self.transfers.due:
-            around = self.transfers.compose(value, used_by(batch), downloads)
-            handles, done = [*around.ahead, *handles, *around.behind], around.sent
-            starts += around.waits
+            extra = self.transfers.compose(value, used_by(batch), downloads)
+            handles, done = [*extra.ahead, *handles, *extra.behind], extra.sent
+            starts += extra.waits
         values = api.new(
             "VkTimelineSemaphoreSubmitInfo",
             waitSemaphoreValueCount=len(starts),
@@ -304,22 +304,24 @@ class VulkanQueue(BackendQueue):
             pSignalSemaphores=api.ffi.new("VkSemaphore[]", [semaphore.handle for semaphore, _ in ends]),
         )
         self._made = signals, done
-        timeline.submitted = value  # before vkQueueSubmit: after an exception the number must not be used again
-        # submit and store the result in one step of C, so that no exception comes between the two
+        timeline.submitted = value  # before vkQueueSubmit: after an exception the number must not be reused
+        # submit and store the result in one step of C, so that no exception comes in between
         done.extend(map(self._submit, (self.handle,), (1,), (info,), (api.null if fence is None else fence,)))
-        self.transfers.settle()
+        self.transfers.check_submission()
         if done[0]:
             timeline.submitted = value - 1
             raise api.error(done[0], "submitting work")
 
     def _fail(self, signals: Sequence[Point], error: HalError) -> None:
-        """What could not be submitted fails its signals, once earlier work, which may signal lower values, is over."""
+        """Fail the signals of work that could not be submitted, after earlier work, which may signal lower values, is
+        over.
+        """
         self.timeline.wait()
         for semaphore, value in signals:
             semaphore.fail(value, error)
 
     def _retire(self) -> None:
-        """Take back what finished transfers used, and destroy fences that are over."""
+        """Reclaim what finished transfers used, and destroy the fences that are over."""
         self.transfers.retire()
         reached = self.timeline.poll() if self._left else 0
         for ticket in [ticket for ticket, number in self._left.items() if number <= reached]:
@@ -328,5 +330,5 @@ class VulkanQueue(BackendQueue):
 
 
 def used_by(batch: Sequence[BackendWork]) -> list[BackendBuffer]:
-    """The buffers that recordings may write: those in their slots, and those that they name."""
+    """The buffers that recordings may write: those in their slots, and those bound directly."""
     return [buffer for commands, table in batch for buffer in (*table, *commands.named)]  # type: ignore[attr-defined]

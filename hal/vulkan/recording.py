@@ -1,12 +1,12 @@
 """One VkCommandBuffer with its descriptor sets: a program of commands encoded for one binding table.
 
-- A `Program` is what was recorded: commands, each of which knows its arguments and asks the table only for what depends
-  on it, and the descriptor sets they share.
-- A `Recording` may be submitted while it is under way, and several times at once. `pending` is the value of the queue's
-  timeline at which its last submission is over; launched submissions stand in the queue's tickets instead. Until both
-  are over it is not encoded anew.
-- It ends with a barrier to everything after it, the host included, so that the submissions of a queue follow
-  each other like commands between which a barrier was recorded.
+- A `Program` is the recorded work: commands, and the descriptor sets that they share. A command knows its arguments,
+  and reads only slots from the table.
+- A `Recording` may be submitted again while it is in flight. `pending` is the value of the queue's timeline at which
+  its last submission is over; launched submissions are in the queue's tickets instead. It is not encoded again before
+  both are over.
+- It ends with a barrier that orders it before everything after it, including the host, so submissions of a queue follow
+  each other as if a barrier was recorded between them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from orchestrion.hal.backend import BackendBuffer, Binding
 from orchestrion.hal.errors import Unsupported
 
 from .api import Api, Handle
-from .parameters import Block, ParameterLayout, Place
+from .parameters import ParameterBlock, ParameterLayout, ParameterRange
 from .spirv_parameters import PARAMETER_SET
 
 if TYPE_CHECKING:
@@ -33,29 +33,28 @@ if TYPE_CHECKING:
 
 STAGE_COMPUTE, STAGE_TRANSFER, STAGE_HOST = 0x800, 0x1000, 0x4000
 STAGES = STAGE_COMPUTE | STAGE_TRANSFER
-#: bytes that a command buffer binds for bindings of no length, since Vulkan has no empty ranges, and the distance of
-#: such bytes of two bindings
+#: bytes bound for an empty binding, because Vulkan has no empty ranges, and the distance between those of two bindings
 EMPTY_BYTES, EMPTY_STEP = 32, 256
-#: stage -> how it reads and writes memory; the host writes before a submission, which waits for that by itself
+#: stage, its access flags for reads, and for writes; a submission makes earlier writes of the host visible by itself
 ACCESSES = ((STAGE_COMPUTE, 0x20, 0x40), (STAGE_TRANSFER, 0x800, 0x1000), (STAGE_HOST, 0x2000, 0))
 BIND_POINT_COMPUTE, SHADER_STAGE_COMPUTE = 1, 0x20
 DESCRIPTOR_STORAGE_BUFFER, DESCRIPTOR_STORAGE_BUFFER_DYNAMIC = 7, 9
 
 
 class Command(Protocol):
-    stage: int  #: of the pipeline, at which it works; 0 for a barrier
+    stage: int  #: the pipeline stage of the command; 0 for a barrier
 
     def encode(self, buffer: Handle, sets: Any, table: Table) -> None: ...
 
 
 class Dispatch:
-    """A launch of `groups` workgroups; None: the counts that the block of parameters has at `place`.
+    """A launch of `groups` workgroups; None: the counts in the parameter block at `parameter_range`.
 
-    `bound` is the number of its descriptor set in the program, -1 without bindings. `place` is None for a launch with
-    recorded counts and without parameters.
+    `bound` is the number of its descriptor set in the program, -1 without bindings. `parameter_range` is None for a
+    launch with recorded counts and without parameters.
     """
 
-    __slots__ = ("_bound", "_groups", "_layout", "_null", "_offset", "_pipeline", "_place", "_program", "_vk")
+    __slots__ = ("_bound", "_groups", "_layout", "_null", "_offset", "_pipeline", "_parameter_range", "_program", "_vk")
     stage = STAGE_COMPUTE
 
     def __init__(
@@ -65,7 +64,7 @@ class Dispatch:
         pipeline: Handle,
         layout: Handle,
         bound: int,
-        place: Place | None,
+        parameter_range: ParameterRange | None,
         groups: tuple[int, int, int] | None,
     ) -> None:
         self._vk = device.vk
@@ -74,10 +73,12 @@ class Dispatch:
         self._pipeline = pipeline
         self._layout = layout
         self._bound = bound
-        self._place = place
+        self._parameter_range = parameter_range
         self._groups = groups
-        parameters = place is not None and place.parameters
-        self._offset = device.api.ffi.new("uint32_t[1]", [place.offset]) if place and parameters else None
+        parameters = parameter_range is not None and parameter_range.parameters
+        self._offset = (
+            device.api.ffi.new("uint32_t[1]", [parameter_range.offset]) if parameter_range and parameters else None
+        )
 
     def encode(self, buffer: Handle, sets: Any, table: Table) -> None:
         vk, layout, program = self._vk, self._layout, self._program
@@ -91,15 +92,18 @@ class Dispatch:
         if self._groups is not None:
             vk.vkCmdDispatch(buffer, *self._groups)
             return
-        assert self._place is not None and program.block is not None, "an indirect launch has a place in a block"
+        assert self._parameter_range is not None and program.block is not None, (
+            "an indirect launch has a place in a block"
+        )
         block = program.block.buffer
-        vk.vkCmdDispatchIndirect(buffer, block.handle, block.base + self._place.counts)
+        vk.vkCmdDispatchIndirect(buffer, block.handle, block.base + self._parameter_range.counts)
 
 
 class Copy:
-    """Copies `length` bytes, repeating the source as often as it takes to fill the target; a range onto itself not.
+    """Copies `length` bytes, repeating the source as often as needed to fill the target. A copy of a range onto itself
+    does nothing.
 
-    Where each instance has a length of its own, it is `program.lengths[number]`.
+    If each instance has its own length, it is `program.lengths[number]`.
     """
 
     __slots__ = ("_number", "_program", "_regions", "_source", "_target", "_vk")
@@ -129,7 +133,7 @@ class Copy:
 
 
 class Fill:
-    """Repeats a 32-bit word over a word-aligned range; its length as that of `Copy`."""
+    """Repeats a 32-bit word over a word-aligned range. The length is chosen as for `Copy`."""
 
     __slots__ = ("_number", "_program", "_target", "_vk", "_word")
     stage = STAGE_TRANSFER
@@ -150,7 +154,7 @@ class Fill:
 
 
 class Barrier:
-    """What follows sees the writes of what came before. The `last` one of a recording is for the host, too."""
+    """Later commands see the writes of earlier ones. The `last` barrier of a recording includes the host."""
 
     __slots__ = ("_after", "_api", "_barrier", "_before", "_vk", "last")
     stage = 0
@@ -162,7 +166,7 @@ class Barrier:
         self.order(STAGES, STAGES)
 
     def order(self, before: int, after: int) -> None:
-        """Let it order these stages only."""
+        """Restrict it to these stages."""
         self._before = before
         self._after = after | STAGE_HOST if self.last else after
         self._barrier = self._api.new(
@@ -177,9 +181,9 @@ class Barrier:
 
 
 def limit_barriers(commands: Sequence[Command]) -> None:
-    """Let each barrier order the stages of all commands before it against those of all after it, and no others.
+    """Restrict each barrier to order the stages of all commands before it against those of all commands after it.
 
-    Behind the last there may be anything, and if there is nothing before it, so may there.
+    Anything may follow the last barrier, and anything may precede a barrier without commands before it.
     """
     stages = [command.stage for command in commands]
     before = [*accumulate(stages, or_)]
@@ -190,25 +194,26 @@ def limit_barriers(commands: Sequence[Command]) -> None:
 
 
 def resolve(binding: Binding, table: Table) -> AnyBuffer:
-    """The buffer a binding names, or that the table puts into its slot."""
+    """The buffer of a binding, or the buffer that the table has in its slot."""
     source = binding.source
     return table[source] if isinstance(source, int) else source  # type: ignore[return-value]
 
 
 def covered(binding: Binding, buffer: BackendBuffer) -> int:
-    """Bytes of a range that the buffer has. Only a slot of a program with indirect dispatches may have fewer."""
+    """The bytes of a range that lie in the buffer. Only for a slot of a program with indirect dispatches they may be
+    fewer.
+    """
     return min(binding.length, max(0, buffer.size - binding.offset))
 
 
 class Program:
-    """What was recorded: `commands`, and `sets`, the distinct (layout, bindings) that dispatches refer to by number.
+    """The recorded work: `commands`, and `sets`, the distinct (layout, bindings) that dispatches refer to by number.
 
-    `empty`: memory of this command buffer alone that bindings of no length get; None if it has no such binding. With
-    indirect dispatches each binding has bytes of its own there: dispatches of no workgroups are recorded, too, between
-    which no barrier may stand.
-    `parameters`: the places of the dispatches' parameters and counts. `block`: where they are in the recording that is
-    being encoded, and `lengths` the bytes of its copies and fills, None if they are those that were recorded. `floors`:
-    by slot, the least bytes of a buffer that the code of its bindings can be bounded by.
+    `empty`: memory of this command buffer that empty bindings get; None without such a binding. With indirect
+    dispatches each empty binding has its own bytes there: dispatches without workgroups are recorded, too, and no
+    barrier may stand between them. `parameters`: the ranges of the dispatches' parameters and counts. `block`: the
+    parameter block of the recording being encoded. `lengths`: the bytes of its copies and fills, None for the recorded
+    ones. `floors`: per slot, the least bytes of a buffer for which accesses can be bounded.
     """
 
     __slots__ = ("block", "commands", "empty", "floors", "lengths", "parameters", "sets", "transfers")
@@ -218,13 +223,13 @@ class Program:
         self.sets: dict[tuple[Layout, tuple[Binding, ...]], int] = {}
         self.empty: VulkanBuffer | None = None
         self.parameters = ParameterLayout()
-        self.block: Block | None = None
+        self.block: ParameterBlock | None = None
         self.floors: dict[int, int] = {}
-        self.transfers = 0  #: copies and fills so far
+        self.transfers = 0  #: number of copies and fills so far
         self.lengths: Sequence[int] | None = None
 
     def add_transfer(self) -> int:
-        """The number of a further copy or fill."""
+        """The number of a new copy or fill."""
         self.transfers += 1
         return self.transfers - 1
 
@@ -239,7 +244,7 @@ class Program:
 
 
 class Recording:
-    """A program encoded for a table and a block of parameters. `submit_info` submits it alone."""
+    """A program encoded for a table and a parameter block. `submit_info` submits it alone."""
 
     __slots__ = (
         "_buffers",
@@ -262,7 +267,7 @@ class Recording:
         self._program = program
         self._pool = None
         self.pending = 0
-        self.block: Block | None = None
+        self.block: ParameterBlock | None = None
         self._command_pool = command_pool
         self._buffers = buffers = api.ffi.new("VkCommandBuffer[1]")
         info = api.new("VkCommandBufferAllocateInfo", commandPool=command_pool, commandBufferCount=1)
@@ -283,9 +288,9 @@ class Recording:
                 self.release()
                 raise
 
-    def encode(self, table: Table, block: Block | None = None, lengths: Sequence[int] | None = None) -> None:
-        """Record anew, for these buffers, this block and lengths of copies and fills; no earlier submission is under
-        way.
+    def encode(self, table: Table, block: ParameterBlock | None = None, lengths: Sequence[int] | None = None) -> None:
+        """Record again, for these buffers, this block and these lengths of copies and fills. No earlier submission is
+        in flight.
         """
         api, vk, buffer, program = self._device.api, self._device.vk, self.buffer, self._program
         self.block = program.block = block
@@ -297,21 +302,21 @@ class Recording:
         api.check(vk.vkEndCommandBuffer(buffer), "recording commands")
 
     def release(self) -> None:
-        """Free it; no submission is under way."""
+        """Free it. No submission is in flight."""
         vk, device = self._device.vk, self._device.handle
         vk.vkFreeCommandBuffers(device, self._command_pool, 1, self._buffers)
         if self._pool is not None:
             vk.vkDestroyDescriptorPool(device, self._pool, self._device.api.null)
 
     def _allocate_sets(self, kinds: Sequence[tuple[int, Handle, int]]) -> None:
-        """`kinds`: type of descriptor, layout and number of bindings of each set."""
+        """Allocate the sets. `kinds`: descriptor type, layout and number of bindings of each."""
         device, api = self._device, self._device.api
         counts: dict[int, int] = {}
         for kind, _, count in kinds:
             counts[kind] = counts.get(kind, 0) + count
         sizes = api.ffi.new("VkDescriptorPoolSize[]", len(counts))
-        for place, (kind, count) in enumerate(counts.items()):
-            sizes[place].type, sizes[place].descriptorCount = kind, count
+        for index, (kind, count) in enumerate(counts.items()):
+            sizes[index].type, sizes[index].descriptorCount = kind, count
         info = api.new("VkDescriptorPoolCreateInfo", maxSets=len(kinds), poolSizeCount=len(counts), pPoolSizes=sizes)
         self._pool = api.create(device.vk.vkCreateDescriptorPool, device.handle, info, "a descriptor pool")
         layouts = api.ffi.new("VkDescriptorSetLayout[]", [layout for _, layout, _ in kinds])
@@ -327,7 +332,7 @@ class Recording:
             write = self._writes[index]
             write.sType = api.vk.VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET
             write.dstSet = self._sets[index]
-            write.descriptorCount = count  # runs on from binding 0 through those that follow
+            write.descriptorCount = count  # writes binding 0 and the following ones
             write.descriptorType = kind
             write.pBufferInfo = self._infos + start
             start += count
@@ -362,5 +367,5 @@ class Recording:
             return
         empty = self._program.empty
         assert empty is not None, "a binding of no length was recorded without memory for it"
-        place = index * EMPTY_STEP % empty.size  # of its own in a program with indirect dispatches
-        info.buffer, info.offset, info.range = empty.handle, empty.base + place, EMPTY_BYTES
+        start = index * EMPTY_STEP % empty.size  # distinct per binding in a program with indirect dispatches
+        info.buffer, info.offset, info.range = empty.handle, empty.base + start, EMPTY_BYTES

@@ -1,7 +1,7 @@
-"""A ring of mapped staging memory: taken in order by the host, given back in the same order once copies are over.
+"""A ring of mapped staging memory: the host takes ranges in order, and copies release them in the same order.
 
-Positions only grow; the byte of a position is its remainder by the size. Not thread-safe: callers of the queue take
-turns.
+Positions only grow; the byte of a position is its remainder modulo the size. Not thread-safe: the callers of the queue
+take turns.
 """
 
 from collections import deque
@@ -9,12 +9,12 @@ from typing import Protocol
 
 from .buffer import VulkanBuffer
 
-#: bytes; copies start at multiples, as devices want them for speed
+#: bytes; copies start at multiples of this, which is faster on many devices
 ALIGNMENT = 64
 
 
 class Counter(Protocol):
-    """A queue's timeline."""
+    """The timeline of a queue."""
 
     def poll(self) -> int:
         """The last submission that is over."""
@@ -24,7 +24,9 @@ class Counter(Protocol):
 
 
 class Ring:
-    """`memory` is the staging buffer. `_sealed`: per submission under way, up to which position it uses the ring."""
+    """A staging ring in `memory`. `_sealed`: for each submission in flight, the position up to which it
+    uses the ring.
+    """
 
     __slots__ = ("_head", "_sealed", "_tail", "memory", "size")
 
@@ -41,11 +43,11 @@ class Ring:
 
     @property
     def busy(self) -> bool:
-        """Whether a submission under way uses it."""
+        """Whether a submission in flight uses it."""
         return bool(self._sealed)
 
     def take(self, size: int) -> int | None:
-        """The first of `size` bytes that nobody uses; None if there are not as many in one piece."""
+        """Returns the first of `size` contiguous free bytes, or None if there are not enough."""
         assert size <= self.size, "a chunk is smaller than the ring"
         self.retire()
         start = self._head
@@ -58,11 +60,11 @@ class Ring:
         return start % self.size
 
     def seal(self, counter: Counter, number: int, head: int) -> None:
-        """What was taken before position `head` is in use until that submission is over."""
+        """The bytes taken before position `head` are in use until submission `number` is over."""
         self._sealed.append((counter, number, head))
 
     def unseal(self, counter: Counter, number: int) -> None:
-        """That submission, the last one sealed, did not come about."""
+        """Undo the last `seal`: its submission was not made."""
         if self._sealed and self._sealed[-1][:2] == (counter, number):
             self._sealed.pop()
 
@@ -77,5 +79,5 @@ class Ring:
         counter.wait_for(number)
 
     def reset(self) -> None:
-        """Everything is free again: no submission uses it, and nothing waits in it."""
+        """Free everything: no submission uses the ring, and no upload is pending in it."""
         self._head = self._tail = 0

@@ -1,7 +1,7 @@
 """Timeline semaphores.
 
-A submission that could not be made fails its signals: the value advances from the host, and waiting for it raises the
-error. When the device is lost every value counts as reached, and waiting raises `DeviceLost`.
+A submission that could not be made fails its signals: the host advances the value, and waiting for it raises the error.
+When the device is lost, every value counts as reached, and waiting raises DeviceLost.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from orchestrion.hal.errors import HalError
 
 from .api import Api, Handle
 
-#: one wait in the driver, so that Python's signal handlers run now and then
+#: seconds of one wait in the driver, so that Python's signal handlers run in between
 SLICE = 0.1
 REACHED = 2**63 - 1
 
 
 class VulkanSemaphore(BackendSemaphore):
-    """A VkSemaphore of timeline type; `owned` by this object, or the caller's."""
+    """A VkSemaphore of timeline type. `owned`: by this object; otherwise by the caller."""
 
     def __init__(self, api: Api, device: Handle, functions: Any, handle: Handle, owned: bool) -> None:
         self._api = api
@@ -28,7 +28,7 @@ class VulkanSemaphore(BackendSemaphore):
         self._vk = functions
         self.handle = handle
         self._owned = owned
-        self._failures: list[tuple[int, int, HalError]] = []  # above which value, up to which
+        self._failures: list[tuple[int, int, HalError]] = []  # failed values: above the first, up to the second
 
     @classmethod
     def create(cls, api: Api, device: Handle, functions: Any, initial: int) -> VulkanSemaphore:
@@ -40,7 +40,7 @@ class VulkanSemaphore(BackendSemaphore):
 
     @classmethod
     def borrow(cls, api: Api, device: Handle, functions: Any, handle: Any) -> VulkanSemaphore:
-        """Over a handle of somebody else, of cffi or an integer."""
+        """Returns a semaphore over a caller's handle, of cffi or an integer."""
         return cls(api, device, functions, api.borrowed("VkSemaphore", handle), False)
 
     @property
@@ -94,7 +94,7 @@ class VulkanSemaphore(BackendSemaphore):
 
 
 class Timeline:
-    """A queue's own count of submissions: `submitted` so far, `reached` as last seen."""
+    """A queue's own count of submissions: `submitted` so far, and `reached` as last polled."""
 
     __slots__ = ("reached", "semaphore", "submitted")
 
@@ -112,7 +112,7 @@ class Timeline:
         self.wait_for(self.submitted)
 
     def wait_for(self, number: int) -> None:
-        """Block until a submission, and so all before it, is over."""
+        """Block until a submission, and all before it, are over."""
         if self.reached < number:
             self.semaphore.wait(number, None)
             self.reached = max(self.reached, number)

@@ -1,12 +1,12 @@
-"""Verifies SPIR-V before a driver sees it: nothing but the subset of `orchestrion.schema.spirv`, in one pass.
+"""Verifies SPIR-V before a driver gets it: only the subset of `orchestrion.schema.spirv` is accepted, in one pass.
 
-Drivers compile SPIR-V without checking it, so a bad module can take the process with it. What passes here is well
-typed, structured, and names only bindings and parameters that its entries have. Every access to workgroup memory ends
-with a clamp, and `spirv_harden` adds what bounds buffers and clears workgroup memory where the device needs it: then it
-can touch no memory but what its bindings and its own variables hold. It may still run for ever.
+Drivers compile SPIR-V without checking it, so an invalid module can crash the process. An accepted module is well typed
+and structured, and uses only bindings and parameters that its entries have. Every access to workgroup memory ends with
+a clamp, and `spirv_harden` bounds buffers and clears workgroup memory where the device does not. So it can access only
+the memory of its bindings and its own variables. It may still not terminate.
 
-This file reads instructions by their layout and sees to the order of the module; the rules are in `spirv_types`
-(declarations), `spirv_rules` (values), `spirv_flow` (blocks) and `spirv_uniform` (barriers). Work and memory are linear
+This file parses instructions by their layout, and checks the order of the module. The rules are in `spirv_types`
+(declarations), `spirv_rules` (values), `spirv_flow` (blocks) and `spirv_uniform` (barriers). Time and memory are linear
 in the payload.
 """
 
@@ -57,11 +57,11 @@ _EXTENSIONS = {row.extension for row in CAPABILITIES if row.extension}
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What a verified module needs, and what must be known of it to run it.
+    """What a verified module needs, and what running it must know.
 
-    `features`: of the HAL. `shared_bytes`: of workgroup memory, by entry; variables that no entry uses count for each
-    of them, so that all are limited. `element_bytes`: by entry, the bytes of the largest element that each binding is
-    read or written by; 0 where none is.
+    `features`: features of the HAL. `shared_bytes`: bytes of workgroup memory per entry; variables that no entry uses
+    count for every entry, so that all are limited. `element_bytes`: per entry and binding, the bytes of the largest
+    element that is read or written; 0 without an access.
     """
 
     features: frozenset[str]
@@ -71,7 +71,7 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """An instruction's layout, taken apart: has a type, has a result, single operands, repeated operands."""
+    """The layout of an instruction: has a type, has a result, single operands, repeated operands."""
 
     op: Op
     section: int
@@ -97,7 +97,7 @@ _FUNCTION_SECTION = SECTIONS.index("function")
 
 
 def verify(payload: memoryview, entries: tuple[Entry, ...]) -> Summary:
-    """`ModuleError` unless the words are of the subset and have exactly these entries."""
+    """Raises ModuleError unless the words belong to the subset, and have exactly these entries. Returns the summary."""
     words = _words(payload)
     checker = _Checker(words, entries)
     checker.walk()
@@ -117,7 +117,7 @@ def _words(payload: memoryview) -> list[int]:
 
 
 class _Checker:
-    """Walks the instructions of one module."""
+    """Checks the instructions of one module in order."""
 
     def __init__(self, words: list[int], entries: tuple[Entry, ...]) -> None:
         self._words = words
@@ -126,9 +126,9 @@ class _Checker:
         self._section = 0
         self._decorated: list[tuple[int, int, str]] = []  # word, id, decoration
         self._functions: set[int] = set()
-        self._made: set[int] = set()  # results of value-making instructions
-        self._uses: list[tuple[int, list[int]]] = []  # of this function: result, operands
-        self._divergent: list[int] = []  # results that differ between invocations of a workgroup
+        self._made: set[int] = set()  # results of instructions that produce a value
+        self._uses: list[tuple[int, list[int]]] = []  # (result, operands) of instructions of this function
+        self._divergent: list[int] = []  # results that may differ between invocations of a workgroup
         self._rules = {
             "capability": self._capability,
             "extension": self._extension,
@@ -183,7 +183,7 @@ class _Checker:
         return Summary(frozenset(row.feature for row in rows if row.feature), shared, elements)
 
     def _place(self, form: Form) -> None:
-        """Sections come in order."""
+        """Check the order of sections."""
         section = form.section
         if section < self._section:
             self._scope.refuse(f"behind the {SECTIONS[self._section]} section")
@@ -300,7 +300,7 @@ class _Checker:
             flow.barrier()
 
     def _depend(self, op: Op, result: int, operands: list[Any]) -> None:
-        """Note for `spirv_uniform` what a result is made of."""
+        """Record for `spirv_uniform` which values a result depends on."""
         if op.rule == "load":
             scope = self._scope
             if not scope.variables[scope.roots[operands[0]]].uniform:
@@ -439,7 +439,7 @@ class _Checker:
         self._flow = self._scope.entry = None
 
     def _use(self, point: EntryPoint, id: int) -> None:
-        """The first use of a variable in an entry: it must be one that the entry has."""
+        """The first use of a variable in an entry: the entry must have it."""
         scope = self._scope
         point.used.add(id)
         variable = scope.variables[id]

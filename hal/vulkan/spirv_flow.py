@@ -1,14 +1,14 @@
-"""The control flow of one SPIR-V function: if, if-else and loops in one another, as the emitter writes them.
+"""Checks the control flow of one SPIR-V function: nested if, if-else and loops, in the form that the emitter writes.
 
     selection: ... OpSelectionMerge M, OpBranchConditional c Y N | Y: ... OpBranch M | N: ... OpBranch M | M: [phis] ...
     loop:      ... OpBranch H | H: [phis] ... OpLoopMerge M C, OpBranchConditional c B M
                | B: ... OpBranch C | C: ... OpBranch H | M: ...
 
-Without an else arm N is M. So the label that must follow is known at the end of each block, and one pass over the
-blocks in their order judges all of it. Each arm and each body (with its continue block) is a *region*; regions nest,
-and a value is visible while its region is open. What a loop's header makes is visible behind the loop as well.
+Without an else arm, N is M. So the label that must follow is known at the end of each block, and one pass over the
+blocks in order checks everything. Each arm and each body (with its continue block) is a *region*. Regions nest, and a
+value is visible while its region is open. Values of a loop's header are also visible after the loop.
 
-For `spirv_uniform` the flow notes every construct's condition, what every OpPhi depends on, and where barriers stand.
+For `spirv_uniform` this records every construct's condition, the dependencies of every OpPhi, and the barriers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 from .spirv_types import Scope
 
-#: constructs in one another: compilers recurse over them
+#: the deepest nesting of constructs; compilers recurse over them
 NESTING = 64
 
 SELECTION, LOOP = "selection", "loop"
@@ -26,23 +26,23 @@ SELECTION, LOOP = "selection", "loop"
 
 @dataclass(slots=True)
 class HeaderPhi:
-    """An OpPhi in a loop's header, whose second value is judged when the continue block ends."""
+    """An OpPhi in a loop's header. Its second value is checked at the end of the continue block."""
 
     id: int
     type: object
-    first: int  #: from before the loop
-    value: int  #: from its continue block
+    first: int  #: its value from before the loop
+    value: int  #: its value from the continue block
     predecessor: int
-    at: int  #: its word
+    at: int  #: the word of the instruction
 
 
 @dataclass(slots=True)
 class Construct:
-    """A selection or a loop whose merge block has not come yet."""
+    """A selection or a loop whose merge block has not been reached yet."""
 
     kind: str
     header: int
-    began: int  #: the word of the branch to its header or arms: what was made before it dominates its blocks
+    began: int  #: the word of the branch to its header or arms; values defined before it dominate its blocks
     merge: int = 0
     target: int = 0  #: a loop's continue block
     condition: int = 0
@@ -53,8 +53,8 @@ class Construct:
 
 
 @dataclass(slots=True)
-class Place:
-    """Where a value is made: its region, and the word of its instruction."""
+class Definition:
+    """Where a value is defined: its region, and the word of its instruction."""
 
     region: int
     at: int
@@ -64,26 +64,26 @@ Pairs = tuple[tuple[int, int], tuple[int, int]]
 
 
 class Flow:
-    """Judges labels, merges and terminators as they come."""
+    """Checks labels, merge instructions and terminators in order."""
 
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
         self._stack: list[Construct] = []
-        self._loop: Construct | None = None  # whose header this is, or comes next
-        self._merge: Construct | None = None  # declared by the instruction before a terminator
-        self._ended: Construct | None = None  # the selection of two arms whose merge block this is
-        self._named: set[int] = set()  # labels that a branch or a merge instruction names, or that came
-        self._next = 0  # the label that must follow; 0 before the first block and behind the last
-        self._before = 0  # the block that ended last
-        self._open = [0]  # regions that are open, each in the one before
+        self._loop: Construct | None = None  # the loop whose header is this block or the next one
+        self._merge: Construct | None = None  # the construct that the merge instruction of this block declares
+        self._ended: Construct | None = None  # the two-armed selection whose merge block this is
+        self._named: set[int] = set()  # labels that were defined, or named by a branch or merge instruction
+        self._next = 0  # the label that must follow; 0 before the first block and after the last
+        self._before = 0  # the block that ended most recently
+        self._open = [0]  # open regions, each nested in the previous one
         self._closed: set[int] = set()
         self._regions = 1
-        self._places: dict[int, Place] = {}
+        self._definitions: dict[int, Definition] = {}
         self._returned = False
-        self.block = 0  # the block we are in, 0 between blocks
-        self.phis_allowed = False  # nothing but phis was in this block yet
-        self.phis: dict[int, tuple[int, ...]] = {}  #: OpPhi -> values and conditions that it depends on
-        self.barriers: list[tuple[int, tuple[int, ...]]] = []  #: the word of a barrier, conditions around it
+        self.block = 0  # the current block; 0 between blocks
+        self.phis_allowed = False  # True while this block contains only phis
+        self.phis: dict[int, tuple[int, ...]] = {}  #: OpPhi -> the values and conditions that it depends on
+        self.barriers: list[tuple[int, tuple[int, ...]]] = []  #: word of a barrier, and the conditions around it
 
     @property
     def merging(self) -> bool:
@@ -91,26 +91,26 @@ class Flow:
 
     @property
     def values(self) -> Iterable[int]:
-        return self._places
+        return self._definitions
 
     @property
     def values_only(self) -> bool:
-        """In a loop's header or continue block, which neither store nor meet at barriers."""
+        """Whether this is a loop's header or continue block, in which stores and barriers are forbidden."""
         return self._loop is not None or bool(self._stack) and self._stack[-1].in_continue
 
     def define(self, value: int) -> None:
-        self._places[value] = Place(self._open[-1], self._scope.at)
+        self._definitions[value] = Definition(self._open[-1], self._scope.at)
 
     def defines(self, value: int) -> bool:
-        return value in self._places
+        return value in self._definitions
 
     def visible(self, value: int) -> bool:
         """Whether a value of this function may be used now."""
-        place = self._places.get(value)
-        return place is not None and place.region not in self._closed
+        definition = self._definitions.get(value)
+        return definition is not None and definition.region not in self._closed
 
     def barrier(self) -> None:
-        """A barrier in this block."""
+        """Record a barrier in this block."""
         self.barriers.append((self._scope.at, tuple([construct.condition for construct in self._stack])))
 
     # blocks
@@ -122,13 +122,13 @@ class Flow:
             self._scope.refuse(f"block {label} where block {self._next} must follow")
         self._named.add(label)
         top = self._stack[-1] if self._stack else None
-        if top is not None and self._loop is None:  # a header belongs to what it stands in
+        if top is not None and self._loop is None:  # a header belongs to the enclosing construct
             self._enter(top, label)
         self.block = label
         self.phis_allowed = self._loop is not None or self._ended is not None
 
     def _enter(self, top: Construct, label: int) -> None:
-        """A block of the innermost construct: its merge block, its continue block, an arm or a body."""
+        """Enter a block of the innermost construct: its merge block, its continue block, an arm or a body."""
         if label == top.merge:
             self._close_region()
             self._stack.pop()
@@ -147,7 +147,7 @@ class Flow:
     # phis
 
     def phi(self, id: int, type: object, pairs: Pairs) -> None:
-        """`pairs`: (value, predecessor), in the order of the emitter."""
+        """Check an OpPhi. `pairs`: (value, predecessor), in the order of the emitter."""
         if not self.phis_allowed:
             self._scope.refuse("not at the start of a loop's header or behind two arms")
         if self._loop is not None:
@@ -159,9 +159,9 @@ class Flow:
         for (value, predecessor), (end, region) in zip(pairs, construct.arms, strict=True):
             if predecessor != end:
                 self._scope.refuse(f"predecessor {predecessor}, expected {end}")
-            place = self._places.get(value)
-            in_arm = place is not None and place.region == region
-            before = place is None or place.at < construct.began and self.visible(value)
+            definition = self._definitions.get(value)
+            in_arm = definition is not None and definition.region == region
+            before = definition is None or definition.at < construct.began and self.visible(value)
             if self._scope.values.get(value) is not type or not (in_arm or before):
                 self._scope.refuse(f"value {value} is not a {type} that is made on the way through block {predecessor}")
         self.phis[id] = (pairs[0][0], pairs[1][0], construct.condition)
@@ -170,8 +170,8 @@ class Flow:
         (first, before), (second, predecessor) = pairs
         if before != self._before:
             self._scope.refuse(f"predecessor {before}, expected {self._before}")
-        place = self._places.get(first)
-        made_before = place is None or place.at < loop.began and self.visible(first)
+        definition = self._definitions.get(first)
+        made_before = definition is None or definition.at < loop.began and self.visible(first)
         if self._scope.values.get(first) is not type or not made_before:
             self._scope.refuse(f"value {first} is not a {type} that is made before the loop")
         loop.phis.append(HeaderPhi(id, type, first, second, predecessor, self._scope.at))
@@ -205,7 +205,7 @@ class Flow:
         self.phis_allowed = False
 
     def _fresh(self, label: int) -> None:
-        """A block that nothing has named yet."""
+        """Check that nothing has named the block yet."""
         if label in self._named:
             self._scope.refuse(f"block {label} has a place already")
         self._named.add(label)
@@ -213,7 +213,7 @@ class Flow:
     # terminators
 
     def branch(self, target: int) -> None:
-        """One way: to the end of an arm or a body, back to a loop's header, or on to the header of a loop."""
+        """OpBranch: to the end of an arm or a body, back to a loop's header, or on to the header of a loop."""
         top = self._stack[-1] if self._stack else None
         if self._merge is not None or self._loop is not None:
             self._scope.refuse("one way out of a header")
@@ -254,7 +254,7 @@ class Flow:
         self._returned = True
 
     def finish(self) -> None:
-        """At the function's end."""
+        """Check the end of the function."""
         if not self._returned:
             self._scope.refuse("the function ends inside a block or a construct")
 

@@ -1,16 +1,16 @@
-"""Adds to verified SPIR-V what the device does not do by itself, before the driver sees it.
+"""Adds to verified SPIR-V the protections that the device lacks, before the driver gets it.
 
-- **Workgroup memory is cleared**, so that no workgroup reads what another, or another program, left there. Where the
-  device can (`shaderZeroInitializeWorkgroupMemory`), each workgroup variable that an entry uses gets a null
-  initializer. Elsewhere each entry begins with loops that store zeros, and a barrier. Variables that no entry uses stay
-  as they are: drivers take time and memory for each null.
-- **Indices into storage buffers are clamped** by the length of their binding, on devices without robust buffer
-  access 2. An access past the end then reads or writes the last element. The last index of a binding is computed once
-  per entry. For a binding shorter than one element it is 0: `element_bytes` of the checker's summary lets whoever
-  binds refuse that.
+- **Workgroup memory is cleared**, so that no workgroup reads what another workgroup, or another program, left there. If
+  the device supports it (`shaderZeroInitializeWorkgroupMemory`), each workgroup variable that an entry uses gets a null
+  initializer. Otherwise each entry begins with loops that store zeros, and a barrier. Unused variables stay unchanged,
+  because drivers take time and memory for each null.
+- **Indices into storage buffers are clamped** to the length of their binding, on devices without robust buffer access
+  2. An access past the end then reads or writes the last element. The last index of a binding is computed once per
+  entry. It is 0 for a binding shorter than one element; the caller refuses such bindings with `element_bytes` of the
+  summary.
 
-Both are added behind the check, so that the checker need not know them, and devices that have the features pay nothing.
-Modules that need neither are given back as they are. Work is linear in the words.
+Both are added after the check, so that the checker does not know them, and devices with the features pay nothing.
+Modules that need neither are returned unchanged. Time is linear in the words.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ Instruction = list[int]
 
 
 def harden(payload: memoryview | bytes, *, null_initializers: bool, clamp_buffers: bool, shared: bool) -> bytes:
-    """The words to build from a verified payload, little endian.
+    """Returns the words to build from a verified payload, little endian.
 
-    `shared`: whether it has workgroup memory. `null_initializers`: the device clears workgroup memory that has one.
-    `clamp_buffers`: the device has no robust buffer access 2.
+    `shared`: whether it has workgroup memory. `null_initializers`: the device supports null initializers of workgroup
+    memory. `clamp_buffers`: the device lacks robust buffer access 2.
     """
     if not shared and not clamp_buffers:
         return bytes(payload)
@@ -64,20 +64,20 @@ def harden(payload: memoryview | bytes, *, null_initializers: bool, clamp_buffer
 
 @dataclass(slots=True)
 class _Function:
-    """One entry: its id, its instructions, and what is added to the start of its first block."""
+    """One entry: its id, its instructions, and the additions to the start of its first block."""
 
     id: int
     body: list[Instruction]
-    prologue: list[Instruction] = field(default_factory=list)  #: blocks before the first one, which they lead to
-    first: list[Instruction] = field(default_factory=list)  #: instructions at the start of the first block
+    prologue: list[Instruction] = field(default_factory=list)  #: blocks before the first one
+    first: list[Instruction] = field(default_factory=list)  #: new instructions at the start of the first block
 
     def reached(self) -> set[int]:
-        """The variables that it reaches into."""
+        """The variables that its access chains refer to."""
         return {row[3] for row in self.body if row[0] == _CODES["OpAccessChain"]}
 
 
 class _Module:
-    """A verified module taken apart. Instructions are [opcode, operand words...]."""
+    """A verified module, parsed. Instructions are [opcode, operand words...]."""
 
     def __init__(self, words: Sequence[int]) -> None:
         self._header = list(words[:HEADER_WORDS])
@@ -138,7 +138,7 @@ class _Module:
             _append(words, instruction)
         for function in self._functions:
             for position, instruction in enumerate(function.body):
-                if position == 1:  # behind OpFunction, before the first label
+                if position == 1:  # after OpFunction, before the first label
                     for added in function.prologue:
                         _append(words, added)
                 _append(words, instruction)
@@ -174,7 +174,7 @@ class _Module:
         return made
 
     def _extended(self) -> int:
-        """The set of extended instructions."""
+        """The id of the set of extended instructions."""
         if not self._set:
             self._set = self._new()
             data = EXT_INST_SET.encode() + b"\0" * (4 - len(EXT_INST_SET) % 4)
@@ -187,7 +187,7 @@ class _Module:
         self._globals.insert(codes.index(_CODES[name]), row)
 
     def _decorate(self, *operands: int) -> None:
-        """Behind the last decoration, or execution mode where there is none."""
+        """Insert after the last decoration, or after the execution modes if there is none."""
         before = [_CODES[name] for name in ("OpExecutionMode", "OpDecorate", "OpMemberDecorate")]
         last = max(position for position, row in enumerate(self._globals) if row[0] in before)
         self._globals.insert(last + 1, [_CODES["OpDecorate"], *operands])
@@ -202,7 +202,7 @@ class _Module:
         return self._types[variable[1]][3]
 
     def initialize_shared(self) -> None:
-        """Null initializers. A null stands before its variable, so both go behind everything else."""
+        """Add null initializers. A null must precede its variable, so both move to the end of the declarations."""
         used = {id for function in self._functions for id in function.reached()}
         nulls: dict[int, int] = {}
         for variable in self._shared():
@@ -216,7 +216,7 @@ class _Module:
             self._added.append(variable)
 
     def clear_shared(self) -> None:
-        """Loops that store zeros, and a barrier, at the start of each entry that uses workgroup memory."""
+        """Add loops that store zeros, and a barrier, at the start of each entry that uses workgroup memory."""
         for function in self._functions:
             used = function.reached()
             arrays = [row for row in self._shared() if row[2] in used]
@@ -263,7 +263,7 @@ class _Module:
         ]
 
     def _lane(self, function: int) -> int:
-        """The input that counts the invocations of a workgroup, which the entry then lists."""
+        """The input that numbers the invocations of a workgroup; the entry then lists it."""
         code = BUILTINS[_LANE]
         if code not in self._builtins:
             variable = self._builtins[code] = self._new()
@@ -290,7 +290,7 @@ class _Module:
             function.body = body
 
     def _widths(self, function: _Function) -> dict[int, int]:
-        """Values of 64 bits among those that may be indices."""
+        """The 64-bit values among those that may be indices."""
         wide = self._declared.get((_CODES["OpTypeInt"], 64, 0))
         if wide is None:
             return {}
@@ -305,7 +305,7 @@ class _Module:
         width: int,
         last: dict[tuple[int, int], int],
     ) -> Instruction:
-        """The access with its index clamped, in front of which the clamp is put."""
+        """The access with a clamped index; the clamp is inserted before it."""
         code, type, result, variable, member, index = row
         if (variable, width) not in last:
             last[variable, width] = self._last_index(function, variable, width, last)
@@ -315,7 +315,7 @@ class _Module:
         return [code, type, result, variable, member, clamped]
 
     def _last_index(self, function: _Function, variable: int, width: int, last: dict[tuple[int, int], int]) -> int:
-        """The index of a binding's last element, 0 if it has none, at the start of the function."""
+        """The index of a binding's last element, or 0 if it has none, computed at the start of the function."""
         if width == 64:
             if (variable, 32) not in last:
                 last[variable, 32] = self._last_index(function, variable, 32, last)
@@ -337,7 +337,9 @@ def _append(words: list[int], instruction: Instruction) -> None:
 
 
 def _interface_start(entry: Instruction) -> int:
-    """Where the variables of an OpEntryPoint begin: behind the name, which ends with a word that has a zero byte."""
+    """The position of the first variable of an OpEntryPoint: after the name, which ends with a word that contains a
+    zero byte.
+    """
     at = 3
     while entry[at] >> 24:
         at += 1

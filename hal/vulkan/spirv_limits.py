@@ -1,10 +1,10 @@
-"""Limits on what a driver's compiler gets, checked before anything else of a SPIR-V module.
+"""Limits on the size of code that a driver's compiler gets, checked first of all for a SPIR-V module.
 
 Compilers take more than linear time: lavapipe takes 0.04 s for 2 KiB of straight-line arithmetic, 1.2 s for 28 KiB and
-17 s for 83 KiB. The counts below are what that time grows with. Each limit is about 16 times the largest count
-that the emitter was seen to write. The stack is what the built code takes when it runs (`spirv_stack`): its limit is 4
-times what was seen, and half of what SwiftShader bears. How deep constructs nest is limited where they are checked
-(`spirv_flow`). Two passes over the instructions; a module that is malformed elsewhere may pass.
+17 s for 83 KiB. The counts below determine that time. Each limit is about 16 times the largest count observed from the
+emitter. The stack is what the compiled code takes at run time (`spirv_stack`); its limit is 4 times the observed
+maximum, and half of what SwiftShader supports. The nesting of constructs is limited where they are checked
+(`spirv_flow`). Two passes over the instructions; a module that is malformed otherwise may pass.
 """
 
 from collections.abc import Sequence
@@ -22,10 +22,10 @@ from .spirv_stack import HEADER_WORDS, count_slots, is_shallow
 
 @dataclass(frozen=True, slots=True)
 class SpirvLimit:
-    """A count, the most that is accepted, and the largest that was seen.
+    """A count, its limit, and the largest observed value.
 
-    Seen in: the 22 programs of `tests/support/real_programs.py`, with fixed and symbolic batches, a ResNet-18 for
-    224 x 224 images and a 12-layer transformer of width 768; 900 modules in all.
+    Observed in the 22 programs of `tests/support/real_programs.py`, with fixed and symbolic batches, a ResNet-18 for
+    224 x 224 images, and a 12-layer transformer of width 768; 900 modules in total.
     """
 
     what: str
@@ -49,7 +49,7 @@ _CODES = frozenset((_FUNCTION, _LABEL, _PHI))
 
 
 def check_limits(words: npt.NDArray[np.uint32]) -> None:
-    """`ModuleError` names the count that exceeds its limit, and both numbers."""
+    """Raises ModuleError, which names the count that exceeds its limit, and both numbers."""
     if _is_small(words):
         return
     for name, (count, at) in count_words(words.tolist()).items():
@@ -62,7 +62,7 @@ def _refuse(row: SpirvLimit, count: int, at: int) -> NoReturn:
 
 
 def _is_small(words: npt.NDArray[np.uint32]) -> bool:
-    """Whether no count can exceed its limit: there are so few words that begin such an instruction, or look like it.
+    """Whether no count can exceed its limit, because few words look like the start of a counted instruction.
 
     Takes a tenth of the time of counting.
     """
@@ -79,7 +79,7 @@ def _is_small(words: npt.NDArray[np.uint32]) -> bool:
 
 
 def count_words(words: Sequence[int]) -> dict[str, tuple[int, int]]:
-    """Each count of LIMITS at its largest, with the word where that ends."""
+    """The largest value of each count of LIMITS, with the word where it ends."""
     most = dict.fromkeys(LIMITS, (0, 0))
     most["module"] = len(words), 0
     most["stack"] = count_slots(words)
@@ -109,7 +109,7 @@ def count_words(words: Sequence[int]) -> dict[str, tuple[int, int]]:
                 functions, blocks = functions + 1, 0
                 note("functions", functions)
         instructions += 1
-        if word < 0x10000:  # the checker says what is wrong with it
+        if word < 0x10000:  # a word count of 0; the checker reports it
             break
         at += word >> 16
     if functions:

@@ -1,12 +1,12 @@
-"""Moves the parameters of verified SPIR-V from push constants into a read-only buffer, before the driver sees it.
+"""Moves the parameters of verified SPIR-V from push constants into a read-only buffer, before the driver gets it.
 
-A recorded command holds its push constants for ever; a buffer may hold others at each submission. The block of
-parameters, a struct of u32 members at offsets 0, 4, 8 ..., is a valid block of a buffer as it is. So only storage
-classes change, and the variable becomes binding `PARAMETER_BINDING` of descriptor set `PARAMETER_SET`. Modules without
-parameters are given back as they are. Work is linear in the words.
+A recorded command keeps its push constants; a buffer may hold other values at each submission. The block of parameters,
+a struct of u32 members at offsets 0, 4, 8 ..., is already a valid buffer block. So only storage classes change, and the
+variable becomes binding `PARAMETER_BINDING` of descriptor set `PARAMETER_SET`. Modules without parameters are returned
+unchanged. Time is linear in the words.
 
-The buffer is a storage buffer: lavapipe compiles the values of uniform buffers that branches depend on into the code,
-and compiles it anew at each dispatch.
+It is a storage buffer, because lavapipe compiles the values of uniform buffers that branches depend on into the code,
+and recompiles it for each dispatch.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Final
 
 from orchestrion.schema.spirv import DECORATIONS, OP_BY_NAME, STORAGE_CLASSES
 
-#: where the driver puts an entry's parameters; its bindings are set 0
+#: descriptor set and binding of an entry's parameters; its other bindings are in set 0
 PARAMETER_SET: Final = 1
 PARAMETER_BINDING: Final = 0
 _HEADER_WORDS: Final = 5

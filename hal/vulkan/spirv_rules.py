@@ -1,9 +1,8 @@
-"""What each value-making SPIR-V instruction asks of its operands, and what bounds an access to memory.
+"""What each value-producing SPIR-V instruction requires of its operands, and what bounds a memory access.
 
-A rule gets the scope, the instruction's row, its result type and id, and the operands. Operand ids are known to be
-values that are visible here. An index into workgroup memory is bounded by its last step alone: it is a constant, or
-the result of `UMin` with a constant (`Scope.clamped`). No range of any other value is worked out, so there is no
-arithmetic that could be got wrong.
+A rule gets the scope, the instruction's row, its result type and id, and the operands. Operand ids are visible values.
+An index into workgroup memory is bounded by its last step alone: it is a constant, or the result of `UMin` with a
+constant (`Scope.clamped`). No range of any other value is computed, so there is no range analysis that could be wrong.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ def _all_of(base: str) -> Rule:
 
 
 def _clamp(scope: Scope, op: Op, type: Type, id: int, operands: Operands) -> None:
-    """`UMin`. Of u32 with a constant it bounds an index."""
+    """`UMin`. With a constant u32 operand it bounds an index."""
     _all_of("int")(scope, op, type, id, operands)
     bounds = [scope.constants[operand] for operand in operands if operand in scope.constants]
     if type.width == 32 and bounds:
@@ -59,7 +58,7 @@ def _compare(base: str) -> Rule:
 
 
 def _convert(source: str, target: str, resize: bool) -> Rule:
-    """A scalar of one base to one of the other; a `resize` changes the width."""
+    """A scalar of base `source` to one of base `target`; a `resize` changes the width."""
 
     def rule(scope: Scope, op: Op, type: Type, id: int, operands: Operands) -> None:
         operand = scope.values[operands[0]]
@@ -141,7 +140,7 @@ def _access_chain(scope: Scope, op: Op, type: Type, id: int, operands: Operands)
 
 
 def _of_buffer(scope: Scope, variable: Variable, indices: Operands) -> Type | None:
-    """Member 0 and an index of 32 or 64 bits, whatever its value: the device or the loader bounds it."""
+    """Member 0, and any index of 32 or 64 bits: the device or the loader bounds it."""
     _count(scope, indices, 2)
     member, index = scope.constants.get(indices[0]), scope.values[indices[1]]
     if member != 0:
@@ -160,7 +159,7 @@ def _of_parameters(scope: Scope, variable: Variable, indices: Operands) -> Type 
 
 
 def _of_workgroup(scope: Scope, variable: Variable, indices: Operands) -> Type | None:
-    """An index whose own last step is a clamp, or a constant."""
+    """An index that is a clamp or a constant."""
     _count(scope, indices, 1)
     (index,), length = indices, variable.content.length
     bound = scope.clamped.get(index, scope.constants.get(index))
@@ -199,7 +198,7 @@ def _refuse_operands(scope: Scope, type: Type, operands: Operands) -> None:
     scope.refuse(f"{type} of {', '.join(str(scope.values[operand]) for operand in operands)}")
 
 
-#: rules of what makes a value, by the rule's name in the table
+#: rules of instructions that produce a value, by the rule's name in the table
 VALUE_RULES: dict[str, Rule] = {
     "load": _load,
     "access_chain": _access_chain,
@@ -221,7 +220,7 @@ VALUE_RULES: dict[str, Rule] = {
     "ext_inst": _ext_inst,
 }
 
-#: rules of what only acts
+#: rules of instructions without a result
 ACTION_RULES: dict[str, Callable[[Scope, Op, Operands], None]] = {
     "store": store,
     "control_barrier": control_barrier,

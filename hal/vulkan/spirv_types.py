@@ -1,8 +1,8 @@
-"""What a SPIR-V module declares: types, constants, variables, decorations, and what is known of each id.
+"""The declarations of a SPIR-V module: types, constants, variables, decorations, and the facts about each id.
 
-`Scope` holds all of it while a module is verified; the rules at the end judge one declaration each. A type is a
-`Type` object, one per declaration: scalars and vectors may be declared once, so the same type is the same object.
-Every refusal is a `ModuleError` with the byte of the instruction.
+`Scope` holds them while a module is verified; the rules at the end check one declaration each. A type is a `Type`
+object, one per declaration. Scalars and vectors may be declared once, so the same type is the same object. Every
+refusal is a ModuleError with the byte offset of the instruction.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ BUILTIN_NAMES = {code: name for name, code in BUILTINS.items()}
 CODES = {name: code for name, (code, _, _) in DECORATIONS.items()}
 
 NUMERIC = ("int", "float")
-#: lanes of the vectors that storage buffers hold, and of those that built-in inputs are
+#: lanes of vectors in storage buffers, and of vectors that are built-in inputs
 BUFFER_LANES, INPUT_LANES = 4, 3
-#: built-in inputs that are one number and not a vector
+#: built-in inputs that are a number, not a vector
 SCALAR_INPUTS = ("LocalInvocationIndex",)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Type:
-    """A type. `base` is "bool", "int" or "float" for scalars and vectors of it, else the kind of type itself."""
+    """A type. `base` is "bool", "int" or "float" for scalars and vectors, otherwise the kind of type."""
 
     base: str
     width: int = 0
@@ -60,7 +60,7 @@ class Type:
 
 @dataclass(slots=True)
 class Variable:
-    """A variable of the module: the type it holds, and what its decorations say."""
+    """A variable of the module: the type of its content, and its decorations."""
 
     storage: int
     content: Type
@@ -70,20 +70,20 @@ class Variable:
 
     @property
     def element(self) -> Type:
-        """What a storage buffer is an array of."""
+        """The element type of a storage buffer's array."""
         element = self.content.members[0].element
         assert element is not None, "a storage buffer holds a runtime array"
         return element
 
     @property
     def uniform(self) -> bool:
-        """Whether all invocations of a workgroup load the same from one place."""
+        """Whether all invocations of a workgroup load the same value from the same address."""
         return self.storage == PUSH_CONSTANT or bool(self.builtin) and self.builtin not in SCALAR_INPUTS
 
 
 @dataclass(slots=True)
 class EntryPoint:
-    """An OpEntryPoint, and what its function turned out to use."""
+    """An OpEntryPoint, and the variables that its function uses."""
 
     name: str
     entry: Entry
@@ -94,7 +94,7 @@ class EntryPoint:
 
 
 class Scope:
-    """Everything known of a module so far. `at` is the word of the instruction being judged."""
+    """Everything known about a module so far. `at` is the word of the instruction being checked."""
 
     def __init__(self, bound: int, entries: tuple[Entry, ...]) -> None:
         self.bound = bound
@@ -113,11 +113,11 @@ class Scope:
         self.unique: dict[tuple[Any, ...], Type] = {}
         self.values: dict[int, Type] = {}
         self.constants: dict[int, int] = {}  # of integers
-        self.clamped: dict[int, int] = {}  # result of UMin with a constant -> that constant
+        self.clamped: dict[int, int] = {}  # result of UMin with a constant -> the constant
         self.variables: dict[int, Variable] = {}
         self.builtins: dict[str, int] = {}
         self.roots: dict[int, int] = {}  # pointer -> the variable it points into
-        self.entry: EntryPoint | None = None  # whose function is being judged
+        self.entry: EntryPoint | None = None  # the entry point whose function is being checked
 
     def refuse(self, message: str) -> NoReturn:
         raise ModuleError(f"SPIR-V {self.op}: {message}", 4 * self.at)
@@ -132,7 +132,7 @@ class Scope:
             self.refuse(f"{what} {value}, expected {wanted}")
 
     def decorated(self, id: int, name: str) -> int | None:
-        """The literal of a decoration (0 where it has none), None without it."""
+        """The literal of a decoration (0 without a literal); None without the decoration."""
         return self.decorations.get(id, {}).get(CODES[name])
 
     def declare(self, id: int, type: Type) -> None:
@@ -145,7 +145,7 @@ class Scope:
 
 
 def type_once(scope: Scope, id: int, type: Type) -> None:
-    """Declare a type that may be declared once."""
+    """Declare a type that may only be declared once."""
     key = (type.base, type.width, type.lanes)
     if key in scope.unique:
         scope.refuse(f"{type} is declared twice")
@@ -188,7 +188,7 @@ def type_array(scope: Scope, op: Op, id: int, operands: list[Any]) -> None:
 
 
 def type_runtime_array(scope: Scope, op: Op, id: int, operands: list[Any]) -> None:
-    """Of numbers, or of vectors of four, whose alignment is their size."""
+    """An array of numbers, or of vectors of four, whose alignment is their size."""
     element = scope.types[operands[0]]
     if element.base not in NUMERIC or element.lanes not in (1, BUFFER_LANES):
         scope.refuse(f"runtime array of {element}")
@@ -198,7 +198,7 @@ def type_runtime_array(scope: Scope, op: Op, id: int, operands: list[Any]) -> No
 
 
 def type_struct(scope: Scope, op: Op, id: int, operands: list[Any]) -> None:
-    """A Block of one runtime array, or of u32 one after the other."""
+    """A Block of one runtime array, or of consecutive u32 members."""
     members = tuple(scope.types[member] for member in operands)
     array = len(members) == 1 and members[0].base == "runtime array"
     words = members and all((row.base, row.lanes, row.width) == ("int", 1, 32) for row in members)

@@ -1,11 +1,11 @@
-"""Whether barriers are met by all invocations of a workgroup or by none.
+"""Checks that each barrier is reached by all invocations of a workgroup or by none.
 
-A value is *uniform* when every invocation of the workgroup computes the same: constants, parameters, workgroup ids,
-numbers of workgroups, and what is made of such values alone, by arithmetic or by an OpPhi whose conditions are uniform.
-All else is divergent: what is loaded from buffers and workgroup memory, the invocation's own index, and whatever
-depends on that. A barrier stands where the conditions of all constructs around it are uniform.
+A value is *uniform* if every invocation of the workgroup computes the same value: constants, parameters, workgroup ids,
+numbers of workgroups, and results of arithmetic, or of an OpPhi under uniform conditions, on uniform values only. All
+other values are divergent: loads from buffers and workgroup memory, the invocation's own index, and everything that
+depends on them. A barrier is accepted if the conditions of all constructs around it are uniform.
 
-Only functions with a barrier inside a construct are looked at. Work is linear in the function.
+Only functions with a barrier inside a construct are checked. Time is linear in the function.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ Uses = Sequence[tuple[int, Sequence[int]]]
 
 
 def check_barriers(scope: Scope, flow: Flow, uses: Uses, divergent: Iterable[int]) -> None:
-    """`ModuleError` for a barrier under a condition that is not uniform.
+    """Raises ModuleError for a barrier under a condition that is not uniform.
 
-    `uses`: (result, operands) of each instruction; `divergent`: results that differ whatever their operands are.
+    `uses`: (result, operands) of each instruction. `divergent`: results that may differ whatever their operands are.
     """
     barriers = [(at, conditions) for at, conditions in flow.barriers if conditions]
     if not barriers:

@@ -1,16 +1,18 @@
-"""Copies between the host and buffers that are not mapped, through persistent staging memory.
+"""Copies between the host and unmapped buffers, through persistent staging memory.
 
-- `write` copies into a ring of mapped memory (`RING_BYTES`) and notes an upload. Uploads go to the device with the next
-  submission, in a command buffer ahead of its recordings, so a call with small inputs is one submission. Once
-  `CHUNK_BYTES` wait, they are submitted by themselves: the host fills one chunk while the device copies the one before.
-- Large uploads take the transfer queue where the device has one; the next submission of the main queue waits for them.
-- `read` copies through two chunks in turn. What was read last from an output, up to `MIRROR_BYTES`, is copied behind
-  each later submission that uses it, as long as somebody reads it: then a call with small results is one submission.
-- Fresh memory that the host cannot write (`Allocator.uncleared`) is zeroed ahead of the next submission, too.
-- An exception may end any of this between two statements. `Row.sent` holds the result of the driver's submission,
-  stored in the same step of C; `settle` looks at it before anything else is done, and may itself be repeated.
+- `write` copies into a ring of mapped memory (`RING_BYTES`) and records a pending upload. Uploads go to the device with
+  the next submission, in a command buffer before its recordings, so a call with small inputs is one submission. Once
+  `CHUNK_BYTES` are pending, they are submitted by themselves: the host fills one chunk while the device copies the
+  previous one.
+- Large uploads use the transfer queue if the device has one; the next submission of the main queue waits for them.
+- `read` copies through two alternating chunks. The range of an output that was read last, up to `READBACK_BYTES`, is
+  prefetched: each later submission that uses the buffer also copies it, as long as somebody reads it. So a call with
+  small results is one submission.
+- Fresh memory that the host cannot write (`Allocator.uncleared`) is zeroed before the next submission, too.
+- An exception may come between any two statements. `TransferBatch.sent` holds the driver's result of the submission,
+  stored in the same step of C. `check_submission` examines it before anything else is done, and may be repeated.
 
-Command buffers and staging memory are used again and again: none is made once there are enough.
+Command buffers and staging memory are reused: none is made once there are enough.
 """
 
 from __future__ import annotations
@@ -34,15 +36,15 @@ if TYPE_CHECKING:
 
 #: bytes of staging memory for uploads
 RING_BYTES = 16 << 20
-#: bytes of one copy: a quarter of the ring, so that the host may be three ahead
+#: bytes of one copy: a quarter of the ring, so that the host may be three copies ahead
 CHUNK_BYTES = RING_BYTES // 4
-#: bytes of a range that is read ahead, behind the submission that writes it: of an output, and of any other buffer
-MIRROR_BYTES, SMALL_MIRROR_BYTES = 1 << 20, 64
-#: uploads that wait for a submission
-MOST_UPLOADS = 1024
+#: the most bytes of a range that is prefetched after a submission: of an output, and of any other buffer
+READBACK_BYTES, SMALL_READBACK_BYTES = 1 << 20, 64
+#: the most uploads that wait for a submission
+MAX_UPLOADS = 1024
 
 
-#: what the host writes to
+#: a buffer that the host writes to
 Target = VulkanBuffer | BorrowedBuffer
 #: a range of a buffer to copy to the start of staging memory: buffer, offset, staging memory, length
 Download = tuple[BackendBuffer, int, VulkanBuffer, int]
@@ -54,8 +56,8 @@ def chunks(data: Bytes) -> Iterator[tuple[int, Bytes]]:
         yield start, data[start : start + CHUNK_BYTES]
 
 
-class Around(NamedTuple):
-    """What goes with a submission: command buffers ahead of its recordings and behind them, points to wait for.
+class SubmissionTransfers(NamedTuple):
+    """The transfers of a submission: command buffers before and after its recordings, and points to wait for.
 
     The caller stores the driver's result in `sent`, in the step that submits.
     """
@@ -67,8 +69,8 @@ class Around(NamedTuple):
 
 
 class Upload:
-    """A copy that waits for a submission: ring byte `at` to `buffer`. `ordered`: behind a barrier, since it overlaps an
-    earlier one.
+    """A copy that waits for a submission, from byte `at` of the ring to `buffer`. `ordered`: it needs a barrier,
+    because it overlaps an earlier upload.
     """
 
     __slots__ = ("at", "buffer", "length", "offset", "ordered")
@@ -84,8 +86,9 @@ class Upload:
         return self.buffer is buffer and self.offset < offset + length and offset < self.offset + self.length
 
 
-class Mirror:
-    """A copy in staging memory of a range of a buffer. `number`: the submission that fills it, 0 if it holds nothing.
+class Readback:
+    """A prefetched copy of a buffer's range in staging memory. `number`: the submission that fills it; 0 if it is
+    invalid.
 
     `wanted`: whether it was read since it was filled.
     """
@@ -100,10 +103,10 @@ class Mirror:
         self.wanted = True
 
 
-class Row:
-    """What one submission transfers. `sent` is the driver's result of the submission, empty before it."""
+class TransferBatch:
+    """The transfers of one submission. `sent` is the driver's result of the submission, empty before it."""
 
-    __slots__ = ("cleared", "commands", "dropped", "mirrored", "number", "sent", "uploads")
+    __slots__ = ("cleared", "commands", "dropped", "readbacks_filled", "number", "sent", "uploads")
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -111,12 +114,12 @@ class Row:
         self.commands: list[Handle] = []
         self.cleared: list[VulkanBuffer] = []
         self.uploads: list[Upload] = []
-        self.mirrored: list[Mirror] = []
-        self.dropped: list[VulkanBuffer] = []  #: staging memory of mirrors that nobody reads
+        self.readbacks_filled: list[Readback] = []
+        self.dropped: list[VulkanBuffer] = []  #: staging memory of unused readbacks
 
 
 class CommandBuffers:
-    """Command buffers of one queue family, to be used again. `made` counts them."""
+    """Reusable command buffers of one queue family. `made` counts them."""
 
     __slots__ = ("_device", "_free", "_pool", "made")
 
@@ -132,7 +135,7 @@ class CommandBuffers:
         self._pool = device.api.create(device.vk.vkCreateCommandPool, device.handle, info, "a command pool")
 
     def begin(self) -> Handle:
-        """One that is recording."""
+        """Returns a command buffer that is recording."""
         device = self._device
         if not self._free:
             found = device.api.ffi.new("VkCommandBuffer[1]")
@@ -148,16 +151,16 @@ class CommandBuffers:
         self._device.api.check(self._device.vk.vkEndCommandBuffer(commands), "recording commands")
 
     def give(self, commands: Iterable[Handle]) -> None:
-        """They are under way no more."""
+        """Reuse these command buffers: they are not in flight any more."""
         self._free += commands
 
     def release(self) -> None:
-        """With all of its command buffers."""
+        """Free the pool with all of its command buffers."""
         self._device.vk.vkDestroyCommandPool(self._device.handle, self._pool, self._device.api.null)
 
 
 class Transfers:
-    """The transfers of one queue. Calls are serialised by the front, as the queue's are."""
+    """The transfers of one queue. The front serialises calls, like those of the queue."""
 
     def __init__(self, device: VulkanDevice, queue: VulkanQueue, counter: Counter) -> None:
         self._device = device
@@ -168,17 +171,17 @@ class Transfers:
         self._between, self._last = Barrier(device), Barrier(device, last=True)
         self._ring: Ring | None = None
         self._chunks: list[VulkanBuffer] = []
-        self._uploads: list[Upload] = []  #: that wait for a submission
-        self._waiting = 0  #: bytes of them
-        self._rows: deque[Row] = deque()  #: submissions under way
-        self._open: Row | None = None  #: of a submission of which nobody has looked at the result
+        self._uploads: list[Upload] = []  #: uploads that wait for a submission
+        self._waiting = 0  #: bytes of `_uploads`
+        self._rows: deque[TransferBatch] = deque()  #: submissions under way
+        self._open: TransferBatch | None = None  #: of a submission of which nobody has looked at the result
         self._dropped: list[VulkanBuffer] = []  #: staging memory to release once the next submission is over
         self.commands = CommandBuffers(device, device.queue_family)
         self.uploader: UploadQueue | None = None
 
     @property
     def due(self) -> bool:
-        """Whether something waits for a submission."""
+        """Whether a transfer waits for a submission."""
         return bool(self._uploads or self._allocator.uncleared or (self.uploader is not None and self.uploader.due))
 
     @property
@@ -190,17 +193,17 @@ class Transfers:
     # from the host
 
     def write(self, buffer: BackendBuffer, offset: int, data: Bytes) -> None:
-        """Copy `data`, which is the caller's again on return, ahead of the next submission."""
+        """Copy `data`, which the caller may change on return, before the next submission."""
         assert isinstance(buffer, VulkanBuffer | BorrowedBuffer)
-        self.settle()
-        if isinstance(buffer, VulkanBuffer) and buffer.mirror is not None:
-            buffer.mirror.number = 0
+        self.check_submission()
+        if isinstance(buffer, VulkanBuffer) and buffer.readback is not None:
+            buffer.readback.number = 0
         if self.uploader is not None and data.size >= CHUNK_BYTES:
             self.uploader.write(self, buffer, offset, data)
             return
         for start, part in chunks(data):
             self._add(buffer, offset + start, part)
-            if self._waiting >= CHUNK_BYTES or len(self._uploads) >= MOST_UPLOADS:
+            if self._waiting >= CHUNK_BYTES or len(self._uploads) >= MAX_UPLOADS:
                 self.flush()
 
     def _add(self, buffer: Target, offset: int, part: Bytes) -> None:
@@ -210,14 +213,14 @@ class Transfers:
         self._uploads.append(Upload(at, buffer, offset, part.size, ordered))
 
     def fill(self, part: Bytes) -> int:
-        """Copy a chunk into the ring, as soon as there is room; gives its place."""
+        """Copy a chunk into the ring as soon as there is room. Returns its offset."""
         ring = self.ring
         while (at := ring.take(part.size)) is None:
             if self._uploads:
                 self.flush()
             elif ring.busy:
                 ring.wait()
-            else:  # what an exception left behind
+            else:  # an exception left bytes taken without an upload
                 ring.reset()
         host = ring.memory.host
         assert host is not None, "staging memory is mapped"
@@ -225,16 +228,16 @@ class Transfers:
         return at
 
     def flush(self) -> int:
-        """Submit what waits, by itself. Gives the number of the submission."""
+        """Submit the pending transfers by themselves. Returns the number of the submission."""
         return self._queue.submit_transfers(())
 
     # to the host
 
     def read(self, buffer: BackendBuffer, offset: int, out: Bytes) -> None:
-        """Fill `out` with what the buffer holds after all earlier work."""
-        self.settle()
+        """Fill `out` with the buffer's content after all earlier work."""
+        self.check_submission()
         if isinstance(buffer, VulkanBuffer) and buffer.host is None:
-            if out.size <= (MIRROR_BYTES if buffer.use is MemoryUse.OUTPUT else SMALL_MIRROR_BYTES):
+            if out.size <= (READBACK_BYTES if buffer.use is MemoryUse.OUTPUT else SMALL_READBACK_BYTES):
                 self._read_mirror(buffer, offset, out)
                 return
         if not self._chunks:
@@ -255,105 +258,107 @@ class Transfers:
         out[:] = memory.host[start : start + out.size]
 
     def _read_mirror(self, buffer: VulkanBuffer, offset: int, out: Bytes) -> None:
-        mirror = buffer.mirror
-        if mirror is None or not mirror.offset <= offset <= offset + out.size <= mirror.offset + mirror.length:
-            if mirror is not None:
-                buffer.mirror = None
-                self._dropped.append(mirror.memory)
-            mirror = Mirror(self._allocator.allocate_staging(out.size), offset, out.size)
-            buffer.mirror = mirror
-        if not mirror.number:
-            mirror.number = self._queue.submit_transfers([(buffer, mirror.offset, mirror.memory, mirror.length)])
-        elif self.due:  # whoever reads relies on earlier writes being over, those to other buffers too
+        readback = buffer.readback
+        if readback is None or not readback.offset <= offset <= offset + out.size <= readback.offset + readback.length:
+            if readback is not None:
+                buffer.readback = None
+                self._dropped.append(readback.memory)
+            readback = Readback(self._allocator.allocate_staging(out.size), offset, out.size)
+            buffer.readback = readback
+        if not readback.number:
+            readback.number = self._queue.submit_transfers(
+                [(buffer, readback.offset, readback.memory, readback.length)]
+            )
+        elif self.due:  # a read guarantees that all earlier writes are over, also those to other buffers
             self._counter.wait_for(self.flush())
-        self._take(mirror.number, mirror.memory, out, offset - mirror.offset)
-        mirror.wanted = True
+        self._take(readback.number, readback.memory, out, offset - readback.offset)
+        readback.wanted = True
 
-    # around a submission
+    # extra a submission
 
     def compose(
         self,
         number: int,
         used: Iterable[BackendBuffer],
         downloads: Sequence[Download] = (),
-    ) -> Around:
-        """What to submit together with recordings that may write the buffers `used`.
+    ) -> SubmissionTransfers:
+        """Returns the transfers to submit together with recordings that may write the buffers `used`.
 
-        The caller calls `settle` after the submission; an exception on the way leaves everything due.
+        The caller calls `check_submission` after the submission. An exception before that leaves everything pending.
         """
-        self.settle()
+        self.check_submission()
         self.retire()
-        row = Row(number)
-        self._open = row
-        row.dropped, self._dropped = self._dropped, []
-        ahead = self._ahead(row)
-        behind = self._behind(row, [*self._mirrors(used, row)], downloads)
-        if self._ring is not None and row.uploads:
+        batch = TransferBatch(number)
+        self._open = batch
+        batch.dropped, self._dropped = self._dropped, []
+        ahead = self._record_before(batch)
+        behind = self._record_after(batch, [*self._readbacks(used, batch)], downloads)
+        if self._ring is not None and batch.uploads:
             self._ring.seal(self._counter, number, self._ring.head)
-        self._rows.append(row)
-        return Around(ahead, behind, [] if self.uploader is None else self.uploader.waits(), row.sent)
+        self._rows.append(batch)
+        return SubmissionTransfers(ahead, behind, [] if self.uploader is None else self.uploader.waits(), batch.sent)
 
-    def settle(self) -> None:
-        """Look at the result of the last submission: what it took is due no more, or due again. May be repeated."""
+    def check_submission(self) -> None:
+        """Examine the result of the last submission: its transfers are done, or pending again. May be repeated."""
         if self.uploader is not None:
-            self.uploader.settle(self)
-        row = self._open
-        if row is None:
+            self.uploader.check_submission(self)
+        batch = self._open
+        if batch is None:
             return
-        if row.sent == [0]:
-            taken = set(map(id, row.uploads))
+        if batch.sent == [0]:
+            taken = set(map(id, batch.uploads))
             self._uploads = [upload for upload in self._uploads if id(upload) not in taken]
             self._waiting = sum([upload.length for upload in self._uploads])
-            self._allocator.forget_uncleared(row.cleared)
-            for mirror in row.mirrored:
-                mirror.number, mirror.wanted = row.number, False
+            self._allocator.forget_uncleared(batch.cleared)
+            for readback in batch.readbacks_filled:
+                readback.number, readback.wanted = batch.number, False
             if self.uploader is not None:
                 self.uploader.joined()
         else:
-            if self._rows and self._rows[-1] is row:
+            if self._rows and self._rows[-1] is batch:
                 self._rows.pop()
             if self._ring is not None:
-                self._ring.unseal(self._counter, row.number)
-            if not row.sent:  # perhaps recorded halfway: they go with the pool
-                row.commands = []
-            kept, row.dropped = row.dropped, []
+                self._ring.unseal(self._counter, batch.number)
+            if not batch.sent:  # possibly half recorded; they are freed with the pool
+                batch.commands = []
+            kept, batch.dropped = batch.dropped, []
             self._dropped = [*self._dropped, *kept]  # earlier submissions may still write them
-            self._let_go(row)
+            self._release_batch(batch)
         self._open = None
 
     def retire(self) -> None:
-        """Take back what finished submissions used."""
+        """Reclaim what finished submissions used."""
         if not self._rows:
             return
         reached = self._counter.poll()
         while self._rows and self._rows[0].number <= reached:
-            row = self._rows[0]
+            batch = self._rows[0]
             del self._rows[0]
-            self._let_go(row)
+            self._release_batch(batch)
 
-    def _let_go(self, row: Row) -> None:
-        commands, row.commands = row.commands, []
+    def _release_batch(self, batch: TransferBatch) -> None:
+        commands, batch.commands = batch.commands, []
         self.commands.give(commands)
-        cleared, row.cleared = row.cleared, []
+        cleared, batch.cleared = batch.cleared, []
         self._allocator.end_fills(cleared)
-        dropped, row.dropped = row.dropped, []
+        dropped, batch.dropped = batch.dropped, []
         for memory in dropped:
             memory.release()
 
-    def _ahead(self, row: Row) -> list[Handle]:
-        """Zeroes fresh memory, then copies uploads."""
+    def _record_before(self, batch: TransferBatch) -> list[Handle]:
+        """Records the zeroing of fresh memory, then the uploads."""
         if not self._uploads and not self._allocator.uncleared:
             return []
         vk = self._device.vk
         commands = self.commands.begin()
-        row.commands.append(commands)
-        row.cleared = self._allocator.begin_fills()
-        for buffer in row.cleared:
+        batch.commands.append(commands)
+        batch.cleared = self._allocator.begin_fills()
+        for buffer in batch.cleared:
             vk.vkCmdFillBuffer(commands, buffer.handle, buffer.base, padded_size(buffer.size), 0)
-        row.uploads = [*self._uploads]
-        if row.cleared and row.uploads:
+        batch.uploads = [*self._uploads]
+        if batch.cleared and batch.uploads:
             self._between.encode(commands, None, ())
-        for upload in row.uploads:
+        for upload in batch.uploads:
             if upload.ordered:
                 self._between.encode(commands, None, ())
             self.copy(commands, self.ring.memory, upload.at, upload.buffer, upload.offset, upload.length)
@@ -361,32 +366,34 @@ class Transfers:
         self.commands.end(commands)
         return [commands]
 
-    def _mirrors(self, used: Iterable[BackendBuffer], row: Row) -> Iterator[tuple[VulkanBuffer, Mirror]]:
-        """The ranges to read ahead. Where nobody read the last one, the mirror is given up."""
+    def _readbacks(
+        self, used: Iterable[BackendBuffer], batch: TransferBatch
+    ) -> Iterator[tuple[VulkanBuffer, Readback]]:
+        """The ranges to prefetch. A readback that nobody read since it was filled is dropped."""
         for buffer in dict.fromkeys(used):
-            mirror = buffer.mirror if isinstance(buffer, VulkanBuffer) else None
-            if mirror is None:
+            readback = buffer.readback if isinstance(buffer, VulkanBuffer) else None
+            if readback is None:
                 continue
             assert isinstance(buffer, VulkanBuffer)
-            if mirror.wanted:
-                yield buffer, mirror
+            if readback.wanted:
+                yield buffer, readback
             else:
-                buffer.mirror = None
-                row.dropped.append(mirror.memory)
+                buffer.readback = None
+                batch.dropped.append(readback.memory)
 
-    def _behind(
+    def _record_after(
         self,
-        row: Row,
-        mirrors: Sequence[tuple[VulkanBuffer, Mirror]],
+        batch: TransferBatch,
+        readbacks: Sequence[tuple[VulkanBuffer, Readback]],
         downloads: Sequence[Download],
     ) -> list[Handle]:
-        if not mirrors and not downloads:
+        if not readbacks and not downloads:
             return []
         commands = self.commands.begin()
-        row.commands.append(commands)
-        for buffer, mirror in mirrors:
-            self.copy(commands, buffer, mirror.offset, mirror.memory, 0, mirror.length)
-            row.mirrored.append(mirror)
+        batch.commands.append(commands)
+        for buffer, readback in readbacks:
+            self.copy(commands, buffer, readback.offset, readback.memory, 0, readback.length)
+            batch.readbacks_filled.append(readback)
         for source, offset, target, length in downloads:
             self.copy(commands, source, offset, target, 0, length)
         self._last.encode(commands, None, ())
@@ -400,10 +407,10 @@ class Transfers:
         self._device.vk.vkCmdCopyBuffer(commands, source.handle, target.handle, 1, self._region)
 
     def release(self) -> None:
-        """Nothing is under way any more."""
-        self.settle()
+        """Free everything. No transfer is in flight."""
+        self.check_submission()
         while self._rows:
-            self._let_go(self._rows.popleft())
+            self._release_batch(self._rows.popleft())
         self.commands.release()
         if self.uploader is not None:
             self.uploader.release()

@@ -1,10 +1,10 @@
-"""Builds of modules that are not trusted, first made in a helper process that is killed at its deadline.
+"""Builds of untrusted modules, made first in a helper process that is killed at its deadline.
 
-The helper (`build_process`) is started when it is first needed and kept for the next builds. What its driver leaves in
-the pipeline cache goes into the user's cache, where the build of this process finds it; Mesa also keeps code in a cache
-of its own. A driver that keeps nothing takes about as long again, so a build within limits in the helper permits the
-build in this process. A row of the user's cache remembers the seconds that a build took, by device, driver version,
-features, version of this runtime, entries and content: the next process does not need the helper.
+The helper (`build_process`) is started on demand, and kept for later builds. Its driver's pipeline cache is copied to
+the user's cache, where the build of this process finds it; Mesa also has its own cache. A driver without a cache takes
+about as long again, so this process only builds what the helper built within the limits. An entry in the user's cache
+records the seconds that a build took, by device, driver version, features, version of this runtime, entries and
+content, so that the next process does not need the helper.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from .pipeline_cache import HEADER_BYTES, cache_key
 if TYPE_CHECKING:
     from .device import VulkanDevice
 
-#: bytes that the helper may have: what compilers of shaders take, and the stacks of the driver's threads
+#: the most bytes of the helper: memory of shader compilers, and the stacks of the driver's threads
 MEMORY_BYTES = (2 << 30) + (16 << 20) * (os.cpu_count() or 1)
-#: seconds for the helper to open a device; no module affects that time
+#: seconds for the helper to open a device, which does not depend on a module
 OPEN_SECONDS = 60.0
 
 _ERRORS: dict[str, Callable[[str], Exception]] = {
@@ -47,12 +47,12 @@ _ERRORS: dict[str, Callable[[str], Exception]] = {
 helper = Child("orchestrion.hal.vulkan.build_process:answer", memory=MEMORY_BYTES)
 
 
-#: held while a build is tried: one at a time
+#: held during a trial build, so that only one runs at a time
 _turn = new_lock()
 
 
 def trial_build(device: VulkanDevice, payload: memoryview, entries: tuple[Entry, ...], deadline: float) -> float:
-    """As `BackendDevice.trial_build`. The seconds spent waiting for builds of other threads do not count."""
+    """Implements `BackendDevice.trial_build`. The seconds spent waiting for builds of other threads do not count."""
     row = json.dumps([[entry.name, entry.bindings, entry.parameter_words, entry.workgroup_size] for entry in entries])
     key = "built", row, runtime_version(), *cache_key(device, payload)  # the runtime hardens the code before
     if _is_known(device, key, deadline):
@@ -66,24 +66,24 @@ def trial_build(device: VulkanDevice, payload: memoryview, entries: tuple[Entry,
         seconds = perf_counter() - started
     if "error" in answer.fields:
         raise _as_error(answer.fields)
-    if len(answer.data) > HEADER_BYTES:  # pipelines, which the build of this process finds
+    if len(answer.data) > HEADER_BYTES:  # contains pipelines, which the build of this process uses
         device.cache.put(answer.data, *cache_key(device, payload))
     device.cache.put(repr(seconds).encode(), *key)
     return seconds
 
 
 def _is_known(device: VulkanDevice, key: tuple[str | bytes, ...], deadline: float) -> bool:
-    """Whether the cache has a row of an earlier build within this time."""
+    """Whether the cache has an entry of an earlier build within this time."""
     known = device.cache.get(*key)
     try:
         return known is not None and float(known) <= deadline
-    except ValueError:  # a row that somebody else wrote
+    except ValueError:  # not an entry of this version
         return False
 
 
 def _open(device: VulkanDevice) -> None:
-    """Have the helper open the device. A helper that was started in another environment (variables that choose Vulkan
-    drivers) may not find it, and is replaced once.
+    """Have the helper open the device. A helper that was started in another environment (with other variables that
+    choose Vulkan drivers) may not find it, and is replaced once.
     """
     for _ in range(2):
         if "missing" not in _ask(device, {"kind": "open"}, b"", OPEN_SECONDS).fields:
@@ -121,7 +121,7 @@ def _ask(device: VulkanDevice, fields: dict[str, Any], data: bytes | memoryview,
 
 
 def _as_error(fields: dict[str, Any]) -> Exception:
-    """What the build raised in the helper."""
+    """The exception that the build raised in the helper."""
     name, message, offset = str(fields["error"]), str(fields.get("message")), fields.get("offset")
     if name == ModuleError.__name__:
         error = ModuleError(message)

@@ -1,10 +1,10 @@
-"""A second queue for large uploads, so that they run beside the work of the main queue.
+"""A second queue for large uploads, so that they run concurrently with the main queue.
 
-A family for transfers alone is a copy engine of its own on most cards; else a second queue of the compute family is
-taken. Buffers belong to both families at once (`VK_SHARING_MODE_CONCURRENT`): buffers have no layout that a family
-could own, so that costs nothing on the hardware we know of, and thousands of ranges of one VkBuffer need no ownership
-transfers. Order comes from timeline semaphores: an upload waits for all earlier work of the main queue, and the main
-queue's next submission waits for the upload.
+A family for transfers only is a separate copy engine on most GPUs; otherwise a second queue of the compute family is
+used. Buffers belong to both families (`VK_SHARING_MODE_CONCURRENT`). Buffers have no layout that a family could own, so
+that costs nothing on known hardware, and thousands of ranges of one VkBuffer need no ownership transfers. Timeline
+semaphores order the queues: an upload waits for all earlier work of the main queue, and the main queue's next
+submission waits for the upload.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class UploadQueue:
-    """A VkQueue of that family. Calls are serialised by the front, as the main queue's are."""
+    """A VkQueue of that family. The front serialises calls, like those of the main queue."""
 
     def __init__(self, device: VulkanDevice, family: int, index: int) -> None:
         self._device = device
@@ -34,22 +34,22 @@ class UploadQueue:
         self._handle: Handle = queue[0]
         self._timeline = Timeline(VulkanSemaphore.create(device.api, device.handle, device.vk, 0))
         self._commands = CommandBuffers(device, family)
-        self._rows: deque[tuple[int, Handle]] = deque()  #: submissions under way
-        self._made: tuple[int, list[int]] = (0, [0])  #: the last number, and the driver's result
-        self._last = 0  #: submission that the driver took
-        self._joined = 0  #: submission that the main queue has waited for
+        self._rows: deque[tuple[int, Handle]] = deque()  #: submissions in flight
+        self._made: tuple[int, list[int]] = (0, [0])  #: number and result of the last submission
+        self._last = 0  #: the last successful submission
+        self._joined = 0  #: the last submission that the main queue has waited for
 
     @property
     def due(self) -> bool:
-        """Whether the main queue has yet to wait for an upload."""
+        """Whether the main queue must still wait for an upload."""
         return self._last > self._joined
 
     def waits(self) -> list[Point]:
-        """What the main queue's next submission waits for."""
+        """The points that the main queue's next submission waits for."""
         return [(self._timeline.semaphore, self._last)] if self.due else []
 
     def joined(self) -> None:
-        """The main queue has a submission that waits."""
+        """The main queue has submitted work that waits."""
         self._joined = self._last
 
     def write(self, transfers: Transfers, buffer: VulkanBuffer | BorrowedBuffer, offset: int, data: Bytes) -> None:
@@ -62,8 +62,8 @@ class UploadQueue:
             self._commands.end(commands)
             self._submit(transfers, commands, earlier)
 
-    def settle(self, transfers: Transfers) -> None:
-        """Look at the result of the last submission; may be repeated."""
+    def check_submission(self, transfers: Transfers) -> None:
+        """Examine the result of the last submission. May be repeated."""
         number, result = self._made
         if result == [0]:
             self._last = number
@@ -91,13 +91,13 @@ class UploadQueue:
             signalSemaphoreCount=1,
             pSignalSemaphores=api.ffi.new("VkSemaphore[1]", [timeline.semaphore.handle]),
         )
-        timeline.submitted = number  # never used twice, whatever comes
+        timeline.submitted = number  # never reused, even after an exception
         self._made = number, result
         transfers.ring.seal(timeline, number, transfers.ring.head)
         self._rows.append((number, commands))
-        # submit and store the result in one step of C, so that no exception comes between the two
+        # submit and store the result in one step of C, so that no exception comes in between
         result.extend(map(device.vk.vkQueueSubmit, (self._handle,), (1,), (info,), (api.null,)))
-        self.settle(transfers)
+        self.check_submission(transfers)
         api.check(result[0], "submitting an upload")
 
     def _retire(self) -> None:
@@ -110,6 +110,6 @@ class UploadQueue:
             self._commands.give([commands])
 
     def release(self) -> None:
-        """Nothing is under way any more."""
+        """Free everything. No upload is in flight."""
         self._commands.release()
         self._timeline.semaphore.release()

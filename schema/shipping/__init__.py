@@ -1,1 +1,1 @@
-"""The files around a module on its way to a device: archives, bundles, manifests, deltas."""
+"""The files that carry a module to a device: archives, bundles, manifests, deltas."""

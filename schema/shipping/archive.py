@@ -1,15 +1,15 @@
-"""Zip archives whose stored entries are mapped where they lie.
+"""Zip archives whose stored entries are mapped in place.
 
-Two strengths:
+There are two levels of strictness:
 
-- `open_archive` reads any zip file in which every entry can be found without doubt: a bundle, an APK. Refused with
-  `ModuleError` are comments, several disks, encryption, two entries of one name, entries that overlap, and a local
-  header that says something else than the central directory.
-- `build` writes the one form that entries of given names and bytes have, and `Archive.check_form` demands it, so that
-  no byte outside of the entries' data can change unnoticed. Times are 1980-01-01; stored data lies at a multiple of 64,
-  from 64 KiB on of `container.PAGE`, padded by an extra field of the kind that Android's zipalign writes.
+- `open_archive` reads any zip file in which every entry is unambiguous: a bundle, an APK. It raises ModuleError for
+  comments, several disks, encryption, duplicate names, overlapping entries, and local headers that contradict the
+  central directory.
+- `build` writes the canonical form of entries with given names and bytes. `Archive.check_form` requires it, so that no
+  byte outside of the entries' data can change unnoticed. Times are 1980-01-01. Stored data is aligned to 64 bytes, from
+  64 KiB on to `container.PAGE`, by padding in an extra field as Android's zipalign writes it.
 
-Entries above 4 GiB use zip64. Nothing here knows what a bundle holds.
+Entries above 4 GiB use zip64. This file does not know the contents of a bundle.
 """
 
 import os
@@ -18,15 +18,15 @@ from collections.abc import Iterator, Sequence
 from struct import Struct
 from typing import NamedTuple
 
-from orchestrion.schema.container import PAGE, PAGED_FROM, place
+from orchestrion.schema.container import PAGE, PAGED_FROM, aligned_offset
 from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.files import map_file
 
 STORED, DEFLATED = 0, 8
-#: what deflate expands to at the most, a little more than its 1032; and bytes that an entry may expand to in memory
-MOST_EXPANSION, MOST_EXPANDED = 1040, 256 << 20
-#: the directory of an archive may have so many bytes: it becomes Python objects
-MOST_DIRECTORY = 64 << 20
+#: the largest expansion by deflate, slightly above its 1032, and the most bytes that an entry may expand to in memory
+MAX_EXPANSION, MAX_EXPANDED = 1040, 256 << 20
+#: the most bytes of the directory, because it becomes Python objects
+MAX_DIRECTORY = 64 << 20
 
 _LOCAL = Struct("<4sHHHHHIIIHH")
 _CENTRAL = Struct("<4sHHHHHHIIIHHHHHII")
@@ -37,7 +37,7 @@ _FIELD = Struct("<HH")
 _LOCAL_MAGIC, _CENTRAL_MAGIC, _END_MAGIC = b"PK\3\4", b"PK\1\2", b"PK\5\6"
 _END64_MAGIC, _LOCATOR_MAGIC = b"PK\6\6", b"PK\6\7"
 _FULL16, _FULL32 = 0xFFFF, 0xFFFFFFFF
-#: general purpose flags that change nothing: level of deflate, sizes behind the data, names in UTF-8
+#: general purpose flags without effect here: level of deflate, sizes after the data, names in UTF-8
 _SIZES_BEHIND, _UTF8 = 1 << 3, 1 << 11
 _HARMLESS = 1 << 1 | 1 << 2 | _SIZES_BEHIND | _UTF8
 _ZIP64, _ALIGNED = 0x0001, 0xD935
@@ -47,7 +47,7 @@ _MODE = 0o100644 << 16
 
 
 class Entry(NamedTuple):
-    """One entry: its `compressed` bytes lie at offset `data` of the file; the content has `size` bytes."""
+    """One entry: its `compressed` bytes begin at offset `data` of the file; the content has `size` bytes."""
 
     name: str
     method: int
@@ -73,7 +73,7 @@ class Archive:
         self.directory = directory  #: offset of the central directory
 
     def find(self, name: str) -> Entry:
-        """The entry of that name; `ModuleError` lists some of those there are."""
+        """The entry of that name. Raises ModuleError, which lists some of the existing names."""
         found = self.entries.get(name)
         if found is None:
             names = list(self.entries)
@@ -82,20 +82,20 @@ class Archive:
         return found
 
     def stored(self, entry: Entry) -> memoryview:
-        """The bytes of a stored entry, neither copied nor read. `ModuleError` for a compressed one."""
+        """The bytes of a stored entry, neither copied nor read. Raises ModuleError for a compressed one."""
         if entry.method != STORED:
             raise ModuleError(f"entry {entry.name} is compressed: what is mapped in place is stored", entry.header)
         return self.data[entry.data : entry.end]
 
     def read(self, entry: Entry) -> memoryview:
-        """The content of an entry, inflated where it is compressed, with its checksum checked."""
+        """The content of an entry, inflated if it is compressed, with its checksum checked."""
         content = self.stored(entry) if entry.method == STORED else self._inflate(entry)
         if zlib.crc32(content) != entry.crc:
             raise ModuleError(f"entry {entry.name} is damaged: its checksum differs", entry.data)
         return content
 
     def _inflate(self, entry: Entry) -> memoryview:
-        if entry.size > min(entry.compressed * MOST_EXPANSION, MOST_EXPANDED):
+        if entry.size > min(entry.compressed * MAX_EXPANSION, MAX_EXPANDED):
             raise ModuleError(
                 f"entry {entry.name} says that {entry.compressed} bytes expand to {entry.size}", entry.header
             )
@@ -109,7 +109,7 @@ class Archive:
         return memoryview(content)
 
     def check_form(self) -> None:
-        """`ModuleError` unless `build` would write every byte outside of the entries' data as it is here."""
+        """Raises ModuleError unless `build` would write every byte outside of the entries' data exactly as here."""
         position = 0
         for entry in self.entries.values():
             head = _local(entry, position)
@@ -128,7 +128,7 @@ class Archive:
 
 
 def is_archive(path: str | os.PathLike[str]) -> bool:
-    """Whether a regular file begins as a zip archive does; False for what is not there."""
+    """Whether a regular file begins like a zip archive; False if it does not exist."""
     if not os.path.isfile(path):
         return False
     with open(path, "rb") as file:
@@ -136,12 +136,12 @@ def is_archive(path: str | os.PathLike[str]) -> bool:
 
 
 def open_archive(path: str | os.PathLike[str]) -> Archive:
-    """Map a zip file. `OSError` where it cannot be read, `ModuleError` where it is no sound archive."""
+    """Maps a zip file. Raises OSError if it cannot be read, ModuleError if it is not a valid archive."""
     return read_archive(map_file(path))
 
 
 def read_archive(data: bytes | bytearray | memoryview) -> Archive:
-    """The same for bytes in memory, which must not change while the archive or a view of it lives."""
+    """Opens bytes in memory, as `open_archive`. They must not change while the archive or a view of it lives."""
     view = memoryview(data).toreadonly().cast("B")
     start, size, count = _find_directory(view)
     entries: dict[str, Entry] = {}
@@ -150,7 +150,7 @@ def read_archive(data: bytes | bytearray | memoryview) -> Archive:
         if entry.name in entries:
             raise ModuleError(f"two entries are named {entry.name!r:.200}", entry.header)
         used += entry.end - entry.header
-        if used > start:  # at once: else many headers could share one extra field, which each of them reads
+        if used > start:  # checked early, because many headers could otherwise share, and read, one extra field
             raise ModuleError(f"entry {entry.name!r:.200} begins inside of another, or of the directory", entry.header)
         entries[entry.name] = entry
     free = 0
@@ -164,7 +164,7 @@ def read_archive(data: bytes | bytearray | memoryview) -> Archive:
 
 
 def _find_directory(view: memoryview) -> tuple[int, int, int]:
-    """Offset, bytes and entries of the central directory, which lies right before the records of the file's end."""
+    """Offset, bytes and number of entries of the central directory, which immediately precedes the end records."""
     end = len(view) - _END.size
     if end < 0 or view[end : end + 4] != _END_MAGIC:
         raise ModuleError(f"not a zip archive without a comment: no end record at {max(end, 0)}", max(end, 0))
@@ -178,7 +178,7 @@ def _find_directory(view: memoryview) -> tuple[int, int, int]:
             if small not in (full, value):
                 raise ModuleError(f"the two end records differ: {small} and {value}", end)
         count, size, start = large
-    if start + size != top or size > MOST_DIRECTORY:
+    if start + size != top or size > MAX_DIRECTORY:
         raise ModuleError(f"the central directory of {size} bytes at {start} does not end at {top}", end)
     return start, size, count
 
@@ -221,7 +221,7 @@ def _central(view: memoryview, start: int, size: int, count: int) -> Iterator[En
 
 
 def _wide(fields: memoryview, numbers: tuple[int, ...], disk: int, at: int) -> tuple[int, ...]:
-    """The numbers of a header, those that are all ones read from its zip64 field; `disk` last."""
+    """The numbers of a header; those with all bits set are read from its zip64 field. `disk` comes last."""
     wide = sum(number == _FULL32 for number in numbers)
     if not wide and disk != _FULL16:
         return (*numbers, disk)
@@ -236,7 +236,7 @@ def _wide(fields: memoryview, numbers: tuple[int, ...], disk: int, at: int) -> t
 
 
 def _field(fields: memoryview, wanted: int, at: int) -> bytes:
-    """The extra field of that kind. `ModuleError` for several, and for fields that are cut off."""
+    """The extra field of that kind. Raises ModuleError for several, and for truncated fields."""
     found: list[bytes] = []
     place_ = 0
     while place_ + _FIELD.size <= len(fields):
@@ -260,7 +260,7 @@ def _name(raw: bytes, flags: int, at: int) -> str:
 
 
 def _entry(view: memoryview, name: str, raw: bytes, said: tuple[int, ...]) -> Entry:
-    """The entry that a row of the central directory speaks of, if its local header says the same."""
+    """The entry of a row of the central directory. Raises ModuleError if its local header differs."""
     flags, method, time, date, crc, compressed, plain, header = said
     if header + _LOCAL.size > len(view) or view[header : header + 4] != _LOCAL_MAGIC:
         raise ModuleError(f"entry {name!r:.200} has no local header at {header}", min(header, len(view)))
@@ -279,7 +279,7 @@ def _entry(view: memoryview, name: str, raw: bytes, said: tuple[int, ...]) -> En
 
 
 class Row(NamedTuple):
-    """What `build` makes an entry of."""
+    """The input of `build` for one entry."""
 
     name: str
     content: bytes | memoryview
@@ -287,7 +287,7 @@ class Row(NamedTuple):
 
 
 def build(rows: Sequence[Row]) -> list[bytes | memoryview]:
-    """The archive in pieces: headers, and the contents where they lie. The same rows give the same pieces."""
+    """The archive in pieces: headers, and the contents without copies. Equal rows give equal pieces."""
     pieces: list[bytes | memoryview] = []
     entries: list[Entry] = []
     position = 0
@@ -303,7 +303,7 @@ def build(rows: Sequence[Row]) -> list[bytes | memoryview]:
 
 
 def packed(row: Row) -> bytes | memoryview:
-    """The bytes of an entry as they lie in the archive."""
+    """The bytes of an entry as stored in the archive."""
     if not row.deflate:
         return row.content
     stream = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
@@ -315,14 +315,14 @@ def _is_wide(entry: Entry) -> bool:
 
 
 def _local(entry: Entry, position: int) -> bytes:
-    """The local header of an entry, padding included."""
+    """The local header of an entry, including padding."""
     name = entry.name.encode()
     wide = _is_wide(entry)
     sizes = (_FULL32, _FULL32) if wide else (entry.compressed, entry.size)
     extra = _FIELD.pack(_ZIP64, 16) + Struct("<QQ").pack(entry.size, entry.compressed) if wide else b""
     if entry.method == STORED:
         free = position + _LOCAL.size + len(name) + len(extra) + _FIELD.size + 2
-        padding = place(free, entry.size) - free
+        padding = aligned_offset(free, entry.size) - free
         alignment = PAGE if entry.size >= PAGED_FROM else 64
         extra += _FIELD.pack(_ALIGNED, 2 + padding) + alignment.to_bytes(2, "little") + bytes(padding)
     version = _VERSION64 if wide else _VERSION
@@ -335,7 +335,7 @@ def _flags(name: bytes) -> int:
 
 
 def _tail(entries: Sequence[Entry], position: int) -> bytes:
-    """The central directory of entries, and what ends the file."""
+    """The central directory of entries, and the end records."""
     directory = b"".join(map(_central_row, entries))
     count, size = len(entries), len(directory)
     small = (min(count, _FULL16), min(size, _FULL32), min(position, _FULL32))

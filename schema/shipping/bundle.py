@@ -1,12 +1,12 @@
-"""Bundles: one zip archive with everything that a model is shipped with, which apps map where it lies.
+"""Bundles: one zip archive with everything that ships with a model, which apps map in place.
 
     manifest.json | module.fb | code.bin | parameters/<digest>.safetensors | licence.* | model-card.* | *.sig
 
-- The manifest comes first, stored, so that a few KB of a download tell whether the rest is of use; it lists every other
-  entry with the size and SHA-256 that it has in the archive, but its own signature set `manifest.json.sig`.
-- `code.bin`, where it is, is deflated and holds segments of code that `module.fb` lacks: u32 number of them, their
-  u32 ordinals ascending, then their bytes. Such a bundle is unpacked before its module is loaded.
-- The archive has the one form of `archive.build`, so that any changed byte of it is found.
+- The manifest comes first, stored, so that a few KB of a download show whether the rest is useful. It lists every other
+  entry, except its own signature set `manifest.json.sig`, with its size and SHA-256 in the archive.
+- `code.bin` is optional and deflated. It holds code segments that `module.fb` lacks: u32 count, their u32 ordinals in
+  ascending order, then their bytes. Such a bundle is unpacked before its module is loaded.
+- The archive has the canonical form of `archive.build`, so that any changed byte is detected.
 
 An app finds the module of a bundle, or of an APK that holds one as an asset, and loads it without unpacking:
 
@@ -34,7 +34,7 @@ from .manifest import Manifest, read_manifest
 
 MANIFEST, MODULE, CODE = "manifest.json", "module.fb", "code.bin"
 MANIFEST_SIGNATURES = "manifest.json.sig"
-#: what an entry of a bundle is for
+#: role of an entry -> its meaning
 ROLES: dict[str, str] = {
     "module": "the module; segments of code that it lacks are in the code entry",
     "code": "segments of code, compressed",
@@ -44,7 +44,7 @@ ROLES: dict[str, str] = {
     "signatures": "a signature set: module.fb.sig, or that of a file of parameters",
 }
 
-#: the names that are unpacked, beside those of the manifest and the module
+#: the form of names that are unpacked, in addition to the manifest and the module
 _UNPACKED = re.compile(
     r"(?:module\.fb|manifest\.json|parameters/[0-9a-f]{64}\.safetensors)\.sig"
     r"|parameters/[0-9a-f]{64}\.safetensors|(?:licence|model-card)\.[a-z0-9_-]+"
@@ -52,26 +52,26 @@ _UNPACKED = re.compile(
 _COUNT = Struct("<I")
 
 
-class Place(NamedTuple):
-    """Where the bytes of a stored entry lie in the archive's file."""
+class EntryRange(NamedTuple):
+    """The range of a stored entry's bytes in the archive's file."""
 
     offset: int
     length: int
 
 
-def find_entry(path: str | os.PathLike[str], name: str) -> Place:
-    """Where a stored entry of a zip archive lies, for `vm.load(path, offset=, length=)`. Its bytes are not read.
+def find_entry(path: str | os.PathLike[str], name: str) -> EntryRange:
+    """The range of a stored entry of a zip archive, for `vm.load(path, offset=, length=)`. Its bytes are not read.
 
-    `OSError` where the file cannot be read. `ModuleError`: it is no archive in which an entry can be found without
-    doubt (`archive.open_archive`), there is no such entry, or it is compressed.
+    Raises OSError if the file cannot be read, ModuleError if it is not an archive with unambiguous entries
+    (`archive.open_archive`), or the entry does not exist or is compressed.
     """
     found = archive.open_archive(path)
     entry = found.find(name)
-    return Place(entry.data, len(found.stored(entry)))
+    return EntryRange(entry.data, len(found.stored(entry)))
 
 
 class Bundle:
-    """An opened bundle whose manifest was read; `verify` looks at everything else."""
+    """An opened bundle whose manifest was read; `verify` checks everything else."""
 
     __slots__ = ("archive", "manifest")
 
@@ -84,13 +84,13 @@ class Bundle:
         self.manifest: Manifest = read_manifest(found.read(found.find(MANIFEST)))
 
     def content(self, name: str) -> memoryview:
-        """The content of an entry, inflated where it is compressed, with its checksum checked."""
+        """The content of an entry, inflated if it is compressed, with its checksum checked."""
         return self.archive.read(self.archive.find(name))
 
     def verify(self) -> None:
-        """Check every byte of the archive: its form, and the digest of each entry. `ModuleError` names what is wrong.
+        """Check every byte of the archive: its form, and the digest of each entry. Raises ModuleError with the reason.
 
-        It proves that nothing was changed since the manifest was written. Who wrote it is a question of signatures.
+        It proves that nothing changed since the manifest was written. Signatures prove who wrote it.
         """
         self.archive.check_form()
         listed = [entry.name for entry in self.manifest.entries]
@@ -110,7 +110,7 @@ class Bundle:
             self._check_signed(MANIFEST_SIGNATURES)
 
     def _check_entry(self, name: str, role: str, size: int, digest: str) -> None:
-        """The digest is that of the bytes in the archive: deflate has many forms of one content."""
+        """The digest is that of the bytes in the archive, because deflate has many forms of one content."""
         if role not in ROLES:
             raise ModuleError(f"entry {name} has the role {role!r:.80}; there are {', '.join(ROLES)}")
         entry = self.archive.find(name)
@@ -120,7 +120,7 @@ class Bundle:
         self.archive.read(entry)
 
     def _check_signed(self, name: str) -> None:
-        """The form of a signature set, and that it is for the manifest; `keys.is_valid` checks signatures."""
+        """Checks the form of a signature set, and that it is for the manifest; `keys.is_valid` checks signatures."""
         from orchestrion.schema.trust import signature_set
 
         found = signature_set.decode(self.content(name))
@@ -128,7 +128,7 @@ class Bundle:
             raise ModuleError(f"{name} has the signatures of another file")
 
     def module_pieces(self) -> list[bytes | memoryview]:
-        """The module file that was packed, in pieces: segments of code are back where they were."""
+        """The pieces of the module file that was packed, including its code segments."""
         data = self.archive.stored(self.archive.find(MODULE))
         file = container.open_bytes(data)
         if file.digest.hex() != self.manifest.file.digest:
@@ -142,13 +142,12 @@ class Bundle:
 
 
 def open_bundle(path: str | os.PathLike[str]) -> Bundle:
-    """Open a bundle and read its manifest. `OSError` where it cannot be read, `ModuleError` where it is none."""
+    """Opens a bundle and reads its manifest. Raises OSError if it cannot be read, ModuleError if it is not a bundle."""
     return Bundle(archive.open_archive(path))
 
 
 def unpack_bundle(path: str | os.PathLike[str], folder: str | os.PathLike[str]) -> list[str]:
-    """Verify a bundle and write its files to a folder, the module last and whole; their names. Files are replaced at
-    once.
+    """Verifies a bundle and writes its files to a folder, each atomically, the module last. Returns their names.
 
     Parameters keep their names, `parameters/<digest>.safetensors`.
     """
@@ -167,10 +166,10 @@ def unpack_bundle(path: str | os.PathLike[str], folder: str | os.PathLike[str]) 
 
 
 def verify_folder(folder: str | os.PathLike[str]) -> Manifest:
-    """Check the files of a bundle that was unpacked, or that a store delivered, against the manifest beside them.
+    """Checks the files of an unpacked or delivered bundle against the manifest in the folder.
 
-    `OSError` for a file that cannot be read, `ModuleError` for one that is not what the manifest says. Files that it
-    does not list are not looked at.
+    Files that it does not list are ignored. Raises OSError for a file that cannot be read, ModuleError for one that
+    differs from the manifest.
     """
     manifest = read_manifest(map_file(os.path.join(folder, MANIFEST)))
     for entry in manifest.entries:
@@ -186,7 +185,7 @@ def verify_folder(folder: str | os.PathLike[str]) -> Manifest:
 
 
 def _check_name(name: str) -> None:
-    """A name that bundles have: it stays inside of the folder, and is none that other tools give their files."""
+    """Checks that a name belongs to a bundle: it stays inside of the folder, and no other tool's file has it."""
     if not _UNPACKED.fullmatch(name):
         raise ModuleError(f"entry {name!r:.200} is not a name that is unpacked")
 
@@ -198,7 +197,7 @@ def pack_code(ordinals: list[int], file: Container) -> bytes:
 
 
 def unpack_code(content: memoryview, file: Container) -> Iterator[tuple[int, memoryview]]:
-    """(ordinal, bytes) of the segments in `code.bin`; the module's root says how long each is."""
+    """Yields (ordinal, bytes) of the segments in `code.bin`; the module's root states their lengths."""
     module = decoder.decode(file)
     try:
         (count,) = _COUNT.unpack_from(content)

@@ -1,16 +1,16 @@
-"""Deltas: the bytes of a new file from those of an old one. This file reads and applies them; the tools make them.
+"""Deltas: produce a new file from an old one. This file reads and applies them; the tools create them.
 
     header 112 bytes | steps | packed literals | SHA-256 of everything before it
 
 The header: magic `ORCX`, u32 version, size and SHA-256 of the old file, size and SHA-256 of the new one, u32 codec of
 the literals (`CODECS`), u32 number of steps, u64 literals in bytes, u64 packed literals in bytes. A step is u64 offset,
-u64 length: so many bytes of the old file from that offset on, or with offset 2**64 - 1 so many of the literals.
+u64 length: it copies `length` bytes of the old file from `offset` on, or, with offset 2**64 - 1, of the literals.
 
-- Every byte is covered by the digest at the end; damage is refused before anything else is looked at.
-- The old file is hashed before a byte of the new one is made, and the new one before it gets its name: a delta is
-  applied whole or not at all.
-- What a stranger's delta may expand to is limited (`most_bytes`), memory is a few MiB whatever the sizes are.
-- The digest says that nothing changed on the way, not who made it: the new file carries its own signatures.
+- The digest at the end covers every byte; damage is refused before anything else is read.
+- The old file is hashed before the new one is created, and the new one before it gets its name: a delta is applied
+  completely or not at all.
+- The size of the new file is limited for untrusted deltas (`most_bytes`); memory is a few MiB for all sizes.
+- The digest proves that nothing changed in transit, not who made the delta: the new file has its own signatures.
 """
 
 import os
@@ -25,20 +25,20 @@ from orchestrion.schema.files import map_file, write_whole
 
 MAGIC, VERSION = b"ORCX", 1
 LITERAL = 2**64 - 1
-#: a stranger's delta may give a file of twice the old one, and so many times the delta itself, and so many bytes
+#: limit of the new file for untrusted deltas: multiple of the old file, plus multiple of the delta, plus bytes
 TIMES_OLD, TIMES_DELTA, AND_BYTES = 2, 64, 1 << 20
 
 _HEADER = Struct("<4sIQ32sQ32sIIQQ")
 _STEP = Struct("<QQ")
 _DIGEST = 32
-#: bytes that are handled at a time
+#: bytes that are processed at a time
 _PIECE = 1 << 20
-#: of LZMA streams, so that none asks for more memory when it is read
+#: dictionary size of LZMA streams, so that none requires more memory when it is read
 DICTIONARY = 8 << 20
 
 
 class Delta(NamedTuple):
-    """A delta whose form was checked: `steps` are (offset in the old file or LITERAL, length)."""
+    """A delta with a valid form; `steps` are (offset in the old file or LITERAL, length)."""
 
     old_size: int
     old_digest: bytes
@@ -52,8 +52,8 @@ class Delta(NamedTuple):
 
 
 class Codec(NamedTuple):
-    """How literals are packed. `open` gives an object with `decompress(data, most)`, `eof` and `unused_data`, and the
-    error that it raises for damaged data.
+    """A compression of literals. `open` returns an object with `decompress(data, most)`, `eof` and `unused_data`, and
+    the exception that it raises for damaged data.
     """
 
     name: str
@@ -76,7 +76,7 @@ def _lzma() -> tuple[Any, type[Exception]]:
 
 
 def lzma_filters() -> list[dict[str, int]]:
-    """LZMA2 with a dictionary of a size that the delta does not choose."""
+    """LZMA2 with a dictionary size that does not depend on the delta."""
     import lzma
 
     return [{"id": lzma.FILTER_LZMA2, "preset": 9, "dict_size": DICTIONARY}]
@@ -88,7 +88,7 @@ BY_NAME = {row.name: row for row in CODECS}
 
 
 def read_delta(data: bytes | bytearray | memoryview) -> Delta:
-    """The delta in these bytes. `ModuleError` unless its form is sound, every rule of it included."""
+    """Parses a delta. Raises ModuleError unless its form is valid."""
     view = memoryview(data).toreadonly().cast("B")
     body = len(view) - _DIGEST
     if body < _HEADER.size or view[:4] != MAGIC:
@@ -110,7 +110,7 @@ def read_delta(data: bytes | bytearray | memoryview) -> Delta:
 
 
 def _check_steps(steps: Sequence[tuple[int, ...]], old_size: int, new_size: int, literals: int) -> None:
-    """Steps stay inside of the old file, give the new one's size, and use all literals; none is empty."""
+    """Checks that steps stay inside of the old file, sum up to the new size, use all literals, and are not empty."""
     made = used = 0
     was_literal = False
     for number, (offset, length) in enumerate(steps):
@@ -128,7 +128,7 @@ def _check_steps(steps: Sequence[tuple[int, ...]], old_size: int, new_size: int,
 
 
 def write_delta(delta: Delta) -> bytes:
-    """The bytes of a delta; `size` is not looked at."""
+    """The bytes of a delta; `size` is ignored."""
     head = _HEADER.pack(
         MAGIC,
         VERSION,
@@ -146,13 +146,14 @@ def write_delta(delta: Delta) -> bytes:
 
 
 def default_limit(delta: Delta) -> int:
-    """The bytes that a delta may expand to unless the caller says otherwise."""
+    """The default limit of the new file's bytes."""
     return TIMES_OLD * delta.old_size + TIMES_DELTA * delta.size + AND_BYTES
 
 
 def apply(old: memoryview, delta: Delta, most_bytes: int | None = None) -> Iterator[memoryview | bytes]:
-    """The new file in pieces. `ModuleError`: before the first one for an old file that is another, or a new one above
-    `most_bytes`; after the last one if their digest is not the new file's, so that they must not be used before.
+    """Yields the new file in pieces. Raises ModuleError before the first piece if the old file is a different one, or
+    the new one exceeds `most_bytes`; and after the last piece if their digest is not that of the new file, so do not
+    use them before.
     """
     limit = default_limit(delta) if most_bytes is None else most_bytes
     if delta.new_size > limit:
@@ -179,7 +180,7 @@ def apply_file(
     new: str | os.PathLike[str],
     most_bytes: int | None = None,
 ) -> Delta:
-    """Put the new file in place, whole, or raise and leave what is there: `OSError`, or `ModuleError` as `apply`.
+    """Writes the new file atomically. Raises OSError, or ModuleError as `apply`, and then changes nothing.
 
     `new` may be `old`. Processes that have the old file mapped keep it.
     """
@@ -203,12 +204,12 @@ def _pieces(old: memoryview, delta: Delta) -> Iterator[memoryview | bytes]:
 
 
 class _Literals:
-    """The literals of a delta, unpacked as they are taken."""
+    """The literals of a delta, decompressed on demand."""
 
     def __init__(self, delta: Delta) -> None:
         self._packed, self._at = delta.packed, 0
         self._stream, self._error = BY_NAME[delta.codec].open()
-        self._rest = b""  # input that zlib handed back; LZMA keeps it and says whether it needs more
+        self._rest = b""  # input that zlib returned; LZMA keeps it and states whether it needs more
         self._left = b""
 
     def take(self, length: int) -> Iterator[bytes]:
@@ -220,7 +221,7 @@ class _Literals:
             yield piece
 
     def end(self) -> None:
-        """`ModuleError` unless everything was taken."""
+        """Raises ModuleError unless everything was taken."""
         if self._left or (not self._stream.eof and self._more()):
             raise ModuleError("the literals unpack to more bytes than the delta says")
         if not self._stream.eof or self._stream.unused_data or self._at != len(self._packed):
@@ -233,7 +234,7 @@ class _Literals:
         return found
 
     def _more(self) -> bytes:
-        """Up to a piece; empty where the stream is over, or its input is."""
+        """Returns up to one piece; empty if the stream or its input has ended."""
         while not self._stream.eof:
             is_last = self._at == len(self._packed)
             if not self._rest and getattr(self._stream, "needs_input", True):

@@ -1,16 +1,17 @@
-"""Manifests: what a module is and needs, in a few KB of JSON that an app reads before it downloads the module.
+"""Manifests: a module's identity and requirements, in a few KB of JSON that an app reads before it downloads the
+module.
 
     {"manifest": "1.0", "model": ..., "file": ..., "format": ..., "programs": [...], ...}
 
-The dataclasses below are the form: a field is a key, a field with a default may be absent. Rules:
+The dataclasses below define the form: a field is a key, a field with a default may be absent. Rules:
 
-- Strict JSON in UTF-8, at most MOST_BYTES: no key twice, no number with a fraction, nothing of another type.
+- Strict JSON in UTF-8, at most MAX_BYTES: no key twice, no number with a fraction, nothing of another type.
 - `manifest` is the version of the form. Another major version is refused. In a manifest of a higher minor version
-  unknown keys are ignored; in others they are refused by name, so that a misspelt key is found. Keys that begin with
-  `x-` belong to others and are always ignored.
+  unknown keys are ignored; in others they are refused by name, so that misspelt keys are detected. Keys that begin with
+  `x-` are for other tools and always ignored.
 - `requires` names additions that a reader must know. One that this version does not know is refused by name.
 
-A manifest says what the module says; nothing here proves either. `vm.check` decides whether a device can run it.
+A manifest repeats claims of the module; nothing here proves them. `vm.check` decides whether a device can run it.
 """
 
 import json
@@ -22,11 +23,11 @@ from typing import Any
 from orchestrion.schema.errors import ModuleError
 
 MAJOR, MINOR = 1, 0
-MOST_BYTES = 1 << 20
-#: most characters of a text, most rows of a list
-MOST_TEXT, MOST_ROWS = 4096, 65536
-#: most digits of a signature set, most segments of a module that a manifest can describe
-MOST_HEX, MOST_SEGMENTS = 65536, 1 << 20
+MAX_BYTES = 1 << 20
+#: the most characters of a text, and rows of a list
+MAX_TEXT, MAX_ROWS = 4096, 65536
+#: the most hexadecimal digits of a signature set, and segments of a module that a manifest can describe
+MAX_HEX, MAX_SEGMENTS = 65536, 1 << 20
 
 _VERSION = re.compile(r"(0|[1-9][0-9]{0,4})\.(0|[1-9][0-9]{0,4})", re.ASCII)
 _DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)
@@ -35,7 +36,7 @@ _HEX = re.compile(r"(?:[0-9a-f]{2})+", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """`model.name` and `model.version` of the module's attributes."""
+    """The module's attributes `model.name` and `model.version`."""
 
     name: str | None = None
     version: int | None = None
@@ -43,7 +44,7 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """The whole module file: `digest` is its root's, which names the module, `sha256` that of all bytes."""
+    """The module file: `digest` is that of its root, which identifies the module; `sha256` is that of all bytes."""
 
     bytes: int
     digest: str
@@ -52,7 +53,7 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """Least version of the module format that the file needs, and the features that a reader must know, as bits."""
+    """The least version of the module format that the file needs, and the features that a reader must know, as bits."""
 
     major: int
     minor: int
@@ -62,9 +63,10 @@ class Format:
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """`features` are bits of `profiles.FEATURES`; `absent` is the segment that was taken out of the file, if one was.
+    """A variant. `features` are bits of `profiles.FEATURES`; `absent` is the segment that was removed from the file, if
+    any.
 
-    `invocations`: the most in a workgroup of an entry.
+    `invocations`: the most invocations in a workgroup of an entry.
     """
 
     format: str
@@ -77,7 +79,7 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class Executable:
-    """`count` executables with the same variants, best first; `name` is that of the first."""
+    """`count` executables with the same variants, best first; `name` is that of the first executable."""
 
     name: str
     count: int
@@ -86,7 +88,7 @@ class Executable:
 
 @dataclass(frozen=True, slots=True)
 class Import:
-    """A function of a native module beside `hal` that the program calls."""
+    """A function of another native module than `hal` that the program calls."""
 
     name: str
     signature: str
@@ -94,8 +96,8 @@ class Import:
 
 
 @dataclass(frozen=True, slots=True)
-class Most:
-    """The greatest values that entries of a program have, each with the entry that has it."""
+class Maxima:
+    """The greatest values of a program's entries, each with the name of the entry."""
 
     bindings: int = 0
     bindings_of: str = ""
@@ -107,7 +109,8 @@ class Most:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """One program. `constant_bytes`: of its constants; `absent`: a segment of them that was taken out of the file.
+    """One program. `constant_bytes`: bytes of its constants; `absent`: a segment of them that was removed from the
+    file.
 
     `libraries`: the library functions that it calls.
     """
@@ -122,12 +125,14 @@ class Program:
     executables: tuple[Executable, ...] = ()
     imports: tuple[Import, ...] = ()
     libraries: tuple[str, ...] = ()
-    most: Most = Most()
+    most: Maxima = Maxima()
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter that the module takes from another file; `digest` is that of its default, "" where any will do."""
+    """A parameter that the module reads from another file; `digest` is that of its default, "" if any value is
+    accepted.
+    """
 
     name: str
     type: str
@@ -137,7 +142,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A limit that the module declares, an attribute `limits.NAME` of its root."""
+    """A declared limit, an attribute `limits.NAME` of the module's root."""
 
     name: str
     value: str
@@ -145,7 +150,7 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """An attachment or a trailing section of the file, which its root does not name: signatures cover it by itself."""
+    """An attachment or trailing section of the file, which its root does not name; signatures cover it separately."""
 
     name: str
     sha256: str
@@ -153,7 +158,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An entry of a bundle: what it is for, and the size and digest of its bytes as they lie in the archive."""
+    """An entry of a bundle: its role, and the size and digest of its bytes in the archive."""
 
     name: str
     role: str
@@ -163,10 +168,11 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """`parameters` may be a part of `parameter_count`. `entries` are those of a bundle, without the manifest itself.
+    """A manifest. `parameters` may be incomplete; `parameter_count` counts all. `entries` are those of a bundle,
+    without the manifest itself.
 
-    `signers`: ids of the keys that signed, in hex. `signatures`: the signature sets, in hex. `scopes`: what signers
-    must answer for together. So a trust policy decides on the manifest as on the module.
+    `signers`: ids of the signing keys, in hex. `signatures`: the signature sets, in hex. `scopes`: the scopes that the
+    signers must cover together. So a trust policy can decide on the manifest as on the module.
     """
 
     manifest: str
@@ -186,13 +192,13 @@ class Manifest:
     requires: tuple[str, ...] = ()
 
 
-#: gives the value of a field, or raises ModuleError; the second argument says where it stands
+#: returns the value of a field, or raises ModuleError; the second argument is the path of the field
 Reader = Callable[[Any, str], Any]
 
 
 def _text(value: Any, where: str) -> str:
-    if type(value) is not str or len(value) > MOST_TEXT:
-        raise ModuleError(f"manifest: {where} is not a text of at most {MOST_TEXT} characters")
+    if type(value) is not str or len(value) > MAX_TEXT:
+        raise ModuleError(f"manifest: {where} is not a text of at most {MAX_TEXT} characters")
     try:
         value.encode()
     except UnicodeEncodeError:
@@ -226,13 +232,13 @@ def _maybe(read: Reader) -> Reader:
 
 
 def _hex(value: Any, where: str) -> str:
-    if type(value) is not str or len(value) > MOST_HEX or not _HEX.fullmatch(value):
-        raise ModuleError(f"manifest: {where} is not at most {MOST_HEX} hexadecimal digits")
+    if type(value) is not str or len(value) > MAX_HEX or not _HEX.fullmatch(value):
+        raise ModuleError(f"manifest: {where} is not at most {MAX_HEX} hexadecimal digits")
     return value
 
 
 def _ordinal(value: Any, where: str) -> int | None:
-    if value is not None and (type(value) is not int or not 0 <= value < MOST_SEGMENTS):
+    if value is not None and (type(value) is not int or not 0 <= value < MAX_SEGMENTS):
         raise ModuleError(f"manifest: {where} is not the ordinal of a segment")
     return value
 
@@ -243,15 +249,15 @@ def _digest_or_none(value: Any, where: str) -> str:
 
 def _rows(read: Reader) -> Reader:
     def field(value: Any, where: str) -> tuple[Any, ...]:
-        if type(value) is not list or len(value) > MOST_ROWS:
-            raise ModuleError(f"manifest: {where} is not a list of at most {MOST_ROWS} rows")
+        if type(value) is not list or len(value) > MAX_ROWS:
+            raise ModuleError(f"manifest: {where} is not a list of at most {MAX_ROWS} rows")
         return tuple([read(item, f"{where}[{at}]") for at, item in enumerate(value)])
 
     return field
 
 
 def _object(kind: type[Any]) -> Reader:
-    """Reads a JSON object as a dataclass. What is unknown is refused, or was taken out before."""
+    """Reads a JSON object as a dataclass. Unknown keys are refused, unless they were removed before."""
 
     def field(value: Any, where: str) -> Any:
         if type(value) is not dict:
@@ -271,7 +277,7 @@ def _object(kind: type[Any]) -> Reader:
     return field
 
 
-#: dataclass -> field -> what reads it
+#: dataclass -> field -> its reader
 READERS: dict[type[Any], dict[str, Reader]] = {
     Model: {"name": _maybe(_text), "version": _maybe(_number)},
     File: {"bytes": _number, "digest": _digest, "sha256": _digest},
@@ -286,7 +292,7 @@ READERS: dict[type[Any], dict[str, Reader]] = {
     },
     Executable: {"name": _text, "count": _number, "variants": _rows(_object(Variant))},
     Import: {"name": _text, "signature": _text, "optional": _flag},
-    Most: {
+    Maxima: {
         "bindings": _number,
         "bindings_of": _text,
         "binding_bytes": _number,
@@ -305,7 +311,7 @@ READERS: dict[type[Any], dict[str, Reader]] = {
         "executables": _rows(_object(Executable)),
         "imports": _rows(_object(Import)),
         "libraries": _rows(_text),
-        "most": _object(Most),
+        "most": _object(Maxima),
     },
     Parameter: {"name": _text, "type": _text, "bytes": _number, "digest": _digest_or_none},
     Limit: {"name": _text, "value": _text},
@@ -333,8 +339,8 @@ REQUIRED: dict[type[Any], set[str]] = {kind: {f.name for f in fields(kind) if f.
 
 
 def read_manifest(data: bytes | bytearray | memoryview) -> Manifest:
-    """The manifest in these bytes. `ModuleError` says what is wrong with it, or what of it is too new."""
-    found = _parse(bytes(data[: MOST_BYTES + 1]))
+    """Parses a manifest. Raises ModuleError, which states what is invalid or too new."""
+    found = _parse(bytes(data[: MAX_BYTES + 1]))
     if type(found) is not dict:
         raise ModuleError("manifest: not a JSON object")
     minor = _check_version(found.get("manifest"))
@@ -347,7 +353,7 @@ def read_manifest(data: bytes | bytearray | memoryview) -> Manifest:
 
 
 def _check_version(text: Any) -> int:
-    """The minor version; `ModuleError` for another major one."""
+    """The minor version. Raises ModuleError for another major version."""
     match = _VERSION.fullmatch(text) if type(text) is str else None
     if match is None:
         raise ModuleError("not a manifest: it has no version such as \"1.0\" under the key 'manifest'")
@@ -357,7 +363,7 @@ def _check_version(text: Any) -> int:
 
 
 def _without_unknown(kind: type[Any], value: Any) -> Any:
-    """An object of a newer minor version with the keys that this one knows."""
+    """The keys of a newer minor version's object that this version knows."""
     if type(value) is list:
         return [_without_unknown(kind, item) for item in value]
     if type(value) is not dict:
@@ -370,13 +376,13 @@ def _without_unknown(kind: type[Any], value: Any) -> Any:
     }
 
 
-#: dataclass -> field -> the dataclass in it
+#: dataclass -> field -> the dataclass that it contains
 NESTED: dict[type[Any], dict[str, type[Any]]] = {kind: {} for kind in READERS} | {
     Manifest: {
         "file": File, "format": Format, "model": Model, "programs": Program, "parameters": Parameter, "limits": Limit,
         "parts": Part, "entries": Entry,
     },
-    Program: {"executables": Executable, "imports": Import, "most": Most},
+    Program: {"executables": Executable, "imports": Import, "most": Maxima},
     Executable: {"variants": Variant},
 }  # fmt: skip
 
@@ -392,8 +398,8 @@ def _check_entries(made: Manifest) -> None:
 
 
 def _parse(data: bytes) -> Any:
-    if len(data) > MOST_BYTES:
-        raise ModuleError(f"the manifest has more than {MOST_BYTES} bytes")
+    if len(data) > MAX_BYTES:
+        raise ModuleError(f"the manifest has more than {MAX_BYTES} bytes")
     try:
         text = data.decode()
         return json.loads(text, object_pairs_hook=_once, parse_float=_refuse, parse_constant=_refuse)
@@ -415,7 +421,7 @@ def _refuse(text: str) -> Any:
 
 
 def write_manifest(made: Manifest) -> bytes:
-    """The one text of a manifest: keys in the order of the fields, without those that have their default."""
+    """The canonical text of a manifest: keys in the order of the fields, without defaults."""
     return (json.dumps(_plain(made), indent=1, ensure_ascii=True) + "\n").encode()
 
 

@@ -1,1 +1,1 @@
-"""Who made a file, and whether that counts: the user's trust store, publishers' signatures, trust policies."""
+"""Trust in files: the user's trust store, publishers' signatures, trust policies."""

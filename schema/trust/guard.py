@@ -1,13 +1,12 @@
-"""Segments verified before they are used, for modules that are loaded under a trust policy.
+"""Verifies segments before they are used, for modules that are loaded under a trust policy.
 
-- Code (executables, source maps, custom segments) is copied out of the file, then hashed, then used: a file that
-  changes meanwhile cannot exchange it.
-- Constants stay where they are, mapped. They are hashed before their first use: piece by piece where the root has
-  digests of pieces (1 MiB), else whole. What somebody writes into the mapped file later is not noticed.
-- What was hashed is remembered in this process for as long as nobody writes to the file, by its times
-  (`Container.identity`).
+- Code (executables, source maps, custom segments) is copied out of the file, then hashed, then used. A change of the
+  file in between has no effect.
+- Constants stay mapped. They are hashed before their first use: piece by piece if the root has digests of pieces (1
+  MiB), otherwise as a whole. Later writes to the mapped file are not detected.
+- The process remembers what was hashed until the file is written, according to its times (`Container.identity`).
 
-A guard belongs to one opened file, and may be used from any thread.
+A guard belongs to one opened file, and is thread-safe.
 """
 
 from __future__ import annotations
@@ -24,21 +23,21 @@ if TYPE_CHECKING:
     from orchestrion.schema.container import Container
     from orchestrion.schema.module import Module
 
-#: threads that hash pieces of one segment, which takes no lock
-MOST_THREADS = 4
-#: stands for a whole segment where the number of a piece would
+#: the most threads that hash pieces of one segment; hashing takes no lock
+MAX_THREADS = 4
+#: the piece number of a whole segment
 WHOLE = -1
 
-#: files of which it is remembered what was verified
-_MOST_FILES = 64
+#: the most files whose verified pieces are remembered
+_MAX_FILES = 64
 
-#: kinds of segments that stay where they lie
+#: kinds of segments that stay mapped
 _DATA = frozenset((int(SegmentKind.Constant), int(SegmentKind.Parameter)))
 
 Item = TypeVar("Item")
-Sound = dict[int, bytearray]  # segment -> per piece, whether it was verified
+VerifiedPieces = dict[int, bytearray]  # segment -> per piece, whether it was verified
 
-_files: dict[Hashable, Sound] = {}
+_files: dict[Hashable, VerifiedPieces] = {}
 
 
 class Guard:
@@ -46,10 +45,12 @@ class Guard:
 
     def __init__(self, module: Module) -> None:
         self._module = module
-        self._known: Sound | None = None
+        self._known: VerifiedPieces | None = None
 
     def segment(self, ordinal: int) -> memoryview:
-        """A copy of a segment, verified; a constant itself. `ModuleError` when it is damaged or not in the file."""
+        """A verified copy of a segment; a constant itself, without a copy. Raises ModuleError if it is damaged or not
+        in the file.
+        """
         file, row = self._module.container, self._module.segments[ordinal]
         if row.kind in _DATA:
             self.verify(ordinal, 0, row.size)
@@ -59,47 +60,47 @@ class Guard:
         return data
 
     def verify(self, ordinal: int, start: int, end: int) -> None:
-        """Verify the pieces of a segment in which bytes `start` to `end` lie. `ModuleError` when one is damaged."""
+        """Verify the pieces of a segment that contain bytes `start` to `end`. Raises ModuleError if one is damaged."""
         module = self._module
         row = module.segments[ordinal]
         if self._known is None:
-            self._known = _sound_of(module.container)
-        sound = self._known.setdefault(ordinal, bytearray(max(1, row.chunks_end - row.chunks_start)))
+            self._known = _verified_pieces_of(module.container)
+        verified = self._known.setdefault(ordinal, bytearray(max(1, row.chunks_end - row.chunks_start)))
         if start >= end:
             return
         if row.chunks_start == row.chunks_end:
-            pieces = [] if sound[WHOLE] else [WHOLE]
+            pieces = [] if verified[WHOLE] else [WHOLE]
         else:
-            pieces = [piece for piece in range(start // CHUNK, -(-end // CHUNK)) if not sound[piece]]
+            pieces = [piece for piece in range(start // CHUNK, -(-end // CHUNK)) if not verified[piece]]
         in_threads(lambda piece: _verify_piece(module, ordinal, piece), pieces)
         for piece in pieces:
-            sound[piece] = 1
+            verified[piece] = 1
 
 
-def _sound_of(file: Container) -> Sound:
-    """What is known about the file; another file with the same root may be damaged."""
+def _verified_pieces_of(file: Container) -> VerifiedPieces:
+    """The verified pieces of the file; another file with the same root may be damaged."""
     if file.identity is None:
         return {}
-    if len(_files) >= _MOST_FILES:
+    if len(_files) >= _MAX_FILES:
         _files.clear()
     return _files.setdefault((file.identity, file.digest), {})
 
 
 def verify_all(module: Module) -> None:
-    """Verify all segments that are in the file, those with digests of pieces by these: the digest of the whole segment
-    is of the same bytes, and who signs compares the two (`verify_both`). In several threads; errors as `_verify_piece`.
+    """Verify all segments in the file, in several threads. Segments with digests of pieces are verified by these only:
+    whoever signs compares them with the digest of the segment (`verify_both`). Raises the errors of `_verify_piece`.
     """
     in_threads(lambda item: _verify_piece(module, *item), _pieces(module))
 
 
 def verify_both(module: Module) -> None:
-    """As `verify_all`, and of segments with digests of pieces the digest of the whole as well."""
+    """As `verify_all`, and for segments with digests of pieces also the digest of the whole."""
     both = {(ordinal, WHOLE) for ordinal, _ in _pieces(module)} | set(_pieces(module))
     in_threads(lambda item: _verify_piece(module, *item), sorted(both))
 
 
 def _pieces(module: Module) -> Iterable[tuple[int, int]]:
-    """Ordinal and piece for all segments in the file."""
+    """Ordinal and piece of all segments in the file."""
     for ordinal, (offset, _) in enumerate(module.container.spans):
         row = module.segments[ordinal]
         count = row.chunks_end - row.chunks_start
@@ -108,7 +109,7 @@ def _pieces(module: Module) -> Iterable[tuple[int, int]]:
 
 
 def _verify_piece(module: Module, ordinal: int, piece: int) -> None:
-    """One piece of a segment where it lies in the file. `ModuleError` when it is damaged or not in the file."""
+    """Verifies one piece of a segment in the file. Raises ModuleError if it is damaged or not in the file."""
     row, data, name = module.segments[ordinal], module.container.segment(ordinal), f"segment {ordinal}"
     if piece == WHOLE:
         verify_segment(row, data, name, module.container.spans[ordinal][0])
@@ -117,14 +118,14 @@ def _verify_piece(module: Module, ordinal: int, piece: int) -> None:
 
 
 def in_threads(work: Callable[[Item], object], items: Iterable[Item]) -> None:
-    """Do work on each item, in several threads where there are several. Raises what the first failure raised."""
+    """Call `work` for each item, in several threads if there are several items. Raises the first error."""
     todo = list(items)
-    threads = min(MOST_THREADS, os.cpu_count() or 1, len(todo))
+    threads = min(MAX_THREADS, os.cpu_count() or 1, len(todo))
     if threads < 2:
         for item in todo:
             work(item)
         return
-    left = iter(todo)  # `next` of a list's iterator is one step: each item goes to one thread
+    left = iter(todo)  # `next` of a list's iterator is atomic, so each item goes to one thread
     failures: list[BaseException] = []
 
     def take() -> None:

@@ -1,12 +1,12 @@
-"""Keys of publishers: reads and makes them, signs and verifies with them. `cryptography` is imported at the first use.
+"""Keys of publishers: reads and generates them, signs and verifies with them. `cryptography` is imported on first use.
 
-- Public keys are read by this file alone, in the one form that OpenSSL and `vm-pack keygen` write: PEM with a
-  SubjectPublicKeyInfo, Ed25519 or P-256 with its point uncompressed. A key's id is the SHA-256 of that DER form.
-- Private keys are PKCS#8 in PEM, with a password or without.
+- Only this file reads public keys, in the form that OpenSSL and `vm-pack keygen` write: PEM with a
+  SubjectPublicKeyInfo, Ed25519 or P-256 with an uncompressed point. The id of a key is the SHA-256 of its DER form.
+- Private keys are PKCS#8 in PEM, with or without a password.
 - A signature has one encoding: Ed25519 as in RFC 8032; P-256 as r and s, 32 bytes each, big endian, s in the lower
-  half. OpenSSL accepts both halves of s, so the lower one is demanded here.
+  half. OpenSSL accepts both halves of s, so this file requires the lower one.
 
-`KeysError` says what is wrong with a key and never holds any of it.
+`KeysError` describes the problem of a key, and never contains any of it.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
 #: `--type` of `vm-pack keygen` -> algorithm
 TYPES = {"ed25519": ED25519, "p256": P256}
-#: how a public key in DER begins -> algorithm, bytes of the key behind that
+#: prefix of a public key in DER -> algorithm, number of bytes of the key after it
 _FORMS = {
     bytes.fromhex("302a300506032b6570032100"): (ED25519, 32),
     bytes.fromhex("3059301306072a8648ce3d020106082a8648ce3d03010703420004"): (P256, 64),
 }
 _BEGIN, _END = b"-----BEGIN PUBLIC KEY-----", b"-----END PUBLIC KEY-----"
-#: the points of small order of Ed25519 without the bit of their sign, in each encoding that OpenSSL takes
+#: the points of small order of Ed25519 without their sign bit, in each encoding that OpenSSL accepts
 _SMALL_ORDER = frozenset(
     map(
         bytes.fromhex,
@@ -55,7 +55,7 @@ _ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
 
 
 class PublicKey(NamedTuple):
-    """`id` is the SHA-256 of the key's DER form; `raw` the key itself (of P-256 its two coordinates)."""
+    """A public key. `id` is the SHA-256 of the DER form; `raw` is the key itself (for P-256 its two coordinates)."""
 
     algorithm: int
     id: bytes
@@ -63,12 +63,12 @@ class PublicKey(NamedTuple):
 
     @property
     def short_id(self) -> str:
-        """Of the id what a message shows."""
+        """The beginning of the id, for messages."""
         return self.id.hex()[:16]
 
 
 class PrivateKey(NamedTuple):
-    """`public` belongs to it."""
+    """A private key, and the `public` key that belongs to it."""
 
     public: PublicKey
     key: Ed25519PrivateKey | EllipticCurvePrivateKey
@@ -78,7 +78,7 @@ class PrivateKey(NamedTuple):
 
 
 def read_public(pem: bytes) -> PublicKey:
-    """Read one public key in PEM. `KeysError` for anything else."""
+    """Parses one public key in PEM. Raises KeysError for anything else."""
     if b"PRIVATE KEY-----" in pem:
         raise KeysError("it holds a private key, which must not be given away; the public one is in the .pub.pem file")
     text = pem.strip()
@@ -98,7 +98,7 @@ def read_public(pem: bytes) -> PublicKey:
 
 
 def is_valid(key: PublicKey, kind: str, digest: bytes, signature: Signature) -> bool:
-    """Whether the key made the signature. `KeysError` without `cryptography`, and for a key that is none."""
+    """Whether the key made the signature. Raises KeysError without `cryptography`, and for an invalid key."""
     if signature.algorithm != key.algorithm:
         return False
     text = message(kind, digest, signature.parts)
@@ -116,7 +116,7 @@ def _ed25519_valid(key: PublicKey, text: bytes, value: bytes) -> bool:
 
 @lru_cache(16)
 def _ed25519_key(raw: bytes) -> tuple[Ed25519PublicKey, type[Exception]]:
-    """The key, and what its `verify` raises for a wrong signature."""
+    """The key, and the exception that its `verify` raises for a wrong signature."""
     try:
         from cryptography.exceptions import InvalidSignature
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -139,7 +139,7 @@ def _p256_valid(key: PublicKey, text: bytes, value: bytes) -> bool:
 
 @lru_cache(16)
 def _p256_key(raw: bytes) -> tuple[EllipticCurvePublicKey, ec.ECDSA, type[Exception]]:
-    """The key, how it signs, and what its `verify` raises for a wrong signature."""
+    """The key, its signature algorithm, and the exception that its `verify` raises for a wrong signature."""
     try:
         from cryptography.exceptions import InvalidSignature
         from cryptography.hazmat.primitives.asymmetric import ec
@@ -154,14 +154,14 @@ def _p256_key(raw: bytes) -> tuple[EllipticCurvePublicKey, ec.ECDSA, type[Except
 
 
 def _der(*numbers: int) -> bytes:
-    """The two numbers of a P-256 signature as OpenSSL takes them: a SEQUENCE of INTEGERs, less than 128 bytes."""
+    """The two numbers of a P-256 signature in OpenSSL's form: a SEQUENCE of INTEGERs, less than 128 bytes."""
     rows = [number.to_bytes(number.bit_length() // 8 + 1, "big") for number in numbers]
     body = b"".join([bytes((2, len(row))) + row for row in rows])
     return bytes((0x30, len(body))) + body
 
 
 def sign(key: PrivateKey, kind: str, digest: bytes, parts: tuple[Part, ...] = ()) -> Signature:
-    """Sign a file of a kind by its digest, and the parts that its digest does not cover."""
+    """Signs a file of a kind by its digest, and the parts that the digest does not cover."""
     text = message(kind, digest, parts)
     value = _signed(key, text)
     made = Signature(key.public.algorithm, key.public.id, parts, value)
@@ -181,7 +181,7 @@ def _signed(key: PrivateKey, text: bytes) -> bytes:
 
 
 def _ecdsa() -> ec.ECDSA:
-    """The same signature for the same file (RFC 6979) where the OpenSSL that is there can do it, else a random one."""
+    """Deterministic signatures (RFC 6979) if the installed OpenSSL supports them, otherwise random ones."""
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric import ec
     from cryptography.hazmat.primitives.hashes import SHA256
@@ -193,7 +193,7 @@ def _ecdsa() -> ec.ECDSA:
 
 
 def generate(type: str) -> PrivateKey:
-    """A new key of a type in `TYPES`."""
+    """Generates a key of a type in `TYPES`."""
     try:
         from cryptography.hazmat.primitives.asymmetric import ec
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -204,7 +204,7 @@ def generate(type: str) -> PrivateKey:
 
 
 def read_private(pem: bytes, password: bytes | None = None) -> PrivateKey:
-    """Read a private key in PEM. `KeysError` for another kind of key, a missing and a wrong password."""
+    """Parses a private key in PEM. Raises KeysError for another kind of key, and for a missing or wrong password."""
     try:
         from cryptography.exceptions import UnsupportedAlgorithm
         from cryptography.hazmat.primitives.asymmetric import ec, ed25519
@@ -227,7 +227,7 @@ def read_private(pem: bytes, password: bytes | None = None) -> PrivateKey:
 
 
 def private_pem(key: PrivateKey, password: bytes | None = None) -> bytes:
-    """PKCS#8, encrypted if there is a password."""
+    """The key as PKCS#8, encrypted if a password is given."""
     from cryptography.hazmat.primitives import serialization
 
     encryption: serialization.KeySerializationEncryption = serialization.NoEncryption()

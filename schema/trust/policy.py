@@ -1,4 +1,4 @@
-"""A trust policy: whose signatures count, for what, and until when. Read from a keys file in TOML.
+"""A trust policy: which keys' signatures count, for what, and until when. Read from a keys file in TOML.
 
     [policy]
     mode = "require"                        # or "warn", "off"
@@ -14,7 +14,7 @@
     [minimum-version]                       # optional: no rollback below this `model.version`
     mobilenet = 7
 
-What is not in this list is refused by its name: a misspelt `revoked` must not pass. `signers.py` decides.
+Unknown names are refused, because a misspelt `revoked` must not be ignored. `signers.py` decides.
 """
 
 import os
@@ -30,28 +30,28 @@ from orchestrion.schema.errors import KeysError, Untrusted
 from orchestrion.schema.files import identity, read_whole
 
 from .keys import PublicKey, read_public
-from .signers import Standing, Subject, Trust, examine
+from .signers import CachedTrust, Subject, Trust, examine
 
-#: what becomes of a module whose signatures do not suffice: refused, loaded with a warning, never looked at
+#: handling of a module with insufficient signatures: refused, loaded with a warning, signatures ignored
 MODES = ("require", "warn", "off")
-#: what a key may answer for -> which contents of a module that is
+#: scope that a key may sign -> the contents of a module in it
 SCOPES = {
     "code": "the root, bytecode and device code that verification confines",
     "weights": "constants and parameters",
     "native": "native code, which can do whatever the process can",
 }
 DEFAULT_SCOPES = frozenset(("code", "weights"))
-#: bytes of a keys file
-MOST_BYTES = 1 << 20
+#: the most bytes of a keys file
+MAX_BYTES = 1 << 20
 _DAY = 86400.0
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MOST_VERSION = 2**63 - 1
+_MAX_VERSION = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
 class TrustedKey:
-    """A key, and what it may do. `not_before` is the first valid moment, `not_after` the first that is not (Unix time);
-    `models` None: any model.
+    """A key, and what it may sign. `not_before` is the first valid moment, `not_after` the first invalid one after that
+    (Unix time). `models` None: any model.
     """
 
     name: str
@@ -65,14 +65,14 @@ class TrustedKey:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrustPolicy:
-    """May be used for any number of loads, in any thread. `keys` have different ids."""
+    """A policy, for any number of loads in any thread. `keys` have different ids."""
 
     keys: tuple[TrustedKey, ...]
     mode: str = "require"
     minimum_versions: Mapping[str, int] = field(default_factory=dict)
     by_id: Mapping[bytes, TrustedKey] = field(init=False, repr=False)
-    #: what `signers.examine` found: it depends on the file and on this policy, which does not change
-    remembered: dict[Hashable, "Standing"] = field(init=False, repr=False, default_factory=dict)
+    #: cached results of `signers.examine`: they depend only on the file and on this policy, which is immutable
+    remembered: dict[Hashable, "CachedTrust"] = field(init=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:
@@ -88,10 +88,10 @@ class TrustPolicy:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> "TrustPolicy":
-        """Read a keys file, and the keys in files of their own that it names. What did not change since it was read
-        is not read again, and the same content is not parsed again.
+        """Reads a keys file, and the key files that it names. Unchanged files are not read again, and equal content is
+        not parsed again.
 
-        `OSError`: a file cannot be read. `KeysError`: what it says is wrong.
+        Raises OSError if a file cannot be read, KeysError if its content is invalid.
         """
         name = os.fspath(path)
         times = identity(os.stat(name))
@@ -109,9 +109,10 @@ class TrustPolicy:
             raise KeysError(f"{name}: {error}") from None
 
     def check(self, subject: Subject, sets: Sequence[bytes | memoryview], now: float | None = None) -> Trust:
-        """Who signed the subject, and what they answer for together. `sets`: signature sets in bytes.
+        """Determines who signed the subject, and which scopes they cover together. `sets`: encoded signature sets.
+        `now`: Unix time.
 
-        `Untrusted` under `require` when that does not suffice; else `Trust.refusal` says why. `now`: Unix time.
+        If that does not suffice, `Trust.refusal` says why; with mode `require`, raises Untrusted.
         """
         trust = examine(self, subject, sets, now)
         if trust.refusal and self.mode == "require":
@@ -119,32 +120,32 @@ class TrustPolicy:
         return trust
 
 
-#: path -> which file it was when it was read, and its policy: of keys files that name no other files
+#: path -> identity of the file when it was read, and its policy; only keys files that name no other files
 _read: dict[str, tuple[tuple[int, ...] | None, TrustPolicy]] = {}
-_MOST_READ = 16
+_MAX_READ = 16
 
 
 def _remembered(name: str, times: tuple[int, ...] | None, policy: TrustPolicy) -> TrustPolicy:
-    if len(_read) >= _MOST_READ:
+    if len(_read) >= _MAX_READ:
         _read.clear()
     _read[name] = times, policy
     return policy
 
 
 def parse(data: bytes, files: Sequence[bytes] = ()) -> TrustPolicy:
-    """The policy that a keys file states. `files`: what the files hold that it names (`named_files`)."""
+    """The policy of a keys file. `files`: the contents of the files that it names (`named_files`)."""
     return _policy(data, tuple(files))
 
 
 def named_files(data: bytes) -> tuple[str, ...]:
-    """The files of public keys that a keys file names."""
+    """The public key files that a keys file names."""
     return _files(data)
 
 
 def _bounded(path: str) -> bytes:
     data = read_whole(path)
-    if len(data) > MOST_BYTES:
-        raise KeysError(f"{path}: {len(data)} bytes; {MOST_BYTES} are the most for keys")
+    if len(data) > MAX_BYTES:
+        raise KeysError(f"{path}: {len(data)} bytes, the limit of a keys file is {MAX_BYTES}")
     return data
 
 
@@ -182,7 +183,7 @@ def _parsed(data: bytes) -> dict[str, Any]:
 
 
 def _key(row: dict[str, Any], pems: Any) -> TrustedKey:
-    """`pems` gives what the next file holds."""
+    """Parses one key. `pems` yields the contents of the named files in order."""
     _known(row, (*_FIELDS, "name", "public", "file"), "")
     if ("public" in row) == ("file" in row):
         raise KeysError('a key has either public = "..." or file = "..."')
@@ -243,7 +244,7 @@ def _flag(value: Any, name: str) -> bool:
 
 
 def _start(value: Any, name: str) -> float:
-    """Unix time of a moment, of a date its first one."""
+    """The Unix time of a moment; for a date, its first moment."""
     if isinstance(value, datetime):
         moment = value
     elif isinstance(value, date):
@@ -254,17 +255,17 @@ def _start(value: Any, name: str) -> float:
 
 
 def _end(value: Any, name: str) -> float:
-    """Unix time of a moment, of a date the moment after its last one."""
+    """The Unix time of a moment; for a date, the moment after its last one."""
     return _start(value, name) + (0.0 if isinstance(value, datetime) else _DAY)
 
 
 def _version(name: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MOST_VERSION:
-        raise KeysError(f"minimum-version of {name!r} is not a whole number of 0 to {_MOST_VERSION}")
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MAX_VERSION:
+        raise KeysError(f"minimum-version of {name!r} is not a whole number of 0 to {_MAX_VERSION}")
     return value
 
 
-#: optional fields of a key, as `TrustedKey` has them -> what reads one
+#: optional fields of a key, named as in `TrustedKey` -> their readers
 _FIELDS: dict[str, Callable[[Any, str], Any]] = {
     "scopes": _scopes,
     "not-before": _start,

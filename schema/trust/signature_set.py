@@ -1,16 +1,17 @@
-"""A signature set: who signed one file. The attachment `SIGN` of a module, or a file of its own, in one strict form.
+"""A signature set: the signatures of one file, as the attachment `SIGN` of a module or a separate file, in a strict
+form.
 
     magic "ORSG" | u32 version, 1 | kind, 8 bytes | digest, 32 bytes | u32 signatures | signatures | CRC-32 of the rest
     signature: u32 algorithm | key id, 32 bytes | u32 parts | parts | u32 length | the signature itself
     part:      name, 12 bytes | SHA-256, 32 bytes
 
-- A signature is over `message`: the kind, the digest and the parts. Digest: of a module the SHA-256 of prefix and root,
-  which names all segments by theirs; of any other file the SHA-256 of the file.
+- A signature is made over `message`: the kind, the digest and the parts. The digest is the SHA-256 of prefix and root
+  for a module, which includes the digests of all segments, and the SHA-256 of the file otherwise.
 - Parts are attachments and trailing sections of a module, which its root does not name. `part` digests one.
 - Key id: SHA-256 of the DER form of the public key. A set has one signature per key, key ids ascend, and so do parts.
-- Names and kinds are printable ASCII, filled up with zeros. Numbers are little endian. So equal sets have equal bytes.
+- Names and kinds are printable ASCII, padded with zeros. Numbers are little endian. So equal sets have equal bytes.
 
-An unknown algorithm is read and counts as no signature. Nothing here computes a signature: `keys.py` does.
+A signature of an unknown algorithm is accepted here but never counts. `keys.py` computes and verifies signatures.
 """
 
 import struct
@@ -22,14 +23,14 @@ from orchestrion.schema.errors import ModuleError
 
 MAGIC, VERSION = b"ORSG", 1
 ED25519, P256 = 1, 2
-#: algorithm -> its name in messages. Both have signatures of 64 bytes
+#: algorithm -> its name in messages; both have signatures of 64 bytes
 ALGORITHMS = {ED25519: "Ed25519", P256: "ECDSA P-256"}
 SIGNATURE_BYTES, DIGEST_BYTES = 64, 32
-#: what may be signed
+#: the kinds of files that may be signed
 KINDS = ("module", "params", "adapter", "delta", "manifest")
-#: signatures of a set, parts of a signature, bytes of a set: what checking one costs is bounded
-MOST_SIGNATURES, MOST_PARTS = 64, 256
-MOST_BYTES = 1 << 20
+#: the most signatures of a set, parts of a signature, and bytes of a set, which bound the cost of checking one
+MAX_SIGNATURES, MAX_PARTS = 64, 256
+MAX_BYTES = 1 << 20
 
 _CONTEXT = b"orchestrion signature 1\n"
 _HEAD = struct.Struct("<4sI8s32sI")
@@ -46,7 +47,7 @@ class Part(NamedTuple):
 
 
 class Signature(NamedTuple):
-    """`value` is what the key signed `message` to: 64 bytes for the known algorithms."""
+    """A signature. `value` is the key's signature of `message`: 64 bytes for the known algorithms."""
 
     algorithm: int
     key_id: bytes
@@ -55,7 +56,7 @@ class Signature(NamedTuple):
 
 
 class SignatureSet(NamedTuple):
-    """`kind`: one of `KINDS`; `digest`: of the file that was signed."""
+    """Signatures of one file. `kind`: one of `KINDS`; `digest`: that of the signed file."""
 
     kind: str
     digest: bytes
@@ -63,13 +64,13 @@ class SignatureSet(NamedTuple):
 
 
 def message(kind: str, digest: bytes, parts: tuple[Part, ...]) -> bytes:
-    """What is signed."""
+    """The bytes that are signed."""
     rows = b"".join([_PART.pack(name.encode(), value) for name, value in parts])
     return _CONTEXT + kind.encode().ljust(8, b"\0") + digest + _COUNT.pack(len(parts)) + rows
 
 
 def part(place: str, name: str, flags: int, data: bytes | memoryview) -> Part:
-    """The row of an attachment (`place` is "attachment") or of a trailing section ("section")."""
+    """The part for an attachment (`place` is "attachment") or a trailing section ("section")."""
     head = struct.pack("<12s12sIQ", place.encode(), name.encode(), flags, len(data))
     state = sha256(head)
     state.update(data)
@@ -77,7 +78,7 @@ def part(place: str, name: str, flags: int, data: bytes | memoryview) -> Part:
 
 
 def with_signature(found: SignatureSet, added: Signature) -> SignatureSet:
-    """The set with one signature more; one by the same key is replaced."""
+    """The set with one more signature, which replaces one by the same key."""
     others = [row for row in found.signatures if row.key_id != added.key_id]
     return found._replace(signatures=tuple(sorted((*others, added), key=lambda row: row.key_id)))
 
@@ -95,9 +96,11 @@ def _encoded(row: Signature) -> bytes:
 
 
 def decode(data: bytes | memoryview) -> SignatureSet:
-    """Read a set. `ModuleError` unless `encode` gives the same bytes; offsets in errors count within the set."""
-    if len(data) > MOST_BYTES:
-        raise ModuleError(f"signature set: {len(data)} bytes; {MOST_BYTES} are the most", 0)
+    """Parses a set. Raises ModuleError unless `encode` returns the same bytes; offsets in errors count
+    within the set.
+    """
+    if len(data) > MAX_BYTES:
+        raise ModuleError(f"signature set: {len(data)} bytes, the limit is {MAX_BYTES}", 0)
     data = bytes(data)
     end = len(data) - _COUNT.size
     if end < _HEAD.size:
@@ -112,8 +115,8 @@ def decode(data: bytes | memoryview) -> SignatureSet:
     name = _name(kind, 8)
     if name not in KINDS:
         raise ModuleError(f"signature set: of kind {name!r}; there are {', '.join(KINDS)}", 8)
-    if count > MOST_SIGNATURES:
-        raise ModuleError(f"signature set: {count} signatures; {MOST_SIGNATURES} are the most", 48)
+    if count > MAX_SIGNATURES:
+        raise ModuleError(f"signature set: {count} signatures, the limit is {MAX_SIGNATURES}", 48)
     rows: list[Signature] = []
     at = _HEAD.size
     for _ in range(count):
@@ -128,13 +131,13 @@ def decode(data: bytes | memoryview) -> SignatureSet:
 
 
 def _decoded(data: bytes, at: int, end: int) -> tuple[Signature, int]:
-    """The signature at `at`, and where the next one starts."""
+    """The signature at `at`, and the start of the next one."""
     if at + _SIGNATURE.size > end:
         raise ModuleError("signature set: truncated", end)
     algorithm, key_id, count = _SIGNATURE.unpack_from(data, at)
     at += _SIGNATURE.size
-    if count > MOST_PARTS:
-        raise ModuleError(f"signature set: {count} parts; {MOST_PARTS} are the most", at - 4)
+    if count > MAX_PARTS:
+        raise ModuleError(f"signature set: {count} parts, the limit is {MAX_PARTS}", at - 4)
     if at + count * _PART.size + _COUNT.size > end:
         raise ModuleError("signature set: truncated", end)
     parts: list[Part] = []

@@ -1,11 +1,13 @@
 """Decides which signatures of a file count under a trust policy, and whether they suffice.
 
-A signature counts if its key is in the keys file, it is right, the key is not revoked and valid now, it may sign this
-model, and every part that it covers is in the file. The scopes of all signers that count must together cover what the
-file needs, and their parts all parts of the file. The model's version must not be below the least one (no rollback).
+A signature counts if its key is in the keys file, the signature is correct, the key is valid now and not revoked, it
+may sign this model, and every part that it covers is in the file. The scopes of all counting signers together must
+include the scopes that the file needs, and their parts all parts of the file. The model's version must not be below the
+minimum (no rollback).
 
-Whether a signature is right depends on nothing but the key and what is signed, and all else but time on the policy and
-the file: that is remembered, with the policy. A changed keys file is another policy. Time is looked at anew.
+Whether a signature is correct depends only on the key and the signed message. Everything else except the time depends
+on the policy and the file. The results are cached with the policy; a changed keys file is another policy. The time is
+always checked.
 """
 
 from __future__ import annotations
@@ -20,30 +22,31 @@ from typing import TYPE_CHECKING, NamedTuple
 from orchestrion.schema.errors import KeysError, ModuleError
 
 from .keys import is_valid
-from .signature_set import ALGORITHMS, MOST_BYTES, Part, Signature, decode
+from .signature_set import ALGORITHMS, MAX_BYTES, Part, Signature, decode
 
 if TYPE_CHECKING:
     from .policy import TrustedKey, TrustPolicy
 
-#: signature sets of one file at the most: what checking them costs is bounded
-MOST_SETS = 16
-#: characters of a name from a file that a message shows; names and reasons that it lists
+#: the most signature sets of one file, which bounds the cost of checking them
+MAX_SETS = 16
+#: the most characters of a file's name in a message, and the most names and reasons that it lists
 _SHOWN, _LISTED = 60, 20
-#: scope -> how a refusal says that nobody answers for it
+#: scope -> its name in a refusal
 _SCOPE_WORDS = {"code": "code", "weights": "weights", "native": "native code"}
 
 _is_valid = lru_cache(512)(is_valid)
 _decoded = lru_cache(32)(decode)
-#: bytes of a set that is remembered in decoded form; files of which a policy remembers who signed them
-_MOST_REMEMBERED, _MOST_STANDINGS = 4096, 256
-#: bytes of all sets of a file of which it is remembered who signed it: anybody can add sets to a signed module
-_MOST_SETS_REMEMBERED = 1 << 16
+#: the most bytes of a set that is cached in decoded form, and the most files whose result a policy caches
+_MAX_REMEMBERED, _MAX_CACHED = 4096, 256
+#: the most bytes of all sets of a file whose result is cached, because anybody can add sets to a signed module
+_MAX_SETS_REMEMBERED = 1 << 16
 
 
 class Subject(NamedTuple):
-    """What a policy is asked about. `kind`: of `signature_set.KINDS`; `digest`: of the file, or of a module's root.
+    """The file that a policy decides on. `kind`: one of `signature_set.KINDS`; `digest`: that of the file, or of a
+    module's root.
 
-    `needs`: the scopes that signers must have together. `model`, `version`: what the module says it is. `parts`: the
+    `needs`: the scopes that signers must cover together. `model`, `version`: the attributes of the module. `parts`: the
     attachments and sections of the file that some signer must cover.
     """
 
@@ -56,15 +59,17 @@ class Subject(NamedTuple):
 
 
 class Trust(NamedTuple):
-    """The names of the signers that count, their scopes together, and why that does not suffice (empty if it does)."""
+    """The names of the counting signers, their scopes together, and why they do not suffice (empty if they do)."""
 
     signers: tuple[str, ...]
     scopes: frozenset[str]
     refusal: str = ""
 
 
-class Standing(NamedTuple):
-    """What a policy says of a file from `start` until `end` (Unix time), while the keys that signed it are valid."""
+class CachedTrust(NamedTuple):
+    """The result of a policy for a file from `start` until `end` (Unix time), while the keys that signed
+    it are valid.
+    """
 
     trust: Trust
     start: float
@@ -74,15 +79,15 @@ class Standing(NamedTuple):
 def examine(
     policy: TrustPolicy, subject: Subject, sets: Sequence[bytes | memoryview], now: float | None = None
 ) -> Trust:
-    """What the signatures in `sets` are worth under the policy. `now`: Unix time, else that of the machine."""
+    """Evaluates the signatures in `sets` under the policy. `now`: Unix time, by default that of the machine."""
     moment = time.time() if now is None else now
-    data = tuple([bytes(one[: MOST_BYTES + 1]) for one in sets[: MOST_SETS + 1]])
+    data = tuple([bytes(one[: MAX_BYTES + 1]) for one in sets[: MAX_SETS + 1]])
     known = policy.remembered.get((subject, data))
     if known is not None and known.start <= moment < known.end:
         return known.trust
     reasons: dict[str, str] = {}
     signers: dict[str, tuple[TrustedKey, Signature]] = {}
-    settled = True
+    all_counted = True
     for source, signature in _signatures(subject, data, reasons):
         key = policy.by_id.get(signature.key_id)
         if key is None:
@@ -91,22 +96,22 @@ def examine(
         reason = _objection(key, subject, signature, moment)
         if reason:
             reasons[source] = f"{key.name}: {reason}"
-            settled = False
+            all_counted = False
             continue
         signers[key.name] = key, signature
     trust = _judge(policy, subject, signers, reasons if sets else {"": "it is not signed"})
-    if settled and not trust.refusal and sum(map(len, data)) <= _MOST_SETS_REMEMBERED:
+    if all_counted and not trust.refusal and sum(map(len, data)) <= _MAX_SETS_REMEMBERED:
         keys = [key for key, _ in signers.values()]
         start = max([-inf, *[key.not_before for key in keys if key.not_before is not None]])
         end = min([inf, *[key.not_after for key in keys if key.not_after is not None]])
-        remember(policy, (subject, data), Standing(trust, start, end))
+        remember(policy, (subject, data), CachedTrust(trust, start, end))
     return trust
 
 
-def remember(policy: TrustPolicy, question: Hashable, standing: Standing) -> None:
-    if len(policy.remembered) >= _MOST_STANDINGS:
+def remember(policy: TrustPolicy, question: Hashable, cached: CachedTrust) -> None:
+    if len(policy.remembered) >= _MAX_CACHED:
         policy.remembered.clear()
-    policy.remembered[question] = standing
+    policy.remembered[question] = cached
 
 
 def _judge(
@@ -115,7 +120,7 @@ def _judge(
     signers: dict[str, tuple[TrustedKey, Signature]],
     reasons: dict[str, str],
 ) -> Trust:
-    """Whether signers that count suffice. `reasons`: why others do not count."""
+    """Whether the counting signers suffice. `reasons`: why other signatures do not count."""
     scopes = frozenset().union(*[key.scopes for key, _ in signers.values()])
     covered = {row for _, signature in signers.values() for row in signature.parts}
     problems = [*_uncovered(subject, scopes, covered), *_rollback(policy, subject)]
@@ -126,13 +131,13 @@ def _judge(
 
 
 def _signatures(subject: Subject, sets: Sequence[bytes], reasons: dict[str, str]) -> Iterable[tuple[str, Signature]]:
-    """The signatures of all sets that are of this file, each with a name for its reason."""
+    """The signatures of all sets for this file, each with a key for its reason."""
     for number, data in enumerate(sets):
-        if number == MOST_SETS:
-            reasons["sets"] = f"more than {MOST_SETS} signature sets"
+        if number == MAX_SETS:
+            reasons["sets"] = f"more than {MAX_SETS} signature sets"
             return
         try:
-            found = _decoded(data) if len(data) <= _MOST_REMEMBERED else decode(data)
+            found = _decoded(data) if len(data) <= _MAX_REMEMBERED else decode(data)
         except ModuleError as error:
             reasons[f"{number}"] = str(error)
             continue
@@ -212,6 +217,6 @@ def _model(subject: Subject) -> str:
 def _moment(seconds: float) -> str:
     try:
         moment = datetime(1970, 1, 1) + timedelta(seconds=seconds)
-    except OverflowError:  # a zone moved the first or the last day of the calendar out of it
+    except OverflowError:  # the time zone moved the date out of the calendar
         return "the end of the calendar"
     return f"{moment:%Y-%m-%d %H:%M} UTC"

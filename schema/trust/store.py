@@ -1,11 +1,11 @@
-"""The user's trust store: the digests of modules that were compiled here, by this user.
+"""The user's trust store: the digests of modules that this user compiled on this machine.
 
-The compiler records what it made, the HAL's policy asks before native code runs. A module is named by the SHA-256 of
-its root, which covers every segment.
+The compiler adds its modules; the HAL's policy queries the store before native code runs. A module is identified by the
+SHA-256 of its root, which covers every segment.
 
-The store is one empty file per digest in `$ORCHESTRION_HOME/trust` (else `$XDG_DATA_HOME/orchestrion/trust`,
-`~/.local/share/orchestrion/trust`): creating a file is atomic, so any number of processes may add at once. A
-folder that others may write to vouches for nothing and is refused. What is not a regular file vouches for nothing.
+The store is one empty file per digest in `$ORCHESTRION_HOME/trust` (else `$XDG_DATA_HOME/orchestrion/trust`, else
+`~/.local/share/orchestrion/trust`). Creating a file is atomic, so any number of processes may add at once. A folder
+that others may write to is refused. Only regular files count.
 """
 
 import errno
@@ -17,11 +17,11 @@ DIGEST_BYTES = 32
 
 
 class SharedFolder(Exception):
-    """A folder that must be this user's alone may be written to by others."""
+    """Others may write to a folder that must belong to this user alone."""
 
 
 def home() -> Path:
-    """The folder for what belongs to this user and must last."""
+    """The folder for this user's persistent data."""
     override = os.environ.get("ORCHESTRION_HOME")
     if override:
         return Path(override)
@@ -30,7 +30,9 @@ def home() -> Path:
 
 
 def private_folder(path: Path) -> Path:
-    """Make a folder only this user can write to; `SharedFolder` when one is there that others own or may write to."""
+    """Creates a folder that only this user can write to. Raises SharedFolder if it exists and others own it or may
+    write to it.
+    """
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     refuse_shared(path)
     return path
@@ -48,7 +50,7 @@ def refuse_shared(path: Path) -> None:
 
 
 class TrustStore:
-    """The digests of modules compiled here. `folder` is the default of the user unless given."""
+    """The digests of modules compiled here. `folder` is the user's default unless given."""
 
     __slots__ = ("folder",)
 
@@ -56,9 +58,9 @@ class TrustStore:
         self.folder = home() / "trust" if folder is None else folder
 
     def add(self, digest: bytes) -> None:
-        """Trust a module by the SHA-256 of its root. May be called by many processes at once."""
+        """Trust a module by the SHA-256 of its root. Many processes may call this at once."""
         private_folder(self.folder)
-        self._file(digest).touch(mode=0o600)  # opens nothing that exists: it sets the time of a pipe, and does not wait
+        self._file(digest).touch(mode=0o600)  # does not open an existing file, so a pipe does not block it
         if digest not in self:
             raise OSError(errno.EEXIST, "is no file", str(self._file(digest)))
 

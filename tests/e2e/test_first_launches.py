@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from orchestrion import compiler, vm
-from orchestrion.hal.side_by_side import HelperFailed
+from orchestrion.hal.parallel_jobs import HelperFailed
 
 pytest.importorskip("pyopencl")
 jnp = pytest.importorskip("jax.numpy")
@@ -32,13 +32,13 @@ def blob() -> bytes:
 def seen(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Launch]]:
     """The launches of loads, none of which is known."""
     found: list[Launch] = []
-    launch = launches._Ground.launch
+    launch = launches._LaunchScratch.launch
 
-    def noting(ground: Any, job: Launch) -> None:
+    def noting(scratch: Any, job: Launch) -> None:
         found.append(job)
-        launch(ground, job)
+        launch(scratch, job)
 
-    monkeypatch.setattr(launches._Ground, "launch", noting)
+    monkeypatch.setattr(launches._LaunchScratch, "launch", noting)
     monkeypatch.setattr(launches.Launcher, "_is_known", lambda self, payload: False)
     yield found
 
@@ -87,7 +87,7 @@ def test_helpers_launch_where_that_pays(blob: bytes, seen: list[Launch], monkeyp
     monkeypatch.setattr(launches.Launcher, "_helpers", lambda self: [Fake()])
     with pocl(blob) as program:
         assert not helped, "little source"
-    monkeypatch.setattr(launches, "MUCH_SOURCE", 1)
+    monkeypatch.setattr(launches, "MIN_HELPED_SOURCE_BYTES", 1)
     seen.clear()
     with pocl(blob) as program:
         np.testing.assert_allclose(program.main(X), chain(X), 1e-4, 1e-4)

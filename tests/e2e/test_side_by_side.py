@@ -175,11 +175,11 @@ def test_what_is_released_meanwhile_stays(device: Device, monkeypatch: pytest.Mo
     commands.release()
     later.release()
     state.collect()
-    assert objects <= state.owned and len(state.limbo) == 3
+    assert objects <= state.owned and len(state.deferred_garbage) == 3
     gate.open()
     join(threads)
     gate.close()
-    assert soon(lambda: not state.limbo) and not objects & state.owned
+    assert soon(lambda: not state.deferred_garbage) and not objects & state.owned
     share.close()
 
 

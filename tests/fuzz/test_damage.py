@@ -47,7 +47,7 @@ def test_every_flip_in_the_root_is_refused(product: bytes) -> None:
 
 def test_every_flip_in_the_directory_is_refused(product: bytes) -> None:
     file = container.open_bytes(product)
-    start = container.place(len(file.root), 0)
+    start = container.aligned_offset(len(file.root), 0)
     for at in range(start, start + 48 + 16 * len(file.spans)):
         message = refused(flipped(product, at))
         assert "directory" in message, (at, message)
@@ -73,7 +73,7 @@ def test_flips_in_what_another_device_runs_change_nothing(product: bytes) -> Non
 def test_padding_is_zero(product: bytes) -> None:
     """Between root, directory and segments lie zeros; anything else is refused."""
     file = container.open_bytes(product)
-    used = [(0, len(file.root)), (container.place(len(file.root), 0), 48 + 16 * len(file.spans)), *file.spans]
+    used = [(0, len(file.root)), (container.aligned_offset(len(file.root), 0), 48 + 16 * len(file.spans)), *file.spans]
     covered = {at for offset, size in used for at in range(offset, offset + size)}
     for at in sorted(set(range(len(product))) - covered):
         assert f"padding at {at} is not zero" in refused(flipped(product, at))

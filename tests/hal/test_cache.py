@@ -44,7 +44,7 @@ def test_private(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("keep", [0, 3, 8, 40, 72, 73])
 def test_truncated(tmp_path: Path, keep: int, caplog: pytest.LogCaptureFixture) -> None:
-    """Cut anywhere, a row is a miss, and is replaced."""
+    """A row cut at any length is a miss, and is replaced."""
     cache = Cache("k")
     cache.put(b"xyz", "key")
     row = only_row(tmp_path)
@@ -67,7 +67,7 @@ def test_each_flipped_byte(tmp_path: Path) -> None:
 
 
 def test_row_of_another_key(tmp_path: Path) -> None:
-    """A whole row under a wrong name is not taken."""
+    """A valid row stored under another key's file name is a miss."""
     cache = Cache("k")
     cache.put(b"one", "1")
     row = only_row(tmp_path)
@@ -78,7 +78,7 @@ def test_row_of_another_key(tmp_path: Path) -> None:
 
 
 def test_limit(tmp_path: Path) -> None:
-    """What was not used for longest goes first; too large a row is not kept."""
+    """The rows that were unused for longest are removed first. A row larger than the limit is not stored."""
     cache = Cache("k", limit=600)
     for number in range(4):
         cache.put(bytes(100), str(number))
@@ -114,7 +114,7 @@ def test_folder_that_cannot_be_made(tmp_path: Path, caplog: pytest.LogCaptureFix
 
 
 def test_full_disk(tmp_path: Path) -> None:
-    """A row that cannot be written leaves nothing behind, and the program goes on."""
+    """A row that cannot be written leaves no file, and the program continues."""
     code = """
 import resource, signal
 from orchestrion.hal.cache import Cache
@@ -131,7 +131,7 @@ assert cache.get("key") is None
 
 
 def test_leftovers_of_dead_processes(tmp_path: Path) -> None:
-    """A row that was never finished goes after a while, one that is being written stays."""
+    """The temporary file of a row that was never finished is removed after a while; one that is being written stays."""
     cache = Cache("k")
     for name, age in ((".old", 10_000), (".new", 10)):
         path = tmp_path / "k" / name
@@ -143,7 +143,7 @@ def test_leftovers_of_dead_processes(tmp_path: Path) -> None:
 
 
 def test_processes_at_once(tmp_path: Path) -> None:
-    """Readers and writers of the same rows see whole rows or none."""
+    """Processes that read and write the same rows see complete rows or none."""
     code = """
 from orchestrion.hal.cache import Cache
 cache = Cache("k", limit=60_000)

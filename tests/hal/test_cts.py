@@ -1,4 +1,4 @@
-"""The conformance suite on the package's own drivers; one that is missing is skipped with its own reason."""
+"""Runs the conformance suite on the package's own drivers. A driver that is missing is skipped with its own reason."""
 
 import shutil
 import subprocess
@@ -35,7 +35,7 @@ def test_every_format_has_kernels() -> None:
 
 
 def test_spirv_is_what_its_text_says(tmp_path: Path) -> None:
-    """The recipe in the text's head gives the committed words, and they are valid."""
+    """The recipe in the text's header produces the committed words, and they are valid."""
     folder = files("orchestrion.hal.cts") / "payloads"
     for tool in ("spirv-as", "spirv-val"):
         if shutil.which(tool) is None:

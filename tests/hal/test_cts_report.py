@@ -1,4 +1,4 @@
-"""The suite's lists, tags, report and command: what it says of a driver that is right, wrong, or not there."""
+"""The lists, tags, report and command of the conformance suite, for drivers that are right, wrong, or missing."""
 
 import json
 import re
@@ -29,7 +29,7 @@ OTHER = "transfers.nothing"
 
 
 class Listed(WrappedDriver):
-    """A driver with lists of its own; with `Dirty` its fresh memory is not zero."""
+    """A driver with its own lists. With `Dirty` its new memory is not zero."""
 
     def __init__(self, device: type[WrappedDevice] = WrappedDevice, **lists: Mapping[str, str]) -> None:
         super().__init__(NullDriver(), device)
@@ -46,7 +46,7 @@ def test_enough_cases() -> None:
 
 
 def test_each_tag_is_needed() -> None:
-    """No tag without a case, and no file without cases."""
+    """Every tag and every file has cases."""
     assert {tag for case in CASES.values() for tag in case.needs} == set(TAGS)
     assert all(group.cases and group.doc for group in GROUPS)
 
@@ -77,7 +77,7 @@ def test_expected_failure() -> None:
 
 
 def test_not_applicable_is_apart_from_unsupported() -> None:
-    """A tag that the device lacks comes before the driver's lists."""
+    """A tag that the device lacks takes precedence over the driver's lists."""
     found = judge(Listed(unsupported={"dispatches.slots": "never"}), "dispatches.slots")
     assert (found.outcome, found.reason) == (Outcome.NOT_APPLICABLE, "the device lacks dispatch")
 
@@ -110,7 +110,7 @@ def test_tags_follow_the_device() -> None:
 
 
 class _Page(HTMLParser):
-    """What refers to something outside, and the rows of tables."""
+    """Collects the references to other files and the table rows of a page."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -124,7 +124,7 @@ class _Page(HTMLParser):
 
 
 def check_report(folder: Path, *devices: str) -> dict[str, Any]:
-    """Both files are there, agree, and name every case; gives the JSON."""
+    """Both files exist, agree, and name every case. Returns the JSON."""
     data: dict[str, Any] = json.loads((folder / report.JSON_FILE).read_text())
     assert (data["suite"], data["version"], data["scope"]) == ("orchestrion.hal.cts", VERSION, SCOPE)
     assert [device["id"] for device in data["devices"]] == [*devices]
@@ -147,7 +147,7 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_command_of_some_cases(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A part of the suite does not say that a device conforms."""
+    """A run of only some cases does not claim that a device conforms."""
     assert main(["--device=null", "--case=buffers.*", "--case=*.empty", f"--report={tmp_path}"]) == 0
     some = [name for name in CASES if name.startswith("buffers.") or name.endswith(".empty")]
     assert f"null: {len(some)} of {len(CASES)} cases: " in capsys.readouterr().out
@@ -170,7 +170,7 @@ def test_command_finds_a_bug(
 
 
 def make_dirty() -> WrappedDriver:
-    """As an entry point names it; the devices have the driver's name."""
+    """The function that an entry point names. The devices have the driver's name."""
 
     class DirtyDriver(Listed):
         def __init__(self) -> None:
@@ -205,14 +205,14 @@ def test_list(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_optimised_python_is_refused() -> None:
-    """`python -O` leaves the checks out."""
+    """`python -O` would remove the assertions."""
     command = [sys.executable, "-O", "-m", "orchestrion.hal.cts", "--device=null"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 2 and "cases check with assert statements" in done.stderr
 
 
 def test_case_that_hangs(tmp_path: Path) -> None:
-    """The process ends by itself, with the stack that shows the case."""
+    """The process ends by itself and prints the stack, which shows the case."""
     script = tmp_path / "hanging.py"
     script.write_text(
         "import sys, time\n"
@@ -228,7 +228,9 @@ def test_case_that_hangs(tmp_path: Path) -> None:
 
 
 def test_pytest_writes_the_same_report(tmp_path: Path) -> None:
-    """The option of pytest, with a process of pytest-xdist, which sends its rows; `test_wheel.py` does without."""
+    """The pytest option, with a pytest-xdist process that sends its rows. `test_wheel.py` runs it without
+    pytest-xdist.
+    """
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--pyargs", "orchestrion.hal.cts"]
     options = ["--hal-driver=null", f"--cts-report={tmp_path / 'report'}", "-k", "buffers", "-n", "1"]
     done = subprocess.run([*command, *options], capture_output=True, text=True, cwd=tmp_path)
@@ -241,7 +243,7 @@ def test_pytest_writes_the_same_report(tmp_path: Path) -> None:
 
 
 def test_driver_that_is_unavailable_when_it_is_opened() -> None:
-    """It listed the device, so this is a failure, and no reason to skip."""
+    """The driver listed the device, so this is a failure and no reason to skip."""
 
     class Gone(WrappedDevice):
         def __init__(self, *_: Any) -> None:

@@ -1,4 +1,4 @@
-"""The conformance suite finds bugs: each seeded one by a case that is named, which passes without the bug."""
+"""The conformance suite finds bugs: each seeded bug fails the case that it names, which passes without the bug."""
 
 import pytest
 from seeded_driver_bugs import BUGS, Bug
@@ -10,7 +10,7 @@ from orchestrion.hal.cts.rig import PATIENCE
 from orchestrion.hal.errors import DriverUnavailable
 from orchestrion.hal.registry import load_driver
 
-#: seconds after which a wait counts as a hang where a bug is seeded: some make one
+#: seconds after which a wait counts as a hang in tests of seeded bugs, some of which cause one
 IMPATIENCE = 1.0
 
 
@@ -42,7 +42,7 @@ def test_seeded_bug_is_found(bug: Bug, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("case", catalogue.CASES)
 @pytest.mark.parametrize(("inner", "mapped"), [("reference", True), ("reference", False), ("null", False)])
 def test_the_wrapped_driver_conforms(case: str, inner: str, mapped: bool) -> None:
-    """Commands between barriers in reverse, memory that the host does not see: no case relies on the contrary."""
+    """No case relies on the order of commands between barriers, nor on host access to the memory."""
     driver = WrappedDriver(load_driver(inner), mapped=mapped)
     result = catalogue.run_on(case, driver, driver.devices()[0])
     if result.outcome is not Outcome.PASSED:

@@ -1,5 +1,6 @@
-"""What drivers built, kept on disk: a row that is damaged, cut short, or of another device or driver is a miss, and its
-bytes never reach the driver. What the row should hold is built again, and works.
+"""The caches of built code on disk: a row that is damaged, truncated, or of another device or driver is a miss.
+
+Its bytes never reach the driver, and the code is built again and works.
 """
 
 import os
@@ -23,7 +24,7 @@ from orchestrion.hal.registry import open_device
 
 HEAD = len(MAGIC) + 2 * DIGEST
 TRUSTING = Policy(allow_native_code=True)
-#: what is done to a row -> its bytes afterwards
+#: kind of damage -> function that damages a row
 DAMAGE: dict[str, Callable[[bytes], bytes]] = {
     "nothing is left": lambda row: b"",
     "a bit of the magic": lambda row: bytes([row[0] ^ 1]) + row[1:],
@@ -51,7 +52,7 @@ def only_row(folder: Path) -> Path:
 
 
 def run(device: Device, value: int) -> None:
-    """Build the conformance suite's kernels anew, and run one."""
+    """Build the conformance suite's kernels again, and run one."""
     kernel = kernels.FORMATS[device.info.formats[0]](16, value)
     executable = device.create_executable(device.info.formats[0], memoryview(kernel.payload), kernel.entries)
     buffer = device.allocator.allocate(64)
@@ -71,7 +72,10 @@ def run(device: Device, value: int) -> None:
 
 
 class Spied:
-    """`keys` that were asked for; `given`: what each vkCreatePipelineCache was given, which the driver does not see."""
+    """Records the `keys` that were looked up, and in `given` the initial data of each vkCreatePipelineCache.
+
+    The data is not passed on to the driver.
+    """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         from orchestrion.hal.vulkan.api import Api
@@ -112,7 +116,9 @@ def vulkan(request: pytest.FixtureRequest) -> str:
 
 
 def pipelines(name: str, spied: Spied, tmp_path: Path) -> tuple[Path, bytes]:
-    """The row of the conformance kernels on this device, and its bytes: a pipeline cache that the driver could give."""
+    """The row of the conformance kernels on this device, and its bytes: a pipeline cache that the driver could have
+    returned.
+    """
     with open_device(name, policy=TRUSTING) as device:
         run(device, 3)
     (key,) = spied.keys
@@ -135,7 +141,7 @@ def test_damaged_pipelines_never_reach_the_driver(vulkan: str, spied: Spied, tmp
 
 
 def test_pipelines_of_another_device_or_driver_are_not_found(swiftshader: str, spied: Spied, tmp_path: Path) -> None:
-    """Also not when the row of one is put in the place of the other's."""
+    """Nor are they used if one's row replaces the other's."""
     _, row = pipelines("vulkan", spied, tmp_path)
     with open_device(swiftshader, policy=TRUSTING) as device:
         run(device, 5)
@@ -164,7 +170,7 @@ def test_a_folder_in_the_place_of_pipelines(vulkan: str, spied: Spied, tmp_path:
 
 @pytest.fixture
 def forgetful(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bytes]]:
-    """The binaries that were given to the driver."""
+    """Makes PoCL cache no builds; gives the list of binaries that are passed to the driver."""
     from orchestrion.hal.opencl import executable
 
     given: list[bytes] = []
@@ -222,7 +228,7 @@ def test_a_folder_in_the_place_of_a_binary(forgetful: list[bytes], tmp_path: Pat
 
 
 def test_rows_that_are_rewritten_in_place_are_whole_or_none(tmp_path: Path) -> None:
-    """Nobody but this user writes there, but a disk that fails or a tool that copies need not replace files."""
+    """Only this user can write there, but a failing disk or a copying tool may rewrite a file in place."""
     cache = Cache("k")
     contents = [bytes([number]) * 50_000 for number in range(4)]
     rows = []

@@ -1,7 +1,8 @@
-"""Functions of Vulkan and OpenCL that fail on the path of a call: a named error, and a process that goes on.
+"""Functions of Vulkan and OpenCL that fail during a call cause a named error, and the process continues.
 
-Each function fails once, before it does anything or behind it, with each kind of code. The next call is right, and
-closing comes to its end. A device that is lost for good says so in each call, closes, and another one opens.
+Each function fails once with each kind of code, before or after it does its work. The next call gives the right result,
+and closing the device completes. A device that is permanently lost reports that in each call and can be closed, and
+another one can be opened.
 """
 
 from collections.abc import Callable, Iterator
@@ -52,7 +53,9 @@ class Work:
         assert (out == 2).all()
 
     def goes_on(self, error: type[HalError]) -> None:
-        """After a failure: the device works, unless it is lost. Then every use says so, and closing works."""
+        """Checks that after a failure the device works, unless it is lost. Then every use says so, and
+        closing works.
+        """
         if error is not DeviceLost:
             self.is_right()
             return
@@ -80,7 +83,7 @@ def vulkan() -> Iterator[Work]:
 
 
 def failing(real: Callable[..., int], code: int, after: bool, count: int = 1) -> Callable[..., int]:
-    """A function that fails `count` times, `after` it did what it does."""
+    """A function that fails `count` times; with `after`, it calls `real` before it fails."""
     left = [count]
 
     def function(*arguments: Any) -> int:
@@ -109,7 +112,7 @@ def test_a_function_of_vulkan_fails_once(
 
 
 def test_no_memory_to_recover(vulkan: Work, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The driver has no memory for the call nor for what tells of its end: the next one waits for the device."""
+    """The driver has memory neither for the call nor for a fence: the next call waits for the device."""
     queue: Any = vulkan.device.device_state.backend.queue
     monkeypatch.setattr(queue, "_wait", failing(queue._wait, -1, False))
     submit = queue._submit
@@ -122,7 +125,9 @@ def test_no_memory_to_recover(vulkan: Work, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_no_fence_to_recover(vulkan: Work, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The next call needs another fence: without one it fails with the same name, and the one after it runs."""
+    """The next call needs another fence. If none can be made it fails with the same error, and the call
+    after it runs.
+    """
     queue: Any = vulkan.device.device_state.backend.queue
 
     def refuse() -> None:

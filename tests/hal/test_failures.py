@@ -1,4 +1,6 @@
-"""The tables of OpenCL's and Vulkan's codes: a row per code that exists, and the errors that matter most."""
+"""The tables of OpenCL's and Vulkan's error codes: each existing code has a row, and the main codes have the right
+error.
+"""
 
 import importlib
 

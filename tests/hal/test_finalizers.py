@@ -1,7 +1,7 @@
-"""Finalizers take no lock and call no driver, and what they leave is released all the same.
+"""Finalizers take no lock and call no driver, and the driver objects that they leave are released later.
 
-A finalizer runs between any two steps of any thread, also of one that holds a lock of ours. So each is run here by a
-thread that holds every lock there is.
+A finalizer can run between any two steps of any thread, including one that holds a lock of ours. So each finalizer runs
+here in a thread that holds every lock.
 """
 
 import gc
@@ -17,7 +17,7 @@ from watchdog import watched
 
 from orchestrion.hal.device import Device
 from orchestrion.hal.errors import DriverUnavailable, HalError, OutOfMemory
-from orchestrion.hal.lifetime import MOST_FAILED_LOOKS, DeviceState
+from orchestrion.hal.lifetime import MAX_FAILED_REAPS, DeviceState
 from orchestrion.hal.registry import open_device
 from orchestrion.schema.fork import remembered_locks
 
@@ -41,7 +41,7 @@ def opened(name: str, **options: Any) -> Device:
 
 @contextmanager
 def every_lock_held() -> Iterator[int]:
-    """By this thread. Locks that others hold at this moment are left to them."""
+    """Holds all locks that no other thread holds at this moment."""
     with ExitStack() as stack:
         count = 0
         for lock in remembered_locks():
@@ -52,7 +52,7 @@ def every_lock_held() -> Iterator[int]:
 
 
 def in_a_cycle(thing: object) -> None:
-    """Only the garbage collector lets go of it."""
+    """Puts the object into a reference cycle, so that only the garbage collector frees it."""
     cycle: list[object] = [thing]
     cycle.append(cycle)
 
@@ -66,7 +66,7 @@ def filled(device: Device) -> tuple[Any, Any]:
 
 @pytest.mark.parametrize("name", DRIVERS)
 def test_with_every_lock_held(name: str) -> None:
-    """Buffers, arrays over them, recordings, semaphores, shares and work that is over: the collector lets go of all."""
+    """The collector frees buffers, arrays over them, recordings, semaphores, shares and finished work."""
     device = opened(name)
     state = device.device_state
     own, share = device.create_semaphore(), device.share()
@@ -92,7 +92,7 @@ def test_with_every_lock_held(name: str) -> None:
 
 @pytest.mark.parametrize("name", DRIVERS)
 def test_an_array_over_a_buffer_in_a_semaphore(name: str) -> None:
-    """An array of `Buffer.map` that the collector meets while a semaphore is signalled: this was a deadlock."""
+    """The collector frees an array of `Buffer.map` while a semaphore is signalled. This was a deadlock."""
     device = opened(name)
     commands, buffer = filled(device)
     gate = device.create_semaphore()
@@ -111,7 +111,7 @@ def test_an_array_over_a_buffer_in_a_semaphore(name: str) -> None:
 
 
 def test_garbage_makes_room() -> None:
-    """An allocation releases what finalizers left before it refuses."""
+    """Before an allocation is refused, it releases what finalizers left."""
     with opened("null", memory_limit=256) as device:
         for _ in range(20):
             in_a_cycle(device.allocator.allocate(256))
@@ -123,7 +123,7 @@ def test_garbage_makes_room() -> None:
 
 
 def test_a_device_that_nobody_calls_any_more() -> None:
-    """The reaper releases what is left, and closes a device that was dropped."""
+    """The reaper thread releases what finalizers left, and closes a device without references."""
     device = opened("null")
     state = device.device_state
     in_a_cycle(device.allocator.allocate(16))
@@ -138,7 +138,7 @@ def test_a_device_that_nobody_calls_any_more() -> None:
 def test_a_driver_that_fails_while_the_reaper_looks(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """The reaper looks again, and says nothing to people: whoever calls next is told of what lasts."""
+    """The reaper thread tries again and prints nothing. An error that persists is raised in the next call."""
     device = opened("null")
     state = device.device_state
     real, looks = DeviceState.collect, []
@@ -159,7 +159,7 @@ def test_a_driver_that_fails_while_the_reaper_looks(
     monkeypatch.setattr(DeviceState, "collect", lambda this: looks.append(this) or _broken())
     in_a_cycle(device.allocator.allocate(16))
     gc.collect()
-    assert soon(lambda: len(looks) == MOST_FAILED_LOOKS)
+    assert soon(lambda: len(looks) == MAX_FAILED_REAPS)
     monkeypatch.setattr(DeviceState, "collect", real)
     device.allocator.allocate(16).release()
     assert not state.owned and device.close() == ()
@@ -172,7 +172,7 @@ def _broken() -> None:
 
 @pytest.mark.parametrize("name", DRIVERS)
 def test_a_release_that_raises(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is counted and warned of, once; the object counts as released, and the device closes."""
+    """The error is counted and causes one warning. The object counts as released, and the device closes."""
     device = opened(name)
     state = device.device_state
     buffer, other = device.allocator.allocate(64), device.allocator.allocate(64)
@@ -209,10 +209,10 @@ def test_a_close_that_raises(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_interrupted_collection_loses_nothing() -> None:
-    """Objects wait in `garbage` or in `limbo`, never in neither: the number released is exact."""
+    """Each object is in `garbage` or in `deferred_garbage` at any time, and the number released is exact."""
     with opened("null") as device:
         state: DeviceState = device.device_state
         for _ in range(50):
             device.allocator.allocate(16)
         np.testing.assert_array_equal(device.allocator.live_bytes, 0)
-        assert not state.garbage and not state.limbo and not state.owned
+        assert not state.garbage and not state.deferred_garbage and not state.owned

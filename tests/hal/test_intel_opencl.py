@@ -1,7 +1,7 @@
-"""Intel's OpenCL runtime for CPUs, a second OpenCL driver: the conformance suite, the driver's own tests, programs.
+"""Tests with Intel's OpenCL runtime for CPUs, a second OpenCL driver: conformance, the driver's own tests, programs.
 
-Each test is a child process in which Intel's is the only OpenCL platform. So PoCL stays device 0 of all other tests,
-and the compilers of the two never meet in one process.
+Each test runs a child process in which Intel's is the only OpenCL platform. So PoCL stays device 0 of all other tests,
+and the compilers of the two are never loaded into one process.
 """
 
 import os
@@ -16,14 +16,14 @@ import pytest
 from orchestrion.hal.cts import catalogue
 
 ROOT = Path(__file__).parents[2]
-#: what `.ci/drivers` unpacks
+#: the folder into which `.ci/drivers` unpacks it
 RUNTIME = Path(sys.prefix) / "intel-opencl"
-#: programs of every kind that build few kernels
+#: programs of every kind that have few kernels to build
 SAMPLE = "opencl and (mlp or softmax or while or gather or sort or warm)"
 
 
 def run(arguments: Sequence[str]) -> str:
-    """What a Python child says on Intel's runtime, which must end well."""
+    """The output of a Python process on Intel's runtime, which must succeed."""
     pytest.importorskip("pyopencl")
     if not (RUNTIME / "intel.icd").exists():
         pytest.skip("no Intel OpenCL runtime: `make drivers` unpacks it on Linux on x86-64")
@@ -46,14 +46,14 @@ def test_it_is_the_only_platform() -> None:
 
 
 def test_conformance() -> None:
-    """One child for all groups: starting one for each took three times as long as the cases."""
+    """One process for all groups, because starting one for each took three times as long as the cases."""
     said = run_tests("--pyargs", "orchestrion.hal.cts", "--hal-driver=opencl")
     found = re.search(r"(\d+) passed", said)
     assert found is not None and int(found[1]) > len(catalogue.CASES) // 2, said
 
 
 def test_recordings() -> None:
-    """Tables, batches, mutable dispatch, what is kept: none of it skipped here."""
+    """Tests of binding tables, batches, mutable dispatch and caches; none is skipped on this runtime."""
     said = run_tests("tests/hal/test_opencl.py", "-k", "not conformance")
     assert "passed" in said and "mutable" not in said
 

@@ -1,4 +1,4 @@
-"""LAPACK as a library, against what its results are defined by; what it refuses."""
+"""The LAPACK library: its results satisfy their definitions, and it refuses invalid arguments."""
 
 import tracemalloc
 from typing import Any
@@ -17,7 +17,7 @@ I32 = np.int32
 
 
 def run(name: str, inputs: list[Any], outputs: list[Any], **attributes: Any) -> list[np.ndarray[Any, Any]]:
-    """A function on arrays, checked before as a device does it; outputs are (shape, type)."""
+    """Runs a function on arrays after the checks that a device makes. Outputs are (shape, type)."""
     function = find(f"lapack.{name}")
     arrays = [np.array(x, order="C") for x in inputs]
     made = [np.full(shape, 77, dtype) for shape, dtype in outputs]
@@ -41,7 +41,7 @@ def close(got: Any, want: Any) -> None:
 @BATCHES
 @pytest.mark.parametrize("lower", [False, True])
 def test_potrf(dtype: Any, batch: tuple[int, ...], lower: bool) -> None:
-    """One triangle is read and written, the other stays."""
+    """Only one triangle is read and written."""
     root = values(dtype, *batch, 4, 4) + 4 * np.eye(4, dtype=dtype)
     whole = root @ np.swapaxes(root, -1, -2)
     mask = np.tril(np.ones((4, 4), bool)) if lower else np.triu(np.ones((4, 4), bool))
@@ -97,7 +97,7 @@ def test_geqrf_and_orgqr(dtype: Any, batch: tuple[int, ...], rows: int, columns:
 @BATCHES
 @pytest.mark.parametrize("trans", [False, True])
 def test_ormqr(dtype: Any, batch: tuple[int, ...], trans: bool) -> None:
-    """From both sides, the q of all rows."""
+    """Multiplication from both sides, also with a q for all rows."""
     a, c = values(dtype, *batch, 5, 3), values(dtype, *batch, 5, 2)
     packed, tau = run("geqrf", [a], [(a.shape, dtype), ((*batch, 3), dtype)])
     whole = np.concatenate([packed, np.zeros((*batch, 5, 2), dtype)], axis=-1)
@@ -218,7 +218,7 @@ SQUARE = (60, 60)
     ],
 )
 def test_a_run_takes_no_more_memory_than_is_said(name: str, inputs: Any, outputs: Any) -> None:
-    """`memory.temporaries` counts results twice: SciPy makes some of its own."""
+    """`memory.temporaries` counts results twice, because SciPy makes some of its own."""
     function, rng = find(f"lapack.{name}"), np.random.default_rng(1)
     arrays = [rng.normal(size=shape) for shape in inputs]
     arrays[0] = arrays[0] + 100 * np.eye(*inputs[0]) if len(inputs[0]) > 1 else arrays[0] + 100

@@ -1,4 +1,4 @@
-"""The registry of library functions: what was registered, packages, and what is said of what is not there."""
+"""The registry of library functions: registered functions, functions of packages, and errors for missing ones."""
 
 import importlib.metadata
 import re
@@ -85,7 +85,9 @@ def test_what_is_not_there() -> None:
 
 @pytest.fixture
 def packages(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Entry points as installed packages would add them: a good one, one that cannot be imported, one that is none."""
+    """Entry points as installed packages would add them: a valid one, one that cannot be imported, one of
+    a wrong type.
+    """
     module = ModuleType("another_package")
     module.FUNCTIONS = {"f": nothing}  # type: ignore[attr-defined]
     module.WRONG = {"f": 3}  # type: ignore[attr-defined]
@@ -128,7 +130,7 @@ def test_nothing_is_imported_before_a_program_calls_a_function() -> None:
 
 
 def run(name: str, inputs: list[Any], outputs: list[Any], **attributes: Any) -> list[np.ndarray[Any, Any]]:
-    """A function on arrays, checked before as a device does it; outputs are (shape, type)."""
+    """Runs a function on arrays after the checks that a device makes. Outputs are (shape, type)."""
     function = find(name)
     arrays = [np.array(x, order="C") for x in inputs]
     made: list[np.ndarray[Any, Any]] = [np.full(shape, np.nan, dtype) for shape, dtype in outputs]

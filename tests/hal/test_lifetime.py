@@ -1,4 +1,4 @@
-"""Ownership under stress: finalizers, threads, devices closed early, processes that end with everything open."""
+"""Ownership under stress: finalizers, threads, devices closed early, processes that exit without closing anything."""
 
 import gc
 import random
@@ -28,7 +28,7 @@ PATIENCE = 20.0
 
 
 def soon(happened: Callable[[], object]) -> bool:
-    """Whether something comes about by itself: what finalizers left is released by another thread."""
+    """Whether a condition becomes true by itself: another thread releases what finalizers left."""
     end = time.monotonic() + PATIENCE
     while not happened() and time.monotonic() < end:
         time.sleep(0.005)
@@ -80,7 +80,7 @@ def test_interrupts_lose_no_bytes_of_an_account() -> None:
 
 
 def test_release_never_waits_for_the_queue() -> None:
-    """A thread that drops a buffer while another holds the queue goes on; the holder releases it."""
+    """A thread that drops a buffer while another one holds the queue does not wait; the holder releases the buffer."""
     with open_device("null") as device:
         buffer = device.allocator.allocate(16)
         with device.device_state.lock:
@@ -108,7 +108,7 @@ def test_dropped_in_a_finalizer_while_the_queue_is_held() -> None:
 
 
 def test_room_is_made_before_refusing() -> None:
-    """What finished work still held does not count against a limit."""
+    """Memory that only finished work held does not count against a limit."""
     with open_device("null", memory_limit=128) as device:
         commands, buffer = filled(device, 1)
         device.queue.submit(commands)
@@ -128,7 +128,7 @@ def test_failed_allocation_charges_nothing() -> None:
 
 
 def test_memory_outlives_a_closed_device_while_it_is_mapped() -> None:
-    """Closing a device does not take memory from under an array."""
+    """An array over mapped memory stays valid after its device is closed."""
     device = open_device("null")
     buffer = device.allocator.allocate(1 << 16)
     buffer.write(np.full(1 << 16, 7, np.uint8))
@@ -174,7 +174,9 @@ def test_close_waits_for_submitted_work() -> None:
 
 
 def test_random_use_by_threads() -> None:
-    """Threads allocate, record, execute, submit, drop and release at random; nothing is left, nothing is mixed up."""
+    """Threads allocate, record, execute, submit, drop and release at random. Everything is released, and all results
+    are right.
+    """
     failures: list[BaseException] = []
     root = open_device("null")
 
@@ -223,7 +225,7 @@ def _random_use(device: Device, chance: random.Random) -> None:
 @pytest.mark.parametrize("pause", [0, 0.2], ids=["at once", "once the worker waits"])
 @pytest.mark.parametrize("driver", ["null", "reference", "opencl", "vulkan"])
 def test_exit_with_everything_open(driver: str, pause: float) -> None:
-    """A program that closes nothing ends well, with work in flight that will never start."""
+    """A program that closes nothing exits normally, even with submitted work that never starts."""
     code = f"""
 import sys, time
 from orchestrion.hal.errors import DriverUnavailable
@@ -251,7 +253,7 @@ time.sleep({pause})
 
 
 def test_errors_of_submitted_work() -> None:
-    """With a fence, who waits for it is told; without one, whoever waits for the queue is, once."""
+    """With a fence, waiting for it raises the error; without one, the next wait for the queue raises it, once."""
     with open_device("null") as device:
         commands, buffer = filled(device, 1)
         done = device.create_semaphore()
@@ -280,7 +282,7 @@ def _expect_failure(semaphore: Semaphore) -> None:
 
 
 def test_refused_submission_leaves_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the driver does not take promises nothing and holds nothing."""
+    """A submission that the driver refuses leaves no pending signals and no references."""
     with open_device("null") as device:
         commands, buffer = filled(device, 1)
         done = device.create_semaphore()
@@ -299,7 +301,7 @@ def test_refused_submission_leaves_no_trace(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_dropped_device_lets_the_hardware_go() -> None:
-    """Without `close`: when nothing refers to a device any more, its driver's objects are released."""
+    """Without `close`: the driver's objects are released when nothing refers to the device any more."""
     device = open_device("null")
     state = device.device_state
     commands, buffer = filled(device, 1)
@@ -313,7 +315,7 @@ def test_dropped_device_lets_the_hardware_go() -> None:
 
 
 def test_dropped_device_with_work_that_never_starts() -> None:
-    """Nothing is taken from under work in flight, and dropping its device does not block."""
+    """Objects that submitted work uses are not released, and dropping the device does not block."""
     device = open_device("null")
     state = device.device_state
     commands, buffer = filled(device, 1)
@@ -342,8 +344,8 @@ def test_shares_closed_at_once() -> None:
 
 
 def test_executables_of_modules_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is dropped from the cache lives as long as somebody uses it."""
-    monkeypatch.setattr(executable, "MOST_KEPT", 3)
+    """An executable that was removed from the cache lives as long as somebody uses it."""
+    monkeypatch.setattr(executable, "MAX_CACHED", 3)
     payload = tensor_encoding.encode([EntryCode(0)])
     with open_device("reference") as device:
 

@@ -16,7 +16,7 @@ def opened(name: str) -> Device:
 
 
 def test_events_of_the_caller_are_semaphores() -> None:
-    """At 0 until they are complete, whoever completes them; submissions wait for them, and for nothing above 1."""
+    """They have the value 0 until they are complete. Submissions can wait for 1, and for no greater value."""
     cl = pytest.importorskip("pyopencl")
 
     with opened("opencl") as device:

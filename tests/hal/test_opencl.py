@@ -1,4 +1,4 @@
-"""The OpenCL driver where it differs from others: memory that is not shared, recordings, building, cached binaries."""
+"""Features of the OpenCL driver alone: memory that is not shared, recordings, building, cached binaries."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from orchestrion.schema.errors import ModuleError
 if TYPE_CHECKING:
     from orchestrion.hal.opencl.device import OpenCLDevice
 
-#: seconds that PoCL's threads may take to let go of what they ran
+#: seconds that PoCL's threads may take to release what they ran
 PATIENCE = 10.0
 NOTHING = (Entry("f", (("write", 4),), 0, (1, 1, 1)),)
 SOURCE = "__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void f(__global uint *out) { out[0] = %d; }"
@@ -47,7 +47,7 @@ def opencl() -> Device:
 
 
 class PlainDriver(OpenCLDriver):
-    """The driver with what devices have left unused, as on one without: shared memory, command buffers, kept builds."""
+    """The driver without features that devices may lack: shared memory, command buffers, cached builds."""
 
     def __init__(
         self, machine: Machine | None = None, recorded: bool | None = None, builds_kept: bool | None = None
@@ -109,7 +109,7 @@ def test_which_kind_of_memory(host_unified: bool, fine_grain: bool, machine: Mac
 
 
 def test_transfers_go_through_pinned_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Larger ones than all chunks together; the memory is made once, and beside it the host takes none."""
+    """Also transfers larger than all chunks together. The chunks are allocated once, and no other host memory is."""
     from orchestrion.hal.opencl import staging
 
     made: list[int] = []
@@ -189,7 +189,7 @@ def words(device: OpenCLDevice, buffer: Any) -> list[int]:
 
 
 def twice_added(device: OpenCLDevice, middle: Any) -> tuple[Any, Any]:
-    """An executable and a recording with two slots: the second becomes the first plus 3, by way of `middle`."""
+    """An executable and a recording with two slots. It writes the first plus 3 to the second, through `middle`."""
     executable = device.create_executable("opencl-c", memoryview(ADD.encode()), ADD_ENTRY)
     commands = device.create_command_buffer(2)
     for source, target, n in ((0, middle, 1), (middle, 1, 2)):
@@ -205,7 +205,7 @@ def release(*things: Any) -> None:
 
 
 def test_command_buffers_are_kept_by_table(recording_device: OpenCLDevice) -> None:
-    """Each has kernels of its own: recording one for another table changes none of those before."""
+    """Each has its own kernels, so recording for another table does not change the earlier ones."""
     from orchestrion.hal.opencl import command_buffer
     from orchestrion.hal.opencl.buffer import SharedBuffer
 
@@ -229,7 +229,7 @@ def test_command_buffers_are_kept_by_table(recording_device: OpenCLDevice) -> No
 
 
 def test_a_batch_may_have_more_tables_than_are_kept(recording_device: OpenCLDevice) -> None:
-    """Those that go while they are under way, and those that stand in it twice, run like the others."""
+    """Recordings that are dropped while they run, or that occur twice in the batch, also give the right results."""
     from orchestrion.hal.opencl import command_buffer
 
     device = recording_device
@@ -249,7 +249,7 @@ def test_a_batch_may_have_more_tables_than_are_kept(recording_device: OpenCLDevi
 
 @pytest.fixture
 def mutable_device() -> Iterator[OpenCLDevice]:
-    """A device whose command buffers can be bound to other tables."""
+    """A device that can update the bindings of a command buffer."""
     opened = PlainDriver().device()
     if not opened._api.mutable_dispatch:
         opened.close()
@@ -259,7 +259,7 @@ def mutable_device() -> Iterator[OpenCLDevice]:
 
 
 def test_a_recording_is_bound_to_other_tables(mutable_device: OpenCLDevice, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is recorded for the third table and those after it; every one gets its own results."""
+    """From the third table on nothing is recorded, and each table gets its own results."""
     device, made = mutable_device, []
     create = device._api.create_command_buffer
     monkeypatch.setattr(
@@ -296,7 +296,7 @@ def test_a_recording_under_way_is_not_bound_to_another_table(
 
 
 def test_what_cannot_be_bound_is_recorded(mutable_device: OpenCLDevice) -> None:
-    """Copies of slots, and host memory that was imported."""
+    """Copies of slots and imported host memory need a new recording."""
     from orchestrion.hal.opencl.recording import MutableRecorded
 
     device = mutable_device
@@ -339,7 +339,9 @@ def test_a_failed_update_leaves_nothing(mutable_device: OpenCLDevice, monkeypatc
 
 
 def test_a_recording_goes_with_its_memory_objects(recording_device: OpenCLDevice) -> None:
-    """It would keep their memory; one that holds addresses only stays, for whatever is allocated there next."""
+    """A recording would keep their memory. One that holds only addresses stays, for later buffers at the same
+    addresses.
+    """
     device = recording_device
     middle, source, target = buffers(device, 3)
     executable, commands = twice_added(device, middle)
@@ -357,7 +359,7 @@ def test_a_recording_goes_with_its_memory_objects(recording_device: OpenCLDevice
 
 
 def test_a_kernel_gives_up_its_part_of_a_buffer_that_goes() -> None:
-    """A sub-buffer would keep all of the memory, which counts for nobody any more."""
+    """A sub-buffer would keep all of the memory, which is no longer charged to anybody."""
     device = PlainDriver(machine=Machine.DISCRETE, recorded=False).device()
     align = device.info.limits.min_binding_alignment
     source, target = buffers(device, 1) + buffers(device, 1, align + 16)
@@ -383,14 +385,14 @@ def test_a_kernel_gives_up_its_part_of_a_buffer_that_goes() -> None:
 
 
 def retained(memory: Any) -> Any:
-    """The same memory object, held once more."""
+    """The same memory object with its reference count raised by one."""
     import pyopencl as cl
 
     return cl.Buffer.from_int_ptr(memory.int_ptr, retain=True)
 
 
 def test_copies_and_fills_are_recorded(recording_device: OpenCLDevice) -> None:
-    """One call into the driver for all, again after the buffers of the slots went and others came."""
+    """One call into the driver for all of them, also after the buffers in the slots were replaced by others."""
     device = recording_device
     (middle,) = buffers(device, 1, 32)
     commands = device.create_command_buffer(2)
@@ -434,7 +436,7 @@ def test_a_failed_recording_leaves_nothing(recording_device: OpenCLDevice, monke
 
 
 def stated(version: int, capabilities: int = 0x4, queue: int = 0) -> Any:
-    """A device that states so much of the extension."""
+    """A device that states support for these parts of the extension."""
     return SimpleNamespace(
         extensions="cl_khr_icd cl_khr_command_buffer",
         extensions_with_version=[SimpleNamespace(name="cl_khr_command_buffer", version=version)],
@@ -449,9 +451,9 @@ def stated(version: int, capabilities: int = 0x4, queue: int = 0) -> Any:
         (SimpleNamespace(extensions="cl_khr_icd"), "no cl_khr_command_buffer"),
         (stated(0x9005), "cl_khr_command_buffer of version 0.9.5, known are 0.9.0 and 1.0.0"),
         (stated(0x400000, capabilities=0x1), ""),  # 1.0.0, which needs no simultaneous use in an in-order queue
-        (stated(0x400000, queue=0x1), "cl_khr_command_buffer wants another kind of queue"),
+        (stated(0x400000, queue=0x1), "cl_khr_command_buffer needs another kind of queue"),
         (stated(0x9000, capabilities=0x9), "cl_khr_command_buffer without simultaneous use"),
-        (stated(0x9000, queue=0x1), "cl_khr_command_buffer wants another kind of queue"),
+        (stated(0x9000, queue=0x1), "cl_khr_command_buffer needs another kind of queue"),
     ],
 )
 def test_only_a_known_extension_is_used(device: Any, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -491,13 +493,15 @@ def test_the_device_says_what_calls_replay(monkeypatch: pytest.MonkeyPatch) -> N
     ],
 )
 def test_bad_source(source: bytes, words: str, capfd: pytest.CaptureFixture[str]) -> None:
-    """What does not build, or is not what its entries say, is the module's fault; a build's log is in the message."""
+    """Source that does not build, or does not match its entries, is an error of the module; it contains
+    the build log.
+    """
     with opencl() as device, pytest.raises(ModuleError, match=words):
         device.create_executable("opencl-c", memoryview(source), NOTHING)
 
 
 def built(device: Device, value: int) -> int:
-    """What the kernel that stores `value` stores."""
+    """The value that the built kernel stores."""
     rig = Rig(device, computes=True)
     executable = device.create_executable("opencl-c", memoryview((SOURCE % value).encode()), NOTHING)
     target = rig.zeros(4)
@@ -509,12 +513,12 @@ def built(device: Device, value: int) -> int:
 
 
 def forgetful() -> Device:
-    """A device whose driver keeps no builds."""
+    """A device whose driver caches no builds."""
     return Device.of(PlainDriver(builds_kept=False).device(), policy=Policy(allow_native_code=True))
 
 
 def test_binaries_are_cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second open finds the binary, and the compiler is not called."""
+    """The second open finds the binary and does not call the compiler."""
     from orchestrion.hal.opencl import executable
 
     with forgetful() as device:
@@ -552,7 +556,7 @@ def test_damaged_binary_is_built_again(
 
 
 def test_foreign_binary_is_built_again(tmp_path: Path) -> None:
-    """A row that is whole, but that the driver does not take, is built from source again."""
+    """A valid row that the driver refuses is built from source again."""
     from orchestrion.hal.cache import Cache
 
     keys: list[tuple[str | bytes, ...]] = []

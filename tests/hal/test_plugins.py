@@ -48,7 +48,7 @@ def old_driver(folder: PluginFolder) -> str:
 
 @pytest.mark.parametrize("case", catalogue.CASES)
 def test_a_driver_of_version_1_0_passes(old_driver: str, case: str) -> None:
-    """It states no version, and implements what is abstract in version 1.0 only."""
+    """It states no version and implements only the methods that are abstract in version 1.0."""
     reason = catalogue.why_not(case, old_driver)
     if reason is not None:
         assert reason.startswith("the device lacks ")
@@ -158,7 +158,7 @@ def test_open_that_raises_is_named(folder: PluginFolder) -> None:
 
 @pytest.mark.parametrize("kind", ["KeyboardInterrupt", "SystemExit"])
 def test_interrupts_pass_through_plugins(folder: PluginFolder, kind: str) -> None:
-    """A signal handler may raise them while a plugin is loaded."""
+    """An exception that a signal handler raises while a plugin is loaded is not caught."""
     folder.install("slow", {GROUP: {"slow": "slow:Driver"}}, slow=f"raise {kind}")
     with pytest.raises(KeyboardInterrupt if kind == "KeyboardInterrupt" else SystemExit):
         load_driver("slow")
@@ -240,7 +240,7 @@ def test_declared_rows_are_found(acme: PluginFolder) -> None:
         (find_format, "renamed", "executable format renamed is declared as other"),
         (find_format, "odd", "executable format odd of package acme 1.0 is a str, not a Format"),
         (find_profile, "nowhere", "is of format lost-code, which no package declares"),
-        (find_profile, "unfit", "wants feature acme.lost, which no package declares"),
+        (find_profile, "unfit", "needs feature acme.lost, which no package declares"),
         (find_feature, "wmma", "must be called vendor.feature"),
     ],
 )
@@ -260,7 +260,7 @@ def test_a_format_is_confined_if_both_say_so(acme: PluginFolder) -> None:
 
 
 def test_built_in_names_start_no_scan(tmp_path: Path) -> None:
-    """Looking for entry points takes 20 ms, which loading and calling a module of ours never pays."""
+    """Looking for entry points takes 20 ms; loading and calling a module that needs no plugin does not do it."""
     module = tmp_path / "m.fb"
     example = Path(__file__).parent.parent.parent / "examples" / "simple_mul.mlir"
     Compilation(targets=("reference",)).write(example, module)
@@ -298,7 +298,7 @@ def test_targets_that_do_not_fit(acme: PluginFolder, source: str, words: str) ->
 
 
 def test_a_device_of_a_package_stands_for_its_profile(acme: PluginFolder) -> None:
-    """Profiles that cannot be used are passed over."""
+    """Profiles that cannot be used are skipped."""
     from orchestrion.schema.profiles import find_profile_name
 
     acme.install("later", {"orchestrion.profiles": {"swift": "later:swift"}}, later=LATER)
@@ -319,7 +319,7 @@ kind = MachineKind("a GPU of ACME", {"spirv": Machine(tile=(2, 2))})
 
 
 def test_machines_of_other_packages(folder: PluginFolder) -> None:
-    """A row for one of our own targets: code shaped for it runs on any device of the target."""
+    """A machine for one of our own targets: its code runs on any device of the target."""
     folder.install("acme", {"orchestrion.machines": {"acme-gpu": "acme:kind"}}, acme=MACHINE)
     rows = Compilation(targets=("spirv",), machines=("acme-gpu",)).rows(example("mlp"))
     assert [program.name for program in rows.programs] == ["spirv_acme-gpu"]
@@ -368,7 +368,9 @@ program @p profile "reference" {
 
 
 def test_native_modules_by_name(folder: PluginFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A module gets those that its caller names, from `vm.load` and `vm-run`; else it hears how to get them."""
+    """A module gets the native modules that its caller names, in `vm.load` and `vm-run`; the error for
+    others says how.
+    """
     folder.install("acme", {"orchestrion.natives": {"acme": "acme:Acme", "wrong": "acme:Other"}}, acme=NATIVES)
     module = tmp_path / "m.fb"
     module.write_bytes(write(assemble(CALLER)))

@@ -1,4 +1,4 @@
-"""Native code runs only where it is trusted; the store holds under concurrent processes."""
+"""Native code runs only where it is trusted, and concurrent processes can use the trust store."""
 
 import subprocess
 import sys
@@ -27,7 +27,7 @@ CONFINED = {"spirv", "tensor-bytecode"}
 
 @pytest.mark.parametrize("format", [*FORMATS, "cpu-image", "ptx", ""])
 def test_formats(store: TrustStore, format: str) -> None:
-    """Every format needs trust, also one that nobody knows, but those that are declared to be confined."""
+    """Every format needs trust, even an unknown one, except those declared as confined."""
     policy = Policy(store=store)
     store.add(HERE)
     policy.check(format, HERE, INFO)
@@ -46,7 +46,7 @@ def test_what_is_declared_confined() -> None:
 
 
 def test_a_driver_must_verify_what_is_confined(store: TrustStore) -> None:
-    """A declared format alone does not let code of strangers run: a driver could run it unverified."""
+    """A format's declaration alone does not allow untrusted code: the driver must also verify it."""
     policy, careless = Policy(store=store), replace(INFO, verified_formats=frozenset({"opencl-c"}))
     with pytest.raises(PolicyRefused, match="spirv is native code on device null, whose driver does not say that it"):
         policy.check("spirv", ELSEWHERE, careless)
@@ -57,7 +57,7 @@ def test_a_driver_must_verify_what_is_confined(store: TrustStore) -> None:
 
 
 def test_a_signature_lets_native_code_run_and_no_more(store: TrustStore) -> None:
-    """Limits stay those of modules that are not trusted, and other modules stay refused."""
+    """The limits stay those of untrusted modules, and other modules stay refused."""
     policy = Policy(store=store)
     signed = policy.with_signed(HERE)
     signed.check("opencl-c", HERE, INFO)
@@ -115,7 +115,7 @@ def test_digest_length(store: TrustStore) -> None:
 
 
 def test_shared_folder_vouches_for_nothing(store: TrustStore) -> None:
-    """Where others may write, anybody could have put the digest there."""
+    """If others may write to the folder, anybody could have put the digest there."""
     store.add(HERE)
     store.folder.chmod(0o777)
     with pytest.raises(SharedFolder, match="may be written by other users .*mode 777"):

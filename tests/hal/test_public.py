@@ -1,4 +1,4 @@
-"""The public names of the driver interface: they are there, they are documented, and the template needs no others."""
+"""The public names of the driver interface exist and are documented, and the template needs no others."""
 
 import ast
 import inspect
@@ -43,7 +43,7 @@ ABSTRACT = {
 
 @pytest.mark.parametrize("name", ABSTRACT)
 def test_abstract_methods_of_version_1(name: str) -> None:
-    """Whoever adds an abstract method breaks every driver of an earlier version. The page lists them."""
+    """A new abstract method would break every driver of an earlier version. The page lists them."""
     assert API_VERSION == (1, 0)
     assert tuple(sorted(getattr(backend, name).__abstractmethods__)) == ABSTRACT[name]
     (row,) = [line for line in PAGE.splitlines() if line.startswith(f"| `{name}` |")]
@@ -56,7 +56,7 @@ def test_no_class_of_the_interface_is_forgotten() -> None:
 
 
 def imported(path: Path) -> list[tuple[str, str]]:
-    """Module and name of each import from this project."""
+    """Module and name of each import of this project."""
     return [
         (node.module, alias.name)
         for node in ast.walk(ast.parse(path.read_text()))
@@ -76,13 +76,13 @@ def test_the_template_imports_public_names_only(file: Path) -> None:
 
 
 def test_the_template_is_small() -> None:
-    """Lines with code, of the driver, its format and its device."""
+    """Counts the lines of code of the driver, its format and its device."""
     files = [TEMPLATE / f"{name}.py" for name in ("driver", "bytecode", "lanes")]
     assert sum(map(code_lines, files)) < 300
 
 
 def code_lines(path: Path) -> int:
-    """Lines that are no blank lines, comments or docstrings."""
+    """The number of lines that are not blank, comments or docstrings."""
     text = path.read_text()
     tree = ast.parse(text)
     docs: set[int] = set()

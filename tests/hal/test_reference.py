@@ -1,4 +1,4 @@
-"""The reference device beside its kernels: silence, overlap, memory, what payloads must agree with."""
+"""The reference device apart from its kernels: warnings, overlapping memory, memory use, checks of payloads."""
 
 import gc
 import struct
@@ -47,7 +47,9 @@ def device() -> Iterator[Device]:
 
 
 def record(device: Device, code: EntryCode, ranges: Sequence[tuple[int, int]] | None = None) -> CommandBuffer:
-    """A recording of one dispatch; `ranges` gives (slot, offset) per binding, by default a slot each."""
+    """A recording of one dispatch. `ranges` has (slot, offset) for each binding; by default each binding has its own
+    slot.
+    """
     entry = Entry("f", code.accesses, 0, (1, 1, 1))
     executable = device.create_executable(FORMAT, memoryview(encode([code])), (entry,))
     places = [(slot, 0) for slot in range(len(code.accesses))] if ranges is None else ranges
@@ -149,7 +151,9 @@ def test_outputs_may_overlap_inputs_by_way_of_the_table(device):
 
 
 def test_the_views_of_two_tables_are_kept(device):
-    """A loop whose states change places makes them once; a buffer that goes, or a third table, drops them."""
+    """A loop that swaps its states' buffers makes the views once. A buffer that is freed or a third table
+    drops them.
+    """
     memory = np.arange(8, dtype=np.float32)
     commands = record(device, reversing(8))
     a, b, c = (filled(device, memory) for _ in range(3))
@@ -267,7 +271,7 @@ def test_an_allocation_beyond_the_devices_memory_is_refused(device):
 
 
 class Impatient:
-    """A watcher that has enough after some looks."""
+    """A watcher that raises after some checks."""
 
     def __init__(self, patience: int) -> None:
         self.patience = patience
@@ -280,7 +284,7 @@ class Impatient:
 
 
 def test_long_work_is_ended_when_the_caller_has_enough(device):
-    """A product that would take minutes; afterwards the recording runs again."""
+    """A product that would take minutes is stopped, and the recording can run again."""
     code = EntryCode(2)
     i32 = BY_NAME["i32"]
     (x,) = code.emit("load_input", (), 0, TensorType(i32, (6000, 6000)))
@@ -370,11 +374,11 @@ def _elementwise() -> Iterator[tuple[str, EntryCode]]:
             yield f"{row.name} {name}", code
 
 
-@pytest.mark.parametrize("careful", [False, True])
+@pytest.mark.parametrize("overlapping", [False, True])
 @pytest.mark.parametrize(("name", "code"), [*_structural(), *_elementwise()], ids=lambda p: p if type(p) is str else "")
-def test_the_estimate_of_memory_is_an_upper_bound(name, code, careful):
-    """What NumPy really took, by tracemalloc, beside the pieces in which it converts."""
-    compiled = compile_entry(code, careful, lambda: None)
+def test_the_estimate_of_memory_is_an_upper_bound(name, code, overlapping):
+    """Compared with NumPy's real use, by tracemalloc, apart from the blocks in which it converts."""
+    compiled = compile_entry(code, overlapping, lambda: None)
     memories = [(np.ones(max(length, 1), np.uint8), 0) for _, length in code.accesses]
     registers = compiled.bind(memories)
     with np.errstate(all="ignore"):
@@ -425,7 +429,7 @@ def test_a_payload_may_touch_less_than_the_module_says(device):
 
 
 def in_place(how: str) -> EntryCode:
-    """Stores to the binding it loaded `x` from, and needs `x` still; the second result is `x + x`."""
+    """Stores to the binding from which it loaded `x`, and uses `x` afterwards; the second result is `x + x`."""
     four = TensorType(F32, (4,))
     code = EntryCode(2)
     (x,) = code.emit("load_input", (), 0, four)
@@ -454,7 +458,7 @@ def test_what_was_loaded_stays_when_its_binding_is_written(device, how, want):
 
 
 def test_elements_in_another_order_are_read_before_they_are_written(device):
-    """Long enough to be computed in pieces."""
+    """The array is long enough to be computed in several blocks."""
     x = np.arange(3 * kernels.PIECE, dtype=np.float32)
     code = EntryCode(1)
     (value,) = code.emit("load_input", (), 0, TensorType(F32, x.shape))
@@ -472,7 +476,7 @@ def test_an_elementwise_update_in_place_copies_nothing(device):
 
 
 def test_recording_a_gather_from_what_has_no_memory_takes_none(device):
-    """A broadcast may have any size; what is gathered from it is charged when it is made."""
+    """A broadcast may have any size. The result of gathering from it is charged when it is computed."""
     scalar, many = TensorType(F32, ()), 1 << 33
     code = EntryCode(2)
     (x,) = code.emit("load_input", (), 0, scalar)
@@ -525,7 +529,7 @@ def test_very_many_groups_of_a_scatter_without_updates_take_no_memory(device, ro
 
 
 def template(place: int, then: bytes, now: bytes) -> bytes:
-    """Two entries that negate binding 0 into binding 1; a parameter of 1 changes the bytes at a place of the code."""
+    """Two entries that negate binding 0 into binding 1. A parameter of 1 patches bytes of the code."""
     codes = []
     for _ in range(2):
         codes.append(EntryCode(2))
@@ -553,7 +557,7 @@ STORE = struct.pack("<HIH", 2, 1, 1)
     ],
 )
 def test_parameters_of_a_template_change_sizes_and_nothing_else(device, place, then, now, message):
-    """What is bound for reading may be memory that nobody may write."""
+    """A binding that is only read may be read-only memory."""
     entries = tuple(Entry(name, (("read", 0), ("write", 0)), 1, (1, 1, 1)) for name in "fg")
     executable = device.create_executable(FORMAT, memoryview(template(place, then, now)), entries)
     commands = device.create_command_buffer(2)
@@ -563,7 +567,7 @@ def test_parameters_of_a_template_change_sizes_and_nothing_else(device, place, t
 
 
 def test_what_parameters_make_is_counted_and_not_kept_without_end(device):
-    """Constants are copied for each set of parameters."""
+    """Constants are copied for each set of parameters; the memory is charged and the cache is limited."""
     size = 1 << 20
     code = EntryCode(1)
     (x,) = code.emit("constant", (), TensorType(BY_NAME["i8"], (size,)), bytes(size))
@@ -582,7 +586,7 @@ def test_what_parameters_make_is_counted_and_not_kept_without_end(device):
 
 
 def test_expressions_of_a_template_count_as_code(device):
-    """They are worked out again for each set of parameters."""
+    """They are evaluated again for each set of parameters."""
     data = template(12, b"\2\0", b"\2\0")
     entries = tuple(Entry(name, (("read", 0), ("write", 0)), 1, (1, 1, 1)) for name in "fg")
     executable = device.create_executable(FORMAT, memoryview(data), entries)
@@ -593,6 +597,6 @@ def test_expressions_of_a_template_count_as_code(device):
 
 @pytest.mark.parametrize("case", [case for case in catalogue.CASES if case.startswith("control_flow.")])
 def test_loops_of_long_recordings(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Their views are made command by command, in each iteration anew."""
-    monkeypatch.setattr(command_buffer, "MOST_KEPT", 0)
+    """Their views are made for each command, again in each iteration."""
+    monkeypatch.setattr(command_buffer, "MAX_KEPT_REGISTERS", 0)
     catalogue.run(case, "reference")

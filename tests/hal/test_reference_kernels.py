@@ -31,14 +31,18 @@ Run = Callable[..., list[np.ndarray]]
 
 @pytest.fixture(scope="module")
 def run():
-    """`run(build, *arrays)`: `build(code, *values)` gives the values to store; runs it, gives their arrays."""
+    """`run(build, *arrays)`: `build(code, *values)` returns the values to store. Runs the code and returns their
+    arrays.
+    """
     driver = ReferenceDriver()
     with Device.of(driver.open(driver.devices()[0])) as device:
         yield lambda build, *arrays: run_on(device, build, *arrays)
 
 
 def dirty(shape: Any, dtype: Any = float) -> np.ndarray:
-    """`numpy.empty` where memory held something before: an element that a kernel leaves out is a wrong result."""
+    """Makes `numpy.empty` return memory with nonzero contents, so that an element that a kernel omits is a wrong
+    result.
+    """
     return np.frombuffer(b"\xa5" * (prod(np.atleast_1d(shape)) * np.dtype(dtype).itemsize), dtype).reshape(shape).copy()
 
 
@@ -173,7 +177,7 @@ def test_pad(run, data):
 @FAST
 @given(data=st.data())
 def test_windows(run, data):
-    """Of what is in memory, of a view the other way round, of one that repeats; also where no window fits."""
+    """Windows of an array in memory, of a reversed view and of a broadcast view; also where no window fits."""
     shape = data.draw(SHAPES)
     x = np.arange(prod(shape), dtype=np.int32).reshape(shape)
     axes = data.draw(st.permutations(range(len(shape))))[: data.draw(st.integers(0, len(shape)))]
@@ -204,7 +208,7 @@ def test_steps_of_any_size_where_there_is_no_window(run):
 
 
 def windows_of(x, axes, sizes, strides, dilations):
-    """By gathering along one axis after the other."""
+    """The same, by gathering along one axis after the other."""
     for axis, size, stride, dilation in zip(axes, sizes, strides, dilations, strict=True):
         starts = range(0, x.shape[axis] - (size - 1) * dilation, stride)
         places = np.array([[start + at * dilation for at in range(size)] for start in starts], int)
@@ -329,7 +333,7 @@ def test_reduce_with_one_operand(run, data):
 
 
 def test_the_initial_value_is_used_where_there_is_nothing_to_combine(run):
-    """As StableHLO's own interpreter has it; XLA leaves it out, which the specification allows as well."""
+    """As in StableHLO's own interpreter. XLA omits the initial value, which the specification also allows."""
     from jax._src.interpreters import mlir
     from jaxlib.mlir import ir
     from jaxlib.mlir.dialects import stablehlo
@@ -360,7 +364,7 @@ def test_the_initial_value_is_used_where_there_is_nothing_to_combine(run):
 
 @pytest.mark.parametrize("axis", [0, 1, 2])
 def test_reduce_with_two_operands(run, axis):
-    """argmax as JAX writes it: the first place of the greatest value, NaN above all."""
+    """argmax as JAX writes it: the first index of the greatest value, with NaN greater than all."""
     x = random_array((5, 7, 6), "f32")
     x[1, 2, 3] = x[3, 3, 3] = np.nan
     x[2] = x[4]
@@ -388,7 +392,7 @@ def test_reduce_with_two_operands(run, axis):
 
 
 def test_reduce_keeps_the_order_of_elements(run):
-    """A reducer that is associative but not commutative: composing affine maps modulo 2^32."""
+    """The reducer is associative but not commutative: it composes affine maps modulo 2^32."""
     a, b = random_array((3, 11, 2), "i32"), random_array((3, 11, 2), "i32", 1)
 
     def compose(body, a, b, c, d):
@@ -452,7 +456,7 @@ def test_a_constant_inside_a_reducer(run):
 def test_a_library_function_that_writes_nothing_gives_zeros(
     run: Run, shape: tuple[int, ...], direct: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its outputs are no memory of anybody else, whether they lie in a binding or are on their way to another op."""
+    """Its outputs contain no other data, whether they are in a binding or an intermediate value."""
     monkeypatch.setattr(registry, "_registered", {})
     register("test", {"lazy": lambda inputs, outputs, attributes: None})
     type = TensorType(BY_NAME["i32"], shape)

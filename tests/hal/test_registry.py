@@ -1,4 +1,4 @@
-"""Drivers by name: the package's own, those of other packages, and what is said of those that are not there."""
+"""Drivers by name: the package's own, those of other packages, and errors for missing ones."""
 
 import importlib.metadata
 import re
@@ -23,7 +23,7 @@ def test_built_in_drivers_are_the_entry_points() -> None:
 
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_built_in_drivers_load(name: str) -> None:
-    """Without the libraries they need: those are imported when devices are asked for."""
+    """They load without the libraries they need, which are imported when devices are listed."""
     assert load_driver(name).name == name
 
 
@@ -67,7 +67,7 @@ class SecondDriver(NullDriver):
 
 @pytest.fixture
 def another_package(tmp_path: Path) -> Iterator[None]:
-    """A driver with two devices, and two that cannot be used."""
+    """A driver with two devices, and two drivers that cannot be used."""
     points = {"second": "second_driver:SecondDriver", "broken": "no_such_module:Driver", "odd": "pathlib:Path"}
     with plugin_folder(tmp_path) as folder:
         folder.install("another-package", {GROUP: points}, second_driver=SECOND)
@@ -104,7 +104,7 @@ def test_missing_library_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_no_platform_says_what_to_install(tmp_path: Path) -> None:
-    """With a loader and no driver behind it."""
+    """The OpenCL loader is installed, but no driver."""
     pytest.importorskip("pyopencl")
     code = (
         "from orchestrion.hal.registry import list_devices; "

@@ -1,4 +1,4 @@
-"""Shaders of a stranger against memory that is not theirs: refused, or kept inside. On lavapipe and on SwiftShader."""
+"""Untrusted shaders that access memory outside their bindings are refused or confined, on lavapipe and SwiftShader."""
 
 import dataclasses
 import shutil
@@ -78,7 +78,7 @@ def entry(length: int) -> Entry:
     return Entry("main", (("readwrite", length),), 1, (8, 1, 1))
 
 
-#: what a device is made to lack -> the Vulkan feature that it then does not use
+#: the feature that a test removes -> the Vulkan feature that the device then does not use
 LACKING = {
     "nothing": frozenset[str](),
     "robust access": frozenset({"robustBufferAccess2"}),
@@ -89,7 +89,7 @@ LACKING = {
 
 @pytest.fixture(params=[f"{name} without {lack}" for name in ("llvmpipe", "SwiftShader") for lack in LACKING])
 def device(request: pytest.FixtureRequest) -> Iterator[Device]:
-    """An open device by its name, with features left out, so that the loader has to do what they would."""
+    """An open device by its name, with features removed, so that the loader must add the checks itself."""
     name, _, lack = request.param.partition(" without ")
     try:
         rows = [row for row in VulkanDriver()._scan() if name in row.info.name]
@@ -103,7 +103,7 @@ def device(request: pytest.FixtureRequest) -> Iterator[Device]:
 
 
 def run(device: Device, code: bytes, data: np.ndarray, length: int, parameter: int = 0) -> np.ndarray:
-    """One workgroup over the first `length` bytes of the data; gives all of it afterwards."""
+    """Runs one workgroup over the first `length` bytes of the data; returns all of the data afterwards."""
     executable = device.create_executable("spirv", memoryview(code), (entry(0),))
     buffer = device.allocator.allocate(data.nbytes)
     buffer.write(data)
@@ -120,7 +120,7 @@ def run(device: Device, code: bytes, data: np.ndarray, length: int, parameter: i
     return out
 
 
-#: attack -> the instructions, and what the refusal says. Each was accepted once.
+#: attack -> the instructions, and the text of the error. Each was accepted by an earlier version.
 ATTACKS: dict[str, tuple[str, str]] = {
     "division by zero as a bound": (
         "%q = OpUDiv %u32 %7 %v\n%a = OpBitwiseAnd %u32 %q %d\n%p = OpAccessChain %p_shared %small %a\nOpStore %p %d\n",
@@ -153,7 +153,7 @@ ATTACKS: dict[str, tuple[str, str]] = {
     ),
 }
 
-#: the same by what stands before the function: (old, new)
+#: an attack in the declarations: (old, new) text of HEAD
 NARROW_INDEX = (
     ("OpCapability Shader\n", "OpCapability Shader\nOpCapability Int8\n"),
     ("%0 = OpConstant", "%u8 = OpTypeInt 8 0\n%0 = OpConstant"),
@@ -168,7 +168,7 @@ def test_an_attack_is_refused(attack: str, device: Device, spirv_assembler: Asse
 
 
 def test_an_index_of_8_bits_is_refused(device: Device, spirv_assembler: Assembler) -> None:
-    """255 into 256 elements is -1: indices are signed."""
+    """Indices are signed, so 255 as an index of 8 bits is -1."""
     head = HEAD
     for old, new in NARROW_INDEX:
         head = head.replace(old, new)
@@ -188,7 +188,7 @@ HOSTILE = (0, 255, 256, 257, 1 << 20, (1 << 31) - 1, 1 << 31, (1 << 32) - 1)
 
 @pytest.mark.parametrize("index", HOSTILE)
 def test_no_index_leaves_workgroup_memory(index: int, device: Device, spirv_assembler: Assembler) -> None:
-    """The clamp that the checker asks for holds on the device: what stands beside the array is as it was."""
+    """The clamp that the checker requires works on the device: the array next to it does not change."""
     body = """
 %c = OpExtInst %u32 %glsl UMin %v %255
 %pc = OpAccessChain %p_shared %small %c
@@ -209,7 +209,7 @@ OpStore %pi %sum
 
 
 def test_workgroup_memory_is_cleared(device: Device, spirv_assembler: Assembler) -> None:
-    """Neither another shader's nor an earlier workgroup's words are read."""
+    """A shader reads no words of another shader or of an earlier workgroup."""
     fill = """
 %c = OpExtInst %u32 %glsl UMin %i %255
 %pc = OpAccessChain %p_shared %small %c
@@ -235,7 +235,7 @@ OpStore %pi %sum
 
 @pytest.mark.parametrize("index", (8, 9, 63, 64, 1 << 20, (1 << 30) - 1, 1 << 30, (1 << 31) + 5, (1 << 32) - 1))
 def test_no_index_leaves_a_binding(index: int, device: Device, spirv_assembler: Assembler) -> None:
-    """32 of 256 bytes are bound: no other word is read or written."""
+    """32 of 256 bytes are bound, and no other word is read or written."""
     body = """
 %pv2 = OpAccessChain %p_word %data %0 %v
 %x = OpLoad %u32 %pv2
@@ -256,7 +256,7 @@ def test_an_empty_binding_is_bounded(device: Device, spirv_assembler: Assembler)
 
 
 def test_a_binding_shorter_than_an_element_is_refused(device: Device, spirv_assembler: Assembler) -> None:
-    """Only where the loader clamps: the last index of such a binding would be outside of it."""
+    """Only where the loader clamps: the clamped index of such a binding would be outside of it."""
     body = "%pv2 = OpAccessChain %p_word %data %0 %v\nOpStore %pv2 %7\n"
     code = spirv_assembler(HEAD + body + TAIL)
     backend = device.device_state.backend
@@ -278,7 +278,9 @@ OpStore %pv2 %7
 
 @pytest.mark.parametrize("lack", LACKING)
 def test_what_the_loader_adds_is_valid(lack: str, spirv_assembler: Assembler, tmp_path: Path) -> None:
-    """With and without what it would have to add itself: the input, the set of instructions, types, 64-bit indices."""
+    """For modules with and without the parts that the loader otherwise adds: the input, the instruction set, types,
+    64-bit indices.
+    """
     if shutil.which("spirv-val") is None:
         pytest.skip("spirv-val is not installed (Debian package spirv-tools)")
     shared = "%c = OpExtInst %u32 %glsl UMin %v %255\n%pc = OpAccessChain %p_shared %small %c\nOpStore %pc %d\n"
@@ -312,7 +314,7 @@ def test_a_module_that_needs_nothing_is_left_alone(spirv_assembler: Assembler) -
 
 
 def test_workgroup_memory_that_no_entry_uses_is_limited(device: Device, spirv_assembler: Assembler) -> None:
-    """2^31 - 1 elements: Mesa takes 8 bytes of host memory and more for each element of a null initializer."""
+    """2^31 - 1 elements: Mesa takes at least 8 bytes of host memory for each element of a null initializer."""
     unused = (
         "%most = OpConstant %u32 0x7FFFFFFF\n%huge = OpTypeArray %u32 %most\n%p_huge = OpTypePointer Workgroup %huge\n"
     )
@@ -323,7 +325,7 @@ def test_workgroup_memory_that_no_entry_uses_is_limited(device: Device, spirv_as
 
 
 def test_variables_that_no_entry_uses_get_no_initializer(spirv_assembler: Assembler) -> None:
-    """Three words for the null, which variables of one type share, and one in each variable."""
+    """Three words for the null constant, shared by variables of one type, and one word in each variable."""
     body = "%p = OpAccessChain %p_shared %small %7\n%x = OpLoad %u32 %p\nOpStore %pi %x\n"
     both = body + "%q = OpAccessChain %p_shared %guard %7\nOpStore %q %x\n"
     for text, words in (("", 0), (body, 4), (both, 5)):
@@ -334,7 +336,7 @@ def test_variables_that_no_entry_uses_get_no_initializer(spirv_assembler: Assemb
 
 @pytest.mark.parametrize(("width", "words"), [(16, "256"), (64, "256 0")])
 def test_a_length_of_another_width_is_refused(width: int, words: str, spirv_assembler: Assembler) -> None:
-    """The loops that clear workgroup memory compare a u32 with it."""
+    """The loops that clear workgroup memory compare a u32 with the length."""
     made = f"%wide = OpTypeInt {width} 0\n%length = OpConstant %wide {words}\n%array = OpTypeArray %u32 %length\n"
     head = HEAD.replace("OpCapability Shader\n", f"OpCapability Shader\nOpCapability Int{width}\n")
     head = head.replace("%array = OpTypeArray %u32 %256\n", made)

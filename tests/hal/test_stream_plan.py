@@ -1,4 +1,4 @@
-"""Plans of streamed recordings: every command finds its constants in its window, and memory is not exceeded."""
+"""Plans of streamed recordings: every command finds its constants in its window, and the memory limit holds."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,8 +28,10 @@ def test_each_command_finds_its_ranges_in_its_window(commands: list[list[Use]], 
     for segment in segments:
         ends = [0]
         for part in segment.parts:
-            assert part.place >= ends[-1] and part.place % ALIGNMENT == 0 and part.start % ALIGNMENT == 0
-            ends.append(part.place + part.end - part.start)
+            assert (
+                part.window_offset >= ends[-1] and part.window_offset % ALIGNMENT == 0 and part.start % ALIGNMENT == 0
+            )
+            ends.append(part.window_offset + part.end - part.start)
         assert ends[-1] <= window
         for memory, start, end in (one for uses in commands[segment.first : segment.last] for one in uses):
             assert sum(one.memory == memory and one.start <= start and end <= one.end for one in segment.parts) == 1

@@ -1,4 +1,4 @@
-"""Streamed constants at the front: the layer changes nothing else, and results are right whatever fails in between."""
+"""Streamed constants in whole devices: the layer changes nothing else, and results are right after any failure."""
 
 import contextlib
 import gc
@@ -13,7 +13,7 @@ from orchestrion.hal.backend import BackendDevice, BackendDriver, DeviceInfo
 from orchestrion.hal.buffer import Buffer
 from orchestrion.hal.command_buffer import CommandBuffer, Range
 from orchestrion.hal.cts import catalogue, kernels
-from orchestrion.hal.cts.interrupts import places, struck
+from orchestrion.hal.cts.interrupts import interrupt_points, run_interrupted
 from orchestrion.hal.device import Device
 from orchestrion.hal.errors import (
     DriverUnavailable,
@@ -31,16 +31,16 @@ from orchestrion.hal.semaphore import Fence
 from orchestrion.hal.streaming import StreamingDevice
 
 DEVICES = ("reference", "opencl", "vulkan")
-#: elements of a constant, and how many there are
+#: elements of a constant, and the number of constants
 COUNT, CONSTANTS = 1024, 6
 BYTES = 4 * COUNT
-#: bytes: two windows, and one constant that stays
+#: a limit in bytes: two windows, and one constant that stays
 TIGHT = 3 * BYTES
 pytestmark = pytest.mark.filterwarnings("ignore::orchestrion.hal.residency.StreamingWarning")
 
 
 class Layered(BackendDriver):
-    """A driver whose devices stream."""
+    """A driver whose devices stream constants."""
 
     def __init__(self, inner: BackendDriver) -> None:
         self.name, self.conformance = inner.name, inner.conformance
@@ -67,7 +67,9 @@ def test_the_layer_passes_the_conformance_suite(case: str, device: str) -> None:
 
 
 class Sums:
-    """A recording that adds all constants to a slot, one dispatch each, in an arena; the last one into another slot."""
+    """A recording that adds all constants to a slot, one dispatch each, in an arena; the last dispatch writes another
+    slot.
+    """
 
     def __init__(self, name: str, limit: int, wrap: Callable[[BackendDevice], BackendDevice] | None = None) -> None:
         try:
@@ -148,7 +150,9 @@ def sums(request: pytest.FixtureRequest) -> Any:
 
 
 def test_counts(sums: Any) -> None:
-    """One constant stays; five are copied by turns into two windows in each run, one submission for each."""
+    """One constant stays. The five others are copied alternately into two windows in each run, with one submission
+    each.
+    """
     work = sums()
     work.make()
     work.check()
@@ -174,7 +178,7 @@ def test_constants_that_fit_are_copied_once(sums: Any) -> None:
 
 
 def test_a_batch_fills_a_window_only_for_other_constants(sums: Any) -> None:
-    """A recording of one segment again and again: one copy, one submission."""
+    """A recording of one segment that runs repeatedly needs one copy and one submission."""
     work = sums(limit=BYTES)
     work.make()
     work.commands.release()
@@ -197,7 +201,7 @@ def test_a_batch_fills_a_window_only_for_other_constants(sums: Any) -> None:
 
 
 def test_submissions_are_in_order(sums: Any) -> None:
-    """Behind a streamed submission that waits for the host stands a plain one, which reads what it writes."""
+    """A plain submission follows a streamed one that waits for the host, and reads its result."""
     work = sums()
     work.make()
     copied = work.hold(work.device.allocator.allocate(BYTES))
@@ -217,7 +221,7 @@ def test_submissions_are_in_order(sums: Any) -> None:
 
 
 def test_what_work_writes_is_kept(sums: Any) -> None:
-    """A constant that is computed: written in a window, read in another, read and written by the host."""
+    """A computed constant: written in one window, read in another, read and written by the host."""
     work = sums()
     work.make()
     made = work.hold(work.pool.allocate(work.share, BYTES, ()))
@@ -281,7 +285,7 @@ def test_refusals(sums: Any) -> None:
 
 
 def exercise(work: Sums) -> None:
-    """Load, run, give memory back, run twice."""
+    """Load, run, free memory, run twice."""
     work.make()
     work.run()
     with contextlib.suppress(MemoryLimitExceeded):
@@ -293,7 +297,7 @@ def exercise(work: Sums) -> None:
 @pytest.mark.filterwarnings("ignore:.*fails on purpose:RuntimeWarning")
 @pytest.mark.parametrize("kind", ["no memory", "refused"])
 def test_the_call_after_a_failure_is_right(kind: str, sums: Any) -> None:
-    """One call of the driver fails, spread over all that there are; nothing leaks."""
+    """One driver call fails, in turn for calls spread over the whole run; nothing leaks."""
     faults = Faults()
     work = sums(wrap=lambda inner: faulty_device(inner, faults))
     before = faults.seen.total()
@@ -316,12 +320,12 @@ def test_the_call_after_a_failure_is_right(kind: str, sums: Any) -> None:
 
 @pytest.mark.parametrize("name", DEVICES, ids=[f"interrupts.{name}" for name in DEVICES])
 def test_the_call_after_an_interrupted_one(name: str) -> None:
-    """The first call of a plan, too: what is allocated takes the memory of constants, which are placed anew."""
+    """Also for the first call of a plan, whose allocations evict constants, which are then placed again."""
     work = Sums(name, TIGHT)
     work.make()
     work.check()
-    for place in places(work.run):
-        struck(work.run, place)
+    for place in interrupt_points(work.run):
+        run_interrupted(work.run, place)
         work.check()
 
     def anew() -> None:
@@ -329,8 +333,8 @@ def test_the_call_after_an_interrupted_one(name: str) -> None:
             work.share.allocator.allocate(work.limit)
         work.run()
 
-    for place in places(anew):
-        struck(anew, place)
+    for place in interrupt_points(anew):
+        run_interrupted(anew, place)
         work.check()
     for thing in work.things:
         thing.release()
@@ -350,7 +354,9 @@ def test_the_warning_is_told_once(sums: Any) -> None:
 
 
 def test_a_streaming_device_records_no_loops() -> None:
-    """A window is filled between two commands: the reference device has loops in recordings, and streaming it none."""
+    """Windows are filled between two commands, so a streaming device has no loops in recordings, as the reference
+    device has.
+    """
     work = Sums("reference", TIGHT)
     driver, info = catalogue.find("reference")
     assert info.control_flow and not work.device.info.control_flow

@@ -1,4 +1,4 @@
-"""Semaphores in software and the worker: order, failures, chains of failures."""
+"""Software semaphores and the worker thread: order, failures, chains of failures."""
 
 import threading
 import time
@@ -40,7 +40,7 @@ def test_close_finishes_what_was_submitted() -> None:
 
 
 def test_failure_reaches_who_waits_and_nobody_else() -> None:
-    """A failed value is reached, waiting for it raises; what comes after and does not depend on it succeeds."""
+    """A failed value counts as reached and waiting for it raises. Later work that does not depend on it succeeds."""
     worker, done = Worker("test"), SoftSemaphore(0)
 
     def fail() -> None:
@@ -59,7 +59,7 @@ def test_failure_reaches_who_waits_and_nobody_else() -> None:
 
 
 def test_failures_go_down_the_chain() -> None:
-    """Work whose wait failed is not run."""
+    """Work whose wait failed does not run."""
     worker, first, second = Worker("test"), SoftSemaphore(0), SoftSemaphore(0)
     ran: list[int] = []
     worker.submit([], lambda: 1 // 0, [(first, 1)])  # type: ignore[arg-type, return-value]

@@ -1,4 +1,4 @@
-"""Times of commands: rows of submissions that failed, clocks that run apart, ticks that wrap, devices without any."""
+"""Times of commands: failed submissions, clocks that drift, tick counters that wrap, devices without timestamps."""
 
 import dataclasses
 
@@ -25,7 +25,7 @@ def test_rows_come_in_the_order_of_submission() -> None:
 
 
 def place(clock: HostClock, offset: int, spans: list[Span], before: int, after: int) -> list[Span]:
-    """Spans of the host's clock, as a device saw them whose clock is `offset` behind, and was waited for `after`."""
+    """Spans in host time, from a device whose clock is `offset` behind and whose work was waited for at `after`."""
     on_device = [(start - offset, end - offset) for start, end in spans]
     return clock.place(on_device, spans[0][0] - before, spans[-1][1] + after)
 
@@ -44,7 +44,7 @@ def test_the_last_bounds_hold_when_the_clocks_have_drifted_apart() -> None:
 
 
 def test_spans_stay_inside_and_in_order() -> None:
-    """A device's clock that is too fast, and submissions of which the second is placed before the first."""
+    """A device clock that is too fast, and submissions of which the second is placed before the first."""
     clock = HostClock()
     spans = clock.place([(0, 400), (400, 1000)], 5000, 5600)
     moments = [5000, *(moment for span in spans for moment in span), 5600]
@@ -103,13 +103,13 @@ OVERLAPPING = {"overlaps", "create_ticket", "launch", "launch_batch", "wait", "a
     ],
 )
 def test_the_layer_hands_everything_on(layer: type, interface: type, own: set[str]) -> None:
-    """What a driver may do beyond what it must would be lost silently."""
+    """Without this test, optional features of a driver could be lost unnoticed."""
     offered = {name for name in vars(interface) if not name.startswith("_")}
     assert offered - own <= vars(layer).keys()
 
 
 def test_profiled_devices_refuse_loops() -> None:
-    """A recorded command has one span, and would have as many as a loop has iterations."""
+    """A recorded command has one span, but in a loop it would need one per iteration."""
     with open_device("reference", profiling=True) as device:
         with pytest.raises(Unsupported, match="device reference has no loops and branches in recordings"):
             device.create_command_buffer(1).begin_loop(0, 0)

@@ -1,4 +1,4 @@
-"""The Vulkan driver where it differs from others: instances, memory in blocks, staging, recordings cached by table."""
+"""Features of the Vulkan driver alone: instances, memory blocks, staging, recordings cached by table."""
 
 import dataclasses
 import importlib
@@ -28,7 +28,7 @@ from orchestrion.hal.registry import open_device
 from orchestrion.hal.vulkan import allocator, api, command_buffer, instance, physical, pipeline_cache
 from orchestrion.hal.vulkan.device import VulkanDevice
 from orchestrion.hal.vulkan.driver import VulkanDriver
-from orchestrion.hal.vulkan.heaps import Heap, Machine, MemoryType, Place
+from orchestrion.hal.vulkan.heaps import Heap, Machine, MemoryChoice, MemoryType
 from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.hints import install
 from orchestrion.schema.profiles import FEATURES
@@ -49,7 +49,7 @@ def device() -> Iterator[VulkanDevice]:
 
 
 class CardDriver(VulkanDriver):
-    """Devices with the heaps of a card whose memory the host cannot write."""
+    """Devices with the heaps of a graphics card whose memory the host cannot write."""
 
     machine = Machine.SMALL_BAR
 
@@ -58,7 +58,7 @@ class CardDriver(VulkanDriver):
 
 
 class LargeBarDriver(CardDriver):
-    """As a card with resizable BAR: the host writes inputs directly."""
+    """Devices with the heaps of a card with resizable BAR: the host writes inputs directly."""
 
     machine = Machine.LARGE_BAR
 
@@ -72,7 +72,7 @@ def test_conformance_of_cards(case: str, driver_class: type[VulkanDriver]) -> No
 
 @cache
 def old_instance(validation: bool) -> instance.Instance:
-    """An instance that sees every device as one of Vulkan 1.1."""
+    """An instance that treats every device as one of Vulkan 1.1."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(instance, "WANTED_VERSION", (1, 1))
         return instance.Instance(api.load(), validation)
@@ -82,7 +82,7 @@ def old_instance(validation: bool) -> instance.Instance:
     "case", [case for case in catalogue.CASES if case.partition(".")[0] in ("dispatches", "semaphores")]
 )
 def test_conformance_on_vulkan_1_1(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Timeline semaphores and 8-bit storage come as extensions there. `conftest` looks at what the layer says."""
+    """There timeline semaphores and 8-bit storage are extensions. `conftest` checks the validation layer's messages."""
     monkeypatch.setattr(instance, "_shared", old_instance)
     (row, *_), _ = physical.scan(instance.open_instance())
     assert row.suffix == "KHR" and "VK_KHR_timeline_semaphore" in row.extensions
@@ -112,7 +112,7 @@ def test_features_are_the_hals() -> None:
 
 
 def test_structure_types_are_the_packages() -> None:
-    """Every row of the table names a struct and a constant, and the constant is the struct's."""
+    """Every row of the table names a struct and the constant that belongs to it."""
     loaded = api.load()
     for name in api.STRUCTURE_TYPES:
         assert loaded.new(name).sType == loaded._types[name]
@@ -143,7 +143,7 @@ def check_load(monkeypatch: pytest.MonkeyPatch, importer: Any, message: str) -> 
 
 
 def test_no_icd() -> None:
-    """In a process of its own, for a loader looks once."""
+    """In a process of its own, because the Vulkan loader looks for drivers once."""
     program = (
         "from orchestrion.hal.vulkan.driver import VulkanDriver\n"
         "from orchestrion.hal.errors import DriverUnavailable\n"
@@ -171,7 +171,7 @@ def test_missing_validation_layer(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_validation_collects(device: VulkanDevice) -> None:
-    """The layer is on, and what it says arrives: a mistake made on purpose."""
+    """The validation layer is on, and its messages arrive: the test makes a mistake on purpose."""
     said = instance.open_instance().messages
     if os.environ.get(instance.VALIDATION_VARIABLE) != "1":
         pytest.skip("the validation layer is not installed (Debian package vulkan-validationlayers)")
@@ -189,7 +189,7 @@ def test_validation_collects(device: VulkanDevice) -> None:
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.booleans(), st.integers(1, 12)), max_size=60))
 def test_a_block_hands_out_each_byte_once(steps: list[tuple[bool, int]]) -> None:
-    block = allocator.Block(None, None, Place(MemoryType(0, 0, Heap(0, 0, True)), False, False, False), 32, None)
+    block = allocator.Block(None, None, MemoryChoice(MemoryType(0, 0, Heap(0, 0, True)), False, False, False), 32, None)
     taken: list[tuple[int, int]] = []
     for giving, size in steps:
         if giving and taken:
@@ -214,7 +214,7 @@ def test_small_buffers_share_a_block(device: VulkanDevice) -> None:
     buffers = [device.allocate(size, MemoryUse.INPUT) for size in (16, 4096, 100_000, 16)]
     assert len({buffer.block.number for buffer in buffers}) == 1
     assert all(buffer.base % allocator.ALIGNMENT == 0 for buffer in buffers)
-    assert len({buffer.place for buffer in buffers}) == 4
+    assert len({buffer.memory_id for buffer in buffers}) == 4
     for buffer in buffers:
         buffer.release()
 
@@ -223,12 +223,12 @@ def test_a_large_block_is_kept_once_and_not_for_small_buffers(device: VulkanDevi
     size = 2 * allocator.BLOCK
     other = device.allocate(16, MemoryUse.INPUT)  # a block for small buffers, or the large one would make room for it
     first = device.allocate(size, MemoryUse.INPUT)
-    number, place = first.block.number, first.place
+    number, memory_id = first.block.number, first.memory_id
     first.release()
     small = device.allocate(16, MemoryUse.INPUT)
     assert small.block.number != number
     again = device.allocate(size, MemoryUse.INPUT)
-    assert again.place == place
+    assert again.memory_id == memory_id
     larger = device.allocate(2 * size, MemoryUse.INPUT)
     for buffer in (again, larger, small, other):
         buffer.release()
@@ -264,7 +264,7 @@ def test_import_refuses_what_it_cannot(device: VulkanDevice) -> None:
 
 
 def filled(device: VulkanDevice, count: int) -> tuple[Any, list[Any]]:
-    """A recording that fills its one slot, and buffers to put there."""
+    """A recording that fills its one slot, and buffers for the slot."""
     commands = device.create_command_buffer(1)
     commands.fill(Binding(0, 0, 16), b"\x01\x02\x03\x04")
     commands.finish()
@@ -296,8 +296,8 @@ def test_a_table_seen_before_is_replayed(device: VulkanDevice) -> None:
     assert commands.recording(buffers[:1]) is first
     device.queue.execute(commands, buffers[-1:])
     assert len(commands._recordings) == command_buffer.RECORDINGS
-    assert (buffers[0].place,) in commands._recordings, "the one used last stays"
-    assert (buffers[1].place,) not in commands._recordings
+    assert (buffers[0].memory_id,) in commands._recordings, "the one used last stays"
+    assert (buffers[1].memory_id,) not in commands._recordings
     assert not commands._spare, "the one that went was encoded anew"
     for buffer in buffers:
         assert bytes(buffer.host[:8]) == b"\x01\x02\x03\x04" * 2
@@ -330,7 +330,7 @@ def test_a_recording_in_flight_is_not_touched(device: VulkanDevice) -> None:
 
 
 def test_recordings_without_a_table_go(device: VulkanDevice) -> None:
-    """What a burst of submissions with many tables needed is not kept."""
+    """Recordings made for a burst of submissions with many tables are dropped afterwards."""
     commands, buffers = filled(device, 3 * command_buffer.RECORDINGS)
     gate = device.create_semaphore(0)
     for buffer in buffers:
@@ -359,7 +359,7 @@ def test_a_failed_encoding_loses_nothing(device: VulkanDevice, monkeypatch: pyte
 
 
 def test_barriers_stand_where_they_are_needed(device: VulkanDevice, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Once between commands and once at the end, none before; and they name the stages that are there."""
+    """One between commands and one at the end, none at the start, with stages that exist."""
     barriers: list[tuple[int, int, int, int]] = []
     encode = device.vk.vkCmdPipelineBarrier
 
@@ -482,7 +482,7 @@ def test_needs_are_named(device: VulkanDevice) -> None:
 
 
 def test_pipelines_are_kept_by_content(device: VulkanDevice) -> None:
-    """With a driver that gives data: what one build leaves, the next one starts with."""
+    """With a driver that returns cache data: the next build starts with the data of the last one."""
     given: list[bytes] = []
     made = b"H" * pipeline_cache.HEADER_BYTES + b"pipeline"
     ffi = device.api.ffi
@@ -512,7 +512,7 @@ def test_pipelines_are_kept_by_content(device: VulkanDevice) -> None:
 
 
 def test_access_outside_of_a_binding_touches_nothing() -> None:
-    """Robust buffer access 2: a kernel told that its buffers are larger than they are."""
+    """Robust buffer access 2: the kernel is told that its buffers are larger than they are."""
     with open_device("vulkan") as opened:
         if "robust" not in opened.info.features:
             pytest.skip(f"{opened.info.name} lacks feature robust")
@@ -535,16 +535,16 @@ def test_access_outside_of_a_binding_touches_nothing() -> None:
 
 def test_places_are_never_named_twice(device: VulkanDevice) -> None:
     first = device.allocate(2 * allocator.BLOCK, MemoryUse.INPUT)
-    place = first.place
+    memory_id = first.memory_id
     first.release()
     other = device.allocate(4 * allocator.BLOCK, MemoryUse.INPUT)  # the empty block makes room
     second: BackendBuffer = device.allocate(2 * allocator.BLOCK, MemoryUse.INPUT)
-    assert place not in (other.place, second.place)  # type: ignore[attr-defined]
+    assert memory_id not in (other.memory_id, second.memory_id)  # type: ignore[attr-defined]
     release(other, second)
 
 
 def test_spirv_needs_no_trust(tmp_path: Path) -> None:
-    """SPIR-V is confined on every Vulkan device, also on one without robust buffer access 2."""
+    """SPIR-V is confined on every Vulkan device, even on one without robust buffer access 2."""
     kernel = kernels.FORMATS["spirv"](4, 0)
     for row in VulkanDriver()._scan():
         policy = Policy(store=TrustStore(tmp_path / "trust"))
@@ -553,7 +553,7 @@ def test_spirv_needs_no_trust(tmp_path: Path) -> None:
 
 
 def test_a_failed_wait_leaves_nothing_under_way(device: VulkanDevice) -> None:
-    """Once the queue has recovered the work is over, and the next call finds a fence that is nobody else's."""
+    """After the queue has recovered all work is finished, and the next call gets a fence of its own."""
     buffer = device.allocate(1 << 20, MemoryUse.INPUT)
     commands = device.create_command_buffer(1)
     commands.fill(Binding(0, 0, 1 << 20), b"\x07")

@@ -1,10 +1,12 @@
-"""Where the Vulkan driver puts buffers, by tables of real machines: a pure function, which needs no such machine."""
+"""The Vulkan driver's choice of memory for buffers, for the memory tables of real machines: a pure function of the
+table.
+"""
 
 import pytest
 from heap_tables import AMD_COHERENT, AMD_UNCACHED, LAZY, PROTECTED, TABLES, C, K, L, Table, V
 
 from orchestrion.hal.backend import MemoryUse
-from orchestrion.hal.vulkan.heaps import ORDINARY, PLACES, Machine, Place, choose, machine_of
+from orchestrion.hal.vulkan.heaps import CHOICES, ORDINARY, Machine, MemoryChoice, choose, machine_of
 
 CONSTANT, ARENA, INPUT, OUTPUT, STAGING = MemoryUse
 
@@ -26,7 +28,7 @@ FIRST: dict[str, tuple[int, int, int, int, int]] = {
 }
 
 
-def places(name: str) -> dict[MemoryUse, tuple[Place, ...]]:
+def places(name: str) -> dict[MemoryUse, tuple[MemoryChoice, ...]]:
     return choose(TABLES[name].memory_types(), TABLES[name].device_type)
 
 
@@ -36,8 +38,8 @@ def table(request: pytest.FixtureRequest) -> Table:
 
 
 def test_every_machine_has_a_place_for_every_use() -> None:
-    assert set(PLACES) == set(Machine)
-    assert all(set(row) == set(MemoryUse) for row in PLACES.values())
+    assert set(CHOICES) == set(Machine)
+    assert all(set(row) == set(MemoryUse) for row in CHOICES.values())
     assert set(FIRST) == set(TABLES)
 
 

@@ -1,4 +1,4 @@
-"""Vulkan memory is its program's own: bindings of no length, padding, memory that only the device can clear."""
+"""Vulkan memory is private to its program: empty bindings, padding, memory that only the device can clear."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,7 +36,7 @@ def device(request: pytest.FixtureRequest) -> Iterator[VulkanDevice]:
 
 @pytest.fixture
 def unmapped() -> Iterator[VulkanDevice]:
-    """A device whose own memory the host cannot write, as a card's."""
+    """A device whose own memory the host cannot write, as on a graphics card."""
     (row, *_) = VulkanDriver()._scan()
     opened = VulkanDevice(instance.open_instance().api, with_heaps(row, Machine.SMALL_BAR))
     yield opened
@@ -64,7 +64,7 @@ def executable(device: VulkanDevice) -> Any:
 
 
 def run(device: VulkanDevice, code: Any, entry: int, value: int, bindings: list[Binding]) -> Any:
-    """Dispatch an entry over N words; gives its command buffer."""
+    """Dispatches an entry over N words; returns its command buffer."""
     commands = device.create_command_buffer(0)
     commands.dispatch(code, entry, (N, 1, 1), bindings, kernels.FORMATS["spirv"](N, value).parameters)
     commands.finish()
@@ -73,13 +73,15 @@ def run(device: VulkanDevice, code: Any, entry: int, value: int, bindings: list[
 
 
 def test_what_is_behind_an_empty_binding_is_no_channel(device: VulkanDevice) -> None:
-    """Sixteen bytes that all programs of a device shared: one wrote them, any other read them."""
+    """An earlier version shared sixteen bytes between all programs of a device: one could write them and another read
+    them.
+    """
     code, target = executable(device), device.allocate(4 * N, MemoryUse.INPUT)
     nothing = Binding(target, 0, 0)
     writer = run(device, code, kernels.IOTA, 0x5A5A5A5A, [nothing])
     reader = run(device, code, kernels.ADD, 7, [nothing, nothing, Binding(target, 0, 4 * N)])
     np.testing.assert_array_equal(read(device, target).view(np.uint32), np.full(N, 7))
-    assert writer._program.empty.place != reader._program.empty.place
+    assert writer._program.empty.memory_id != reader._program.empty.memory_id
     assert not hasattr(device, "empty")
     for thing in (writer, reader, target, code):
         thing.release()
@@ -94,20 +96,20 @@ def test_a_command_buffer_without_empty_bindings_has_no_memory_of_its_own(device
 
 
 def test_padding_is_zeroed(device: VulkanDevice) -> None:
-    """A neighbour's range begins at the next multiple of the allocator's alignment: all before that is cleared."""
+    """The next range begins at a multiple of the allocator's alignment; all bytes before it are cleared."""
     first = device.allocate(allocator.ALIGNMENT, MemoryUse.INPUT)
     first.host[:] = 0xA5
-    place = first.place
+    memory_id = first.memory_id
     first.release()
     second = device.allocate(16, MemoryUse.INPUT)
-    assert second.place == place
+    assert second.memory_id == memory_id
     block = second.block.host
     assert block is not None and not block[second.base : second.base + allocator.ALIGNMENT].any()
     second.release()
 
 
 def test_memory_of_words_only_is_imported(device: VulkanDevice) -> None:
-    """A device may round a binding's end up to a word, and what follows imported memory is somebody else's."""
+    """A device may round the end of a binding up to a word, and the bytes after imported memory belong to others."""
     alignment = device.info.limits.host_import_alignment
     memory = np.zeros(3 * alignment, np.uint8)
     start = -memory.ctypes.data % alignment
@@ -127,15 +129,15 @@ def test_the_device_clears_what_the_host_cannot(unmapped: VulkanDevice) -> None:
         assert first.host is None and unmapped.allocator.uncleared
         unmapped.queue.write(first, 0, np.full(size, 0xA5, np.uint8))
         assert (read(unmapped, first) == 0xA5).all() and not unmapped.allocator.uncleared
-        place = first.place
+        memory_id = first.memory_id
         first.release()
         again = local_buffer(unmapped, size)
-        assert again.place == place and not read(unmapped, again).any()
+        assert again.memory_id == memory_id and not read(unmapped, again).any()
         again.release()
 
 
 def test_memory_that_is_gone_is_not_cleared(unmapped: VulkanDevice) -> None:
-    """A range that was given back belongs to whoever gets it next, who is cleared for himself."""
+    """A freed range belongs to its next user, for whom it is cleared again."""
     for _ in range(3):
         buffers = [local_buffer(unmapped, size) for size in (16, 2 * allocator.BLOCK)]
         for buffer in buffers:
@@ -147,7 +149,7 @@ def test_memory_that_is_gone_is_not_cleared(unmapped: VulkanDevice) -> None:
 
 
 def test_a_block_stays_while_it_is_being_cleared(unmapped: VulkanDevice) -> None:
-    """A buffer may go before the submission that clears it is over; its block may not."""
+    """A buffer may be freed before the submission that clears it has finished; its block may not."""
     gate = unmapped.create_semaphore(0)
     done = unmapped.create_semaphore(0)
     unmapped.queue.submit((), [(gate, 1)], [])  # nothing that is submitted later starts before
@@ -156,8 +158,8 @@ def test_a_block_stays_while_it_is_being_cleared(unmapped: VulkanDevice) -> None
     unmapped.queue.submit((), [], [(done, 1)])
     assert block.fills == 1
     first.release()
-    larger = local_buffer(unmapped, 4 * allocator.BLOCK)  # would take the place of an empty block
-    blocks = unmapped.allocator._blocks[block.place]
+    larger = local_buffer(unmapped, 4 * allocator.BLOCK)  # would take the memory_id of an empty block
+    blocks = unmapped.allocator._blocks[block.choice]
     assert block in blocks and not block.disposable
     gate.signal(1)
     assert done.wait(1, 30.0)

@@ -1,4 +1,4 @@
-"""The SPIR-V checker: it accepts what is valid (spirv-val says so), refuses what is not, and raises nothing else."""
+"""The SPIR-V checker accepts valid modules (as judged by spirv-val), refuses others, and raises only its own error."""
 
 import os
 import random
@@ -43,7 +43,7 @@ def corpus(spirv_assembler: Assembler) -> dict[str, bytes]:
 
 
 def instructions(payload: bytes) -> list[int]:
-    """The word each instruction starts at."""
+    """The index of each instruction's first word."""
     words = np.frombuffer(payload, "<u4")
     starts, at = [], 5
     while at < words.size:
@@ -87,7 +87,7 @@ def test_capabilities_need_features_that_exist() -> None:
 
 
 def test_names_and_codes_are_the_assemblers(corpus: dict[str, bytes], tmp_path: Path) -> None:
-    """spirv-dis reads our numbers as our names."""
+    """spirv-dis prints our names for our numbers."""
     if shutil.which("spirv-dis") is None:
         pytest.skip("spirv-dis is not installed (Debian package spirv-tools)")
     for payload in corpus.values():
@@ -103,7 +103,7 @@ def test_names_and_codes_are_the_assemblers(corpus: dict[str, bytes], tmp_path: 
 
 
 def valid(payload: bytes, folder: Path) -> bool:
-    """What spirv-val says."""
+    """Whether spirv-val accepts the module."""
     (folder / "module.spv").write_bytes(payload)
     command = ["spirv-val", "--target-env", "vulkan1.1", folder / "module.spv"]
     return subprocess.run(command, capture_output=True).returncode == 0
@@ -347,7 +347,9 @@ for _row in spirv.OPS:
 
 
 def mutant(payload: bytes, rng: random.Random) -> bytes:
-    """A few changes that keep most of the structure: another id, literal or opcode, an instruction gone or moved."""
+    """A module with a few changes that keep most of its structure: another id, literal or opcode, an instruction
+    removed or moved.
+    """
     words = [int(word) for word in np.frombuffer(payload, "<u4")]
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
         starts = instructions(np.array(words, "<u4").tobytes())
@@ -373,7 +375,7 @@ def mutant(payload: bytes, rng: random.Random) -> bytes:
 
 
 def test_mutants_are_refused_or_valid(corpus: dict[str, bytes], tmp_path: Path) -> None:
-    """No mutant raises anything but the one error, and a sample of those accepted is what spirv-val accepts."""
+    """Mutants raise only the checker's own error, and spirv-val accepts a sample of those that pass."""
     rng = random.Random(5)
     seeds = list(corpus.values())
     accepted = {}

@@ -1,4 +1,6 @@
-"""Counts of a SPIR-V module that make a driver's compiler slow, each at its limit and one above."""
+"""Limits on counts that make a driver's compiler slow: a SPIR-V module at each limit passes, one above it
+is refused.
+"""
 
 from collections.abc import Callable
 

@@ -1,7 +1,7 @@
-"""Shaders whose code takes much stack: refused above the limit, and below it they run, on lavapipe and SwiftShader.
+"""Shaders that need much stack are refused above the limit, and run below it, on lavapipe and SwiftShader.
 
-SwiftShader builds code whose frame would exceed 512 KiB without an error, and crashes when it is dispatched. So what
-runs here runs in processes of its own.
+SwiftShader builds code whose frame would exceed 512 KiB without an error, and crashes when it is dispatched. So the
+shaders run in processes of their own.
 """
 
 import json
@@ -73,7 +73,7 @@ def test_code_up_to_the_limit_runs(name: str, device: str, part: float, spirv_as
 
 
 def test_wide_values_count_by_their_components(spirv_assembler: Assembler) -> None:
-    """A vector of four numbers of 64 bits is eight; its load and its store are two slots for each."""
+    """A vector of four 64-bit numbers counts as eight; its load and its store take two slots per number."""
     wide = deep_shaders.text("vectors", 1).replace(
         "%u32 = OpTypeInt 32 0\n", "%u32 = OpTypeInt 32 0\n%u64 = OpTypeInt 64 0\n"
     )
@@ -83,7 +83,7 @@ def test_wide_values_count_by_their_components(spirv_assembler: Assembler) -> No
 
 @pytest.mark.parametrize("name", deep_shaders.SHADERS)
 def test_what_the_quick_look_passes_is_within_the_limit(name: str, spirv_assembler: Assembler) -> None:
-    """It never counts less than the pass over the instructions."""
+    """The quick estimate is never below the count of the pass over the instructions."""
     payload = spirv_assembler(deep_shaders.text(name, 20))
     words = np.frombuffer(payload, "<u4")
     assert not is_shallow(words[words > 0xFFFF] & 0xFFFF, slots(payload) - 1)

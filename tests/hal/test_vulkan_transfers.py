@@ -1,6 +1,6 @@
-"""Transfers of the Vulkan driver on a device whose memory the host cannot see, as on a card.
+"""Transfers of the Vulkan driver on a device whose memory the host cannot access, as on a graphics card.
 
-Staging, reading ahead, the queue for uploads, full heaps. What is counted are the driver's own calls.
+Staging, prefetched results, the queue for uploads, full heaps. The tests count calls of the Vulkan functions.
 """
 
 import dataclasses
@@ -38,8 +38,8 @@ def _vulkan(needs_vulkan: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def card(machine: Machine = Machine.SMALL_BAR, **sizes: int) -> VulkanDevice:
-    (row, *_) = VulkanDriver()._scan()
-    return VulkanDevice(instance.open_instance().api, with_heaps(row, machine, **sizes))
+    (batch, *_) = VulkanDriver()._scan()
+    return VulkanDevice(instance.open_instance().api, with_heaps(batch, machine, **sizes))
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def device(backend: VulkanDevice) -> Iterator[Device]:
 
 
 class Calls:
-    """Counts calls of the driver's functions from here on."""
+    """Counts calls of the Vulkan functions from its creation on."""
 
     def __init__(self, backend: VulkanDevice, monkeypatch: pytest.MonkeyPatch) -> None:
         self.count: Counter[str] = Counter()
@@ -76,7 +76,7 @@ class Calls:
 
 
 def _plain(function: Any) -> Any:
-    """`Api.create` asks for the type of the C function."""
+    """The function without its wrapper; `Api.create` needs the type of the C function."""
     if hasattr(function, "real"):
         function.count()
         return function.real
@@ -121,7 +121,7 @@ def test_transfers_make_nothing_after_the_first(
 
 
 def test_a_warm_call_is_one_submission(device: Device, backend: VulkanDevice, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Input and result lie in the card's memory, and both copies are in the submission of the call."""
+    """Input and result are in the card's memory, and both copies are in the submission of the call."""
     size = 4096
     given, result = (
         device.allocator.allocate(n, use) for n, use in ((size, MemoryUse.INPUT), (2 * size, MemoryUse.OUTPUT))
@@ -159,14 +159,14 @@ def test_inputs_of_a_large_bar_are_written_directly(monkeypatch: pytest.MonkeyPa
 
 
 def test_an_uncached_mapping_is_written_and_not_read() -> None:
-    """As on Mali: unified memory of two types, of which the first is not cached."""
-    (row, *_) = VulkanDriver()._scan()
+    """As on Mali: unified memory of two types, the first of which is not cached."""
+    (batch, *_) = VulkanDriver()._scan()
     own = Heap(0, 1 << 30, True)
     types = (
-        MemoryType(row.memory_types[0].index, L | V | C, own),
-        MemoryType(row.memory_types[0].index, L | V | C | K, own),
+        MemoryType(batch.memory_types[0].index, L | V | C, own),
+        MemoryType(batch.memory_types[0].index, L | V | C | K, own),
     )
-    backend = VulkanDevice(instance.open_instance().api, dataclasses.replace(row, memory_types=types, device_type=1))
+    backend = VulkanDevice(instance.open_instance().api, dataclasses.replace(batch, memory_types=types, device_type=1))
     with Device.of(backend) as device:
         buffer, result = device.allocator.allocate(9000), device.allocator.allocate(18000, MemoryUse.OUTPUT)
         assert buffer.host is not None and not buffer.host_cached and result.host is not None and result.host_cached
@@ -185,14 +185,14 @@ def test_an_uncached_mapping_is_written_and_not_read() -> None:
 
 
 def test_nobody_reads_ahead_for_nobody(device: Device, backend: VulkanDevice) -> None:
-    """A result that was read is read ahead once more, and then no more unless it is read."""
+    """A result that was read is prefetched once more, and then only if it is read again."""
     given, result = device.allocator.allocate(64), device.allocator.allocate(128, MemoryUse.OUTPUT)
     commands = doubling(device, 64)
     contents(result)
     for _ in range(2):
-        assert result.backend.mirror is not None  # type: ignore[attr-defined]
+        assert result.backend.readback is not None  # type: ignore[attr-defined]
         device.queue.execute(commands, (given, result))
-    assert result.backend.mirror is None  # type: ignore[attr-defined]
+    assert result.backend.readback is None  # type: ignore[attr-defined]
     for thing in (commands, given, result):
         thing.release()
 
@@ -216,7 +216,7 @@ def test_what_was_read_ahead_is_not_older_than_a_write(device: Device) -> None:
 
 
 def test_a_buffer_that_a_recording_names_is_read_ahead(device: Device) -> None:
-    """Not only those in slots."""
+    """Buffers named in the recording are prefetched, not only those in slots."""
     result, given = device.allocator.allocate(64, MemoryUse.OUTPUT), device.allocator.allocate(64)
     commands = device.create_command_buffer()
     commands.copy(given, 0, result, 0, 64)
@@ -232,7 +232,7 @@ def test_a_buffer_that_a_recording_names_is_read_ahead(device: Device) -> None:
 @settings(max_examples=30)
 @given(st.lists(st.tuples(st.integers(0, 99), st.integers(1, 60), st.booleans()), max_size=12))
 def test_writes_come_in_order(writes: list[tuple[int, int, bool]]) -> None:
-    """Also those that overlap, whether a submission is between them or not."""
+    """Also writes that overlap, with or without a submission between them."""
     with Device.of(card()) as device:
         buffer, want = device.allocator.allocate(160), np.zeros(160, np.uint8)
         for seed, (offset, length, submit) in enumerate(writes):
@@ -258,7 +258,7 @@ def test_transfers_larger_than_the_ring(monkeypatch: pytest.MonkeyPatch) -> None
 def test_the_host_fills_one_chunk_while_another_is_copied(
     device: Device, backend: VulkanDevice, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An upload of 64 MiB waits for the device only where the ring is full, for the oldest chunk."""
+    """An upload of 64 MiB waits for the device only when the ring is full, and then for the oldest chunk."""
     buffer = device.allocator.allocate(64 * MIB)
     waits: list[int] = []
     real = ring.Ring.wait
@@ -274,7 +274,7 @@ def test_the_host_fills_one_chunk_while_another_is_copied(
 
 
 def test_a_large_constant_is_never_copied_in_host_memory(device: Device, tmp_path: Path) -> None:
-    """256 MiB from a file: beside the ring, which is the driver's, the host takes less than a chunk."""
+    """256 MiB from a file: apart from the driver's ring, the host allocates less than a chunk."""
     size = 256 * MIB
     path = tmp_path / "constant"
     with path.open("wb") as file:
@@ -313,7 +313,7 @@ def test_an_upload_whose_submission_fails_is_due_again(backend: VulkanDevice, mo
 
 
 class Done:
-    """A timeline whose submissions are over when the test says so."""
+    """A timeline whose submissions finish when the test says so."""
 
     def __init__(self) -> None:
         self.reached = 0
@@ -365,8 +365,10 @@ def test_which_queue_uploads(families: list[tuple[int, int]], compute: int, want
 
 
 class TwoQueueDevice(VulkanDevice):
-    """A card that uploads through a second queue. The drivers here have one queue, which stands for both: order and
-    waits are those of two queues, only nothing overlaps.
+    """A card that uploads through a second queue.
+
+    The drivers in the tests have one queue, which serves as both: order and waits are those of two queues, but nothing
+    overlaps.
     """
 
     def __init__(self, api: Any, physical: PhysicalDevice) -> None:
@@ -378,8 +380,8 @@ class TwoQueueDevice(VulkanDevice):
 
 class TwoQueueDriver(VulkanDriver):
     def open(self, info: Any) -> VulkanDevice:
-        row = self._scan()[info.index]
-        return TwoQueueDevice(instance.open_instance().api, with_heaps(row, Machine.SMALL_BAR))
+        batch = self._scan()[info.index]
+        return TwoQueueDevice(instance.open_instance().api, with_heaps(batch, Machine.SMALL_BAR))
 
 
 @pytest.mark.parametrize(
@@ -413,8 +415,8 @@ def test_work_waits_for_uploads_and_uploads_for_work(monkeypatch: pytest.MonkeyP
 
 
 def test_a_second_queue_of_the_device() -> None:
-    """Where a family here has two queues, both are opened."""
-    rows = [row for row in VulkanDriver()._scan() if row.upload_queue is not None]
+    """Both queues are opened if a queue family has two."""
+    rows = [batch for batch in VulkanDriver()._scan() if batch.upload_queue is not None]
     if not rows:
         pytest.skip("every Vulkan device here has one queue")
     with Device.of(VulkanDevice(instance.open_instance().api, with_heaps(rows[0], Machine.SMALL_BAR))) as device:
@@ -431,7 +433,7 @@ def test_constants_in_host_memory_cause_a_warning() -> None:
     with Device.of(card(local=64 * MIB)) as device:
         kept = [device.allocator.allocate(30 * MIB, MemoryUse.CONSTANT) for _ in range(2)]
         backend: Any = kept[0].backend
-        assert backend.block.place.type.heap.local
+        assert backend.block.choice.type.heap.local
         with pytest.warns(RuntimeWarning, match=r"no room for 104857600 bytes \(constant\): they lie in host memory"):
             large = device.allocator.allocate(100 * MIB, MemoryUse.CONSTANT)
         assert large.host is None
@@ -446,7 +448,7 @@ def test_constants_in_host_memory_cause_a_warning() -> None:
 
 
 class FakeBudgets:
-    """What `VK_EXT_memory_budget` would say; the drivers here do not have it."""
+    """Replies of `VK_EXT_memory_budget`, which the drivers in the tests do not have."""
 
     def __init__(self, *rows: tuple[int, int]) -> None:
         self.rows = [*rows]
@@ -460,13 +462,13 @@ class FakeBudgets:
 def test_heaps_beyond_their_budget_come_last(monkeypatch: pytest.MonkeyPatch) -> None:
     budgets = FakeBudgets((300 * MIB, 0), (300 * MIB, 0), (0, 0))
     monkeypatch.setattr(budget, "read_budgets", budgets)
-    (row, *_) = VulkanDriver()._scan()
-    known = dataclasses.replace(row, extensions=row.extensions)
+    (batch, *_) = VulkanDriver()._scan()
+    known = dataclasses.replace(batch, extensions=batch.extensions)
     backend = VulkanDevice(instance.open_instance().api, with_heaps(known, Machine.SMALL_BAR))
-    backend.allocator._budget = budget.Budget(backend.api, row.handle, True)
+    backend.allocator._budget = budget.Budget(backend.api, batch.handle, True)
     with Device.of(backend) as device:
         first = device.allocator.allocate(100 * MIB, MemoryUse.CONSTANT)
-        assert budgets.asked == 1 and first.backend.block.place.type.heap.index == 0  # type: ignore[attr-defined]
+        assert budgets.asked == 1 and first.backend.block.choice.type.heap.index == 0  # type: ignore[attr-defined]
         small = device.allocator.allocate(16, MemoryUse.CONSTANT)
         asked = budgets.asked
         more = device.allocator.allocate(16, MemoryUse.CONSTANT)
@@ -474,10 +476,10 @@ def test_heaps_beyond_their_budget_come_last(monkeypatch: pytest.MonkeyPatch) ->
         budgets.rows[0] = (300 * MIB, 290 * MIB)
         with pytest.warns(RuntimeWarning, match="no room"):
             second = device.allocator.allocate(100 * MIB, MemoryUse.CONSTANT)
-        assert second.backend.block.place.type.heap.index == 1  # type: ignore[attr-defined]
+        assert second.backend.block.choice.type.heap.index == 1  # type: ignore[attr-defined]
         budgets.rows[1] = (300 * MIB, 290 * MIB)
         third = device.allocator.allocate(100 * MIB, MemoryUse.CONSTANT)  # nothing is left: the driver decides
-        assert third.backend.block.place.type.heap.index == 0  # type: ignore[attr-defined]
+        assert third.backend.block.choice.type.heap.index == 0  # type: ignore[attr-defined]
         for buffer in (first, small, more, second, third):
             buffer.release()
 
@@ -521,7 +523,7 @@ def test_a_budget_that_makes_no_sense_is_the_heaps_size() -> None:
 
 
 def test_bindings_of_a_card_are_zero(backend: VulkanDevice) -> None:
-    """Zeroing goes with the submission that reads."""
+    """The memory is cleared in the submission that reads it."""
     fresh, target = backend.allocate(4096, MemoryUse.ARENA), backend.allocate(4096, MemoryUse.STAGING)
     assert target.host is not None
     target.host[:] = 7

@@ -1,4 +1,4 @@
-"""Code that nobody vouches for is built in a helper process first: deadlines, crashes, what is remembered."""
+"""Untrusted code is built in a helper process first: deadlines, crashes, and remembered results."""
 
 import math
 import os
@@ -40,7 +40,7 @@ Assembler = Callable[[str], bytes]
 
 @pytest.fixture(autouse=True)
 def _own_cache_and_helper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Nothing is known here, nor to the driver (Mesa keeps code of its own)."""
+    """An empty cache of ours and of the driver (Mesa caches code too)."""
     monkeypatch.setenv("ORCHESTRION_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("MESA_SHADER_CACHE_DISABLE", "true")
     try:
@@ -66,7 +66,7 @@ def first() -> Iterator[Device]:
 
 
 def faulty(monkeypatch: pytest.MonkeyPatch, name: str) -> Child:
-    """Have the helper be one of `faulty_builds`; it ends with the test."""
+    """Replaces the helper by one of `faulty_builds` until the test ends."""
     made = Child(f"faulty_builds:{name}")
     monkeypatch.setattr(trial_build, "helper", made)
     return made
@@ -78,7 +78,7 @@ def build(device: Device, payload: bytes, deadline: float | None = None, digest:
 
 
 def rows(tmp_path: Path) -> list[Path]:
-    """Whatever is in the cache, files half written as well."""
+    """All files in the cache, including half-written ones."""
     return [path for path in (tmp_path / "cache").rglob("*") if path.is_file()]
 
 
@@ -200,7 +200,7 @@ def test_errors_are_those_of_the_checker(first: Device, spirv_assembler: Assembl
 def test_slow_code_ends_at_the_deadline(
     first: Device, spirv_assembler: Assembler, tmp_path: Path, instructions: int
 ) -> None:
-    """What the driver of this device takes seconds for. It failed to end before: nothing bounded a build."""
+    """The driver of this device takes seconds for this code. An earlier version did not limit the time of a build."""
     payload = spirv_assembler(straight_line(instructions))
     build(first, spirv_assembler(straight_line(1)))  # the helper is there
     pid, before = trial_build.helper.pid, rows(tmp_path)

@@ -1,4 +1,4 @@
-"""Division into workgroups and folding, as properties."""
+"""Property tests of the division into workgroups and of folding."""
 
 from math import prod
 
@@ -22,7 +22,9 @@ def test_division_covers_and_no_more(workload: Grid, size: Grid) -> None:
 
 @given(COUNTS, LIMITS)
 def test_folding_keeps_the_groups(groups: Grid, limits: Grid) -> None:
-    """Within the limits, at least as many, in excess by less than the folded rows; refused only when none fits."""
+    """Within the limits, at least as many groups, exceeding by less than the folded rows; refused only
+    when none fits.
+    """
     total = prod(groups)
     try:
         folded = fold(groups, limits)

@@ -1,4 +1,4 @@
-"""A module that uses every vector of the root, and a way to damage one value of it."""
+"""A module that uses every vector of the root, and a function that damages one of its values."""
 
 import struct
 from collections.abc import Callable
@@ -105,7 +105,7 @@ def source() -> writer.Module:
 
 @pytest.fixture(scope="session")
 def data(source: writer.Module) -> bytes:
-    """The file of `source`."""
+    """The bytes of `source`."""
     return writer.write(source)
 
 
@@ -114,7 +114,7 @@ Patch = Callable[[bytes, str, int, int, int], bytes]
 
 @pytest.fixture(scope="session")
 def patch() -> Patch:
-    """patch(data, vector, row, position, value): the file with one number of a row replaced, digests made to fit."""
+    """patch(data, vector, row, position, value): the file with one number of a row replaced and its digests updated."""
 
     def damaged(data: bytes, name: str, row: int, position: int, value: int) -> bytes:
         vector = layout.layout().vector(name)

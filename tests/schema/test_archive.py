@@ -1,4 +1,4 @@
-"""Zip archives: what is written is found again where it lies; what leaves a doubt is refused, byte for byte."""
+"""Zip archives: entries that were written are found at their offsets; ambiguous archives are refused."""
 
 import io
 import random
@@ -29,7 +29,7 @@ def built(rows: list[Row] = ROWS) -> bytes:
 
 
 def refused(data: bytes) -> str:
-    """The message of whoever reads the archive and every entry of it."""
+    """The error message of opening the archive and reading every entry."""
     with pytest.raises(ModuleError) as error:
         found = read_archive(data)
         found.check_form()
@@ -71,7 +71,9 @@ def test_others_read_it(tmp_path: Path) -> None:
 
 
 def test_a_foreign_archive_is_read(tmp_path: Path) -> None:
-    """As an APK is: written by others, its module stored, other entries deflated, or with sizes behind the data."""
+    """An archive like an APK, made by another program: its module stored, other entries deflated or with sizes after
+    the data.
+    """
     path = tmp_path / "app.apk"
     with zipfile.ZipFile(path, "w") as other:
         other.writestr("AndroidManifest.xml", b"<a/>" * 100, zipfile.ZIP_DEFLATED)
@@ -123,7 +125,7 @@ def test_two_entries_of_one_name() -> None:
 
 
 def test_overlapping_entries() -> None:
-    """A directory with a second row, which claims an entry that lies inside of the first one's data."""
+    """The directory has a second row for an entry that lies inside the first one's data."""
     inner = built([Row("b", b"hello")])
     head = read_archive(inner).find("b").end
     outer = [Row("a", inner[:head])]
@@ -136,7 +138,7 @@ def test_overlapping_entries() -> None:
 
 
 def test_one_extra_field_of_many_headers_is_not_read_for_each() -> None:
-    """What a file takes to open grows with its size: headers that share an extra field of 64 KiB overlap."""
+    """The time to open a file is linear in its size, even if headers overlap and share an extra field of 64 KiB."""
     count, size, shared = 200, 30 + 6 + 20 + 4, 13_000
     headers, rows = b"", b""
     for number in range(count):
@@ -192,7 +194,7 @@ def test_what_expands_to_more_than_it_can_is_refused_before_it_is_expanded() -> 
 
 
 def test_entries_above_4_gib() -> None:
-    """The headers of zip64, in a sparse file."""
+    """The zip64 headers, in a sparse file."""
     size = 5 << 30
     first = archive.Entry("large", archive.STORED, 7, size, size, 0, 0)
     head = archive._local(first, 0)

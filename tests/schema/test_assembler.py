@@ -1,4 +1,4 @@
-"""The assembler's text: what it gives, the way back to the same bytes, and errors with line and column."""
+"""The assembler: the module of a text, disassembly and reassembly to the same bytes, errors with line and column."""
 
 from pathlib import Path
 from typing import Any
@@ -191,7 +191,7 @@ ERRORS = {
     PROGRAM.format("%f0 = f32.const 1e40"): "1:64: 1e40 is out of range of f32",
     PROGRAM.format("%f0 = f32.const 0x1ffffffff"): "1:64: 0x1ffffffff has more than 32 bits",
     PROGRAM.format("%i40000 = i32.zero"): "1:48: register %i40000 is above the limit of 32768",
-    PROGRAM.format("%i32767 = i32.zero %l0 = i64.zero"): "1:31: 32769 registers, 32768 are the most",
+    PROGRAM.format("%i32767 = i32.zero %l0 = i64.zero"): "1:31: 32769 registers, the limit is 32768",
     PROGRAM.format("br ^x"): "1:51: label ^x is not in this function",
     PROGRAM.format("^x: ^x: br ^x"): "1:52: label ^x is there twice",
     PROGRAM.format("call @g()"): "1:53: there is no function @g",
@@ -230,7 +230,7 @@ def test_disassembler_refuses_what_no_text_can_say() -> None:
 
 
 def test_disassembler_refuses_rows_that_no_text_can_say() -> None:
-    """Found by fuzzing: the text that was given could not be assembled, or gave another module."""
+    """Found by fuzzing: the disassembled text was refused by the assembler or gave another module."""
 
     def text_of(function: Function, features: int = 0, **rows: Any) -> str:
         data = bytearray(write(Module([Program("p", "x", [function], [], **rows)])))

@@ -1,4 +1,4 @@
-"""A child process answers, is late, dies, or has nothing to do; its parent dies, is interrupted, or forks."""
+"""A child process answers, is late, dies, or is idle; its parent dies, is interrupted, or forks."""
 
 import gc
 import math
@@ -37,7 +37,7 @@ def child() -> Iterator[Child]:
 
 
 def ends(pid: int) -> bool:
-    """Whether a process is gone, or only waits to be asked for its status, within a while."""
+    """Whether a process ends, or becomes a zombie, within a while."""
     until = time.monotonic() + LONG
     while time.monotonic() < until:
         try:
@@ -79,7 +79,7 @@ def test_it_does_not_import_from_the_current_folder(tmp_path: Path, monkeypatch:
 
 @pytest.mark.parametrize("variable", ["lib", os.pathsep])
 def test_a_relative_import_path_is_the_parents(variable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Python resolves PYTHONPATH where a process starts: the parent may be in a stranger's folder by then."""
+    """Python resolves PYTHONPATH when a process starts, and the parent may be in an untrusted folder by then."""
     (tmp_path / variable.strip(os.pathsep)).mkdir(exist_ok=True)
     (tmp_path / variable.strip(os.pathsep) / "json.py").write_text("raise SystemExit(3)\n")
     monkeypatch.setenv("PYTHONPATH", variable)
@@ -176,7 +176,7 @@ def test_sigint_is_the_parents(child: Child) -> None:
     over = threading.Event()
 
     def interrupt() -> None:
-        """Again after a while: an exception that a finalizer happens to meet is lost."""
+        """Sends the signal again after a while, because an exception raised inside a finalizer is lost."""
         seconds = 0.3
         while not over.wait(seconds):
             signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
@@ -240,7 +240,7 @@ def test_threads_take_turns(child: Child) -> None:
 
 
 def in_a_fork(act: Callable[[], None]) -> int:
-    """The exit status of a fork that does that."""
+    """The exit status of a forked process that runs the function."""
     pid = os.fork()
     if not pid:
         try:

@@ -1,4 +1,4 @@
-"""The file around the root: what is accepted, and each way in which it may be damaged."""
+"""The container around the root: which files are accepted, and each kind of damage that is refused."""
 
 import mmap
 import os
@@ -143,13 +143,13 @@ def test_attachments_and_sections_stand_behind_the_segments() -> None:
 
 def test_a_section_may_be_appended_by_whoever_has_the_file() -> None:
     data = pack([b"one"], ATTACHMENTS)
-    padding = bytes(container.place(len(data), 0) - len(data))
+    padding = bytes(container.aligned_offset(len(data), 0) - len(data))
     appended = data + padding + container.section_header(SECTIONS[0]) + b"data"
     assert appended == pack([b"one"], ATTACHMENTS, SECTIONS[:1])
 
 
 def test_every_flip_in_attachments_and_sections_is_found() -> None:
-    """Of the data of a section nothing says what it was."""
+    """Except in the data of a section, which has no digest."""
     data = pack([b"one"], ATTACHMENTS, SECTIONS)
     sections = container.open_bytes(data).sections
     unnamed = {sections[0].offset + 32 + at for at in range(len(sections[0].data))}

@@ -1,4 +1,6 @@
-"""The decoder: rows as flatc's reader sees them, a refusal per check of the schema, an answer for any bytes."""
+"""The decoder: the same rows as flatc's reader, a refusal for each check of the schema, no other error
+for any bytes.
+"""
 
 import os
 import random
@@ -12,6 +14,7 @@ from types import FrameType
 from typing import Any
 
 import later_format
+import module_generated
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -20,7 +23,6 @@ from hypothesis import strategies as st
 from orchestrion.schema import (
     container,
     decoder,
-    module_generated,
     root_generated,
     root_generator,
     rows,
@@ -185,7 +187,7 @@ def test_no_attribute_is_without_a_check() -> None:
 
 
 def _values(attribute: str, data: bytes, vector: Vector, column: Column) -> list[tuple[int, int]]:
-    """(position, value) of damage that the check of this attribute must find."""
+    """(position, value) of changes that the check of this attribute must refuse."""
     module = decoder.read_module(data)
     position = column.position
     if attribute in ("owns", "range"):
@@ -284,7 +286,9 @@ def test_root_and_directory_must_agree(data: bytes, patch: Patch) -> None:
 
 
 def _agree(root: memoryview) -> None:
-    """The decoder that was written out takes the same roots as the one that goes by the schema, to the same rows."""
+    """Checks that the generated decoder accepts the same roots, with the same rows, as the one that interprets the
+    schema.
+    """
     quick = root_generated.decode(root)
     try:
         slow = structure.decode(root)
@@ -330,7 +334,9 @@ INTERESTING = [0, 1, 2, 3, 4, 7, 8, 255, 256, 2**15, 2**16 - 1, 2**31 - 1, 2**31
 
 
 def _mutant(data: bytes, choose: random.Random) -> bytes:
-    """A few words or bytes of root, directory or segments replaced, moved or swapped; digests made to fit."""
+    """A file in which some words or bytes of root, directory or segments are replaced, moved or swapped, with digests
+    updated.
+    """
     changed = bytearray(data)
     end = decoder.read_module(data).container.spans[0][0] if choose.random() < 0.9 else len(data)
     for _ in range(choose.choice((1, 1, 1, 2, 5))):
@@ -379,7 +385,9 @@ def test_any_root_gives_a_module_or_the_one_error(body: bytes) -> None:
 
 
 def _steps(function: Callable[[], object]) -> int:
-    """How many bytecode instructions of Python a call takes: a measure of work that no other process disturbs."""
+    """The number of Python bytecode instructions of a call: a measure of work that does not depend on
+    other processes.
+    """
     steps = 0
 
     def trace(frame: FrameType, event: str, argument: object) -> Any:
@@ -398,7 +406,7 @@ def _steps(function: Callable[[], object]) -> int:
 
 
 def test_work_is_linear_in_the_root() -> None:
-    """Rows that all programs and executables would share are what makes checks quadratic; ranges may not overlap."""
+    """Rows shared by all programs and executables would make the checks quadratic, so ranges may not overlap."""
     program = writer.Program("p", "reference", [writer.Function("f", b"")], [0])
 
     def work(count: int) -> int:

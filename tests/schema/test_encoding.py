@@ -1,4 +1,4 @@
-"""Encoder and decoder: inverse of each other for every row, and `ModuleError` for everything that is no code."""
+"""Encoder and decoder are inverse to each other for every row, and other bytes raise `ModuleError`."""
 
 import math
 import struct
@@ -67,7 +67,7 @@ def test_sequences(instructions: list[tuple[Instruction, tuple[Operand, ...]]]) 
 @settings(max_examples=300)
 @given(st.binary(max_size=60))
 def test_any_bytes(code: bytes) -> None:
-    """Bytes are either exactly the encoding of what they decode to, or refused."""
+    """Any bytes are refused, or are exactly the encoding of what they decode to."""
     try:
         found = decode(code)
     except ModuleError:

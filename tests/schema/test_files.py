@@ -1,4 +1,4 @@
-"""Files are read and written whole; what stands in their place is named and neither waited for nor replaced."""
+"""Files are read and written completely. Pipes and other special files in their place are refused by name."""
 
 import errno
 import os
@@ -36,7 +36,7 @@ def test_a_pipe_is_read_up_to_a_bound(tmp_path: Path, monkeypatch: pytest.Monkey
     writer = beside(lambda: pipe.write_bytes(b"abc"))
     assert read_whole(pipe) == b"abc"
     writer.join()
-    monkeypatch.setattr(files, "MOST_PIPED", 1000)
+    monkeypatch.setattr(files, "MAX_PIPED", 1000)
 
     def endless() -> None:
         with pipe.open("wb", buffering=0) as file, pytest.raises(BrokenPipeError):
@@ -54,7 +54,7 @@ def test_a_pipe_is_read_up_to_a_bound(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_a_pipe_that_somebody_reads_is_written_to_and_stays(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    with pytest.raises(OSError, match="no good: is a pipe that nobody reads") as caught:
+    with pytest.raises(OSError, match="no good: is a pipe without a reader") as caught:
         write_whole(pipe, (b"abc",), "no good")
     assert caught.value.errno == errno.ENXIO and caught.value.filename == str(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
@@ -76,7 +76,7 @@ def test_a_device_is_written_to_and_stays() -> None:
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="descriptors have no names here")
 def test_a_pipe_without_a_name_is_written_to() -> None:
-    """As `/dev/stdout` is where a shell pipes it on: its real path is none of a file."""
+    """As with `/dev/stdout` in a shell pipeline, whose real path is no path of a file."""
     reader, other = os.pipe()
     write_whole(f"/proc/self/fd/{other}", (b"abc",), "no good")
     assert os.read(reader, 10) == b"abc"

@@ -24,7 +24,7 @@ def test_every_value(name: str) -> None:
 
 @pytest.mark.parametrize("name", FLOAT_FORMATS)
 def test_rounding(name: str) -> None:
-    """Numbers half way between two, the f32 beside them, specials; exactly what is representable comes back."""
+    """Halfway values, the f32 values next to them, and special values. Representable values do not change."""
     row, dtype = FLOAT_FORMATS[name], BY_NAME[name]
     with np.errstate(all="ignore"):
         values = np.unique(np.arange(1 << row.bits).astype(f"u{dtype.itemsize}").view(dtype.numpy).astype(np.float64))

@@ -1,6 +1,6 @@
-"""Children of applications that embed Python: the application is started again, and `freeze_support` makes it a child.
+"""Child processes of applications that embed Python: the application starts again, and `freeze_support` runs the child.
 
-The application here is a script that says of itself what a frozen one does: `sys.frozen`, and an executable that is not
+The application here is a script with the properties of a frozen one: `sys.frozen`, and an executable that is not
 Python. `tests/tools/test_frozen_app.py` freezes one with PyInstaller.
 """
 
@@ -67,7 +67,7 @@ class Application:
         self.executable.chmod(0o755)
 
     def run(self, *arguments: str, **environment: str) -> tuple[int, list[Any]]:
-        """Its process, and what came of its requests."""
+        """The application's process, and the results of its requests."""
         done = subprocess.run(
             [str(self.executable), *arguments],
             capture_output=True,
@@ -94,7 +94,7 @@ def test_the_application_becomes_the_child(tmp_path: Path, frozen: bool) -> None
 
 
 def test_the_child_has_the_same_limits(tmp_path: Path) -> None:
-    """Memory, the deadline, and its end with the processes that it started."""
+    """The memory limit, the deadline, and the end of the processes that it started."""
     path = tmp_path / "pid"
     requests = [
         {"kind": "take", "bytes": 16 << 20},
@@ -129,7 +129,7 @@ def gone(pid: int) -> bool:
 
 @pytest.mark.parametrize("frozen", [True, False], ids=["frozen", "embedded"])
 def test_without_the_call_it_is_refused_and_not_started_again(tmp_path: Path, frozen: bool) -> None:
-    """An embedded Python was started again before, as if it were Python: a second window of the application."""
+    """An earlier version started the application again as if it were Python, which opened a second window."""
     application = Application(tmp_path, "", [ECHO], frozen)
     parent, [(error, message)] = application.run()
     assert error == "ChildUnavailable" and application.processes == [parent]
@@ -138,7 +138,7 @@ def test_without_the_call_it_is_refused_and_not_started_again(tmp_path: Path, fr
 
 
 def test_an_application_that_does_not_become_a_child_says_why(tmp_path: Path) -> None:
-    """It reads its arguments before `freeze_support`, and does not know the one of the child."""
+    """It reads its arguments before it calls `freeze_support`, and does not know the child's argument."""
     first = "if sys.argv[1:]:\n    raise SystemExit(2)\n" + SUPPORT
     _, [(error, message)] = Application(tmp_path, first, [ECHO]).run()
     assert error == "ChildUnavailable" and "did not become one (the child process ended with status 2)" in message
@@ -146,7 +146,7 @@ def test_an_application_that_does_not_become_a_child_says_why(tmp_path: Path) ->
 
 
 def test_it_is_not_started_for_ever(tmp_path: Path) -> None:
-    """The argument is lost on the way: what was started goes on as the application, and starts no more."""
+    """If the argument is lost, the started process runs as the application and starts no further process."""
     application = Application(tmp_path, SUPPORT, [ECHO])
     application.executable.write_text(application.executable.read_text().replace('"$@"', ""))
     application.run()
@@ -157,7 +157,9 @@ def test_it_is_not_started_for_ever(tmp_path: Path) -> None:
 
 
 def test_the_argument_alone_makes_no_child(tmp_path: Path) -> None:
-    """Somebody may choose an application's arguments, as a link that it opens does: they name no function to call."""
+    """An attacker may choose an application's arguments, as in a link that it opens; they cannot name a function to
+    call.
+    """
     path = tmp_path / "imported"
     (tmp_path / "evil.py").write_text(f"open({str(path)!r}, 'w').close()")
     options = json.dumps({"answer": "evil:answer", "memory": None, "idle": 60})
@@ -174,7 +176,7 @@ def test_python_needs_no_call(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_phones_have_no_children(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whether the application calls `freeze_support` or not: Android's executable is the system's."""
+    """Whether or not the application calls `freeze_support`: on Android the executable is the system's."""
     monkeypatch.setattr(sys, "executable", "/system/bin/app_process64")
     monkeypatch.setattr(sys, "getandroidapilevel", lambda: 24, raising=False)
     for supported in (False, True):

@@ -1,4 +1,4 @@
-"""Segments verified before they are used: in threads, by pieces or whole; both ways before they are signed."""
+"""Segments are verified before use: in threads, by pieces or as a whole; before signing in both ways."""
 
 import threading
 from dataclasses import replace
@@ -48,7 +48,7 @@ def test_work_is_done_once_each(count: int) -> None:
 
 @pytest.mark.parametrize("count", [1, 2, 100])
 def test_no_failure_of_the_work_passes_for_its_end(count: int) -> None:
-    """The list of what is left to do ends with an `IndexError` as well."""
+    """An `IndexError` of the work is not mistaken for the empty list that ends it."""
     with pytest.raises(IndexError, match="of the work"):
         in_threads(_fail, range(count))
 
@@ -96,7 +96,7 @@ def test_damage_is_found(size: int, kind: SegmentKind) -> None:
 
 
 def test_digests_that_do_not_agree_are_not_signed() -> None:
-    """The pieces' digests are right, that of the whole segment is not: the two ways to verify must not differ."""
+    """The digests of the pieces are right and that of the whole segment is wrong: both ways to verify must agree."""
     data = module_of(4 * MIB)
     row = read_module(data).segments[segment_of(data, SegmentKind.Constant)]
     module = read_module(reseal(changed(data, data.index(row.digest))))
@@ -119,7 +119,7 @@ def test_what_was_taken_out() -> None:
 
 
 def test_whatever_fails_in_a_thread_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An `IndexError` of the work passed for the end of the work."""
+    """In an earlier version an `IndexError` of the work ended it silently."""
     monkeypatch.setattr("os.cpu_count", lambda: 4)
 
     def work(item: int) -> None:

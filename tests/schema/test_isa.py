@@ -1,4 +1,6 @@
-"""The instruction table: its rows are well formed, numbered for ever, and the page in docs/ is written from them."""
+"""The instruction table: its rows are well formed, their numbers never change, and the page in docs/ is
+made from them.
+"""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -78,7 +80,7 @@ _COMPUTING = {Effect.CONSTANT, Effect.NULL, Effect.COPY, Effect.PURE, Effect.TRA
 
 
 def contradictions(row: Instruction) -> Iterator[str]:  # noqa: C901 one case per rule
-    """How the effect of a row contradicts its operands or its meaning."""
+    """The ways in which a row's effect contradicts its operands or its meaning."""
     kinds = {operand.kind for operand in row.operands}
     reads = [operand for operand in row.operands if operand.kind in BANKS and not operand.result]
     writes = [operand for operand in row.operands if operand.result]
@@ -123,7 +125,7 @@ def test_effects_say_what_operands_and_meanings_say() -> None:
 
 @pytest.mark.parametrize("row", INSTRUCTIONS, ids=lambda row: row.name)
 def test_a_wrong_effect_is_found(row: Instruction) -> None:
-    """Whatever else a row said of itself, but for what only its implementation can tell."""
+    """Any wrong effect of any row, except where only the implementation of the row shows it."""
     alike = (
         {Effect.CALL, Effect.CACHED},
         {Effect.READ, Effect.WRITE},

@@ -1,4 +1,4 @@
-"""Keys of publishers: what is read, what is refused, and that a signature has one encoding."""
+"""Publishers' keys: which are read, which are refused, and that a signature has only one encoding."""
 
 import base64
 import subprocess
@@ -67,7 +67,7 @@ def test_the_same_file_gets_the_same_signature(key: keys.PrivateKey) -> None:
 
 
 def test_p256_has_one_form_of_a_signature() -> None:
-    """OpenSSL takes s and its negative; whoever exchanges them must not make another valid file."""
+    """OpenSSL accepts s and its negative, but exchanging them must not make another valid file."""
     key = keys.generate("p256")
     for number in range(20):
         digest = bytes([number]) * 32
@@ -82,7 +82,7 @@ def test_p256_has_one_form_of_a_signature() -> None:
 
 
 def test_p256_signatures_are_handed_on_as_der() -> None:
-    """Numbers of any length, as `cryptography` itself writes them."""
+    """Numbers of any length, as `cryptography` itself encodes them."""
     from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 
     for r in (1, 127, 128, 255, 256, 1 << 247, (1 << 255) - 1, 1 << 255, ORDER - 1):
@@ -129,7 +129,7 @@ def test_public_keys_that_are_refused() -> None:
 
 @pytest.mark.parametrize("sign", [0, 1])
 def test_points_of_small_order(sign: int) -> None:
-    """Under such a key anybody's signature is right: R the neutral point, s 0, for one file in eight at least."""
+    """Under such a key a forged signature (R the neutral point, s 0) would verify for at least one file in eight."""
     prefix, p = bytes.fromhex("302a300506032b6570032100"), 2**255 - 19
     eighths = ["26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05"]
     eighths.append("c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a")
@@ -181,7 +181,7 @@ def test_no_text_shows_a_private_key(key: keys.PrivateKey) -> None:
 
 
 def test_public_keys_are_read_without_cryptography(key: keys.PrivateKey) -> None:
-    """And a signature that is asked about says what to install."""
+    """The error for verifying a signature says what to install."""
     made = keys.sign(key, "module", DIGEST)
     program = (
         "import sys; sys.modules['cryptography'] = None\n"

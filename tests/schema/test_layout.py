@@ -1,12 +1,14 @@
 """The schema's text: what layout.py reads from it, what it refuses, and that flatc's output belongs to it."""
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
 
+import module_generated
 import pytest
 
-from orchestrion.schema import layout, module_generated
+from orchestrion.schema import layout
 from orchestrion.schema.module import Module
 
 SCHEMA = Path(layout.__file__).with_name("module.fbs")
@@ -30,12 +32,14 @@ def test_flatc_output_is_up_to_date(tmp_path: Path) -> None:
         pytest.skip("flatc is not installed (Debian: flatbuffers-compiler)")
     subprocess.run(["flatc", "--python", "--gen-onefile", "-o", tmp_path, SCHEMA], check=True)
     made = (tmp_path / "module_generated.py").read_text(encoding="utf-8")
-    assert SCHEMA.with_name("module_generated.py").read_text(encoding="utf-8") == made
+    if os.environ.get("BLESS") == "1":
+        Path(module_generated.__file__).write_text(made, encoding="utf-8")
+    assert Path(module_generated.__file__).read_text(encoding="utf-8") == made
 
 
 @pytest.mark.parametrize("language", ["cpp", "swift", "kotlin", "go", "dart", "rust", "java", "csharp", "ts"])
 def test_flatc_makes_readers_in_other_languages(language: str, tmp_path: Path) -> None:
-    """A byte array in a struct was refused for half of them: a digest is four numbers."""
+    """flatc refuses a byte array in a struct for half of the languages, so a digest is four numbers."""
     if shutil.which("flatc") is None:
         pytest.skip("flatc is not installed (Debian: flatbuffers-compiler)")
     subprocess.run(["flatc", f"--{language}", "-o", tmp_path, SCHEMA], check=True)

@@ -1,4 +1,4 @@
-"""Attributes and names of library calls: written and read back, and what a stranger may not write."""
+"""Attributes and names of library calls are written and read back, and invalid ones are refused."""
 
 import struct
 

@@ -1,4 +1,4 @@
-"""Manifests: one text for each, strict where it is read, open to what later versions add."""
+"""Manifests: each has exactly one text, reading is strict, and fields of later versions are allowed."""
 
 import dataclasses
 import json
@@ -17,8 +17,8 @@ from orchestrion.schema.shipping.manifest import (
     Import,
     Limit,
     Manifest,
+    Maxima,
     Model,
-    Most,
     Parameter,
     Part,
     Program,
@@ -45,7 +45,7 @@ FULL = Manifest(
             (Executable("e", 2, (Variant("spirv", 1, 0, 64, 128, 3),)),),
             (Import("clock.now", "() -> i64", True),),
             ("lapack.gesv",),
-            Most(4, "a", 1 << 20, "b", 16, "c"),
+            Maxima(4, "a", 1 << 20, "b", 16, "c"),
         ),
     ),
     1,
@@ -95,7 +95,7 @@ def test_every_field_has_a_reader() -> None:
         (b'{"manifest": "1.0", "a": 1.5}', "1.5 is no whole number"),
         (b'{"manifest": "1.0", "a": NaN}', "NaN is no whole number"),
         (b'{"manifest": "1.0", "a": ' + b"1" * 5000 + b"}", "not a manifest"),
-        (b" " * (manifest.MOST_BYTES + 1), "more than 1048576 bytes"),
+        (b" " * (manifest.MAX_BYTES + 1), "more than 1048576 bytes"),
         (changed({"manifest": "2.0"}), "version 2.0, this version of the package reads 1.0"),
         (changed({"manifest": 1}), "it has no version"),
         (changed({"programms": []}), "it has the unknown key 'programms'"),

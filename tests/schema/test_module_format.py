@@ -1,4 +1,4 @@
-"""docs/module-format.md: its tables are those of the schema and of the container."""
+"""The tables of docs/module-format.md are those of the schema and of the container."""
 
 import json
 import re

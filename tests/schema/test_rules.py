@@ -1,4 +1,4 @@
-"""The rules that the schema cannot say: each refuses what it should, with the row's name and both values."""
+"""The rules that the schema cannot express: each refuses invalid rows with the row's name and both values."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -31,8 +31,8 @@ def executable(sizes: list[tuple[int, int, int]]) -> Change:
 
 # rule, what breaks it, what it says
 WRITTEN: list[tuple[str, Change, str]] = [
-    ("_shapes", argument((1,) * 65), r"arguments\[0\] has 65 dimensions; 64 are the most"),
-    ("_shapes", argument((2**62, 2)), rf"arguments\[0\] has {2**66} bytes; {2**63 - 1} are the most"),
+    ("_shapes", argument((1,) * 65), r"arguments\[0\] has 65 dimensions, the limit is 64"),
+    ("_shapes", argument((2**62, 2)), rf"arguments\[0\] has {2**66} bytes, the limit is {2**63 - 1}"),
     ("_names", lambda m: replace(m, exports=[m.exports[0]] * 2), r"2 exports are called 'main'"),
     ("_names", lambda m: replace(m, programs=[m.programs[0]] * 2), r"2 programs are called 'for reference'"),
     ("_programs", lambda m: replace(m, exports=m.exports[:1]), r"programs\[0\] has 3 entries for 1 exports"),

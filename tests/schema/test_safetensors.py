@@ -1,4 +1,4 @@
-"""safetensors: what the package of that name writes we read, and the other way; anything unsound is refused by name."""
+"""safetensors files: the package and our code read each other's files, and invalid files are refused by name."""
 
 import json
 import struct
@@ -10,7 +10,7 @@ from orchestrion.schema.dtypes import BY_NAME
 from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.safetensors import (
     DTYPES,
-    MOST_HEADER,
+    MAX_HEADER,
     PAGE,
     Values,
     open_bytes,
@@ -116,7 +116,7 @@ def test_the_digest_is_that_of_the_file(tmp_path):
     [
         (b"", "no safetensors file: 0 bytes"),
         (b"\0" * 7, "no safetensors file: 7 bytes"),
-        (file_of({}, size=MOST_HEADER + 1), "a header of 8388609 bytes; 8388608 are the most"),
+        (file_of({}, size=MAX_HEADER + 1), "a header of 8388609 bytes, the limit is 8388608"),
         (file_of({}, size=3), "truncated: a header of 3 bytes"),
         (file_of(b""), "does not begin with '{'"),
         (file_of(b" {}"), "does not begin with '{'"),
@@ -165,7 +165,7 @@ def test_unsound_files_are_refused(given, message):
 
 
 def test_the_package_refuses_what_breaks_the_format_too():
-    """Gaps, overlaps and bytes behind: the reader of the package agrees."""
+    """The package's reader also refuses gaps, overlaps and trailing bytes."""
     st = pytest.importorskip("safetensors")
     for given in (
         file_of({"a": row([1], 4, 8)}, b"12345678"),

@@ -1,4 +1,6 @@
-"""Scalar ops: every row and type against XLA on hard cases, transcendentals against mpmath, and the table itself."""
+"""Scalar ops: each row and type against XLA on difficult values, transcendentals against mpmath, and the
+table itself.
+"""
 
 import itertools
 import math
@@ -39,7 +41,7 @@ MPMATH = {
 
 
 def hard(dtype: DType) -> np.ndarray:
-    """The values where rules show: zeros, ones, extremes, ties, shift amounts around the width. No subnormals."""
+    """Values at which the rules matter: zeros, ones, extremes, ties, shift amounts around the width. No subnormals."""
     if dtype is I1:
         return np.array([False, True])
     if dtype.kind != FLOAT:
@@ -68,7 +70,7 @@ def hard(dtype: DType) -> np.ndarray:
 
 
 def operands(row: ScalarOp, dtype: DType) -> list[np.ndarray]:
-    """All combinations of hard values (a third operand: a sample of them)."""
+    """All combinations of difficult values, with a sample of them for a third operand."""
     choices = [hard(I1 if variable == "i1" else dtype) for variable in row.operands]
     combos = list(itertools.product(*choices))
     if len(combos) > 4000:
@@ -82,7 +84,7 @@ def results(row: ScalarOp, dtype: DType) -> list[DType]:
 
 
 def stablehlo(row: ScalarOp, types: list[str], result: str, kind: int) -> str:
-    """The op that the row stands for, in generic syntax."""
+    """The row's StableHLO op in generic syntax."""
     names = ", ".join(f"%a{i}" for i in range(len(types)))
     attributes, op = "", row.name
     if row.name.startswith("compare_"):
@@ -104,7 +106,7 @@ def evaluate(row: ScalarOp, arrays: list[np.ndarray], result: DType) -> np.ndarr
 
 
 def flushed(array: np.ndarray) -> np.ndarray:
-    """Subnormals as the zero of their sign: what XLA gives for them."""
+    """The values with subnormals replaced by zeros of the same sign, as XLA does."""
     if array.dtype.kind != "f":
         return array
     return np.where(np.abs(array) < np.finfo(array.dtype).tiny, np.copysign(0, array), array)
@@ -153,7 +155,7 @@ def test_row_agrees_with_xla(row, dtype, xla):
 
 @lru_cache
 def sweep(bits: int) -> list[float]:
-    """Arguments over all magnitudes, dense where functions bend."""
+    """Arguments of all magnitudes, dense where functions change quickly."""
     random = np.random.default_rng(7)
     info = np.finfo(f"f{bits // 8}")
     spread = np.concatenate(

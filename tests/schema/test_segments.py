@@ -1,4 +1,4 @@
-"""A single segment verified alone, whole or by piece."""
+"""A single segment is verified alone, as a whole or by pieces."""
 
 from dataclasses import replace
 

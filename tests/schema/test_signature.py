@@ -1,4 +1,4 @@
-"""Signatures as text: read, printed, expanded, refused with the column."""
+"""Function signatures as text: read, printed, expanded, and refused with the column of the error."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Signature sets: one encoding each, every byte checked, every other form refused with its reason."""
+"""Signature sets: each has one encoding, every byte is checked, and any other form is refused with its reason."""
 
 import struct
 import zlib
@@ -9,8 +9,8 @@ import pytest
 from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.trust.signature_set import (
     ED25519,
-    MOST_PARTS,
-    MOST_SIGNATURES,
+    MAX_PARTS,
+    MAX_SIGNATURES,
     P256,
     Part,
     Signature,
@@ -35,7 +35,7 @@ SETS = [
 
 
 def sealed(body: bytes) -> bytes:
-    """Bytes with their checksum."""
+    """The bytes followed by their checksum."""
     return body + struct.pack("<I", zlib.crc32(body))
 
 
@@ -45,7 +45,7 @@ def test_there_and_back(found: SignatureSet) -> None:
 
 
 def test_the_form() -> None:
-    """Bytes that another reader counts on: docs/signatures.md."""
+    """The bytes that docs/signatures.md promises to other readers."""
     body = b"ORSG" + struct.pack("<I", 1) + b"module\0\0" + DIGEST + struct.pack("<I", 1)
     row = struct.pack("<I", 2) + TWO.key_id + struct.pack("<I", 2)
     parts = b"LICE".ljust(12, b"\0") + b"\1" * 32 + b"notes".ljust(12, b"\0") + b"\2" * 32
@@ -92,7 +92,7 @@ def test_no_byte_may_be_missing_or_follow() -> None:
 
 
 def changed(at: int, new: bytes, found: SignatureSet = SETS[2]) -> bytes:
-    """The set with bytes replaced, and a checksum that fits."""
+    """The set with bytes replaced and its checksum updated."""
     data = encode(found)[:-4]
     return sealed(data[:at] + new + data[at + len(new) :])
 
@@ -105,10 +105,10 @@ REFUSED = {
     "a kind with a gap": (changed(8, b"mod\0le"), "is not printable ASCII filled up with zeros"),
     "a kind that is empty": (changed(8, bytes(8)), "is not printable ASCII filled up with zeros"),
     "a name that is no text": (changed(FIRST + 40 + 4 + 64 + 40, b"\xff"), "is not printable ASCII"),
-    "too many signatures": (changed(48, struct.pack("<I", MOST_SIGNATURES + 1)), f"{MOST_SIGNATURES} are the most"),
+    "too many signatures": (changed(48, struct.pack("<I", MAX_SIGNATURES + 1)), f"the limit is {MAX_SIGNATURES}"),
     "more signatures than there are": (changed(48, struct.pack("<I", 4)), "truncated"),
     "fewer signatures than there are": (changed(48, struct.pack("<I", 2)), "bytes behind its 2 signatures"),
-    "too many parts": (changed(FIRST + 36, struct.pack("<I", MOST_PARTS + 1)), f"{MOST_PARTS} are the most"),
+    "too many parts": (changed(FIRST + 36, struct.pack("<I", MAX_PARTS + 1)), f"the limit is {MAX_PARTS}"),
     "more parts than there are": (changed(FIRST + 36, struct.pack("<I", 200)), "truncated"),
     "a signature that is too long": (changed(FIRST + 40, struct.pack("<I", 2**32 - 1)), "bytes, .* are left"),
     "a short Ed25519": (encode(SETS[1]._replace(signatures=(ONE._replace(value=b"s" * 63),))), "of 63 bytes, not 64"),

@@ -1,4 +1,4 @@
-"""Source maps: found locations, and a refusal for each rule."""
+"""Source maps: looking up locations, and a refusal for each rule."""
 
 import struct
 

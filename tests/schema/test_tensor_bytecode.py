@@ -1,4 +1,4 @@
-"""Tensor bytecode: what is written is read back, what breaks a rule is refused, nothing but ModuleError escapes."""
+"""Tensor bytecode is read back as written; code that breaks a rule is refused, and only with ModuleError."""
 
 import struct
 
@@ -36,7 +36,7 @@ def sum_body(dtype: str = "f32") -> Body:
 
 
 def index(code: EntryCode, times: int = 1) -> list[int]:
-    """A start, some times over."""
+    """A start index, repeated."""
     return list(code.emit("constant", (), tensor(dtype="i32"), bytes(4))) * times
 
 
@@ -88,7 +88,7 @@ def added_rows() -> EntryCode:
 
 
 def _copy(inputs, outputs, attributes):
-    """A library function that a program of these tests calls."""
+    """A library function that programs of these tests call."""
     outputs[0][...] = inputs[0] if inputs and inputs[0].shape == outputs[0].shape else 0
 
 
@@ -269,7 +269,7 @@ def test_what_breaks_a_rule_is_refused_when_written_and_when_read(build, message
     assert message in str(refused.value)
 
     def unchecked(self, row: TensorOp, operands: tuple, attributes: tuple) -> range:
-        """As `append`, but with a wrong result type at worst: how a stranger writes."""
+        """Like `append`, but allows a wrong result type, as an attacker would write it."""
         self.instructions.append(bytecode.Instruction(row, operands, attributes, len(self.values), ()))
         if not row.writes:
             self.values.append(tensor())
@@ -356,7 +356,7 @@ def test_mutants_are_refused_or_read_to_a_fixed_point(data):
 
 
 def test_mutants_that_are_accepted_run_to_a_result_or_a_named_error():
-    """On the reference device, under a memory limit: what the verifier lets through, NumPy can do."""
+    """On the reference device, under a memory limit: NumPy can run any code that the verifier accepts."""
     random = np.random.default_rng(11)
     seed = encode([everything()])
     driver = ReferenceDriver()
@@ -446,7 +446,7 @@ def test_rows():
 
 
 def test_codes_never_change():
-    """Append to this list; a code in a module means the same for ever."""
+    """Append to this list only. The meaning of a code in a module never changes."""
     assert [(row.code, row.name) for row in ROWS if row.scalar is None and row.name != "library_call"] == list(
         enumerate(
             "load_input store_output constant iota broadcast_in_dim reshape transpose slice pad concatenate reverse "

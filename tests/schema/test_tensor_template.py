@@ -1,4 +1,4 @@
-"""Templates: what parameters make of them is code like any other; anything else is refused."""
+"""Templates: filling in parameters gives valid code, and anything else is refused."""
 
 import random
 import struct
@@ -24,7 +24,7 @@ F32, I32 = BY_NAME["f32"], BY_NAME["i32"]
 
 
 def code(rows: int, half: int) -> EntryCode:
-    """Every other row of a tensor of `rows` by 3, and how many there are."""
+    """Every other row of a tensor of `rows` by 3, and the number of those rows."""
     entry = EntryCode(3)
     (x,) = entry.emit("load_input", (), 0, TensorType(F32, (rows, 3)))
     (part,) = entry.emit("slice", (x,), (0, 0), (rows, 3), (2, 1))
@@ -80,7 +80,7 @@ def test_expressions_that_are_none(expression: bytes, message: str) -> None:
 
 
 def test_parameters_cannot_make_entries_vanish() -> None:
-    """One entry becomes a constant that holds the bytes of the other."""
+    """One entry would become a constant that contains the bytes of the other."""
     i8 = BY_NAME["i8"]
     first = EntryCode(0)
     first.emit("constant", (), TensorType(i8, (3,)), b"abc")

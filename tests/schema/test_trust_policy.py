@@ -1,4 +1,4 @@
-"""Keys files and what follows from them: each way in which signatures may not suffice is refused with its reason."""
+"""Keys files and the policy of a module: each reason for which signatures do not suffice is refused by name."""
 
 import os
 import time
@@ -64,7 +64,7 @@ def refusal(policy: TrustPolicy, subject: Subject, sets: list[bytes], now: float
 
 
 def test_why_signatures_do_not_count(pair: list[keys.PrivateKey]) -> None:
-    """One module for each reason; the same one passes where the reason is not there."""
+    """One module for each reason. The same module passes where the reason does not hold."""
     one, two = pair
     good = signed(SUBJECT, one)
     nobody = "no signer that counts answers for code and weights"
@@ -114,7 +114,7 @@ def test_the_clock_is_read_at_each_check(pair: list[keys.PrivateKey], monkeypatc
 
 
 def test_what_is_remembered_holds_as_long_as_it_is_true(pair: list[keys.PrivateKey]) -> None:
-    """A signer that becomes valid or expires between two checks of the same file counts, or no longer."""
+    """A key that becomes valid or expires between two checks of the same file takes effect at once."""
     later = text_of(pair[1], 'scopes = ["native"]\nnot-before = 2026-01-01\nnot-after = 2026-01-01', "later")
     policy = parse((text_of(pair[0], "not-after = 2026-12-31") + later).encode())
     sets = [signed(SUBJECT, *pair)]
@@ -129,7 +129,7 @@ def test_what_is_remembered_holds_as_long_as_it_is_true(pair: list[keys.PrivateK
 
 
 def test_what_is_remembered_is_bounded(pair: list[keys.PrivateKey], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(signers, "_MOST_STANDINGS", 3)
+    monkeypatch.setattr(signers, "_MAX_CACHED", 3)
     policy = policy_of(pair[0], "not-after = 2032-01-01")
     for number in range(10):
         subject = SUBJECT._replace(digest=bytes([number]) * 32)
@@ -138,7 +138,7 @@ def test_what_is_remembered_is_bounded(pair: list[keys.PrivateKey], monkeypatch:
 
 
 def test_sets_that_anybody_added_are_not_kept(pair: list[keys.PrivateKey]) -> None:
-    """A signed module counts as signed whatever stands beside its signatures; that would fill the memory."""
+    """A signed module stays signed whatever else is in its signature set; caching those sets would fill the memory."""
     policy, good = policy_of(pair[0], "not-after = 2033-01-01"), signed(SUBJECT, pair[0])
     for number in range(4):
         sets = [*[bytes([number, place]) * 8192 for place in range(8)], good]
@@ -158,7 +158,7 @@ def test_dates_at_the_ends_of_the_calendar(pair: list[keys.PrivateKey]) -> None:
 
 
 def test_scopes_of_several_signers(pair: list[keys.PrivateKey]) -> None:
-    """Together they must cover what the module holds."""
+    """Together they must cover all parts of the module."""
     one, two = pair
     coder = text_of(one, 'scopes = ["code"]', "coder")
     trainer = text_of(two, 'scopes = ["weights"]', "trainer")
@@ -207,7 +207,7 @@ def test_no_rollback(pair: list[keys.PrivateKey]) -> None:
 
 
 def test_parts(pair: list[keys.PrivateKey]) -> None:
-    """Each part of the file is covered by a signer that counts, and each part that was signed is in the file."""
+    """Each part of the file is covered by a trusted signer, and each signed part is in the file."""
     one, two = pair
     notes, card = Part("notes", b"\1" * 32), Part("card", b"\2" * 32)
     policy = parse((text_of(one, name="one") + text_of(two, name="two")).encode())
@@ -230,16 +230,16 @@ def test_a_set_that_nobody_can_read_spoils_no_other(pair: list[keys.PrivateKey])
 
 def test_what_checking_costs_is_bounded(pair: list[keys.PrivateKey]) -> None:
     good = signed(SUBJECT, pair[0])
-    many = [encode(SignatureSet("module", DIGEST, ()))] * signers.MOST_SETS
-    text = f"more than {signers.MOST_SETS} signature sets"
+    many = [encode(SignatureSet("module", DIGEST, ()))] * signers.MAX_SETS
+    text = f"more than {signers.MAX_SETS} signature sets"
     assert text in refusal(policy_of(pair[0]), SUBJECT, [*many, good])
-    assert "signature set: 1048577 bytes; 1048576 are the most" in refusal(
+    assert "signature set: 1048577 bytes, the limit is 1048576" in refusal(
         policy_of(pair[0]), SUBJECT, [bytes(1 << 24)]
     )
 
 
 def test_a_refusal_is_no_longer_than_it_must_be(pair: list[keys.PrivateKey]) -> None:
-    """A file may hold any number of sections, and signatures of anybody."""
+    """A file may have any number of sections and of signatures, so the message is limited."""
     parts = tuple(Part(f"s{number}", bytes(32)) for number in range(10_000))
     rows = tuple(Signature(1, bytes([number]) * 32, (), bytes(64)) for number in range(64))
     text = refusal(policy_of(pair[0]), SUBJECT._replace(parts=parts), [encode(SignatureSet("module", DIGEST, rows))])
@@ -327,7 +327,7 @@ def test_the_same_key_or_name_twice(pair: list[keys.PrivateKey]) -> None:
 
 
 def test_keys_in_files_of_their_own(tmp_path: Path, pair: list[keys.PrivateKey]) -> None:
-    """They are read with each read of the keys file."""
+    """They are read again whenever the keys file is read."""
     path, public = tmp_path / "keys.toml", tmp_path / "sub" / "a.pub.pem"
     public.parent.mkdir()
     public.write_bytes(keys.public_pem(pair[0]))
@@ -347,7 +347,7 @@ def test_keys_in_files_of_their_own(tmp_path: Path, pair: list[keys.PrivateKey])
 def test_a_keys_file_is_read_when_it_may_have_changed(
     tmp_path: Path, pair: list[keys.PrivateKey], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One of the last seconds always: it may be written twice at the same time of a coarse clock."""
+    """A file changed in the last seconds is always read: a coarse clock may give two writes the same time."""
     read: list[str] = []
     real = trust_policy.read_whole
 
@@ -383,12 +383,12 @@ def test_a_changed_keys_file_is_read_again(tmp_path: Path, pair: list[keys.Priva
     path.write_text(text_of(pair[0], "revoked = true"))
     assert TrustPolicy.read(path).keys[0].revoked
     path.write_bytes(b"#" * (1 << 20) + b"\n")
-    with pytest.raises(KeysError, match="1048577 bytes; 1048576 are the most"):
+    with pytest.raises(KeysError, match="1048577 bytes, the limit of a keys file is 1048576"):
         TrustPolicy.read(path)
 
 
 def test_signatures_are_verified_once(pair: list[keys.PrivateKey], monkeypatch: pytest.MonkeyPatch) -> None:
-    """By key and by what is signed, so that a change of either is looked at."""
+    """Results are cached by key and by signed bytes, so a change of either is verified again."""
     count: list[Any] = []
     real: Callable[..., bool] = signers.is_valid
 

@@ -1,4 +1,4 @@
-"""Versions: the constants are those of the tables, and a file states the least that it needs."""
+"""Versions: the constants agree with the tables, and a file states the lowest version that it needs."""
 
 from dataclasses import replace
 
@@ -97,7 +97,7 @@ def test_a_shader_needs_what_its_rows_came_with(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_what_is_no_shader_of_the_subset_needs_nothing() -> None:
-    """Whoever checks it says what is wrong."""
+    """The checker reports the reason later."""
     for numbers in ((0,), (0xFFFF,), (5 << 16 | spirv.OP_BY_NAME["OpReturn"].code,), (0x7FFF_0001, 1)):
         assert spirv_needs.least_minor(words(*numbers)) == 0
     assert spirv_needs.least_minor(memoryview(b"")) == spirv_needs.least_minor(memoryview(b"abc")) == 0

@@ -1,4 +1,4 @@
-"""The writer: the same bytes each time, nothing twice, no copies of constants, whole files or none."""
+"""The writer: the same bytes each time, no duplicates, no copies of constants, complete files or none."""
 
 import errno
 import os
@@ -200,7 +200,7 @@ def test_a_folder_or_a_missing_folder_is_an_error(tmp_path: Path, source: writer
 
 @pytest.fixture
 def short_of_space() -> Iterator[None]:
-    """No file may grow beyond 4096 bytes, as on a full disk."""
+    """Limits each file to 4096 bytes, to simulate a full disk."""
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limits[1]))

@@ -37,7 +37,7 @@ class Device:
         """Release what earlier failures left, so that it is not counted among the calls that come."""
         for state in self.states:
             end = time.monotonic() + 5
-            while (state.garbage or state.limbo) and not state.abandoned and time.monotonic() < end:
+            while (state.garbage or state.deferred_garbage) and not state.abandoned and time.monotonic() < end:
                 state.collect()
         self.states = [state for state in self.states if not state.abandoned]
 

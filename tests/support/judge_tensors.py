@@ -236,15 +236,15 @@ def _compare_careful(
     readers = {one.attributes[0] for one in code.instructions if one.row.name in ("load_input", "store_slice")}
     if "dot_general" in names or readers & set(code.writes):  # BLAS goes by strides; a second run reads the first's
         return
-    careful = executable.backend.entry(entry, True, words)  # type: ignore[attr-defined]
-    if careful.scratch_bytes > MEMORY:
+    overlapping = executable.backend.entry(entry, True, words)  # type: ignore[attr-defined]
+    if overlapping.scratch_bytes > MEMORY:
         return
     memories = [np.zeros(max(16, length), np.uint8) for _, length in ranges]
     for at, (_, length) in enumerate(ranges):
         memories[at][:length] = _numbers(seed + at, length)
     with np.errstate(all="ignore"):
-        registers = careful.bind([(memory, 0) for memory in memories])
-        for step in careful.steps:
+        registers = overlapping.bind([(memory, 0) for memory in memories])
+        for step in overlapping.steps:
             step(registers)
     for one in code.instructions:
         if one.row.name == "store_output":

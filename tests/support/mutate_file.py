@@ -133,7 +133,7 @@ def strings(choose: random.Random, data: bytes) -> bytes:
 def directory(choose: random.Random, data: bytes) -> bytes:
     """Offsets and sizes of segments and attachments, their numbers, the kind of directory."""
     file = container.open_bytes(data)
-    start = container.place(len(file.root), 0)
+    start = container.aligned_offset(len(file.root), 0)
     end = start + 48 + 16 * len(file.spans) + 32 * len(file.attachments)
     if choose.random() < 0.3 and len(file.spans) > 1:
         changed = bytearray(data)

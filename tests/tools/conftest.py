@@ -1,4 +1,4 @@
-"""`vm-pack` as a user runs it."""
+"""Runs `vm-pack` as a user does."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""The rules of `tools.arguments`, for every tool: spelling of flags, help, one line for a bad command line."""
+"""The rules of `tools.arguments` for every tool: spelling of flags, help, a one-line error for a bad command line."""
 
 import shlex
 

@@ -1,4 +1,4 @@
-"""Arrays on the command line: what is read, what is refused, what counts as equal."""
+"""Arrays on the command line: which are read, which are refused, which count as equal."""
 
 import io
 import os
@@ -90,7 +90,7 @@ def test_tolerances_apply_to_floats_alone() -> None:
     ],
 )
 def test_narrow_types(text: str, name: str, values: list[float], tmp_path: Path) -> None:
-    """From digits, rounded once; through a file, where the type is the one that is wanted."""
+    """Decimal numbers are rounded once; values from a file are read as the requested type."""
     pytest.importorskip("ml_dtypes")
     got = parse_array(text)
     assert got.dtype.name == name
@@ -116,7 +116,7 @@ def test_narrow_types_are_refused(tmp_path: Path) -> None:
 
 #: `vm-run --input` from a stranger's instructions: sizes, ranks and digits that nothing can hold
 IMPOSSIBLE = [
-    (f"{10**30}xf32=0", "a size of 31 digits, 18 are the most"),
+    (f"{10**30}xf32=0", "a size of 31 digits, the limit is 18"),
     (f"{'9' * 5000}xf32=0", "a size of 5000 digits"),
     (f"{'x'.join(['1'] * 5000)}xf32=0", "rank 5000, arrays have 64 axes at the most"),
     ("999999999999999xf32=0", "3999999999999996 bytes, this machine has"),
@@ -142,7 +142,7 @@ def test_impossible_arrays_are_refused_in_one_short_line(text: str, message: str
 
 
 def header(text: str, version: tuple[int, int] = (1, 0), length: int | None = None) -> bytes:
-    """The first bytes of a `.npy` file whose header is that text."""
+    """The first bytes of a `.npy` file with this header text."""
     size = len(text) if length is None else length
     width = 2 if version == (1, 0) else 4
     return b"\x93NUMPY" + bytes(version) + size.to_bytes(width, "little") + text.encode("latin1")
@@ -164,7 +164,9 @@ def archive(members: dict[str, bytes], method: int = zipfile.ZIP_STORED) -> byte
 
 
 def changed_zip(place: int, value: int) -> bytes:
-    """An archive of an array with another value in both of its headers; the one in the directory stands two later."""
+    """An archive of an array with another value in both of its headers; in the directory the field is two
+    bytes later.
+    """
     data = bytearray(archive({"x.npy": header(described()) + FOUR.tobytes()}))
     for start in (0, data.index(b"PK\1\2") + 2):
         data[start + place] = value

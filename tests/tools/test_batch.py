@@ -1,4 +1,4 @@
-"""vm-batch on this machine: inputs, batches, failures, workers that die, runs that go on."""
+"""vm-batch on this machine: inputs, batches, failures, workers that die, resumed runs."""
 
 import json
 import signal
@@ -30,7 +30,7 @@ def modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Run:
-    """Runs vm-batch with workers in this process, of which `workers` are the last run's. `options` are theirs."""
+    """Runs vm-batch with workers in this process. `workers` and `options` are those of the last run."""
 
     workers: InlineWorkers
 
@@ -49,13 +49,13 @@ class Run:
 
 @pytest.fixture
 def inline(monkeypatch: pytest.MonkeyPatch, modules: Path, tmp_path: Path) -> Run:
-    """`inline("dynamic", "--input=in")`, in `tmp_path`, on the reference device."""
+    """`inline("dynamic", "--input=in")`, run in `tmp_path` on the reference device."""
     monkeypatch.chdir(tmp_path)
     return Run(modules, monkeypatch)
 
 
 def write_folder(x: np.ndarray) -> None:
-    """`in`: every third file is an `.npz`."""
+    """Writes the folder `in`, in which every third file is an `.npz`."""
     Path("in").mkdir()
     for index, row in enumerate(x):
         if index % 3:
@@ -295,7 +295,7 @@ def test_workers_do_not_fall_back_to_the_reference_device(
 def test_policy_and_native_code_reach_the_workers(
     inline: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A stranger's module: refused by a policy without signature, and on OpenCL without permission."""
+    """An untrusted module is refused by a policy that requires signatures, and on OpenCL without permission."""
     pytest.importorskip("cryptography")
     from signed_modules import keys_file
 
@@ -321,7 +321,7 @@ def test_policy_and_native_code_reach_the_workers(
 
 
 class OneIsKilled(KillsOne, LocalWorkers):
-    """Processes, of which one is killed."""
+    """Worker processes, one of which is killed."""
 
 
 def test_a_killed_worker_is_replaced(

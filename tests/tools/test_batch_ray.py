@@ -1,4 +1,4 @@
-"""vm-batch and `vm.Predictor` on Ray: a cluster of this machine with four CPUs, as Ray counts them."""
+"""vm-batch and `vm.Predictor` on Ray: a cluster on this machine that Ray believes to have four CPUs."""
 
 import os
 import socket
@@ -27,7 +27,7 @@ from orchestrion.tools.cli import InputError
 
 
 class OneIsKilled(KillsOne, RayWorkers):
-    """Actors, of which one is killed."""
+    """Actors, one of which is killed."""
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +68,7 @@ def test_a_killed_worker_is_replaced(
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of Ray, for its own settings
 @pytest.mark.usefixtures("cluster")
 def test_map_batches_takes_a_predictor(modules: Path, tmp_path: Path) -> None:
-    """Each worker maps the module once, for whatever number of batches."""
+    """Each worker maps the module once for any number of batches."""
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = False
 
@@ -106,7 +106,7 @@ def test_ray_is_missing(
 
 
 class FakeRay(ModuleType):
-    """Ray as far as `RayWorkers` needs it to start and to end. `cluster`: whether there is one to connect to."""
+    """The part of Ray that `RayWorkers` needs to start and to end. `cluster`: whether it can connect to a cluster."""
 
     def __init__(self, initialized: bool, cluster: bool = True) -> None:
         super().__init__("ray")

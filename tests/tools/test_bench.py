@@ -1,4 +1,4 @@
-"""vm-bench: what is measured, the statistics, and the form of its JSON."""
+"""vm-bench: the measurements, the statistics, and the form of its JSON."""
 
 import json
 import re
@@ -18,7 +18,7 @@ STATISTICS = ["mean", "median", "stddev", "cv", "min", "p90", "p99", "max"]
 
 
 def measured(capsys: pytest.CaptureFixture[str], *flags: str) -> dict[str, Any]:
-    """The JSON of a run."""
+    """The JSON output of a run."""
     assert bench.main([MODULE, "--json", *flags]) == 0
     found: dict[str, Any] = json.loads(capsys.readouterr().out)
     return found
@@ -119,4 +119,4 @@ def test_a_device_that_computes_nothing_is_named(capsys: pytest.CaptureFixture[s
 def test_repeat_and_seconds_do_not_go_together(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         bench.main([MODULE, "--repeat=1", "--seconds=1"])
-    assert capsys.readouterr().err == "vm-bench: --repeat and --seconds do not go together\n"
+    assert capsys.readouterr().err == "vm-bench: --repeat and --seconds cannot be combined\n"

@@ -1,4 +1,4 @@
-"""Arrays of a call on the command line: by place, by name, from archives; results likewise."""
+"""Arrays of a call on the command line: by position, by name, from archives; likewise for results."""
 
 import json
 import re
@@ -11,7 +11,7 @@ import pytest
 from orchestrion import vm
 from orchestrion.schema.dtypes import BY_NAME
 from orchestrion.tools import bench, run
-from orchestrion.tools.call_arrays import Places, arguments_of
+from orchestrion.tools.call_arrays import NamedValues, arguments_of
 from orchestrion.vm.exports import Value
 
 B, W = np.arange(3, dtype=np.float32), np.arange(12, dtype=np.float32).reshape(4, 3)
@@ -21,7 +21,7 @@ NAMED = {"params['b']": B, "params['w']": W, "x": X, "scale": SCALE}
 
 @pytest.fixture(scope="module")
 def module(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A function of a dict, an array and a keyword, which gives a dict."""
+    """A function of a dict, an array and a keyword argument that returns a dict."""
     jax = pytest.importorskip("jax")
     from orchestrion import compiler
 
@@ -156,7 +156,7 @@ def test_measurements_and_comparisons_take_the_same(module: Path, capsys: pytest
 def test_names_that_are_the_same_in_dots_are_exact_only() -> None:
     f32 = BY_NAME["f32"]
     values = [Value("p['a.b']", f32, ()), Value("p['a']['b']", f32, ()), Value("p['c=d']", f32, (-1,), ("n",))]
-    places = Places("argument", values, [value.name for value in values])
+    places = NamedValues("argument", values, [value.name for value in values])
     assert places.find("p.a.b") is None and places.below("p") == [0, 1, 2]
     assert [places.find(value.name) for value in values] == [0, 1, 2]
     assert places.split("p['c=d']=4xf32=1") == ("p['c=d']", "4xf32=1")

@@ -1,4 +1,4 @@
-"""The commands as a user meets them: what they print, how they end, what they leave behind when the input is bad."""
+"""The commands as a user runs them: their output, exit status, and files left after bad input."""
 
 import json
 import os
@@ -22,8 +22,9 @@ Command = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture
 def command(tmp_path: Path, command_folder: Path) -> Command:
-    """Run `vm-NAME` in a process of its own, with a trust store and caches of its own. A `prefix` sets limits, which a
-    command of `command_folder` would not have.
+    """Runs `vm-NAME` in a process of its own, with its own trust store and caches.
+
+    `prefix` sets limits, which `command_folder` cannot do.
     """
 
     def run(name: str, *arguments: str | Path, prefix: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
@@ -46,7 +47,7 @@ def command(tmp_path: Path, command_folder: Path) -> Command:
 
 @pytest.fixture
 def module(tmp_path: Path, command: Command) -> Path:
-    """simple_mul for every target."""
+    """simple_mul compiled for every target."""
     path = tmp_path / "simple_mul.fb"
     done = command("compile", SIMPLE_MUL, "-o", path, "--quiet")
     assert (done.returncode, done.stderr) == (0, "")
@@ -54,7 +55,7 @@ def module(tmp_path: Path, command: Command) -> Path:
 
 
 def refused(done: subprocess.CompletedProcess[str], status: int, *words: str) -> None:
-    """Ended with this status and one clear error, without a traceback."""
+    """Checks for this exit status and one clear error without a traceback."""
     assert done.returncode == status, done.stderr
     assert "Traceback" not in done.stderr
     for word in words:
@@ -131,13 +132,13 @@ def test_a_module_inside_of_another_file(command: Command, tmp_path: Path) -> No
         done = command(name, "app.apk", "--offset=13", "--length=999999")
         assert done.returncode == 1 and "app.apk: offset 13 and length 999999 are no part of a file of" in done.stderr
     done = command("run", *part, "--replay=x")
-    assert done.returncode == 2 and "--replay and --offset do not go together" in done.stderr
+    assert done.returncode == 2 and "--replay and --offset cannot be combined" in done.stderr
 
 
 def test_run_tells_of_programs_that_were_passed_over(command: Command, tmp_path: Path) -> None:
     (tmp_path / "later.fb").write_bytes(files()["another program's bytecode"].data)
     done = command("run", "later.fb")
-    note = "vm-run: note: program later was passed over: wants bytecode 1.9, this version runs up to 1.0"
+    note = "vm-run: note: program later was passed over: needs bytecode 1.9, this version runs up to 1.0"
     assert done.stderr.splitlines() == [note]
     assert (done.returncode, done.stdout) == (0, "result[0]: 7\n"), "a function of the VM alone gives numbers"
 
@@ -230,7 +231,7 @@ def test_sources_and_outputs_that_are_no_files(module: Path, command: Command, t
 
 
 def damaged(data: bytes, part: str) -> bytes:
-    """One bit flipped in a part of the file, or its end cut off; digests as they were."""
+    """The file with one bit of a part flipped, or its end cut off; the digests are not updated."""
     from orchestrion.schema.container import open_bytes
 
     file = open_bytes(data)
@@ -292,7 +293,7 @@ def test_a_full_disk_leaves_nothing_behind(command: Command, tmp_path: Path) -> 
 
 
 def test_a_phase_that_cannot_be_written_is_refused(command: Command, tmp_path: Path) -> None:
-    """A full disk, and a folder where the text should go; the phases before it are there, of it there is nothing."""
+    """With a full disk, and with a folder in place of the file. Earlier phases are written; nothing of this one is."""
     small_files = ("/bin/sh", "-c", 'ulimit -f 1; exec "$@"', "sh")
     (tmp_path / "long.mlir").write_text("// much to read\n" * 10 + SIMPLE_MUL.read_text())
     refused(
@@ -365,7 +366,7 @@ program @p profile "reference" {
 
 @pytest.mark.parametrize("name", ["run", "bench"])
 def test_an_initializer_that_takes_too_much_is_one_line(name: str, command: Command, tmp_path: Path) -> None:
-    """`vm-asm` vouches for nothing, so its module has the limits of a stranger's; flags raise and lift them."""
+    """A module of `vm-asm` is untrusted, so it has the limits of an untrusted module, which flags raise or remove."""
     (tmp_path / "spin.asm").write_text(SPIN)
     assert command("asm", tmp_path / "spin.asm", "-o", tmp_path / "spin.fb").returncode == 0
     assert not (tmp_path / "home" / "trust").exists()

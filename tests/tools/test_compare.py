@@ -1,4 +1,4 @@
-"""`vm-run --compare`: devices that agree, a device that is wrong in one op, and the dispatch run again."""
+"""`vm-run --compare`: devices that agree, a device with one wrong op, and the replay of its dispatch."""
 
 import json
 import re
@@ -46,7 +46,7 @@ def need(device: str) -> None:
 
 @pytest.fixture
 def faulty(tmp_path: Path) -> Path:
-    """A module whose OpenCL program adds where the program multiplies."""
+    """A module whose OpenCL program adds where the other program multiplies."""
     pytest.importorskip("jaxlib")
     text = Compilation(targets=("reference", "opencl")).text(PROGRAM, "executables")
     wrong, count = re.subn(r'"kernel.multiply"(?=\(%\w+, %\w+\) : \(f32, f32\))', '"kernel.add"', text)
@@ -96,7 +96,7 @@ def test_the_faulty_op_is_named_and_runs_again(
     wrong = [row for row in json.loads((tmp_path / "r.json").read_text())["entries"].values() if row["differs"]]
     assert [row["absolute"] for row in wrong] == [3.0], "10.5 where 13.5 is right"
     told = capsys.readouterr().err
-    assert re.search(r"opencl parts from reference at .*stablehlo.multiply.*: \w+, run 1", told)
+    assert re.search(r"opencl differs from reference at .*stablehlo.multiply.*: \w+, run 1", told)
     assert "given the inputs of reference it differs too" in told
     assert re.search(r"output \d, 4x6xf32, differs in 24 of 24 elements, first at \[0, 0\]: 10.5, expected 13.5", told)
     assert json.loads((folder / "dispatch.json").read_text())["ops"].count("stablehlo.multiply") == 1
@@ -109,7 +109,7 @@ def test_the_faulty_op_is_named_and_runs_again(
 def test_a_replay_keeps_the_tolerances_of_its_comparison(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What is seen of a dispatch is changed a little each time, so both sides differ."""
+    """Each dispatch's recorded values are changed a little each time, so both devices differ."""
     from orchestrion.tools import compare
 
     path, folder = module(tmp_path, "simple_mul.generic.mlir", "none"), tmp_path / "found"
@@ -208,7 +208,7 @@ def test_no_flag_is_passed_over(flag: str, other: str, capsys: pytest.CaptureFix
     given = (f"--{flag}{'' if flag == 'check' else '=x'}", f"--{other}{values.get(other, '=x')}")
     with pytest.raises(SystemExit, match="2"):
         run.main(["module.fb", "--device=reference", *given])
-    assert f"--{flag} and --{other} do not go together" in capsys.readouterr().err
+    assert f"--{flag} and --{other} cannot be combined" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""`vm-compile --attribute`, `--model-card`, `--licence`, `--model-name`, `--limit-...`: what they write, and refuse."""
+"""`vm-compile` with `--attribute`, `--model-card`, `--licence`, `--model-name`, `--limit-...`: results and errors."""
 
 import re
 from pathlib import Path
@@ -32,7 +32,7 @@ def written(path: Path) -> dict[str, str | bytes]:
 
 
 def test_every_flag_writes_its_attribute(tmp_path: Path, card: Path) -> None:
-    """One flag for each row of the table, and any other key by `--attribute`."""
+    """One flag for each row of the table, and any other key with `--attribute`."""
     values = {"text": "a text", "amount": "7", "seconds": "2.5"}
     wanted = {key: values[row.kind] for key, row in KNOWN.items()}
     wanted |= {"model.card": card.read_text(encoding="utf-8"), "model.licence": "MIT", "author": "A=B C"}
@@ -76,7 +76,7 @@ REFUSED = {
     "--model-card=missing.md": (1, "missing.md: No such file"),
     "--licence=binary": (1, "--licence=binary: no UTF-8 text: invalid start byte at byte 1"),
     "--licence=nul": (1, "--licence=nul: no text: it holds a NUL"),
-    "--licence=long": (1, "--licence=long: 1048577 bytes, 1048576 are the most of an attribute"),
+    "--licence=long": (1, "--licence=long: 1048577 bytes, the limit of an attribute is 1048576"),
 }
 
 
@@ -84,11 +84,11 @@ REFUSED = {
 def test_what_is_refused(
     flag: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One line, and no file."""
+    """One line on standard error, and no file."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "binary").write_bytes(b"a\xff")
     (tmp_path / "nul").write_bytes(b"a\0")
-    (tmp_path / "long").write_bytes(b"a" * (attributes.MOST_BYTES + 1))
+    (tmp_path / "long").write_bytes(b"a" * (attributes.MAX_BYTES + 1))
     status, words = REFUSED[flag]
     arguments = [str(SOURCE), "-o", "out.fb", "--target=reference", flag]
     if status == 2:

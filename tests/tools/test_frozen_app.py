@@ -1,5 +1,7 @@
-"""Applications that PyInstaller froze, from the wheel, in an environment of its own: `examples/app` in a folder, and
-`frozen_probe.py` in one file. It takes minutes and asks a package index: only if ORCHESTRION_FROZEN_APP is set.
+"""Applications frozen by PyInstaller from the wheel in a separate environment.
+
+`examples/app` is frozen as a folder and `frozen_probe.py` as one file. This takes minutes and needs a package index, so
+it runs only if ORCHESTRION_FROZEN_APP is set.
 """
 
 import json
@@ -53,7 +55,7 @@ def checked(*command: str | Path, cwd: Path, **environment: str) -> Done:
 
 @pytest.fixture(scope="module")
 def commands(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of an environment's commands: the wheel of what git tracks is installed there, and PyInstaller."""
+    """The commands folder of an environment with PyInstaller and the wheel of what git tracks."""
     folder = tmp_path_factory.mktemp("environment")
     with zipfile.ZipFile(folder / "source.zip", "w") as source:
         for name in checked("git", "ls-files", "-z", cwd=ROOT).stdout.split("\0")[:-1]:
@@ -69,14 +71,14 @@ def commands(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """Of a user who has compiled nothing, with a Python that is broken."""
+    """Environment variables of a user without compilers, whose Python is broken."""
     settings = {"ORCHESTRION_HOME": "home", "ORCHESTRION_CACHE": "cache", "PYTHONPATH": "none", "PYTHONHOME": "none"}
     return {name: str(folder / value) for name, value in settings.items()}
 
 
 @pytest.fixture(scope="module")
 def app(commands: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The example as its script builds it. Where it was built is gone."""
+    """The example as its script builds it; the folder in which it was built is deleted."""
     folder = tmp_path_factory.mktemp("build")
     path = f"{commands}{os.pathsep}{os.environ['PATH']}"
     checked("sh", ROOT / "examples/app/build.sh", folder, cwd=folder, PATH=path, ORCHESTRION_HOME=str(folder / "home"))
@@ -101,7 +103,7 @@ def test_it_runs_its_signed_module(app: Path, tmp_path: Path, device: str) -> No
 
 
 def refused(done: Done) -> str:
-    """The reason. One line, status 1, nothing was run."""
+    """Checks for status 1, one line on standard error, and no output; returns the line."""
     assert done.returncode == 1 and done.stdout == "", done.stdout + done.stderr
     (line,) = done.stderr.splitlines()
     assert " is refused: " in line and "Traceback" not in line
@@ -113,7 +115,7 @@ def changed(data: bytes, at: int) -> bytes:
 
 
 def test_it_refuses_what_was_tampered_with(app: Path, tmp_path: Path) -> None:
-    """Root, directory, signature: wherever a byte was changed."""
+    """A changed byte in root, directory or signature."""
     good = (app.parent.parent / "model.fb").read_bytes()
     file = open_bytes(good)
     (signature,) = file.attachments
@@ -127,7 +129,7 @@ def test_it_refuses_what_was_tampered_with(app: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("form", DEVICES)
 def test_it_refuses_code_that_was_tampered_with(app: Path, tmp_path: Path, form: str) -> None:
-    """On the device that would run it; what a load does not use is not looked at."""
+    """On the device that would run the code. A load does not check code that it does not use."""
     good = (app.parent.parent / "model.fb").read_bytes()
     file = open_bytes(good)
     module = decode(file)

@@ -1,4 +1,4 @@
-"""What `vm-dump --html` finds by following code: commands, edges, loops, and how long values are needed."""
+"""The analysis of `vm-dump --html`: commands, edges, loops, and the lifetime of values."""
 
 from pathlib import Path
 
@@ -94,7 +94,7 @@ DOT = "stablehlo.dot_general {}, %w, contracting_dims = [1] x [0] : ({}, {}) -> 
 
 
 def dynamic(width: int) -> str:
-    """Three products of an `?xW` matrix with a `WxW` one."""
+    """Three products of an `?xW` matrix with a `WxW` matrix."""
     rows, square = f"tensor<?x{width}xf32>", f"tensor<{width}x{width}xf32>"
     first, second, third = (DOT.format(name, rows, square, rows) for name in ("%x", "%h", "%y"))
     return f"""
@@ -141,7 +141,7 @@ def test_modules_of_all_kinds_are_shown(path: Path) -> None:
 
 
 def test_many_branches_cost_no_more_than_their_number() -> None:
-    """A function of a stranger with 2,000 blocks, each of which may go on to any of 200."""
+    """An untrusted function with 2,000 blocks, each of which may branch to any of 200."""
     table = ", ".join(f"^b{to}" for to in range(200))
     blocks = "\n".join(f"  ^b{at}:\n    br_table %i0, ^b{(at + 1) % 2000}, [{table}]" for at in range(2000))
     text = f"""producer "x"

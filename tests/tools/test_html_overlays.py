@@ -1,4 +1,4 @@
-"""What `vm-dump --html` lays over a module: traces and comparisons that `vm-run` wrote, and files that are neither."""
+"""The overlays of `vm-dump --html`: traces and comparisons written by `vm-run`, and files that are neither."""
 
 import json
 from pathlib import Path
@@ -18,7 +18,7 @@ INPUT = f"--input=@{EXAMPLES / 'mlp_input.npy'}"
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A module, a trace of three calls of it, and a comparison of the reference device with itself."""
+    """A module, a trace of three calls, and a comparison of the reference device with itself."""
     made = tmp_path_factory.mktemp("overlays")
     module = made / "mlp.fb"
     module.write_bytes(compiler.compile(EXAMPLES / "mlp.mlir", targets=["reference"]))
@@ -98,8 +98,8 @@ def test_numbers_that_json_has_not_are_refused(
     [
         (["--profile=x"], "--profile needs --html"),
         (["--compare=x"], "--compare needs --html"),
-        (["--html=x", "--json"], "--json means nothing beside --html"),
-        (["--html=x", "--disassemble"], "--disassemble means nothing beside --html"),
+        (["--html=x", "--json"], "--json cannot be combined with --html"),
+        (["--html=x", "--disassemble"], "--disassemble cannot be combined with --html"),
     ],
 )
 def test_flags_that_do_not_go_together(

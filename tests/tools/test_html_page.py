@@ -1,4 +1,4 @@
-"""The page of `vm-dump --html` in headless Chromium: what it shows and draws, what keys do, and that it is safe."""
+"""The page of `vm-dump --html` in headless Chromium: its contents, its drawing, its keys, and its safety."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -54,7 +54,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 
 def network(layers: int) -> str:
-    """Residual layers of two dispatches each."""
+    """A network of residual layers with two dispatches each."""
     row, square = "tensor<8x16xf32>", "tensor<16x16xf32>"
     dot = f"%w, contracting_dims = [1] x [0] : ({row}, {square}) -> {row}"
     lines = [f"%x0 = stablehlo.add %x, %x : {row}"]
@@ -81,7 +81,7 @@ def written(folder: Path, view: ModuleView, laid_over: dict[str, Any] | None = N
 
 
 def facts(browser: Browser) -> dict[str, int]:
-    """What the page counts."""
+    """The numbers that the page shows."""
     found = browser.run("({...document.documentElement.dataset})")
     return {key: int(value) for key, value in found.items() if value.isdigit()}
 
@@ -91,7 +91,7 @@ def elements(browser: Browser) -> int:
 
 
 def repeated(view: FunctionView, times: int) -> FunctionView:
-    """The function that many times, one after the other."""
+    """The function applied that many times in sequence."""
     size = len(view.nodes)
     edges = [[a + size * n, b + size * n, *rest] for n in range(times) for a, b, *rest in view.edges]
     edges += [[size * n - 1, size * n, 0, []] for n in range(1, times)]
@@ -235,7 +235,7 @@ def values_for(expressions: list[list[Any]], sizes: dict[str, int]) -> list[int]
 
 @pytest.mark.parametrize("dark", [False, True])
 def test_text_stands_out_in_dark_and_light(browser: Browser, large: ModuleView, tmp_path: Path, dark: bool) -> None:
-    """The contrast that WCAG 2.2 asks of text, 4.5, and of what is drawn, 3."""
+    """WCAG 2.2 requires a contrast of 4.5 for text and of 3 for graphics."""
     browser.open(written(tmp_path, large), dark=dark)
     names = ("ink", "quiet", "accent", "bad", "paper", "card", "back", "band", "edge", "warm", "dot", "map", "move")
     read = "getComputedStyle(document.documentElement).getPropertyValue('--' + name)"

@@ -1,4 +1,4 @@
-"""The line on a terminal while vm-run and vm-bench load a module."""
+"""The progress line on a terminal while vm-run and vm-bench load a module."""
 
 import io
 import os
@@ -17,7 +17,7 @@ INPUTS = ["--input=4xf32=1,2,3,4", "--input=4xf32=10,20,30,40"]
 
 
 class Terminal(io.StringIO):
-    """Keeps what is written."""
+    """A terminal that stores its output."""
 
     def isatty(self) -> bool:
         return True

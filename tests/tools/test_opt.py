@@ -1,4 +1,4 @@
-"""vm-opt: passes by name, from a file or standard input, and what it says to a command line or text that is wrong."""
+"""vm-opt: passes by name, from a file or standard input, and errors for bad command lines and texts."""
 
 import io
 import sys

@@ -1,4 +1,4 @@
-"""vm-pack bundle and unbundle: an archive that an app maps in place, any changed byte of which is found; stores."""
+"""vm-pack bundle and unbundle: an archive that an app can map, in which any changed byte is found; app stores."""
 
 import dataclasses
 import json
@@ -35,7 +35,7 @@ Run = Callable[..., tuple[int, str]]
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
-    """Runs vm-pack: exit status, and what it said."""
+    """Runs vm-pack: exit status and output."""
     monkeypatch.chdir(tmp_path)
 
     def command(*arguments: object) -> tuple[int, str]:
@@ -51,7 +51,7 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp
 
 @pytest.fixture(scope="session")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A module for two targets, without native code."""
+    """A module for two targets without native code."""
     path = tmp_path_factory.mktemp("bundle") / "m.fb"
     source = str(ROOT / "examples" / "simple_mul.generic.mlir")
     assert compiler.main([source, "--target=reference,spirv", "-o", str(path)]) == 0
@@ -60,7 +60,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def packed(run: Run, compiled: Path, tmp_path: Path) -> Path:
-    """A bundle of everything there can be."""
+    """A bundle with entries of every kind."""
     (tmp_path / "w.safetensors").write_bytes(CHOOSE.randbytes(70_000))
     (tmp_path / "CARD.md").write_text("# A card\n")
     assert run("keygen", "--type=p256", "-o", "key.pem")[0] == 0
@@ -80,7 +80,7 @@ def test_it_runs_from_where_it_lies(packed: Path, compiled: Path) -> None:
 
 
 def test_a_large_module_is_mapped_where_it_lies(run: Run, tmp_path: Path) -> None:
-    """Its segments of 64 KiB and more begin at pages of the file."""
+    """Its segments of at least 64 KiB begin at page boundaries of the file."""
     table = CHOOSE.randbytes(1 << 18)
     (tmp_path / "m.mlir").write_text(
         "func.func @main(%i: tensor<65536xf32>) -> tensor<65536xf32> {\n"
@@ -144,7 +144,7 @@ def test_licence_and_model_card_of_the_module(run: Run, tmp_path: Path) -> None:
 
 
 def verified(data: bytes) -> str:
-    """What is wrong with a bundle; empty if nothing is."""
+    """The error of verifying a bundle; empty if there is none."""
     try:
         bundle.Bundle(archive.read_archive(data)).verify()
     except ModuleError as error:
@@ -154,7 +154,7 @@ def verified(data: bytes) -> str:
 
 @pytest.mark.parametrize("flags", [(), ("--compress-code",)], ids=["plain", "compressed code"])
 def test_each_changed_byte_is_found(run: Run, compiled: Path, tmp_path: Path, flags: tuple[str, ...]) -> None:
-    """Every byte of headers, manifest and signatures; of the entries' data 2,000 at random."""
+    """Every byte of headers, manifest and signatures, and 2,000 random bytes of the entries' data."""
     (tmp_path / "licence.txt").write_text("do as you like\n")
     assert run("keygen", "--type=ed25519", "-o", "key.pem")[0] == 0
     status, said = run("bundle", compiled, "--licence=licence.txt", "--key=key.pem", *flags, "-o", "b.zip")
@@ -175,7 +175,7 @@ def test_each_changed_byte_is_found(run: Run, compiled: Path, tmp_path: Path, fl
 
 
 def test_what_a_stranger_puts_together_is_found(packed: Path) -> None:
-    """Archives of the right form that are no bundles."""
+    """Valid archives that are no bundles."""
     found = open_bundle(packed)
     rows = [Row(name, bytes(found.content(name))) for name in found.archive.entries]
     by_name = {row.name: row for row in rows}
@@ -299,11 +299,11 @@ def test_a_manifest_that_lies_about_its_module(packed: Path, run: Run, tmp_path:
     (tmp_path / "lie.zip").write_bytes(b"".join(build([Row("manifest.json", write_manifest(lie)), *rows[1:]])))
     open_bundle(tmp_path / "lie.zip").verify()
     status, said = run("bundle", "--verify", "lie.zip")
-    assert status == 1 and "the manifest says something of the module that is not so" in said
+    assert status == 1 and "the manifest does not describe this module" in said
 
 
 def test_who_signed_a_bundle(packed: Path, run: Run, compiled: Path, tmp_path: Path) -> None:
-    """Module and manifest are signed in `packed`; a file of parameters must be, too."""
+    """In `packed`, module and manifest are signed; a file of parameters must be signed too."""
     keys = '[[key]]\nname = "publisher"\nfile = "key.pub.pem"\n'
     (tmp_path / "keys.toml").write_text(keys)
     status, said = run("bundle", "--verify", packed, "--policy=keys.toml")
@@ -345,7 +345,7 @@ func.func public @main(%w: tensor<4xf32> loc("w"), %x: tensor<4xf32> loc("x")) -
 
 
 def test_parameters_are_taken_from_where_they_lie(run: Run, tmp_path: Path) -> None:
-    """A module without weights, with those of its file and of another one in the bundle, under a policy."""
+    """A module without weights, with its own parameter file and another one in the bundle, under a policy."""
     pytest.importorskip("jaxlib")
     table = np.arange(32768, dtype=np.float32)
     (tmp_path / "p.mlir").write_text(PARAMETERS.replace("DATA", table.tobytes().hex()))
@@ -446,8 +446,8 @@ def test_device_groups_of_play(run: Run, compiled: Path, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("flags", "status", "words"),
     [
-        (["--name=1st"], 1, "'1st' is no name of a pack of Play"),
-        (["--name=a-b"], 1, "'a-b' is no name of a pack of Play"),
+        (["--name=1st"], 1, "'1st' is no valid pack name for Play"),
+        (["--name=a-b"], 1, "'a-b' is no valid pack name for Play"),
         (["--group=a"], 2, "NAME:CONDITIONS wanted"),
         (["--group=a:ram=6"], 2, "ram='6' is not like 4GB-, 4GB-8GB or -8GB"),
         (["--group=a:soc=QTI"], 2, "soc='QTI' is not like MAKER/MODEL"),
@@ -468,7 +468,7 @@ def test_what_play_would_refuse(flags: list[str], status: int, words: str, run: 
 def test_a_pack_above_the_limit_of_play(
     run: Run, compiled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With a limit that is a thousandth of a thousandth: what counts is compressed."""
+    """With the limit divided by a million; the compressed size counts."""
     monkeypatch.setattr(stores, "PLAY_BYTES", 30_000)
     (tmp_path / "zeros").write_bytes(bytes(100_000))
     (tmp_path / "noise").write_bytes(CHOOSE.randbytes(100_000))
@@ -496,7 +496,7 @@ def test_an_asset_pack_of_apple(run: Run, compiled: Path, tmp_path: Path) -> Non
     ("flags", "status", "words"),
     [
         (["--platforms=iOS,DOS"], 2, "no DOS; there are iOS"),
-        (["--name=a b"], 1, "'a b' is no name of a pack of Apple"),
+        (["--name=a b"], 1, "'a b' is no valid pack name for Apple"),
     ],
 )
 def test_what_apple_would_refuse(flags: list[str], status: int, words: str, run: Run, compiled: Path) -> None:

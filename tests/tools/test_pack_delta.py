@@ -1,4 +1,4 @@
-"""vm-pack delta and apply: small when weights stay, whole or not at all, and nothing that a stranger's delta may do."""
+"""vm-pack delta and apply: small deltas if weights stay the same, complete results or none, and malicious deltas."""
 
 import dataclasses
 import random
@@ -29,7 +29,7 @@ Run = Callable[..., tuple[int, str]]
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    """Runs vm-pack: exit status, and what it said."""
+    """Runs vm-pack: exit status and output."""
 
     def command(*arguments: object) -> tuple[int, str]:
         status = pack.main([str(argument) for argument in arguments])
@@ -48,7 +48,7 @@ def applied(old: bytes, data: bytes, most: int | None = None) -> bytes:
 
 
 def module(bias: float, size: int = 1 << 16) -> bytes:
-    """A module with weights that are always the same, and a constant that is not."""
+    """A module with fixed weights and a constant that varies."""
     weights = np.random.default_rng(0).standard_normal(size, np.float32)
     text = 'program @p profile "reference" { func @f () -> () { return () } }'
     found = assemble(text)
@@ -89,7 +89,7 @@ def test_random_edits() -> None:
 
 
 def test_blocks_grow_with_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(matching, "_MOST_BLOCKS", 100)
+    monkeypatch.setattr(matching, "_MAX_BLOCKS", 100)
     monkeypatch.setattr(matching, "_SLAB", 4096)
     data = made(OLD, NEW)
     assert applied(OLD, data) == NEW and len(data) < 3000
@@ -142,7 +142,7 @@ def sealed(data: bytes) -> bytes:
 
 
 def test_bytes_that_a_stranger_changed_and_sealed_are_found() -> None:
-    """Whatever is changed, the result has the digest of the header, or there is none."""
+    """The delta's checksum is updated, but the result must have the digest in the header, or nothing is written."""
     old, new = OLD[:2000], OLD[:900] + b"hello" + OLD[1000:2000]
     for compression in ("lzma", "zlib"):
         data = made(old, new, compression)

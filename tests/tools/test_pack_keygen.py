@@ -1,4 +1,4 @@
-"""vm-pack keygen: two files, the private one for its owner alone, nothing printed, nothing replaced by accident."""
+"""vm-pack keygen: two files, the private one readable by its owner only, no secrets printed, no file overwritten."""
 
 import os
 import stat
@@ -50,7 +50,7 @@ def test_what_is_no_file_is_not_replaced(pack: Pack, tmp_path: Path) -> None:
 
 
 def test_passwords(pack: Pack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """From a variable, a file, standard input, the command line; the last two name the same text."""
+    """From a variable, a file, standard input, or the command line; the last two give the same text."""
     monkeypatch.setenv("SECRET", "open sesame")
     (tmp_path / "secret").write_text("open sesame\nanother line\n")
     sources = ["--password=env:SECRET", "--password=file:secret", "--password", "--password=pass:open sesame"]
@@ -80,6 +80,6 @@ def test_passwords_that_are_refused(pack: Pack, tmp_path: Path) -> None:
     refused(pack("keygen", "-o", "key.pem", "--password=env:NOWHERE_SET"), 1, "NOWHERE_SET: the variable is not set")
     refused(pack("keygen", "-o", "key.pem", "--password=fd:3"), 2, "--password takes env:NAME, file:PATH or pass:TEXT")
     refused(pack("keygen", "-o", "key.pem", "--type=rsa"), 2, "invalid choice: 'rsa'")
-    refused(pack("keygen", "-o", "key.pem", f"--password={'x' * 2000}"), 1, "has 2000 bytes; 1023 are the most")
+    refused(pack("keygen", "-o", "key.pem", f"--password={'x' * 2000}"), 1, "has 2000 bytes, the limit is 1023")
     refused(pack("keygen"), 2, "-o")
     assert not (tmp_path / "key.pem").exists()

@@ -1,4 +1,4 @@
-"""`vm-pack lint`: for each rule a module that breaks that one alone; the report, the page, and the documentation."""
+"""`vm-pack lint`: a module for each rule that breaks only that rule; the report, the page, and the documentation."""
 
 import json
 import re
@@ -23,7 +23,7 @@ from orchestrion.schema.structure import structure
 from orchestrion.tools import pack
 from orchestrion.tools.packing.linting import profiles as lint_profiles
 from orchestrion.tools.packing.linting import rules as lint_rules
-from orchestrion.tools.packing.linting.profiles import LINT_PROFILES, Most
+from orchestrion.tools.packing.linting.profiles import LINT_PROFILES, UpperBound
 from orchestrion.tools.packing.linting.rules import ERROR, RULES, WARNING
 
 ROOT = Path(__file__).parents[2]
@@ -44,7 +44,7 @@ Change = Callable[[Rows], Rows]
 
 @pytest.fixture(scope="session")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A key pair, another key, and keys files that trust them."""
+    """A folder with a key pair, another key, and keys files that trust them."""
     folder = tmp_path_factory.mktemp("keys")
     for name in ("publisher", "stranger"):
         assert pack.main(["keygen", "-o", str(folder / f"{name}.pem")]) == 0
@@ -66,7 +66,7 @@ def sign(path: Path, home: Path, out: Path) -> None:
 
 @pytest.fixture
 def make(tmp_path: Path, home: Path) -> Make:
-    """A file of rows, stripped and signed, as a publisher makes it."""
+    """A file of rows, stripped and signed as a publisher does it."""
 
     def made(rows: Rows) -> Path:
         paths = [tmp_path / f"{name}.fb" for name in ("whole", "stripped", "m")]
@@ -79,7 +79,7 @@ def make(tmp_path: Path, home: Path) -> Make:
 
 
 class Linted:
-    """The exit status, and the report."""
+    """The exit status and the report."""
 
     def __init__(self, path: Path, *flags: str) -> None:
         out = path.with_suffix(".json")
@@ -89,7 +89,7 @@ class Linted:
 
 
 def with_attributes(**changes: str | None) -> Change:
-    """Attributes set or, where None, left away; `__` stands for a dot, `_` for a hyphen."""
+    """Sets attributes, or removes those that are None. In the names `__` stands for a dot and `_` for a hyphen."""
 
     def changed(rows: Rows) -> Rows:
         found = dict(rows.attributes)
@@ -104,14 +104,14 @@ def with_attributes(**changes: str | None) -> Change:
 
 
 def with_bytecode(rows: Rows) -> Rows:
-    """The first function of the last program is no bytecode."""
+    """Replaces the first function of the last program by invalid bytecode."""
     program = rows.programs[-1]
     functions = (replace(program.functions[0], bytecode=b"\xff\xff"), *program.functions[1:])
     return replace(rows, programs=(*rows.programs[:-1], replace(program, functions=functions)))
 
 
 def with_payload(rows: Rows) -> Rows:
-    """The first SPIR-V shader is 64 zeros."""
+    """Replaces the first SPIR-V shader by 64 zeros."""
     program = rows.programs[-1]
     first, *others = program.executables
     variants = [replace(row, payload=bytes(64)) for row in first.variants]
@@ -189,7 +189,7 @@ def with_debug_information(path: Path, rows: Rows, home: Path) -> None:
 
 
 def with_an_open_parameter(path: Path, rows: Rows, home: Path) -> None:
-    """A constant becomes a parameter without a digest: its segment is in no file."""
+    """Turns a constant into a parameter without a digest, whose segment is in no file."""
     data = path.with_name("stripped.fb").read_bytes()
     module = read_module(data)
     ordinal = next(at for at, row in enumerate(module.segments) if row.kind == SegmentKind.Constant)
@@ -217,7 +217,7 @@ REMADE: dict[str, Callable[[Path, Rows, Path], None]] = {
 
 
 def small_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    small = replace(LINT_PROFILES["app-store"], size=Most(1000, "a test"))
+    small = replace(LINT_PROFILES["app-store"], size=UpperBound(1000, "a test"))
     monkeypatch.setitem(lint_profiles.LINT_PROFILES, "app-store", small)
 
 
@@ -235,7 +235,7 @@ def test_a_good_module_breaks_no_rule(rows: Rows, make: Make, home: Path, capsys
 def test_each_rule_is_found_broken_alone(
     rule: lint_rules.Rule, rows: Rows, make: Make, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every rule of the table: one without a module here fails."""
+    """Every rule of the table; a rule without a module here fails."""
     path = make(ROWS[rule.id](rows) if rule.id in ROWS else rows)
     if rule.id in FILES:
         FILES[rule.id](path)
@@ -316,7 +316,7 @@ def test_a_malformed_key_or_policy_is_one_line(
         assert len(capsys.readouterr().err.splitlines()) == 1
     with pytest.raises(SystemExit):
         pack.main(["lint", str(path), f"--key={bad}", f"--policy={bad}"])
-    assert "--policy and --key do not go together" in capsys.readouterr().err
+    assert "--policy and --key cannot be combined" in capsys.readouterr().err
 
 
 def test_a_detached_signature_counts(rows: Rows, make: Make, home: Path, tmp_path: Path) -> None:
@@ -345,7 +345,7 @@ def test_papers_only_warn_outside_of_stores(make: Make, home: Path, tmp_path: Pa
 
 
 def test_programs_that_are_not_in_the_file_do_not_count(make: Make, rows: Rows, home: Path, tmp_path: Path) -> None:
-    """Thinning mends: the signature stays, what may not be shipped goes."""
+    """Thinning repairs the module: it removes the programs that may not be shipped, and the signature stays valid."""
     path = make(with_native(rows))
     assert set(Linted(path).broken) == {"native-code"}
     thinned = tmp_path / "thin.fb"
@@ -360,7 +360,7 @@ def test_programs_that_are_not_in_the_file_do_not_count(make: Make, rows: Rows, 
 
 
 class Checked(HTMLParser):
-    """Raises unless every tag is closed, and nothing is loaded or run."""
+    """Raises unless every tag is closed and the page loads and runs nothing."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -422,7 +422,7 @@ def test_json_goes_to_standard_output(make: Make, rows: Rows, capsys: pytest.Cap
 
 
 def test_a_path_of_a_build_machine_is_found_wherever_it_is() -> None:
-    from orchestrion.tools.packing.linting.paper_rules import _PATH
+    from orchestrion.tools.packing.linting.metadata_rules import _PATH
 
     for path in (
         "/home/ann/a.py",
@@ -467,7 +467,7 @@ def test_profiles_speak_of_rules_and_limits_that_there_are() -> None:
 
 
 def test_it_needs_no_extra(make: Make, rows: Rows) -> None:
-    """A store's machine has NumPy and flatbuffers."""
+    """An app store's machine has only NumPy and flatbuffers."""
     program = (
         "import sys; sys.modules.update(dict.fromkeys(('vulkan', 'pyopencl', 'jaxlib', 'scipy', 'cryptography')));"
         "from orchestrion.tools import pack; sys.exit(pack.main(['lint', sys.argv[1]]))"

@@ -26,7 +26,7 @@ WEIGHTS = np.arange(16, dtype=np.float32).reshape(4, 4)
 
 @pytest.fixture
 def module(tmp_path: Path) -> Path:
-    """A module that takes `w` from whoever loads it, and `table` from the file that was written beside it."""
+    """A module that takes `w` from the loading program and `table` from the file written next to it."""
     pytest.importorskip("jaxlib")
     (tmp_path / "p.mlir").write_text(PROGRAM.replace("DATA", TABLE.tobytes().hex()))
     place = tmp_path / "m.fb"

@@ -1,4 +1,4 @@
-"""vm-pack sign: signatures in the module and beside it, by several keys; what is damaged is not signed."""
+"""vm-pack sign: signatures in the module and in separate files, by several keys; damaged files are not signed."""
 
 import hashlib
 from pathlib import Path
@@ -51,7 +51,7 @@ def test_in_the_file_and_beside_it(files: tuple[keys.PrivateKey, ...], pack: Pac
 
 
 def test_signers_one_after_the_other(files: tuple[keys.PrivateKey, ...], pack: Pack, tmp_path: Path) -> None:
-    """In place, too; whoever signs again replaces only the own signature."""
+    """Also in place. Signing again replaces only the signer's own signature."""
     (tmp_path / "s.fb").write_bytes(code_module())
     for key in ("a", "b", "a"):
         assert pack("sign", "s.fb", f"--key={key}.pem", "-o", "s.fb").returncode == 0
@@ -111,7 +111,7 @@ def test_passwords(files: tuple[keys.PrivateKey, ...], pack: Pack, tmp_path: Pat
 
 
 def test_refusals_leave_nothing(files: tuple[keys.PrivateKey, ...], pack: Pack, tmp_path: Path) -> None:
-    """A line that says why, and no file."""
+    """One line that states the reason, and no file."""
     (tmp_path / "text").write_text("text that is long enough")
     refused(pack("sign", "m.fb", "--key=a.pem"), 2, "sign needs -o S.fb or --detached=F")
     refused(pack("sign", "m.fb", "-o", "s.fb"), 2, "--key")

@@ -1,4 +1,4 @@
-"""`vm-pack strip`: debug segments go, everything else stays, and the module runs as before."""
+"""`vm-pack strip` removes debug segments; everything else stays, and the module runs as before."""
 
 from pathlib import Path
 
@@ -50,7 +50,7 @@ def test_a_stripped_module_runs(whole: Path) -> None:
 
 
 def test_errors_name_function_and_pc_then(whole: Path) -> None:
-    """The location comes from the debug information, which is gone."""
+    """The location would come from the debug information, which was removed."""
     program = vm.load(strip(whole))
     module = program.module
     assert module.location(0, 0, 0) is None

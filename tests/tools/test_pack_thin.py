@@ -1,4 +1,4 @@
-"""`vm-pack thin`: programs and variants go, the root and with it the signatures stay; what is left loads and runs."""
+"""`vm-pack thin` removes programs and variants; the root and so the signatures stay valid, and the rest runs."""
 
 import subprocess
 import sys
@@ -74,7 +74,7 @@ def needs(device: str) -> None:
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_one_target_stays(whole: Path, target: str) -> None:
-    """The root is the same, byte for byte. Segments that stay are the same, those that went are of others alone."""
+    """The root is the same, byte for byte. Segments that stay are unchanged; those removed belong only to others."""
     path = thin(whole, f"--target={target}")
     before, after = open_module(whole), open_module(path)
     assert bytes(after.container.root) == bytes(before.container.root)
@@ -90,7 +90,7 @@ def test_one_target_stays(whole: Path, target: str) -> None:
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_a_thinned_module_runs(whole: Path, device: str, tmp_path: Path) -> None:
-    """With what its device needs; without it, the loader says why."""
+    """With the parts that its device needs; without them the loader's error states the reason."""
     needs(device)
     target = DEVICES[device]
     np.testing.assert_array_equal(run(thin(whole, f"--target={target}"), device), run(whole, device))
@@ -147,7 +147,7 @@ def test_what_belongs_to_no_program_stays(rows: Rows, tmp_path: Path) -> None:
 
 
 def test_thinning_a_thinned_file(whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """In the end the same bytes, and in its own place; what is gone is not found again."""
+    """Gives the same bytes in the end, also in place; what was removed cannot be selected again."""
     direct = thin(whole, "--target=reference").read_bytes()
     two = thin(whole, "--target=spirv,reference")
     assert pack.main(["thin", str(two), "--target=reference", "-o", str(two)]) == 0

@@ -1,4 +1,4 @@
-"""vm-pack verify: a signed file passes, any changed byte of it does not, and each reason is told in a line."""
+"""vm-pack verify: a signed file passes, a file with any changed byte fails, and each reason is one line."""
 
 import random
 from argparse import Namespace
@@ -48,7 +48,7 @@ def options(key: keys.PrivateKey, tmp_path: Path) -> Namespace:
 
 
 def found(options: Namespace) -> bool:
-    """Whether verify says that something is wrong, by an error that the command turns into a line."""
+    """Whether verify fails with an error that the command turns into one line."""
     try:
         verify.run(options)
     except (ModuleError, InputError) as error:
@@ -83,7 +83,7 @@ def test_every_truncation_and_what_is_appended(key: keys.PrivateKey, options: Na
 
 
 def test_random_bytes_of_a_large_module(key: keys.PrivateKey, options: Namespace) -> None:
-    """Constants with digests of pieces and without, in one file; changed in place."""
+    """Constants with and without digests of pieces in one file, which is changed in place."""
     rows = assemble(SMALL)
     program = rows.programs[0]
     choose = np.random.default_rng(5)
@@ -108,7 +108,7 @@ def test_random_bytes_of_a_large_module(key: keys.PrivateKey, options: Namespace
 
 
 def test_damage_behind_checksums_that_fit(key: keys.PrivateKey, options: Namespace) -> None:
-    """Whoever changes a byte of the root makes another module, whose signature is wrong."""
+    """Changing a byte of the root and updating its checksum makes another module, whose signature is wrong."""
     data = signed(write(assemble(SMALL)), key)
     path = Path(options.file)
     place = data.index(b"small")
@@ -119,7 +119,7 @@ def test_damage_behind_checksums_that_fit(key: keys.PrivateKey, options: Namespa
 
 @pytest.fixture
 def files(key: keys.PrivateKey, tmp_path: Path) -> keys.PrivateKey:
-    """`m.fb`, signed with `a.pem` as `s.fb`, `s.sig`; another key, `b.pem`, which is given."""
+    """`m.fb`, signed with `a.pem` as `s.fb` and `s.sig`, and another key, `b.pem`."""
     other = keys.generate("p256")
     (tmp_path / "m.fb").write_bytes(code_module())
     (tmp_path / "s.fb").write_bytes(signed(code_module(), key))
@@ -145,7 +145,7 @@ def test_what_passes(files: keys.PrivateKey, key: keys.PrivateKey, pack: Pack, t
 
 
 def test_what_is_refused(files: keys.PrivateKey, key: keys.PrivateKey, pack: Pack, tmp_path: Path) -> None:
-    """Status 1 and one line for each way to fail."""
+    """Status 1 and one line for each kind of failure."""
     no_signer = "is not trusted: it is not signed; no signer that counts answers for code"
     refused(pack("verify", "m.fb", "--key=a.pub.pem"), 1, no_signer)
     unknown = f"key {key.public.short_id} is not in the keys file"
@@ -171,7 +171,7 @@ def test_what_is_refused(files: keys.PrivateKey, key: keys.PrivateKey, pack: Pac
 
 
 def test_signatures_that_are_wrong(files: keys.PrivateKey, key: keys.PrivateKey, pack: Pack, tmp_path: Path) -> None:
-    """A sound set whose signature is not by the key that it names."""
+    """A well-formed set whose signature was not made by the key that it names."""
     good = signature_set.decode((tmp_path / "s.sig").read_bytes())
     row = good.signatures[0]
     wrong = row._replace(value=row.value[:-1] + bytes([row.value[-1] ^ 1]))
@@ -191,7 +191,7 @@ def test_unsigned_parts(files: keys.PrivateKey, key: keys.PrivateKey, pack: Pack
 
 
 def test_other_files(files: keys.PrivateKey, key: keys.PrivateKey, pack: Pack, tmp_path: Path) -> None:
-    """A safetensors file, by all of its bytes."""
+    """A safetensors file; every byte of it counts."""
     data = bytes(range(256))
     path = tmp_path / "w.safetensors"
     path.write_bytes(data)

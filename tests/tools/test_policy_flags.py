@@ -1,4 +1,4 @@
-"""`--policy` and `--signature` of vm-run and vm-bench, also where two devices are compared."""
+"""`--policy` and `--signature` of vm-run and vm-bench, also when two devices are compared."""
 
 import json
 import os
@@ -27,7 +27,9 @@ Command = Callable[..., "subprocess.CompletedProcess[str]"]
 
 @pytest.fixture
 def command(tmp_path: Path, command_folder: Path) -> Command:
-    """`vm-NAME` where `m.fb` is signed in `s.fb` and by `m.sig`, with keys files `keys.toml` and `warn.toml`."""
+    """`vm-NAME` in a folder where `m.fb` is signed in `s.fb` and by `m.sig`, with keys files `keys.toml` and
+    `warn.toml`.
+    """
     key, data = keys.generate("ed25519"), GOLDEN.read_bytes()
     (tmp_path / "m.fb").write_bytes(data)
     (tmp_path / "s.fb").write_bytes(signed(data, key))
@@ -65,7 +67,7 @@ def test_bench(command: Command) -> None:
 
 
 def test_native_code_that_is_signed(command: Command) -> None:
-    """Runs without `--allow-native-code`, also where dispatches are compared and replayed."""
+    """Runs without `--allow-native-code`, also when dispatches are compared and replayed."""
     if "opencl: not available" in command("run", "--list-devices").stdout:
         pytest.skip("no OpenCL here")
     stranger = command("run", "s.fb", "--device=opencl", *INPUTS)
@@ -77,7 +79,7 @@ def test_native_code_that_is_signed(command: Command) -> None:
 
 
 def test_a_replayed_dispatch(command: Command, tmp_path: Path) -> None:
-    """The folder that `--compare` saves, by hand."""
+    """The folder that `--compare` saves, made by the test."""
     if "opencl: not available" in command("run", "--list-devices").stdout:
         pytest.skip("no OpenCL here")
     folder = tmp_path / "saved"

@@ -1,4 +1,4 @@
-"""What vm-compile tells on standard error: progress on a terminal, a line at the end, the times of its passes."""
+"""vm-compile on standard error: progress on a terminal, a final line, the times of its passes."""
 
 import os
 import re
@@ -86,7 +86,7 @@ def test_progress_is_a_line_that_is_erased(terminal: str, shown: bool) -> None:
 
 def test_parts_of_a_step_are_told_ten_times_a_second() -> None:
     class Terminal:
-        """Keeps what is written."""
+        """A terminal that stores its output."""
 
         text = ""
 

@@ -1,4 +1,4 @@
-"""`--report` of vm-compile and vm-run: text on standard output, JSON in a file, also when the command fails."""
+"""`--report` of vm-compile and vm-run: text on standard output, JSON in a file, also if the command fails."""
 
 import json
 from pathlib import Path
@@ -28,7 +28,7 @@ def module(tmp_path: Path) -> str:
 
 
 def test_compile_prints_places(module: str, tmp_path: Path, capsys: Printed) -> None:
-    """The flag takes no argument behind it, and changes nothing of the module."""
+    """The flag does not consume the next argument, and does not change the module."""
     other = tmp_path / "n.fb"
     assert vm_compile.main(["--report", SIMPLE_MUL, "-o", str(other)]) == 0
     assert other.read_bytes() == Path(module).read_bytes()
@@ -101,4 +101,4 @@ def test_run_refuses_a_report_of_a_comparison(module: str, capsys: Printed) -> N
     with pytest.raises(SystemExit) as ended:
         vm_run.main([module, "--compare=reference", "--device=reference", "--report"])
     assert ended.value.code == 2
-    assert "--compare and --report do not go together" in capsys.readouterr().err
+    assert "--compare and --report cannot be combined" in capsys.readouterr().err

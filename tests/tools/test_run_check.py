@@ -1,4 +1,4 @@
-"""vm-run --check: each device's answer, the same from a module and from its manifest, and the same as loading gives."""
+"""vm-run --check: each device's answer; a module and its manifest give the same one, and loading agrees with it."""
 
 import dataclasses
 import json
@@ -37,7 +37,7 @@ Run = Callable[..., tuple[int, str]]
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
-    """Runs vm-run or vm-pack: exit status, and what it said."""
+    """Runs vm-run or vm-pack: exit status and output."""
     monkeypatch.chdir(tmp_path)
 
     def command(*arguments: object, tool: Callable[[list[str]], int] = runner.main) -> tuple[int, str]:
@@ -93,7 +93,7 @@ def variant(format: str, features: tuple[str, ...] = (), size: int = 1, shared: 
 
 
 def handmade() -> Iterator[tuple[str, writer.Module]]:
-    """Modules whose answers are of every kind. Their payloads are read by nobody."""
+    """Modules whose answers are of every kind. Nothing reads their payloads."""
     yield "nothing", writer.Module([])
     yield "several", writer.Module([program("fine", features=frozenset(FEATURES)), program("coarse")])
     for feature in FEATURES:
@@ -131,7 +131,7 @@ def again(manifest: Manifest) -> Manifest:
 
 @pytest.mark.parametrize("native", [False, True])
 def test_a_manifest_answers_as_its_module_does(files: dict[str, Path], native: bool, swiftshader: str) -> None:
-    """On every device here, SwiftShader included, and on devices that lack each feature."""
+    """On every device here, SwiftShader included, and on devices that each lack one feature."""
     assert swiftshader in [info.id for info in INFOS]
     poorer = [replace(info, features=info.features - {name}) for info in INFOS for name in info.features]
     verdicts = set()
@@ -145,7 +145,7 @@ def test_a_manifest_answers_as_its_module_does(files: dict[str, Path], native: b
 
 
 def test_loading_agrees(files: dict[str, Path]) -> None:
-    """Whatever is to run is loaded, from the file; whatever is not is refused."""
+    """A program that the answer says runs is loaded from the file; any other is refused."""
     for name, path in files.items():
         asked = subject(read_module(path.read_bytes()))
         for info in INFOS:
@@ -164,7 +164,7 @@ def reasons(module: writer.Module, info: DeviceInfo) -> Answer:
 
 
 def vulkan(**limits: int) -> DeviceInfo:
-    """A device that runs SPIR-V, with some limits of its own."""
+    """A device that runs SPIR-V, with the limits that a test sets."""
     own = dataclasses.replace(
         REFERENCE.limits,
         **({"max_bindings": 16, "max_binding_length": 1 << 27, "max_workgroup_size": 256} | limits),
@@ -238,7 +238,7 @@ def signed(run: Run, files: dict[str, Path], tmp_path: Path) -> Path:
 def test_a_manifest_answers_under_a_policy_as_its_module_does(
     run: Run, files: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The signatures are in the manifest: they are checked, not believed."""
+    """The manifest contains the signatures, which are verified."""
     module = read_module(signed(run, files, tmp_path).read_bytes())
     bare = read_module((tmp_path / "m.fb").read_bytes())
     key = '[[key]]\nname = "publisher"\nfile = "key.pub.pem"\n'
@@ -289,11 +289,11 @@ def test_newer_formats_are_named() -> None:
     assert "needs features 0x10000000000 of the format" in str(check(subject(again(strange)), REFERENCE))
     first = replace(known.programs[1], bytecode_minor=9)
     later = replace(known, programs=(first,))
-    assert "wants bytecode 1.9, this version runs up to" in str(check(subject(again(later)), REFERENCE))
+    assert "needs bytecode 1.9, this version runs up to" in str(check(subject(again(later)), REFERENCE))
 
 
 def test_what_a_device_never_meets_is_no_reason() -> None:
-    """A program of another device that does not verify, attributes that nobody asks for, a set that nobody reads."""
+    """Another device's program that does not verify, and attributes and a signature set that nothing reads."""
     (broken,) = assemble('program @s profile "spirv" { func @f () -> () { return () } }').programs
     functions = [replace(broken.functions[0], bytecode=b"\xff\xff\xff\xff")]
     rows = [replace(broken, functions=functions), program("r")]
@@ -384,4 +384,4 @@ def test_what_cannot_be_read_runs_on_no_device(run: Run, files: dict[str, Path],
     status, said = run("--check", "nothing.fb")
     assert status == 1 and "No such file" in said
     status, said = run("--check", files["mul"], "--input=4xf32=1")
-    assert status == 2 and "--check and --input do not go together" in said
+    assert status == 2 and "--check and --input cannot be combined" in said

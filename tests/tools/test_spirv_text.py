@@ -1,4 +1,4 @@
-"""SPIR-V as text is what the Khronos tools print, and whatever the words are, they are shown or refused."""
+"""The text form of SPIR-V agrees with the Khronos tools, and any words are printed or refused."""
 
 import re
 import shutil
@@ -59,7 +59,7 @@ def test_it_is_what_spirv_dis_prints(payloads: list[bytes], tmp_path: Path) -> N
 
 
 def same(ours: str, theirs: str) -> bool:
-    """Equal, or the same constant: they print some floats in hexadecimal."""
+    """Whether two lines are equal or name the same constant: the Khronos tools print some floats in hexadecimal."""
     if ours == theirs:
         return True
     mine, other = CONSTANT.fullmatch(ours), CONSTANT.fullmatch(theirs)

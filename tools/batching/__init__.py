@@ -1,1 +1,1 @@
-"""Parts of vm-batch: where inputs come from, who runs them, where results go."""
+"""The parts of vm-batch: sources of inputs, workers, outputs."""

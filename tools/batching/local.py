@@ -1,4 +1,4 @@
-"""Workers that are processes of this machine, started anew (spawn), so that no driver is shared by a fork.
+"""Workers that are spawned processes of this machine; they are not forked, so no driver is shared.
 
 A worker ends when its pipe is closed: when it is not needed any more, and when this process dies.
 """
@@ -11,14 +11,14 @@ from multiprocessing.context import SpawnProcess
 from .pool import Done, Event, Lost, Refused, Started
 from .worker import Setup, Task, Worker, WorkerLost, WorkerRefused
 
-#: seconds that a worker has to end after its pipe is closed
+#: seconds within which a worker must end after its pipe is closed
 _END_SECONDS = 5.0
 
 
 class LocalWorkers:
     """`Workers` that are child processes."""
 
-    default = 2  #: one reads and writes while the other one calls
+    default = 2  #: one worker reads and writes while the other one calls
 
     def __init__(self, setup: Setup) -> None:
         self._setup = setup
@@ -31,14 +31,14 @@ class LocalWorkers:
         number, self._next = self._next, self._next + 1
         process = self._context.Process(target=serve, args=(theirs, self._setup, number), daemon=True)
         process.start()
-        theirs.close()  # the worker has the only other end: its death ends the pipe
+        theirs.close()  # the worker has the only other end, so its death closes the pipe
         self._workers[number] = process, ours
         return number
 
     def submit(self, worker: int, task: Task) -> None:
         try:
             self._workers[worker][1].send(task)
-        except OSError:  # it has died, which `wait` tells
+        except OSError:  # it has died, which `wait` reports
             return
 
     def wait(self) -> list[Event]:
@@ -58,7 +58,7 @@ class LocalWorkers:
         return found
 
     def _bury(self, number: int) -> str:
-        """How a worker ended."""
+        """Describes how a worker ended."""
         process, connection = self._workers.pop(number)
         connection.close()
         process.join(_END_SECONDS)
@@ -86,7 +86,7 @@ class LocalWorkers:
 
 
 def serve(connection: Connection, setup: Setup, number: int) -> None:
-    """The whole life of a worker. Ctrl-C is the parent's."""
+    """The main function of a worker. The parent handles Ctrl-C."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         worker = Worker(setup)
@@ -100,7 +100,7 @@ def serve(connection: Connection, setup: Setup, number: int) -> None:
 
 
 def _exchange(connection: Connection, event: Event) -> Task | None:
-    """Tell of an event. Gives the next task; None if there is none, because the parent closed its end or has died."""
+    """Reports an event, and returns the next task; None if the parent closed its end or died."""
     try:
         connection.send(event)
         task: Task = connection.recv()

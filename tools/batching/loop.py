@@ -1,7 +1,7 @@
-"""Gives tasks to workers until all inputs are done; replaces workers that end.
+"""Assigns tasks to workers until all inputs are done, and replaces workers that end.
 
-A task whose worker ended is done again. If that happens twice, its inputs become tasks of their own. An input whose
-worker ends twice more is a failure. So one input that crashes its process costs four workers, and nothing else.
+A task whose worker ended is repeated. If that happens twice, each of its inputs becomes a separate task. An input whose
+worker ends twice more is a failure. So an input that crashes its process costs four workers, and nothing else.
 """
 
 from collections import deque
@@ -14,13 +14,13 @@ from .outputs import Failure
 from .pool import Done, Event, Lost, Refused, Started, Workers
 from .worker import Outcome, Ready, Task
 
-#: workers in a row that may end before they are ready, and workers that may end during one task
-MOST_FAILED_STARTS, MOST_DEATHS = 3, 2
+#: the most consecutive workers that end before they are ready, and the most workers that end during one task
+MAX_FAILED_STARTS, MAX_DEATHS = 3, 2
 
 
 @dataclass
 class Totals:
-    """What a run did. `replaced`: workers that ended and had their inputs done by others."""
+    """The results of a run. `replaced`: the number of workers that ended and were replaced."""
 
     done: int = 0
     replaced: int = 0
@@ -40,7 +40,7 @@ class Loop:
         started: Callable[[Ready], None],
         progressed: Callable[[Totals], None],
     ) -> None:
-        """`wanted`: how many workers. `label`: the file name of an input."""
+        """`wanted`: the number of workers. `label`: returns the file name of an input."""
         self._workers = workers
         self._wanted = wanted
         self._pending = deque(tasks)
@@ -54,7 +54,7 @@ class Loop:
         self.totals = Totals()
 
     def run(self) -> Totals:
-        """`InputError`: a worker cannot take part, or workers end while they start."""
+        """Runs all tasks. Raises InputError if a worker cannot take part, or workers end while they start."""
         self._start()
         while self._pending or self._busy:
             for event in self._workers.wait():
@@ -64,7 +64,7 @@ class Loop:
         return self.totals
 
     def _start(self) -> None:
-        """Start workers that are missing."""
+        """Starts the missing workers."""
         alive = len(self._starting) + len(self._idle) + len(self._busy)
         for _ in range(min(self._wanted - alive, len(self._pending) - len(self._starting) - len(self._idle))):
             self._starting.add(self._workers.start())
@@ -99,11 +99,11 @@ class Loop:
         self._progressed(self.totals)
 
     def _replace(self, worker: int, how: str) -> None:
-        """A worker ended: its task is done again."""
+        """Handles the end of a worker: its task is repeated."""
         if worker in self._starting:
             self._starting.discard(worker)
             self._failed_starts += 1
-            if self._failed_starts >= MOST_FAILED_STARTS:
+            if self._failed_starts >= MAX_FAILED_STARTS:
                 raise InputError(f"{self._failed_starts} workers ended while they started; the last {how}")
             return
         self.totals.replaced += 1
@@ -111,7 +111,7 @@ class Loop:
             self._idle.remove(worker)
             return
         task = self._busy.pop(worker)
-        if task.deaths + 1 < MOST_DEATHS:
+        if task.deaths + 1 < MAX_DEATHS:
             self._pending.appendleft(Task(task.inputs, task.deaths + 1))
         elif len(task.inputs) > 1:
             self._pending.extend([Task((index,)) for index in task.inputs])

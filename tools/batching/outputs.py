@@ -1,10 +1,10 @@
-"""Where results go: a folder with a file per input, and what a later run needs to go on.
+"""The folder of results: a file per input, and the files that a later run needs to continue.
 
     000042.npz    the results of input 42 by name; it has this name only when it is complete
-    run.json      which module, function and inputs they belong to, written when the first worker has loaded the module
+    run.json      the module, function and inputs of the results, written when the first worker has loaded the module
     failed.json   inputs without results, each with the reason; absent if there are none
 
-One run at a time may use a folder. Workers write results, the command writes the other files.
+Only one run at a time may use a folder. Workers write results; the command writes the other files.
 """
 
 import io
@@ -30,7 +30,7 @@ _LEFT_OVER = re.compile(r"\.(\d{6,}\.npz|run\.json|failed\.json)\.[0-9a-f]{8}\.t
 
 
 class Failure(NamedTuple):
-    """An input without results. `file`: its name if it is one."""
+    """An input without results. `file`: its name if it is a file."""
 
     input: int
     file: str | None
@@ -40,14 +40,14 @@ class Failure(NamedTuple):
 class Identity(NamedTuple):
     """What the results in a folder belong to. All digests are SHA-256 in hexadecimal."""
 
-    module: str  #: of the module's root
+    module: str  #: digest of the module's root
     function: str
     inputs: str  #: `Source.identity`
-    total: int  #: inputs
-    fixed: str  #: of the values of fixed arguments, and of parameter files
+    total: int  #: number of inputs
+    fixed: str  #: digest of the fixed arguments and parameter files
 
     def difference(self, other: "Identity") -> str | None:
-        """What is not the same in another run, with both values; None if nothing."""
+        """The first difference to another run, with both values; None if they are equal."""
         for name, mine, its in zip(self._fields, self, other, strict=True):
             if mine != its:
                 return f"{_WORDS[name]} {its!s:.16}, this run has {mine!s:.16}"
@@ -70,14 +70,14 @@ class Outputs:
         self.folder = folder
 
     def done(self, identity: Identity, listing: Sequence[FileRow]) -> set[int]:
-        """The inputs that have results from an earlier run. `listing`: the file of each input, if each is one.
+        """The inputs that have results from an earlier run. `listing`: the file of each input, if each is a file.
 
-        `InputError`: the folder holds results of another module, function or inputs, or is not empty and not a run's,
-        or an input with results has changed.
+        Raises InputError if the folder holds results of another module, function or inputs, if it is neither empty nor
+        of a run, or if an input with results has changed.
         """
         if not self.folder.exists():
             return set()
-        names = [path.name for path in self.folder.iterdir()]  # OSError where it is a file
+        names = [path.name for path in self.folder.iterdir()]  # OSError if it is a file
         if RUN not in names:
             others = [name for name in names if not _LEFT_OVER.fullmatch(name)]
             if others:
@@ -95,19 +95,19 @@ class Outputs:
         return found
 
     def create(self) -> None:
-        """Make the folder, without what a killed run left in it."""
+        """Creates the folder, and removes temporary files of a killed run."""
         self.folder.mkdir(parents=True, exist_ok=True)
         for path in self.folder.iterdir():
             if _LEFT_OVER.fullmatch(path.name):
                 path.unlink()
 
     def begin(self, identity: Identity, listing: Sequence[FileRow], device: str) -> None:
-        """Write `run.json`. `device`: of the first worker, for people."""
+        """Writes `run.json`. `device`: that of the first worker, for information."""
         content = {"version": VERSION, **identity._asdict(), "device": device, "files": list(listing)}
         self._write(RUN, content)
 
     def write(self, index: int, results: Mapping[str, Array]) -> None:
-        """Put the results of an input in place, whole or not at all. `OSError`: they cannot be written."""
+        """Writes the results of an input atomically. Raises OSError."""
         data = io.BytesIO()
         with zipfile.ZipFile(data, "w") as archive:  # np.savez refuses some names, such as `file`
             for name, array in results.items():
@@ -116,7 +116,7 @@ class Outputs:
         files.write_whole(self.folder / f"{index:06d}.npz", (data.getvalue(),), "could not be written")
 
     def end(self, failures: Sequence[Failure]) -> None:
-        """Write `failed.json`, or remove it if nothing failed."""
+        """Writes `failed.json`, or removes it if nothing failed."""
         path = self.folder / FAILED
         if failures:
             self._write(FAILED, [failure._asdict() for failure in sorted(failures)])

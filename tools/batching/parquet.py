@@ -1,8 +1,8 @@
-"""Inputs from a Parquet file: a row each, a column per argument. Needs pyarrow (extra `ray`).
+"""Inputs from a Parquet file: one per row, with a column per argument. Needs pyarrow (extra `ray`).
 
-A column holds numbers, lists of numbers, lists of lists, or fixed-shape tensors. A flat list of as many numbers as the
-argument has elements, with or without its leading dimension, takes the argument's shape. Row groups are read when they
-are needed, and the last one is kept.
+A column holds numbers, lists of numbers, nested lists, or fixed-shape tensors. A flat list with as many numbers as the
+argument has elements, with or without its leading dimension, takes the argument's shape. Row groups are read on demand,
+and the last one is cached.
 """
 
 from collections.abc import Sequence
@@ -71,7 +71,7 @@ class ParquetSource(Source):
         self._group = group
 
     def _value(self, scalar: Any, name: str) -> Array:
-        """A row that is a list, or a number of a column with nulls."""
+        """The value of a row that is a list, or of a column with nulls."""
         import pyarrow as pa
 
         if not scalar.is_valid:
@@ -90,7 +90,7 @@ class ParquetSource(Source):
 
 
 def _column(chunks: Any) -> Any:
-    """A column as an array with a leading dimension; as it is where its rows differ in shape or some are null."""
+    """A column as an array with a leading dimension; unchanged if its rows differ in shape or some are null."""
     import pyarrow as pa
 
     array = chunks.combine_chunks() if isinstance(chunks, pa.ChunkedArray) else chunks
@@ -110,7 +110,9 @@ def _column(chunks: Any) -> Any:
 
 
 def _shaped(row: Array, shape: tuple[int, ...]) -> Array:
-    """A flat row in the shape of an argument, with or without its leading dimension, if it has as many elements."""
+    """A flat row in the shape of an argument, with or without its leading dimension, if the number of
+    elements matches.
+    """
     if row.ndim != 1 or len(shape) < 2:
         return row
     for wanted in (shape[1:], shape):

@@ -1,7 +1,7 @@
-"""What the loop knows of workers, wherever they run: it starts them, gives them tasks, and waits for events.
+"""The interface of workers: the loop starts them, gives them tasks, and waits for events.
 
-A worker has one task at a time. After `Lost` and `Refused` it is gone. Workers are numbered from 0, and no number is
-used again.
+A worker has one task at a time. After `Lost` and `Refused` it is gone. Workers are numbered from 0; numbers are not
+reused.
 """
 
 from typing import NamedTuple, Protocol
@@ -17,21 +17,21 @@ class Started(NamedTuple):
 
 
 class Done(NamedTuple):
-    """A worker has done its task, and is ready for another."""
+    """A worker has finished its task, and is ready for another one."""
 
     worker: int
     outcome: Outcome
 
 
 class Lost(NamedTuple):
-    """A worker ended without being asked to; `how`: in words."""
+    """A worker ended unexpectedly; `how` describes it."""
 
     worker: int
     how: str
 
 
 class Refused(NamedTuple):
-    """A worker cannot take part: the run cannot go on."""
+    """A worker cannot take part, so the run cannot continue."""
 
     worker: int
     reason: str
@@ -41,18 +41,18 @@ Event = Started | Done | Lost | Refused
 
 
 class Workers(Protocol):
-    """Processes that do tasks. `default`: how many, if nobody says."""
+    """Processes that run tasks. `default`: the default number of workers."""
 
     default: int
 
     def start(self) -> int:
-        """Start a worker; an event says when it is ready. Gives its number."""
+        """Starts a worker and returns its number; an event reports when it is ready."""
 
     def submit(self, worker: int, task: Task) -> None:
-        """Give a task to a worker that is ready."""
+        """Gives a task to a worker that is ready."""
 
     def wait(self) -> list[Event]:
-        """What happened since the last call; waits until something did."""
+        """Waits for events, and returns those since the last call."""
 
     def close(self) -> None:
-        """End all workers, whatever they do."""
+        """Ends all workers, even busy ones."""

@@ -1,7 +1,7 @@
-"""Workers that are actors of a Ray cluster (extra `ray`), one per CPU that Ray gives them.
+"""Workers that are actors of a Ray cluster (extra `ray`), one per CPU that Ray assigns.
 
-Paths must be those of files that all machines see. Ray is started by this process only if the process has no Ray yet,
-and only what was started is shut down.
+Paths must refer to the same files on all machines. This process starts Ray only if it has no Ray yet, and shuts down
+only what it started.
 """
 
 import socket
@@ -15,23 +15,23 @@ from orchestrion.tools.cli import InputError
 from .pool import Done, Event, Lost, Refused, Started
 from .worker import Ready, Setup, Task, Worker, WorkerLost, WorkerRefused
 
-#: `--ray=local`: a cluster on this machine, for as long as the command runs
+#: `--ray=local`: a cluster on this machine while the command runs
 LOCAL = "local"
-#: seconds without a first worker after which the user is told
+#: seconds without a first worker after which a note is printed
 _NOTE_SECONDS = 30.0
 #: seconds in which a cluster's address is answered
 _CONNECT_SECONDS = 10.0
 
 
 class Actor:
-    """A worker in a process of Ray. Refusals and losses are values: Ray would wrap exceptions in its own."""
+    """A worker in a process of Ray. It returns refusals and losses as values, because Ray would wrap exceptions."""
 
     def __init__(self, setup: Setup) -> None:
         self._setup = setup
         self._worker: Worker | None = None
 
     def load(self) -> Ready | str:
-        """Load the module. Gives why that is refused."""
+        """Loads the module. Returns the reason if that is refused."""
         try:
             self._worker = Worker(self._setup)
         except WorkerRefused as error:
@@ -49,10 +49,10 @@ class Actor:
 
 
 class RayWorkers:
-    """`Workers` that are actors. `address`: as of `ray.init`, or `local`."""
+    """`Workers` that are actors. `address`: an argument of `ray.init`, or `local`."""
 
     def __init__(self, setup: Setup, address: str) -> None:
-        """`InputError`: Ray is not installed, or there is no cluster."""
+        """Raises InputError if Ray is not installed, or there is no cluster."""
         try:
             ray: Any = import_module("ray")
         except ImportError as error:
@@ -67,7 +67,7 @@ class RayWorkers:
         self._actors: dict[int, Any] = {}
         self._waiting: dict[Any, int] = {}
         self._next = 0
-        self._began = False  #: whether something was waited for
+        self._began = False  #: whether `wait` was called
 
     def _connect(self, address: str) -> None:
         """Connect this process to a cluster. `InputError`: there is none. Ray itself tries for ten minutes."""

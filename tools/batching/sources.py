@@ -1,7 +1,7 @@
 """The inputs of a batch: a folder of `.npy` and `.npz` files, one `.npz` file, or one Parquet file.
 
 Input `i` of a folder is its i-th file by name, with an array per argument. Input `i` of an `.npz` file is row `i` of
-each of its arrays. Each process opens the files by itself. Nothing is unpickled.
+each of its arrays. Each process opens the files itself. Nothing is unpickled.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ from orchestrion.schema.files import open_regular
 from orchestrion.tools.array_files import BAD_FILE, Array, load_array, shortened
 from orchestrion.tools.cli import InputError
 
-#: element type and shape of each argument that rows are for
+#: element type and shape of each argument that inputs supply
 Wanted = Mapping[str, tuple[DType, tuple[int, ...]]]
 
 #: name, size in bytes, time of the last change in nanoseconds
@@ -31,7 +31,7 @@ _LOCAL_HEADER = struct.Struct("<4s22xHH")  # of a zip member: signature, lengths
 
 
 class Source(ABC):
-    """Inputs by number, from 0. `wanted`: the arguments that rows are for."""
+    """Inputs by number, from 0. `wanted`: the arguments that they supply."""
 
     def __init__(self, path: Path, wanted: Wanted) -> None:
         self.path = path
@@ -40,35 +40,35 @@ class Source(ABC):
     @property
     @abstractmethod
     def count(self) -> int:
-        """How many inputs there are."""
+        """The number of inputs."""
 
     @property
     @abstractmethod
     def files(self) -> Sequence[Path]:
-        """The files that the inputs come from."""
+        """The files that contain the inputs."""
 
     @abstractmethod
     def read(self, index: int) -> dict[str, Array]:
-        """The arrays of one input by argument. `InputError` or `OSError`: it is missing, or cannot be read."""
+        """The arrays of one input by argument. Raises InputError or OSError if it is missing or cannot be read."""
 
     def label(self, index: int) -> str | None:
         """The name of the file that is this input; None if inputs are rows of a file."""
         return None
 
     def listing(self) -> list[FileRow]:
-        """Of the file of each input; empty if inputs are rows of a file."""
+        """The file of each input; empty if inputs are rows of a file."""
         return []
 
     def digest(self) -> str:
-        """SHA-256 of the listing of all files: whether these are still the same inputs."""
+        """SHA-256 of the listing of all files; it changes with the inputs."""
         return digest_of(list_files(self.files))
 
     def identity(self) -> str:
-        """SHA-256 of what may not change from one run to the next that goes on with it."""
+        """SHA-256 of what must not change between a run and its continuation."""
         return self.digest()
 
     def ranks(self) -> dict[str, int]:
-        """The ranks of the first input that can be read, by argument. `InputError`: there is none."""
+        """The ranks of the arguments, from the first readable input. Raises InputError if there is none."""
         reason = f"{self.path}: there are no inputs"
         for index in range(self.count):
             try:
@@ -78,7 +78,7 @@ class Source(ABC):
         raise InputError(reason)
 
     def refuse_columns(self, names: Iterable[str], place: str | os.PathLike[str]) -> None:
-        """InputError where these are not the arguments that rows are for."""
+        """Raises InputError unless these are the arguments that inputs supply."""
         found = set(names)
         missing = [name for name in self.wanted if name not in found]
         unknown = sorted(found - self.wanted.keys())
@@ -89,7 +89,7 @@ class Source(ABC):
 
 
 class FolderSource(Source):
-    """A file per input. A `.npy` file is the array of the only argument."""
+    """A file per input. A `.npy` file holds the array of the only argument."""
 
     def __init__(self, path: Path, wanted: Wanted) -> None:
         super().__init__(path, wanted)
@@ -113,7 +113,7 @@ class FolderSource(Source):
         return list_files(self._files)
 
     def identity(self) -> str:
-        """Names alone, since a file that failed may be repaired."""
+        """Names only, because a file that failed may be repaired."""
         return digest_of([file.name for file in self._files])
 
     def read(self, index: int) -> dict[str, Array]:
@@ -129,7 +129,7 @@ class FolderSource(Source):
 
 
 class NpzSource(Source):
-    """A row of each array per input. Arrays that are not compressed are mapped, not read."""
+    """An input per row of the arrays. Uncompressed arrays are mapped, not read."""
 
     def __init__(self, path: Path, wanted: Wanted) -> None:
         super().__init__(path, wanted)
@@ -154,7 +154,7 @@ class NpzSource(Source):
 
 
 def open_source(path: Path, wanted: Wanted) -> Source:
-    """The inputs at a path. `InputError` or `OSError`: there are none that can be read."""
+    """Opens the inputs at a path. Raises InputError or OSError if there are none that can be read."""
     if path.is_dir():
         return FolderSource(path, wanted)
     if path.suffix == ".parquet":
@@ -163,7 +163,7 @@ def open_source(path: Path, wanted: Wanted) -> Source:
         return ParquetSource(path, wanted)
     if path.suffix == ".npz":
         return NpzSource(path, wanted)
-    path.stat()  # says so where there is nothing
+    path.stat()  # raises if the path does not exist
     raise InputError(f"{path}: inputs are a folder, an .npz file or a .parquet file")
 
 
@@ -172,7 +172,7 @@ def list_files(files: Iterable[Path]) -> list[FileRow]:
 
 
 def digest_of(content: object) -> str:
-    """SHA-256 of what can be written as JSON."""
+    """SHA-256 of JSON data."""
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
@@ -184,7 +184,7 @@ def as_element_type(array: Array, wanted: DType) -> Array:
 
 
 def read_npz(path: Path) -> dict[str, Array]:
-    """All arrays of an `.npz` file by name, mapped where they are not compressed."""
+    """All arrays of an `.npz` file by name, mapped if they are uncompressed."""
     found: dict[str, Array] = {}
     try:
         with os.fdopen(open_regular(path), "rb") as file, zipfile.ZipFile(file) as archive:
@@ -204,7 +204,7 @@ def _read(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Array:
 
 
 def _map(path: Path, file: IO[bytes], member: zipfile.ZipInfo) -> Array:
-    """An array of a member that is stored as it is."""
+    """Maps the array of a stored member."""
     file.seek(member.header_offset)
     signature, name, extra = _LOCAL_HEADER.unpack(file.read(_LOCAL_HEADER.size))
     if signature != b"PK\x03\x04":

@@ -1,12 +1,12 @@
-"""What a worker does, in whichever process it is: it loads the module, reads inputs, calls, and writes results.
+"""The work of a worker, in any kind of process: it loads the module, reads inputs, calls, and writes results.
 
-An input that cannot be read, or whose call fails, is a `Failure`. If a call of a batch fails, the batch is halved until
-the inputs are found that fail by themselves. Other problems are not the input's fault:
+An input that cannot be read, or whose call fails, is a `Failure`. If the call of a batch fails, the batch is halved
+until the failing inputs are found. Other problems are not the input's fault:
 
-- `WorkerRefused`: the module, the inputs or the folder are not as they must be here. Ends the run.
-- `WorkerLost`: the device was lost. The worker ends, is replaced, and its inputs are done again.
+- `WorkerRefused`: the module, the inputs or the folder do not match the run. Ends the run.
+- `WorkerLost`: the device was lost. The worker ends and is replaced, and its inputs are repeated.
 
-Whoever writes results twice writes the same file, so that an input may be done again.
+Writing results twice writes the same file, so an input may be repeated.
 """
 
 import os
@@ -25,15 +25,15 @@ from .sources import Wanted, as_element_type, open_source, read_npz
 
 
 class WorkerRefused(Exception):
-    """The worker cannot take part, and the run cannot go on; the message says why."""
+    """The worker cannot take part, so the run cannot continue; the message states why."""
 
 
 class WorkerLost(Exception):
-    """The worker cannot go on, another one may."""
+    """This worker cannot continue, but another one may."""
 
 
 class Setup(NamedTuple):
-    """All that a worker is told; can be pickled. Paths are absolute, and the same on all machines."""
+    """Everything that a worker needs to know; it can be pickled. Paths are absolute, and the same on all machines."""
 
     module: str
     module_digest: str
@@ -41,40 +41,40 @@ class Setup(NamedTuple):
     function: str
     batched: bool
     fixed: tuple[str, ...]  #: `.npz` files with the values of fixed arguments
-    fixed_types: Mapping[str, DType]  #: of arguments that are fixed
+    fixed_types: Mapping[str, DType]  #: element types of the arguments that may be fixed
     wanted: Wanted
     inputs: str
     inputs_digest: str
     output: str
-    options: Mapping[str, Any]  #: of `vm.load`
+    options: Mapping[str, Any]  #: options of `vm.load`
 
 
 class Ready(NamedTuple):
     """A worker has loaded the module."""
 
     pid: int
-    device: str  #: id and name
+    device: str  #: id and name of the device
 
 
 class Task(NamedTuple):
-    """Inputs to be done by one worker. `deaths`: workers that ended while they did it."""
+    """Inputs for one worker. `deaths`: the number of workers that ended during it."""
 
     inputs: tuple[int, ...]
     deaths: int = 0
 
 
 class Outcome(NamedTuple):
-    """What became of a task."""
+    """The result of a task."""
 
     done: int
     failures: tuple[Failure, ...]
 
 
 class Worker:
-    """A loaded module over a source and a folder of results."""
+    """A loaded module with a source and a folder of results."""
 
     def __init__(self, setup: Setup) -> None:
-        """`WorkerRefused`: the module cannot be loaded, or something differs from where the run was started."""
+        """Raises WorkerRefused if the module cannot be loaded, or something differs from where the run was started."""
         try:
             fixed = read_fixed(setup.fixed, setup.fixed_types)
             self._predictor = Predictor(
@@ -101,7 +101,9 @@ class Worker:
         self.ready = Ready(os.getpid(), f"{info.id} ({info.name})")
 
     def run(self, task: Task) -> Outcome:
-        """Do the inputs of a task. `WorkerRefused`: results cannot be written. `WorkerLost`: the device is gone."""
+        """Runs the inputs of a task. Raises WorkerRefused if results cannot be written, WorkerLost if the device is
+        lost.
+        """
         failures: list[Failure] = []
         rows: dict[int, dict[str, Array]] = {}
         for index in task.inputs:
@@ -113,7 +115,7 @@ class Worker:
         return Outcome(len(task.inputs) - len(failures), tuple(failures))
 
     def _attempt(self, indices: Sequence[int], rows: Mapping[int, dict[str, Array]], failures: list[Failure]) -> None:
-        """Call for these inputs; for half of them if that fails."""
+        """Calls for these inputs; if that fails, for each half of them."""
         if not indices:
             return
         try:
@@ -138,7 +140,7 @@ class Worker:
                 raise WorkerRefused(cli.text_of(error)) from error
 
     def _failure(self, index: int, error: Exception) -> Failure:
-        """Of an input. Raises the error again if it is a fault of ours."""
+        """The failure of an input. Raises the error again if it is an internal error."""
         if not cli.is_expected(error):
             raise error
         return Failure(index, self._source.label(index), cli.text_of(error))
@@ -152,9 +154,9 @@ def _compare(what: str, path: str, there: str, here: str) -> None:
 
 
 def read_fixed(paths: Sequence[str], types: Mapping[str, DType]) -> dict[str, Array]:
-    """The arrays of `.npz` files by argument. `types`: of all arguments that may be fixed.
+    """The arrays of `.npz` files by argument. `types`: the arguments that may be fixed.
 
-    `InputError`: an array is there twice or is no argument, or a file is malformed.
+    Raises InputError if an array occurs twice or is no argument, or a file is malformed.
     """
     found: dict[str, Array] = {}
     for path in paths:

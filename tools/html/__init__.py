@@ -1,1 +1,1 @@
-"""`vm-dump --html`: a module as one page that a browser opens, without a network and without running anything of it."""
+"""`vm-dump --html`: a module as one page for a browser. It needs no network, and nothing of the module runs."""

@@ -1,4 +1,4 @@
-"""The functions of `hal` that record commands and send them to the device, as a followed function calls them."""
+"""The functions of `hal` that record commands and submit them, as called by an analysed function."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def buffers_of(value: Value) -> tuple[int, ...] | None:
-    """The rows of the buffers, or of the buffers under the views, that a value may be; None if it may be others."""
+    """The rows of the buffers that a value may be, directly or under a view; None if it may be others."""
     if value is None:
         return None
     found = []
@@ -28,13 +28,13 @@ def buffers_of(value: Value) -> tuple[int, ...] | None:
 
 
 def recordings_of(value: Value) -> tuple[RecordingRef, ...]:
-    """The recordings that a value may be; none if it may be something else."""
+    """The recordings that a value may be; empty if it may be something else."""
     found = [atom for atom in value or () if isinstance(atom, RecordingRef)]
     return tuple(sorted(found, key=lambda row: (row.function, row.pc))) if value and len(found) == len(value) else ()
 
 
 def called(frame: Frame, pc: int, name: str, arguments: Sequence[Value]) -> None:
-    """A function that may do anything with what it is given."""
+    """Notes the call of a function that may do anything with its arguments."""
     rows = {row for value in arguments for row in buffers_of(value) or ()}
     frame.block.events.append(Called(pc, name, tuple(sorted(rows))))
 
@@ -79,7 +79,7 @@ def _fill(frame: Frame, pc: int, arguments: Sequence[Value]) -> None:
 
 
 def _run(how: str, first: int) -> Callable[[Frame, int, Sequence[Value]], None]:
-    """`first`: the argument that is slot 0."""
+    """`first`: the index of the argument that is slot 0."""
 
     def run(frame: Frame, pc: int, arguments: Sequence[Value]) -> None:
         slots = tuple(map(buffers_of, arguments[first:]))
@@ -93,7 +93,7 @@ def _read(frame: Frame, pc: int, arguments: Sequence[Value]) -> None:
     frame.block.events.append(Read(pc, buffers_of(buffer), quantity_of(offset), quantity_of(length)))
 
 
-#: function of `hal` -> what is noted of a call of it; it has no result that the page wants to know
+#: function of `hal` without a relevant result -> function that notes a call of it
 RECORDED: Final[dict[str, Callable[[Frame, int, Sequence[Value]], None]]] = {
     "hal.recording.parameters": _parameters,
     "hal.recording.dispatch": _dispatch,

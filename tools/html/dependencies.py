@@ -1,7 +1,7 @@
-"""Who reads what whom wrote: edges between the nodes of a function, and how long each written range is needed.
+"""Data dependencies: edges between the nodes of a function, and the lifetime of each written range.
 
-The last writer of every byte is known at every place in the code, for the first sizes of `Expressions`. Where branches
-meet, a byte has the writers of either way. What a loop's turn reads of the turn before is an edge back.
+The last writer of every byte is tracked at every position of the code, for the first sizes of `Expressions`. Where
+branches merge, a byte has the writers of all of them. A read of the previous iteration of a loop is a back edge.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from .values import Expressions, Quantity
 
 #: the end of a range of unknown length
 _ENDLESS: Final = 1 << 62
-#: writers of one byte that are told apart, and of one range that is read
-MOST_WRITERS: Final = 64
-#: blocks of a function whose branches are followed; one with more is taken as if no branch were there
-MOST_BLOCKS: Final = 1000
-#: times that the blocks of a function with loops are looked at
-MOST_PASSES: Final = 4
+#: the most writers of one byte, or of one range that is read, that are distinguished
+MAX_WRITERS: Final = 64
+#: the most blocks of a function whose branches are followed; a larger function is analysed as if it had no branches
+MAX_BLOCKS: Final = 1000
+#: the most passes over the blocks of a function with loops
+MAX_PASSES: Final = 4
 
 
 @dataclass
 class Range:
-    """Bytes that a node wrote: a value in memory. `spans` are the nodes, first and last, between which it is needed."""
+    """Bytes that a node wrote: a value in memory. `spans` are the (first, last) nodes between which it is live."""
 
     buffer: int
     offset: Quantity | None
     length: Quantity | None
     writer: int
     readers: set[int] = field(default_factory=set)
-    carried: set[int] = field(default_factory=set)  #: readers in a later turn of a loop
+    carried: set[int] = field(default_factory=set)  #: readers in a later iteration of a loop
     spans: list[tuple[int, int]] = field(default_factory=list)
 
 
@@ -49,7 +49,7 @@ class Edge:
 @dataclass
 class Dependencies:
     ranges: list[Range]
-    loops: list[tuple[int, int]]  #: nodes, first and last, of each loop, outer ones first
+    loops: list[tuple[int, int]]  #: (first, last) node of each loop, outer loops first
 
     def edges(self) -> list[Edge]:
         found: dict[tuple[int, int], tuple[bool, set[int]]] = {}
@@ -63,7 +63,7 @@ class Dependencies:
 
 
 class _Bytes:
-    """The writers of each byte of one buffer: rows (start, end, numbers of ranges), ascending, without overlap."""
+    """The writers of each byte of one buffer: disjoint rows (start, end, numbers of ranges), ascending."""
 
     __slots__ = ("ends", "starts", "writers")
 
@@ -84,12 +84,12 @@ class _Bytes:
         found: set[int] = set()
         for at in range(bisect_right(self.ends, start), bisect_left(self.starts, end)):
             found |= self.writers[at]
-            if len(found) >= MOST_WRITERS:
+            if len(found) >= MAX_WRITERS:
                 break
         return found
 
     def write(self, start: int, end: int, writers: frozenset[int], over: bool) -> None:
-        """`over`: what was there before is gone."""
+        """`over`: the earlier writers are replaced."""
         if start >= end:
             return
         first, last = bisect_right(self.ends, start), bisect_left(self.starts, end)
@@ -108,14 +108,14 @@ class _Bytes:
 def _mixed(
     old: list[tuple[int, int, frozenset[int]]], start: int, end: int, writers: frozenset[int]
 ) -> list[tuple[int, int, frozenset[int]]]:
-    """From start to end, what was there and these writers."""
+    """From start to end, the earlier writers and these writers."""
     found, at = [], start
     for left, right, before in old:
         left, right = max(left, start), min(right, end)
         if at < left:
             found.append((at, left, writers))
         both = before | writers
-        found.append((left, right, both if len(both) <= MOST_WRITERS else before))
+        found.append((left, right, both if len(both) <= MAX_WRITERS else before))
         at = right
     return [*found, (at, end, writers)] if at < end else found
 
@@ -128,7 +128,7 @@ def _copied(state: _State) -> _State:
 
 
 def _met(states: list[_State]) -> _State:
-    """What holds where several ways meet."""
+    """The state after several branches merge."""
     if not states:
         return {}
     found = _copied(states[0])
@@ -153,13 +153,13 @@ class _Analysis:
             for target in block.next:
                 self.before[target].append(at)
         self.ranges: list[Range] = []
-        self.written: dict[tuple[int, int, int], int] = {}  #: (node, place in `touched`, buffer) -> range
+        self.written: dict[tuple[int, int, int], int] = {}  #: (node, index in `touched`, buffer) -> range
         self.after: list[_State | None] = [None] * len(function.blocks)
 
     def run(self) -> None:
         back = any(target <= at for at, block in enumerate(self.function.blocks) for target in block.next)
         count = -1
-        for turn in range(MOST_PASSES if back else 1):
+        for turn in range(MAX_PASSES if back else 1):
             for at in range(len(self.function.blocks)):
                 states = [state for place in self.before[at] if (state := self.after[place]) is not None]
                 self.after[at] = self._block(at, _met(states), turn > 0)
@@ -182,7 +182,7 @@ class _Analysis:
         return state
 
     def _ends(self) -> list[_State]:
-        """What holds at the ends of the function."""
+        """The states at the ends of the function."""
         states = zip(self.function.blocks, self.after, strict=True)
         return [state for block, state in states if state and not block.next]
 
@@ -213,7 +213,7 @@ class _Analysis:
         return start, _ENDLESS if length is None else start + max(length, 0)
 
     def loops(self) -> list[tuple[int, int, int]]:
-        """(first node, last node, block that jumps back)."""
+        """(first node, last node, block with the back edge)."""
         found = []
         for at, block in enumerate(self.function.blocks):
             for target in block.next:
@@ -238,7 +238,7 @@ class _Analysis:
 
 
 def _innermost(loops: Sequence[tuple[int, ...]], a: int, b: int) -> tuple[int, ...] | None:
-    """The loop around both nodes; `loops` are the outer ones first."""
+    """The innermost loop around both nodes; `loops` are sorted with outer loops first."""
     return next((loop for loop in reversed(loops) if loop[0] <= min(a, b) and max(a, b) <= loop[1]), None)
 
 
@@ -257,8 +257,8 @@ def _united(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def dependencies(function: Function, nodes: list[Node], expressions: Expressions) -> Dependencies:
-    """Of the nodes of one function, in the order of its code."""
-    if len(function.blocks) > MOST_BLOCKS:
+    """The dependencies of the nodes of one function, which are in the order of its code."""
+    if len(function.blocks) > MAX_BLOCKS:
         function = Function(function.ordinal, function.name, [Block(0, 0, ())])
         nodes = [replace(node, block=0) for node in nodes]
     analysis = _Analysis(function, nodes, expressions)

@@ -1,4 +1,4 @@
-"""What is found by following a program's code: buffers, commands, and what each block of code does, in order."""
+"""The results of analysing a program's code: buffers, commands, and the effects of each block of code, in order."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Final, NamedTuple
 
 from .values import Quantity, RecordingRef, Value, join
 
-#: what a place holds that nobody was seen to set
+#: the value of a location for which no store was found yet
 _NOT_SEEN: Final[Value] = frozenset()
 
 
 @dataclass
 class Buffer:
-    """Memory that commands work on. `kind` is "allocation", "constant", "argument" or "result"."""
+    """Memory that commands use. `kind` is "allocation", "constant", "argument" or "result"."""
 
     kind: str
     name: str
@@ -22,38 +22,38 @@ class Buffer:
 
 
 class Binding(NamedTuple):
-    """A range of bytes of a buffer, or of what is put into a slot when the recording runs. None: not known."""
+    """A range of bytes of a buffer, or of a slot's buffer when the recording runs. None: unknown."""
 
-    buffers: tuple[int, ...] | None  #: one of these; empty if it is a slot
+    buffers: tuple[int, ...] | None  #: the possible buffers; empty if it is a slot
     slot: int | None
     offset: Quantity | None
     length: Quantity | None
 
 
 class Command(NamedTuple):
-    """A recorded dispatch, copy or fill, by the instruction that records it."""
+    """A recorded dispatch, copy or fill, identified by the instruction that records it."""
 
     kind: str
     function: int
     pc: int
     bindings: tuple[Binding, ...]
-    executables: tuple[int, ...] = ()  #: of a dispatch, one of these; empty where that is not known
+    executables: tuple[int, ...] = ()  #: the possible executables of a dispatch; empty if unknown
     entry: Quantity | None = None
     workload: tuple[Quantity | None, ...] = ()
     parameters: tuple[Quantity | None, ...] = ()
 
 
 class Run(NamedTuple):
-    """A recording goes to the device: `how` is the function of `hal` that sends it."""
+    """A recording is submitted; `how` is the function of `hal` that submits it."""
 
     pc: int
     how: str
-    recordings: tuple[RecordingRef, ...]  #: one of these; empty where that is not known
-    slots: tuple[tuple[int, ...] | None, ...]  #: the buffers that each slot may hold
+    recordings: tuple[RecordingRef, ...]  #: the possible recordings; empty if unknown
+    slots: tuple[tuple[int, ...] | None, ...]  #: the possible buffers of each slot
 
 
 class Read(NamedTuple):
-    """The host reads a number of a buffer, to decide a branch."""
+    """The host reads a number from a buffer, to choose a branch."""
 
     pc: int
     buffers: tuple[int, ...] | None
@@ -66,7 +66,7 @@ class Called(NamedTuple):
 
     pc: int
     name: str
-    buffers: tuple[int, ...]  #: under the views that it takes
+    buffers: tuple[int, ...]  #: the buffers of the views that it takes
 
 
 Event = Run | Read | Called
@@ -74,7 +74,7 @@ Event = Run | Read | Called
 
 @dataclass
 class Block:
-    """Instructions from `first` to before `end`, and what they do, in order."""
+    """Instructions from `first` up to, not including, `end`, and their effects, in order."""
 
     first: int
     end: int
@@ -92,7 +92,7 @@ class Function:
 
 @dataclass
 class Summary:
-    """What functions hand to each other."""
+    """Values that functions pass to each other."""
 
     globals: dict[int, Value] = field(default_factory=dict)
     parameters: dict[int, tuple[Value, ...]] = field(default_factory=dict)

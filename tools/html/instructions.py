@@ -1,7 +1,6 @@
-"""What each instruction does to the registers of a followed function, as far as the page wants to know it.
+"""The effect of each instruction on the registers of an analysed function, as far as the page needs it.
 
-Numbers, references and the functions of the module `hal` are followed. Any other instruction leaves in its results what
-nobody knows.
+Numbers, references and the functions of the module `hal` are tracked. The results of other instructions are unknown.
 """
 
 from __future__ import annotations
@@ -50,14 +49,14 @@ _ARITHMETIC: Final = {
     "le_s": "at_most",
     "eq": "equal",
 }
-#: the same with the operands the other way round
+#: the same for instructions whose operands are swapped
 _SWAPPED: Final = {"gt_s": "less", "ge_s": "at_most"}
-#: results that hold what the first operand holds
+#: instructions whose result equals the first operand
 _COPIES: Final = frozenset(("i32.copy", "i64.copy", "ref.copy", "i32.wrap_i64", "i64.extend_i32_s", "i64.extend_i32_u"))
 
 
 class Frame:
-    """The registers in a block of a function. A register that is not there holds what nobody knows."""
+    """The registers in a block of a function. A missing register is unknown."""
 
     __slots__ = ("block", "code", "registers", "walk", "words")
 
@@ -81,7 +80,7 @@ class Frame:
 
 
 def step(frame: Frame, decoded: Decoded) -> None:
-    """One instruction."""
+    """Applies one instruction."""
     name = decoded.row.name
     results: Sequence[Value] = ()
     if name in _COPIES:
@@ -124,7 +123,7 @@ def _select(frame: Frame, decoded: Decoded) -> list[Value]:
 
 
 def _load(frame: Frame, decoded: Decoded) -> list[Value]:
-    """A global that is set somewhere is taken to be set."""
+    """Assumes that a global which is stored to somewhere is initialised."""
     value = frame.walk.before.globals.get(_int(decoded.operands[0]), frozenset((Null(),)))
     if value is not None and len(value) > 1:
         value -= {Null()}
@@ -166,7 +165,7 @@ def _call_import(frame: Frame, decoded: Decoded) -> Sequence[Value]:
 
 
 def _constant(frame: Frame, pc: int, arguments: Sequence[Value]) -> list[Value]:
-    """The constant as a whole is the buffer: ranges of it that are bound are moved by the offset, which is 0 today."""
+    """The buffer is the entire constant; bound ranges are shifted by the offset, which is currently always 0."""
     ordinal, offset, length = map(quantity_of, arguments)
     walk = frame.walk
     rows = walk.module.constants[walk.program.constants_start : walk.program.constants_end]
@@ -237,7 +236,7 @@ _OTHERS: Final[dict[str, Callable[[Frame, Decoded], Sequence[Value]]]] = {
     "call_import": _call_import,
     "return": _return,
 }
-#: functions of `hal` with a result -> what it is
+#: function of `hal` with a result -> function that determines the result
 _HAL: Final[dict[str, Callable[[Frame, int, Sequence[Value]], list[Value]]]] = {
     "hal.constant": _constant,
     "hal.allocate": _allocate,

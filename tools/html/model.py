@@ -1,7 +1,7 @@
 """A module as the page shows it: plain data, which `page.py` writes as JSON.
 
-A quantity is a number, `{"e": row}` for an expression of the program's table, or None where nothing is known. Numbers
-of nodes count within their function, buffers and executables within their program. Nothing of the module runs.
+A quantity is a number, `{"e": row}` for an expression of the program's table, or None if it is unknown. Nodes are
+numbered within their function, buffers and executables within their program. Nothing of the module runs.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from .walk import Walk
 if TYPE_CHECKING:
     from orchestrion.schema.module import Module
 
-#: characters of the text of one executable that are shown
-MOST_TEXT: Final = 4_000_000
+#: the most characters of one executable's text that are shown
+MAX_TEXT: Final = 4_000_000
 PlainQuantity = int | dict[str, int] | None
 
 
 @dataclass
 class BindingView:
-    """`buffers`: one of these, by row; None if not known. `type` is the tensor's as MLIR writes it."""
+    """A binding. `buffers`: the possible buffers, by row; None if unknown. `type` is the tensor's MLIR type."""
 
     access: str
     buffers: list[int] | None
@@ -42,7 +42,9 @@ class BindingView:
 
 @dataclass
 class NodeView:
-    """`executables` and `entry` of a dispatch; `place` is (function, pc) of the instruction that records it."""
+    """A node. `executables` and `entry` are those of a dispatch; `place` is (function, pc) of the instruction that
+    records it.
+    """
 
     kind: str
     label: str
@@ -69,14 +71,16 @@ class RangeView:
 
 @dataclass
 class FunctionView:
-    """`kind` is "export", "initializer" or "function". `edges` are (writer, reader, 1 if in a later turn, buffers)."""
+    """A function. `kind` is "export", "initializer" or "function". `edges` are (writer, reader, 1 if in a later
+    iteration, buffers).
+    """
 
     name: str
     kind: str
     signature: str
     nodes: list[NodeView]
     left_out: int
-    blocks: list[list[int]]  #: where each goes on
+    blocks: list[list[int]]  #: the successors of each block
     edges: list[list[Any]]
     ranges: list[RangeView]
     loops: list[tuple[int, int]]
@@ -84,7 +88,7 @@ class FunctionView:
 
 @dataclass
 class VariantView:
-    """`text` is the code to read, compressed by zlib, in base64; `note` says why there is none."""
+    """A variant. `text` is its readable code, compressed by zlib, in base64; `note` states why there is none."""
 
     format: str
     version: str
@@ -102,7 +106,7 @@ class EntryView:
     ops: list[str]
     types: list[str]
     accesses: list[str]
-    least: list[int]  #: bytes of each binding
+    least: list[int]  #: the least bytes of each binding
     parameter_words: int
 
 
@@ -122,7 +126,9 @@ class BufferView:
 
 @dataclass
 class ProgramView:
-    """`note` says what cannot be shown of it. `texts` are the expressions to read, `values` theirs for `sizes`."""
+    """A program. `note` states what cannot be shown. `texts` are the expressions as text, `values` their values for
+    `sizes`.
+    """
 
     name: str
     profile: str
@@ -140,7 +146,7 @@ class ProgramView:
 
 @dataclass
 class ModuleView:
-    """`about` is what `vm-dump --json` says of the module, without programs and segments."""
+    """A module. `about` is the output of `vm-dump --json` without programs and segments."""
 
     title: str
     about: dict[str, Any]
@@ -149,7 +155,7 @@ class ModuleView:
 
 
 def module_view(module: Module, title: str) -> ModuleView:
-    """The whole module. Raises ModuleError where the module is damaged."""
+    """The view of the whole module. Raises ModuleError if the module is damaged."""
     from orchestrion.tools.dump import describe, signature
 
     found = describe(module)
@@ -256,7 +262,7 @@ def _node(walk: Walk, function: int, node: Node) -> NodeView:
 
 
 def _export_types(walk: Walk, function: int, node: Node) -> tuple[str, ...]:
-    """The types of arguments or results, as signatures write them."""
+    """The types of arguments or results, as in signatures."""
     from orchestrion.tools.dump import tensor
 
     module, export = walk.module, walk.module.exports[walk.exports[function]]
@@ -310,7 +316,7 @@ def _variant(module: Module, ordinal: int) -> VariantView:
 
 
 def _text(module: Module, format: str, payload: int) -> tuple[str, str]:
-    """The code to read, packed, and what is to be said of it. Code that its own format refuses is named, not shown."""
+    """The readable code, compressed, and a note. Code that its format rejects has only a note."""
     from orchestrion.tools.dump import readable
 
     data = module.segment(payload)
@@ -318,6 +324,6 @@ def _text(module: Module, format: str, payload: int) -> tuple[str, str]:
         text = readable(format, data)
     except ModuleError as error:
         return "", f"it cannot be read: {error}"
-    shown = text[:MOST_TEXT]
-    note = "" if shown == text else f"the first {MOST_TEXT:,} of {len(text):,} characters"
+    shown = text[:MAX_TEXT]
+    note = "" if shown == text else f"the first {MAX_TEXT:,} of {len(text):,} characters"
     return b64encode(compress(shown.encode("utf-8", "backslashreplace"), 6)).decode("ascii"), note

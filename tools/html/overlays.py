@@ -1,7 +1,6 @@
-"""What a profile or a comparison says of a module's commands, from the files that `vm-run` wrote.
+"""The data of a profile or a comparison about a module's commands, from the files of `vm-run`.
 
-Both name the module by its digest. A file of another module is refused, and so is one that has not the form that it
-should have.
+Both files name the module by its digest. A file of another module, or with another form, is refused.
 """
 
 from __future__ import annotations
@@ -18,17 +17,19 @@ from orchestrion.tools.deviations import KIND
 if TYPE_CHECKING:
     from orchestrion.schema.module import Module
 
-#: categories of a trace's events that are commands of the device
+#: categories of trace events that are commands of the device
 _COMMANDS: Final = ("dispatch", "copy", "fill")
 
 
 def profile(path: str, module: Module) -> dict[str, Any]:
-    """The trace of `vm-run --trace`: by place, `function:pc`, how often and how long the command ran. InputError."""
+    """Reads a trace of `vm-run --trace`: by `function:pc`, how often and how long the command ran. Raises
+    InputError.
+    """
     return _read(path, "trace of vm-run --trace", lambda found: _profile(path, module, found))
 
 
 def comparison(path: str, module: Module) -> dict[str, Any]:
-    """The report of `vm-run --compare-report`: by entry, how far both devices are apart. InputError."""
+    """Reads a report of `vm-run --compare-report`: by entry, the deviation between both devices. Raises InputError."""
     return _read(path, "report of vm-run --compare-report", lambda found: _comparison(path, module, found))
 
 
@@ -86,7 +87,7 @@ def _number(value: Any) -> float | None:
 
 
 def _finite(value: Any) -> float:
-    """JSON has no other numbers, whatever Python reads."""
+    """A finite number; Python also reads others, which JSON does not have."""
     if not isfinite(value):
         raise ValueError(f"{value} is not finite")
     return float(value)

@@ -1,8 +1,8 @@
-"""The page: one file of HTML, with the data as JSON and one script, which nothing from elsewhere joins.
+"""The page: one HTML file with the data as JSON and one script. It loads nothing from elsewhere.
 
-Whatever the module says is data. It stands in the page as JSON in which no `<` is left, so that it cannot end the
-script element, and the script puts it into the page as text. The policy in the page allows no request, and the one
-script and the one style sheet only by their digests.
+Everything from the module is data. It is embedded as JSON without `<`, so that it cannot end the script element, and
+the script inserts it as text. The page's content security policy allows no request, and the script and the style sheet
+only by their digests.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from orchestrion.tools import cli
 from . import overlays
 from .model import ModuleView, module_view
 
-#: the parts of the script, in order: one scope
+#: the parts of the script, in order; they share one scope
 SCRIPTS = ("quantities.js", "layout.js", "graph.js", "memory.js", "details.js", "code.js", "page.js")
 
 
 def write(path: str, module: Module, name: str, profile: str | None, comparison: str | None) -> None:
-    """The page of a module; `name` is its file's, `-` as the path is standard output. `profile` and `comparison` are
-    files of `vm-run`. Raises ModuleError, InputError, OSError.
+    """Writes the page of a module. `name` is that of its file; a `path` of `-` is standard output. `profile` and
+    `comparison` are files of `vm-run`. Raises ModuleError, InputError, OSError.
     """
     found: dict[str, Any] = {}
     if profile is not None:
@@ -46,7 +46,7 @@ def write(path: str, module: Module, name: str, profile: str | None, comparison:
 
 
 def page(view: ModuleView, laid_over: dict[str, Any]) -> str:
-    """The HTML. `laid_over`: what a profile and a comparison say of the nodes (`overlays.py`)."""
+    """The HTML. `laid_over`: the data of a profile and a comparison (`overlays.py`)."""
     folder = files(__package__) / "static"
     style = (folder / "page.css").read_text("utf-8")
     parts = "\n".join((folder / name).read_text("utf-8") for name in SCRIPTS)
@@ -66,6 +66,6 @@ def _digest(text: str) -> str:
 
 
 def embedded(data: Any) -> str:
-    """JSON that may stand in a script element: without `<`, and in ASCII."""
+    """JSON for a script element: without `<`, and in ASCII."""
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -1,4 +1,4 @@
-"""What a function has the device do, in the order of its code: a node for each command of each recording it runs."""
+"""The device work of a function, in the order of its code: a node for each command of each recording that it runs."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from .facts import Binding, Called, Command, Event, Function, Read, Run
 from .values import Expressions, Quantity
 from .walk import Walk
 
-#: nodes of one program that are shown
-MOST_NODES: Final = 20_000
+#: the most nodes of one program that are shown
+MAX_NODES: Final = 20_000
 
 
 class Touched(NamedTuple):
-    """A range of bytes that a node reads, writes or both. None: not known."""
+    """A range of bytes that a node reads, writes or both. None: unknown."""
 
-    buffers: tuple[int, ...] | None  #: one of these
+    buffers: tuple[int, ...] | None  #: the possible buffers
     offset: Quantity | None
     length: Quantity | None
     reads: bool
@@ -28,28 +28,28 @@ class Touched(NamedTuple):
 
 @dataclass
 class Node:
-    """`kind` is "dispatch", "copy", "fill"; "read" of the host; "call" of a function; "run" of a recording that is
-    not known; "arguments" and "results" of an export. `touched` is in the order of a command's bindings.
+    """A node. `kind` is "dispatch", "copy" or "fill"; "read" by the host; "call" of a function; "run" of an unknown
+    recording; "arguments" and "results" of an export. `touched` is in the order of a command's bindings.
     """
 
     kind: str
     block: int
-    pc: int  #: of the instruction of the function that runs it
+    pc: int  #: pc of the function's instruction that runs it
     touched: tuple[Touched, ...]
     command: Command | None = None
-    how: str = ""  #: function of `hal` that runs it, or the name of the called function
+    how: str = ""  #: the function of `hal` that runs it, or the name of the called function
 
 
 class Sequence(NamedTuple):
     function: Function
     nodes: list[Node]
-    left_out: int  #: nodes beyond `MOST_NODES`
+    left_out: int  #: the number of nodes beyond `MAX_NODES`
 
 
 def sequences(walk: Walk) -> list[Sequence]:
-    """One for each function that runs something, in the order of the code."""
+    """A sequence for each function that runs something, in the order of the code."""
     silent = _silent(walk)
-    found, room = [], MOST_NODES
+    found, room = [], MAX_NODES
     for function in walk.functions:
         nodes: list[Node] = []
         left_out = 0
@@ -94,7 +94,7 @@ def _silent(walk: Walk) -> set[str]:
 
 
 def _with_ends(walk: Walk, function: Function, nodes: list[Node]) -> list[Node]:
-    """Arguments in front, results behind, for a function behind an export."""
+    """Adds nodes for arguments and results, for the function of an export."""
     if function.ordinal not in walk.exports:
         return nodes
     used = {row for node in nodes for touched in node.touched for row in touched.buffers or ()}
@@ -139,7 +139,7 @@ def _buffers(binding: Binding, run: Run) -> tuple[int, ...] | None:
 
 
 def _accesses(walk: Walk, command: Command) -> list[tuple[bool, bool]]:
-    """(reads, writes) of each binding. Of a dispatch of which the entry is not known every binding may do both."""
+    """(reads, writes) of each binding. If the entry of a dispatch is unknown, every binding may be read and written."""
     if command.kind == "copy":
         return [(True, False), (False, True)]
     if command.kind == "fill":
@@ -151,7 +151,7 @@ def _accesses(walk: Walk, command: Command) -> list[tuple[bool, bool]]:
 
 
 def entry_bindings(walk: Walk, command: Command, expressions: Expressions) -> list[int]:
-    """The accesses of the bindings of the entry that a dispatch runs for the first sizes; none if it is not known."""
+    """The accesses of the bindings of a dispatch's entry for the first sizes; empty if the entry is unknown."""
     place = entry_of(walk, command, expressions.value(command.entry))
     if place is None:
         return []
@@ -160,7 +160,7 @@ def entry_bindings(walk: Walk, command: Command, expressions: Expressions) -> li
 
 
 def entry_of(walk: Walk, command: Command, entry: int | None) -> int | None:
-    """The row of `executable_entries`; None if it is not known, or the code names one that is not there."""
+    """The row of `executable_entries`; None if it is unknown, or the code names an entry that does not exist."""
     program = walk.program
     if len(command.executables) != 1 or entry is None:
         return None

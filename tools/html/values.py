@@ -1,8 +1,8 @@
-"""What a register can hold when a program's code is followed without running it.
+"""Abstract values: what a register may hold when a program's code is analysed without running it.
 
-A value is a set of atoms, each of which the register may hold; None is a value of which nothing is known. Numbers that
-depend on the sizes of a call are kept as expressions over these sizes, in one table per program, so that the page can
-compute them for any sizes.
+A value is a set of atoms, each of which the register may hold; None is an unknown value. Numbers that depend on the
+sizes of a call are expressions over these sizes, in one table per program, so that the page can compute them for any
+sizes.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import Any, Final
 
 from orchestrion.vm.size_expressions import SizeExpression, read_size
 
-#: atoms of one value; of a value that may be more things nothing is known
-MOST_ATOMS: Final = 8
-#: numbers above are not known: JavaScript counts exactly up to here
-MOST_NUMBER: Final = 2**53 - 1
-#: characters of an expression as text
+#: the most atoms of one value; a value with more possibilities is unknown
+MAX_ATOMS: Final = 8
+#: the largest known number, which JavaScript still represents exactly
+MAX_NUMBER: Final = 2**53 - 1
+#: the most characters of an expression as text
 LONGEST_TEXT: Final = 80
-#: value of a size for which the page is drawn first
+#: the value of each size for which the page is drawn first
 FIRST_SIZE: Final = 16
 
 
@@ -58,7 +58,7 @@ class BufferRef:
 
 @dataclass(frozen=True, slots=True)
 class ViewRef:
-    """A view over a buffer. `argument` counts in the module; -1 if the view is no argument of an export."""
+    """A view over a buffer. `argument` is numbered within the module; -1 if the view is no argument of an export."""
 
     buffer: int
     argument: int = -1
@@ -66,7 +66,7 @@ class ViewRef:
 
 @dataclass(frozen=True, slots=True)
 class RecordingRef:
-    """A recording, by the place of the instruction that creates it."""
+    """A recording, identified by the instruction that creates it."""
 
     function: int
     pc: int
@@ -82,7 +82,7 @@ def number(quantity: Quantity | None) -> Value:
 
 
 def quantity_of(value: Value) -> Quantity | None:
-    """The number that a value is; None if it may be several, or something else."""
+    """The number that a value is; None if it may be several numbers, or something else."""
     if value is None or len(value) != 1:
         return None
     (atom,) = value
@@ -90,15 +90,15 @@ def quantity_of(value: Value) -> Quantity | None:
 
 
 def join(a: Value, b: Value) -> Value:
-    """A value that may be either."""
+    """The union of two values."""
     if a is None or b is None:
         return None
     both = a | b
-    return both if len(both) <= MOST_ATOMS else None
+    return both if len(both) <= MAX_ATOMS else None
 
 
 def _quotient(x: int, y: int) -> int:
-    """Towards zero."""
+    """Division rounded towards zero."""
     found = abs(x) // abs(y)
     return found if (x < 0) == (y < 0) else -found
 
@@ -107,7 +107,7 @@ def _align(x: int, y: int) -> int:
     return -(-x // y) * y
 
 
-#: name -> meaning and text; the page has a function of the same name and meaning. Division by 0 has no result.
+#: name -> function and text; the page's script has a function of the same name and meaning; division by 0 has no result
 OPERATIONS: Final[dict[str, tuple[Callable[..., int], str]]] = {
     "add": (lambda x, y: x + y, "{} + {}"),
     "subtract": (lambda x, y: x - y, "{} - {}"),
@@ -124,31 +124,31 @@ OPERATIONS: Final[dict[str, tuple[Callable[..., int], str]]] = {
     "equal": (lambda x, y: int(x == y), "{} = {}"),
     "select": (lambda c, x, y: x if c else y, "{} ? {} : {}"),
 }
-#: the ops of a declared dimension
+#: the operators of a declared dimension
 _DECLARED: Final[dict[type[ast.operator], str]] = {ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply"}
 
 
 @dataclass
 class Expressions:
-    """The expressions of one program. A row is ("size", symbol) or an operation and its operands, which stand in rows
-    before it; equal rows are one.
+    """The expressions of one program. A row is ("size", symbol), or an operation and its operands, which are earlier
+    rows. Equal rows are stored once.
     """
 
     rows: list[tuple[Any, ...]] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
-    sizes: dict[str, int] = field(default_factory=dict)  #: symbol -> value for which `values` are
+    sizes: dict[str, int] = field(default_factory=dict)  #: symbol -> the value for which `values` are computed
     values: list[int | None] = field(default_factory=list)
     _known: dict[object, int] = field(default_factory=dict)
 
     def value(self, quantity: Quantity | None) -> int | None:
-        """For the sizes of `sizes`."""
+        """The value for `sizes`."""
         return self.values[quantity.row] if isinstance(quantity, Expression) else quantity
 
     def text(self, quantity: Quantity) -> str:
         return self.texts[quantity.row] if isinstance(quantity, Expression) else str(quantity)
 
     def dimension(self, text: str) -> Quantity:
-        """A dynamic dimension as a signature declares it. One that is not understood is a size of its own."""
+        """A dynamic dimension of a signature. One that cannot be parsed becomes a separate size."""
         try:
             read = read_size(text)
             return self._symbol(text, None) if read is None else self._declared(read.tree, read)
@@ -156,7 +156,7 @@ class Expressions:
             return self._symbol(text, None)
 
     def operation(self, name: str, *operands: Quantity) -> Quantity | None:
-        """The result of numbers; None where there is none, or it is too large."""
+        """The result of an operation; None if it is undefined or too large."""
         if all(isinstance(operand, int) for operand in operands):
             return _computed(name, [self.value(operand) for operand in operands])
         simple = self._simplified(name, operands)
@@ -170,7 +170,9 @@ class Expressions:
         return Expression(self._known[key])
 
     def _simplified(self, name: str, operands: tuple[Quantity, ...]) -> Quantity | None:
-        """What compilers write in several instructions: the next multiple, the larger and the lesser of two numbers."""
+        """Recognises what compilers write in several instructions: the next multiple, the maximum and minimum of two
+        numbers.
+        """
         rows = [self.rows[operand.row] if isinstance(operand, Expression) else () for operand in operands]
         match name, operands, rows:
             case "subtract", (whole, _), (("add", x, added), ("remainder", divided, int(divisor))):
@@ -195,7 +197,7 @@ class Expressions:
 
     def _declared(self, tree: ast.expr, read: SizeExpression) -> Quantity:
         match tree:
-            case ast.Constant(value=int(value)) if abs(value) <= MOST_NUMBER:
+            case ast.Constant(value=int(value)) if abs(value) <= MAX_NUMBER:
                 return value
             case ast.Name(id=name):
                 return self._symbol(name, read.symbols.get(name))
@@ -225,4 +227,4 @@ def _computed(name: str, operands: Sequence[int | None]) -> int | None:
         found = OPERATIONS[name][0](*operands)
     except ZeroDivisionError:
         return None
-    return found if abs(found) <= MOST_NUMBER else None
+    return found if abs(found) <= MAX_NUMBER else None

@@ -1,9 +1,9 @@
-"""Follows the code of a program without running it: which commands it records, and where its functions run them.
+"""Analyses the code of a program without running it: the commands it records, and where its functions run them.
 
-Each instruction is looked at with what the registers may hold (`values.py`). Where branches meet, a register may hold
-what it holds on either way; a loop is followed until nothing new comes. Functions are followed again and again until
-what they hand to each other, by calls and globals, stays the same. Both have bounds, beyond which nothing is known:
-bad code costs no more time than good code, and is shown with less.
+It is an abstract interpretation: each instruction is applied to what the registers may hold (`values.py`). Where
+branches merge, a register may hold the value of either; a loop is repeated until nothing changes. Functions are
+repeated until the values that they pass to each other, by calls and globals, stay the same. Both have bounds, after
+which values are unknown: bad code takes no more time than good code, and is shown with less detail.
 """
 
 from __future__ import annotations
@@ -22,18 +22,19 @@ from .values import BufferRef, Expressions, Null, Number, Quantity, RecordingRef
 if TYPE_CHECKING:
     from orchestrion.schema.module import Module
 
-#: times that a block of code is looked at, in one function
-MOST_VISITS: Final = 12
-#: registers that are handed from block to block, in one function
-MOST_HANDED: Final = 2_000_000
-#: times that the functions are followed
-MOST_ROUNDS: Final = 12
+#: the most visits of a block of code, per function
+MAX_VISITS: Final = 12
+#: the most registers that are passed from block to block, per function
+MAX_FORWARDED_REGISTERS: Final = 2_000_000
+#: the most iterations over all functions
+MAX_ITERATIONS: Final = 12
 
 
 class Walk:
-    """One program. `functions` are in the order of the module, `recordings` hold their commands in order of the code.
+    """The analysis of one program. `functions` are in the order of the module; `recordings` hold their commands in
+    order of the code.
 
-    Raises ModuleError for code that is not sound.
+    Raises ModuleError for invalid code.
     """
 
     def __init__(self, module: Module, ordinal: int) -> None:
@@ -44,13 +45,13 @@ class Walk:
         self.expressions = Expressions()
         self.buffers: list[Buffer] = []
         self._buffers: dict[object, int] = {}
-        self.places: dict[int, int] = {}  #: buffer of an argument or result -> its number in the export
-        self.exports = self._exports()  #: function -> the first export that it is behind
+        self.places: dict[int, int] = {}  #: buffer of an argument or result -> its position in the export
+        self.exports = self._exports()  #: function -> the first export that it implements
         self.code: list[VerifiedFunction] = verify(module, ordinal).functions
-        self.before = Summary()  #: of the round before
+        self.before = Summary()  #: the summary of the previous iteration
         self.after = Summary()
         self.functions = [Function(row.ordinal, row.name, _blocks(row.decoded)) for row in self.code]
-        self._settle()
+        self._iterate_to_fixpoint()
         self.recordings: dict[RecordingRef, list[Command]] = {}
         for function in self.functions:
             for block in function.blocks:
@@ -58,7 +59,7 @@ class Walk:
                     self.recordings.setdefault(recording, []).append(command)
 
     def buffer(self, key: object, kind: str, name: str, size: Quantity | None) -> int:
-        """The row of a buffer, by what makes it. One that was made before with another size has an unknown one."""
+        """The row of the buffer that `key` creates. If it was created with different sizes, its size is unknown."""
         row = self._buffers.setdefault(key, len(self.buffers))
         if row == len(self.buffers):
             self.buffers.append(Buffer(kind, name, size))
@@ -67,7 +68,7 @@ class Walk:
         return row
 
     def dims(self, argument: int) -> list[Quantity]:
-        """The dimensions of an argument, counted in the module."""
+        """The dimensions of an argument, which is numbered within the module."""
         module, row = self.module, self.module.arguments[argument]
         found = module.dims[row.dims_start : row.dims_end]
         return [
@@ -80,8 +81,8 @@ class Walk:
         entries = self.module.entries[row.entries_start : row.entries_end]
         return {function: export for export, function in reversed(list(enumerate(entries)))}
 
-    def _settle(self) -> None:
-        for _ in range(MOST_ROUNDS):
+    def _iterate_to_fixpoint(self) -> None:
+        for _ in range(MAX_ITERATIONS):
             self._round()
             if self.after == self.before:
                 return
@@ -103,13 +104,13 @@ class Walk:
             self._name(self.module.strings[self.module.globals[self.program.globals_start + place].name], value)
 
     def _name(self, name: str, value: Value) -> None:
-        """An allocation has the name of the global that keeps it."""
+        """Names an allocation after the global that keeps it."""
         for atom in value or ():
             if isinstance(atom, BufferRef) and self.buffers[atom.row].kind == "allocation":
                 self.buffers[atom.row].name = name
 
     def _follow(self, code: VerifiedFunction, function: Function) -> None:
-        """Each block with what its registers may hold, until nothing new comes."""
+        """Visits each block with what its registers may hold, until nothing changes."""
         states: dict[int, dict[int, Value]] = {0: self._entry(code)}
         visits = [0] * len(function.blocks)
         todo, waiting, handed = [0], {0}, 0
@@ -121,9 +122,9 @@ class Walk:
             for decoded in code.decoded[frame.block.first : frame.block.end]:
                 step(frame, decoded)
             handed += len(frame.registers) * len(frame.block.next)
-            known = frame.registers if handed < MOST_HANDED else {}
+            known = frame.registers if handed < MAX_FORWARDED_REGISTERS else {}
             for target in frame.block.next:
-                merged = _merged(states.get(target), known if visits[target] < MOST_VISITS else {})
+                merged = _merged(states.get(target), known if visits[target] < MAX_VISITS else {})
                 if target not in states or merged != states[target]:
                     states[target] = merged
                     if target not in waiting:
@@ -142,7 +143,7 @@ class Walk:
         return {register: value for register, value in registers.items() if value is not None}
 
     def _views(self, ordinal: int, count: int) -> Iterator[Value]:
-        """What a caller of an export gives: arguments, then destinations. Other exports take what nobody knows."""
+        """The arguments of an export: views of arguments, then of destinations. Other exports take unknown values."""
         module, row = self.module, self.module.exports[ordinal]
         kinds = [("argument", at, module.arguments[at].name) for at in range(row.arguments_start, row.arguments_end)]
         kinds += [("result", at, module.results[at].name) for at in range(row.results_start, row.results_end)]
@@ -164,7 +165,7 @@ def _merged(a: dict[int, Value] | None, b: dict[int, Value]) -> dict[int, Value]
 
 
 def _blocks(decoded: list[Decoded]) -> list[Block]:
-    """A block starts at the first instruction, at each target of a branch, and behind each branch."""
+    """Splits code into blocks: at the first instruction, at each target of a branch, and after each branch."""
     at = {row.pc: index for index, row in enumerate(decoded)}
     starts = {0} | {at[target] for row in decoded for target in targets(row)}
     starts |= {index + 1 for index, row in enumerate(decoded) if row.row.terminator and index + 1 < len(decoded)}
@@ -181,7 +182,7 @@ def _blocks(decoded: list[Decoded]) -> list[Block]:
 
 
 def targets(decoded: Decoded) -> list[int]:
-    """Where an instruction may branch to."""
+    """The branch targets of an instruction."""
     found: list[int] = []
     for spec, operand in zip(decoded.row.operands, decoded.operands, strict=True):
         if spec.kind == "target" and isinstance(operand, int):

@@ -1,1 +1,1 @@
-"""The commands of `vm-pack`, one file each: `add` makes the command's parser, `run` does what it says."""
+"""The commands of `vm-pack`, one file each: `add` makes the command's parser, `run` executes it."""

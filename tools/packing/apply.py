@@ -1,4 +1,4 @@
-"""vm-pack apply: the new file from the old one and a delta, whole or not at all."""
+"""vm-pack apply: creates the new file from the old one and a delta, atomically."""
 
 import argparse
 
@@ -19,7 +19,7 @@ def add(subparsers: "argparse._SubParsersAction[Parser]") -> None:
         "--most-bytes",
         metavar="N",
         type=whole(1),
-        help="largest file that the delta may give (default: twice the old one, 64 times the delta, and 1 MiB)",
+        help="largest file that the delta may make (default: twice the old one, 64 times the delta, and 1 MiB)",
     )
 
 

@@ -1,4 +1,4 @@
-"""vm-pack bundle: a module and what is shipped with it as one archive, or as the folders that a store's tool takes."""
+"""vm-pack bundle: packs a module and its files as one archive, or as the folders that a store's tool takes."""
 
 import argparse
 import os
@@ -33,7 +33,7 @@ def add(subparsers: "argparse._SubParsersAction[Parser]") -> None:
     made.add_argument("file", metavar="M.fb", help="the module; with --verify the bundle")
     made.add_argument("-o", dest="output", metavar="OUT", help="the archive; with --layout of a store a folder")
     made.add_argument("--verify", action="store_true", help="check every byte of a bundle against its manifest")
-    made.add_argument("--policy", metavar="KEYS.toml", help="with --verify: whose signatures all of it must have")
+    made.add_argument("--policy", metavar="KEYS.toml", help="with --verify: keys that must have signed all of it")
     made.add_argument("--parameters", metavar="FILE", action="append", default=[], help="a file of parameters; repeat")
     made.add_argument("--licence", metavar="FILE", help="the licence of the model (default: that in the module)")
     made.add_argument("--model-card", metavar="FILE", help="the model card (default: that in the module)")
@@ -76,20 +76,22 @@ def run(options: argparse.Namespace) -> int:
         raise cli.UsageError("--group needs --layout=play-ai-pack")
     from . import bundling, openssf, stores
 
-    goods = bundling.collect(options)
+    contents = bundling.collect(options)
     if options.layout == "plain":
-        bundling.write(options.output, goods, options)
+        bundling.write(options.output, contents, options)
     elif options.layout == "play-ai-pack":
-        stores.play(options, goods)
+        stores.play(options, contents)
     else:
-        stores.apple(options, goods)
+        stores.apple(options, contents)
     if options.model_signing_key is not None:
         print(openssf.sign(options.output, options.model_signing_key, options.password))
     return cli.DONE
 
 
 def verify(options: argparse.Namespace) -> int:
-    """A bundle, or the folders of a store's layout, each file of which is checked against the manifest beside it."""
+    """Checks a bundle, or the folders of a store's layout; each file of these is compared with the
+    manifest beside it.
+    """
     from orchestrion.schema.shipping.bundle import MANIFEST, open_bundle, verify_folder
     from orchestrion.schema.trust.policy import TrustPolicy
 
@@ -116,10 +118,10 @@ def verify(options: argparse.Namespace) -> int:
 
 
 def verify_facts(found: "Bundle", policy: "TrustPolicy | None") -> list[str]:
-    """Check that the manifest tells the truth about the module, and who signed both; the names of the signers.
+    """Checks that the manifest describes the module correctly, and who signed both. Returns the names of the signers.
 
-    `ModuleError` for a manifest that says something else. With a policy, whatever its mode, `Untrusted` for what nobody
-    signed whose signature counts: the module, the manifest, each file of parameters.
+    Raises ModuleError for a wrong manifest. With a policy, whatever its mode, raises Untrusted unless the module, the
+    manifest and each file of parameters have a counting signature.
     """
     from dataclasses import replace
 
@@ -135,7 +137,7 @@ def verify_facts(found: "Bundle", policy: "TrustPolicy | None") -> list[str]:
     sets = [bytes(found.content(name))] if name in found.archive.entries else []
     facts = replace(manifest_of(module, sets), entries=found.manifest.entries)
     if facts != found.manifest and found.manifest.manifest == facts.manifest:
-        raise ModuleError("the manifest says something of the module that is not so: vm-pack manifest writes it anew")
+        raise ModuleError("the manifest does not describe this module: vm-pack manifest writes a new one")
     return [] if policy is None else _signers(found, facts, policy)
 
 

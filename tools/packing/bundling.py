@@ -1,4 +1,4 @@
-"""What goes into a bundle, and the archive that is made of it (`schema/shipping/bundle.py` has the form)."""
+"""The contents of a bundle, and the archive made from them (`schema/shipping/bundle.py` defines the form)."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from orchestrion.tools import cli
 if TYPE_CHECKING:
     from orchestrion.schema.module import Module
 
-#: signatures of a file of parameters lie beside it
+#: suffix of the file with the signatures of a file of parameters, in the same folder
 SIGNATURES = ".sig"
-#: role -> the module's attribute that has the text where no file is given
+#: role -> the module's attribute that provides the text if no file is given
 ATTRIBUTES = {"licence": "model.licence", "model-card": "model.card"}
 _NAMED = "abcdefghijklmnopqrstuvwxyz0123456789-_"
 
@@ -36,9 +36,9 @@ class Item(NamedTuple):
     content: memoryview | bytes
 
 
-class Goods(NamedTuple):
-    """What is to be shipped: the module, its manifest without entries, signature sets of it that are not in its file,
-    and the other files in their order.
+class BundleContents(NamedTuple):
+    """What a bundle contains: the module, its manifest without entries, signature sets that are not in the module's
+    file, and the other files in order.
     """
 
     module: Module
@@ -48,12 +48,12 @@ class Goods(NamedTuple):
 
     @property
     def title(self) -> str:
-        """Of the model; "model" for one without a name."""
+        """The name of the model; "model" for one without a name."""
         return self.manifest.model.name or "model"
 
 
-def collect(options: argparse.Namespace) -> Goods:
-    """Read everything once. `ModuleError` for a module that is damaged, `InputError` for a file that fits nothing."""
+def collect(options: argparse.Namespace) -> BundleContents:
+    """Reads all files, once. Raises ModuleError for a damaged module, InputError for an unsuitable file."""
     from orchestrion.schema.decoder import open_module
     from orchestrion.vm.module_manifest import manifest_of
 
@@ -62,7 +62,7 @@ def collect(options: argparse.Namespace) -> Goods:
         if module.container.spans[ordinal][0]:
             module.segment(ordinal)
     sets = [] if options.detached is None else [cli.read_bytes(options.detached)]
-    return Goods(module, manifest_of(module, sets), sets, tuple(_items(module, options)))
+    return BundleContents(module, manifest_of(module, sets), sets, tuple(_items(module, options)))
 
 
 def _items(module: Module, options: argparse.Namespace) -> Iterator[Item]:
@@ -82,7 +82,7 @@ def _items(module: Module, options: argparse.Namespace) -> Iterator[Item]:
 
 
 def _signatures(of: str, path: str) -> Item:
-    """The signature set of an entry, which must be one."""
+    """Reads the signature set of an entry."""
     from orchestrion.schema.trust.signature_set import decode
 
     data = cli.read_bytes(path)
@@ -91,14 +91,14 @@ def _signatures(of: str, path: str) -> Item:
 
 
 def _suffix(path: str) -> str:
-    """The suffix of a file's name as the names of entries may have it; `.txt` for others."""
+    """The suffix of a file's name if entry names may have it; otherwise `.txt`."""
     suffix = os.path.splitext(path)[1].lower()
     return suffix if len(suffix) > 1 and set(suffix[1:]) <= set(_NAMED) else ".txt"
 
 
-def write(path: str, goods: Goods, options: argparse.Namespace) -> None:
-    """Write the archive, whole or not at all, and read it back."""
-    pieces = pack(goods, options.compress_code, options.key, options.password)
+def write(path: str, contents: BundleContents, options: argparse.Namespace) -> None:
+    """Writes the archive atomically, and reads it back."""
+    pieces = pack(contents, options.compress_code, options.key, options.password)
     write_whole(path, pieces, "could not be written")
     found = bundle.open_bundle(path)
     found.verify()
@@ -106,11 +106,11 @@ def write(path: str, goods: Goods, options: argparse.Namespace) -> None:
 
 
 def pack(
-    goods: Goods, compress_code: bool = False, keys: Sequence[str] = (), password: str | None = None
+    contents: BundleContents, compress_code: bool = False, keys: Sequence[str] = (), password: str | None = None
 ) -> list[bytes | memoryview]:
-    """The archive in pieces: the manifest, its signatures, then the rest, large entries where they lie."""
-    items = [*_module_items(goods.module, compress_code), *goods.items]
-    manifest = write_manifest(replace(goods.manifest, entries=tuple(entries(items))))
+    """The archive in pieces: the manifest, its signatures, then the rest; large entries are not copied."""
+    items = [*_module_items(contents.module, compress_code), *contents.items]
+    manifest = write_manifest(replace(contents.manifest, entries=tuple(entries(items))))
     rows = [archive.Row(bundle.MANIFEST, manifest)]
     if keys:
         rows.append(archive.Row(bundle.MANIFEST_SIGNATURES, signed(manifest, keys, password)))
@@ -122,7 +122,7 @@ def _row(item: Item) -> archive.Row:
 
 
 def entries(items: Sequence[Item]) -> Iterator[Entry]:
-    """What a manifest says of files."""
+    """The manifest's entries of files."""
     if len({item.name for item in items}) != len(items):
         raise cli.InputError("a file of parameters is there twice")
     for item in items:
@@ -130,22 +130,22 @@ def entries(items: Sequence[Item]) -> Iterator[Entry]:
         yield Entry(item.name, item.role, len(data), sha256(data).hexdigest())
 
 
-def thinned(goods: Goods, targets: Sequence[str]) -> Goods:
-    """The same with the programs of some targets alone. `InputError` where a target has no program."""
+def thinned(contents: BundleContents, targets: Sequence[str]) -> BundleContents:
+    """The same contents with only the programs of some targets. Raises InputError if a target has no program."""
     from orchestrion.schema.decoder import read_module
     from orchestrion.vm.module_manifest import manifest_of
 
     from .thin import dropped_segments
 
-    file = goods.module.container
-    dropped = dropped_segments(goods.module, targets, None)
+    file = contents.module.container
+    dropped = dropped_segments(contents.module, targets, None)
     kept = [file.segment(at) if span[0] and at not in dropped else None for at, span in enumerate(file.spans)]
     module = read_module(mapped(container.build(file.root, kept, file.attachments, file.sections)))
-    return goods._replace(module=module, manifest=manifest_of(module, goods.sets))
+    return contents._replace(module=module, manifest=manifest_of(module, contents.sets))
 
 
 def _module_items(module: Module, compress_code: bool) -> list[Item]:
-    """The module, and its code if that is to lie apart."""
+    """The module, and its code if that is stored separately."""
     file = module.container
     ordinals = [
         ordinal
@@ -158,13 +158,13 @@ def _module_items(module: Module, compress_code: bool) -> list[Item]:
     left = [file.segment(at) if span[0] and at not in apart else None for at, span in enumerate(file.spans)]
     pieces = container.build(file.root, left, file.attachments, file.sections)
     code = bundle.pack_code(ordinals, file)
-    if len(code) > archive.MOST_EXPANDED:
-        raise cli.InputError(f"the module has {len(code)} bytes of code, --compress-code takes {archive.MOST_EXPANDED}")
+    if len(code) > archive.MAX_EXPANDED:
+        raise cli.InputError(f"the module has {len(code)} bytes of code, --compress-code takes {archive.MAX_EXPANDED}")
     return [Item(bundle.MODULE, "module", mapped(pieces)), Item(bundle.CODE, "code", code)]
 
 
 def mapped(pieces: Sequence[bytes | memoryview]) -> memoryview:
-    """Pieces as one, in a temporary file that goes with the memory: modules may be larger than memory is."""
+    """Joins pieces in a temporary file that lives as long as the memory, because modules may be larger than memory."""
     if len(pieces) == 1:
         return memoryview(pieces[0])
     with tempfile.TemporaryFile() as file:

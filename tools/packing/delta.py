@@ -1,4 +1,6 @@
-"""vm-pack delta: what turns one file into another, small where segments stay (form: `schema/shipping/delta.py`)."""
+"""vm-pack delta: writes a delta from one file to another, which is small if segments are equal
+(`schema/shipping/delta.py`).
+"""
 
 import argparse
 import zlib
@@ -20,7 +22,7 @@ EXAMPLES = (
 def add(subparsers: "argparse._SubParsersAction[Parser]") -> None:
     made = cli.subcommand(subparsers, "delta", run, "Writes what turns one file into another.", EXAMPLES)
     made.add_argument("old", metavar="OLD", help="a module, a bundle, any file")
-    made.add_argument("new", metavar="NEW", help="what `vm-pack apply OLD D` is to give")
+    made.add_argument("new", metavar="NEW", help="the result of `vm-pack apply OLD D`")
     made.add_argument("-o", dest="output", metavar="D", required=True, help="the delta")
     made.add_argument(
         "--compression",
@@ -44,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def make_delta(old: memoryview, new: memoryview, compression: str = "lzma") -> bytes:
-    """The delta, tried before it is given."""
+    """The delta, after a test that it reproduces the new file."""
     from orchestrion.schema.shipping.delta import LITERAL, Delta, apply, read_delta, write_delta
 
     from .matching import find_steps

@@ -1,7 +1,7 @@
-"""Device groups of Google Play: which devices get which variant of a pack, as `device_targeting_config.xml` says it.
+"""Device groups of Google Play: which devices get which variant of a pack, in `device_targeting_config.xml`.
 
-A group holds a module with some of its programs; a device gets the first group of which it meets a selector, else the
-group `other`. A selector is met when all its conditions are.
+A group has a module with some of its programs. A device gets the first group with a selector that it matches, otherwise
+the group `other`. It matches a selector if it meets all its conditions.
 
     --group=fast:programs=spirv,ram=6GB-,soc=QTI/SM8750 --group=fast:device=google/husky
 
@@ -17,11 +17,11 @@ from orchestrion.schema.shipping.manifest import Executable, Manifest, Program
 from orchestrion.tools import cli
 
 OTHER = "other"
-MOST_SELECTORS, MOST_DEVICES, MOST_FEATURES = 5, 10_000, 100
+MAX_SELECTORS, MAX_DEVICES, MAX_FEATURES = 5, 10_000, 100
 NAMESPACE = "http://schemas.android.com/apk/config"
-#: profile -> what Android says of devices that can run it
+#: profile -> system features of Android devices that can run it
 PROFILE_FEATURES: Mapping[str, tuple[str, ...]] = {"spirv": ("android.hardware.vulkan.compute",)}
-#: memory that a program's constants may take of a device's, and below which no device that Play serves falls
+#: constants may take 1/RAM_SHARE of a device's memory; every device that Play serves has at least LEAST_RAM bytes
 RAM_SHARE, LEAST_RAM = 4, 2_000_000_000
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*", re.ASCII)
@@ -30,7 +30,7 @@ _UNITS = {"GB": 10**9, "MB": 10**6}
 
 
 class Selector(NamedTuple):
-    """Conditions that a device must all meet; `ram` is (least, less than) in bytes, None where there is no bound."""
+    """Conditions that a device must all meet; `ram` is (at least, less than) in bytes, None without a bound."""
 
     ram: tuple[int | None, int | None] = (None, None)
     chips: tuple[tuple[str, str], ...] = ()
@@ -39,7 +39,7 @@ class Selector(NamedTuple):
 
 
 class Group(NamedTuple):
-    """`programs` are profiles that the module of the group keeps; None for all. `other` has no selectors."""
+    """A group. `programs` are the profiles that its module keeps; None for all. `other` has no selectors."""
 
     name: str
     programs: tuple[str, ...] | None
@@ -61,7 +61,7 @@ def default_groups(manifest: Manifest) -> list[Group]:
 
 
 def whole_programs(manifest: Manifest) -> list[Program]:
-    """The programs of which nothing that they need was taken out of the file."""
+    """The programs whose required segments are all in the file."""
     return [row for row in manifest.programs if row.absent is None and all(map(_has_variant, row.executables))]
 
 
@@ -70,13 +70,13 @@ def _has_variant(row: Executable) -> bool:
 
 
 def _of_profile(row: Program) -> Selector:
-    """Devices that have what a program's profile wants, and memory for its constants."""
+    """Selects devices that meet the requirements of a program's profile, and have memory for its constants."""
     ram = RAM_SHARE * row.constant_bytes
     return Selector((ram if ram > LEAST_RAM else None, None), features=PROFILE_FEATURES[row.profile])
 
 
 def read_groups(texts: Sequence[str]) -> list[Group]:
-    """The groups of `--group` flags, in their order. `UsageError` for one that Play would refuse."""
+    """Parses the groups of `--group` flags, in order. Raises UsageError for one that Play would refuse."""
     groups: dict[str, Group] = {}
     for text in texts:
         name, colon, rest = text.partition(":")
@@ -98,13 +98,11 @@ def _check(groups: Sequence[Group]) -> None:
         if (group.name == OTHER) == bool(group.selectors):
             word = "has no conditions: it gets the other devices" if group.selectors else "has none"
             raise cli.UsageError(f"--group: {group.name} {word}")
-        if len(group.selectors) > MOST_SELECTORS:
-            raise cli.UsageError(
-                f"--group: {group.name} has {len(group.selectors)} selectors, {MOST_SELECTORS} at most"
-            )
+        if len(group.selectors) > MAX_SELECTORS:
+            raise cli.UsageError(f"--group: {group.name} has {len(group.selectors)} selectors, {MAX_SELECTORS} at most")
         devices = sum(len(row.devices) for row in group.selectors)
         features = sum(len(row.features) for row in group.selectors)
-        if devices > MOST_DEVICES or features > MOST_FEATURES:
+        if devices > MAX_DEVICES or features > MAX_FEATURES:
             raise cli.UsageError(f"--group: {group.name} has {devices} devices and {features} features")
 
 
@@ -142,7 +140,7 @@ def _ram(text: str) -> tuple[int | None, int | None]:
     return bounds[0], bounds[1]
 
 
-#: condition -> the lines that say it
+#: the conditions as lines of XML
 _LINES: Sequence[Callable[[Selector], list[str]]] = (
     lambda row: [f"included-device-id brand={quoteattr(a)} device={quoteattr(b)}" for a, b in row.devices],
     lambda row: [f"required-system-feature name={quoteattr(name)}" for name in row.features],
@@ -151,7 +149,7 @@ _LINES: Sequence[Callable[[Selector], list[str]]] = (
 
 
 def targeting(groups: Sequence[Group]) -> str:
-    """The XML; `other` is not in it, since Play adds it."""
+    """The XML. `other` is not in it, because Play adds it."""
     lines = [f'<config:device-targeting-config xmlns:config="{NAMESPACE}">']
     for group in groups:
         if not group.selectors:

@@ -1,7 +1,7 @@
-"""vm-pack keygen: a key pair. The private key is for whoever signs, the public one goes into keys files.
+"""vm-pack keygen: generates a key pair. The private key is for signing, the public one for keys files.
 
-`key.pem` is PKCS#8, readable by its owner alone; `key.pub.pem` lies beside it. Neither is printed, and a key that is
-there is not replaced without `--force`.
+`key.pem` is PKCS#8, readable by its owner only; `key.pub.pem` lies in the same folder. Neither is printed, and an
+existing key is only replaced with `--force`.
 """
 
 import argparse
@@ -25,7 +25,7 @@ def add(subparsers: "argparse._SubParsersAction[Parser]") -> None:
         "--type", choices=("ed25519", "p256"), default="ed25519", help="Ed25519 (default), or ECDSA over P-256"
     )
     made.add_argument("-o", dest="output", metavar="KEY.pem", required=True, help="writes KEY.pem and KEY.pub.pem")
-    made.add_argument("--force", action="store_true", help="replace keys that are there")
+    made.add_argument("--force", action="store_true", help="replace existing keys")
     add_password(made, "the private key")
 
 
@@ -53,13 +53,13 @@ def run(options: argparse.Namespace) -> int:
 
 
 def public_path(private: str) -> str:
-    """Where the public key of a private one lies."""
+    """The path of the public key of a private one."""
     stem, ending = os.path.splitext(private)
     return f"{stem}.pub.pem" if ending == ".pem" else f"{private}.pub.pem"
 
 
 def _write_new(path: str, data: bytes, mode: int) -> None:
-    """Write a file that is not there yet, whole or not at all; `mode` holds from its creation on."""
+    """Writes a file that must not exist yet, atomically; it has `mode` from its creation on."""
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
     try:
         with open(file, "wb") as whole:

@@ -1,4 +1,4 @@
-"""vm-pack lint: whether a module keeps to the rules of a store. The rules are the table of `lint_rules.py`.
+"""vm-pack lint: checks a module against the rules of a store. The rules are the table of `linting/rules.py`.
 
 Exit status 1 if a rule of severity `error` is broken. Nothing of the module runs.
 """
@@ -30,7 +30,7 @@ def add(subparsers: "argparse._SubParsersAction[Parser]") -> None:
         default="app-store",
         help="; ".join(f"{row.name}: {row.doc}" for row in LINT_PROFILES.values()) + " (default: app-store)",
     )
-    made.add_argument("--json", metavar="FILE", help="write what was found as JSON; - for standard output")
+    made.add_argument("--json", metavar="FILE", help="write the result as JSON; - for standard output")
     made.add_argument("--html", metavar="FILE", help="write a page for the store's reviewer")
     made.add_argument("--policy", metavar="KEYS.toml", help="signatures must suffice under this trust policy")
     made.add_argument("--key", metavar="KEY.pub.pem", help="this key must have signed")
@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
     from .linting.subject import LintSubject
 
     if options.policy is not None and options.key is not None:
-        raise cli.UsageError("--policy and --key do not go together")
+        raise cli.UsageError("--policy and --key cannot be combined")
     profile = LINT_PROFILES[options.profile]
     subject = None
     try:

@@ -1,4 +1,6 @@
-"""vm-pack manifest: what a module is and needs, in a few KB that an app reads before it downloads the module."""
+"""vm-pack manifest: writes a module's identity and requirements, a few KB that an app reads before it downloads the
+module.
+"""
 
 import argparse
 

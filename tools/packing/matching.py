@@ -1,8 +1,9 @@
-"""Which parts of a new file are in an old one, byte for byte: equal segments of modules, then equal runs of bytes.
+"""Finds the parts of a new file that are in an old one, byte for byte: equal segments of modules, then equal runs of
+bytes.
 
-The second is what rsync does, over whole arrays: blocks of the old bytes are indexed by a polynomial hash modulo 2**64,
-the hash of every window of the new bytes is looked up, and what is found is compared and extended to both sides. Time
-is linear in both files (some 100 s per GiB of segments that changed), memory is some 20 MiB and the index.
+The second step is that of rsync, on whole arrays: blocks of the old bytes are indexed by a polynomial hash modulo
+2**64, the hash of every window of the new bytes is looked up, and matches are compared and extended in both directions.
+Time is linear in both files (about 100 s per GiB of changed segments); memory is about 20 MiB and the index.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,18 +21,18 @@ Span = tuple[int, int]
 #: offset in the old file or LITERAL, length
 Step = tuple[int, int]
 
-#: least block: a shorter run costs about as much as the step that copies it
+#: least size of a block; a shorter run costs about as much as the step that copies it
 BLOCK = 32
-#: blocks in the index at the most; above, blocks grow
-_MOST_BLOCKS = 1 << 21
-#: windows that are hashed at a time
+#: the most blocks in the index; above it, blocks become larger
+_MAX_BLOCKS = 1 << 21
+#: the number of windows that are hashed at a time
 _SLAB = 1 << 20
 _FACTOR = 0x9E3779B97F4A7C15  # odd, so that it has an inverse
 _FILTER_BITS = 22
 
 
 def find_steps(old: memoryview, new: memoryview) -> list[Step]:
-    """The steps that make the new bytes of the old ones and of literals."""
+    """The steps that make the new bytes from the old ones and literals."""
     matched = _equal_segments(old, new)
     taken = sorted((source, length) for source, _, length in matched)
     one, data = np.frombuffer(old, np.uint8), np.frombuffer(new, np.uint8)
@@ -43,7 +44,7 @@ def find_steps(old: memoryview, new: memoryview) -> list[Step]:
         end = rows[number + 1][1] if number + 1 < len(rows) else len(data)
         steps += index.steps(data, free, target)
         free = target + length
-        same = _run(one[source + length :], data[free:end])  # the padding behind a segment
+        same = _run(one[source + length :], data[free:end])  # the padding after a segment
         steps.append((source, length + same))
         free += same
     return _joined([*steps, *index.steps(data, free, len(data))])
@@ -69,13 +70,13 @@ def _equal_segments(old: memoryview, new: memoryview) -> list[tuple[int, int, in
 
 
 def _is_equal(old: memoryview, new: memoryview, source: int, target: int, length: int) -> bool:
-    """Whether the bytes are equal, as the digests promise: those of a damaged file are not."""
+    """Compares the bytes, because the digests of a damaged file do not match its content."""
     one, other = np.frombuffer(old, np.uint8), np.frombuffer(new, np.uint8)
     return _run(one[source : source + length], other[target : target + length]) == length
 
 
 def _gaps(taken: Sequence[Span], length: int) -> Iterator[Span]:
-    """(start, end) of what lies between spans of (start, length) in order."""
+    """(start, end) of the gaps between ordered spans of (start, length)."""
     free = 0
     for start, size in taken:
         if free < start:
@@ -86,7 +87,7 @@ def _gaps(taken: Sequence[Span], length: int) -> Iterator[Span]:
 
 
 def _joined(steps: Sequence[Step]) -> list[Step]:
-    """Neighbours that one step can say, as one."""
+    """Merges neighbouring steps that one step can express."""
     found: list[Step] = []
     for offset, length in steps:
         before = found[-1] if found else (0, 0)
@@ -98,14 +99,14 @@ def _joined(steps: Sequence[Step]) -> list[Step]:
 
 
 class _Index:
-    """Blocks of the old bytes by their hash."""
+    """The blocks of the old bytes by hash."""
 
     def __init__(self, old: Bytes, regions: Iterator[Span]) -> None:
         self.old = old
         spans = list(regions)
         total = sum(end - start for start, end in spans)
         self.block = BLOCK
-        while total // self.block > _MOST_BLOCKS:
+        while total // self.block > _MAX_BLOCKS:
             self.block *= 2
         exponents = np.full(_SLAB + self.block, _FACTOR, np.uint64)
         exponents[0] = 1
@@ -151,7 +152,7 @@ class _Index:
             yield LITERAL, end - free
 
     def _candidates(self, new: Bytes, at: int, count: int) -> Iterator[Span]:
-        """(place in the new bytes, place in the old ones) of windows whose hashes are equal, in order."""
+        """(position in the new bytes, position in the old ones) of windows with equal hashes, in order."""
         hashes = self._windows(new[at : at + count + self.block - 1])
         likely = np.flatnonzero(self._filter[hashes >> np.uint64(64 - _FILTER_BITS)])
         places = np.searchsorted(self._hashes, hashes[likely])
@@ -160,7 +161,7 @@ class _Index:
         yield from zip((at + likely[sure]).tolist(), self._places[places[sure]].tolist(), strict=True)
 
     def _windows(self, data: Bytes) -> Hashes:
-        """The hash of each window of a block's length."""
+        """The hash of each window of a block's size."""
         sums = np.zeros(len(data) + 1, np.uint64)
         np.cumsum(data * self._powers[: len(data)], out=sums[1:])
         count = len(data) - self.block + 1
@@ -168,14 +169,14 @@ class _Index:
         return found
 
     def _extent(self, new: Bytes, place: int, source: int, free: int, end: int) -> Span:
-        """How many bytes before and from a place on are equal, between `free` and `end`."""
+        """The numbers of equal bytes before a position and from it on, between `free` and `end`."""
         after = _run(self.old[source:], new[place:end])
         before = _run(self.old[:source][::-1], new[free:place][::-1]) if after else 0
         return before, after
 
 
 def _run(one: Bytes, other: Bytes) -> int:
-    """How many bytes two arrays have in common at their start."""
+    """The length of the common prefix of two arrays."""
     length = min(len(one), len(other))
     at, size = 0, 64
     while at < length:

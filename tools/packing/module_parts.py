@@ -1,4 +1,4 @@
-"""Which rows and segments of a module belong to which program: what thinning and the lint rules go by."""
+"""Which rows and segments of a module belong to which program, for thinning and the lint rules."""
 
 from collections.abc import Iterator, Sequence
 
@@ -10,7 +10,7 @@ _ACCESS_NAMES: dict[int, str] = {code: name for name, code in ACCESSES.items()}
 
 
 def constants_of(module: Module, program: Program) -> set[int]:
-    """Segments of the program's constants."""
+    """The segments of the program's constants."""
     return {row.segment for row in module.constants[program.constants_start : program.constants_end]}
 
 
@@ -29,7 +29,7 @@ def all_variants(module: Module, program: Program) -> Iterator[tuple[Executable,
 
 
 def source_map_of(program: Program) -> set[int]:
-    """The segment of the program's debug information, if it has one."""
+    """The segment of the program's debug information, if any."""
     return set() if program.source_map == NONE else {program.source_map}
 
 

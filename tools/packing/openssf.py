@@ -1,8 +1,9 @@
-"""OpenSSF Model Signing beside what `vm-pack` writes: the package `model-signing`, with keys and without a network.
+"""OpenSSF Model Signing for the outputs of `vm-pack`: uses the package `model-signing`, with keys and without a
+network.
 
 The signature is a Sigstore bundle over the digests of a file, or of all files of a folder. It is for the tools of
-those who publish and mirror models; what an app checks when it loads a module are the signatures of `vm-pack sign`.
-The package takes ECDSA keys on P-256, P-384 and P-521; those of `vm-pack keygen --type=p256` are such keys.
+publishers and mirrors of models. Apps that load a module check the signatures of `vm-pack sign` instead. The package
+takes ECDSA keys on P-256, P-384 and P-521; `vm-pack keygen --type=p256` generates such keys.
 """
 
 from pathlib import Path
@@ -17,7 +18,7 @@ SUFFIX = ".model.sig"
 
 
 def sign(path: str, key: str, password_source: str | None) -> str:
-    """Write PATH.model.sig; its path. `InputError` for a key that the package does not take."""
+    """Writes PATH.model.sig and returns its path. Raises InputError for an unsupported key."""
     target = path.rstrip("/") + SUFFIX
     signing = _package("signing")
     secret = password(password_source)
@@ -32,7 +33,7 @@ def sign(path: str, key: str, password_source: str | None) -> str:
 
 
 def verify(path: str, key: str, signature: str | None = None) -> None:
-    """`InputError` unless PATH.model.sig is a signature of this file or folder by this public key."""
+    """Raises InputError unless PATH.model.sig is a signature of this file or folder by this public key."""
     source = path.rstrip("/") + SUFFIX if signature is None else signature
     verifying = _package("verifying")
     try:
@@ -44,7 +45,7 @@ def verify(path: str, key: str, signature: str | None = None) -> None:
 
 
 def _package(name: str) -> Any:
-    """A module of the package. Importing it takes a second."""
+    """Imports a module of the package, which takes a second."""
     from importlib import import_module
 
     try:

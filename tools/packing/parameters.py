@@ -1,7 +1,7 @@
-"""vm-pack parameters: which values a module takes from files beside it, and whether files fit.
+"""vm-pack parameters: lists the values that a module takes from separate files, and checks such files.
 
 Without files it lists the parameters. With files, or with `--beside`, they are checked as when the module is loaded,
-and of each value is said whether it is the one that the module was compiled with.
+and each value is compared with the one that the module was compiled with.
 """
 
 import argparse
@@ -30,14 +30,14 @@ def add(subparsers: "argparse._SubParsersAction[Parser]") -> None:
     made.add_argument("--beside", action="store_true", help="check the file that vm-compile wrote beside the module")
     made.add_argument("--adapter", metavar="FILE", action="append", default=[], help="low-rank adapter to be checked")
     made.add_argument(
-        "--extra-parameters", action="store_true", help="files may hold more parameters than the module wants"
+        "--extra-parameters", action="store_true", help="files may hold more parameters than the module needs"
     )
     made.add_argument(
         "--store",
         metavar="DIR",
         help="copy the files, when they fit, to DIR/<SHA-256>.safetensors, where modules find them",
     )
-    made.add_argument("--json", action="store_true", help="print what was found as JSON")
+    made.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
     from orchestrion.vm.parameters import find, open_adapters, updates_of
 
     if options.files and options.beside:
-        raise cli.UsageError("--beside and files do not go together")
+        raise cli.UsageError("--beside and files cannot be combined")
     module = decode(open_file(options.module))
     rows = parameters_of(module)
     given, changed = {}, {}
@@ -100,7 +100,7 @@ def _line(row: dict[str, Any]) -> str:
 
 
 def _store(files: list[str], folder: Path) -> list[str]:
-    """Copies files to where modules find them by their content."""
+    """Copies files to paths at which modules find them by their content."""
     from hashlib import sha256
 
     if not files or any(Path(name).is_dir() for name in files):

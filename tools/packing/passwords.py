@@ -1,4 +1,4 @@
-"""Passwords of private keys on the command line: asked for, or from a place that other users cannot see."""
+"""Passwords of private keys on the command line: prompted for, or read from a source that other users cannot see."""
 
 import os
 import sys
@@ -7,8 +7,8 @@ from orchestrion.tools import cli
 from orchestrion.tools.arguments import Parser
 
 _ASK = ""
-#: what `cryptography` takes
-_MOST_BYTES = 1023
+#: the most bytes that `cryptography` accepts
+_MAX_BYTES = 1023
 
 
 def add_password(made: Parser, of_what: str) -> None:
@@ -23,15 +23,15 @@ def add_password(made: Parser, of_what: str) -> None:
 
 
 def password(source: str | None, twice: bool = False) -> bytes | None:
-    """The password; None without `--password`. `twice`: a new one, asked for twice on a terminal."""
+    """The password; None without `--password`. `twice`: a new password, prompted for twice on a terminal."""
     if source is None:
         return None
     found = _ask(twice) if source == _ASK else _from(source)
     if not found:
         raise cli.InputError("the password is empty")
-    secret = found.encode(errors="surrogateescape")  # bytes that are no UTF-8, of the environment and the command line
-    if len(secret) > _MOST_BYTES:
-        raise cli.InputError(f"the password has {len(secret)} bytes; {_MOST_BYTES} are the most")
+    secret = found.encode(errors="surrogateescape")  # the environment and the command line may not be UTF-8
+    if len(secret) > _MAX_BYTES:
+        raise cli.InputError(f"the password has {len(secret)} bytes, the limit is {_MAX_BYTES}")
     return secret
 
 

@@ -1,7 +1,7 @@
-"""The same module with fewer segments in its file: what `thin` and `strip` share.
+"""Writes a module's file with fewer segments, for `thin` and `strip`.
 
-The root stays as it is, byte for byte, and so do attachments and trailing sections: signatures stay valid, because the
-digests that they are about do. Segments that stay are verified and written as they lie in the mapped file.
+The root, attachments and trailing sections stay the same, byte for byte, so signatures stay valid. Remaining segments
+are verified and written from the mapped file.
 """
 
 import os
@@ -14,10 +14,10 @@ from orchestrion.schema.module import Module
 
 
 def write_without(module: Module, dropped: Collection[int], path: str | os.PathLike[str]) -> tuple[int, int]:
-    """Write the module's file without these segments: all of it, or `OSError` and nothing.
+    """Writes the module's file without these segments, atomically. Returns the number and bytes of the removed
+    segments.
 
-    Returns how many segments went that were there, and their bytes. `ModuleError`: a segment or an attachment that
-    stays is damaged.
+    Raises ModuleError if a remaining segment or attachment is damaged, OSError if the file cannot be written.
     """
     file = module.container
     segments: list[memoryview | None] = []
@@ -31,14 +31,14 @@ def write_without(module: Module, dropped: Collection[int], path: str | os.PathL
         else:
             segments.append(module.segment(ordinal))
     for row in file.attachments:
-        row.verified()  # else the damage would get a checksum that fits
+        row.verified()  # otherwise a damaged one would get a matching checksum
     pieces = build(file.root, segments, file.attachments, file.sections)
     write_whole(path, pieces, "the module could not be written")
     return gone, size
 
 
 def say(path: str, gone: int, size: int) -> None:
-    """Print what was done; to standard error where the module itself may go to standard output."""
+    """Prints the result, to standard error if the module goes to standard output."""
     what = f"{gone} segment{'' if gone == 1 else 's'} of {size:,} bytes taken out" if gone else "nothing to take out"
     if os.path.isfile(path):
         print(f"wrote {path}: {what}, {os.stat(path).st_size:,} bytes")

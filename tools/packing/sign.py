@@ -1,7 +1,7 @@
-"""vm-pack sign: writes publishers' signatures, into the module or into a file of their own.
+"""vm-pack sign: writes publishers' signatures, into the module or into a separate file.
 
-The module is checked as a whole first: who signs a damaged one ships it. Signatures that are in the module stay, one
-by the same key is replaced.
+The module is verified completely first, because signing a damaged one would ship it. Existing signatures stay, except
+one by the same key, which is replaced.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def add(subparsers: argparse._SubParsersAction[Parser]) -> None:
     made.add_argument(
         "--kind",
         choices=("params", "adapter", "delta", "manifest"),
-        help="what a file is that is no module (default: by the ending of its name)",
+        help="kind of a file that is no module (default: by its name)",
     )
     add_password(made, "the private key")
 
@@ -85,7 +85,7 @@ def _whole_file(options: argparse.Namespace) -> Signable:
 
 
 def _write_detached(options: argparse.Namespace, what: Signable, keys: Sequence[PrivateKey]) -> int:
-    """Signatures of the same file that are there already stay. `ModuleError` where something else is there."""
+    """Existing signatures of the same file stay. Raises ModuleError if the file contains something else."""
     from orchestrion.schema.trust.signature_set import decode, encode
 
     from .signing import sign_all

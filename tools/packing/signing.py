@@ -1,4 +1,4 @@
-"""What the commands that sign and verify share: what a signature of a file covers, and the keys that make one.
+"""Shared by the commands that sign and verify: what a signature of a file covers, and the keys.
 
 A module is signed by the SHA-256 of its root, any other file by that of all its bytes.
 """
@@ -18,14 +18,16 @@ if TYPE_CHECKING:
     from orchestrion.schema.trust.keys import PrivateKey
     from orchestrion.schema.trust.signature_set import Part, SignatureSet
 
-#: the attachment that holds signatures
+#: the tag of the attachment with signatures
 SIGN = "SIGN"
-#: how the name of a file that is no module ends -> its kind (`signature_set.KINDS`)
+#: suffix of a file that is no module -> its kind (`signature_set.KINDS`)
 KINDS_BY_ENDING = {".safetensors": "params", ".delta": "delta", ".json": "manifest"}
 
 
 class Signable(NamedTuple):
-    """What a signature of a file says: its kind (`signature_set.KINDS`), its digest, the parts beside the digest."""
+    """What a signature of a file covers: its kind (`signature_set.KINDS`), its digest, and the parts outside of the
+    digest.
+    """
 
     kind: str
     digest: bytes
@@ -39,7 +41,7 @@ def of_module(file: Container) -> Signable:
 
 
 def of_file(path: str, kind: str) -> Signable:
-    """A file that is no module. `OSError` where it cannot be read."""
+    """A file that is no module. Raises OSError if it cannot be read."""
     from orchestrion.schema.files import open_regular
 
     state = sha256()
@@ -50,7 +52,9 @@ def of_file(path: str, kind: str) -> Signable:
 
 
 def signed_pieces(file: Container, keys: Sequence[PrivateKey]) -> list[bytes | memoryview]:
-    """The pieces of the module's file with signatures by the keys, beside those that it has. Nothing is verified."""
+    """The pieces of the module's file with signatures by the keys, in addition to existing ones. Nothing
+    is verified.
+    """
     from orchestrion.schema import container
     from orchestrion.schema.trust import signature_set
 
@@ -62,7 +66,7 @@ def signed_pieces(file: Container, keys: Sequence[PrivateKey]) -> list[bytes | m
 
 
 def is_module(path: str) -> bool:
-    """Whether a file says that it is a module. `OSError` where it cannot be read."""
+    """Whether a file begins like a module. Raises OSError if it cannot be read."""
     from orchestrion.schema.container import IDENTIFIER
     from orchestrion.schema.files import open_regular
 
@@ -71,7 +75,7 @@ def is_module(path: str) -> bool:
 
 
 def read_keys(paths: Sequence[str], password_source: str | None) -> list[PrivateKey]:
-    """The private keys. The password is that of each key that has one."""
+    """Reads the private keys. The password is used for each key that has one."""
     from orchestrion.schema.errors import KeysError
     from orchestrion.schema.trust import keys
 
@@ -87,7 +91,7 @@ def read_keys(paths: Sequence[str], password_source: str | None) -> list[Private
 
 
 def sign_all(what: Signable, keys: Sequence[PrivateKey], earlier: Sequence[SignatureSet] = ()) -> SignatureSet:
-    """The set with a signature by each key, beside those in `earlier` sets that are of the same file."""
+    """The set with a signature by each key, in addition to those of `earlier` sets for the same file."""
     from orchestrion.schema.trust.keys import sign
     from orchestrion.schema.trust.signature_set import SignatureSet, with_signature
 

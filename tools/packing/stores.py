@@ -1,10 +1,11 @@
-"""The folders that the tools of app stores take, and the limits of the stores that can be checked here.
+"""The folders that the tools of app stores take, and those limits of the stores that can be checked here.
 
     play-ai-pack       NAME/build.gradle, NAME/src/main/assets/NAME[#group_G]/..., device_targeting_config.xml
     apple-asset-pack   Manifest.json for `xcrun ba-package`, NAME/...
 
-`PLAY` and `APPLE` hold the limits, with the pages they come from. Packs hold data: a program in native code is refused,
-as is whatever would not be loaded where the pack lands. Nothing is uploaded, and no store has the last word here.
+`PLAY` and `APPLE` hold the limits, with the pages they come from. Packs hold data: native code is refused, and so is
+everything that could not be loaded on the devices of the pack. Nothing is uploaded, and the store makes the final
+decision.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from orchestrion.schema.shipping import bundle
 from orchestrion.schema.shipping.manifest import write_manifest
 from orchestrion.tools import cli
 
-from .bundling import Goods, Item, entries, signed, thinned
+from .bundling import BundleContents, Item, entries, signed, thinned
 from .device_groups import Group, default_groups, read_groups, targeting, whole_programs
 
 # https://developer.android.com/google/play/on-device-ai
@@ -57,7 +58,7 @@ aiPack {{
 
 
 class Tree(NamedTuple):
-    """What is written: `files` are path in the output folder -> content, in order."""
+    """The output. `files` are path in the output folder -> content, in order."""
 
     files: dict[str, bytes | memoryview]
 
@@ -66,14 +67,14 @@ class Tree(NamedTuple):
             self.files[f"{folder}/{item.name}"] = item.content
 
 
-def play(options: argparse.Namespace, goods: Goods) -> None:
-    """A Gradle module with an AI pack, and the targeting of devices for the app's module."""
-    name = _name(options.name or goods.title.replace("-", "_"), _PLAY_NAME, "Play")
-    _only_data(goods)
-    groups = read_groups(options.group) if options.group else default_groups(goods.manifest)
+def play(options: argparse.Namespace, contents: BundleContents) -> None:
+    """Writes a Gradle module with an AI pack, and the device targeting for the app's module."""
+    name = _name(options.name or contents.title.replace("-", "_"), _PLAY_NAME, "Play")
+    _only_data(contents)
+    groups = read_groups(options.group) if options.group else default_groups(contents.manifest)
     tree = Tree({f"{name}/build.gradle": _BUILD.format(name=name, delivery=options.delivery).encode()})
     for group in groups:
-        items = _items(goods, group.programs, options)
+        items = _items(contents, group.programs, options)
         _check_download(items, group.name)
         suffix = f"#group_{group.name}" if len(groups) > 1 or group.selectors else ""
         tree.add(f"{name}/src/main/assets/{name}{suffix}", items)
@@ -85,7 +86,7 @@ def play(options: argparse.Namespace, goods: Goods) -> None:
 
 
 def _play_steps(name: str, groups: Sequence[Group]) -> Iterator[str]:
-    """What is left to do by hand."""
+    """The remaining manual steps."""
     yield f'settings.gradle: include ":{name}"; build.gradle of the app: android.assetPacks = [":{name}"]'
     if any(group.selectors for group in groups):
         yield (
@@ -96,7 +97,7 @@ def _play_steps(name: str, groups: Sequence[Group]) -> Iterator[str]:
 
 
 def _check_download(items: Sequence[Item], group: str) -> None:
-    """Play counts what a device downloads; more than the limit uncompressed is compressed here to know."""
+    """Play counts the downloaded size. A pack above the limit is compressed here to determine that size."""
     plain = sum(len(item.content) for item in items)
     size = plain
     if plain > PLAY_BYTES:
@@ -111,21 +112,21 @@ def _check_download(items: Sequence[Item], group: str) -> None:
 
 
 def _deflated_size(content: bytes | memoryview) -> int:
-    """Bytes after deflate at its fastest, which is an upper bound of what a store's compression makes."""
+    """The size after the fastest deflate, an upper bound of the size after a store's compression."""
     stream = zlib.compressobj(1)
     size = sum(len(stream.compress(content[at : at + (1 << 20)])) for at in range(0, len(content), 1 << 20))
     return size + len(stream.flush())
 
 
-def apple(options: argparse.Namespace, goods: Goods) -> None:
-    """A folder for `xcrun ba-package Manifest.json -o NAME.aar`, run in it."""
-    name = _name(options.name or goods.title, _APPLE_NAME, "Apple")
-    _only_data(goods)
+def apple(options: argparse.Namespace, contents: BundleContents) -> None:
+    """Writes a folder for `xcrun ba-package Manifest.json -o NAME.aar`, run in it."""
+    name = _name(options.name or contents.title, _APPLE_NAME, "Apple")
+    _only_data(contents)
     platforms = options.platforms.split(",")
     unknown = [platform for platform in platforms if platform not in APPLE_PLATFORMS]
     if unknown:
         raise cli.UsageError(f"--platforms: no {unknown[0]}; there are {', '.join(APPLE_PLATFORMS)}")
-    items = _items(goods, None, options)
+    items = _items(contents, None, options)
     size = sum(len(item.content) for item in items)
     if size > APPLE_BYTES:
         raise cli.InputError(f"the pack has {size} bytes; all packs of an app together have at most {APPLE_BYTES}")
@@ -143,13 +144,15 @@ def apple(options: argparse.Namespace, goods: Goods) -> None:
 
 def _name(name: str, form: re.Pattern[str], store: str) -> str:
     if not form.fullmatch(name):
-        raise cli.InputError(f"{name!r:.200} is no name of a pack of {store} ({form.pattern}): --name gives another")
+        raise cli.InputError(f"{name!r:.200} is no valid pack name for {store} ({form.pattern}): use --name")
     return name
 
 
-def _only_data(goods: Goods) -> None:
-    """Stores take no code for the processor in packs of data; our other formats are interpreted or verified."""
-    there = whole_programs(goods.manifest)
+def _only_data(contents: BundleContents) -> None:
+    """Raises InputError for native code, which stores refuse in packs of data; the other formats are interpreted or
+    verified.
+    """
+    there = whole_programs(contents.manifest)
     native = [row for row in there if not _is_confined(row.profile)]
     if native:
         kept = ",".join([row.profile for row in there if row not in native]) or "..."
@@ -160,15 +163,15 @@ def _only_data(goods: Goods) -> None:
 
 
 def _is_confined(profile: str) -> bool:
-    """Whether code for a profile of this package is confined. That of other packages counts as native code."""
+    """Whether code for a profile of this package is confined. Code for other packages' profiles counts as native."""
     return profile in PROFILES and FORMATS[PROFILES[profile].format].confined
 
 
-def _items(goods: Goods, programs: Sequence[str] | None, options: argparse.Namespace) -> list[Item]:
+def _items(contents: BundleContents, programs: Sequence[str] | None, options: argparse.Namespace) -> list[Item]:
     """The files of a pack, the manifest first. `programs`: those that the module keeps, None for all."""
     if options.compress_code:
         raise cli.UsageError("--compress-code is for --layout=plain: stores compress what is downloaded")
-    kept = goods if programs is None else thinned(goods, programs)
+    kept = contents if programs is None else thinned(contents, programs)
     items = [Item(bundle.MODULE, "module", kept.module.container.data), *kept.items]
     manifest = write_manifest(replace(kept.manifest, entries=tuple(entries(items))))
     first = [Item(bundle.MANIFEST, "", manifest)]
@@ -178,7 +181,7 @@ def _items(goods: Goods, programs: Sequence[str] | None, options: argparse.Names
 
 
 def _write(folder: str, tree: Tree) -> None:
-    """Write a new folder. `InputError` where one is: files of an earlier pack would stay in it."""
+    """Writes a new folder. Raises InputError if it exists, because files of an earlier pack would stay in it."""
     if os.path.exists(folder) and (not os.path.isdir(folder) or os.listdir(folder)):
         raise cli.InputError(f"{folder} is there already and not an empty folder")
     for name, content in tree.files.items():

@@ -1,7 +1,7 @@
-"""vm-pack strip: a module's file without its debug information. Signatures stay valid.
+"""vm-pack strip: writes a module's file without its debug information. Signatures stay valid.
 
-What goes are debug segments: source locations, names of source ops, types of bindings. Names of functions and strings
-in the root stay, since the root is what is signed: without them it would be another module, to be signed anew.
+It removes debug segments: source locations, names of source ops, types of bindings. Names of functions and strings in
+the root stay, because the root is signed: without them it would be another module that needs a new signature.
 """
 
 import argparse

@@ -1,11 +1,11 @@
-"""vm-pack thin: a module's file for some of its targets only. Signatures stay valid.
+"""vm-pack thin: writes a module's file for some of its targets only. Signatures stay valid.
 
-- `--target`: programs of other targets go. The reference program is no exception: name it to keep it.
-- `--feature`: the file is for devices that have these features. Of each target one program stays, the one that such a
-  device takes (`vm/selection.py`), and of its executables only variants that need no other feature.
+- `--target`: programs of other targets are removed, including the reference program unless it is named.
+- `--feature`: the file is for devices with these features. One program stays per target, the one that such a device
+  takes (`vm/selection.py`), and only those variants of its executables that need no other feature.
 
-What goes are segments that nothing needs which stays. Segments that belong to no program stay. A loader that meets
-a program or a variant without its segments takes the next one, or says why there is none.
+It removes the segments that no remaining program or variant needs. Segments that belong to no program stay. A loader
+that finds a program or a variant without its segments takes the next one, or reports why there is none.
 """
 
 import argparse
@@ -73,7 +73,9 @@ def _names(text: str, what: str, known: Mapping[str, object], group: str = "") -
 
 
 def dropped_segments(module: Module, targets: Sequence[str], features: frozenset[str] | None) -> set[int]:
-    """The segments that only dropped programs and variants need. `InputError` if a target would have no program."""
+    """The segments that only removed programs and variants need. Raises InputError if a target would have
+    no program.
+    """
     kept = kept_programs(module, targets, features)
     needed: set[int] = set()
     for row in kept:
@@ -117,7 +119,7 @@ def _why_none(
 
 
 def _needs(bits: int) -> frozenset[str]:
-    """Features by name; bits that this version does not know are none that a device has."""
+    """Features by name. Bits unknown to this version are features that no device has."""
     unknown = bits >> len(FEATURES)
     return frozenset(feature_names(bits)) | ({f"feature bits {unknown << len(FEATURES):#x}"} if unknown else set())
 

@@ -1,4 +1,4 @@
-"""vm-pack unbundle: the files of a bundle in a folder, after every byte of it was verified."""
+"""vm-pack unbundle: writes the files of a bundle to a folder, after verifying every byte."""
 
 import argparse
 

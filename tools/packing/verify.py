@@ -1,8 +1,8 @@
-"""vm-pack verify: whether a file is whole, and signed by those who must have signed it.
+"""vm-pack verify: checks that a file is complete, and signed by the required keys.
 
-Of a module every byte counts: padding, root, directory, each segment by its digests, attachments and sections. So it
-does of a bundle, whose module, manifest and parameters must all be signed. Any other file has its signatures beside it,
-in `--detached`, or else in FILE.sig.
+For a module every byte is checked: padding, root, directory, each segment by its digests, attachments and sections. So
+is every byte of a bundle, whose module, manifest and parameters must all be signed. Any other file has its signatures
+in a separate file, `--detached` or else FILE.sig.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from orchestrion.schema.trust.policy import TrustPolicy
     from orchestrion.schema.trust.signers import Subject
 
-#: kind of a file that is no module -> the scope that its signers need
+#: kind of a file that is no module -> the scope that its signers must have
 _SCOPES = {"params": "weights", "adapter": "weights", "delta": "code", "manifest": "code"}
 
 EXAMPLES = (
@@ -50,12 +50,12 @@ def run(options: argparse.Namespace) -> int:
 
     policy = _policy(options)
     if is_module(options.file):
-        said = verify_module(options, policy)
+        verdict = verify_module(options, policy)
     elif is_archive(options.file):
-        said = verify_bundle(options, policy)
+        verdict = verify_bundle(options, policy)
     else:
-        said = verify_file(options, policy)
-    print(f"{options.file}: {said}")
+        verdict = verify_file(options, policy)
+    print(f"{options.file}: {verdict}")
     return cli.DONE
 
 
@@ -76,7 +76,7 @@ def verify_module(options: argparse.Namespace, policy: TrustPolicy) -> str:
 
 
 def verify_bundle(options: argparse.Namespace, policy: TrustPolicy) -> str:
-    """Every byte, and who signed the module, the manifest and each file of parameters."""
+    """Checks every byte, and who signed the module, the manifest and each file of parameters."""
     from orchestrion.schema.shipping.bundle import open_bundle
 
     from .bundle import verify_facts
@@ -91,7 +91,7 @@ def verify_bundle(options: argparse.Namespace, policy: TrustPolicy) -> str:
 
 
 def verify_contents(module: Module) -> None:
-    """Whatever is in the file, against what the root and the directory say. `ModuleError` for what is damaged."""
+    """Checks everything in the file against the root and the directory. Raises ModuleError for damage."""
     from orchestrion.schema import sourcemap
     from orchestrion.schema.rows import SegmentKind
     from orchestrion.schema.trust.guard import verify_all
@@ -124,7 +124,7 @@ def verify_file(options: argparse.Namespace, policy: TrustPolicy) -> str:
 
 
 def _policy(options: argparse.Namespace) -> TrustPolicy:
-    """The keys file; or one of the keys on the command line, which may sign anything."""
+    """The policy of the keys file, or one for the keys on the command line, which may sign anything."""
     from orchestrion.schema.errors import KeysError
     from orchestrion.schema.trust.keys import read_public
     from orchestrion.schema.trust.policy import SCOPES, TrustedKey, TrustPolicy
@@ -141,7 +141,7 @@ def _policy(options: argparse.Namespace) -> TrustPolicy:
 
 
 def _signers(policy: TrustPolicy, subject: Subject, sets: list[bytes | memoryview], options: argparse.Namespace) -> str:
-    """The names of the signers. `Untrusted` when they do not suffice, or when a `--key` is not among them."""
+    """The names of the signers. Raises Untrusted if they do not suffice, or a `--key` is not among them."""
     from orchestrion.schema.errors import Untrusted
     from orchestrion.schema.trust.signers import examine
 
@@ -153,7 +153,7 @@ def _signers(policy: TrustPolicy, subject: Subject, sets: list[bytes | memoryvie
 
 
 def _require_keys(signers: Sequence[str], options: argparse.Namespace) -> None:
-    """`Untrusted` when a `--key` is not among the signers."""
+    """Raises Untrusted if a `--key` is not among the signers."""
     from orchestrion.schema.errors import Untrusted
 
     missing = [key for key in options.key or () if key not in signers]

@@ -3,18 +3,18 @@
 A payload is the magic `LANE` and 32-bit words, little endian: the version, the number of entries, and the entries. An
 entry is the number of its parameter words, its workgroup size in three words, the number of its registers and the
 element type of each, the number of its shared arrays and the element type and length of each, and code that ends with
-`end`. The first registers are of type `ui32` and hold, at first, the linear index of the workgroup, that of the
+`end`. The first registers have the type `ui32` and initially hold the linear index of the workgroup, that of the
 invocation in it, and the parameter words; the others hold zero. An instruction is a word, `op | operands << 16`, and
 its operands:
 
 | op | operands | |
 | --- | --- | --- |
-| `constant` | result, low word, high word | the bits |
-| `load` | result, index, memory | an element; a memory is a binding or, behind those, a shared array |
+| `constant` | result, low word, high word | the value's bits |
+| `load` | result, index, memory | an element; a memory is the number of a binding or, after those, of a shared array |
 | `store` | value, index, memory | |
 | `move` | result, value | |
-| `for` | index, lower, upper, step | runs the code up to its `end` while the index is below |
-| others | result, operands | the row of `schema.scalars` of that name |
+| `for` | index, lower, upper, step | runs the code up to its `end` while the index is below `upper` |
+| others | result, operands | the op of that name in `schema.scalars` |
 """
 
 from collections.abc import Sequence
@@ -27,14 +27,14 @@ from orchestrion.schema.dtypes import BY_CODE, DType
 from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.scalars import BY_NAME as SCALAR
 
-MAGIC, VERSION, MOST_DEPTH, MOST_REGISTERS = b"LANE", 1, 32, 1 << 16
-#: op -> its operands: T, a register, all of one type; I, the same, of an index; m, a memory; n, any number
+MAGIC, VERSION, MAX_DEPTH, MAX_REGISTERS = b"LANE", 1, 32, 1 << 16
+#: op -> its operands: T, registers of one type; I, registers of one index type; m, a memory; n, any number
 CONTROL = {"end": "", "for": "IIII", "constant": "Tnn", "load": "TIm", "store": "TIm", "move": "TT"}
 NAMES = (*CONTROL, *SCALAR)
 
 
 class Row(NamedTuple):
-    """One instruction; `body` is that of a loop."""
+    """One instruction. A `for` has a `body`."""
 
     op: str
     operands: tuple[int, ...]
@@ -42,7 +42,9 @@ class Row(NamedTuple):
 
 
 class Code(NamedTuple):
-    """A verified entry: its instructions, the types of its registers, types and lengths of its shared arrays."""
+    """A verified entry: its instructions, the types of its registers, and the types and lengths of its
+    shared arrays.
+    """
 
     rows: list[Row]
     registers: list[DType]
@@ -50,7 +52,11 @@ class Code(NamedTuple):
 
 
 def decode(data: memoryview, entries: Sequence[Entry], shared_limit: int) -> list[Code]:
-    """Verified code for each entry. `ModuleError` says what is wrong, and at which byte."""
+    """Decodes and verifies the code of each entry.
+
+    Raises:
+        ModuleError: The code is invalid; the error names the reason and the byte.
+    """
     if data.nbytes % 4 or bytes(data[:4]) != MAGIC:
         raise ModuleError("template-lanes: no magic, or not whole words", 0)
     reader = _Reader(np.frombuffer(data, "<u4").tolist(), shared_limit)
@@ -76,14 +82,14 @@ class _Reader:
 
     def dtypes(self, codes: Sequence[int]) -> list[DType]:
         known = [BY_CODE[code] for code in codes if code in BY_CODE and BY_CODE[code].computed]
-        self.check(len(known) == len(codes), "an element type that devices do not compute on")
+        self.check(len(known) == len(codes), "a register or shared array of a type that has no arithmetic")
         return known
 
     def code(self, entry: Entry) -> Code:
         self.entry = entry
         words, x, y, z, count = self.take(5)
         self.check((words, (x, y, z)) == (entry.parameter_words, entry.workgroup_size), "made for another entry")
-        self.check(count <= MOST_REGISTERS, f"{count} registers, {MOST_REGISTERS} at most")
+        self.check(count <= MAX_REGISTERS, f"{count} registers, {MAX_REGISTERS} at most")
         self.registers = self.dtypes(self.take(count))
         self.check([row.name for row in self.registers[: 2 + words]] == ["ui32"] * (2 + words), "no index registers")
         (count,) = self.take(1)
@@ -94,7 +100,7 @@ class _Reader:
         return Code(self.block(0), self.registers, self.arrays)
 
     def block(self, depth: int) -> list[Row]:
-        self.check(depth <= MOST_DEPTH, f"more than {MOST_DEPTH} loops inside each other")
+        self.check(depth <= MAX_DEPTH, f"more than {MAX_DEPTH} loops inside each other")
         rows: list[Row] = []
         while True:
             (word,) = self.take(1)
@@ -107,7 +113,7 @@ class _Reader:
             rows.append(Row(name, operands, self.block(depth + 1) if name == "for" else None))
 
     def fits(self, op: str, operands: tuple[int, ...]) -> bool:
-        """Whether the operands are there and of the types that the op takes."""
+        """Whether the op has these operands: their number, and the types of their registers."""
         kinds = CONTROL.get(op, "T" * len(operands))
         places = [operand for operand, kind in zip(operands, kinds, strict=False) if kind in "TI"]
         if len(kinds) != len(operands) or any(place >= len(self.registers) for place in places):
@@ -123,7 +129,7 @@ class _Reader:
         return of_one_type and index_fits and ("m" not in kinds or self.may_access(op, operands[2], types[0]))
 
     def may_access(self, op: str, memory: int, dtype: DType) -> bool:
-        """Whether a memory is there, holds elements of the type, and may be written by a store."""
+        """Whether the memory exists, holds elements of the type, and may be written if the op is a store."""
         bindings = self.entry.bindings
         if memory < len(bindings):
             return op == "load" or bindings[memory][0] != "read"

@@ -10,13 +10,13 @@ from .bytecode import MAGIC, NAMES, VERSION
 from .declarations import FORMAT
 
 NUMBERS = {name: number for number, name in enumerate(NAMES)}
-#: the registers of each entry: ids and parameters, which are given, and index, its guard, operands, constants
+#: the registers of each entry: ids and parameters, set by the device; the index and its guard; operands; constants
 GROUP, LOCAL, N, VALUE, INDEX, INSIDE, TIMES, X, Y, SIZE, ZERO, ONE = range(12)
 TYPES = ["i1" if register == INSIDE else "ui32" for register in range(12)]
 
 
 def kernel(n: int, value: int) -> Kernel:
-    """The kernels and their parameters."""
+    """The kernels of the conformance suite, with parameters that hold `n` and `value`."""
     return Kernel(FORMAT.name, _payload(), ENTRIES, struct.pack("<II", n, value))
 
 
@@ -33,7 +33,7 @@ def _payload() -> bytes:
 
 
 def _entry(size: int, body: list[list[int]]) -> list[int]:
-    """The words of an entry: its body for each index below `n`."""
+    """The words of an entry that runs `body` for each index below `n`."""
     rows = [
         _row("constant", SIZE, size, 0),
         _row("constant", ONE, 1, 0),

@@ -1,8 +1,8 @@
-"""What the package adds to Orchestrion's tables."""
+"""What the package adds to Orchestrion's tables of device features, executable formats and profiles."""
 
 from orchestrion.schema.profiles import Format, Profile
 
-#: a feature of devices; the part before the dot is the package's own
+#: the description of the feature `template.lockstep`; the part before the dot is the package's own name space
 LOCKSTEP = "invocations of a workgroup run in lockstep, so that a barrier costs nothing"
 
 #: `confined`: `bytecode.decode` verifies all code, and `lanes.py` bounds every access (`DeviceInfo.verified_formats`)

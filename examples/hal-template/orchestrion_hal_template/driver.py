@@ -1,4 +1,4 @@
-"""The driver `template`: memory is the host's, recordings are lists of steps, and one thread runs what is submitted."""
+"""The driver `template`: memory is the host's, recordings are lists of steps, and one thread runs submitted work."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -14,7 +14,7 @@ from .bytecode import Code, decode
 from .lanes import Lanes
 
 #: lanes that run at once, and registers of theirs that are held at once
-MOST_LANES, MOST_HELD = 1 << 16, 1 << 24
+MAX_LANES, MAX_HELD = 1 << 16, 1 << 24
 Table = Sequence[hal.BackendBuffer]
 Check = Callable[[], None]
 
@@ -39,7 +39,7 @@ class TemplateExecutable(hal.BackendExecutable):
         return prod(self.entries[entry].workgroup_size)
 
     def groups_at_once(self, entry: int) -> int:
-        lanes = min(MOST_LANES, MOST_HELD // max(len(self.codes[entry].registers), 1))
+        lanes = min(MAX_LANES, MAX_HELD // max(len(self.codes[entry].registers), 1))
         return max(1, lanes // self.size(entry))
 
     def run(self, entry: int, groups: int, memories: Sequence[hal.Bytes], parameters: bytes, check: Check) -> None:
@@ -88,7 +88,7 @@ class TemplateCommandBuffer(hal.BackendCommandBuffer):
         self.steps.append(step)
 
     def barrier(self) -> None:
-        """Steps run one after the other anyway."""
+        """Does nothing, because steps run one after the other."""
 
     def finish(self) -> None:
         return

@@ -1,8 +1,8 @@
-"""Runs code on the invocations of some workgroups, in lockstep: a register is an array with a lane for each invocation.
+"""Runs code on the invocations of some workgroups in lockstep: a register is an array with one lane per invocation.
 
-A register that is the same for all is an array of rank 0. In loops a mask says which lanes take part; the others keep
-what they have. Every index is bounded by the memory that it is into: loads beyond its end give its last
-element, stores there do nothing.
+A register with the same value in all lanes is an array of rank 0. In loops a mask says which lanes take part; the
+others keep their values. Every index is limited to its memory: a load beyond the end gives the last element, and a
+store there does nothing.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,13 +20,15 @@ Array = npt.NDArray[Any]
 
 
 class Lanes:
-    """`groups`: the numbers of the workgroups, of `size` invocations each; `check` may raise to end the work."""
+    """`groups` are the numbers of the workgroups, which have `size` invocations each. `check` may raise to stop the
+    work.
+    """
 
     def __init__(
         self, code: Code, memories: Sequence[Array], words: Array, groups: range, size: int, check: Callable[[], None]
     ) -> None:
         self.code, self.memories, self.check = code, memories, check
-        self.rows = np.repeat(np.arange(len(groups)), size)  #: of each lane in the shared arrays
+        self.rows = np.repeat(np.arange(len(groups)), size)  #: each lane's row in the shared arrays
         self.shared = [np.zeros((len(groups), length), storage(dtype)) for dtype, length in code.arrays]
         self.registers: list[Array] = [np.zeros((), dtype.numpy) for dtype in code.registers]
         indices = [(self.rows + groups.start).astype("<u4"), np.tile(np.arange(size, dtype="<u4"), len(groups))]
@@ -59,7 +61,7 @@ class Lanes:
         return SCALAR[row.op].meaning(kind)(*values, np.empty(values[0].shape, dtype.numpy))
 
     def memory(self, number: int, dtype: DType) -> tuple[Array, tuple[Array, ...]]:
-        """A memory as elements of the type; of a shared array also each lane's row in it."""
+        """A memory as elements of the type and, for a shared array, the index of each lane's row in it."""
         if number >= len(self.memories):
             return self.shared[number - len(self.memories)], (self.rows,)
         data = self.memories[number]
@@ -90,9 +92,9 @@ class Lanes:
             self.put(operands[0], at, taking)
             self.run(body, taking)
             at = at + step
-            going = going & (at < end)  # an index that wraps does not begin again
+            going = going & (at < end)  # a lane whose index wraps around stays stopped
 
 
 def storage(dtype: DType) -> Any:
-    """How an element lies in memory: an i1 as a byte."""
+    """The NumPy type of an element in memory, which for an i1 is a byte."""
     return np.uint8 if dtype.kind == BOOL else dtype.numpy

@@ -1,4 +1,4 @@
-"""A native module: functions in Python that a module's bytecode may call, if whoever loads it names the module."""
+"""A native module: Python functions that a module's bytecode may call if whoever loads it names the native module."""
 
 import math
 from typing import Any

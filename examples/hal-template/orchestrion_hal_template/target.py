@@ -1,6 +1,7 @@
-"""The compiler target of the profile `template`: kernel IR as instructions of `template-lanes`.
+"""The compiler target of the profile `template`: translates kernel IR to instructions of `template-lanes`.
 
-The interface of targets is provisional: `API_VERSION` of `compiler.targets.target` must be the one stated here.
+The interface of targets is provisional: `TemplateTarget.api_version` must equal `API_VERSION` of
+`compiler.targets.target`.
 """
 
 import struct
@@ -21,7 +22,7 @@ from .bytecode import MAGIC, NAMES, VERSION
 from .declarations import PROFILE
 
 NUMBERS = {name: number for number, name in enumerate(NAMES)}
-#: a machine of the package: an invocation computes four columns of a dot
+#: a kind of machine that the package adds: an invocation computes four columns of a dot
 WIDE = MachineKind("NumPy with wide invocations", {PROFILE.name: Machine(tile=(1, 4), packs=False)})
 
 
@@ -50,12 +51,12 @@ class TemplateTarget(Target):
 
 
 class _Writer:
-    """The words of one entry."""
+    """Writes the words of one entry."""
 
     def __init__(self, block: Block, parameters: int) -> None:
         self.block = block
-        self.places: dict[Value, int] = {}  #: register of a scalar; number of a binding or shared array
-        self.types = [BY_NAME["ui32"]] * (2 + parameters)  #: workgroup, invocation, parameters; what is defined
+        self.places: dict[Value, int] = {}  #: the register of a scalar, or the number of a binding or shared array
+        self.types = [BY_NAME["ui32"]] * (2 + parameters)  #: workgroup, invocation, parameters; then the results
         self.arrays: list[tuple[DType, int]] = []
         self.code: list[int] = []
 
@@ -107,7 +108,7 @@ class _Writer:
                 case k.Scalar():
                     self.scalar(op, places)
                 case k.Barrier() | k.Yield() | k.Return():
-                    pass  # lanes run in lockstep; who opened a block ends it
+                    pass  # lanes run in lockstep, and the caller ends the block
                 case _:
                     raise CompileError(f"target {PROFILE.name} has no {op.name}")
 
@@ -118,7 +119,9 @@ class _Writer:
         self.arrays.append((shape[1], shape[0]))
 
     def scalar(self, op: k.Scalar, places: Sequence[int]) -> None:
-        """A row of `schema.scalars`, which is defined everywhere where its `unchecked_` form is."""
+        """An op of `schema.scalars`. It computes a defined value for the operands that its `unchecked_` form leaves
+        undefined.
+        """
         name = op.primitive.name.removeprefix("unchecked_")
         if name == "trunc":
             self.truncate(op.output, places[0])
@@ -126,7 +129,7 @@ class _Writer:
             self.emit(name, self.define(op.output), *places)
 
     def truncate(self, output: Value, x: int) -> None:
-        """`x < 0 ? ceil(x) : floor(x)`: `schema.scalars` has no `trunc`."""
+        """`x < 0 ? ceil(x) : floor(x)`, because `schema.scalars` has no `trunc`."""
         dtype = k.dtype_of(output)
         zero, up, down, negative = (self.new(kind) for kind in (dtype, dtype, dtype, BY_NAME["i1"]))
         self.emit("ceil", up, x)
@@ -145,7 +148,7 @@ class _Writer:
         self.emit("end")
 
     def branch(self, op: k.If) -> None:
-        """Two loops: the first runs once where the condition is true, the second once where it is not."""
+        """Two loops: the first runs once if the condition is true, the second once if it is false."""
         word = BY_NAME["ui32"]
         zero, one = self.constant(0, self.new(word)), self.constant(1, self.new(word))
         times, others, index = self.new(word), self.new(word), self.new(word)
@@ -158,7 +161,7 @@ class _Writer:
             self.emit("end")
 
     def arm(self, block: Block, targets: Sequence[int]) -> None:
-        """A block whose values go to these registers, all at once."""
+        """A block whose results are moved into these registers, all at the same time."""
         self.ops(block)
         assert isinstance(block.last, k.Yield)
         sources = [self.places[value] for value in block.last.values]

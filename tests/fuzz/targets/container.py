@@ -55,7 +55,7 @@ def one_input(data: bytes) -> None:
     check(file.digest == sha256(file.root).digest(), "the digest is not the root's")
     sound = all(crc32(row.data) == row.checksum for row in file.attachments)
     check(not sound or container.reseal(data) == data, "an accepted file is sealed otherwise")
-    start = container.place(len(file.root), 0)
+    start = container.aligned_offset(len(file.root), 0)
     free = start + 48 + 16 * len(file.spans) + 32 * len(file.attachments)
     check(not any(data[len(file.root) : start]), "padding behind the root is not zero")
     for ordinal, (offset, size) in enumerate(file.spans):

@@ -9,8 +9,8 @@ from fuzzing import check
 from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.trust.signature_set import (
     ED25519,
-    MOST_PARTS,
-    MOST_SIGNATURES,
+    MAX_PARTS,
+    MAX_SIGNATURES,
     P256,
     Part,
     Signature,
@@ -41,7 +41,7 @@ def mutate(choose: random.Random, data: bytes) -> bytes:
     """A number of the head or of the first signature; a signature or a part twice."""
     at = choose.choice(_NUMBERS)
     if choose.random() < 0.5 and len(data) >= at + 4:
-        number = choose.choice((0, 1, 2, 3, 63, 64, 65, MOST_SIGNATURES + 1, MOST_PARTS + 1, 2**31, 2**32 - 1))
+        number = choose.choice((0, 1, 2, 3, 63, 64, 65, MAX_SIGNATURES + 1, MAX_PARTS + 1, 2**31, 2**32 - 1))
         return data[:at] + struct.pack("<I", number) + data[at + 4 :]
     start, size = 52 + choose.choice((0, 40, 84, 108)), choose.choice((44, 108, 196))
     return data[:start] + data[start : start + size] + data[start:]
@@ -58,7 +58,7 @@ def one_input(data: bytes) -> None:
     except ModuleError:
         return
     check(encode(found) == data, "another encoding of the same set")
-    check(len(found.signatures) <= MOST_SIGNATURES, "too many signatures")
+    check(len(found.signatures) <= MAX_SIGNATURES, "too many signatures")
     for row in found.signatures:
         text = message(found.kind, found.digest, row.parts)
         check(len(text) == 24 + 8 + 32 + 4 + 44 * len(row.parts), "a message of another length")

@@ -64,15 +64,15 @@ def one_input(data: bytes) -> None:
         check(again[:6] + data[6:8] + again[8:] == data, "what is decoded is encoded otherwise")
         disassemble(payload)
     for ordinal in range(len(code.entries))[:8]:
-        for careful in (False, True):
-            _run(code, ordinal, careful, (3, 5, 7, 2)[: code.parameters(ordinal)])
+        for overlapping in (False, True):
+            _run(code, ordinal, overlapping, (3, 5, 7, 2)[: code.parameters(ordinal)])
 
 
-def _run(code: Code, ordinal: int, careful: bool, words: tuple[int, ...]) -> None:
+def _run(code: Code, ordinal: int, overlapping: bool, words: tuple[int, ...]) -> None:
     if len(words) != code.parameters(ordinal):
         return
     try:
-        entry = code.entry(ordinal, careful, words)
+        entry = code.entry(ordinal, overlapping, words)
         accesses = (code._instance(ordinal, words)[0] if words else code.entries[ordinal]).accesses
     except (ModuleError, HalError):
         return

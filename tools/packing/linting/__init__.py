@@ -1,1 +1,1 @@
-"""What `vm-pack lint` judges by: rules as rows, profiles of stores, the page for a reviewer."""
+"""The criteria of `vm-pack lint`: rules as rows, profiles of stores, the page for a reviewer."""

@@ -1,4 +1,4 @@
-"""The lint rules about code: what runs, what it may reach, whether it is sound. Each gives a line per violation."""
+"""The lint rules about code: what runs, what it may access, whether it is valid. Each yields a line per violation."""
 
 from collections.abc import Iterator
 
@@ -36,7 +36,7 @@ def complete(subject: LintSubject) -> Iterator[str]:
 
 
 def bytecode(subject: LintSubject) -> Iterator[str]:
-    """All programs are verified, since bytecode lies in the root and is never taken out."""
+    """Verifies all programs, because bytecode is in the root and is never removed."""
     module = subject.module
     for ordinal, row in enumerate(module.programs):
         if row.bytecode_minor > BYTECODE_MINOR:
@@ -71,21 +71,21 @@ def _check_spirv(payload: memoryview, entries: tuple[Entry, ...]) -> None:
 
 
 def _check_tensor_bytecode(payload: memoryview, entries: tuple[Entry, ...]) -> None:
-    """Code that calls a library is decoded only: whether the function is there is another machine's question."""
+    """Code with library calls is only decoded, because its functions may exist on other machines only."""
     if not _library_calls(payload):
         ReferenceExecutable(Code(payload, _never), entries)
 
 
 def _never() -> None:
-    """Nothing runs here, so nothing is interrupted."""
+    """The poll function: nothing runs here, so nothing is interrupted."""
 
 
 _CHECKERS = {"spirv": _check_spirv, tensor_bytecode.FORMAT: _check_tensor_bytecode}
 
 
 def native_code(subject: LintSubject) -> Iterator[str]:
-    """By the profile of a program as well as by the format of its code. Formats and profiles of other packages count as
-    native: the devices that get the module do not have those packages.
+    """Checks the profile of a program as well as the format of its code. Formats and profiles of other packages count
+    as native, because devices that get the module may not have these packages.
     """
     module = subject.module
     confined = {row.name for row in FORMATS.values() if row.confined}
@@ -115,14 +115,14 @@ def library_calls(subject: LintSubject) -> Iterator[str]:
                 continue
             try:
                 found = _library_calls(module.segment(variant.payload))
-            except ModuleError:  # the rule `device-code` says so
+            except ModuleError:  # the rule `device-code` reports it
                 continue
             for function in sorted(found):
                 yield f"program {name}, executable {module.strings[executable.name]} calls {function}"
 
 
 def _library_calls(payload: memoryview) -> set[str]:
-    """Names of the library functions that tensor bytecode calls. `ModuleError` if it is malformed."""
+    """The names of the library functions that tensor bytecode calls. Raises ModuleError if it is malformed."""
     code = decode_template(payload).payload if is_template(payload) else payload
     row = tensor_bytecode.LIBRARY_CALL
     place = [kind for _, kind in row.attributes].index("function")

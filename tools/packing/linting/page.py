@@ -1,7 +1,6 @@
-"""The page for a store's reviewer: what the file is, what it can and cannot do, each rule and its verdict.
+"""The page for a store's reviewer: a description of the file, what it can and cannot do, each rule and its verdict.
 
-One HTML file without scripts and links to elsewhere. Everything that comes from the module is escaped: whoever opens
-the page sees text.
+One HTML file without scripts and external links. Everything from the module is escaped, so it is shown as text.
 """
 
 from collections.abc import Iterable
@@ -26,7 +25,7 @@ pre { background: #f5f5f5; padding: .8rem; overflow-x: auto; white-space: pre-wr
 
 
 def page(found: Report) -> str:
-    """The HTML of a report (`lint_report.report`)."""
+    """The HTML of a report (`report.report`)."""
     word = "passes" if found["passed"] else "fails"
     head = f"{escape(found['file'])} {word} {escape(found['profile']['name'])}"
     parts = [
@@ -47,7 +46,7 @@ def page(found: Report) -> str:
 
 
 def _table(rows: Iterable[tuple[str, ...]], head: tuple[str, ...] = ()) -> str:
-    """Cells are HTML."""
+    """A table; cells are HTML."""
     lines = ["<table>"]
     if head:
         lines.append("<tr>" + "".join(f'<th scope="col">{cell}</th>' for cell in head) + "</tr>")

@@ -1,19 +1,19 @@
-"""What a store wants of a module, in numbers: the profiles of `vm-pack lint`.
+"""The profiles of `vm-pack lint`: a store's requirements in numbers.
 
-Each number says where it comes from. A number of a store's own is linked in docs/lint.md; the others are choices of
-this project, made so that a module that keeps to them does not get an app ended by the system.
+Each number states its source. Limits of a store are linked in docs/lint.md. The others are choices of this project: the
+system does not end an app because of a module within them.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from orchestrion.hal.building import MOST_SECONDS
+from orchestrion.hal.building import MAX_SECONDS
 from orchestrion.schema.hal_imports import HAL_IMPORTS
 
 
 @dataclass(frozen=True, slots=True)
-class Most:
-    """The largest value that a profile takes, and where it comes from."""
+class UpperBound:
+    """The largest value that a profile accepts, and its source."""
 
     value: float
     source: str
@@ -21,22 +21,22 @@ class Most:
 
 @dataclass(frozen=True, slots=True)
 class LintProfile:
-    """`size`: bytes of the file. `limits`: the most that a module may declare, by name; those in `required` must be
-    declared. `imports`: the native functions that it may call. `warnings`: rules that only warn here.
+    """A profile. `size`: bytes of the file. `limits`: the most that a module may declare, by name; those in `required`
+    must be declared. `imports`: the native functions that it may call. `warnings`: rules that are only warnings here.
     """
 
     name: str
     doc: str
-    size: Most | None = None
-    limits: Mapping[str, Most] = field(default_factory=dict)
+    size: UpperBound | None = None
+    limits: Mapping[str, UpperBound] = field(default_factory=dict)
     required: tuple[str, ...] = ("memory", "fuel", "build-deadline")
     imports: frozenset[str] = frozenset(HAL_IMPORTS)
     warnings: frozenset[str] = frozenset()
 
 
-_MEMORY = Most(2 << 30, "half of the memory of a phone with 4 GiB, of which systems leave an app about that much")
-_FUEL = Most(10_000_000, "1 to 8 s of the virtual machine alone, as docs/limits.md measures it")
-_SECONDS = Most(20, "iOS ends an app that does not show itself within about 20 s")
+_MEMORY = UpperBound(2 << 30, "half of the memory of a phone with 4 GiB, of which systems leave an app about that much")
+_FUEL = UpperBound(10_000_000, "1 to 8 s of the virtual machine alone, as docs/limits.md measures it")
+_SECONDS = UpperBound(20, "iOS ends an app that does not show itself within about 20 s")
 
 LINT_PROFILES: dict[str, LintProfile] = {
     row.name: row
@@ -44,7 +44,7 @@ LINT_PROFILES: dict[str, LintProfile] = {
         LintProfile(
             "app-store",
             "an app of a store that forbids downloaded native code",
-            size=Most(1_500_000_000, "the most bytes of one asset pack of Google Play"),
+            size=UpperBound(1_500_000_000, "the most bytes of one asset pack of Google Play"),
             limits={
                 "memory": _MEMORY,
                 "load-memory": _MEMORY,
@@ -52,7 +52,9 @@ LINT_PROFILES: dict[str, LintProfile] = {
                 "load-fuel": _FUEL,
                 "deadline": _SECONDS,
                 "load-deadline": _SECONDS,
-                "build-deadline": Most(MOST_SECONDS, "the most that the loader gives a module that is not trusted"),
+                "build-deadline": UpperBound(
+                    MAX_SECONDS, "the most that the loader gives a module that is not trusted"
+                ),
             },
         ),
         LintProfile(

@@ -1,6 +1,6 @@
-"""What `vm-pack lint` found, as plain data: for `--json`, for the reviewer's page, and for the lines that are printed.
+"""The result of `vm-pack lint` as plain data: for `--json`, for the reviewer's page, and for the printed lines.
 
-The same file and options give the same data: no times, no paths.
+The same file and options give the same data: it contains no times and no paths.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from .profiles import LintProfile
 from .rules import ERROR, WARNING, Verdict
 from .subject import LintSubject, kind_name
 
-#: version of this form: a field may be added without a new one
+#: version of this form; adding a field does not change it
 VERSION = 1
 
 Report = dict[str, Any]
 
-#: what a module might do -> the rules that, when they hold, say that it cannot
+#: ability -> the rules that exclude it if they hold
 _ABILITIES = (
     ("run native code of the processor or the graphics driver's language", ("native-code",)),
     ("call functions of libraries that are installed", ("library-calls",)),
@@ -37,7 +37,9 @@ _ABILITIES = (
 def report(
     name: str, data: memoryview, profile: LintProfile, verdicts: Sequence[Verdict], subject: LintSubject | None
 ) -> Report:
-    """`name`: of the file, without folders; `data`: its bytes; `subject`: None where the file does not open."""
+    """The report. `name`: that of the file, without folders; `data`: its bytes; `subject`: None if the file does not
+    open.
+    """
     broken = [row for row in verdicts if row.findings]
     errors = sum(row.severity == ERROR for row in broken)
     warnings = sum(row.severity == WARNING for row in broken)
@@ -61,7 +63,7 @@ def report(
 
 
 def _unchanged(holding: set[str], subject: LintSubject | None) -> Report:
-    """A signature that nobody verified proves nothing."""
+    """Whether the module can change unnoticed. An unverified signature proves nothing."""
     verified = subject is not None and subject.signature.verified
     rules = ("digests", "signed")
     return {"what": "be changed without notice", "holds": verified and holding.issuperset(rules), "rules": list(rules)}
@@ -99,7 +101,7 @@ def _module(subject: LintSubject) -> Report:
             {"kind": kind_name(row.kind), "bytes": row.size, "sha256": row.digest.hex(), "in_file": bool(span[0])}
             for row, span in zip(module.segments, module.container.spans, strict=True)
         ],
-        "signature": subject.signature.said,
+        "signature": subject.signature.text,
     }
 
 
@@ -127,7 +129,7 @@ def _text(value: str | bytes | None) -> str | None:
 
 
 def lines(found: Report) -> list[str]:
-    """For the terminal: each violation, then the sum."""
+    """The lines for a terminal: each violation, then the sum."""
     shown = [
         f"{row['severity']} {row['id']}: {text}"
         for row in found["rules"]

@@ -1,7 +1,8 @@
-"""The rules of `vm-pack lint`, one row each: what must hold, why, and how to mend a module that breaks it.
+"""The rules of `vm-pack lint`, one row each: what must hold, why, and how to fix a module that breaks it.
 
-A rule's check gives a line for each violation. An error fails the module, a warning does not; a profile may let a rule
-only warn. `sound` has no check: what is not sound does not open, and no other rule is judged then. Ids are for ever.
+A rule's check yields a line for each violation. An error fails the module, a warning does not; a profile may turn a
+rule into a warning. `sound` has no check: an invalid file does not open, and then no other rule is judged. Ids never
+change.
 """
 
 from collections.abc import Callable, Iterator
@@ -9,16 +10,16 @@ from itertools import islice
 from typing import NamedTuple
 
 from . import code_rules as code
-from . import paper_rules as papers
+from . import metadata_rules as metadata
 from .subject import LintSubject
 
 ERROR, WARNING = "error", "warning"
-#: violations of one rule that are listed
-MOST_LISTED = 20
+#: the most violations of one rule that are listed
+MAX_LISTED = 20
 
 
 class Rule(NamedTuple):
-    """`what` must hold; `why` it matters to a store; `mend`: what the publisher does about it."""
+    """A rule. `what` must hold; `why` it matters to a store; `mend`: how the publisher fixes it."""
 
     id: str
     severity: str
@@ -29,7 +30,7 @@ class Rule(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """`findings` is empty if the rule holds. `judged`: False where the file could not be opened."""
+    """A verdict. `findings` is empty if the rule holds. `judged`: False if the file could not be opened."""
 
     rule: Rule
     severity: str
@@ -112,7 +113,7 @@ RULES: tuple[Rule, ...] = (
         "memory, fuel and build time are declared as limits",
         "a reviewer sees what the module takes at most, and the loader holds it to that",
         "`vm-compile --limit-memory= --limit-fuel= --limit-build-deadline=`",
-        papers.limits_declared,
+        metadata.limits_declared,
     ),
     Rule(
         "limits-known",
@@ -120,7 +121,7 @@ RULES: tuple[Rule, ...] = (
         "every declared limit is one that the loader knows, and well formed",
         "a limit that the loader passes over, or cannot read, limits nothing",
         "`vm-compile` writes limits that are known and well formed",
-        papers.limits_known,
+        metadata.limits_known,
     ),
     Rule(
         "limits-within",
@@ -128,7 +129,7 @@ RULES: tuple[Rule, ...] = (
         "declared limits are within those of the profile",
         "a module that may take more than a phone gives gets the app ended by the system",
         "declare less, or make the model smaller",
-        papers.limits_within,
+        metadata.limits_within,
     ),
     Rule(
         "signed",
@@ -136,7 +137,7 @@ RULES: tuple[Rule, ...] = (
         "the module is signed",
         "a signature is what an app checks before it loads what it downloaded",
         "`vm-pack sign`",
-        papers.signed,
+        metadata.signed,
     ),
     Rule(
         "licence",
@@ -144,7 +145,7 @@ RULES: tuple[Rule, ...] = (
         "a licence of the model is there",
         "a store must know that the publisher may distribute the model",
         "`vm-compile --licence=FILE`",
-        papers.licence,
+        metadata.licence,
     ),
     Rule(
         "model-card",
@@ -152,7 +153,7 @@ RULES: tuple[Rule, ...] = (
         "a model card is there",
         "a reviewer must learn what the model is for, and what it is not for",
         "`vm-compile --model-card=FILE`",
-        papers.model_card,
+        metadata.model_card,
     ),
     Rule(
         "model-name",
@@ -160,7 +161,7 @@ RULES: tuple[Rule, ...] = (
         "the model has a name",
         "a trust policy grants keys and forbids rollback by the model's name",
         "`vm-compile --model-name=NAME`",
-        papers.model_name,
+        metadata.model_name,
     ),
     Rule(
         "model-version",
@@ -168,7 +169,7 @@ RULES: tuple[Rule, ...] = (
         "the model has a version, a whole number",
         "without one an older, faulty model could be put in the place of a newer one",
         "`vm-compile --model-version=N`",
-        papers.model_version,
+        metadata.model_version,
     ),
     Rule(
         "unknown-parts",
@@ -176,7 +177,7 @@ RULES: tuple[Rule, ...] = (
         "every attachment and section is of a kind that is known",
         "what nobody reads can hide anything; loading under `require` refuses it unless it is signed",
         "leave them away when the file is put together",
-        papers.unknown_parts,
+        metadata.unknown_parts,
     ),
     Rule(
         "paths",
@@ -184,7 +185,7 @@ RULES: tuple[Rule, ...] = (
         "no path of the machine that built the module is in the file",
         "paths tell names of people and machines, and make builds differ",
         "compile from a file with a relative name; `vm-pack strip` removes those in debug information",
-        papers.paths,
+        metadata.paths,
     ),
     Rule(
         "size",
@@ -192,7 +193,7 @@ RULES: tuple[Rule, ...] = (
         "the file is no larger than the store takes",
         "the store refuses it otherwise",
         "thin it, keep weights outside of the module (`vm-pack parameters`), or quantise them",
-        papers.size,
+        metadata.size,
     ),
     Rule(
         "debug-segments",
@@ -200,7 +201,7 @@ RULES: tuple[Rule, ...] = (
         "no debug information is in the file",
         "it is of no use on a user's device, and shows how the model is built",
         "`vm-pack strip`",
-        papers.debug_segments,
+        metadata.debug_segments,
     ),
     Rule(
         "custom-segments",
@@ -208,7 +209,7 @@ RULES: tuple[Rule, ...] = (
         "no segment is of another tool, or of an unknown kind",
         "the loader passes over it; only who put it there can say what it is",
         "leave it away when compiling",
-        papers.custom_segments,
+        metadata.custom_segments,
     ),
     Rule(
         "open-parameters",
@@ -216,24 +217,24 @@ RULES: tuple[Rule, ...] = (
         "every parameter outside of the file is fixed by a digest",
         "without one, any weights of the right size may stand for it",
         "ship weights with a signature of their own, which the app's trust policy demands",
-        papers.open_parameters,
+        metadata.open_parameters,
     ),
 )
 
 
 def judge(subject: LintSubject) -> list[Verdict]:
-    """Every rule's verdict, in the order of the table."""
+    """The verdict on every rule, in the order of the table."""
     found = []
     for rule in RULES:
-        lines = tuple(islice(rule.check(subject), MOST_LISTED + 1))
-        if len(lines) > MOST_LISTED:
-            lines = (*lines[:MOST_LISTED], "and more")
+        lines = tuple(islice(rule.check(subject), MAX_LISTED + 1))
+        if len(lines) > MAX_LISTED:
+            lines = (*lines[:MAX_LISTED], "and more")
         found.append(Verdict(rule, severity_of(rule, subject.profile.warnings), lines))
     return found
 
 
 def unsound(why: str) -> list[Verdict]:
-    """The verdicts of a file that does not open."""
+    """The verdicts on a file that does not open."""
     return [Verdict(rule, rule.severity, (why,) if rule.id == "sound" else (), rule.id == "sound") for rule in RULES]
 
 

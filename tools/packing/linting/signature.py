@@ -1,7 +1,7 @@
-"""What the signatures of a module are worth to `vm-pack lint`: under a trust policy, to one key, or unverified.
+"""Evaluates the signatures of a module for `vm-pack lint`: under a trust policy, for one key, or unverified.
 
-Without a policy and a key nothing can be verified, since a signature names its key and does not hold it. The report
-says so.
+Without a policy and a key nothing can be verified, because a signature names its key but does not contain it. The
+report says so.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Data = bytes | memoryview
 
 
 def signature_facts(module: Module, policy: str | None, key: str | None, detached: str | None) -> SignatureFacts:
-    """`OSError`: a file cannot be read; `KeysError`: policy or key is malformed."""
+    """Evaluates the signatures. Raises OSError if a file cannot be read, KeysError if policy or key is malformed."""
     try:
         sets: list[Data] = [row.verified() for row in module.container.attachments if row.tag == "SIGN"]
         if detached is not None:
@@ -31,13 +31,13 @@ def signature_facts(module: Module, policy: str | None, key: str | None, detache
     except ModuleError as error:
         return SignatureFacts(f"not judged: {error}", str(error))
     if not found:
-        words = "signed by nobody: its signatures are of another file" if sets else "not signed"
+        words = "not signed: its signatures are of another file" if sets else "not signed"
         return SignatureFacts(words, f"the module is {words}")
     return _unverified(found) if key is None else _by_key(module, key, found)
 
 
 def _signatures(module: Module, sets: Sequence[Data]) -> list[Signature]:
-    """Those of this module. `ModuleError`: a set is malformed."""
+    """The signatures for this module. Raises ModuleError if a set is malformed."""
     found: list[Signature] = []
     for data in sets:
         one = decode(data)
@@ -67,7 +67,7 @@ def _by_key(module: Module, path: str, found: Sequence[Signature]) -> SignatureF
 
 
 def _by_policy(module: Module, path: str, sets: Sequence[Data]) -> SignatureFacts:
-    """The mode of the policy does not matter: what would be refused under `require` breaks the rule."""
+    """The mode of the policy does not matter: a refusal under `require` breaks the rule."""
     from orchestrion.schema.trust.policy import TrustPolicy
     from orchestrion.schema.trust.signers import examine
     from orchestrion.vm.admission import parts_of, subject_of

@@ -1,6 +1,6 @@
-"""What the rules of `vm-pack lint` look at: an opened module, the profile, and what is known of its signatures.
+"""The input of the rules of `vm-pack lint`: an opened module, the profile, and the facts about its signatures.
 
-What several rules want is worked out once: which segments are sound, and what the signatures are worth.
+Facts that several rules need are computed once: which segments are valid, and the evaluation of the signatures.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from .profiles import LintProfile
 
 
 class LintSubject:
-    """`signature`: what the signatures are worth; `error` of it says why they do not suffice, None if they do."""
+    """The judged module. `signature`: the facts about its signatures; its `error` states why they do not suffice, None
+    if they do.
+    """
 
     def __init__(self, module: Module, profile: LintProfile, signature: SignatureFacts) -> None:
         self.module = module
@@ -31,7 +33,7 @@ class LintSubject:
 
     @cached_property
     def limits(self) -> dict[str, str | bytes]:
-        """The limits that are declared, by name, well-formed or not."""
+        """The declared limits, by name, well-formed or not."""
         return {
             key.removeprefix(LIMITS_PREFIX): value
             for key, value in self.attributes.items()
@@ -40,7 +42,7 @@ class LintSubject:
 
     @cached_property
     def programs(self) -> list[tuple[int, str, Program]]:
-        """The programs that this file has all segments of: ordinal, name, row. No other can run from it."""
+        """The programs whose segments are all in this file: ordinal, name, row. No other can run from it."""
         module = self.module
         return [
             (ordinal, module.strings[row.name], row)
@@ -50,7 +52,7 @@ class LintSubject:
 
     @cached_property
     def damaged(self) -> dict[int, str]:
-        """Segments of this file whose bytes are not what the root says, and why. Reads the whole file, once."""
+        """The segments of this file whose bytes do not match the root, and why. Reads the whole file, once."""
         found = {}
         for ordinal, row in enumerate(self.module.segments):
             if self.module.container.spans[ordinal][0]:
@@ -61,25 +63,25 @@ class LintSubject:
         return found
 
     def has(self, segment: int) -> bool:
-        """Whether a segment is in this file and sound."""
+        """Whether a segment is in this file and valid."""
         return bool(self.module.container.spans[segment][0]) and segment not in self.damaged
 
 
 class SignatureFacts:
-    """What is known of the signatures: `said` in words; `error`: why they do not suffice, None if they do; `verified`:
-    whether a key says so.
+    """Facts about the signatures. `text` describes them; `error`: why they do not suffice, None if they do; `verified`:
+    whether a key verified them.
     """
 
-    __slots__ = ("error", "said", "verified")
+    __slots__ = ("error", "text", "verified")
 
-    def __init__(self, said: str, error: str | None = None, verified: bool = False) -> None:
-        self.said = said
+    def __init__(self, text: str, error: str | None = None, verified: bool = False) -> None:
+        self.text = text
         self.error = error
         self.verified = verified
 
 
 def kind_name(kind: int) -> str:
-    """`constant`, `executable` ...; a kind that this version does not know by its number."""
+    """`constant`, `executable` ...; the number for a kind unknown to this version."""
     try:
         return SegmentKind(kind).name.lower()
     except ValueError:

@@ -1,10 +1,10 @@
-"""Jobs shared by this thread and helpers: each is done here once, those of a helper after it."""
+"""Jobs shared by this thread and helpers: each is run here once, and a helper's jobs are run here after the helper."""
 
 import threading
 
 import pytest
 
-from orchestrion.hal.side_by_side import HelperFailed, do_side_by_side
+from orchestrion.hal.parallel_jobs import HelperFailed, run_jobs
 
 JOBS = list(range(12))
 
@@ -12,7 +12,7 @@ JOBS = list(range(12))
 def test_without_helpers_jobs_are_done_in_order() -> None:
     done: list[int] = []
     told: list[tuple[int, int]] = []
-    do_side_by_side(JOBS, done.append, (), lambda *counts: told.append(counts))
+    run_jobs(JOBS, done.append, (), lambda *counts: told.append(counts))
     assert done == JOBS and told == [(number, 12) for number in range(1, 13)]
 
 
@@ -29,7 +29,7 @@ def test_a_helper_works_from_the_end() -> None:
         third.wait(10)
         done.append(job)
 
-    do_side_by_side(JOBS, here, (helper,))
+    run_jobs(JOBS, here, (helper,))
     assert helped[:3] == [11, 10, 9] and sorted(done) == JOBS
     assert done[-len(helped) :] == helped
 
@@ -47,7 +47,7 @@ def test_what_a_helper_cannot_do_is_done_here(caplog: pytest.LogCaptureFixture) 
         done.append(job)
 
     with caplog.at_level("WARNING", "orchestrion.hal"):
-        do_side_by_side(JOBS, here, (helper,))
+        run_jobs(JOBS, here, (helper,))
     assert sorted(done) == JOBS
     assert "no processor to spare" in caplog.text
 
@@ -66,5 +66,5 @@ def test_an_error_here_ends_it_once_helpers_stand_still() -> None:
         raise OSError("the driver failed")
 
     with pytest.raises(OSError, match="the driver failed"):
-        do_side_by_side(JOBS, here, (helper,))
+        run_jobs(JOBS, here, (helper,))
     assert threading.active_count() == before

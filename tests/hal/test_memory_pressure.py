@@ -1,4 +1,4 @@
-"""What is given back when memory runs out, by whom, and how often the driver is asked; on a device of 1000 bytes."""
+"""What is freed when memory runs out, by whom, and how often the driver is asked, on a device of 1000 bytes."""
 
 import threading
 from typing import Any
@@ -20,7 +20,7 @@ ENTRY = Entry("f", (), 0, (1, 1, 1))
 
 
 class Small(NullDevice):
-    """A device of 1000 bytes, which counts what it is asked. `spare` bytes go with `trim`."""
+    """A device of 1000 bytes that counts requests. `trim` frees `spare` bytes."""
 
     def __init__(self) -> None:
         super().__init__(NullDriver().devices()[0])
@@ -48,7 +48,7 @@ class Small(NullDevice):
 
 
 class Keeper:
-    """Keeps buffers of a share, and lets go of them when memory runs out."""
+    """Keeps buffers of a share, and drops them when memory runs out."""
 
     def __init__(self, share: Device, size: int, busy: bool = False) -> None:
         self.kept = [share.allocator.allocate(size)] if size else []
@@ -85,7 +85,7 @@ def test_a_driver_without_room_gets_it_from_all_shares(small: Small) -> None:
 
 
 def test_nothing_to_give_back(small: Small) -> None:
-    """Then the driver is not asked again, and the error has the numbers."""
+    """If nothing can be freed, the driver is not asked again, and the error has the numbers."""
     with Device.of(small) as device, device.share() as share:
         held = share.allocator.allocate(400)
         asked = small.asked
@@ -117,7 +117,7 @@ def test_a_context_in_the_middle_of_a_call_keeps_what_it_uses(small: Small) -> N
 
 
 def test_a_limit_is_relieved_by_those_charged_to_it(small: Small) -> None:
-    """And leaves the driver, and everybody else, alone."""
+    """A reached limit frees only memory charged to it, and does not ask the driver."""
     budget = Account(1 << 10)
     with Device.of(small, memory_limit=600) as device, device.share(budget=budget) as first, device.share() as second:
         mine, other = Keeper(first, 240), Keeper(second, 240)
@@ -141,7 +141,7 @@ def test_the_driver_gives_back_spare_blocks(small: Small) -> None:
 
 
 def test_work_under_way_is_waited_for(small: Small) -> None:
-    """What only a submission holds is free when that is over."""
+    """Memory that only a submission holds is free when the submission has finished."""
     with Device.of(small) as device:
         gate, buffer = device.create_semaphore(), device.allocator.allocate(800)
         commands = device.create_command_buffer()
@@ -203,7 +203,7 @@ def test_other_calls_of_the_driver_are_tried_once_more(small: Small, monkeypatch
 
 
 def test_many_threads_run_out_of_memory(small: Small) -> None:
-    """They give back each other's memory; nobody waits for anybody, and nothing is left."""
+    """They free each other's memory without waiting for each other, and everything is released in the end."""
     device = Device.of(small)
     wrong: list[BaseException] = []
 
@@ -232,7 +232,7 @@ def test_many_threads_run_out_of_memory(small: Small) -> None:
 
 @pytest.mark.parametrize("name", ["opencl", "vulkan"])
 def test_drivers_trim_recordings_and_blocks(name: str) -> None:
-    """What is trimmed is made again when it is wanted; the latest recording and all in use stay."""
+    """Trimmed objects are made again when needed. The latest recording and everything in use stay."""
     try:
         device = open_device(name)
     except DriverUnavailable as error:
@@ -259,7 +259,7 @@ def test_drivers_trim_recordings_and_blocks(name: str) -> None:
 
 
 def test_recordings_under_way_are_not_trimmed() -> None:
-    """Work that was launched keeps its recording until it was waited for."""
+    """Launched work keeps its recording until it was waited for."""
     try:
         device = open_device("vulkan")
     except DriverUnavailable as error:

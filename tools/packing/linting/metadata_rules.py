@@ -1,4 +1,4 @@
-"""The lint rules about what a module says of itself, and about what else lies in its file. A line per violation."""
+"""The lint rules about a module's metadata, and about other data in its file. Each yields a line per violation."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -10,13 +10,13 @@ from orchestrion.schema.segments import is_open
 
 from .subject import LintSubject
 
-#: absolute paths of the folders where people build: POSIX, macOS, Windows. In front of one stands no other path
+#: absolute paths of folders in which modules are built, on POSIX, macOS and Windows; not preceded by another path
 _PATH = re.compile(
     rb"(?<![\w)\]}.~/-])(?:file://)?/(?:home|Users|root|tmp|private|var|mnt|opt|usr|srv|build|builds|workspace)"
     rb"/[\w.@%+~/-]+"
     rb"|(?<![A-Za-z0-9])[A-Za-z]:[\\/]+(?:[\w.@%+~ -]+[\\/]+)+[\w.@%+~-]+"
 )
-#: attributes that are prose of the publisher's, in which a path is no trace of a build
+#: attributes with text of the publisher, in which a path does not reveal a build
 _PROSE = ("model.card", "model.licence")
 _KNOWN_SEGMENTS = frozenset(SegmentKind)
 
@@ -47,8 +47,8 @@ def signed(subject: LintSubject) -> Iterator[str]:
         yield subject.signature.error
 
 
-def _paper(subject: LintSubject, key: str) -> Iterator[str]:
-    """An attribute is there, and is what the table says."""
+def _check_attribute(subject: LintSubject, key: str) -> Iterator[str]:
+    """Checks that an attribute exists, and is a valid value of its kind."""
     value = subject.attributes.get(key)
     row = KNOWN[key]
     if value is None:
@@ -58,23 +58,25 @@ def _paper(subject: LintSubject, key: str) -> Iterator[str]:
 
 
 def licence(subject: LintSubject) -> Iterator[str]:
-    return _paper(subject, "model.licence")
+    return _check_attribute(subject, "model.licence")
 
 
 def model_card(subject: LintSubject) -> Iterator[str]:
-    return _paper(subject, "model.card")
+    return _check_attribute(subject, "model.card")
 
 
 def model_name(subject: LintSubject) -> Iterator[str]:
-    return _paper(subject, "model.name")
+    return _check_attribute(subject, "model.name")
 
 
 def model_version(subject: LintSubject) -> Iterator[str]:
-    return _paper(subject, "model.version")
+    return _check_attribute(subject, "model.version")
 
 
 def unknown_parts(subject: LintSubject) -> Iterator[str]:
-    """Attachments and sections that this version does not know; no loader reads them, `require` wants them signed."""
+    """Attachments and sections that this version does not know. No loader reads them, and `require` needs
+    them signed.
+    """
     file = subject.module.container
     for attachment in file.attachments:
         if attachment.tag not in container.ATTACHMENTS:
@@ -114,7 +116,9 @@ def paths(subject: LintSubject) -> Iterator[str]:
 
 
 def _texts(subject: LintSubject) -> Iterable[tuple[str, bytes | memoryview]]:
-    """Where text of the compiler's may stand: strings, bytecode, attributes, and segments that are not weights."""
+    """The parts that may contain text of the compiler: strings, bytecode, attributes, and segments that are not
+    weights.
+    """
     module = subject.module
     yield "the module's strings", "\n".join(module.strings).encode()
     yield "the bytecode", module.bytecode
@@ -129,4 +133,4 @@ def _texts(subject: LintSubject) -> Iterable[tuple[str, bytes | memoryview]]:
 def size(subject: LintSubject) -> Iterator[str]:
     most, found = subject.profile.size, len(subject.module.container.data)
     if most is not None and found > most.value:
-        yield f"the file has {found} bytes, {most.value:.0f} are the most ({most.source})"
+        yield f"the file has {found} bytes, the limit is {most.value:.0f} ({most.source})"

@@ -1,7 +1,8 @@
-"""Jobs that this process has to do, most of whose work a helper can do before: two ends of one list.
+"""Runs jobs in this process while helpers do most of their work in advance, from the other end of the list.
 
-A driver compiles what it keeps on disk, so what another process, or another device object, compiled costs this one
-little. This thread works from the front of the list, helpers from its end. What a helper did is done here after that.
+A driver keeps compiled code on disk, so code that another process or another device object compiled costs this process
+little. This thread works from the front of the list, the helpers from its end. Jobs that a helper did are then run in
+this process as well.
 """
 
 from __future__ import annotations
@@ -14,35 +15,36 @@ from contextlib import AbstractContextManager
 from typing import TypeVar
 
 _Job = TypeVar("_Job")
-#: called with how many jobs are done, and how many there are
+#: called with the number of finished jobs and the number of all jobs
 Progress = Callable[[int, int], None]
-#: gives a context in which one thread at a time uses a driver's queue
+#: returns a context manager that serialises use of a driver's queue
 Using = Callable[[], AbstractContextManager[None]]
 
 _log = logging.getLogger("orchestrion.hal")
 
 
 class HelperFailed(Exception):
-    """A helper cannot do a job. This process does it, with whatever error that gives."""
+    """A helper cannot do a job. This process does it, and raises its own error if it fails, too."""
 
 
 def no_progress(done: int, count: int) -> None:
-    """Tell nobody."""
+    """Reports nothing."""
 
 
-def do_side_by_side(
+def run_jobs(
     jobs: Sequence[_Job],
     here: Callable[[_Job], None],
     helpers: Sequence[Callable[[_Job], None]],
     progress: Progress = no_progress,
 ) -> None:
-    """Call `here` for each job. `helpers`: each is called in a thread of its own for jobs that this thread has not
-    reached, ahead of `here`; one that raises `HelperFailed` is not called again, and the reason is logged.
+    """Call `here` for each job. Each helper is called in a thread of its own, for jobs that this thread has not
+    reached, before `here` is called for them. A helper that raises HelperFailed is not called again, and the reason is
+    logged.
 
-    Raises what `here` raises, once no helper is at work.
+    Raises what `here` raises, after all helpers have ended.
     """
     left, helped = deque(jobs), deque[_Job]()
-    total = _Counted(progress, len(jobs))
+    total = _ProgressCounter(progress, len(jobs))
     threads = [threading.Thread(target=_help, args=(helper, left, helped, total), daemon=True) for helper in helpers]
     for thread in threads:
         thread.start()
@@ -60,8 +62,8 @@ def do_side_by_side(
         here(job)
 
 
-class _Counted:
-    """How many jobs are done. One step of Python each, so that threads may count."""
+class _ProgressCounter:
+    """Counts finished jobs. Each count is a single step of Python, so threads need no lock."""
 
     def __init__(self, progress: Progress, count: int) -> None:
         self._progress = progress
@@ -73,7 +75,7 @@ class _Counted:
         self._progress(len(self._done), self._count)
 
 
-def _help(helper: Callable[[_Job], None], left: deque[_Job], helped: deque[_Job], total: _Counted) -> None:
+def _help(helper: Callable[[_Job], None], left: deque[_Job], helped: deque[_Job], total: _ProgressCounter) -> None:
     while left:
         try:
             job = left.pop()
@@ -83,6 +85,6 @@ def _help(helper: Callable[[_Job], None], left: deque[_Job], helped: deque[_Job]
         try:
             helper(job)
         except HelperFailed as error:
-            _log.warning("a helper that builds device code failed, this process builds instead: %s", error)
+            _log.warning("a helper process failed to build device code, this process builds it: %s", error)
             return
         total.add()
