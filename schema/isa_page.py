@@ -19,7 +19,7 @@ fixed width first:
 
 | operand | bytes |
 | --- | --- |
-| register, written as name and bank | 2; bit 15 of a ref that is read is the move bit: the register is null afterwards |
+| register, written as name and bank | 2; bit 15 of a ref that is read is the move bit: the register is then null |
 | immediate | 4 or 8 |
 | ordinal of a function, import, global or constant; branch target | 4 |
 | `registers`; `integers`, which are registers of i32 or i64 | a u16 count, then 2 each |
