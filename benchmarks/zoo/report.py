@@ -14,8 +14,8 @@ from harness import machine
 Row = dict[str, Any]
 TABLE = Path(__file__).resolve().parents[2] / "docs" / "zoo.md"
 PACKAGES = ("jax", "flax", "equinox", "optax", "keras", "diffrax", "jaxopt", "optimistix", "blackjax", "distrax")
-#: the part of a path that says where somebody keeps installed packages
-_FOLDERS = re.compile(r"/\S*/site-packages/")
+#: the part of a path that says where somebody keeps installed packages, or this checkout
+_FOLDERS = re.compile(rf"/\S*/site-packages/|{re.escape(str(TABLE.parents[1]))}/")
 HEADING = """# The zoo: programs of other libraries
 
 `make zoo` writes this page. It compiles and runs each program as a user of its library would write it, on three

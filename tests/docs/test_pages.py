@@ -18,13 +18,14 @@ ROOT = Path(__file__).parents[2]
 PAGES = sorted(
     [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*.md"), *ROOT.glob("tests/**/*.md")]
 )
-DECISIONS = sorted(path for path in ROOT.glob("docs/decisions/*.md") if path.name != "README.md")
 COMMANDS = ("compile", "run", "dump", "opt", "asm", "bench", "pack", "batch")
 
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 CODE = re.compile(r"`([^`\n]+)`")
 FILE = re.compile(r"(\w[\w.-]*)/[\w./-]*")
 FLAG = re.compile(r"(?<![\w-])--[a-z][\w-]*")
+
+DECISIONS = sorted(path for path in ROOT.glob("docs/decisions/*.md") if path.name != "README.md")
 
 
 @pytest.fixture(params=PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
