@@ -30,9 +30,9 @@ WORST, SPREAD = 16, 112
 HEAD = """# Accuracy of float ops, measured
 
 Worst error in units in the last place (ulp) of the exact result against mpmath, over {count:,} arguments: powers of two
-and their neighbours, multiples of pi/2 and ln 2, all exponents, values near one, roots, and random values. The bound is
-what the tests hold on every device. Where a row says "of ...", the ulp is that of the larger of the result and this.
-Written by `python benchmarks/measure_accuracy.py`; what the numbers mean is in [numerics.md](numerics.md).
+and their neighbours, multiples of pi/2 and ln 2, all exponents, values near one, roots, and random values. The tests
+check the bound on every device. If a row says "of ...", the ulp is that of the larger of the result and this value.
+`python benchmarks/measure_accuracy.py` writes this page. [numerics.md](numerics.md) explains the numbers.
 
 | op | bound | {columns} |
 | --- | --- | {rule} |

@@ -4,21 +4,29 @@ from collections.abc import Iterator
 
 from .isa import EFFECTS, FAMILIES, INSTRUCTIONS, KINDS, Instruction
 
-_HEAD = """# The VM's instructions
+_HEAD = """# Instructions of the virtual machine
 
-Written by `python -m orchestrion.schema.isa_page > docs/isa.md` from the rows of `schema/isa.py`; a test compares them.
+`python -m orchestrion.schema.isa_page > docs/isa.md` writes this page from the rows of `schema/isa.py`. A test compares
+them.
 
-Numeric meaning is that of WebAssembly: i32 and i64 wrap; f32 and f64 are IEEE 754 with every result rounded once; a NaN
-that arithmetic makes is the positive canonical one. `u(x)` is x read as unsigned, `s(x)` as signed, `N` the width of
-the bank in bits. *trap* ends the call with a named error. Registers are zero or null when a function starts.
+**Numbers.** Arithmetic is that of WebAssembly. i32 and i64 wrap. f32 and f64 are IEEE 754, and every result is rounded
+once. A NaN made by arithmetic is the positive canonical NaN. `u(x)` is x read as unsigned, `s(x)` is x read as signed,
+and `N` is the width of the register bank in bits. *trap* ends the call with a named error. Registers are zero or null
+when a function starts.
 
-In code, an instruction is its opcode (u16) and its operands, little endian, in the order of the table, those of fixed
-width first: registers, written by name and bank, take 2 bytes (bit 15 of a ref that is read is the move bit: the
-register is null afterwards); immediates 4 or 8; ordinals of functions, imports, globals and constants, and branch
-targets, 4; `registers` a u16 count and 2 bytes each, and so `integers`, which are registers of i32 or i64; `targets` a
-u32 count and 4 bytes each; `text` a u16 count of UTF-8 bytes, padded to an even count.
+**Encoding.** An instruction is its opcode (u16) and its operands, little endian, in the order of the table, operands of
+fixed width first:
 
-The effect says what an instruction does beside computing:
+| operand | bytes |
+| --- | --- |
+| register, written as name and bank | 2; bit 15 of a ref that is read is the move bit: the register is then null |
+| immediate | 4 or 8 |
+| ordinal of a function, import, global or constant; branch target | 4 |
+| `registers`; `integers`, which are registers of i32 or i64 | a u16 count, then 2 each |
+| `targets` | a u32 count, then 4 each |
+| `text` | a u16 count of UTF-8 bytes, then these, padded to an even count |
+
+The effect of an instruction is one of these:
 """
 
 

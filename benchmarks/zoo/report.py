@@ -16,14 +16,13 @@ TABLE = Path(__file__).resolve().parents[2] / "docs" / "zoo.md"
 PACKAGES = ("jax", "flax", "equinox", "optax", "keras", "diffrax", "jaxopt", "optimistix", "blackjax", "distrax")
 #: the part of a path that says where somebody keeps installed packages, or this checkout
 _FOLDERS = re.compile(rf"/\S*/site-packages/|{re.escape(str(TABLE.parents[1]))}/")
-HEADING = """# The zoo: programs of other people's libraries
+HEADING = """# The zoo: programs of other libraries
 
-`make zoo` compiles and runs these programs as a user of each library would write them, on three devices. It compares
-each result with `jax.jit` on the CPU, and writes this page. A program is right when the largest error of an element,
+`make zoo` writes this page. It compiles and runs each program as a user of its library would write it, on three
+devices, and compares each result with `jax.jit` on the CPU. A program is right if the largest error of an element,
 relative to the largest magnitude of its array, is within the tolerance of [its row](../benchmarks/zoo/). Times are
-milliseconds. `first` is the first call after loading, or with `jax.jit` the first call with tracing and compilation;
-`warm` is the median of up to 200 calls with NumPy arrays in and out. The caches of the drivers are as the runs before
-left them.
+milliseconds. `first` is the first call after loading; for `jax.jit` it includes tracing and compilation. `warm` is the
+median of up to 200 calls with NumPy arrays in and out. The caches of the drivers keep their content from earlier runs.
 """
 
 

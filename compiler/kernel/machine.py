@@ -1,6 +1,6 @@
 """What the kernels of a target may use, and which shapes of work it likes: a row per target and kind of device.
 
-The rows of `cpu` were measured; those of `gpu` follow from how GPUs are made (docs/decisions/blocked-dot.md).
+The rows of `cpu` were measured; those of `gpu` follow from how GPUs are made (docs/decisions/dots.md).
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,7 @@
-"""Every page: its links lead somewhere, the files, commands and flags that it names are there."""
+"""Every page: its links lead somewhere, the files, commands and flags that it names are there.
+
+A page about a decision opens with its facts.
+"""
 
 import re
 import sys
@@ -21,6 +24,8 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 CODE = re.compile(r"`([^`\n]+)`")
 FILE = re.compile(r"(\w[\w.-]*)/[\w./-]*")
 FLAG = re.compile(r"(?<![\w-])--[a-z][\w-]*")
+
+DECISIONS = sorted(path for path in ROOT.glob("docs/decisions/*.md") if path.name != "README.md")
 
 
 @pytest.fixture(params=PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
@@ -58,6 +63,19 @@ def test_links(page: Path) -> None:
 def test_the_index_lists_every_page(folder: str) -> None:
     index = ROOT / folder / "README.md"
     assert set(LINK.findall(prose(index))) >= {page.name for page in index.parent.glob("*.md")} - {index.name}
+
+
+@pytest.mark.parametrize("path", DECISIONS, ids=[path.stem for path in DECISIONS])
+def test_a_decision_opens_with_its_facts(path: Path) -> None:
+    """Date, status, question and choice, a line each; the index repeats the last two."""
+    lines = path.read_text(encoding="utf-8").split("\n")
+    facts = [re.match(r"- \*\*(\w+):\*\* (\S.*)$", line) for line in lines[2:6]]
+    assert lines[0].startswith("# ") and lines[1] == lines[6] == ""
+    assert [fact and fact[1] for fact in facts] == ["Date", "Status", "Question", "Choice"]
+    date, status, question, choice = (fact[2] for fact in facts if fact)
+    assert re.match(r"20\d\d-\d\d-\d\d", date)
+    assert status.startswith(("in force", "superseded by "))
+    assert f"| [{path.name}]({path.name}) | {question} | {choice} |" in (path.parent / "README.md").read_text("utf-8")
 
 
 def test_files(page: Path) -> None:

@@ -44,17 +44,17 @@ NO_ROWS: Final = {
 }
 HEAD: Final = """# Ops and element types: what runs
 
-Made by `BLESS=1 pytest tests/docs/test_coverage.py`, which asks the compiler about the smallest program for each op and
-type, and of the first type of each column makes it for every target and runs it on the reference device. Rows are the
+Written by `BLESS=1 pytest tests/docs/test_coverage.py`, which compiles the smallest program for each op and type. For
+the first type of each column it compiles for every target and runs the program on the reference device. Rows are the
 ops of jaxlib's dialects.
 
 - ✓ is compiled for every device: reference, OpenCL, Vulkan.
-- – the op does not take the type, as jaxlib's verifier sees it.
-- (1) is refused at compile time, with the reason that stands below under that number.
+- – the verifier of jaxlib does not allow the type for this op.
+- (1) is refused at compile time, for the reason with that number below.
 
-A column stands for all its types; one that differs is named. Types that devices do not compute on are stored as their
-bits, and computed in a wider one ([numerics](numerics.md)). What an op can do beside its types, such as which
-comparators a sort takes, is in the [README](../README.md)."""
+A column stands for all its types. A type that differs from its column is named. Types that devices cannot compute on
+are stored as their bits and computed in a wider type ([numerics](numerics.md)). The [README](../README.md) lists other
+features of ops, such as the comparators that a sort supports."""
 
 
 @cache

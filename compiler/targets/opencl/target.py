@@ -42,7 +42,7 @@ class OpenCLTarget(Target):
 
     def layout(self, encoding: Encoding, shape: tuple[int, ...]) -> Layout | None:
         """Columns that are no neighbours in memory would be gathered one by one. Tiles serve where a dot's last one has
-        no need to be moved back, order is worth it for many rows (docs/decisions/packed-dot.md).
+        no need to be moved back, order is worth it for many rows (docs/decisions/dots.md).
         """
         if self.row_major_because(encoding, shape):
             return None

@@ -35,7 +35,7 @@ class SpirvTarget(Target):
     machines = MACHINES
 
     def layout(self, encoding: Encoding, shape: tuple[int, ...]) -> Layout | None:
-        """Loads in fours are worth tiles of what is read often enough (docs/decisions/packed-dot.md)."""
+        """Loads in fours are worth tiles of what is read often enough (docs/decisions/dots.md)."""
         return None if self.row_major_because(encoding, shape) else self.tiled(encoding, shape)
 
     def row_major_because(self, encoding: Encoding, shape: tuple[int, ...]) -> str:

@@ -147,7 +147,7 @@ def _explained(row: dict[str, Any]) -> str:
     if row["verdict"] != "broken":
         return text
     found = "".join(f"<li>{_code(line)}</li>" for line in row["findings"])
-    return f"{text}<ul>{found}</ul><small>To mend: {escape(row['mend'])}.</small>"
+    return f"{text}<ul>{found}</ul><small>To fix: {escape(row['mend'])}.</small>"
 
 
 def _model_card(module: dict[str, Any] | None) -> Iterable[str]:
