@@ -18,24 +18,24 @@ from orchestrion.compiler.errors import ArgumentTypeError, ArgumentValueError, C
 from orchestrion.compiler.frontend.source import Read, Source, read
 from orchestrion.compiler.frontend.stablehlo import load, prepare
 from orchestrion.compiler.ir.builtin import Module
-from orchestrion.compiler.ir.garbage import paused
+from orchestrion.compiler.ir.garbage import collection_paused
 from orchestrion.compiler.ir.parser import parse
 from orchestrion.compiler.ir.printer import print_module
 from orchestrion.compiler.ir.verifier import check_input
 from orchestrion.compiler.kernel.machine import DEFAULT, MACHINES
 from orchestrion.compiler.options import CALLBACKS, ENCODINGS, Options
 from orchestrion.compiler.pipeline import (
-    FIRST,
-    LAST,
+    FIRST_PHASE,
+    LAST_PHASE,
     PHASES,
     AfterPass,
     Pass,
-    named,
+    passes_named,
     passes_of,
     phases_between,
     run_phases,
 )
-from orchestrion.compiler.profiles import confined, known_profile
+from orchestrion.compiler.profiles import holds_confined_code, known_profile
 from orchestrion.compiler.rules.engine import check as check_phase
 from orchestrion.compiler.sequencer.arena import MAX_ALLOCATION
 from orchestrion.compiler.steps import Steps
@@ -49,9 +49,9 @@ if TYPE_CHECKING:
     from orchestrion.schema import writer
 
 #: the first phase whose text decides where values lie and what code runs; modules made from it are not vouched for
-FIRST_UNTRUSTED = "ll_seq"
+FIRST_UNTRUSTED_PHASE = "ll_seq"
 #: phases whose text says nothing of the source beyond locations
-LATE = ("ll_seq", "executables", "bytecode")
+PHASES_WITHOUT_SOURCE_OPS = ("ll_seq", "executables", "bytecode")
 
 
 def compile(
@@ -131,7 +131,7 @@ def compile_to_file(
 def holds_native_code(module: writer.Module) -> bool:
     """Whether a program of the module is for a profile with native code, or for one that is unknown."""
     try:
-        return not all(confined(known_profile(program.profile)) for program in module.programs)
+        return not all(holds_confined_code(known_profile(program.profile)) for program in module.programs)
     except CompileError:
         return True
 
@@ -192,7 +192,7 @@ class Compilation:
     targets: tuple[str, ...] = tuple(PROFILES)
     encodings: str = "default"
     machines: tuple[str, ...] = (DEFAULT,)
-    start: str = FIRST
+    start: str = FIRST_PHASE
     dump: Path | None = None
     print_after: tuple[str, ...] = ()
     attributes: Mapping[str, str | bytes] = field(default_factory=dict)
@@ -224,12 +224,12 @@ class Compilation:
         wrong = [why for key, value in self.attributes.items() if (why := _wrong_attribute(key, value))]
         if wrong:
             raise ArgumentValueError("; ".join(wrong))
-        named(self.print_after)
-        if "hl_seq" not in phases_between(self.start, LAST) and self.machines != (DEFAULT,):
+        passes_named(self.print_after)
+        if "hl_seq" not in phases_between(self.start, LAST_PHASE) and self.machines != (DEFAULT,):
             raise ArgumentValueError(f"the text of phase {self.start} says itself which machines its programs are for")
-        if self.report is not None and self.start in LATE:
+        if self.report is not None and self.start in PHASES_WITHOUT_SOURCE_OPS:
             raise ArgumentValueError(f"the text of phase {self.start} has no ops of a source that could be reported")
-        if self.start != FIRST and self.parameter_arguments:
+        if self.start != FIRST_PHASE and self.parameter_arguments:
             raise ArgumentValueError(f"the text of phase {self.start} says itself what is a parameter")
 
     def _check_machines(self) -> None:
@@ -262,9 +262,9 @@ class Compilation:
         """The rows of a module file, which `schema.writer` writes."""
         from orchestrion.compiler.bytecode.serialize import module_rows
 
-        with paused():
-            module = self.module(source, LAST)
-            with self.steps.step(LAST, "encode"):
+        with collection_paused():
+            module = self.module(source, LAST_PHASE)
+            with self.steps.step(LAST_PHASE, "encode"):
                 rows = module_rows(module)
         return replace(rows, attributes={**rows.attributes, **self.attributes}) if self.attributes else rows
 
@@ -275,7 +275,7 @@ class Compilation:
         if self.parameters is not None and os.path.realpath(self.parameters) == os.path.realpath(path):
             raise ArgumentValueError(f"{path}: module and parameters cannot go to one file")
         rows = self.rows(source)
-        with self.steps.step(LAST, "write"):
+        with self.steps.step(LAST_PHASE, "write"):
             rows = self.write_parameters(rows)
             return self.vouch(write_file(path, rows), holds_native_code(rows))
 
@@ -292,7 +292,7 @@ class Compilation:
         for. Returns a warning for the user, or None. CompileError: the module holds native code, and the store cannot
         be used.
         """
-        if self.start not in list(PHASES)[: list(PHASES).index(FIRST_UNTRUSTED)]:
+        if self.start not in list(PHASES)[: list(PHASES).index(FIRST_UNTRUSTED_PHASE)]:
             if not native:
                 return None
             return (
@@ -369,7 +369,7 @@ class Compilation:
             self.callbacks,
             self.steps,
         )
-        with paused():
+        with collection_paused():
             try:
                 run_phases(module, phases, options, self._after_pass(recorder), self._after_phase)
             except CompileError as error:
@@ -380,10 +380,10 @@ class Compilation:
 
     def _parsed(self, given: Read, phases: Sequence[str]) -> Module:
         """The source as IR of the phase `start`."""
-        if self.start == FIRST and prepare(given):
+        if self.start == FIRST_PHASE and prepare(given):
             for row in (row for phase in phases for row in passes_of(phase)):
                 row.run  # noqa: B018  imported while the child process starts
-        return load(given) if self.start == FIRST else self._continued(given)
+        return load(given) if self.start == FIRST_PHASE else self._continued(given)
 
     def _recorder(self, module: Module) -> Recorder | None:
         """Who fills in the report."""

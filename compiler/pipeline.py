@@ -32,9 +32,9 @@ PHASES: Final[dict[str, str]] = {
     "bytecode": "vm: registers, instructions, payloads",
 }
 #: phases whose modules may have parts (`parts.py`)
-SPLIT: Final = ("stablehlo", "flow")
-FIRST: Final = next(iter(PHASES))
-LAST: Final = list(PHASES)[-1]
+PHASES_WITH_PARTS: Final = ("stablehlo", "flow")
+FIRST_PHASE: Final = next(iter(PHASES))
+LAST_PHASE: Final = list(PHASES)[-1]
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Pass:
     @property
     def takes_parts(self) -> bool:
         """Whether it runs on each part of a module that has parts."""
-        return self.phase in SPLIT and not self.any_input
+        return self.phase in PHASES_WITH_PARTS and not self.any_input
 
     @cached_property
     def run(self) -> Callable[[Module, Options], None]:
@@ -109,7 +109,7 @@ PASSES: Final[tuple[Pass, ...]] = (
     Pass("deduplicate-executables", "flow", "flow.deduplicate_executables", "equal executables are built once"),
     Pass("mark-in-place", "flow", "flow.mark_in_place", "executables are final, and so is who reads what"),
     Pass("form-programs", "hl_seq", "sequencer.form_programs", "from here on each target has its own copy"),
-    Pass("limit-folds", "hl_seq", "sequencer.limit_folds", "only some machines have limits: per program"),
+    Pass("limit-reductions", "hl_seq", "sequencer.limit_reductions", "only some machines have limits: per program"),
     Pass("unify-encodings", "hl_seq", "sequencer.unify_encodings", "a constant is kept in one layout"),
     Pass("specialize-encodings", "hl_seq", "sequencer.specialize_encodings", "a target knows what it gains by"),
     Pass("materialize-encodings", "hl_seq", "sequencer.materialize_encodings", "what is left is a dispatch"),
@@ -120,7 +120,7 @@ PASSES: Final[tuple[Pass, ...]] = (
     Pass("link-executables", "ll_seq", "sequencer.link_executables", "entries are final, nobody holds code yet"),
     Pass("convert-to-ll-seq", "ll_seq", "sequencer.convert_to_ll_seq", "memory is explicit over final executables"),
     Pass("pack-arena", "ll_seq", "sequencer.pack_arena", "lifetimes are those of one function"),
-    Pass("coalesce-waits", "ll_seq", "sequencer.coalesce_waits", "places are final"),
+    Pass("coalesce-barriers", "ll_seq", "sequencer.coalesce_barriers", "places are final"),
     Pass("hoist-allocations", "ll_seq", "sequencer.hoist_setup:allocations", "recordings use them"),
     Pass("hoist-executables", "ll_seq", "sequencer.hoist_setup:executables", "recordings use them"),
     Pass("hoist-recordings", "ll_seq", "sequencer.hoist_setup:recordings", "all that they use has moved"),
@@ -140,7 +140,7 @@ def passes_of(phase: str) -> list[Pass]:
     return [row for row in PASSES if row.phase == phase]
 
 
-def named(names: Sequence[str]) -> list[Pass]:
+def passes_named(names: Sequence[str]) -> list[Pass]:
     """The passes of these names. Raises CompileError for a name without a row."""
     rows = {row.name: row for row in PASSES}
     unknown = [name for name in names if name not in rows]

@@ -21,7 +21,7 @@ def known_profile(name: str) -> Profile:
     return found
 
 
-def confined(profile: Profile) -> bool:
+def holds_confined_code(profile: Profile) -> bool:
     """Whether the code of a profile is declared to be confined (`schema.profiles.Format`)."""
     from orchestrion.schema.profiles import is_confined
 

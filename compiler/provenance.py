@@ -240,9 +240,9 @@ class Recorder:
         for op in program.walk():
             if isinstance(op, ll_seq.Copy):
                 outer: Operation | None = op
-                while outer is not None and not isinstance(outer, ll_seq.Serve):
+                while outer is not None and not isinstance(outer, ll_seq.RunLoop):
                     outer = outer.parent_op
-                function = outer.sym_name.value if isinstance(outer, ll_seq.Serve) else "initializer"
+                function = outer.sym_name.value if isinstance(outer, ll_seq.RunLoop) else "initializer"
                 self._add(op.loc, Place(program.sym_name.value, "copy", function))
 
     def _add(self, loc: Location, place: Place, alone: bool = False) -> None:

@@ -21,14 +21,14 @@ class Step:
 
 
 #: called with phase, name of the step, and how much of it is done as text (empty when it begins)
-Told = Callable[[str, str, str], None]
+StepListener = Callable[[str, str, str], None]
 
 
 @dataclass(slots=True)
 class Steps:
     """The steps that ended, in order. A step that fails is among them."""
 
-    told: Told | None = None
+    told: StepListener | None = None
     done: list[Step] = field(default_factory=list)
     _now: tuple[str, str] = ("", "")
 

@@ -9,11 +9,11 @@ from orchestrion.compiler.pipeline import PHASES
 from . import terminal
 
 if TYPE_CHECKING:
-    from orchestrion.compiler.steps import Step, Told
+    from orchestrion.compiler.steps import Step, StepListener
 
 
 @contextmanager
-def following(stream: TextIO) -> "Iterator[Told | None]":
+def following(stream: TextIO) -> "Iterator[StepListener | None]":
     """What `Steps` tell of a compilation, as a line of `stream`; None where it is no terminal."""
     with terminal.line(stream) as line:
         if line is None:

@@ -22,14 +22,14 @@ from orchestrion.schema.isa import BANKS, MAX_REGISTERS
 from orchestrion.schema.signature import bank_of
 
 from .liveness import Interval, intervals
-from .moves import sequence
+from .moves import sequential_copies
 from .vm import OPS, Func, type_name
 
 if TYPE_CHECKING:
     from orchestrion.compiler.options import Options
 
 #: bank -> the letter of its registers in text
-LETTERS: Final[dict[str, str]] = dict(zip(BANKS, "ilfdr", strict=True))
+REGISTER_LETTERS: Final[dict[str, str]] = dict(zip(BANKS, "ilfdr", strict=True))
 
 #: name of the type of all values that it holds, number in the bank
 Register = tuple[str, int]
@@ -126,7 +126,7 @@ class _Frame:
 
 def _text(register: Register) -> StringAttr:
     name, number = register
-    return StringAttr(f"{LETTERS[bank_of(name)]}{number}")
+    return StringAttr(f"{REGISTER_LETTERS[bank_of(name)]}{number}")
 
 
 def _move(frame: _Frame, branch: Operation) -> None:
@@ -135,7 +135,7 @@ def _move(frame: _Frame, branch: Operation) -> None:
     holds = {frame.of[value]: value for value in branch.operands}
     moves = list(zip([frame.of[value] for value in branch.operands], wanted, strict=True))
     builder = Builder.before(branch)
-    for source, target in sequence(moves, frame.spare):
+    for source, target in sequential_copies(moves, frame.spare):
         value = holds[source]
         copy = builder.build(OPS[f"{bank_of(source[0])}.copy"], a=value, d=value.type)
         copy.attributes["registers"] = ArrayAttr((_text(target),))

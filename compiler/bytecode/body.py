@@ -16,12 +16,12 @@ from orchestrion.compiler.ir.dims import Dim
 from orchestrion.compiler.ir.dominance import reachable
 from orchestrion.compiler.ir.types import I32, TensorType
 from orchestrion.compiler.sequencer import ll_seq
-from orchestrion.compiler.stablehlo.ops.function_dims import rows_of
+from orchestrion.compiler.stablehlo.ops.function_dims import dim_definitions
 from orchestrion.schema.dtypes import BY_NAME
 
 from .emitter import Emitter
 from .recording import emit_recording
-from .sizes import Sizes
+from .size_emitter import SizeEmitter
 
 
 def convert_body(
@@ -50,7 +50,7 @@ class _Body:
         self.blocks: dict[Block, Block] = {}
         self.ways: dict[Block, list[Block]] = {}  #: block of the source -> the blocks of its ways, behind its own
         self.emitter = Emitter(Block(), imports, source.loc)
-        self.sizes = Sizes(self.emitter, {}, {})
+        self.sizes = SizeEmitter(self.emitter, {}, {})
 
     def convert(self) -> Region:
         body = self.source.regions[0]
@@ -67,13 +67,13 @@ class _Body:
         reached = [block for block in body.blocks if block in self.blocks]
         return Region([made for block in reached for made in (self.blocks[block], *self.ways.get(block, ()))])
 
-    def _sizes(self, block: Block) -> Sizes:
+    def _sizes(self, block: Block) -> SizeEmitter:
         """A setup, which is one block, knows the sizes of a call; elsewhere sizes are numbers."""
-        if not isinstance(self.source, ll_seq.Setup):
-            return Sizes(self.emitter, {}, {})
+        if not isinstance(self.source, ll_seq.SetupFunc):
+            return SizeEmitter(self.emitter, {}, {})
         names = [name.value for name in self.source.sizes if isinstance(name, StringAttr)]
-        symbols = {one.name: value for one, value in rows_of(self.source.dims) if value is not None}
-        return Sizes(self.emitter, dict(zip(names, block.arguments, strict=True)), symbols)
+        symbols = {one.name: value for one, value in dim_definitions(self.source.dims) if value is not None}
+        return SizeEmitter(self.emitter, dict(zip(names, block.arguments, strict=True)), symbols)
 
     def _op(self, op: Operation) -> None:  # noqa: C901 one case per op
         emitter, values = self.emitter, self.values
@@ -87,7 +87,7 @@ class _Body:
                 values[op.output] = emitter.value("hal.view.dim", values[op.view], op.axis.value)
             case ll_seq.Size():
                 values[op.output] = self.sizes.value(op.value)
-            case ll_seq.SetUp():
+            case ll_seq.CallSetup():
                 types = [value.type for value in op.outputs]
                 made = emitter.op("call.cached", callee=op.callee, arguments=self._values(op.sizes), outputs=types)
                 values.update(zip(op.outputs, made.results, strict=True))

@@ -96,7 +96,7 @@ class _Program:
         for op in self.program.body.block:
             if isinstance(op, util.Initializer):
                 self._initializer(op)
-            elif isinstance(op, ll_seq.Setup):
+            elif isinstance(op, ll_seq.SetupFunc):
                 self._setup(op)
             elif isinstance(op, ll_seq.Function):
                 self._function(op)
@@ -169,7 +169,7 @@ class _Program:
         views = tuple(argument.type for argument in op.body.blocks[0].arguments)
         self._func(op.sym_name.value, op, FunctionType(views, (ll_seq.VIEW,) * len(op.signature.results)))
 
-    def _setup(self, op: ll_seq.Setup) -> None:
+    def _setup(self, op: ll_seq.SetupFunc) -> None:
         block = op.body.block
         assert block.last is not None
         taken, given = (tuple(value.type for value in values) for values in (block.arguments, block.last.operands))

@@ -13,7 +13,7 @@ from orchestrion.schema import encoding, writer
 from orchestrion.schema.isa import BANKS
 from orchestrion.schema.signature import bank_of
 
-from .assign_registers import LETTERS
+from .assign_registers import REGISTER_LETTERS
 from .vm import Func, field_name, row_of, type_name
 
 #: operand kind -> name -> ordinal
@@ -48,7 +48,7 @@ class _Encoder:
         self.ordinals = ordinals
         self.ops: list[Operation] = [op for block in func.body.blocks for op in block]
         starts = accumulate(counts, initial=0)
-        self.base = {LETTERS[bank]: start for bank, start in zip(BANKS, starts, strict=False)}
+        self.base = {REGISTER_LETTERS[bank]: start for bank, start in zip(BANKS, starts, strict=False)}
         self.registers: dict[Value, int] = {}
         self._arguments(func.body.blocks[0])
         for block, names in zip(func.body.blocks[1:], func.blocks or (), strict=True):
@@ -64,7 +64,7 @@ class _Encoder:
         taken: dict[str, int] = dict.fromkeys(BANKS, 0)
         for argument in block.arguments:
             bank = bank_of(type_name(argument.type))
-            self.registers[argument] = self.base[LETTERS[bank]] + taken[bank]
+            self.registers[argument] = self.base[REGISTER_LETTERS[bank]] + taken[bank]
             taken[bank] += 1
 
     def _results(self, op: Operation) -> None:

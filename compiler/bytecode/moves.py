@@ -12,7 +12,9 @@ from typing import TypeVar
 Place = TypeVar("Place", bound=Hashable)
 
 
-def sequence(moves: Sequence[tuple[Place, Place]], spare: Callable[[Place], Place]) -> list[tuple[Place, Place]]:
+def sequential_copies(
+    moves: Sequence[tuple[Place, Place]], spare: Callable[[Place], Place]
+) -> list[tuple[Place, Place]]:
     """Copies with the effect of all `moves`, (source, target), at once. Targets are distinct.
 
     `spare(place)` gives a free place for what is in `place`.

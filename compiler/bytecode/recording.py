@@ -12,10 +12,10 @@ from orchestrion.compiler.ir.core import BlockArgument, Operation, Value
 from orchestrion.compiler.ir.dims import symbol
 from orchestrion.compiler.ir.types import I32, I64, Type
 from orchestrion.compiler.sequencer import ll_seq
-from orchestrion.compiler.stablehlo.ops.function_dims import rows_of
+from orchestrion.compiler.stablehlo.ops.function_dims import dim_definitions
 
 from .emitter import Emitter
-from .sizes import Sizes
+from .size_emitter import SizeEmitter
 
 Memory = tuple[Value | None, int]
 #: as an operand of a call
@@ -29,7 +29,7 @@ def emit_recording(
     emitter: Emitter,
     values: dict[Value, Value],
     executables: Mapping[str, ll_seq.Executable],
-    sizes: Sizes,
+    sizes: SizeEmitter,
 ) -> Value:
     """Emits the whole recording; gives the value that holds it."""
     body = record.body.block
@@ -49,7 +49,7 @@ class _Commands:
         emitter: Emitter,
         values: dict[Value, Value],
         executables: Mapping[str, ll_seq.Executable],
-        sizes: Sizes,
+        sizes: SizeEmitter,
     ) -> None:
         self.recording = recording
         self.emitter = emitter
@@ -92,7 +92,7 @@ class _Commands:
             length = ll_seq.length_of(binding)
             operands += (*self._memory(memory), self.sizes.number(offset), self.sizes.number(length))
         ordinal, workload = self._launch(op.entry.nested[0], entries)
-        words = [self.sizes.word(symbol(one.name)) for one, _ in rows_of(entry.dims)]
+        words = [self.sizes.word(symbol(one.name)) for one, _ in dim_definitions(entry.dims)]
         if words:
             self.emitter.call("hal.recording.parameters", self.recording, *words)
         executable = self.values[op.executable]

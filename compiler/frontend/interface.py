@@ -35,12 +35,12 @@ class Interface:
     @property
     def arguments(self) -> list[str]:
         """The name of each flat argument."""
-        return [label for name, node in self.trees.parameters for label in labels(node, name)]
+        return [label for name, node in self.trees.parameters for label in leaf_names(node, name)]
 
     @property
     def results(self) -> list[str]:
         """The name of each flat result."""
-        return list(labels(self.trees.result, "result"))
+        return list(leaf_names(self.trees.result, "result"))
 
     @property
     def counts(self) -> tuple[int, int]:
@@ -159,17 +159,17 @@ def _with(item: DictAttr, name: str) -> DictAttr:
     return DictAttr.of({**item.mapping, NAME: StringAttr(name)})
 
 
-def labels(node: Node, name: str) -> Iterator[str]:
+def leaf_names(node: Node, name: str) -> Iterator[str]:
     """The name of each leaf, as an expression: `params['w'][0].scale`."""
     match node:
         case Leaf():
             yield name
         case Items(_, children):
             for place, child in enumerate(children):
-                yield from labels(child, f"{name}[{place}]")
+                yield from leaf_names(child, f"{name}[{place}]")
         case Keyed(keys, children):
             for key, child in zip(keys, children, strict=True):
-                yield from labels(child, f"{name}[{key!r}]")
+                yield from leaf_names(child, f"{name}[{key!r}]")
         case Record(_, fields, accessors, children):
             for field, accessor, child in zip(fields, accessors, children, strict=True):
-                yield from labels(child, f"{name}.{field}" if accessor == "attribute" else f"{name}[{field!r}]")
+                yield from leaf_names(child, f"{name}.{field}" if accessor == "attribute" else f"{name}[{field!r}]")

@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from orchestrion.schema.child_process import Message
 
-from .jaxlib_reader import Unreadable, converted, read
+from .jaxlib_reader import Unreadable, convert_module, read
 
 
 def _import_jaxlib() -> None:
@@ -48,7 +48,7 @@ def answer(request: Message) -> Message:
         return Message({"missing": str(error)})
     except Unreadable as error:
         return Message({"findings": error.findings})
-    text, constants = converted(module.operation)
+    text, constants = convert_module(module.operation)
     parts: list[bytes | memoryview] = [text.encode("utf-8", "surrogateescape")]
     rows: list[tuple[bool, int] | int | None] = []
     places: dict[int, int] = {}

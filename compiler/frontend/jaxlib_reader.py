@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 Constant = memoryview | bytes | str | None
 
 #: elements of the largest constant that stays in the text: `attributes.INLINE_BYTES` of elements of 8 bytes
-MOST_ELEMENTS: Final = 8
+MAX_INLINE_ELEMENTS: Final = 8
 #: what MLIR prints for elements that it leaves out
 _ELIDED: Final = "__elided__"
 _PLACE: Final = re.compile(r'loc\("-":([0-9]+):([0-9]+)')
@@ -37,12 +37,12 @@ class Unreadable(Exception):
         self.findings = findings
 
 
-def converted(operation: Any) -> Converted:
+def convert_module(operation: Any) -> Converted:
     """Generic text with locations, without large constants."""
     text = operation.get_asm(
         print_generic_op_form=True,
         enable_debug_info=True,
-        large_elements_limit=MOST_ELEMENTS,
+        large_elements_limit=MAX_INLINE_ELEMENTS,
     )
     return Converted(text, list(_constants(operation)) if _ELIDED in text else [])
 
@@ -65,7 +65,7 @@ def _constants(operation: Any) -> Iterator[Constant]:
         except (KeyError, TypeError):  # jaxlib has no Python object for complex elements
             value = op
         if value not in known:
-            short = op.get_asm(print_generic_op_form=True, large_elements_limit=MOST_ELEMENTS)
+            short = op.get_asm(print_generic_op_form=True, large_elements_limit=MAX_INLINE_ELEMENTS)
             known[value] = _elements(op) if _ELIDED in short else None
         yield known[value]
 

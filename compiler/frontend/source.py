@@ -17,7 +17,7 @@ from orchestrion.compiler.errors import ArgumentTypeError, CompileError
 from orchestrion.schema.files import read_whole
 
 from .exported import MLIR_MAGIC, artifact_in, interface_in, platforms_in
-from .other_files import what_is, what_is_folder, what_may_be
+from .unsupported_files import guess, recognize, recognize_folder
 
 if TYPE_CHECKING:
     from .interface import Interface
@@ -102,7 +102,7 @@ def _of_function(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) 
 
 
 def _of_file(path: Path) -> Read:
-    if (what := what_is_folder(path)) is not None:
+    if (what := recognize_folder(path)) is not None:
         raise CompileError(f"{path}: no StableHLO, this is {what}")
     try:
         data = read_whole(path)
@@ -116,14 +116,14 @@ def _of_file(path: Path) -> Read:
 def _of_bytes(data: bytes, name: str) -> Read:
     if data.startswith(MLIR_MAGIC):
         return Read("artifact" if _PRODUCER.search(data[:64]) else "bytecode", data, name)
-    if (what := what_is(data)) is not None:
+    if (what := recognize(data)) is not None:
         raise CompileError(f"{name}: no StableHLO, this is {what}")
     if (artifact := artifact_in(data)) is not None:
         return replace(_of_bytes(artifact, name), interface=interface_in(data), platforms=platforms_in(data))
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
-        if (what := what_may_be(data)) is not None:
+        if (what := guess(data)) is not None:
             raise CompileError(f"{name}: no StableHLO, this is {what}") from None
         shown = data[:8].hex(" ")
         raise CompileError(f"{name}: neither MLIR text nor bytecode; begins with {shown} ({error.reason})") from None
@@ -139,7 +139,7 @@ def _of_text(text: str, name: str) -> Read:
         return Read("generic", text, name)
     if _PRETTY.match(text, start):
         return Read("pretty", _COPY.sub(r'"mhlo.copy"(\1) : (\2) -> \2', text), name)
-    if (what := what_is(text[:64].encode(errors="replace")) or what_may_be(text.encode(errors="replace"))) is not None:
+    if (what := recognize(text[:64].encode(errors="replace")) or guess(text.encode(errors="replace"))) is not None:
         raise CompileError(f"{name}: no StableHLO, this is {what}")
     line = text.count("\n", 0, start) + 1
     raise CompileError(f"{name}: not MLIR: line {line} begins with {text[start : start + 20].splitlines()[0]!r}")

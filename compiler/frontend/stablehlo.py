@@ -19,7 +19,7 @@ from orchestrion.compiler.ir.parser import parse
 from orchestrion.compiler.ir.types import TensorType
 from orchestrion.compiler.ir.verifier import check_body
 
-from .captures import copy_constants
+from .captured_constants import copy_constants
 from .interface import apply_interface, name_interface
 from .platforms import resolve_platform
 from .source import Read, Source, read
@@ -47,18 +47,20 @@ def prepare(given: Read) -> bool:
     """
     if given.kind in ("generic", "object"):
         return False
-    from . import foreign
+    from . import jaxlib_parent
 
-    return foreign.prepare(given)
+    return jaxlib_parent.start_child(given)
 
 
 def _parsed(given: Read) -> Module:
     if given.kind == "generic":
         return parse(given.data, given.name)
-    from . import foreign, jaxlib_reader
+    from . import jaxlib_parent, jaxlib_reader
 
     is_live = given.kind == "object"
-    text, constants = jaxlib_reader.converted(given.data.operation) if is_live else foreign.read_foreign(given)
+    text, constants = (
+        jaxlib_reader.convert_module(given.data.operation) if is_live else jaxlib_parent.read_in_child(given)
+    )
     quoted = given.name.replace("\\", "\\\\").replace('"', '\\"')
     made = parse(_UNNAMED.sub(lambda _: f'"{quoted}":', text), given.name, keep_elided=True)
     if constants:

@@ -15,11 +15,11 @@ from orchestrion.compiler.errors import ParseError
 from .nesting import without_long_strings
 
 #: characters of one alias with the aliases in it written out
-MOST_EXPANDED: Final = 1 << 20
+MAX_EXPANDED: Final = 1 << 20
 #: characters that aliases stand for in the whole text, where operations use them
-MOST_EXPANDED_TOTAL: Final = 1 << 26
+MAX_EXPANDED_TOTAL: Final = 1 << 26
 #: characters that an alias may stand for wherever it is used
-SHORT: Final = 1000
+ALWAYS_ALLOWED: Final = 1000
 
 _STRING: Final = r'"[^"\\\n]*+(?:\\[^\n][^"\\\n]*+)*+"?'
 _COMMENT: Final = r"//[^\n\r]*+"
@@ -47,17 +47,17 @@ def check_aliases(text: str, name: str) -> None:
         start = match.end()
         end, is_location = _end(text, start, limit)
         size = end - start + _stands_for(text, start, end, sizes)
-        if size > MOST_EXPANDED:
-            raise _error(f"{match[1]} stands for more than {MOST_EXPANDED} characters", text, name, match.start())
+        if size > MAX_EXPANDED:
+            raise _error(f"{match[1]} stands for more than {MAX_EXPANDED} characters", text, name, match.start())
         sizes[match[1]] = size
         spans.append((match.start(), end))
         if not is_location:
             printed[match[1]] = size
-    if max(printed.values(), default=0) < SHORT:
+    if max(printed.values(), default=0) < ALWAYS_ALLOWED:
         return
     total = _stands_for(text, 0, len(text), printed) - sum(_stands_for(text, *span, printed) for span in spans)
-    if total > MOST_EXPANDED_TOTAL:
-        message = f"the aliases stand for more than {MOST_EXPANDED_TOTAL} characters"
+    if total > MAX_EXPANDED_TOTAL:
+        message = f"the aliases stand for more than {MAX_EXPANDED_TOTAL} characters"
         raise _error(message, text, name, found[0].start())
 
 

@@ -11,7 +11,7 @@ import struct
 from collections.abc import Callable
 from typing import Final, TypeVar
 
-from .aliases import MOST_EXPANDED, MOST_EXPANDED_TOTAL
+from .aliases import MAX_EXPANDED, MAX_EXPANDED_TOTAL
 from .attributes import (
     ELEMENT_BYTES,
     ELIDED,
@@ -108,8 +108,8 @@ class AttributeParser(Tokens):
         if name in self._expanded:
             return
         size = sum(map(len, tokens)) + self._inner(tokens)
-        if size > MOST_EXPANDED:
-            self.fail(f"{name} stands for more than {MOST_EXPANDED} characters")
+        if size > MAX_EXPANDED:
+            self.fail(f"{name} stands for more than {MAX_EXPANDED} characters")
         self._expanded[name] = size
 
     def _inner(self, tokens: list[str]) -> int:
@@ -127,8 +127,8 @@ class AttributeParser(Tokens):
         if max(self._expanded.values(), default=0) < 1000:
             return
         self._expanded = {name: size for name, size in self._expanded.items() if name not in self._locations}
-        if self._inner(self.tokens) > MOST_EXPANDED_TOTAL:
-            self.fail(f"the aliases stand for more than {MOST_EXPANDED_TOTAL} characters", 0)
+        if self._inner(self.tokens) > MAX_EXPANDED_TOTAL:
+            self.fail(f"the aliases stand for more than {MAX_EXPANDED_TOTAL} characters", 0)
 
     def _expand(self, body: str) -> str:
         """The body of a dialect attribute or type with the aliases in it written out."""

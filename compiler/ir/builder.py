@@ -57,7 +57,7 @@ class Builder:
         self.loc = old
 
 
-def inlined(block: Block, arguments: Sequence[Value], insert: Callable[[Operation], object]) -> list[Value]:
+def inline_block(block: Block, arguments: Sequence[Value], insert: Callable[[Operation], object]) -> list[Value]:
     """What the terminator of a block is given for these arguments; copies of the other ops are inserted for it."""
     mapping: dict[Value, Value] = dict(zip(block.arguments, arguments, strict=True))
     *ops, last = block.ops

@@ -19,12 +19,12 @@ from math import prod
 from typing import TYPE_CHECKING, Final
 
 #: bounds of a symbol that says nothing else: no size is larger, and none of JAX's is smaller
-LEAST: Final = 1
-GREATEST: Final = 2**31 - 1
+DEFAULT_LEAST: Final = 1
+DEFAULT_GREATEST: Final = 2**31 - 1
 #: calls in a sum beyond which its bounds are what intervals tell
-MOST_RELAXED: Final = 4
+MAX_RELAXED_CALLS: Final = 4
 #: calls that are replaced one after the other to bound a sum: each may have others in it
-MOST_NESTED: Final = 6
+MAX_RELAXATION_DEPTH: Final = 6
 #: what a symbol is taken for where something must be estimated
 TYPICAL: Final = 64
 #: answers about sizes that are remembered: each is asked for many times
@@ -59,14 +59,14 @@ class Symbol(Atom):
     """A size that each call brings."""
 
     name: str
-    least: int = LEAST
-    greatest: int = GREATEST
+    least: int = DEFAULT_LEAST
+    greatest: int = DEFAULT_GREATEST
 
     def __str__(self) -> str:
-        if (self.least, self.greatest) == (LEAST, GREATEST):
+        if (self.least, self.greatest) == (DEFAULT_LEAST, DEFAULT_GREATEST):
             return self.name
-        least = "" if self.least == LEAST else self.least
-        greatest = "" if self.greatest == GREATEST else self.greatest
+        least = "" if self.least == DEFAULT_LEAST else self.least
+        greatest = "" if self.greatest == DEFAULT_GREATEST else self.greatest
         return f"{self.name}{{{least}..{greatest}}}"
 
     @property
@@ -214,7 +214,7 @@ class Dim(_Number):
         return not _is_positive(other - self, f"{self} < {other}")
 
 
-def symbol(name: str, least: int = LEAST, greatest: int = GREATEST) -> int:
+def symbol(name: str, least: int = DEFAULT_LEAST, greatest: int = DEFAULT_GREATEST) -> int:
     """The size that is this symbol."""
     return Dim(((1, (Symbol(name, least, greatest),)),))
 
@@ -227,13 +227,13 @@ def bounds(size: int) -> tuple[int, int]:
 
 
 @lru_cache(_KEPT)
-def _lower(size: int, nested: int = MOST_NESTED) -> int:
+def _lower(size: int, nested: int = MAX_RELAXATION_DEPTH) -> int:
     """What intervals tell, or more where a call is replaced by what it is not less than."""
     if not isinstance(size, Dim):
         return size
     found = _lower_by_intervals(size)
     calls = [(count, factors[0]) for count, factors in size.terms if len(factors) == 1 and isinstance(factors[0], Call)]
-    for count, call in calls if nested and len(calls) <= MOST_RELAXED else ():
+    for count, call in calls if nested and len(calls) <= MAX_RELAXED_CALLS else ():
         rest = size - count * Dim(((1, (call,)),))
         for least, divisor in _relaxed(call, count):
             found = max(found, ceildiv(_lower(rest * divisor + least, nested - 1), divisor))

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from .dims import FUNCTIONS, GREATEST, LEAST, Dim, symbol
+from .dims import DEFAULT_GREATEST, DEFAULT_LEAST, FUNCTIONS, Dim, symbol
 
 _TOKEN: Final = re.compile(
     r"\s*(?:(?P<number>[0-9]{1,18})|(?P<name>[A-Za-z_]\w*)(?:\{(?P<least>[0-9]{0,10})\.\.(?P<greatest>[0-9]{0,10})\})?"
@@ -92,9 +92,9 @@ class _Reader:
         name = token["name"]
         if name in FUNCTIONS and self.accept("("):
             return self.call(name)
-        least = int(token["least"]) if token["least"] else LEAST
-        greatest = int(token["greatest"]) if token["greatest"] else GREATEST
-        if least > greatest or greatest > GREATEST:
+        least = int(token["least"]) if token["least"] else DEFAULT_LEAST
+        greatest = int(token["greatest"]) if token["greatest"] else DEFAULT_GREATEST
+        if least > greatest or greatest > DEFAULT_GREATEST:
             raise ValueError(f"{self.text[:80]!r} is no list of sizes: {name} lies between {least} and {greatest}")
         return symbol(name, least, greatest)
 

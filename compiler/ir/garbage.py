@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 #: objects made, less those freed, since the last collection: some hundred megabytes of dropped IR at the most
-MANY = 1_000_000
+COLLECTION_THRESHOLD = 1_000_000
 
 
 @contextmanager
-def paused() -> Iterator[None]:
+def collection_paused() -> Iterator[None]:
     """Nothing is collected meanwhile, but by `collect`. May stand inside another and in several threads."""
     was_on = gc.isenabled()
     gc.disable()
@@ -27,5 +27,5 @@ def paused() -> Iterator[None]:
 
 def collect() -> None:
     """Frees dropped IR where much was made."""
-    if gc.get_count()[0] > MANY:
+    if gc.get_count()[0] > COLLECTION_THRESHOLD:
         gc.collect()

@@ -12,7 +12,7 @@ from typing import Final, TypeGuard
 from .attributes import quote
 
 #: places that one location is fused of at the most
-MOST_FUSED: Final = 256
+MAX_FUSED: Final = 256
 
 
 class Location:
@@ -191,10 +191,10 @@ def origin_of(location: Location) -> Origin | None:
     return location.origin if isinstance(location, Tracked) else None
 
 
-def called(callee: Location, caller: Location) -> Location:
+def call_site(callee: Location, caller: Location) -> Location:
     """The location of what was copied from a function to a call of it; what is in the function is its origin."""
     if isinstance(callee, Tracked):
-        return Tracked(called(callee.place, place_of(caller)), callee.origin)
+        return Tracked(call_site(callee.place, place_of(caller)), callee.origin)
     if not caller.known or not callee.known:
         return callee.at(caller)
     return CallSiteLoc(callee, place_of(caller))
@@ -217,7 +217,7 @@ def fused(*locations: Location) -> Location:
     flat.pop(UNKNOWN, None)
     if not flat:
         return UNKNOWN
-    return next(iter(flat)) if len(flat) == 1 else FusedLoc(tuple(flat)[:MOST_FUSED])
+    return next(iter(flat)) if len(flat) == 1 else FusedLoc(tuple(flat)[:MAX_FUSED])
 
 
 def _is_plain(location: Location) -> TypeGuard[FusedLoc]:
@@ -225,7 +225,7 @@ def _is_plain(location: Location) -> TypeGuard[FusedLoc]:
 
 
 def _is_full(location: Location) -> bool:
-    return _is_plain(location) and len(location.locations) >= MOST_FUSED
+    return _is_plain(location) and len(location.locations) >= MAX_FUSED
 
 
 def walk(location: Location) -> Iterator[Location]:

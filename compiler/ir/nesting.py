@@ -16,9 +16,9 @@ from typing import Final
 from orchestrion.compiler.errors import ParseError
 
 #: brackets open at once: regions, attributes, types and locations together
-DEEPEST: Final = 200
+MAX_NESTING: Final = 200
 #: a string of this many characters without a bracket is left out of the count
-LONG: Final = 1 << 16
+LONG_STRING: Final = 1 << 16
 
 _CLOSING: Final = {"(": ")", "[": "]", "{": "}", "<": ">"}
 #: strings, comments, arrows and comparisons are tokens, so that no bracket in them counts. A string that is not closed
@@ -31,14 +31,14 @@ _BRACKET: Final = re.compile(r"[()\[\]{}<>]")
 def check_nesting(text: str, name: str) -> None:
     """Raises ParseError, with its place, where more than DEEPEST brackets are open."""
     short = without_long_strings(text)
-    if sum(map(short.count, _CLOSING)) <= DEEPEST:
+    if sum(map(short.count, _CLOSING)) <= MAX_NESTING:
         return
     at = _too_deep(_TOKEN.findall(short))
     if at is None:
         return
     place = next(islice(_TOKEN.finditer(text), at, None)).start()
     line, column = text.count("\n", 0, place) + 1, place - text.rfind("\n", 0, place)
-    raise ParseError(f"nested too deeply: more than {DEEPEST} brackets are open", name, line, column)
+    raise ParseError(f"nested too deeply: more than {MAX_NESTING} brackets are open", name, line, column)
 
 
 def _too_deep(tokens: list[str]) -> int | None:
@@ -48,14 +48,14 @@ def _too_deep(tokens: list[str]) -> int | None:
     for index, token in enumerate(tokens):
         if token in closing:
             open.append(closing[token])
-            if len(open) > DEEPEST:
+            if len(open) > MAX_NESTING:
                 return index
         elif open and token == open[-1]:
             open.pop()
         elif token[:2] == "//" and open and open[-1] == ">":
             # inside of `<>` a dialect's attribute has no comments: the text behind the slashes counts as well
             inner = _BRACKET.findall(token)
-            if len(open) + len(inner) > DEEPEST:
+            if len(open) + len(inner) > MAX_NESTING:
                 return index
             _follow(open, inner)
     return None
@@ -75,13 +75,13 @@ def without_long_strings(text: str) -> str:
 
     What is left out holds no bracket, comment or line break: tokens stay the same but for what is in a string.
     """
-    if len(text) < LONG:
+    if len(text) < LONG_STRING:
         return text
     kept = []
     done, at = 0, text.find('"0x')
     while at >= 0:
         end = text.find('"', at + 3)
-        if end - at > LONG and all(text.find(mark, at + 3, end) < 0 for mark in _MARKS):
+        if end - at > LONG_STRING and all(text.find(mark, at + 3, end) < 0 for mark in _MARKS):
             kept.append(text[done : at + 3])
             done = end
         at = text.find('"0x', end + 1) if end >= 0 else -1

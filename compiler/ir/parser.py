@@ -16,7 +16,7 @@ from .attribute_parser import AttributeParser
 from .builtin import Module
 from .core import Block, Operation, Region, Trait, UnregisteredOp, Value
 from .dialect import op_class
-from .garbage import paused
+from .garbage import collection_paused
 from .locations import UNKNOWN, FileLoc, Location
 from .nesting import check_nesting
 from .types import Attribute, Type
@@ -29,7 +29,7 @@ def parse(text: str, filename: str = "<text>", keep_elided: bool = False) -> Mod
     """
     check_nesting(text, filename)
     try:
-        with paused():
+        with collection_paused():
             return Parser(text, filename, keep_elided).module()
     except RecursionError:  # aliases that refer to one another have no brackets, or the caller is deep in calls itself
         raise ParseError("nested too deeply for Python's recursion limit", filename, 1, 1) from None

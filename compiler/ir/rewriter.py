@@ -27,7 +27,7 @@ Op = TypeVar("Op", bound=Operation)
 Pattern = Callable[[Operation, "Rewriter"], bool]
 
 #: rewrites per op before we say that the patterns do not come to an end
-LIMIT = 64
+MAX_REWRITES_PER_OP = 64
 
 
 class Rewriter:
@@ -137,7 +137,7 @@ def rewrite(top: Operation, patterns: Mapping[str, Iterable[Pattern]]) -> bool:
     `patterns` maps an op's name to its patterns in the order they are tried; those under `""` are tried on every op.
     """
     worklist: dict[Operation, None] = dict.fromkeys(reversed([op for op in top.walk() if op is not top]))
-    budget = LIMIT * (len(worklist) + 16)
+    budget = MAX_REWRITES_PER_OP * (len(worklist) + 16)
     rewriter = Rewriter(worklist)
     table = {name: tuple(items) for name, items in patterns.items()}
     general = table.get("", ())

@@ -64,7 +64,7 @@ def _loop(header: Block, latches: list[Block], region: Region) -> set[Block]:
     return found
 
 
-def choice(op: Operation) -> Iterator[str]:
+def branch_selector(op: Operation) -> Iterator[str]:
     """What a branch of the tensor phases decides by: one byte or number on the device, or a number on the host."""
     given = op.operands[0].type
     device = {CondBranch.name: TensorType((), I1), Switch.name: TensorType((), I32)}[op.name]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from orchestrion.compiler.bytecode import vm
-from orchestrion.compiler.bytecode.assign_registers import LETTERS
+from orchestrion.compiler.bytecode.assign_registers import REGISTER_LETTERS
 from orchestrion.compiler.bytecode.imports import tensors_of
 from orchestrion.compiler.flow.util import KINDS
 from orchestrion.compiler.ir.attributes import (
@@ -239,7 +239,7 @@ def _fits(value: Value, name: Attribute, frame: Sequence[int]) -> bool:
     bank = _bank(value)
     if match is None or bank is None:
         return False
-    return match[1] == LETTERS[bank] and int(match[2]) < frame[BANKS.index(bank)]
+    return match[1] == REGISTER_LETTERS[bank] and int(match[2]) < frame[BANKS.index(bank)]
 
 
 def _register(value: Value, func: vm.Func) -> str | None:
@@ -251,7 +251,7 @@ def _register(value: Value, func: vm.Func) -> str | None:
         assert isinstance(value, BlockArgument)
         index, number, bank = value.index, func.body.blocks.index(value.block) - 1, _bank(value)
         if number < 0 and bank is not None:
-            return f"{LETTERS[bank]}{[_bank(before) for before in value.block.arguments[:index]].count(bank)}"
+            return f"{REGISTER_LETTERS[bank]}{[_bank(before) for before in value.block.arguments[:index]].count(bank)}"
         names = func.blocks.items[number] if func.blocks is not None and number < len(func.blocks) else None
     if not isinstance(names, ArrayAttr) or index >= len(names):
         return None

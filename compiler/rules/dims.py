@@ -11,7 +11,7 @@ from orchestrion.compiler.stablehlo.ops.func import Func
 from orchestrion.compiler.stablehlo.ops.function_dims import dims_of, measured_place, used_symbols
 
 
-def function(func: Func) -> Iterator[str]:
+def function_dims(func: Func) -> Iterator[str]:
     """Symbols are defined, in order, by sizes of arguments and by those before them."""
     try:
         rows = dims_of(func)
@@ -50,7 +50,7 @@ def _measures(func: Func, sizes: Iterable[int], known: set[str]) -> Iterator[str
             yield f"measures {symbol.name}, which no argument has"
 
 
-def entry(func: Func) -> Iterator[str]:
+def entry_dims(func: Func) -> Iterator[str]:
     """An entry takes the symbols that it uses, by name, and no other."""
     try:
         rows = dims_of(func)

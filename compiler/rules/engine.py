@@ -16,7 +16,7 @@ from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation, Trait
 from orchestrion.compiler.ir.dims import decided
 from orchestrion.compiler.ir.symbols import SymbolTables
-from orchestrion.compiler.pipeline import FIRST
+from orchestrion.compiler.pipeline import FIRST_PHASE
 
 Children = Callable[[Operation], tuple[type[Operation], ...] | None]
 Problems = Callable[[Operation, SymbolTables], Iterator[str]]
@@ -49,7 +49,7 @@ def find(module: Module, phase: str) -> list[Diagnostic]:
 
 def check(module: Module, phase: str) -> None:
     """Raises CompileError with everything that is wrong. What a frontend read has the legality check instead."""
-    if phase != FIRST and (found := find(module, phase)):
+    if phase != FIRST_PHASE and (found := find(module, phase)):
         raise CompileError(found)
 
 

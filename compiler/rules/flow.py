@@ -56,7 +56,7 @@ from orchestrion.compiler.stablehlo.ops.func import Func, Return
 from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Constant, Reshape
 
 from . import dims
-from .blocks import blocks, choice
+from .blocks import blocks, branch_selector
 from .encodings import encoded_values, hoistable, in_entry, is_encoded_entry_type
 from .engine import Rules
 from .globals import store, stored_once
@@ -116,16 +116,16 @@ def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
             yield from hoistable(op)
         case Func() if isinstance(op.parent_op, Executable):
             yield from one_block(op, is_encoded_entry_type)
-            yield from dims.entry(op)
+            yield from dims.entry_dims(op)
             if len(op.body.blocks) == 1:
                 yield from body(op)
         case Func():
             yield from signature(op)
-            yield from dims.function(op)
+            yield from dims.function_dims(op)
             yield from blocks(op.body)
             yield from _travels(op)
         case CondBranch() | Switch():
-            yield from choice(op)
+            yield from branch_selector(op)
         case ImportedCallBranch():
             yield from imported_call(op, tables)
         case Dispatch():

@@ -96,12 +96,12 @@ def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
             yield from one_binding(op, Dispatch)
         case Func() if isinstance(op.parent_op, Executable):
             yield from one_block(op, is_entry_type)
-            yield from dims.entry(op)
+            yield from dims.entry_dims(op)
             if len(op.body.blocks) == 1:
                 yield from body(op)
         case Func():
             yield from signature(op)
-            yield from dims.function(op)
+            yield from dims.function_dims(op)
             yield from _sizes(op)
             yield from blocks(op.body)
             yield from _imports(op)

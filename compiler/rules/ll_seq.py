@@ -30,7 +30,7 @@ from orchestrion.compiler.stablehlo.ops.base import StablehloOp, is_known, is_su
 from orchestrion.compiler.stablehlo.ops.contraction import Reduce
 from orchestrion.compiler.stablehlo.ops.contraction import Return as ReducerReturn
 from orchestrion.compiler.stablehlo.ops.func import signature_attributes
-from orchestrion.compiler.stablehlo.ops.function_dims import Row, rows_of
+from orchestrion.compiler.stablehlo.ops.function_dims import DimDefinition, dim_definitions
 from orchestrion.schema.rows import ACCESSES
 
 from .blocks import blocks
@@ -56,7 +56,7 @@ def around_entries(op: Operation) -> tuple[type[Operation], ...] | None:
         case Module():
             return (Program,)
         case Program():
-            functions = (util.Initializer, ll_seq.Setup, ll_seq.Function, util.Finalizer)
+            functions = (util.Initializer, ll_seq.SetupFunc, ll_seq.Function, util.Finalizer)
             return (ll_seq.Executable, util.Global, *functions)
         case ll_seq.Executable():
             return (ll_seq.Entry,)
@@ -68,11 +68,11 @@ def around_entries(op: Operation) -> tuple[type[Operation], ...] | None:
             return (util.GlobalRelease, util.Return)
         case ll_seq.Record():
             return (ll_seq.Dispatch, ll_seq.Copy, ll_seq.Fill, ll_seq.Barrier, ll_seq.End)
-        case ll_seq.Setup():
+        case ll_seq.SetupFunc():
             sizes = (util.Assert, util.DimValue, ll_seq.Size)
             return (*sizes, util.GlobalLoad, ll_seq.Allocate, ll_seq.Record, ll_seq.Return)
         case ll_seq.Function():
-            checks = (ll_seq.Check, ll_seq.Measure, ll_seq.SetUp, ll_seq.Destination, ll_seq.Storage)
+            checks = (ll_seq.Check, ll_seq.Measure, ll_seq.CallSetup, ll_seq.Destination, ll_seq.Storage)
             submits = (ll_seq.Enqueue, ll_seq.Execute, ll_seq.ImportedCall, ll_seq.Read)
             return (*checks, *submits, *util.HOST_OPS, util.GlobalLoad, util.BranchOp, ll_seq.Return)
         case _:
@@ -115,13 +115,13 @@ def problems_around_entries(op: Operation, tables: SymbolTables) -> Iterator[str
         case util.Finalizer():
             yield from _one_block(op)
             yield from _finalizer(op)
-        case ll_seq.Setup():
+        case ll_seq.SetupFunc():
             yield from _one_block(op)
             yield from _setup(op)
         case ll_seq.Function():
             yield from blocks(op.body)
             yield from _function(op)
-        case ll_seq.SetUp():
+        case ll_seq.CallSetup():
             yield from _set_up(op, tables)
         case util.Initializer():
             yield from blocks(op.body)
@@ -279,7 +279,7 @@ def parameters(op: ll_seq.Entry) -> Iterator[str]:
             yield f"has the size {one.name}, which is none of its symbols"
 
 
-def _setup(op: ll_seq.Setup) -> Iterator[str]:
+def _setup(op: ll_seq.SetupFunc) -> Iterator[str]:
     names = [name.value for name in op.sizes if isinstance(name, StringAttr)]
     taken = [argument.type for block in op.body.blocks[:1] for argument in block.arguments]
     if taken != [I64] * len(names) or len(set(names)) != len(op.sizes):
@@ -298,9 +298,9 @@ def _setup(op: ll_seq.Setup) -> Iterator[str]:
             yield f"uses the sizes {', '.join(sorted(used - known))}, which it does not have"
 
 
-def _rows(dims: ArrayAttr | None) -> list[Row]:
+def _rows(dims: ArrayAttr | None) -> list[DimDefinition]:
     try:
-        return rows_of(dims)
+        return dim_definitions(dims)
     except ValueError:
         return []
 
@@ -309,9 +309,9 @@ def _symbols(value: Attribute) -> tuple[Symbol, ...]:
     return symbols_of(*value.ints) if isinstance(value, DimArray) else ()
 
 
-def _set_up(op: ll_seq.SetUp, tables: SymbolTables) -> Iterator[str]:
+def _set_up(op: ll_seq.CallSetup, tables: SymbolTables) -> Iterator[str]:
     setup = tables.lookup(op, op.callee)
-    if not isinstance(setup, ll_seq.Setup):
+    if not isinstance(setup, ll_seq.SetupFunc):
         yield f"{op.callee} is no setup"
         return
     last = setup.body.blocks[0].last if setup.body.blocks else None

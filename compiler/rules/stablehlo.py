@@ -25,7 +25,7 @@ from orchestrion.compiler.stablehlo.ops.sort import Sort
 from orchestrion.compiler.stablehlo.ops.structural import Constant
 from orchestrion.compiler.stablehlo.ops.windowed import ReduceWindow, SelectAndScatter
 
-from .dims import function
+from .dims import function_dims
 from .engine import Rules
 
 
@@ -51,7 +51,7 @@ def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
             yield from has_functions(op)
         case Func():
             yield from one_block(op)
-            yield from function(op)
+            yield from function_dims(op)
         case StablehloOp() if any(not is_supported(value.type) for value in (*op.operands, *op.results)):
             yield "has an operand or result of a type that is not supported"
         case DynamicOp():

@@ -23,13 +23,13 @@ from orchestrion.compiler.ir.dims import Dim, bounds, ceildiv, typical
 
 from .positions import spans
 
-#: The most that Vulkan lets a device ask of a storage buffer's offset; no OpenCL device asks for more.
+#: The max_bytes that Vulkan lets a device ask of a storage buffer's offset; no OpenCL device asks for more.
 ALIGNMENT = 256
 #: bytes of the largest arena, and of the largest buffer of pooled constants. Every Vulkan device allocates 1 GiB at
 #: once, a WebGPU device 256 MiB unless it says more, an OpenCL device a quarter of its memory
 MAX_ALLOCATION = 256 << 20
 #: how often an order is improved, and for how many tenants
-MOST_TRIES, FEW_TENANTS = 24, 200
+MAX_TRIES, MAX_TENANTS_TO_RETRY = 24, 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +45,8 @@ def align(size: int) -> int:
     return ceildiv(size, ALIGNMENT) * ALIGNMENT
 
 
-def peak(tenants: Sequence[Tenant]) -> int:
-    """The most bytes, over aligned sizes, that are live at one position: no arena can be smaller. For sizes that are
+def peak_bytes(tenants: Sequence[Tenant]) -> int:
+    """The max_bytes bytes, over aligned sizes, that are live at one position: no arena can be smaller. For sizes that are
     expressions, typical ones.
     """
     changes: dict[int, int] = {}
@@ -63,11 +63,11 @@ def pack(tenants: Sequence[Tenant]) -> tuple[list[int], int]:
     sized = [index for index, tenant in enumerate(tenants) if isinstance(tenant.size, Dim)]
     if sized:
         return _pack_sized(tenants, sized)
-    least = peak(tenants)
+    least = peak_bytes(tenants)
     best: tuple[list[int], int] | None = None
     for key in (_by_size, _by_area, _by_birth):
         order = sorted(range(len(tenants)), key=lambda i, key=key: (*key(tenants[i]), i))  # type: ignore[misc]
-        for _ in range(MOST_TRIES if len(tenants) <= FEW_TENANTS else 1):
+        for _ in range(MAX_TRIES if len(tenants) <= MAX_TENANTS_TO_RETRY else 1):
             offsets, total = _place(tenants, order)
             if best is None or total < best[1]:
                 best = offsets, total
@@ -79,26 +79,26 @@ def pack(tenants: Sequence[Tenant]) -> tuple[list[int], int]:
     return best
 
 
-def pack_parts(tenants: Sequence[Tenant], most: int) -> tuple[list[tuple[int, int]], list[int]]:
+def pack_arenas(tenants: Sequence[Tenant], max_bytes: int) -> tuple[list[tuple[int, int]], list[int]]:
     """The arena and the offset in it of each tenant, in the order given, and the sizes of the arenas.
 
-    One arena where it has at most `most` bytes. Else tenants go, large ones first, each into the first arena that has
-    room for it. A tenant that is larger than `most` has an arena of its own. Sizes that are expressions are not split.
+    One arena where it has at max_bytes `max_bytes` bytes. Else tenants go, large ones first, each into the first arena that has
+    room for it. A tenant that is larger than `max_bytes` has an arena of its own. Sizes that are expressions are not split.
     """
     offsets, total = pack(tenants)
-    if isinstance(total, Dim) or total <= most:
+    if isinstance(total, Dim) or total <= max_bytes:
         return [(0, offset) for offset in offsets], [total]
     places: dict[int, tuple[int, int]] = {}
     sizes: list[int] = []
     for index in sorted(range(len(tenants)), key=lambda index: (-tenants[index].size, index)):
         tenant = tenants[index]
-        places[index] = part, offset = _first_part(places, sizes, tenants, tenant, most)
+        places[index] = part, offset = _first_fit(places, sizes, tenants, tenant, max_bytes)
         sizes[part] = max(sizes[part], offset + align(tenant.size))
     return [places[index] for index in range(len(tenants))], sizes
 
 
-def _first_part(
-    places: dict[int, tuple[int, int]], sizes: list[int], tenants: Sequence[Tenant], tenant: Tenant, most: int
+def _first_fit(
+    places: dict[int, tuple[int, int]], sizes: list[int], tenants: Sequence[Tenant], tenant: Tenant, max_bytes: int
 ) -> tuple[int, int]:
     """The first arena with room for a tenant, and the offset there. Makes one if there is none."""
     for part in range(len(sizes)):
@@ -108,7 +108,7 @@ def _first_part(
             if place == part and tenants[other].live & tenant.live
         )
         offset = _best_fit(taken, align(tenant.size))
-        if offset + align(tenant.size) <= max(most, sizes[part]):
+        if offset + align(tenant.size) <= max(max_bytes, sizes[part]):
             return part, offset
     sizes.append(0)
     return len(sizes) - 1, 0

@@ -17,9 +17,9 @@ from orchestrion.compiler.ir.types import tensor
 from orchestrion.compiler.stablehlo.ops.func import Func
 
 from . import hl_seq, ll_seq
-from .serve import Serving
-from .storage import Storage
-from .unit import Constants, Unit, constant
+from .buffer_assignment import BufferAssignment
+from .command_emitter import CommandEmitter, Constants, constant
+from .emit_run_loop import RunLoopEmitter
 
 if TYPE_CHECKING:
     from orchestrion.compiler.options import Options
@@ -34,10 +34,10 @@ def run(module: Module, options: Options) -> None:
             _convert(program, options.max_allocation)
 
 
-def _convert(program: hl_seq.Program, most: int) -> None:
+def _convert(program: hl_seq.Program, max_pool_bytes: int) -> None:
     block = program.body.block
     variables = [op for op in block if isinstance(op, util.Global)]
-    constants = Constants([v for v in variables if v.is_constant], most)
+    constants = Constants([v for v in variables if v.is_constant], max_pool_bytes)
     body = Block()
     builder = Builder(body, loc=program.loc)
     others = [v for v in variables if not v.is_constant and hl_seq.size_of(v.type)]
@@ -48,7 +48,7 @@ def _convert(program: hl_seq.Program, most: int) -> None:
             first = _initialize(op, builder, constants, buffers, first)
     for op in block.ops:
         if isinstance(op, Func):
-            builder.insert(Serving(op, constants, buffers).emit())
+            builder.insert(RunLoopEmitter(op, constants, buffers).emit())
     for op in block.ops:
         if isinstance(op, Func | util.Global | util.Initializer):
             op.erase()
@@ -85,12 +85,12 @@ def _initialize(
     op: util.Initializer, builder: Builder, constants: Constants, buffers: dict[str, Value], first: int
 ) -> int:
     """Runs an initializer's commands once; gives the position behind its last."""
-    storage = Storage(op)
-    assert not storage.missing, "a copy is missing"
-    unit = Unit(storage, builder, constants, buffers, "setup", first)
-    unit.prepare()
+    assignment = BufferAssignment(op)
+    assert not assignment.missing_copies, "a copy is missing"
+    emitter = CommandEmitter(assignment, builder, constants, buffers, "setup", first)
+    emitter.prepare()
     with builder.at(op.loc):
-        recorded = unit.record(op.body.block, builder)
+        recorded = emitter.record(op.body.block, builder)
         if recorded is not None:
             builder.build(ll_seq.Execute, recording=recorded[0], slots=recorded[1:])
-    return first + storage.lifetimes.end[op.body.block] + 1
+    return first + assignment.lifetimes.end[op.body.block] + 1

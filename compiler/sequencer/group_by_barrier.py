@@ -15,7 +15,7 @@ from orchestrion.compiler.ir.core import Block, Operation
 from orchestrion.compiler.stablehlo.ops.func import Func
 
 from . import hl_seq
-from .arena import Tenant, peak
+from .arena import Tenant, peak_bytes
 from .lifetimes import COMMANDS, Lifetimes, overwritten
 
 if TYPE_CHECKING:
@@ -80,4 +80,4 @@ def _cost(blocks: list[Block]) -> tuple[int, int]:
     """Waves, and the most bytes that live at one time, of the order as it is."""
     lifetimes = Lifetimes(blocks)
     transient = [v for v in lifetimes.of if hl_seq.lifetime_of(v.type) == "transient" and hl_seq.size_of(v.type) != 0]
-    return lifetimes.waves, peak([Tenant(hl_seq.size_of(value.type), lifetimes.of[value]) for value in transient])
+    return lifetimes.waves, peak_bytes([Tenant(hl_seq.size_of(value.type), lifetimes.of[value]) for value in transient])

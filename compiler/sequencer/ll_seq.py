@@ -404,13 +404,13 @@ class PerShape(Operation):
     outputs = results()
 
 
-class Setup(Operation):
+class SetupFunc(Operation):
     """Makes what a function needs for the sizes of a call, which `sizes` names: `argI_J` is axis J of argument I.
 
     `dims` says what symbols they give (`flow/util.py`).
     """
 
-    name = "ll_seq.setup"
+    name = "ll_seq.setup_func"
     sym_name = attr(StringAttr)
     sizes = attr(ArrayAttr)
     dims = attr(ArrayAttr)
@@ -418,10 +418,10 @@ class Setup(Operation):
     traits = frozenset({Trait.ISOLATED, Trait.SYMBOL})
 
 
-class SetUp(Operation):
+class CallSetup(Operation):
     """What a setup gives for these sizes; it runs when the context does not have that of an earlier call."""
 
-    name = "ll_seq.set_up"
+    name = "ll_seq.call_setup"
     callee = attr(SymbolRef)
     sizes = operands(is_i64)
     outputs = results()
@@ -435,13 +435,13 @@ class Instance(Operation):
     traits = frozenset({Trait.NO_TERMINATOR})
 
 
-class Serve(Operation):
+class RunLoop(Operation):
     """The run loop of a function: its body serves one request, again and again; what stands before runs once.
 
     Takes and gives what `function` does, and uses values of the instance. Lives only inside the phase.
     """
 
-    name = "ll_seq.serve"
+    name = "ll_seq.run_loop"
     sym_name = attr(StringAttr)
     signature = attr(FunctionType)
     arg_attrs = optional(ArrayAttr)
@@ -532,6 +532,6 @@ DIALECT = Dialect(
         Executable, Entry, LoadInput, StoreOutput, End,
         CreateExecutable, Constant, Allocate, Record, Dispatch, Copy, Fill, Barrier,
         Check, Measure, Size, Destination, Storage, Enqueue, Execute, ImportedCall, Read, CacheLoad, CacheSave,
-        Instance, Serve, PerShape, Setup, SetUp, Function, Return,
+        Instance, RunLoop, PerShape, SetupFunc, CallSetup, Function, Return,
     ],
 )  # fmt: skip

@@ -4,7 +4,7 @@
 - A value that a branch gives to a block argument, and that cannot lie where the argument does, is copied there.
 - A result in the memory of a donated argument is made elsewhere and copied when the argument is done with.
 - The value of a variable that is stored to later is copied when it is loaded.
-A copy whose source is not needed any more costs nothing: `storage.py` puts both into one place.
+A copy whose source is not needed any more costs nothing: `buffer_assignment.py` puts both into one place.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.stablehlo.ops.func import Func
 
 from . import hl_seq
+from .buffer_assignment import BufferAssignment, MissingCopy
 from .split_edges import split_edges
-from .storage import Missing, Storage
 
 if TYPE_CHECKING:
     from orchestrion.compiler.options import Options
@@ -42,7 +42,7 @@ def _complete(top: Func | util.Initializer) -> None:
     """Makes copies until none is missing; a round may show what the one before hid."""
     rounds = MORE_ROUNDS + len(top.body.blocks)
     for _ in range(rounds):
-        missing = Storage(top).missing
+        missing = BufferAssignment(top).missing_copies
         if not missing:
             return
         for found in missing:
@@ -51,7 +51,7 @@ def _complete(top: Func | util.Initializer) -> None:
     raise InternalError("materialize-copies", [fault])
 
 
-def _copy(missing: Missing) -> None:
+def _copy(missing: MissingCopy) -> None:
     op, index = missing.op, missing.index
     source = op.operands[index]
     size = hl_seq.size_of(source.type)

@@ -15,7 +15,7 @@ from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block
 
 from . import ll_seq
-from .arena import Tenant, pack_parts
+from .arena import Tenant, pack_arenas
 from .positions import union
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def run(module: Module, options: Options) -> None:
     for op in list(module.walk()):
         match op:
-            case ll_seq.Serve():
+            case ll_seq.RunLoop():
                 _pack(op.body.blocks[0], "arena", options.max_allocation)
             case ll_seq.Instance():
                 _pack(op.body.block, "setup", options.max_allocation)
@@ -33,7 +33,7 @@ def run(module: Module, options: Options) -> None:
                 pass
 
 
-def _pack(block: Block, label: str, most: int) -> None:
+def _pack(block: Block, label: str, max_bytes: int) -> None:
     """Packs the allocations in a block that say when they live."""
     tenants: list[tuple[ll_seq.Allocate, Tenant]] = []
     for op in block:
@@ -42,7 +42,7 @@ def _pack(block: Block, label: str, most: int) -> None:
     if not tenants:
         return
     first = tenants[0][0]
-    places, sizes = pack_parts([tenant for _, tenant in tenants], most)
+    places, sizes = pack_arenas([tenant for _, tenant in tenants], max_bytes)
     front = Builder.before(first)
     labels = [label, *(f"{label}_{part}" for part in range(1, len(sizes)))]
     arenas = [

@@ -17,14 +17,14 @@ from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.dims import Dim, dim_min
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter, rewrite
-from orchestrion.compiler.stablehlo.builders.movement import reshape, spread
+from orchestrion.compiler.stablehlo.builders.shape_builders import broadcast, reshape
 from orchestrion.compiler.stablehlo.control_flow.simplify import PATTERNS as CONTROL_FLOW
 from orchestrion.compiler.stablehlo.fold import fold
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import Reduce
 from orchestrion.compiler.stablehlo.ops.elementwise import BitcastConvert, Convert, Select
 from orchestrion.compiler.stablehlo.ops.indexing import DynamicSlice, DynamicUpdateSlice, Gather
-from orchestrion.compiler.stablehlo.ops.scalar_regions import is_elementwise, widened
+from orchestrion.compiler.stablehlo.ops.scalar_regions import apply_to_tensors, is_elementwise
 from orchestrion.compiler.stablehlo.ops.structural import (
     BroadcastInDim,
     Concatenate,
@@ -336,9 +336,9 @@ def _reduce_of_one(op: Operation, rewriter: Rewriter) -> bool:
     if any(isinstance(size, Dim) or size != 1 for size in sizes):
         return False
     shape = tensor_of(op.results[0]).shape
-    starts = [spread(rewriter, value, shape) for value in op.init_values]
+    starts = [broadcast(rewriter, value, shape) for value in op.init_values]
     elements = [reshape(rewriter, value, shape) for value in op.inputs]
-    rewriter.replace(op, widened(rewriter, op.body.block, [*starts, *elements], shape))
+    rewriter.replace(op, apply_to_tensors(rewriter, op.body.block, [*starts, *elements], shape))
     return True
 
 

@@ -291,14 +291,14 @@ def test_what_jaxlib_does_not_know_is_refused_by_us() -> None:
 
 
 def test_without_jaxlib_the_message_names_the_extra(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from orchestrion.compiler.frontend import foreign
+    from orchestrion.compiler.frontend import jaxlib_parent
     from orchestrion.schema.child_process import Child
 
     (tmp_path / "jaxlib").mkdir()
     (tmp_path / "jaxlib" / "__init__.py").write_text("raise ImportError('no jaxlib here')")
     monkeypatch.syspath_prepend(tmp_path)
-    child = Child(foreign._ANSWER)
-    monkeypatch.setattr(foreign, "_child", child)
+    child = Child(jaxlib_parent._ANSWER)
+    monkeypatch.setattr(jaxlib_parent, "_child", child)
     with pytest.raises(CompileError, match=f"no jaxlib here.*{re.escape(install('stablehlo'))}; the generic form"):
         load(PRETTY)
     child.end()

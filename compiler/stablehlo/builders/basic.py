@@ -31,7 +31,7 @@ def compare(rewriter: Rewriter, direction: str, lhs: Value, rhs: Value) -> Value
     return rewriter.build(Compare, lhs=lhs, rhs=rhs, comparison_direction=attribute, out=out).result
 
 
-def place_type(count: int) -> Type:
+def index_type(count: int) -> Type:
     """The type of numbers of so many places; no call brings sizes of more elements than i32 counts."""
     return scalar("i32" if isinstance(count, Dim) or count < 1 << 31 else "i64")
 
@@ -62,7 +62,7 @@ def _splat(rewriter: Rewriter, value: Value, type: TensorType) -> Value:
     return rewriter.build(BroadcastInDim, operand_=value, broadcast_dimensions=dense_ints(), out=type).result
 
 
-def converted(rewriter: Rewriter, value: Value, element: str) -> Value:
+def convert(rewriter: Rewriter, value: Value, element: str) -> Value:
     out = tensor_of(value).with_element(scalar(element))
     return rewriter.build(Convert, operand_=value, out=out).result
 

@@ -16,12 +16,12 @@ from .basic import compare, constant, elementwise
 Body = Callable[[Rewriter, Value, list[Value]], Sequence[Value]]
 
 
-def loop(rewriter: Rewriter, turns: int, inits: Sequence[Value], body: Body) -> list[Value]:
+def counted_loop(rewriter: Rewriter, turns: int, inits: Sequence[Value], body: Body) -> list[Value]:
     """`body` so many times, of the turn and the carried values; gives the last ones."""
-    return repeat(rewriter, inits, _test(turns), body)
+    return while_loop(rewriter, inits, _test(turns), body)
 
 
-def repeat(rewriter: Rewriter, inits: Sequence[Value], test: Body, body: Body) -> list[Value]:
+def while_loop(rewriter: Rewriter, inits: Sequence[Value], test: Body, body: Body) -> list[Value]:
     """`body` as long as `test` gives true, both of the turn and the carried values; gives the last ones."""
     types = [TensorType((), I32), *map(tensor_of, inits)]
     regions = [Block(types), Block(types)]

@@ -16,7 +16,7 @@ from orchestrion.compiler.ir.types import TensorType
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 
 from .basic import bitcast, compare, constant, elementwise
-from .movement import spread, total
+from .shape_builders import broadcast, reduce_axes
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class Bits:
         return Real(self._rewriter, bitcast(self._rewriter, self.value, str(like.type.element)))
 
 
-class Truth:
+class Mask:
     """A boolean per element."""
 
     __slots__ = ("_rewriter", "value")
@@ -92,14 +92,14 @@ class Truth:
         self._rewriter = rewriter
         self.value = value
 
-    def __and__(self, other: Truth) -> Truth:
-        return Truth(self._rewriter, elementwise(self._rewriter, "and", self.value, other.value))
+    def __and__(self, other: Mask) -> Mask:
+        return Mask(self._rewriter, elementwise(self._rewriter, "and", self.value, other.value))
 
-    def __or__(self, other: Truth) -> Truth:
-        return Truth(self._rewriter, elementwise(self._rewriter, "or", self.value, other.value))
+    def __or__(self, other: Mask) -> Mask:
+        return Mask(self._rewriter, elementwise(self._rewriter, "or", self.value, other.value))
 
-    def __invert__(self) -> Truth:
-        return Truth(self._rewriter, elementwise(self._rewriter, "not", self.value))
+    def __invert__(self) -> Mask:
+        return Mask(self._rewriter, elementwise(self._rewriter, "not", self.value))
 
     def pick(self, yes: Real | float, no: Real | float) -> Real:
         """`yes` where it is true, else `no`; one of them must be a `Real`."""
@@ -167,28 +167,28 @@ class Real:
     def __abs__(self) -> Real:
         return self.op("abs")
 
-    def test(self, direction: str, other: Real | float) -> Truth:
+    def test(self, direction: str, other: Real | float) -> Mask:
         """EQ, NE, LT, LE, GT or GE; with NaN all but NE are false."""
-        return Truth(self._rewriter, compare(self._rewriter, direction, self.value, self.of(other).value))
+        return Mask(self._rewriter, compare(self._rewriter, direction, self.value, self.of(other).value))
 
     def spread(self, shape: Sequence[int], axes: Sequence[int]) -> Real:
         """The same number along the axes that are not given; axis i becomes axis axes[i]."""
-        return Real(self._rewriter, spread(self._rewriter, self.value, shape, list(axes)))
+        return Real(self._rewriter, broadcast(self._rewriter, self.value, shape, list(axes)))
 
     def total(self, axes: Sequence[int], name: str = "add") -> Real:
         """The numbers along axes added, or combined by another op."""
-        return Real(self._rewriter, total(self._rewriter, self.value, list(axes), name))
+        return Real(self._rewriter, reduce_axes(self._rewriter, self.value, list(axes), name))
 
     @property
-    def is_finite(self) -> Truth:
+    def is_finite(self) -> Mask:
         return abs(self).test("LT", float("inf"))
 
     @property
-    def is_infinite(self) -> Truth:
+    def is_infinite(self) -> Mask:
         return abs(self).test("EQ", float("inf"))
 
     @property
-    def is_nan(self) -> Truth:
+    def is_nan(self) -> Mask:
         return self.test("NE", self)
 
     def bits(self) -> Bits:

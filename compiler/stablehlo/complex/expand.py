@@ -18,7 +18,7 @@ from orchestrion.compiler.ir.rewriter import Rewriter, rewrite
 from orchestrion.compiler.ir.types import TensorType, Type
 from orchestrion.compiler.stablehlo.builders.basic import constant
 from orchestrion.compiler.stablehlo.builders.basic import elementwise as computed
-from orchestrion.compiler.stablehlo.builders.movement import concatenated, part, reshape
+from orchestrion.compiler.stablehlo.builders.shape_builders import concatenate, reshape, slice_range
 from orchestrion.compiler.stablehlo.ops import elementwise, func
 from orchestrion.compiler.stablehlo.ops.base import is_complex, part_type, tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
@@ -104,7 +104,7 @@ def _unpacked(rewriter: Rewriter, value: Value) -> tuple[Value, Value]:
     shape, rank = type.shape[:-1], type.rank - 1
 
     def of(index: int) -> Value:
-        return reshape(rewriter, part(rewriter, value, (*(0,) * rank, index), (*shape, index + 1)), shape)
+        return reshape(rewriter, slice_range(rewriter, value, (*(0,) * rank, index), (*shape, index + 1)), shape)
 
     return of(0), of(1)
 
@@ -112,7 +112,7 @@ def _unpacked(rewriter: Rewriter, value: Value) -> tuple[Value, Value]:
 def _packed(rewriter: Rewriter, parts: Iterable[Value]) -> Value:
     """Numbers whose parts lie side by side."""
     lines = [reshape(rewriter, value, (*tensor_of(value).shape, 1)) for value in parts]
-    return concatenated(rewriter, lines, tensor_of(lines[0]).rank - 1)
+    return concatenate(rewriter, lines, tensor_of(lines[0]).rank - 1)
 
 
 def _regathered(op: Operation, rewriter: Rewriter) -> bool:

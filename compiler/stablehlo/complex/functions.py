@@ -11,7 +11,7 @@ from typing import Final
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter
 from orchestrion.compiler.ir.types import scalar
-from orchestrion.compiler.stablehlo.builders.basic import compare, constant, converted, elementwise
+from orchestrion.compiler.stablehlo.builders.basic import compare, constant, convert, elementwise
 from orchestrion.compiler.stablehlo.builders.real import Real
 from orchestrion.compiler.stablehlo.ops import elementwise as ops
 from orchestrion.compiler.stablehlo.ops.base import dtype_of, is_complex, part_type, tensor_of
@@ -114,7 +114,7 @@ def _convert(op: Operation, rewriter: Rewriter) -> bool:
     target = dtype_of(op.out)
     element = target.storage if target.kind == COMPLEX else target.name
     parts = parts_of(rewriter, op.operand_) if is_complex(op.operand_) else (op.operand_,)
-    given = [converted(rewriter, part, element) for part in parts]
+    given = [convert(rewriter, part, element) for part in parts]
     if target.kind != COMPLEX:
         rewriter.replace(op, given[:1])
         return True

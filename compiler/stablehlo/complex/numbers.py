@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from orchestrion.compiler.stablehlo.builders.real import Bits, Real, Truth
+from orchestrion.compiler.stablehlo.builders.real import Bits, Mask, Real
 
 INFINITY = float("inf")
 NAN = float("nan")
@@ -24,16 +24,16 @@ class Complex:
     im: Real
 
     @property
-    def is_infinite(self) -> Truth:
+    def is_infinite(self) -> Mask:
         """One part is, even when the other is NaN."""
         return self.re.is_infinite | self.im.is_infinite
 
     @property
-    def is_finite(self) -> Truth:
+    def is_finite(self) -> Mask:
         return self.re.is_finite & self.im.is_finite
 
     @property
-    def is_zero(self) -> Truth:
+    def is_zero(self) -> Mask:
         return self.re.test("EQ", 0.0) & self.im.test("EQ", 0.0)
 
     @property
@@ -51,7 +51,7 @@ class Complex:
         return Complex(self.im, -self.re)
 
 
-def pick(condition: Truth, yes: Complex, no: Complex) -> Complex:
+def pick(condition: Mask, yes: Complex, no: Complex) -> Complex:
     return Complex(condition.pick(yes.re, no.re), condition.pick(yes.im, no.im))
 
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import TensorType
-from orchestrion.compiler.stablehlo.builders.movement import transpose, zeros
 from orchestrion.compiler.stablehlo.builders.real import Real
+from orchestrion.compiler.stablehlo.builders.shape_builders import transpose, zeros
 from orchestrion.compiler.stablehlo.ops.base import is_complex, part_type, tensor_of
 from orchestrion.compiler.stablehlo.ops.elementwise import OPS
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from orchestrion.compiler.options import Options
 
 #: elements computed in all branches together, and selected
-MOST_WORK: Final = 1 << 15
+MAX_WORK: Final = 1 << 15
 #: an op that is no arithmetic of one instruction counts so often
 EXPENSIVE_WORK: Final = 16
 #: elementwise ops of one or two instructions; the others are expensive
@@ -39,7 +39,7 @@ _CHEAP: Final = frozenset(
 
 def run(module: Module, options: Options) -> None:
     for op in reversed(list(module.walk())):  # what is inside comes first
-        if isinstance(op, Choice) and _work(op) <= MOST_WORK:
+        if isinstance(op, Choice) and _work(op) <= MAX_WORK:
             _select(op)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from orchestrion.compiler.ir.builder import inlined
+from orchestrion.compiler.ir.builder import inline_block
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block
 from orchestrion.compiler.ir.dims import Dim
@@ -24,9 +24,9 @@ from .trip_count import trip_count
 if TYPE_CHECKING:
     from orchestrion.compiler.options import Options
 
-MOST_TURNS: Final = 8
+MAX_ITERATIONS: Final = 8
 #: ops of all turns together, constants not counted
-MOST_OPS: Final = 320
+MAX_OPS: Final = 320
 
 
 def run(module: Module, options: Options) -> None:
@@ -34,9 +34,9 @@ def run(module: Module, options: Options) -> None:
         if not isinstance(op, While):
             continue
         turns = trip_count(op)
-        if turns is None or isinstance(turns, Dim) or turns > MOST_TURNS:
+        if turns is None or isinstance(turns, Dim) or turns > MAX_ITERATIONS:
             continue
-        if turns * _turn_size(op.body.block) <= MOST_OPS:
+        if turns * _turn_size(op.body.block) <= MAX_OPS:
             _unroll(op, turns)
 
 
@@ -52,5 +52,5 @@ def _unroll(loop: While, turns: int) -> None:
     rewriter.at(loop)
     carried = list(loop.inits)
     for _ in range(turns):
-        carried = inlined(loop.body.block, carried, rewriter.insert)
+        carried = inline_block(loop.body.block, carried, rewriter.insert)
     rewriter.replace(loop, carried)

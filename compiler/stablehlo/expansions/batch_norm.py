@@ -9,8 +9,8 @@ from orchestrion.compiler.ir.attributes import FloatAttr, IntegerAttr
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter
 from orchestrion.compiler.ir.types import F64, TensorType
-from orchestrion.compiler.stablehlo.builders.basic import constant, converted, elementwise
-from orchestrion.compiler.stablehlo.builders.movement import spread, total
+from orchestrion.compiler.stablehlo.builders.basic import constant, convert, elementwise
+from orchestrion.compiler.stablehlo.builders.shape_builders import broadcast, reduce_axes
 from orchestrion.compiler.stablehlo.ops.base import is_known, tensor_of
 from orchestrion.schema.dtypes import BY_NAME, FLOAT
 
@@ -29,15 +29,15 @@ class _Features:
 
     def wide(self, value: Value) -> Value:
         """A number per feature, for each element."""
-        return spread(self.rewriter, value, self.type.shape, [self.axis])
+        return broadcast(self.rewriter, value, self.type.shape, [self.axis])
 
     def sum(self, value: Value) -> Value:
-        return total(self.rewriter, value, [axis for axis in range(self.type.rank) if axis != self.axis])
+        return reduce_axes(self.rewriter, value, [axis for axis in range(self.type.rank) if axis != self.axis])
 
     def number(self, value: float, like: Value) -> Value:
         """A number as a tensor, of the element type of the other."""
         given = constant(self.rewriter, value, tensor_of(like).with_element(F64))
-        return converted(self.rewriter, given, str(tensor_of(like).element))
+        return convert(self.rewriter, given, str(tensor_of(like).element))
 
     def mean(self, value: Value) -> Value:
         summed = self.sum(value)

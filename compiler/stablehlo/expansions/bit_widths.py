@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.rewriter import Rewriter
-from orchestrion.compiler.stablehlo.builders.basic import bitcast, constant, converted, elementwise
-from orchestrion.compiler.stablehlo.builders.movement import concatenated, part, reshape
+from orchestrion.compiler.stablehlo.builders.basic import bitcast, constant, convert, elementwise
+from orchestrion.compiler.stablehlo.builders.shape_builders import concatenate, reshape, slice_range
 from orchestrion.compiler.stablehlo.ops.base import dtype_of, is_known, tensor_of
 from orchestrion.schema.dtypes import BOOL, BY_NAME, DType
 
@@ -37,9 +37,9 @@ def _split(rewriter: Rewriter, bits: Value, parts: int, target: DType) -> Value:
     pieces = []
     for index in range(parts):
         by = constant(rewriter, index * target.bits, type)
-        piece = converted(rewriter, elementwise(rewriter, "shift_right_logical", bits, by), f"ui{target.bits}")
+        piece = convert(rewriter, elementwise(rewriter, "shift_right_logical", bits, by), f"ui{target.bits}")
         pieces.append(reshape(rewriter, piece, (*type.shape, 1)))
-    return concatenated(rewriter, pieces, type.rank)
+    return concatenate(rewriter, pieces, type.rank)
 
 
 def _merged(rewriter: Rewriter, bits: Value, parts: int, target: DType) -> Value:
@@ -48,8 +48,8 @@ def _merged(rewriter: Rewriter, bits: Value, parts: int, target: DType) -> Value
     total: Value | None = None
     for index in range(parts):
         first, last = (0,) * (type.rank - 1), type.shape[:-1]
-        piece = reshape(rewriter, part(rewriter, bits, (*first, index), (*last, index + 1)), last)
-        wide = converted(rewriter, piece, f"ui{target.bits}")
+        piece = reshape(rewriter, slice_range(rewriter, bits, (*first, index), (*last, index + 1)), last)
+        wide = convert(rewriter, piece, f"ui{target.bits}")
         wide = elementwise(rewriter, "shift_left", wide, constant(rewriter, index * width, tensor_of(wide)))
         total = wide if total is None else elementwise(rewriter, "or", total, wide)
     assert total is not None, "there are two parts at least"

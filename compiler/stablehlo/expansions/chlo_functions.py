@@ -15,7 +15,7 @@ from orchestrion.compiler.ir.attributes import DenseElements, FloatAttr, Integer
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter
 from orchestrion.compiler.ir.types import TensorType
-from orchestrion.compiler.stablehlo.builders.basic import bitcast, compare, constant, converted, elementwise
+from orchestrion.compiler.stablehlo.builders.basic import bitcast, compare, constant, convert, elementwise
 from orchestrion.compiler.stablehlo.ops.base import dtype_of, is_known, is_supported, tensor_of
 from orchestrion.compiler.stablehlo.ops.structural import Constant
 from orchestrion.schema.dtypes import BY_NAME, SIGNED, UNSIGNED
@@ -164,10 +164,10 @@ def _high_product(op: Operation, rewriter: Rewriter) -> bool:
     x, y = op.operands
     if dtype.bits < 64:
         wide = "i64" if dtype.kind == SIGNED else "ui64"
-        product = elementwise(rewriter, "multiply", converted(rewriter, x, wide), converted(rewriter, y, wide))
+        product = elementwise(rewriter, "multiply", convert(rewriter, x, wide), convert(rewriter, y, wide))
         amount = constant(rewriter, dtype.bits, tensor_of(product))
         upper = elementwise(rewriter, "shift_right_logical", product, amount)
-        rewriter.replace(op, [converted(rewriter, upper, dtype.name)])
+        rewriter.replace(op, [convert(rewriter, upper, dtype.name)])
         return True
     upper = _unsigned_high(rewriter, x, y)
     if dtype.kind == SIGNED:  # a negative factor is 2^64 less than its bits say

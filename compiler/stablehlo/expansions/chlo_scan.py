@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from orchestrion.compiler.ir.attributes import BoolAttr, DenseArray, IntegerAttr
-from orchestrion.compiler.ir.builder import inlined
+from orchestrion.compiler.ir.builder import inline_block
 from orchestrion.compiler.ir.core import Block, Operation, Value
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import I32, TensorType
 from orchestrion.compiler.stablehlo.builders.basic import constant, elementwise
-from orchestrion.compiler.stablehlo.builders.loops import loop
-from orchestrion.compiler.stablehlo.builders.movement import read, reshape, write, zeros
+from orchestrion.compiler.stablehlo.builders.loops import counted_loop
+from orchestrion.compiler.stablehlo.builders.shape_builders import dynamic_slice, dynamic_update_slice, reshape, zeros
 from orchestrion.compiler.stablehlo.ops.base import is_known, tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import Return
 
@@ -39,7 +39,7 @@ def expand_scan(op: Operation, rewriter: Rewriter) -> bool:
         last = constant(rewriter, length - 1, TensorType((), I32))
         at = elementwise(rewriter, "subtract", last, turn) if backwards else turn
         slices = [_slice(rewriter, value, axis.value, at) for value in inputs]
-        made = inlined(block, [*slices, *carried[len(outputs) :]], rewriter.insert)
+        made = inline_block(block, [*slices, *carried[len(outputs) :]], rewriter.insert)
         written = [
             _written(rewriter, whole, value, axis.value, at)
             for whole, value in zip(carried, made[: len(outputs)], strict=False)
@@ -47,7 +47,7 @@ def expand_scan(op: Operation, rewriter: Rewriter) -> bool:
         return [*written, *made[len(outputs) :]]
 
     starts = [zeros(rewriter, tensor_of(value)) for value in outputs]
-    made = loop(rewriter, length, [*starts, *inits], body)
+    made = counted_loop(rewriter, length, [*starts, *inits], body)
     rewriter.replace(op, made)
     maker = made[0].defining_op
     assert maker is not None
@@ -90,11 +90,11 @@ def _starts(rewriter: Rewriter, rank: int, axis: int, at: Value) -> list[Value]:
 def _slice(rewriter: Rewriter, value: Value, axis: int, at: Value) -> Value:
     shape = tensor_of(value).shape
     sizes = (*shape[:axis], 1, *shape[axis + 1 :])
-    one = read(rewriter, value, _starts(rewriter, len(shape), axis, at), sizes)
+    one = dynamic_slice(rewriter, value, _starts(rewriter, len(shape), axis, at), sizes)
     return reshape(rewriter, one, _without(value, axis).shape)
 
 
 def _written(rewriter: Rewriter, whole: Value, value: Value, axis: int, at: Value) -> Value:
     shape = tensor_of(whole).shape
     update = reshape(rewriter, value, (*shape[:axis], 1, *shape[axis + 1 :]))
-    return write(rewriter, whole, update, _starts(rewriter, len(shape), axis, at))
+    return dynamic_update_slice(rewriter, whole, update, _starts(rewriter, len(shape), axis, at))

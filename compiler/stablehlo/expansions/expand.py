@@ -19,7 +19,7 @@ from orchestrion.compiler.stablehlo.complex.parts import conjugate
 from orchestrion.compiler.stablehlo.functions import tuples
 from orchestrion.compiler.stablehlo.linalg import jax_lapack, lapack_loops
 from orchestrion.compiler.stablehlo.linalg import triangular as linear_algebra
-from orchestrion.compiler.stablehlo.narrow.mixed_types import algorithm, in_f32, one_type
+from orchestrion.compiler.stablehlo.narrow.mixed_types import apply_algorithm, compute_in_f32, unify_types
 from orchestrion.compiler.stablehlo.narrow.reduce_precision import expand_reduce_precision
 from orchestrion.compiler.stablehlo.ops.base import is_complex, is_known, tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotDimensions, DotGeneral
@@ -30,7 +30,7 @@ from orchestrion.compiler.stablehlo.ops.func import Return as FuncReturn
 from orchestrion.compiler.stablehlo.shapes import static_forms
 from orchestrion.schema.dtypes import BY_NAME, FLOAT
 
-from . import batch_norm, old_forms, one_device
+from . import batch_norm, legacy_ops, one_device
 from . import chlo_functions as expand_chlo
 from .bit_widths import expand_bitcast
 from .random_bits import expand_rng_bit_generator
@@ -202,11 +202,11 @@ _UNARY: Final = frozenset(f"chlo.{name}" for name in ("acos", "acosh", "asin", "
 PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {
     **batch_norm.PATTERNS,
     **linear_algebra.PATTERNS,
-    **old_forms.PATTERNS,
+    **legacy_ops.PATTERNS,
     **one_device.PATTERNS,
     **static_forms.PATTERNS,
     **tuples.PATTERNS,
-    **{name: (in_f32, *patterns) for name, patterns in _FUNCTIONS.items()},
+    **{name: (compute_in_f32, *patterns) for name, patterns in _FUNCTIONS.items()},
     "chlo.conj": (_conj,),
     "chlo.next_after": (expand_chlo.next_after,),
     "chlo.ragged_dot": (_ragged_dot,),
@@ -216,7 +216,7 @@ PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {
     "sdy.sharding_constraint": (_same,),
     "stablehlo.bitcast_convert": (expand_bitcast,),
     "stablehlo.composite": (_composite,),
-    "stablehlo.convolution": (_plain, one_type),
+    "stablehlo.convolution": (_plain, unify_types),
     "stablehlo.return": (_return,),
     "stablehlo.custom_call": (
         _identity,
@@ -228,7 +228,7 @@ PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {
         lapack_loops.without_library,
     ),
     "stablehlo.dot": (_dot,),
-    "stablehlo.dot_general": (_plain, algorithm, one_type),
+    "stablehlo.dot_general": (_plain, apply_algorithm, unify_types),
     "stablehlo.optimization_barrier": (_same,),
     "stablehlo.reduce_precision": (expand_reduce_precision,),
     "stablehlo.rng": (expand_rng,),

@@ -14,7 +14,7 @@ from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter
 from orchestrion.compiler.ir.types import TensorType, scalar
 from orchestrion.compiler.stablehlo.builders.basic import constant
-from orchestrion.compiler.stablehlo.builders.movement import zeros
+from orchestrion.compiler.stablehlo.builders.shape_builders import zeros
 from orchestrion.compiler.stablehlo.ops.base import is_known, tensor_of
 
 

@@ -15,7 +15,7 @@ from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import TensorType
 from orchestrion.compiler.stablehlo.builders.basic import compare, elementwise
-from orchestrion.compiler.stablehlo.builders.movement import numbers, spread, total, transpose, zeros
+from orchestrion.compiler.stablehlo.builders.shape_builders import broadcast, iota, reduce_axes, transpose, zeros
 from orchestrion.compiler.stablehlo.ops.base import ShapeError, dtype_of, is_known, tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotDimensions, DotGeneral
 from orchestrion.compiler.stablehlo.ops.indexing import axis_lists
@@ -121,10 +121,10 @@ def _grouped(rewriter: Rewriter, lhs: Value, sizes: Value, ragged: int, before: 
     own = [axis + 1 for axis in before] if tensor_of(sizes).rank > 1 else []
     ends = _sums(rewriter, sizes)
     starts = elementwise(rewriter, "subtract", ends, sizes)
-    first, end = (spread(rewriter, value, shape, (*own, 0)) for value in (starts, ends))
-    place = numbers(rewriter, shape, ragged + 1, str(tensor_of(sizes).element))
+    first, end = (broadcast(rewriter, value, shape, (*own, 0)) for value in (starts, ends))
+    place = iota(rewriter, shape, ragged + 1, str(tensor_of(sizes).element))
     inside = elementwise(rewriter, "and", compare(rewriter, "GE", place, first), compare(rewriter, "LT", place, end))
-    repeated = spread(rewriter, lhs, shape, range(1, len(shape)))
+    repeated = broadcast(rewriter, lhs, shape, range(1, len(shape)))
     return elementwise(rewriter, "select", inside, repeated, zeros(rewriter, type.with_shape(shape)))
 
 
@@ -133,6 +133,8 @@ def _sums(rewriter: Rewriter, sizes: Value) -> Value:
     type = tensor_of(sizes)
     rank, shape = type.rank, (*type.shape, type.shape[-1])
     along = TensorType(shape, type.element)
-    counted = compare(rewriter, "LE", numbers(rewriter, shape, rank - 1), numbers(rewriter, shape, rank))
-    repeated = spread(rewriter, sizes, shape, range(rank))
-    return total(rewriter, elementwise(rewriter, "select", counted, repeated, zeros(rewriter, along)), (rank - 1,))
+    counted = compare(rewriter, "LE", iota(rewriter, shape, rank - 1), iota(rewriter, shape, rank))
+    repeated = broadcast(rewriter, sizes, shape, range(rank))
+    return reduce_axes(
+        rewriter, elementwise(rewriter, "select", counted, repeated, zeros(rewriter, along)), (rank - 1,)
+    )

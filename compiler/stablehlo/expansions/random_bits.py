@@ -17,8 +17,14 @@ from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.dims import Dim, UndecidedError
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import TensorType, scalar
-from orchestrion.compiler.stablehlo.builders.basic import bitcast, compare, constant, converted, elementwise
-from orchestrion.compiler.stablehlo.builders.movement import concatenated, first, part, reshape, spread
+from orchestrion.compiler.stablehlo.builders.basic import bitcast, compare, constant, convert, elementwise
+from orchestrion.compiler.stablehlo.builders.shape_builders import (
+    broadcast,
+    concatenate,
+    leading_slice,
+    reshape,
+    slice_range,
+)
 from orchestrion.compiler.stablehlo.ops.base import dtype_of, is_supported, tensor_of
 from orchestrion.compiler.stablehlo.ops.custom_call import CustomCall
 from orchestrion.compiler.stablehlo.ops.structural import Iota
@@ -54,10 +60,10 @@ def expand_rng_bit_generator(op: Operation, rewriter: Rewriter) -> bool:
     draw = _threefry if algorithm == "THREE_FRY" else _philox
     after, drawn = draw(rewriter, words, tensor_of(bits).shape, 2 if dtype_of(bits).bits == 64 else 1)
     name = str(tensor_of(bits).element)
-    drawn = converted(rewriter, drawn, f"ui{dtype_of(bits).bits}")
+    drawn = convert(rewriter, drawn, f"ui{dtype_of(bits).bits}")
     drawn = bitcast(rewriter, drawn, name) if dtype_of(bits).kind == SIGNED else drawn
     parts = [reshape(rewriter, value, (1,)) for value in (words[0], *after)]
-    rewriter.replace(op, [concatenated(rewriter, parts, 0), drawn])
+    rewriter.replace(op, [concatenate(rewriter, parts, 0), drawn])
     return True
 
 
@@ -72,13 +78,15 @@ def _philox(rewriter: Rewriter, state: list[Value], shape: tuple[int, ...], widt
     key, low, high = (*state, state[0])[:3]
     line = TensorType((blocks,), _U64)
     numbers = rewriter.build(Iota, iota_dimension=IntegerAttr(0), out=line).result
-    lows, highs = _sum128(rewriter, spread(rewriter, low, line.shape), spread(rewriter, high, line.shape), numbers)
+    lows, highs = _sum128(
+        rewriter, broadcast(rewriter, low, line.shape), broadcast(rewriter, high, line.shape), numbers
+    )
     words = _philox_rounds(
         rewriter, [*_halves(rewriter, lows), *_halves(rewriter, highs)], list(_halves(rewriter, key))
     )
     drawn = words if width == 1 else [_whole(rewriter, *words[:2]), _whole(rewriter, *words[2:])]
-    columns = concatenated(rewriter, [reshape(rewriter, value, (blocks, 1)) for value in drawn], 1)
-    flat = first(rewriter, reshape(rewriter, columns, (blocks * per_block,)), (count,))
+    columns = concatenate(rewriter, [reshape(rewriter, value, (blocks, 1)) for value in drawn], 1)
+    flat = leading_slice(rewriter, reshape(rewriter, columns, (blocks * per_block,)), (count,))
     after = _sum128(rewriter, low, high, constant(rewriter, blocks, tensor_of(low)))
     return list(after[: len(state) - 1]), reshape(rewriter, flat, shape)
 
@@ -94,7 +102,7 @@ def _philox_rounds(rewriter: Rewriter, words: list[Value], key: list[Value]) -> 
         )
         one = elementwise(rewriter, "xor", high1, words[1])
         other = elementwise(rewriter, "xor", high0, words[3])
-        keys = [spread(rewriter, word, type.shape) for word in key]
+        keys = [broadcast(rewriter, word, type.shape) for word in key]
         words = [
             elementwise(rewriter, "xor", one, keys[0]),
             low1,
@@ -112,15 +120,15 @@ def _threefry(rewriter: Rewriter, state: list[Value], shape: tuple[int, ...], wi
     key, low = state
     line = TensorType((prod(half),), _U64)
     numbers = rewriter.build(Iota, iota_dimension=IntegerAttr(0), out=line).result
-    counters = elementwise(rewriter, "add", numbers, spread(rewriter, low, line.shape))
+    counters = elementwise(rewriter, "add", numbers, broadcast(rewriter, low, line.shape))
     words = _threefry_rounds(rewriter, _halves(rewriter, counters), _halves(rewriter, key))
     if width == 2:
         drawn = _whole(rewriter, *words)
     else:
         apart = (*half[: axis + 1], 1, *half[axis + 1 :])
-        pairs = concatenated(rewriter, [reshape(rewriter, word, apart) for word in words], axis + 1)
+        pairs = concatenate(rewriter, [reshape(rewriter, word, apart) for word in words], axis + 1)
         whole = (*half[:axis], 2 * half[axis], *half[axis + 1 :])
-        drawn = first(rewriter, reshape(rewriter, pairs, whole), shape)
+        drawn = leading_slice(rewriter, reshape(rewriter, pairs, whole), shape)
     after = elementwise(rewriter, "add", low, constant(rewriter, prod(half), tensor_of(low)))
     return [after], reshape(rewriter, drawn, given)
 
@@ -139,7 +147,7 @@ def _threefry_rounds(rewriter: Rewriter, words: Sequence[Value], key: Sequence[V
     type = tensor_of(words[0])
     parity = constant(rewriter, _THREEFRY_PARITY, tensor_of(key[0]))
     last = elementwise(rewriter, "xor", elementwise(rewriter, "xor", *key), parity)
-    keys = [spread(rewriter, word, type.shape) for word in (*key, last)]
+    keys = [broadcast(rewriter, word, type.shape) for word in (*key, last)]
     x, y = (elementwise(rewriter, "add", word, own) for word, own in zip(words, keys, strict=False))
     for turn in range(5):
         for rotation in _THREEFRY_ROTATIONS[turn % 2]:
@@ -158,31 +166,31 @@ def _threefry_rounds(rewriter: Rewriter, words: Sequence[Value], key: Sequence[V
 
 def _product(rewriter: Rewriter, value: Value, factor: int) -> tuple[Value, Value]:
     """The upper and the lower word of a product of 32-bit numbers."""
-    wide = converted(rewriter, value, "ui64")
+    wide = convert(rewriter, value, "ui64")
     low, high = _halves(rewriter, elementwise(rewriter, "multiply", wide, constant(rewriter, factor, tensor_of(wide))))
     return high, low
 
 
 def _sum128(rewriter: Rewriter, low: Value, high: Value, added: Value) -> tuple[Value, Value]:
     total = elementwise(rewriter, "add", low, added)
-    carry = converted(rewriter, compare(rewriter, "LT", total, low), "ui64")
+    carry = convert(rewriter, compare(rewriter, "LT", total, low), "ui64")
     return total, elementwise(rewriter, "add", high, carry)
 
 
 def _halves(rewriter: Rewriter, value: Value) -> tuple[Value, Value]:
     """The lower word, then the upper."""
     shifted = elementwise(rewriter, "shift_right_logical", value, constant(rewriter, 32, tensor_of(value)))
-    return converted(rewriter, value, "ui32"), converted(rewriter, shifted, "ui32")
+    return convert(rewriter, value, "ui32"), convert(rewriter, shifted, "ui32")
 
 
 def _whole(rewriter: Rewriter, low: Value, high: Value) -> Value:
-    wide = converted(rewriter, high, "ui64")
+    wide = convert(rewriter, high, "ui64")
     shifted = elementwise(rewriter, "shift_left", wide, constant(rewriter, 32, tensor_of(wide)))
-    return elementwise(rewriter, "or", shifted, converted(rewriter, low, "ui64"))
+    return elementwise(rewriter, "or", shifted, convert(rewriter, low, "ui64"))
 
 
 # Movement
 
 
 def _word(rewriter: Rewriter, state: Value, at: int) -> Value:
-    return reshape(rewriter, part(rewriter, state, (at,), (at + 1,)), ())
+    return reshape(rewriter, slice_range(rewriter, state, (at,), (at + 1,)), ())

@@ -13,8 +13,8 @@ from orchestrion.compiler.ir.attributes import DenseElements, DialectAttr, Integ
 from orchestrion.compiler.ir.core import Operation, UnregisteredOp, Value
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import TensorType, scalar
-from orchestrion.compiler.stablehlo.builders.basic import bitcast, constant, converted, elementwise
-from orchestrion.compiler.stablehlo.builders.movement import spread
+from orchestrion.compiler.stablehlo.builders.basic import bitcast, constant, convert, elementwise
+from orchestrion.compiler.stablehlo.builders.shape_builders import broadcast
 from orchestrion.compiler.stablehlo.ops import chlo
 from orchestrion.compiler.stablehlo.ops.base import dtype_of, is_known, tensor_of
 from orchestrion.compiler.stablehlo.ops.structural import Constant
@@ -40,7 +40,9 @@ def expand_rng(op: Operation, rewriter: Rewriter) -> bool:
         draw = _integers
     else:
         return False
-    rewriter.replace(op, [draw(op, rewriter, spread(rewriter, low, out.shape), spread(rewriter, high, out.shape))])
+    rewriter.replace(
+        op, [draw(op, rewriter, broadcast(rewriter, low, out.shape), broadcast(rewriter, high, out.shape))]
+    )
     return True
 
 
@@ -74,9 +76,9 @@ def _chlo(rewriter: Rewriter, name: str, value: Value) -> Value:
 def _moved(rewriter: Rewriter, unit: Value, start: Value, scale: Value) -> Value:
     """start + unit * scale, computed in the type of `unit`, where that is wider."""
     element, wide = str(tensor_of(start).element), str(tensor_of(unit).element)
-    start, scale = (value if element == wide else converted(rewriter, value, wide) for value in (start, scale))
+    start, scale = (value if element == wide else convert(rewriter, value, wide) for value in (start, scale))
     made = elementwise(rewriter, "add", start, elementwise(rewriter, "multiply", unit, scale))
-    return made if element == wide else converted(rewriter, made, element)
+    return made if element == wide else convert(rewriter, made, element)
 
 
 def _unit(op: Operation, rewriter: Rewriter, type: TensorType) -> Value:

@@ -14,11 +14,11 @@ from orchestrion.compiler.ir.dims import dim_min
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.verifier import declaration_problems
 from orchestrion.compiler.stablehlo.builders.basic import compare, constant, elementwise
-from orchestrion.compiler.stablehlo.builders.movement import part, reshape
+from orchestrion.compiler.stablehlo.builders.shape_builders import reshape, slice_range
 from orchestrion.compiler.stablehlo.ops.base import dtype_of, is_known, tensor_of
 from orchestrion.compiler.stablehlo.ops.elementwise import Elementwise
 from orchestrion.compiler.stablehlo.ops.indexing import DynamicSlice, DynamicUpdateSlice
-from orchestrion.compiler.stablehlo.ops.scalar_regions import widened
+from orchestrion.compiler.stablehlo.ops.scalar_regions import apply_to_tensors
 from orchestrion.compiler.stablehlo.ops.scatter import Scatter
 from orchestrion.compiler.stablehlo.ops.structural import Constant
 from orchestrion.schema.dtypes import SIGNED
@@ -38,7 +38,7 @@ def expand_scatter(op: Operation, rewriter: Rewriter) -> bool:
         DynamicSlice, operand_=operand, start_indices=starts, slice_sizes=dense_ints(*window), out=type
     ).result
     given = reshape(rewriter, update, type.shape)
-    (new,) = widened(rewriter, op.update_computation.block, (old, given), window)
+    (new,) = apply_to_tensors(rewriter, op.update_computation.block, (old, given), window)
     for axis, index in zip(chosen, vector, strict=True):
         new = elementwise(rewriter, "select", is_inside(rewriter, index, whole.shape[axis]), new, old)
     made = rewriter.build(DynamicUpdateSlice, operand_=operand, update=new, start_indices=starts, out=whole)
@@ -66,7 +66,7 @@ def _is_one_window(op: Scatter) -> bool:
 def _vector(rewriter: Rewriter, indices: Value, count: int) -> list[Value]:
     """The numbers of the index vector."""
     flat = reshape(rewriter, indices, (count,))
-    return [reshape(rewriter, part(rewriter, flat, (at,), (at + 1,)), ()) for at in range(count)]
+    return [reshape(rewriter, slice_range(rewriter, flat, (at,), (at + 1,)), ()) for at in range(count)]
 
 
 def is_inside(rewriter: Rewriter, index: Value, size: int) -> Value:

@@ -16,7 +16,7 @@ from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.dims import is_less
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import I1, I32, TensorType
-from orchestrion.compiler.stablehlo.builders.movement import first
+from orchestrion.compiler.stablehlo.builders.shape_builders import leading_slice
 from orchestrion.compiler.stablehlo.ops.base import is_known, tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import Return
 from orchestrion.compiler.stablehlo.ops.func import Call, Func
@@ -57,7 +57,7 @@ def _largest(op: Operation, rewriter: Rewriter, count: int) -> bool:
     ordered = rewriter.build(
         Sort, inputs=inputs, dimension=axis, is_stable=BoolAttr(True), comparator=ordering(types, "GT"), out=types
     )
-    rewriter.replace(op, [first(rewriter, value, kept.shape) for value in ordered.results])
+    rewriter.replace(op, [leading_slice(rewriter, value, kept.shape) for value in ordered.results])
     return True
 
 
@@ -87,7 +87,7 @@ def expand_approx_top_k(op: Operation, rewriter: Rewriter) -> bool:
         out=types,
     )
     results = [tensor_of(result).shape for result in op.results]
-    kept = [first(rewriter, value, shape) for value, shape in zip(ordered.results, results, strict=True)]
+    kept = [leading_slice(rewriter, value, shape) for value, shape in zip(ordered.results, results, strict=True)]
     rewriter.replace(op, kept)
     return True
 

@@ -16,7 +16,7 @@ from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import tensor
 from orchestrion.compiler.stablehlo.builders.basic import constant, elementwise
-from orchestrion.compiler.stablehlo.builders.movement import part, reshape, spread, transpose
+from orchestrion.compiler.stablehlo.builders.shape_builders import broadcast, reshape, slice_range, transpose
 from orchestrion.compiler.stablehlo.complex.functions import joined, parts_of
 from orchestrion.compiler.stablehlo.ops.base import is_complex, tensor_of
 from orchestrion.compiler.stablehlo.ops.fourier import Fft
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
 #: a table of more bytes is not in the module, but computed when that is loaded
-MOST_BYTES: Final = 1 << 16
+MAX_TABLE_BYTES: Final = 1 << 16
 #: the greatest length with a large prime factor: its tables, of twice the length, are computed by the compiler
-LONGEST_CHIRP: Final = 1 << 22
+MAX_CHIRP_LENGTH: Final = 1 << 22
 
 
 def expand_fft(op: Operation, rewriter: Rewriter) -> bool:
@@ -46,8 +46,8 @@ def expand_fft(op: Operation, rewriter: Rewriter) -> bool:
         rewriter.replace(op, [joined(rewriter, zero, zero) if is_complex(op.out) else zero])
         return True
     for length in op.fft_length.ints:
-        if length > LONGEST_CHIRP and plan.rows(length, longest(BY_NAME[element].itemsize)) is None:
-            message = f"length {length} has a large prime factor; such lengths are supported up to {LONGEST_CHIRP}"
+        if length > MAX_CHIRP_LENGTH and plan.matrix_rows(length, longest(BY_NAME[element].itemsize)) is None:
+            message = f"length {length} has a large prime factor; such lengths are supported up to {MAX_CHIRP_LENGTH}"
             raise CompileError([Diagnostic(message, op.loc, op.name)])
     t = _Transform(rewriter, element, op.kind in ("IFFT", "IRFFT"))
     rewriter.replace(op, [_transformed(t, op)])
@@ -87,7 +87,7 @@ class _Transform:
         shape = tensor_of(value).shape
         length = shape[axis]
         count, parts = count or length, 1 if to_real else 2
-        rows = plan.rows(length, longest(BY_NAME[self.element].itemsize))
+        rows = plan.matrix_rows(length, longest(BY_NAME[self.element].itemsize))
         if rows == length and length > 1:
             return self._line(value, axis, count, parts)
         if rows is not None and length > 1:
@@ -98,7 +98,7 @@ class _Transform:
 
     def _line(self, value: Value, axis: int, count: int, parts: int) -> Value:
         shape = list(tensor_of(value).shape)
-        roots = plan.roots(plan.places(shape[axis]), shape[axis], self.sign)
+        roots = plan.roots(plan.positions(shape[axis]), shape[axis], self.sign)
         length, shape[axis], shape[-1] = shape[axis], count, parts
         return self.rewriter.build(
             LineFft,
@@ -148,7 +148,7 @@ class _Transform:
 
     def _roots(self, rows: int, columns: int, length: int) -> tuple[Value, Value]:
         """e^(sign 2 pi i row column / length), of shape rows by columns."""
-        if 2 * rows * columns * BY_NAME[self.element].itemsize > MOST_BYTES:
+        if 2 * rows * columns * BY_NAME[self.element].itemsize > MAX_TABLE_BYTES:
             return generated_roots(self.rewriter, self.element, (rows, columns), length, self.sign)
         return self._pair(plan.roots(plan.products(rows, columns), length, self.sign))
 
@@ -182,7 +182,7 @@ class _Transform:
     def multiplied(self, value: Value, table: tuple[Value, Value], axes: tuple[int, ...]) -> Value:
         """Complex products with a table along some axes."""
         a, b = self.parts(value)
-        c, d = (spread(self.rewriter, one, tensor_of(a).shape, axes) for one in table)
+        c, d = (broadcast(self.rewriter, one, tensor_of(a).shape, axes) for one in table)
         real = self._op("subtract", self._op("multiply", a, c), self._op("multiply", b, d))
         return self.packed(real, self._op("add", self._op("multiply", a, d), self._op("multiply", b, c)))
 
@@ -195,7 +195,7 @@ class _Transform:
         shape = tensor_of(value).shape
         starts, limits = [0] * len(shape), list(shape)
         starts[axis], limits[axis] = start, limit
-        return part(self.rewriter, value, starts, limits)
+        return slice_range(self.rewriter, value, starts, limits)
 
     def _side_by_side(self, values: list[Value], axis: int) -> Value:
         if len(values) == 1:

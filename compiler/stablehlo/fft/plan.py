@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @cache
-def rows(length: int, longest: int) -> int | None:
+def matrix_rows(length: int, longest: int) -> int | None:
     """The rows of the matrix that a line is cut into, near its root: all of it where one dispatch transforms it.
     None: it has a large prime factor.
     """
@@ -39,7 +39,7 @@ def padded_length(length: int, longest: int) -> int:
     def cost(size: int) -> tuple[int, int]:
         dispatches, rest = 1, size
         while rest > longest:
-            dispatches, rest = dispatches + 1, rest // (rows(rest, longest) or 1)
+            dispatches, rest = dispatches + 1, rest // (matrix_rows(rest, longest) or 1)
         return dispatches, size * (2 + len(radices(size) or ()))
 
     return min(_smooth(least, 2 * least), key=cost)
@@ -74,7 +74,7 @@ def roots(numerators: Array, length: int, sign: int) -> Array:
     return np.stack((real, sign * imag))
 
 
-def places(length: int) -> Array:
+def positions(length: int) -> Array:
     import numpy as np
 
     return np.arange(length)

@@ -11,7 +11,7 @@ from orchestrion.compiler.ir.attributes import IntegerAttr
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import tensor
-from orchestrion.compiler.stablehlo.builders.basic import compare, constant, converted, elementwise
+from orchestrion.compiler.stablehlo.builders.basic import compare, constant, convert, elementwise
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.structural import Iota
 
@@ -30,7 +30,7 @@ def generated_roots(
     lines = [rewriter.build(Iota, iota_dimension=IntegerAttr(axis), out=type).result for axis in range(2)]
     turns = op("multiply", op("multiply", *lines), 4)
     quarter = op("divide", op("add", turns, length // 2), length)
-    rest = converted(rewriter, op("subtract", turns, op("multiply", quarter, length)), element)
+    rest = convert(rewriter, op("subtract", turns, op("multiply", quarter, length)), element)
     angle = elementwise(rewriter, "multiply", rest, constant(rewriter, pi / 2 / length, tensor_of(rest)))
     cosine, sine = (elementwise(rewriter, name, angle) for name in ("cosine", "sine"))
     odd = compare(rewriter, "NE", op("and", quarter, 1), constant(rewriter, 0, type))

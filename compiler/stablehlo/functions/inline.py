@@ -16,7 +16,7 @@ from orchestrion.compiler.flow.util import ImportedCall
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Value
-from orchestrion.compiler.ir.locations import Location, called
+from orchestrion.compiler.ir.locations import Location, call_site
 from orchestrion.compiler.stablehlo.ops.func import Call, Func
 
 from .calls import CallGraph
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 #: operations of all functions together with calls inlined: the larger of MOST, and GROWTH times those before inlining.
 #: The largest network in the tests has some 3,000; a compilation takes a millisecond or more for each
-MOST: Final = 250_000
-GROWTH: Final = 16
-DEEPEST: Final = 200
+MAX_OPERATIONS: Final = 250_000
+MAX_GROWTH: Final = 16
+MAX_CALL_DEPTH: Final = 200
 
 
 def run(module: Module, options: Options) -> None:
@@ -50,7 +50,7 @@ def run(module: Module, options: Options) -> None:
 def _check_growth(graph: CallGraph, order: list[Func]) -> None:
     """Raises CompileError for a program that inlining makes too large. `order`: callees first."""
     sizes = {func: sum(1 for _ in func.walk()) for func in order}
-    most = max(MOST, GROWTH * sum(sizes.values()))
+    most = max(MAX_OPERATIONS, MAX_GROWTH * sum(sizes.values()))
     depths: dict[Func, int] = {}
     total = 0
     for func in order:
@@ -59,8 +59,8 @@ def _check_growth(graph: CallGraph, order: list[Func]) -> None:
         total += sizes[func]
         if total > most:
             raise _refusal(func, f"makes the program larger than {most} operations with its calls inlined")
-        if depths[func] > DEEPEST:
-            raise _refusal(func, f"makes calls nested deeper than {DEEPEST}")
+        if depths[func] > MAX_CALL_DEPTH:
+            raise _refusal(func, f"makes calls nested deeper than {MAX_CALL_DEPTH}")
 
 
 def _refusal(func: Func, message: str) -> CompileError:
@@ -88,7 +88,7 @@ def _inline(call: Call, target: Func) -> None:
         copy = op.clone(mapping)
         for inner in copy.walk():
             if inner.loc not in places:
-                places[inner.loc] = called(inner.loc, call.loc)
+                places[inner.loc] = call_site(inner.loc, call.loc)
             inner.loc = places[inner.loc]
         block.insert_before(copy, call)
     for old, value in zip(call.results, last.operands, strict=True):

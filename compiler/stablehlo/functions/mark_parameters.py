@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from orchestrion.compiler.options import Options
 
 #: bytes of a constant that becomes a parameter
-LEAST: Final = 4096
+MIN_PARAMETER_BYTES: Final = 4096
 NAME: Final = "orchestrion.name"
 TREES: Final = "orchestrion.trees"
 _DONATED: Final = ("tf.aliasing_output", "jax.buffer_donor")
@@ -53,7 +53,7 @@ def _mark_constants(module: Module, taken: set[str]) -> None:
         value = op.get_as("value", DenseElements) if op.name == "stablehlo.constant" else None
         if value is None or KEY in op.attributes:
             continue
-        if len(value.data) >= LEAST and not value.is_splat and _has_type(value.type):
+        if len(value.data) >= MIN_PARAMETER_BYTES and not value.is_splat and _has_type(value.type):
             name = _unique(_place(op) or f"constant_{number}", taken)
             op.attributes[KEY] = parameter(name, value.type, value)
             number += 1

@@ -16,8 +16,17 @@ from orchestrion.compiler.ir.dims import Dim
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import F32, F64, I32, TensorType
 from orchestrion.compiler.stablehlo.builders.basic import compare, constant, elementwise
-from orchestrion.compiler.stablehlo.builders.loops import loop
-from orchestrion.compiler.stablehlo.builders.movement import dot, numbers, part, read, spread, transpose, write, zeros
+from orchestrion.compiler.stablehlo.builders.loops import counted_loop
+from orchestrion.compiler.stablehlo.builders.shape_builders import (
+    broadcast,
+    dot,
+    dynamic_slice,
+    dynamic_update_slice,
+    iota,
+    slice_range,
+    transpose,
+    zeros,
+)
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotDimensions
 from orchestrion.compiler.stablehlo.ops.structural import Pad, Reverse
@@ -42,15 +51,15 @@ def factor(rewriter: Rewriter, a: Value) -> Value:
 
     def columns(rewriter: Rewriter, turn: Value, carried: list[Value]) -> Sequence[Value]:
         (lower,), zero, at = carried, constant(rewriter, 0, tensor_of(turn)), _start(rewriter, turn)
-        line = read(rewriter, lower, [zero, at, zero], (batch, BLOCK, size))
-        given = read(rewriter, whole, [zero, zero, at], (batch, size, BLOCK))
+        line = dynamic_slice(rewriter, lower, [zero, at, zero], (batch, BLOCK, size))
+        given = dynamic_slice(rewriter, whole, [zero, zero, at], (batch, size, BLOCK))
         rest = elementwise(rewriter, "subtract", given, dot(rewriter, lower, line, _ROWS_BY_ROWS))
-        block = read(rewriter, rest, [zero, at, zero], (batch, BLOCK, BLOCK))
+        block = dynamic_slice(rewriter, rest, [zero, at, zero], (batch, BLOCK, BLOCK))
         made = _lower(rewriter, solve_rows(rewriter, block, rest, factor=True), at)
-        return [write(rewriter, lower, made, [zero, zero, at])]
+        return [dynamic_update_slice(rewriter, lower, made, [zero, zero, at])]
 
-    made = loop(rewriter, size // BLOCK, [zeros(rewriter, tensor_of(whole))], columns)[0]
-    return part(rewriter, made, (0, 0, 0), (batch, n, n))
+    made = counted_loop(rewriter, size // BLOCK, [zeros(rewriter, tensor_of(whole))], columns)[0]
+    return slice_range(rewriter, made, (0, 0, 0), (batch, n, n))
 
 
 def solution(rewriter: Rewriter, a: Value, b: Value, lower: bool, turned: bool, unit: bool) -> Value:
@@ -66,7 +75,7 @@ def solution(rewriter: Rewriter, a: Value, b: Value, lower: bool, turned: bool, 
         made = transpose(rewriter, solve_rows(rewriter, whole, transpose(rewriter, b, (0, 2, 1))), (0, 2, 1))
     else:
         made = _by_blocks(rewriter, whole, padded(rewriter, b, (batch, size, m)))
-        made = part(rewriter, made, (0, 0, 0), (batch, n, m))
+        made = slice_range(rewriter, made, (0, 0, 0), (batch, n, m))
     return _reversed(rewriter, made, (1,)) if backwards else made
 
 
@@ -76,14 +85,14 @@ def _by_blocks(rewriter: Rewriter, a: Value, b: Value) -> Value:
 
     def rows(rewriter: Rewriter, turn: Value, carried: list[Value]) -> Sequence[Value]:
         (found,), zero, at = carried, constant(rewriter, 0, tensor_of(turn)), _start(rewriter, turn)
-        line = read(rewriter, a, [zero, at, zero], (batch, BLOCK, size))
-        given = read(rewriter, b, [zero, at, zero], (batch, BLOCK, m))
+        line = dynamic_slice(rewriter, a, [zero, at, zero], (batch, BLOCK, size))
+        given = dynamic_slice(rewriter, b, [zero, at, zero], (batch, BLOCK, m))
         rest = elementwise(rewriter, "subtract", given, dot(rewriter, line, found, _ROWS_BY_COLUMNS))
-        block = read(rewriter, a, [zero, at, at], (batch, BLOCK, BLOCK))
+        block = dynamic_slice(rewriter, a, [zero, at, at], (batch, BLOCK, BLOCK))
         made = solve_rows(rewriter, block, transpose(rewriter, rest, (0, 2, 1)))
-        return [write(rewriter, found, transpose(rewriter, made, (0, 2, 1)), [zero, at, zero])]
+        return [dynamic_update_slice(rewriter, found, transpose(rewriter, made, (0, 2, 1)), [zero, at, zero])]
 
-    return loop(rewriter, size // BLOCK, [zeros(rewriter, tensor_of(b))], rows)[0]
+    return counted_loop(rewriter, size // BLOCK, [zeros(rewriter, tensor_of(b))], rows)[0]
 
 
 def solve_rows(rewriter: Rewriter, matrix: Value, rows: Value, factor: bool = False) -> Value:
@@ -97,9 +106,9 @@ def _start(rewriter: Rewriter, turn: Value) -> Value:
 def _lower(rewriter: Rewriter, value: Value, first: Value | int) -> Value:
     """Zero above the diagonal, of columns from the `first` of a matrix on."""
     shape = tensor_of(value).shape
-    start = spread(rewriter, first, shape) if isinstance(first, Value) else _count(rewriter, first, shape)
-    column = elementwise(rewriter, "add", numbers(rewriter, shape, 2), start)
-    below = compare(rewriter, "GE", numbers(rewriter, shape, 1), column)
+    start = broadcast(rewriter, first, shape) if isinstance(first, Value) else _count(rewriter, first, shape)
+    column = elementwise(rewriter, "add", iota(rewriter, shape, 2), start)
+    below = compare(rewriter, "GE", iota(rewriter, shape, 1), column)
     return elementwise(rewriter, "select", below, value, zeros(rewriter, tensor_of(value)))
 
 
@@ -108,7 +117,7 @@ def _filled(rewriter: Rewriter, a: Value, size: int, unit: bool) -> Value:
     batch, n, _ = tensor_of(a).shape
     whole = padded(rewriter, a, (batch, size, size))
     shape = tensor_of(whole).shape
-    row, column = numbers(rewriter, shape, 1), numbers(rewriter, shape, 2)
+    row, column = iota(rewriter, shape, 1), iota(rewriter, shape, 2)
     on = compare(rewriter, "EQ", row, column)
     ones = on if unit else elementwise(rewriter, "and", on, compare(rewriter, "GE", row, _count(rewriter, n, shape)))
     one, zero = constant(rewriter, 1.0, tensor_of(whole)), zeros(rewriter, tensor_of(whole))

@@ -17,17 +17,26 @@ from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import I32, TensorType
 from orchestrion.compiler.stablehlo.builders.basic import compare, constant, elementwise
-from orchestrion.compiler.stablehlo.builders.loops import loop
-from orchestrion.compiler.stablehlo.builders.movement import dot, numbers, part, read, reshape, total, write, zeros
+from orchestrion.compiler.stablehlo.builders.loops import counted_loop
 from orchestrion.compiler.stablehlo.builders.real import Real
+from orchestrion.compiler.stablehlo.builders.shape_builders import (
+    dot,
+    dynamic_slice,
+    dynamic_update_slice,
+    iota,
+    reduce_axes,
+    reshape,
+    slice_range,
+    zeros,
+)
 from orchestrion.compiler.stablehlo.complex.parts import adjoint, conjugate, joined, parts_of
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotDimensions
 from orchestrion.compiler.stablehlo.ops.structural import Reverse
 
-from .householder import down, left_reflected, places, reflection
-from .lapack_factors import Flags, have, matrix_shape
-from .triangular import matrices
+from .householder import along_last_axis, masks_at_and_after, reflect_from_left, reflection
+from .lapack_factors import Flags, have_shapes, matrix_shape
+from .triangular import batch_of_matrices
 
 #: of the rows of a matrix per batch with a vector
 _BY_ROWS: Final = DotDimensions((0,), (0,), (2,), (1,))
@@ -38,9 +47,9 @@ def gehrd(op: Operation, rewriter: Rewriter, flags: Flags) -> list[Value] | None
     if shape is None or shape[1] != shape[2] or not _are_all_rows(op, shape[1]):
         return None
     batch, order, _ = shape
-    if not have(op.results, (*batch, order, order), (*batch, order - 1), batch):
+    if not have_shapes(op.results, (*batch, order, order), (*batch, order - 1), batch):
         return None
-    made = _reduced(rewriter, matrices(rewriter, op.operands[0]))
+    made = _reduced(rewriter, batch_of_matrices(rewriter, op.operands[0]))
     return [*_shaped(rewriter, made, op.results), zeros(rewriter, tensor_of(op.results[2]))]
 
 
@@ -50,9 +59,9 @@ def sytrd(op: Operation, rewriter: Rewriter, flags: Flags) -> list[Value] | None
         return None
     batch, order, _ = shape
     below = (*batch, order - 1)
-    if not have(op.results, (*batch, order, order), (*batch, order), below, below, batch):
+    if not have_shapes(op.results, (*batch, order, order), (*batch, order), below, below, batch):
         return None
-    given, lower = matrices(rewriter, op.operands[0]), flags["lower"]
+    given, lower = batch_of_matrices(rewriter, op.operands[0]), flags["lower"]
     a = given if lower else _backwards(rewriter, given, 1, 2)
     packed, taus = _reduced(rewriter, _filled(rewriter, a))
     made = [packed, _diagonal(rewriter, packed, 0), _diagonal(rewriter, packed, 1), taus]
@@ -78,7 +87,7 @@ def _reduced(rewriter: Rewriter, a: Value) -> tuple[Value, Value]:
     taus = zeros(rewriter, tensor_of(a).with_shape((batch, order - 1)))
     if order == 1:
         return a, taus
-    packed, taus = loop(rewriter, order - 1, [a, taus], _reflect)
+    packed, taus = counted_loop(rewriter, order - 1, [a, taus], _reflect)
     return packed, taus
 
 
@@ -87,21 +96,21 @@ def _reflect(rewriter: Rewriter, turn: Value, carried: list[Value]) -> Sequence[
     shape = tensor_of(a).shape
     batch, order, _ = shape
     zero, one = (constant(rewriter, number, TensorType((), I32)) for number in (0, 1))
-    column = reshape(rewriter, read(rewriter, a, [zero, zero, turn], (batch, order, 1)), (batch, order))
+    column = reshape(rewriter, dynamic_slice(rewriter, a, [zero, zero, turn], (batch, order, 1)), (batch, order))
     vector, factor, packed = reflection(rewriter, column, elementwise(rewriter, "add", turn, one))
-    left = left_reflected(rewriter, a, vector, Real(rewriter, conjugate(rewriter, factor)))
+    left = reflect_from_left(rewriter, a, vector, Real(rewriter, conjugate(rewriter, factor)))
     product = Real(rewriter, dot(rewriter, left.value, vector.value, _BY_ROWS))
     across = Real(rewriter, conjugate(rewriter, vector.value)).spread(shape, (0, 2))
-    both = left - down(product * down(Real(rewriter, factor), shape[:2]), shape) * across
-    this, right = places(rewriter, shape, turn, 2)
-    made = right.pick(both, this.pick(down(packed, shape), Real(rewriter, a)))
-    return [made.value, write(rewriter, taus, reshape(rewriter, factor, (batch, 1)), [zero, turn])]
+    both = left - along_last_axis(product * along_last_axis(Real(rewriter, factor), shape[:2]), shape) * across
+    this, right = masks_at_and_after(rewriter, shape, turn, 2)
+    made = right.pick(both, this.pick(along_last_axis(packed, shape), Real(rewriter, a)))
+    return [made.value, dynamic_update_slice(rewriter, taus, reshape(rewriter, factor, (batch, 1)), [zero, turn])]
 
 
 def _filled(rewriter: Rewriter, a: Value) -> Value:
     """The Hermitian matrix of a lower triangle, of whose diagonal the real parts count."""
     shape = tensor_of(a).shape
-    on = compare(rewriter, "EQ", numbers(rewriter, shape, 1), numbers(rewriter, shape, 2))
+    on = compare(rewriter, "EQ", iota(rewriter, shape, 1), iota(rewriter, shape, 2))
     real = joined(rewriter, tensor_of(a), parts_of(rewriter, a)[:1])
     whole = elementwise(rewriter, "select", _triangle(rewriter, a, True), a, adjoint(rewriter, a))
     return elementwise(rewriter, "select", on, real, whole)
@@ -109,18 +118,18 @@ def _filled(rewriter: Rewriter, a: Value) -> Value:
 
 def _triangle(rewriter: Rewriter, a: Value, lower: bool) -> Value:
     shape = tensor_of(a).shape
-    return compare(rewriter, "GE" if lower else "LE", numbers(rewriter, shape, 1), numbers(rewriter, shape, 2))
+    return compare(rewriter, "GE" if lower else "LE", iota(rewriter, shape, 1), iota(rewriter, shape, 2))
 
 
 def _diagonal(rewriter: Rewriter, a: Value, below: int) -> Value:
     """The real parts of the diagonal, or of the one below it."""
     batch, order, _ = tensor_of(a).shape
     first = parts_of(rewriter, a)[0].value
-    square = part(rewriter, first, (0, below, 0), (batch, order, order - below))
+    square = slice_range(rewriter, first, (0, below, 0), (batch, order, order - below))
     shape = tensor_of(square).shape
-    on = compare(rewriter, "EQ", numbers(rewriter, shape, 1), numbers(rewriter, shape, 2))
+    on = compare(rewriter, "EQ", iota(rewriter, shape, 1), iota(rewriter, shape, 2))
     kept = elementwise(rewriter, "select", on, square, zeros(rewriter, tensor_of(square)))
-    return total(rewriter, kept, (2,))
+    return reduce_axes(rewriter, kept, (2,))
 
 
 def _backwards(rewriter: Rewriter, value: Value, *axes: int) -> Value:

@@ -17,9 +17,18 @@ from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import I32, TensorType
 from orchestrion.compiler.stablehlo.builders.basic import compare, constant, elementwise
-from orchestrion.compiler.stablehlo.builders.loops import loop
-from orchestrion.compiler.stablehlo.builders.movement import dot, numbers, part, read, reshape, spread, write, zeros
-from orchestrion.compiler.stablehlo.builders.real import Real, Truth
+from orchestrion.compiler.stablehlo.builders.loops import counted_loop
+from orchestrion.compiler.stablehlo.builders.real import Mask, Real
+from orchestrion.compiler.stablehlo.builders.shape_builders import (
+    broadcast,
+    dot,
+    dynamic_slice,
+    dynamic_update_slice,
+    iota,
+    reshape,
+    slice_range,
+    zeros,
+)
 from orchestrion.compiler.stablehlo.complex.parts import conjugate, joined, parts_of, sum_of
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotDimensions
@@ -28,12 +37,12 @@ from orchestrion.compiler.stablehlo.ops.contraction import DotDimensions
 _BY_COLUMNS: Final = DotDimensions((0,), (0,), (1,), (1,))
 
 
-def factored(rewriter: Rewriter, a: Value) -> tuple[Value, Value]:
+def qr_factors(rewriter: Rewriter, a: Value) -> tuple[Value, Value]:
     """R above the vectors, and tau, of [batch, m, n]: geqrf."""
     batch, rows, columns = tensor_of(a).shape
     least = min(rows, columns)
     taus = zeros(rewriter, tensor_of(a).with_shape((batch, least)))
-    packed, taus = loop(rewriter, least, [a, taus], _reflect)
+    packed, taus = counted_loop(rewriter, least, [a, taus], _reflect)
     return packed, taus
 
 
@@ -43,12 +52,12 @@ def _reflect(rewriter: Rewriter, turn: Value, carried: list[Value]) -> Sequence[
     shape = tensor_of(a).shape
     batch, rows, _ = shape
     zero = constant(rewriter, 0, TensorType((), I32))
-    column = reshape(rewriter, read(rewriter, a, [zero, zero, turn], (batch, rows, 1)), (batch, rows))
+    column = reshape(rewriter, dynamic_slice(rewriter, a, [zero, zero, turn], (batch, rows, 1)), (batch, rows))
     vector, factor, packed = reflection(rewriter, column, turn)
-    reflected = left_reflected(rewriter, a, vector, Real(rewriter, conjugate(rewriter, factor)))
-    this, right = places(rewriter, shape, turn, 2)
-    made = right.pick(reflected, this.pick(down(packed, shape), Real(rewriter, a)))
-    return [made.value, write(rewriter, taus, reshape(rewriter, factor, (batch, 1)), [zero, turn])]
+    reflected = reflect_from_left(rewriter, a, vector, Real(rewriter, conjugate(rewriter, factor)))
+    this, right = masks_at_and_after(rewriter, shape, turn, 2)
+    made = right.pick(reflected, this.pick(along_last_axis(packed, shape), Real(rewriter, a)))
+    return [made.value, dynamic_update_slice(rewriter, taus, reshape(rewriter, factor, (batch, 1)), [zero, turn])]
 
 
 def reflection(rewriter: Rewriter, column: Value, at: Value) -> tuple[Real, Value, Real]:
@@ -56,11 +65,11 @@ def reflection(rewriter: Rewriter, column: Value, at: Value) -> tuple[Real, Valu
     what it leaves there, above v.
     """
     batch, rows = tensor_of(column).shape
-    here, below = places(rewriter, (batch, rows), at)
+    here, below = masks_at_and_after(rewriter, (batch, rows), at)
     given = parts_of(rewriter, column)
     largest = (here | below).pick(sum_of([abs(part) for part in given]), 0.0).total((1,), "maximum")
     scale = largest.test("EQ", 0.0).pick(1.0, largest)
-    scaled = [part / down(scale, (batch, rows)) for part in given]
+    scaled = [part / along_last_axis(scale, (batch, rows)) for part in given]
     alpha = [_element(rewriter, part, at) for part in scaled]
     tail = below.pick(sum_of([part * part for part in scaled]), 0.0).total((1,))
     norm = (sum_of([part * part for part in alpha]) + tail).op("sqrt")
@@ -73,10 +82,10 @@ def reflection(rewriter: Rewriter, column: Value, at: Value) -> tuple[Real, Valu
     pivot = [is_flat.pick(1.0, alpha[0] - beta), *alpha[1:]]
     type = tensor_of(column)
     quotient = Real(rewriter, joined(rewriter, type, scaled)) / Real(
-        rewriter, joined(rewriter, type, [down(part, (batch, rows)) for part in pivot])
+        rewriter, joined(rewriter, type, [along_last_axis(part, (batch, rows)) for part in pivot])
     )
     vector = below.pick(quotient, _unit(rewriter, here, column))
-    diagonal = Real(rewriter, joined(rewriter, type, [down(beta * scale, (batch, rows))]))
+    diagonal = Real(rewriter, joined(rewriter, type, [along_last_axis(beta * scale, (batch, rows))]))
     packed = here.pick(diagonal, below.pick(vector, Real(rewriter, column)))
     return vector, joined(rewriter, type.with_shape((batch,)), tau), packed
 
@@ -85,35 +94,35 @@ def _element(rewriter: Rewriter, column: Real, turn: Value) -> Real:
     """Of each column [batch, m] the one with the turn's number."""
     batch, _ = column.type.shape
     zero = constant(rewriter, 0, TensorType((), I32))
-    return Real(rewriter, reshape(rewriter, read(rewriter, column.value, [zero, turn], (batch, 1)), (batch,)))
+    return Real(rewriter, reshape(rewriter, dynamic_slice(rewriter, column.value, [zero, turn], (batch, 1)), (batch,)))
 
 
-def _unit(rewriter: Rewriter, here: Truth, like: Value) -> Real:
+def _unit(rewriter: Rewriter, here: Mask, like: Value) -> Real:
     """One where it is true, else zero, of the type of a value."""
     part = parts_of(rewriter, like)[0]
     return Real(rewriter, joined(rewriter, tensor_of(like), [here.pick(part.of(1.0), 0.0)]))
 
 
-def places(rewriter: Rewriter, shape: Sequence[int], turn: Value, axis: int = 1) -> tuple[Truth, Truth]:
+def masks_at_and_after(rewriter: Rewriter, shape: Sequence[int], turn: Value, axis: int = 1) -> tuple[Mask, Mask]:
     """Where the number along an axis is the turn's, and where it is beyond."""
-    number, here = numbers(rewriter, shape, axis), spread(rewriter, turn, shape)
-    at, beyond = (Truth(rewriter, compare(rewriter, direction, number, here)) for direction in ("EQ", "GT"))
+    number, here = iota(rewriter, shape, axis), broadcast(rewriter, turn, shape)
+    at, beyond = (Mask(rewriter, compare(rewriter, direction, number, here)) for direction in ("EQ", "GT"))
     return at, beyond
 
 
-def down(value: Real, shape: Sequence[int]) -> Real:
+def along_last_axis(value: Real, shape: Sequence[int]) -> Real:
     """The same along the last axis."""
     return value.spread(shape, range(len(shape) - 1))
 
 
-def left_reflected(rewriter: Rewriter, a: Value, vector: Real, tau: Real) -> Real:
+def reflect_from_left(rewriter: Rewriter, a: Value, vector: Real, tau: Real) -> Real:
     """a - tau v (v^H a)."""
     shape = tensor_of(a).shape
     product = Real(rewriter, dot(rewriter, conjugate(rewriter, vector.value), a, _BY_COLUMNS)).spread(shape, (0, 2))
-    return Real(rewriter, a) - down(vector * down(tau, shape[:2]), shape) * product
+    return Real(rewriter, a) - along_last_axis(vector * along_last_axis(tau, shape[:2]), shape) * product
 
 
-def reflected(rewriter: Rewriter, packed: Value, taus: Value, c: Value, turned: bool = False) -> Value:
+def apply_q(rewriter: Rewriter, packed: Value, taus: Value, c: Value, turned: bool = False) -> Value:
     """Q c, or Q^H c, for the Q of m x m whose reflections are packed [batch, m, at least k], and c [batch, m, any]."""
     batch, rows, _ = tensor_of(packed).shape
     turns = tensor_of(taus).shape[1]
@@ -121,26 +130,26 @@ def reflected(rewriter: Rewriter, packed: Value, taus: Value, c: Value, turned: 
     def apply(rewriter: Rewriter, turn: Value, carried: list[Value]) -> Sequence[Value]:
         zero, last = (constant(rewriter, number, TensorType((), I32)) for number in (0, turns - 1))
         at = turn if turned else elementwise(rewriter, "subtract", last, turn)
-        column = reshape(rewriter, read(rewriter, packed, [zero, zero, at], (batch, rows, 1)), (batch, rows))
-        here, below = places(rewriter, (batch, rows), at)
+        column = reshape(rewriter, dynamic_slice(rewriter, packed, [zero, zero, at], (batch, rows, 1)), (batch, rows))
+        here, below = masks_at_and_after(rewriter, (batch, rows), at)
         vector = below.pick(Real(rewriter, column), _unit(rewriter, here, column))
-        tau = reshape(rewriter, read(rewriter, taus, [zero, at], (batch, 1)), (batch,))
+        tau = reshape(rewriter, dynamic_slice(rewriter, taus, [zero, at], (batch, 1)), (batch,))
         tau = conjugate(rewriter, tau) if turned else tau
-        return [left_reflected(rewriter, carried[0], vector, Real(rewriter, tau)).value]
+        return [reflect_from_left(rewriter, carried[0], vector, Real(rewriter, tau)).value]
 
-    return loop(rewriter, turns, [c], apply)[0]
+    return counted_loop(rewriter, turns, [c], apply)[0]
 
 
-def eye(rewriter: Rewriter, type: TensorType) -> Value:
+def identity(rewriter: Rewriter, type: TensorType) -> Value:
     """Ones on the diagonals."""
-    rows, columns = (numbers(rewriter, type.shape, axis) for axis in (1, 2))
-    return _unit(rewriter, Truth(rewriter, compare(rewriter, "EQ", rows, columns)), zeros(rewriter, type)).value
+    rows, columns = (iota(rewriter, type.shape, axis) for axis in (1, 2))
+    return _unit(rewriter, Mask(rewriter, compare(rewriter, "EQ", rows, columns)), zeros(rewriter, type)).value
 
 
-def upper(rewriter: Rewriter, packed: Value) -> Value:
+def upper_triangle(rewriter: Rewriter, packed: Value) -> Value:
     """R, of n x n at most n rows."""
     batch, rows, columns = tensor_of(packed).shape
-    kept = part(rewriter, packed, (0, 0, 0), (batch, min(rows, columns), columns))
+    kept = slice_range(rewriter, packed, (0, 0, 0), (batch, min(rows, columns), columns))
     shape = tensor_of(kept).shape
-    above = compare(rewriter, "LE", numbers(rewriter, shape, 1), numbers(rewriter, shape, 2))
+    above = compare(rewriter, "LE", iota(rewriter, shape, 1), iota(rewriter, shape, 2))
     return elementwise(rewriter, "select", above, kept, zeros(rewriter, tensor_of(kept)))

@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.dims import Dim
 from orchestrion.compiler.ir.rewriter import Rewriter
-from orchestrion.compiler.stablehlo.builders.movement import reshape
+from orchestrion.compiler.stablehlo.builders.shape_builders import reshape
 from orchestrion.compiler.stablehlo.complex.parts import adjoint
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 
-from .householder import eye, factored, reflected
-from .jacobi import eigen
-from .one_sided import singular
-from .triangular import matrices
+from .householder import apply_q, identity, qr_factors
+from .jacobi_eigen import eigenvalues
+from .jacobi_svd import singular_values
+from .triangular import batch_of_matrices
 
 Flags = dict[str, bool]
 Shape = tuple[int, ...]
@@ -32,12 +32,12 @@ def matrix_shape(value: Value) -> tuple[Shape, int, int] | None:
     return tuple(batch), rows, columns
 
 
-def have(values: Sequence[Value], *shapes: Shape) -> bool:
+def have_shapes(values: Sequence[Value], *shapes: Shape) -> bool:
     """Whether the values have these shapes."""
     return [tensor_of(value).shape for value in values] == [*shapes]
 
 
-def vectors(rewriter: Rewriter, value: Value) -> Value:
+def batch_of_vectors(rewriter: Rewriter, value: Value) -> Value:
     """With one batch axis."""
     *batch, size = tensor_of(value).shape
     count = tensor_of(value).num_elements // size
@@ -50,9 +50,9 @@ def geqrf(op: Operation, rewriter: Rewriter, flags: Flags) -> list[Value] | None
         return None
     batch, rows, columns = shape
     taus = (*batch, min(rows, columns))
-    if not have(op.results, (*batch, rows, columns), taus):
+    if not have_shapes(op.results, (*batch, rows, columns), taus):
         return None
-    packed, found = factored(rewriter, matrices(rewriter, op.operands[0]))
+    packed, found = qr_factors(rewriter, batch_of_matrices(rewriter, op.operands[0]))
     return [reshape(rewriter, packed, (*batch, rows, columns)), reshape(rewriter, found, taus)]
 
 
@@ -61,10 +61,10 @@ def orgqr(op: Operation, rewriter: Rewriter, flags: Flags) -> list[Value] | None
     if shape is None or not _are_reflections(op.operands):
         return None
     batch, rows, columns = shape
-    if columns > rows or not have(op.results, (*batch, rows, columns)):
+    if columns > rows or not have_shapes(op.results, (*batch, rows, columns)):
         return None
-    packed = matrices(rewriter, op.operands[0])
-    made = reflected(rewriter, packed, vectors(rewriter, op.operands[1]), eye(rewriter, tensor_of(packed)))
+    packed = batch_of_matrices(rewriter, op.operands[0])
+    made = apply_q(rewriter, packed, batch_of_vectors(rewriter, op.operands[1]), identity(rewriter, tensor_of(packed)))
     return [reshape(rewriter, made, (*batch, rows, columns))]
 
 
@@ -76,12 +76,12 @@ def ormqr(op: Operation, rewriter: Rewriter, flags: Flags) -> list[Value] | None
     batch, rows, columns = shape
     left = flags["left"]
     order = rows if left else columns
-    if tensor_of(op.operands[0]).shape[:-1] != (*batch, order) or not have(op.results, (*batch, rows, columns)):
+    if tensor_of(op.operands[0]).shape[:-1] != (*batch, order) or not have_shapes(op.results, (*batch, rows, columns)):
         return None
-    packed, c = (matrices(rewriter, op.operands[index]) for index in (0, 2))
-    taus = vectors(rewriter, op.operands[1])
+    packed, c = (batch_of_matrices(rewriter, op.operands[index]) for index in (0, 2))
+    taus = batch_of_vectors(rewriter, op.operands[1])
     c = c if left else adjoint(rewriter, c)
-    made = reflected(rewriter, packed, taus, c, turned=flags["trans"] == left)
+    made = apply_q(rewriter, packed, taus, c, turned=flags["trans"] == left)
     made = made if left else adjoint(rewriter, made)
     return [reshape(rewriter, made, (*batch, rows, columns))]
 
@@ -93,9 +93,11 @@ def syevd(op: Operation, rewriter: Rewriter, flags: Flags) -> list[Value] | None
         return None
     batch, order, _ = shape
     wanted = [(*batch, order, order)] if len(op.results) == 3 else []
-    if not have(op.results, *wanted, (*batch, order), batch):
+    if not have_shapes(op.results, *wanted, (*batch, order), batch):
         return None
-    vectors, values, info = eigen(rewriter, matrices(rewriter, op.operands[0]), flags["lower"], bool(wanted))
+    vectors, values, info = eigenvalues(
+        rewriter, batch_of_matrices(rewriter, op.operands[0]), flags["lower"], bool(wanted)
+    )
     return [_shaped(rewriter, *both) for both in zip((*vectors, values, info), op.results, strict=True)]
 
 
@@ -106,12 +108,12 @@ def gesdd(op: Operation, rewriter: Rewriter, flags: Flags) -> list[Value] | None
         return None
     batch, rows, columns = shape
     least, with_vectors = min(rows, columns), len(op.results) == 4
-    full = with_vectors and have(op.results[1:3], (*batch, rows, rows), (*batch, columns, columns))
+    full = with_vectors and have_shapes(op.results[1:3], (*batch, rows, rows), (*batch, columns, columns))
     left, right = (rows, columns) if full else (least, least)
     wanted = [(*batch, rows, left), (*batch, right, columns)] if with_vectors else []
-    if not have(op.results, (*batch, least), *wanted, batch):
+    if not have_shapes(op.results, (*batch, least), *wanted, batch):
         return None
-    vectors, values, info = singular(rewriter, matrices(rewriter, op.operands[0]), with_vectors, full)
+    vectors, values, info = singular_values(rewriter, batch_of_matrices(rewriter, op.operands[0]), with_vectors, full)
     return [_shaped(rewriter, *both) for both in zip((values, *vectors, info), op.results, strict=True)]
 
 

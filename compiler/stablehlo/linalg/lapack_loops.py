@@ -15,13 +15,13 @@ from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter
 from orchestrion.compiler.ir.types import F32, F64, I32, TensorType
 from orchestrion.compiler.stablehlo.builders.basic import compare, constant, elementwise
-from orchestrion.compiler.stablehlo.builders.movement import numbers, part, reshape, total, zeros
+from orchestrion.compiler.stablehlo.builders.shape_builders import iota, reduce_axes, reshape, slice_range, zeros
 from orchestrion.compiler.stablehlo.complex.parts import parts_of
 from orchestrion.compiler.stablehlo.ops.base import is_complex, may_be_empty, tensor_of
 from orchestrion.compiler.stablehlo.ops.custom_call import CustomCall
 
 from . import lu
-from .triangular import cholesky_of, fit, matrices, solved
+from .triangular import batch_of_matrices, cholesky_of, shapes_fit, solve
 
 Routine = Callable[[Operation, Rewriter, dict[str, bool]], list[Value] | None]
 
@@ -71,9 +71,9 @@ def _trsm(op: Operation, rewriter: Rewriter, flags: dict[str, bool]) -> list[Val
     if (len(op.operands), len(op.results)) != (2, 1) or op.results[0].type != op.operands[1].type:
         return None
     a, b = op.operands
-    if not fit(a, b, flags["left"]):
+    if not shapes_fit(a, b, flags["left"]):
         return None
-    return [solved(rewriter, a, b, flags["left"], flags["lower"], flags["trans_a"], False, flags["unit_diagonal"])]
+    return [solve(rewriter, a, b, flags["left"], flags["lower"], flags["trans_a"], False, flags["unit_diagonal"])]
 
 
 def _potrf(op: Operation, rewriter: Rewriter, flags: dict[str, bool]) -> list[Value] | None:
@@ -83,10 +83,10 @@ def _potrf(op: Operation, rewriter: Rewriter, flags: dict[str, bool]) -> list[Va
     type = tensor_of(op.operands[0])
     if type.rank < 2 or type.shape[-1] != type.shape[-2] or type.num_elements == 0:
         return None
-    wide = matrices(rewriter, op.operands[0])
+    wide = batch_of_matrices(rewriter, op.operands[0])
     shape = tensor_of(wide).shape
     made = cholesky_of(rewriter, wide, flags["lower"])
-    rows, columns = numbers(rewriter, shape, 1), numbers(rewriter, shape, 2)
+    rows, columns = iota(rewriter, shape, 1), iota(rewriter, shape, 2)
     inside = compare(rewriter, "GE" if flags["lower"] else "LE", rows, columns)
     whole = elementwise(rewriter, "select", inside, made, wide)
     pivots = parts_of(rewriter, made)[0]
@@ -98,9 +98,9 @@ def _potrf(op: Operation, rewriter: Rewriter, flags: dict[str, bool]) -> list[Va
 def _first_bad(rewriter: Rewriter, fine: Value) -> Value:
     """Counted from 1 along the rows of matrices, 0 where there is none."""
     batch, n, _ = tensor_of(fine).shape
-    numbered = elementwise(rewriter, "add", numbers(rewriter, (batch, n, n), 1), _count(rewriter, 1, (batch, n, n)))
+    numbered = elementwise(rewriter, "add", iota(rewriter, (batch, n, n), 1), _count(rewriter, 1, (batch, n, n)))
     none = _count(rewriter, n + 1, (batch, n, n))
-    least = total(
+    least = reduce_axes(
         rewriter, elementwise(rewriter, "select", fine, none, numbered), (1, 2), "minimum", _count(rewriter, n + 1, ())
     )
     any_bad = compare(rewriter, "LE", least, _count(rewriter, n, (batch,)))
@@ -121,13 +121,13 @@ def _getrf(op: Operation, rewriter: Rewriter, flags: dict[str, bool]) -> list[Va
     type = tensor_of(op.operands[0])
     if type.rank < 2 or type.num_elements == 0:
         return None
-    made = lu.factor(rewriter, matrices(rewriter, op.operands[0]))
+    made = lu.factor(rewriter, batch_of_matrices(rewriter, op.operands[0]))
     batch, rows, columns = tensor_of(made[0]).shape
     least = min(rows, columns)
-    square = part(rewriter, made[0], (0, 0, 0), (batch, least, least))
+    square = slice_range(rewriter, made[0], (0, 0, 0), (batch, least, least))
     shape = tensor_of(square).shape
     zero = compare(rewriter, "EQ", square, zeros(rewriter, tensor_of(square)))
-    on = compare(rewriter, "EQ", numbers(rewriter, shape, 1), numbers(rewriter, shape, 2))
+    on = compare(rewriter, "EQ", iota(rewriter, shape, 1), iota(rewriter, shape, 2))
     bad = elementwise(rewriter, "and", zero, on)
     made.append(_first_bad(rewriter, elementwise(rewriter, "not", bad)))
     return [_shaped(rewriter, value, result) for value, result in zip(made, op.results, strict=True)]

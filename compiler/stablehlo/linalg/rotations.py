@@ -16,9 +16,9 @@ from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import I32, TensorType
 from orchestrion.compiler.stablehlo.builders.basic import compare, constant, elementwise
-from orchestrion.compiler.stablehlo.builders.loops import Body, repeat
-from orchestrion.compiler.stablehlo.builders.movement import numbers, reshape, spread, total, zeros
-from orchestrion.compiler.stablehlo.builders.real import Real, Truth
+from orchestrion.compiler.stablehlo.builders.loops import Body, while_loop
+from orchestrion.compiler.stablehlo.builders.real import Mask, Real
+from orchestrion.compiler.stablehlo.builders.shape_builders import broadcast, iota, reduce_axes, reshape, zeros
 from orchestrion.compiler.stablehlo.complex.parts import joined, magnitude, parts_of
 from orchestrion.compiler.stablehlo.ops.base import is_complex, tensor_of
 from orchestrion.compiler.stablehlo.ops.indexing import Gather
@@ -26,19 +26,19 @@ from orchestrion.compiler.stablehlo.ops.sort import Sort, ordering
 from orchestrion.compiler.stablehlo.ops.structural import Slice
 
 #: more than any matrix needs
-MOST_SWEEPS: Final = 40
+MAX_SWEEPS: Final = 40
 
 
-def turns(count: int) -> int:
+def rounds_per_sweep(count: int) -> int:
     """How many make a sweep of so many rows."""
     return count - 1 + count % 2
 
 
 def partners(rewriter: Rewriter, turn: Value, count: int) -> Value:
     """Each row's partner [count] in a turn; itself if it rests."""
-    type, odd = TensorType((count,), I32), turns(count)
+    type, odd = TensorType((count,), I32), rounds_per_sweep(count)
     one, zero, modulus, last = (constant(rewriter, number, type) for number in (1, 0, odd, count - 1))
-    row, now = numbers(rewriter, type.shape, 0), spread(rewriter, turn, type.shape)
+    row, now = iota(rewriter, type.shape, 0), broadcast(rewriter, turn, type.shape)
     other = elementwise(rewriter, "subtract", now, row)
     other = _wrapped(rewriter, compare(rewriter, "LT", other, zero), other, modulus)
     if odd == count:
@@ -60,8 +60,8 @@ def angles(rewriter: Rewriter, partner: Value, own: Real, other: Real, between: 
     that, rows would lose their length turn by turn.
     """
     shape = own.type.shape
-    row, partner = numbers(rewriter, shape, 1), spread(rewriter, partner, shape, (1,))
-    is_first = Truth(rewriter, compare(rewriter, "LT", row, partner))
+    row, partner = iota(rewriter, shape, 1), broadcast(rewriter, partner, shape, (1,))
+    is_first = Mask(rewriter, compare(rewriter, "LT", row, partner))
     type, phase = between.type, []
     if is_complex(between.value):
         size = magnitude(rewriter, between.value)
@@ -82,9 +82,9 @@ def angles(rewriter: Rewriter, partner: Value, own: Real, other: Real, between: 
 def unless_resting(rewriter: Rewriter, partner: Value, between: Real) -> Real:
     """Zero for rows that are their own partners."""
     shape = between.type.shape
-    row, partner = numbers(rewriter, shape, 1), spread(rewriter, partner, shape, (1,))
+    row, partner = iota(rewriter, shape, 1), broadcast(rewriter, partner, shape, (1,))
     none = Real(rewriter, zeros(rewriter, between.type))
-    return Truth(rewriter, compare(rewriter, "EQ", row, partner)).pick(none, between)
+    return Mask(rewriter, compare(rewriter, "EQ", row, partner)).pick(none, between)
 
 
 def diagonal(rewriter: Rewriter, a: Value) -> Real:
@@ -105,14 +105,14 @@ def sweeps(rewriter: Rewriter, made: Sequence[Value], left: Real, bound: Real, s
     """`sweep` as long as something is `left` [batch] beyond a bound: it gives what is left, and the others carried."""
 
     def is_unfinished(rewriter: Rewriter, number: Value, carried: list[Value]) -> Sequence[Value]:
-        few = compare(rewriter, "LT", number, constant(rewriter, MOST_SWEEPS, tensor_of(number)))
+        few = compare(rewriter, "LT", number, constant(rewriter, MAX_SWEEPS, tensor_of(number)))
         beyond = compare(rewriter, "GT", carried[0], bound.value)
-        return [elementwise(rewriter, "and", few, total(rewriter, beyond, (0,), "or"))]
+        return [elementwise(rewriter, "and", few, reduce_axes(rewriter, beyond, (0,), "or"))]
 
-    return repeat(rewriter, [left.value, *made], is_unfinished, sweep)
+    return while_loop(rewriter, [left.value, *made], is_unfinished, sweep)
 
 
-def finished(rewriter: Rewriter, left: Value, bound: Real, size: Real) -> tuple[Truth, Value]:
+def convergence(rewriter: Rewriter, left: Value, bound: Real, size: Real) -> tuple[Mask, Value]:
     """Which matrices came to their end and are finite, and LAPACK's info: 0 for these, else 1."""
     fine = Real(rewriter, left).test("LE", bound) & size.is_finite
     type = TensorType(bound.type.shape, I32)
@@ -120,21 +120,21 @@ def finished(rewriter: Rewriter, left: Value, bound: Real, size: Real) -> tuple[
     return fine, elementwise(rewriter, "select", fine.value, zero, one)
 
 
-def or_nan(rewriter: Rewriter, fine: Truth, value: Value) -> Value:
+def nan_unless(rewriter: Rewriter, fine: Mask, value: Value) -> Value:
     """NaN for the matrices [batch] that are not fine."""
     shape = tensor_of(value).shape
-    whole = Truth(rewriter, spread(rewriter, fine.value, shape, (0,)))
+    whole = Mask(rewriter, broadcast(rewriter, fine.value, shape, (0,)))
     parts = [whole.pick(part, float("nan")) for part in parts_of(rewriter, value)]
     return joined(rewriter, tensor_of(value), parts)
 
 
-def in_order(rewriter: Rewriter, values: Value, direction: str, lines: Sequence[Value]) -> list[Value]:
+def sort_lines(rewriter: Rewriter, values: Value, direction: str, lines: Sequence[Value]) -> list[Value]:
     """Values [batch, n] in ascending (LT) or descending (GT) order, and matrices whose rows follow."""
     type = tensor_of(values)
     types = [type, type.with_element(I32)]
     ordered, order = rewriter.build(
         Sort,
-        inputs=[values, numbers(rewriter, type.shape, 1)],
+        inputs=[values, iota(rewriter, type.shape, 1)],
         dimension=IntegerAttr(1),
         is_stable=BoolAttr(True),
         comparator=ordering(types, direction),
@@ -153,7 +153,7 @@ def _rows(rewriter: Rewriter, value: Value, order: Value) -> Value:
     return _gather(rewriter, value, order, axes, (1, 1, shape[2]), shape)
 
 
-def taken(rewriter: Rewriter, value: Value, at: Value, axis: int) -> Real:
+def gather_lines(rewriter: Rewriter, value: Value, at: Value, axis: int) -> Real:
     """The lines of an axis with these numbers [any]."""
     shape = tensor_of(value).shape
     others = [number for number in range(len(shape)) if number != axis]
@@ -176,8 +176,8 @@ def _gather(
     ).result
 
 
-def mixed(rewriter: Rewriter, rows: Value, partner: Value, k: Real, sine: Real) -> Value:
+def rotate_rows(rewriter: Rewriter, rows: Value, partner: Value, k: Real, sine: Real) -> Value:
     """Each row rotated with its partner's."""
     shape, given = tensor_of(rows).shape, Real(rewriter, rows)
-    other = taken(rewriter, rows, partner, 1)
+    other = gather_lines(rewriter, rows, partner, 1)
     return (given - (k.spread(shape, (0, 1)) * given + sine.spread(shape, (0, 1)) * other)).value

@@ -19,15 +19,15 @@ from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter
 from orchestrion.compiler.ir.types import F32, F64, TensorType
 from orchestrion.compiler.stablehlo.builders.basic import compare, constant, elementwise
-from orchestrion.compiler.stablehlo.builders.loops import loop
-from orchestrion.compiler.stablehlo.builders.movement import (
+from orchestrion.compiler.stablehlo.builders.loops import counted_loop
+from orchestrion.compiler.stablehlo.builders.shape_builders import (
+    broadcast,
     dot,
-    numbers,
-    read,
+    dynamic_slice,
+    dynamic_update_slice,
+    iota,
     reshape,
-    spread,
     transpose,
-    write,
     zeros,
 )
 from orchestrion.compiler.stablehlo.ops.base import dtype_of, is_known, tensor_of
@@ -42,7 +42,7 @@ _BY_COLUMNS: Final = DotDimensions((0,), (0,), (2,), (1,))
 _BY_ROWS: Final = DotDimensions((0,), (0,), (1,), (1,))
 
 
-def matrices(rewriter: Rewriter, value: Value) -> Value:
+def batch_of_matrices(rewriter: Rewriter, value: Value) -> Value:
     """With one batch axis."""
     *batch, rows, columns = tensor_of(value).shape
     return reshape(rewriter, value, (prod(batch), rows, columns))
@@ -82,21 +82,21 @@ def factor(rewriter: Rewriter, a: Value) -> Value:
 
     def column(rewriter: Rewriter, turn: Value, carried: list[Value]) -> Sequence[Value]:
         (lower,), zero = carried, constant(rewriter, 0, tensor_of(turn))
-        row = reshape(rewriter, read(rewriter, lower, [zero, turn, zero], (batch, 1, n)), (batch, n))
-        given = reshape(rewriter, read(rewriter, a, [zero, zero, turn], (batch, n, 1)), (batch, n))
+        row = reshape(rewriter, dynamic_slice(rewriter, lower, [zero, turn, zero], (batch, 1, n)), (batch, n))
+        given = reshape(rewriter, dynamic_slice(rewriter, a, [zero, zero, turn], (batch, n, 1)), (batch, n))
         known = dot(rewriter, lower, _conjugate(rewriter, row), _BY_COLUMNS)
         rest = elementwise(rewriter, "subtract", given, known)
-        pivot = elementwise(rewriter, "sqrt", read(rewriter, rest, [zero, turn], (batch, 1)))
-        pivot = spread(rewriter, reshape(rewriter, pivot, (batch,)), (batch, n), (0,))
-        place, here = numbers(rewriter, (batch, n), 1), spread(rewriter, turn, (batch, n))
+        pivot = elementwise(rewriter, "sqrt", dynamic_slice(rewriter, rest, [zero, turn], (batch, 1)))
+        pivot = broadcast(rewriter, reshape(rewriter, pivot, (batch,)), (batch, n), (0,))
+        place, here = iota(rewriter, (batch, n), 1), broadcast(rewriter, turn, (batch, n))
         below = elementwise(rewriter, "divide", rest, pivot)
         below = elementwise(
             rewriter, "select", compare(rewriter, "GT", place, here), below, zeros(rewriter, tensor_of(below))
         )
         made = elementwise(rewriter, "select", compare(rewriter, "EQ", place, here), pivot, below)
-        return [write(rewriter, lower, reshape(rewriter, made, (batch, n, 1)), [zero, zero, turn])]
+        return [dynamic_update_slice(rewriter, lower, reshape(rewriter, made, (batch, n, 1)), [zero, zero, turn])]
 
-    return loop(rewriter, n, [zeros(rewriter, tensor_of(a))], column)[0]
+    return counted_loop(rewriter, n, [zeros(rewriter, tensor_of(a))], column)[0]
 
 
 def solution(rewriter: Rewriter, a: Value, b: Value, lower: bool, turned: bool, conjugate: bool, unit: bool) -> Value:
@@ -110,19 +110,19 @@ def solution(rewriter: Rewriter, a: Value, b: Value, lower: bool, turned: bool, 
         (found,), zero = carried, constant(rewriter, 0, tensor_of(turn))
         at = turn if forwards else elementwise(rewriter, "subtract", constant(rewriter, n - 1, tensor_of(turn)), turn)
         starts, sizes = ([zero, zero, at], (batch, n, 1)) if turned else ([zero, at, zero], (batch, 1, n))
-        line = reshape(rewriter, read(rewriter, a, starts, sizes), (batch, n))
+        line = reshape(rewriter, dynamic_slice(rewriter, a, starts, sizes), (batch, n))
         line = _conjugate(rewriter, line) if conjugate else line
-        place, here = numbers(rewriter, (batch, n), 1), spread(rewriter, at, (batch, n))
+        place, here = iota(rewriter, (batch, n), 1), broadcast(rewriter, at, (batch, n))
         is_known = compare(rewriter, "LT" if forwards else "GT", place, here)
         used = elementwise(rewriter, "select", is_known, line, zeros(rewriter, tensor_of(line)))
-        given = reshape(rewriter, read(rewriter, b, [zero, at, zero], (batch, 1, m)), (batch, m))
+        given = reshape(rewriter, dynamic_slice(rewriter, b, [zero, at, zero], (batch, 1, m)), (batch, m))
         made = elementwise(rewriter, "subtract", given, dot(rewriter, used, found, _BY_ROWS))
         if not unit:
-            pivot = reshape(rewriter, read(rewriter, line, [zero, at], (batch, 1)), (batch,))
-            made = elementwise(rewriter, "divide", made, spread(rewriter, pivot, (batch, m), (0,)))
-        return [write(rewriter, found, reshape(rewriter, made, (batch, 1, m)), [zero, at, zero])]
+            pivot = reshape(rewriter, dynamic_slice(rewriter, line, [zero, at], (batch, 1)), (batch,))
+            made = elementwise(rewriter, "divide", made, broadcast(rewriter, pivot, (batch, m), (0,)))
+        return [dynamic_update_slice(rewriter, found, reshape(rewriter, made, (batch, 1, m)), [zero, at, zero])]
 
-    return loop(rewriter, n, [zeros(rewriter, tensor_of(b))], row)[0]
+    return counted_loop(rewriter, n, [zeros(rewriter, tensor_of(b))], row)[0]
 
 
 def _cholesky(op: Operation, rewriter: Rewriter) -> bool:
@@ -136,7 +136,7 @@ def _cholesky(op: Operation, rewriter: Rewriter) -> bool:
 
 
 def cholesky_of(rewriter: Rewriter, a: Value, lower: bool) -> Value:
-    a = matrices(rewriter, a)
+    a = batch_of_matrices(rewriter, a)
     if lower:
         return factor(rewriter, a)
     return _conjugate(rewriter, _turned(rewriter, factor(rewriter, _conjugate(rewriter, _turned(rewriter, a)))))
@@ -153,15 +153,15 @@ def _triangular_solve(op: Operation, rewriter: Rewriter) -> bool:
         return False
     a, b = op.operands
     left = _flag(op, "left_side")
-    if not fit(a, b, left) or op.results[0].type != b.type:
+    if not shapes_fit(a, b, left) or op.results[0].type != b.type:
         return False
     kind = transposed.body.split()[-1]
     flags = (left, _flag(op, "lower"), kind != "NO_TRANSPOSE", kind == "ADJOINT", _flag(op, "unit_diagonal"))
-    rewriter.replace(op, [solved(rewriter, a, b, *flags)])
+    rewriter.replace(op, [solve(rewriter, a, b, *flags)])
     return True
 
 
-def fit(a: Value, b: Value, left: bool) -> bool:
+def shapes_fit(a: Value, b: Value, left: bool) -> bool:
     """Whether a matrix per batch goes with the right-hand sides."""
     first, second = a.type, b.type
     if not isinstance(first, TensorType) or not isinstance(second, TensorType) or not is_known(second):
@@ -172,11 +172,11 @@ def fit(a: Value, b: Value, left: bool) -> bool:
     return first.shape == (*second.shape[:-2], n, n)
 
 
-def solved(
+def solve(
     rewriter: Rewriter, a: Value, b: Value, left: bool, lower: bool, turned: bool, conjugate: bool, unit: bool
 ) -> Value:
     """x a = b is a^T x^T = b^T."""
-    wide, given = matrices(rewriter, a), matrices(rewriter, b)
+    wide, given = batch_of_matrices(rewriter, a), batch_of_matrices(rewriter, b)
     given = given if left else _turned(rewriter, given)
     found = solution(rewriter, wide, given, lower, turned == left, conjugate, unit)
     return reshape(rewriter, found if left else _turned(rewriter, found), tensor_of(b).shape)

@@ -30,8 +30,8 @@ from orchestrion.compiler.stablehlo.ops.scatter import Scatter
 from orchestrion.compiler.stablehlo.ops.sort import Sort
 from orchestrion.compiler.stablehlo.ops.windowed import Convolution, ReduceWindow, SelectAndScatter
 
+from .narrow_values import NarrowValues, narrow_dtype, stored_type
 from .ops import expand_elementwise
-from .values import Values, narrow_dtype, stored_type
 
 if TYPE_CHECKING:
     from orchestrion.compiler.options import Options
@@ -53,7 +53,7 @@ def _is_narrow(func: Func) -> bool:
 class _Function:
     def __init__(self, func: Func) -> None:
         self.func = func
-        self.values = Values()
+        self.values = NarrowValues()
         self.done: list[Operation] = []  #: ops for which others stand
 
     def expand(self) -> None:

@@ -15,7 +15,7 @@ import struct
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import F32
-from orchestrion.compiler.stablehlo.builders.basic import bitcast, compare, constant, converted, elementwise
+from orchestrion.compiler.stablehlo.builders.basic import bitcast, compare, constant, convert, elementwise
 from orchestrion.compiler.stablehlo.ops.base import dtype_of, tensor_of
 from orchestrion.schema.dtypes import SIGNED
 from orchestrion.schema.float_formats import FloatFormat, Special
@@ -44,10 +44,10 @@ class _Bits:
         return given if isinstance(given, Value) else constant(self.rewriter, given, tensor_of(like))
 
 
-def decoded(rewriter: Rewriter, bits: Value, row: FloatFormat) -> Value:
+def decode(rewriter: Rewriter, bits: Value, row: FloatFormat) -> Value:
     """f32 of the bits in a ui8 or ui16."""
     b = _Bits(rewriter)
-    word = converted(rewriter, bits, "ui32")
+    word = convert(rewriter, bits, "ui32")
     if row.special is Special.FNU:
         return bitcast(rewriter, _power_of_two(b, word, row), "f32")
     shift = _MANTISSA - row.mantissa
@@ -58,7 +58,7 @@ def decoded(rewriter: Rewriter, bits: Value, row: FloatFormat) -> Value:
     moved = b.op("shift_left", magnitude, shift)
     number = b.op("add", moved, _BIAS - row.bias << _MANTISSA)
     unit = constant(rewriter, 2.0**row.least_exponent, tensor_of(word).with_element(F32))
-    small = elementwise(rewriter, "multiply", converted(rewriter, magnitude, "f32"), unit)
+    small = elementwise(rewriter, "multiply", convert(rewriter, magnitude, "f32"), unit)
     number = b.select(b.test("LT", magnitude, 1 << row.mantissa), bitcast(rewriter, small, "ui32"), number)
     match row.special:
         case Special.IEEE:
@@ -70,7 +70,7 @@ def decoded(rewriter: Rewriter, bits: Value, row: FloatFormat) -> Value:
     return bitcast(rewriter, b.op("or", number, sign), "f32")
 
 
-def rounded(rewriter: Rewriter, x: Value, row: FloatFormat) -> Value:
+def round_to_format(rewriter: Rewriter, x: Value, row: FloatFormat) -> Value:
     """The f32 that `row` holds nearest to `x`."""
     b = _Bits(rewriter)
     word = bitcast(rewriter, x, "ui32")
@@ -97,17 +97,17 @@ def rounded(rewriter: Rewriter, x: Value, row: FloatFormat) -> Value:
     return bitcast(rewriter, signed, "f32")
 
 
-def encoded(rewriter: Rewriter, x: Value, row: FloatFormat) -> Value:
+def encode(rewriter: Rewriter, x: Value, row: FloatFormat) -> Value:
     """The bits, in a ui8 or ui16, of an f32 that `rounded` gave."""
     b = _Bits(rewriter)
     word = bitcast(rewriter, x, "ui32")
     shift, storage = _MANTISSA - row.mantissa, f"ui{row.bits}"
     if row.exponent == 8 and row.special is Special.IEEE:
-        return converted(rewriter, b.op("shift_right_logical", word, shift), storage)
+        return convert(rewriter, b.op("shift_right_logical", word, shift), storage)
     magnitude = b.op("and", word, _SIGN - 1)
     if row.special is Special.FNU:
         above = b.op("shift_right_logical", magnitude, shift)  # 2^-127 is subnormal, and 0 here as it should be
-        return converted(rewriter, b.select(b.test("GT", magnitude, _INFINITY), row.nan, above), storage)
+        return convert(rewriter, b.select(b.test("GT", magnitude, _INFINITY), row.nan, above), storage)
     sign = b.op("shift_right_logical", b.op("and", word, _SIGN), 32 - row.bits)
     number = b.op("subtract", b.op("shift_right_logical", magnitude, shift), _BIAS - row.bias << row.mantissa)
     adder = _adder(rewriter, row, x)
@@ -117,14 +117,14 @@ def encoded(rewriter: Rewriter, x: Value, row: FloatFormat) -> Value:
     if row.special is Special.IEEE:
         number = b.select(b.test("EQ", magnitude, _INFINITY), row.greatest + 1, number)
     number = b.select(b.test("GT", magnitude, _INFINITY), row.nan, number)
-    return converted(rewriter, b.op("or", number, sign), storage)
+    return convert(rewriter, b.op("or", number, sign), storage)
 
 
-def to_odd(rewriter: Rewriter, x: Value) -> Value:
+def round_to_odd(rewriter: Rewriter, x: Value) -> Value:
     """f32 of an f64: the next one towards zero, with its last bit set where that is not exact."""
     b = _Bits(rewriter)
-    near = converted(rewriter, x, "f32")
-    back = converted(rewriter, near, "f64")
+    near = convert(rewriter, x, "f32")
+    back = convert(rewriter, near, "f64")
     magnitude, given = elementwise(rewriter, "abs", back), elementwise(rewriter, "abs", x)
     word = bitcast(rewriter, near, "ui32")
     above = b.select(compare(rewriter, "GT", magnitude, given), b.op("subtract", word, 1), word)
@@ -136,7 +136,7 @@ def from_integer(rewriter: Rewriter, x: Value) -> Value:
     """f32 of an integer, its last bit set where that is not exact."""
     dtype = dtype_of(x)
     if dtype.bits <= 16:
-        return converted(rewriter, x, "f32")
+        return convert(rewriter, x, "f32")
     b = _Bits(rewriter)
     magnitude = x
     if dtype.kind == SIGNED:
@@ -147,9 +147,9 @@ def from_integer(rewriter: Rewriter, x: Value) -> Value:
     high = b.op("shift_right_logical", magnitude, dropped)
     inexact = b.test("NE", b.op("shift_left", high, dropped), magnitude)
     high = b.select(inexact, b.op("or", high, 1), high)
-    power = b.op("shift_left", b.op("add", converted(rewriter, dropped, "ui32"), _BIAS), _MANTISSA)
+    power = b.op("shift_left", b.op("add", convert(rewriter, dropped, "ui32"), _BIAS), _MANTISSA)
     scale = bitcast(rewriter, power, "f32")
-    number = elementwise(rewriter, "multiply", converted(rewriter, high, "f32"), scale)
+    number = elementwise(rewriter, "multiply", convert(rewriter, high, "f32"), scale)
     if dtype.kind != SIGNED:
         return number
     below = compare(rewriter, "LT", x, constant(rewriter, 0, tensor_of(x)))

@@ -10,13 +10,13 @@ from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import TensorType, scalar
 from orchestrion.compiler.stablehlo.builders.basic import bitcast, constant, elementwise
-from orchestrion.compiler.stablehlo.builders.movement import part, reshape
+from orchestrion.compiler.stablehlo.builders.shape_builders import reshape, slice_range
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Constant, Iota
 from orchestrion.schema.dtypes import SIGNED, DType
 
 
-def wrapped(rewriter: Rewriter, value: Value, dtype: DType) -> Value:
+def wrap(rewriter: Rewriter, value: Value, dtype: DType) -> Value:
     """The lowest bits of an i8 or ui8 as a number of the type."""
     type = tensor_of(value)
     if dtype.kind != SIGNED:
@@ -31,7 +31,7 @@ def unsigned(rewriter: Rewriter, value: Value, dtype: DType) -> Value:
     return elementwise(rewriter, "and", value, mask) if dtype.kind == SIGNED else value
 
 
-def saturated(rewriter: Rewriter, value: Value, dtype: DType) -> Value:
+def saturate(rewriter: Rewriter, value: Value, dtype: DType) -> Value:
     """An i8 or ui8 in the range of the type."""
     type, signed = tensor_of(value), dtype.kind == SIGNED
     most = (1 << dtype.bits - signed) - 1
@@ -52,7 +52,7 @@ def is_packed(elements: DenseElements) -> bool:
     return len(elements.data) > INLINE_BYTES
 
 
-def unpacked(rewriter: Rewriter, elements: DenseElements, dtype: DType) -> Value:
+def unpack(rewriter: Rewriter, elements: DenseElements, dtype: DType) -> Value:
     """A constant of several elements to a byte, the first in the lowest bits, and the elements out of it."""
     import numpy as np
 
@@ -73,7 +73,7 @@ def unpacked(rewriter: Rewriter, elements: DenseElements, dtype: DType) -> Value
     if dtype.kind == SIGNED:
         found = bitcast(rewriter, found, "i8")
     flat = tensor_of(found).with_shape((size * parts,))
-    found = reshape(rewriter, wrapped(rewriter, found, dtype), flat.shape)
+    found = reshape(rewriter, wrap(rewriter, found, dtype), flat.shape)
     if size * parts != count:
-        found = part(rewriter, found, (0,), (count,))
+        found = slice_range(rewriter, found, (0,), (count,))
     return reshape(rewriter, found, type.shape)

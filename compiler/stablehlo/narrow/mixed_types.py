@@ -16,13 +16,13 @@ from orchestrion.compiler.ir.attributes import DialectAttr
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import F32, TensorType, Type
-from orchestrion.compiler.stablehlo.builders.basic import converted
+from orchestrion.compiler.stablehlo.builders.basic import convert
 from orchestrion.compiler.stablehlo.ops.base import dtype_of, is_known, tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 from orchestrion.compiler.stablehlo.ops.windowed import Convolution
 from orchestrion.schema.dtypes import BY_NAME, FLOAT, DType
 
-from .reduce_precision import reduced
+from .reduce_precision import reduce_precision
 
 _FIELD: Final = re.compile(r"(\w+)\s*=\s*(\w+)\s*(?:,|$)")
 #: exponent and mantissa bits of the one type that is no element type
@@ -33,7 +33,7 @@ def is_narrow_float(dtype: DType) -> bool:
     return dtype.kind == FLOAT and not dtype.computed
 
 
-def one_type(op: Operation, rewriter: Rewriter) -> bool:
+def unify_types(op: Operation, rewriter: Rewriter) -> bool:
     """A dot or convolution in one element type."""
     if not isinstance(op, DotGeneral | Convolution) or (len(op.operands), len(op.results)) != (2, 1):
         return False
@@ -74,10 +74,10 @@ def _compute_in(op: Operation, rewriter: Rewriter, dtype: DType) -> None:
 
 
 def _as(rewriter: Rewriter, value: Value, name: str) -> Value:
-    return value if str(tensor_of(value).element) == name else converted(rewriter, value, name)
+    return value if str(tensor_of(value).element) == name else convert(rewriter, value, name)
 
 
-def algorithm(op: Operation, rewriter: Rewriter) -> bool:
+def apply_algorithm(op: Operation, rewriter: Rewriter) -> bool:
     """A dot with an algorithm without one; left alone where it asks for types that are not known."""
     given = op.get_as("algorithm", DialectAttr)
     if given is None or not isinstance(op, DotGeneral) or (len(op.operands), len(op.results)) != (2, 1):
@@ -106,11 +106,11 @@ def _taken_as(rewriter: Rewriter, value: Value, fields: dict[str, str], side: st
     if name == given.name or fields.get("num_primitive_operations", "1") != "1":
         return value
     if name != "tf32":
-        return converted(rewriter, value, name)
-    return reduced(rewriter, value, *_TF32) if given.name in ("f32", "f64") else value
+        return convert(rewriter, value, name)
+    return reduce_precision(rewriter, value, *_TF32) if given.name in ("f32", "f64") else value
 
 
-def in_f32(op: Operation, rewriter: Rewriter) -> bool:
+def compute_in_f32(op: Operation, rewriter: Rewriter) -> bool:
     """An op on elements of narrow floats, each by itself, in f32."""
     types: list[Type] = [value.type for value in (*op.operands, *op.results)]
     if len(op.results) != 1 or op.regions or not op.operands or not all(map(is_known, types)):

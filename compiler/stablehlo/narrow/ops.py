@@ -7,15 +7,15 @@ from typing import Final
 
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.rewriter import Rewriter
-from orchestrion.compiler.stablehlo.builders.basic import bitcast, constant, converted, elementwise
+from orchestrion.compiler.stablehlo.builders.basic import bitcast, constant, convert, elementwise
 from orchestrion.compiler.stablehlo.ops.base import dtype_of, tensor_of
 from orchestrion.compiler.stablehlo.ops.elementwise import BitcastConvert, Convert, Elementwise, Select
 from orchestrion.schema.dtypes import BOOL, BY_NAME, FLOAT, SIGNED, DType
 from orchestrion.schema.float_formats import FLOAT_FORMATS
 
-from .floats import from_integer, to_odd
-from .integers import saturated, unsigned, wrapped
-from .values import Values, narrow_dtype
+from .floats import from_integer, round_to_odd
+from .integers import saturate, unsigned, wrap
+from .narrow_values import NarrowValues, narrow_dtype
 
 #: on floats, results are operands, or as exact as they
 _EXACT: Final = frozenset({"abs", "clamp", "maximum", "minimum", "negate", "remainder", "sign"})
@@ -27,7 +27,7 @@ _IN_RANGE: Final = frozenset({"and", "clamp", "maximum", "minimum", "or", "remai
 _UNSIGNED: Final = frozenset({"count_leading_zeros", "popcnt", "shift_right_logical"})
 
 
-def expand_elementwise(op: Elementwise, values: Values) -> bool:
+def expand_elementwise(op: Elementwise, values: NarrowValues) -> bool:
     """Changes an op with a narrow operand or result; says whether it is done with, and others stand for its result."""
     match op:
         case Convert():
@@ -64,7 +64,7 @@ def _before(op: Operation) -> Rewriter:
     return rewriter
 
 
-def _integer(op: Elementwise, values: Values, dtype: DType) -> None:
+def _integer(op: Elementwise, values: NarrowValues, dtype: DType) -> None:
     _replace_operands(op, values.stored)
     name, rewriter = op.scalar.name, _before(op)
     first = op.operands[0]
@@ -82,10 +82,10 @@ def _integer(op: Elementwise, values: Values, dtype: DType) -> None:
         rewriter.at(op.next_op, op.loc)
         extra = constant(rewriter, 8 - dtype.bits, tensor_of(result))
         counted = elementwise(rewriter, "subtract", result, extra)
-        values.hold(result, wrapped(rewriter, counted, dtype), dtype)
+        values.hold(result, wrap(rewriter, counted, dtype), dtype)
 
 
-def _select(op: Select, values: Values) -> bool:
+def _select(op: Select, values: NarrowValues) -> bool:
     chosen = op.operands[1:]
     dtype = values.dtype(op.on_true)
     assert dtype is not None
@@ -98,7 +98,7 @@ def _select(op: Select, values: Values) -> bool:
     return False
 
 
-def _bitcast(op: BitcastConvert, values: Values) -> bool:
+def _bitcast(op: BitcastConvert, values: NarrowValues) -> bool:
     """Between types of one width, of which one is narrow."""
     source, target = values.dtype(op.operand_), narrow_dtype(op.out.type)
     given = BY_NAME[source.storage] if source is not None else dtype_of(op.operand_)
@@ -111,12 +111,12 @@ def _bitcast(op: BitcastConvert, values: Values) -> bool:
     if given is not wanted:
         bits = bitcast(rewriter, bits, wanted.name)
     if target.bits < 8 and source is not None and source.kind != target.kind:
-        bits = wrapped(rewriter, bits, target)
+        bits = wrap(rewriter, bits, target)
     values.hold(op.result, bits, target)
     return True
 
 
-def _convert(op: Convert, values: Values) -> bool:
+def _convert(op: Convert, values: NarrowValues) -> bool:
     source, target = values.dtype(op.operand_), narrow_dtype(op.out.type)
     number = values.wide(op.operand_)
     if target is None:  # perhaps f32 already: a form of a value must not stand for a value that is not narrow
@@ -126,10 +126,10 @@ def _convert(op: Convert, values: Values) -> bool:
     if target.kind == FLOAT:
         values.become(op.result, _as_f32(rewriter, number), target, exact=source is target)
     elif dtype_of(number).kind == FLOAT:
-        rounded = saturated(rewriter, converted(rewriter, number, target.storage), target)
+        rounded = saturate(rewriter, convert(rewriter, number, target.storage), target)
         values.become(op.result, rounded, target, exact=True)
     else:
-        given = number if dtype_of(number).name == target.storage else converted(rewriter, number, target.storage)
+        given = number if dtype_of(number).name == target.storage else convert(rewriter, number, target.storage)
         values.become(op.result, given, target)
     return True
 
@@ -140,5 +140,5 @@ def _as_f32(rewriter: Rewriter, number: Value) -> Value:
     if dtype.name == "f32":
         return number
     if dtype.name == "f64":
-        return to_odd(rewriter, number)
-    return converted(rewriter, number, "f32") if dtype.kind == BOOL else from_integer(rewriter, number)
+        return round_to_odd(rewriter, number)
+    return convert(rewriter, number, "f32") if dtype.kind == BOOL else from_integer(rewriter, number)

@@ -16,10 +16,10 @@ from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import DialectType, FunctionType, TensorType, Type, scalar
-from orchestrion.compiler.stablehlo.builders.basic import converted
+from orchestrion.compiler.stablehlo.builders.basic import convert
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.elementwise import OPS
-from orchestrion.compiler.stablehlo.ops.quantized_types import Quantized, dequantize, quantize, quantized
+from orchestrion.compiler.stablehlo.ops.quantized_types import Quantized, dequantize, quantization_of, quantize
 
 if TYPE_CHECKING:
     from orchestrion.compiler.options import Options
@@ -58,7 +58,7 @@ def _collect(module: Module, known: dict[Value, Quantized]) -> Iterator[Diagnost
             type = value.type
             if not isinstance(type, TensorType) or not isinstance(type.element, DialectType):
                 continue
-            row = quantized(type)
+            row = quantization_of(type)
             if row is not None:
                 known[value] = row
                 if problem := row.problem(type):
@@ -72,7 +72,7 @@ def _stored(type: Type, row: Quantized) -> Type:
 
 def _signature(type: FunctionType) -> FunctionType:
     def stored(types: tuple[Type, ...]) -> tuple[Type, ...]:
-        rows = [quantized(item) for item in types]
+        rows = [quantization_of(item) for item in types]
         return tuple([item if row is None else _stored(item, row) for item, row in zip(types, rows, strict=True)])
 
     return FunctionType(stored(type.inputs), stored(type.results))
@@ -105,7 +105,7 @@ def _between(op: Operation, rewriter: Rewriter, known: dict[Value, Quantized]) -
         return
     wanted = row.expressed if row is not None else str(out.element)
     if str(number.type.element) != wanted:
-        number = converted(rewriter, number, wanted)
+        number = convert(rewriter, number, wanted)
     _replace(rewriter, op, number, known)
 
 

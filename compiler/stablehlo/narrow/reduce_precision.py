@@ -11,7 +11,7 @@ from typing import Final
 from orchestrion.compiler.ir.attributes import IntegerAttr
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.rewriter import Rewriter
-from orchestrion.compiler.stablehlo.builders.basic import bitcast, compare, constant, converted, elementwise
+from orchestrion.compiler.stablehlo.builders.basic import bitcast, compare, constant, convert, elementwise
 from orchestrion.compiler.stablehlo.ops.base import dtype_of, is_known, tensor_of
 from orchestrion.schema.dtypes import FLOAT
 from orchestrion.schema.float_formats import FLOAT_FORMATS
@@ -27,23 +27,23 @@ def expand_reduce_precision(op: Operation, rewriter: Rewriter) -> bool:
     x = op.operands[0]
     if dtype_of(x).kind != FLOAT or exponent.value < 1 or mantissa.value < 0 or op.results[0].type != x.type:
         return False
-    rewriter.replace(op, [reduced(rewriter, x, exponent.value, mantissa.value)])
+    rewriter.replace(op, [reduce_precision(rewriter, x, exponent.value, mantissa.value)])
     return True
 
 
-def reduced(rewriter: Rewriter, x: Value, exponent: int, mantissa: int) -> Value:
+def reduce_precision(rewriter: Rewriter, x: Value, exponent: int, mantissa: int) -> Value:
     """A float of any type with so many exponent and mantissa bits at most."""
     name = dtype_of(x).name
     narrow = FLOAT_FORMATS.get(name)
     if narrow is not None:
-        wide = converted(rewriter, x, "f32")
-        made = reduced(
+        wide = convert(rewriter, x, "f32")
+        made = reduce_precision(
             rewriter,
             wide,
             8 if exponent >= narrow.exponent else exponent,
             23 if mantissa >= narrow.mantissa else mantissa,
         )
-        return converted(rewriter, made, name)
+        return convert(rewriter, made, name)
     unsigned, exponent_bits, mantissa_bits = _FORMATS[name]
     bits = bitcast(rewriter, x, unsigned)
     if mantissa < mantissa_bits:

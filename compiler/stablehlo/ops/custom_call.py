@@ -32,7 +32,7 @@ from orchestrion.schema.tensor_shapes import ShapeError
 from .base import StablehloOp, may_be_empty, tensor_of
 from .dynamic import ASSERTION
 
-TYPED: Final = IntegerAttr(4, I32)  #: api_version: attributes are in a dictionary
+TYPED_FFI: Final = IntegerAttr(4, I32)  #: api_version: attributes are in a dictionary
 #: where JAX puts the dictionary, for readers that know older versions only
 _FOREIGN_CONFIG: Final = "mhlo.backend_config"
 #: what says nothing about values
@@ -97,8 +97,8 @@ class CustomCall(StablehloOp):
             yield f"calls {self.function} with backend_config {config}, a dictionary (api_version = 4) is supported"
             return
         yield from attribute_problems(config)
-        if self.api_version != TYPED:
-            yield f"calls {self.function} with api_version {self.api_version}, supported is {TYPED}"
+        if self.api_version != TYPED_FFI:
+            yield f"calls {self.function} with api_version {self.api_version}, supported is {TYPED_FFI}"
 
     def _is_computed(self) -> bool:
         """Whether `refine-shapes` reads it: it asserts, or says what shapes its results have."""
@@ -130,7 +130,7 @@ class CustomCall(StablehloOp):
 
 
 #: numbers of a library call's list that are written once
-MOST_REPEATED: Final = 1 << 16
+MAX_REPEATED: Final = 1 << 16
 
 
 def attribute_problems(config: DictAttr) -> Iterator[str]:
@@ -156,7 +156,7 @@ def _value(given: Attribute) -> Value:
         case DenseArray():
             return _list(given.values, str(given.element))
         case DenseElements() if given.type.rank == 1 and not (
-            given.is_splat and given.type.num_elements > MOST_REPEATED
+            given.is_splat and given.type.num_elements > MAX_REPEATED
         ):
             return _list(given.array().tolist(), str(given.type.element))
         case _:
@@ -182,7 +182,7 @@ def canonical(op: Operation, rewriter: Rewriter) -> bool:
     elif given in (None, StringAttr("")):
         properties["backend_config"] = DictAttr(())
     if isinstance(properties.get("backend_config"), DictAttr):
-        properties["api_version"] = TYPED
+        properties["api_version"] = TYPED_FFI
     for key, nothing in (("has_side_effect", BoolAttr(False)), ("called_computations", ArrayAttr(()))):
         if properties.get(key) == nothing:
             del properties[key]

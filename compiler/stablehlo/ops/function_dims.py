@@ -23,13 +23,13 @@ from orchestrion.compiler.ir.attributes import (
     attribute_of,
 )
 from orchestrion.compiler.ir.core import Operation
-from orchestrion.compiler.ir.dims import GREATEST, Dim, Symbol, symbols_of
+from orchestrion.compiler.ir.dims import DEFAULT_GREATEST, Dim, Symbol, symbols_of
 from orchestrion.compiler.ir.types import Attribute, FunctionType, TensorType
 
 from .func import Func
 
 #: a symbol, and the size that it is; None of an entry's
-Row = tuple[Symbol, int | None]
+DimDefinition = tuple[Symbol, int | None]
 _MEASURED: Final = re.compile(r"arg([0-9]{1,9})_([0-9]{1,9})")
 
 
@@ -44,32 +44,32 @@ def measured_place(name: str) -> tuple[int, int] | None:
     return None if match is None else (int(match[1]), int(match[2]))
 
 
-def dims_attribute(rows: Iterable[Row]) -> ArrayAttr:
+def dims_attribute(rows: Iterable[DimDefinition]) -> ArrayAttr:
     return ArrayAttr(tuple(attribute_of(_dictionary(*row)) for row in rows))
 
 
 def _dictionary(symbol: Symbol, value: int | None) -> dict[str, Convertible]:
     found: dict[str, Convertible] = {"name": symbol.name, "least": symbol.least}
-    if symbol.greatest != GREATEST:
+    if symbol.greatest != DEFAULT_GREATEST:
         found["greatest"] = symbol.greatest
     return found if value is None else {**found, "value": DimArray((value,))}
 
 
-def dims_of(func: Func) -> list[Row]:
+def dims_of(func: Func) -> list[DimDefinition]:
     """What `dims` of a function or an entry says. Raises ValueError where it says nothing that is understood."""
-    return rows_of(func.dims)
+    return dim_definitions(func.dims)
 
 
-def rows_of(dims: ArrayAttr | None) -> list[Row]:
+def dim_definitions(dims: ArrayAttr | None) -> list[DimDefinition]:
     return [_row(item) for item in dims or ()]
 
 
-def _row(item: Attribute) -> Row:
+def _row(item: Attribute) -> DimDefinition:
     if not isinstance(item, DictAttr):
         raise ValueError(f"dims holds {item}, which is no dictionary")
     name, value, least, greatest = (item.get(key) for key in ("name", "value", "least", "greatest"))
-    most = greatest.value if isinstance(greatest, IntegerAttr) else GREATEST
-    bounded = isinstance(least, IntegerAttr) and 1 <= least.value <= most <= GREATEST
+    most = greatest.value if isinstance(greatest, IntegerAttr) else DEFAULT_GREATEST
+    bounded = isinstance(least, IntegerAttr) and 1 <= least.value <= most <= DEFAULT_GREATEST
     if not isinstance(name, StringAttr) or not isinstance(least, IntegerAttr) or not bounded:
         raise ValueError(f"dims holds {item}: a symbol has a name, a least size of 1 or more, and a greatest")
     symbol = Symbol(name.value, least.value, most)

@@ -16,7 +16,7 @@ from orchestrion.compiler.ir.attributes import DenseArray, DenseElements
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import DialectType, TensorType, Type, scalar
-from orchestrion.compiler.stablehlo.builders.basic import constant, converted, elementwise
+from orchestrion.compiler.stablehlo.builders.basic import constant, convert, elementwise
 from orchestrion.schema.dtypes import BY_NAME, FLOAT, SIGNED, UNSIGNED
 from orchestrion.schema.float_formats import FLOAT_FORMATS
 
@@ -55,13 +55,13 @@ class Quantized:
         return ""
 
 
-def quantized(type: Type) -> Quantized | None:
+def quantization_of(type: Type) -> Quantized | None:
     """What the elements of a tensor type are; None for elements that are not quantized, or in a way not known."""
     element = type.element if isinstance(type, TensorType) else None
-    return parsed(element) if isinstance(element, DialectType) and element.name == "quant.uniform" else None
+    return parse_quantized(element) if isinstance(element, DialectType) and element.name == "quant.uniform" else None
 
 
-def parsed(element: DialectType) -> Quantized | None:
+def parse_quantized(element: DialectType) -> Quantized | None:
     match = _BODY.fullmatch(element.body)
     if match is None:
         return None
@@ -94,8 +94,8 @@ def dequantize(rewriter: Rewriter, stored: Value, row: Quantized) -> Value:
         wide = "i64" if BY_NAME[row.storage].bits > 16 else "i32"
         points = DenseElements(TensorType((len(row.zero_points),), scalar(wide)), _packed(row.zero_points, wide))
         spread = _spread(rewriter, points, row, type)
-        stored = elementwise(rewriter, "subtract", converted(rewriter, stored, wide), spread)
-    return elementwise(rewriter, "multiply", converted(rewriter, stored, row.expressed), _scales(rewriter, row, type))
+        stored = elementwise(rewriter, "subtract", convert(rewriter, stored, wide), spread)
+    return elementwise(rewriter, "multiply", convert(rewriter, stored, row.expressed), _scales(rewriter, row, type))
 
 
 def quantize(rewriter: Rewriter, number: Value, row: Quantized) -> Value:
@@ -108,7 +108,7 @@ def quantize(rewriter: Rewriter, number: Value, row: Quantized) -> Value:
         scaled = elementwise(rewriter, "add", scaled, _numbers(rewriter, row, row.zero_points, type))
     above = elementwise(rewriter, "maximum", scaled, constant(rewriter, row.least, type))
     inside = elementwise(rewriter, "minimum", above, constant(rewriter, row.most, type))
-    return converted(rewriter, elementwise(rewriter, "round_nearest_even", inside), row.storage)  # saturates
+    return convert(rewriter, elementwise(rewriter, "round_nearest_even", inside), row.storage)  # saturates
 
 
 def _scales(rewriter: Rewriter, row: Quantized, type: TensorType) -> Value:

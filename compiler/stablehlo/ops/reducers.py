@@ -37,7 +37,7 @@ _NEUTRAL: Final[dict[str, Callable[[DType], Number]]] = {
 _COMMUTATIVE: Final = frozenset({*_NEUTRAL, "stablehlo.and", "stablehlo.or", "stablehlo.xor"})
 
 
-def single(body: Block) -> str:
+def single_op_name(body: Block) -> str:
     """The name of the one op of both arguments that a reducer is; empty for any other."""
     if len(body.arguments) != 2 or body.first is None or body.first.next_op is not body.last:
         return ""
@@ -47,12 +47,12 @@ def single(body: Block) -> str:
 
 def is_commutative(body: Block) -> bool:
     """Whether the order of the elements is known not to matter, but for how floats round."""
-    return single(body) in _COMMUTATIVE
+    return single_op_name(body) in _COMMUTATIVE
 
 
 def is_neutral(body: Block, init: Value) -> bool:
     """Whether an initial value is known to change nothing: a constant, for a reducer of one op."""
-    neutral, start = _NEUTRAL.get(single(body)), init.defining_op
+    neutral, start = _NEUTRAL.get(single_op_name(body)), init.defining_op
     if neutral is None or not isinstance(start, Constant):
         return False
     return bool(start.value.scalars()[0] == neutral(dtype_of(init)))

@@ -13,7 +13,7 @@ from .elementwise import Elementwise
 from .structural import BroadcastInDim, Constant
 
 
-def widened(rewriter: Rewriter, block: Block, given: Sequence[Value], shape: tuple[int, ...]) -> list[Value]:
+def apply_to_tensors(rewriter: Rewriter, block: Block, given: Sequence[Value], shape: tuple[int, ...]) -> list[Value]:
     """What a block returns, of tensors of this shape for its arguments. Holds elementwise ops and constants only."""
     mapping: dict[Value, Value] = dict(zip(block.arguments, given, strict=True))
     *inner, last = block.ops

@@ -58,8 +58,8 @@ from orchestrion.compiler.stablehlo.ops.structural import (
 from orchestrion.compiler.stablehlo.ops.windowed import Convolution, ConvolutionAxes, ReduceWindow
 from orchestrion.schema.dtypes import BY_NAME
 
-from .symbols import Solution, measured, names_said, solve
-from .values import Comparison, Element, ShapeValues, Unknown
+from .shape_values import Comparison, Element, ShapeValues, Unknown
+from .symbols import Solution, measured, names_in_message, solve
 
 if TYPE_CHECKING:
     from orchestrion.compiler.options import Options
@@ -157,7 +157,7 @@ class _Refiner:
                 raise _refusal(
                     op, "asserts with numbers that are no expressions over sizes of arguments, or no message"
                 )
-            self.called |= names_said(message.value, shown)
+            self.called |= names_in_message(message.value, shown)
             match condition:
                 case (Comparison() as said,):
                     self.asserted[op] = said, shown

@@ -13,7 +13,7 @@ from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter
 from orchestrion.compiler.ir.types import I32, TensorType
 from orchestrion.compiler.stablehlo.builders.basic import constant
-from orchestrion.compiler.stablehlo.builders.movement import reshape, spread
+from orchestrion.compiler.stablehlo.builders.shape_builders import broadcast, reshape
 from orchestrion.compiler.stablehlo.ops.base import is_known, tensor_of
 from orchestrion.compiler.stablehlo.ops.indexing import Gather
 from orchestrion.compiler.stablehlo.ops.structural import Constant, Iota, Pad, Slice
@@ -44,7 +44,7 @@ def _broadcast(op: Operation, rewriter: Rewriter) -> bool:
         return False
     if any(not 0 <= axis < type.rank for axis in axes.ints):
         return False
-    rewriter.replace(op, [spread(rewriter, op.operands[0], type.shape, axes.ints)])
+    rewriter.replace(op, [broadcast(rewriter, op.operands[0], type.shape, axes.ints)])
     return True
 
 

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from orchestrion.compiler.ir import dims
-from orchestrion.compiler.ir.dims import GREATEST, LEAST, Call, Dim, Symbol, substitute, symbols_of
+from orchestrion.compiler.ir.dims import DEFAULT_GREATEST, DEFAULT_LEAST, Call, Dim, Symbol, substitute, symbols_of
 from orchestrion.compiler.ir.types import DYNAMIC, TensorType, Type
 from orchestrion.compiler.stablehlo.ops.function_dims import measured_name, measured_place
 
-from .values import Comparison
+from .shape_values import Comparison
 
 #: a comparison seen from its other side
 _MIRRORED: Final = {"EQ": "EQ", "NE": "NE", "LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE"}
@@ -42,12 +42,12 @@ def measured(types: Sequence[Type]) -> list[str]:
 
 
 #: how JAX says in the message of an assertion what a variable is: its name, the number that it stands for
-_SAID: Final = re.compile(r"'([A-Za-z_]\w*)' = \{([0-9]{1,3})\} from specification ")
+_SPECIFIED_NAME: Final = re.compile(r"'([A-Za-z_]\w*)' = \{([0-9]{1,3})\} from specification ")
 
 
-def names_said(message: str, numbers: Sequence[int]) -> dict[int, str]:
+def names_in_message(message: str, numbers: Sequence[int]) -> dict[int, str]:
     """size -> the name that the message of an assertion gives it."""
-    return {numbers[int(at)]: name for name, at in _SAID.findall(message) if int(at) < len(numbers)}
+    return {numbers[int(at)]: name for name, at in _SPECIFIED_NAME.findall(message) if int(at) < len(numbers)}
 
 
 def solve(names: Iterable[str], asserted: Sequence[Comparison], called: Mapping[int, str]) -> Solution:
@@ -68,8 +68,8 @@ def solve(names: Iterable[str], asserted: Sequence[Comparison], called: Mapping[
         value = dims.floordiv(raw - rest, factor)
         own = _own_name(called.get(value), symbols)
         least, greatest = _bounds(name, asserted)
-        most = GREATEST if greatest == GREATEST else (greatest - rest) // factor
-        symbol = Symbol(own, max(-(-(least - rest) // factor), LEAST), max(most, LEAST))
+        most = DEFAULT_GREATEST if greatest == DEFAULT_GREATEST else (greatest - rest) // factor
+        symbol = Symbol(own, max(-(-(least - rest) // factor), DEFAULT_LEAST), max(most, DEFAULT_LEAST))
         sizes[name] = factor * dims.symbol(own, symbol.least, symbol.greatest) + rest
         symbols.append((symbol, value))
     return Solution(tuple(symbols), sizes)
@@ -143,7 +143,7 @@ def _shifted(size: int) -> tuple[str, int] | None:
 
 def _bounds(name: str, asserted: Sequence[Comparison]) -> tuple[int, int]:
     """What is asserted of a measured size alone."""
-    least, greatest = LEAST, GREATEST
+    least, greatest = DEFAULT_LEAST, DEFAULT_GREATEST
     for one in asserted:
         difference = one.lhs - one.rhs
         for size, direction in ((difference, one.direction), (-difference, _MIRRORED[one.direction])):

@@ -39,7 +39,7 @@ def transpose(rewriter: Rewriter, value: Value, order: Ints) -> Value:
     return rewriter.build(Transpose, operand_=value, permutation=dense_ints(*order), out=out).result
 
 
-def spread(rewriter: Rewriter, value: Value, shape: Ints, axes: Ints = ()) -> Value:
+def broadcast(rewriter: Rewriter, value: Value, shape: Ints, axes: Ints = ()) -> Value:
     """`broadcast_in_dim`: axis i becomes axis axes[i]."""
     out = tensor_of(value).with_shape(tuple(shape))
     if out == tensor_of(value) and list(axes) == list(range(len(shape))):
@@ -47,7 +47,7 @@ def spread(rewriter: Rewriter, value: Value, shape: Ints, axes: Ints = ()) -> Va
     return rewriter.build(BroadcastInDim, operand_=value, broadcast_dimensions=dense_ints(*axes), out=out).result
 
 
-def part(rewriter: Rewriter, value: Value, starts: Ints, limits: Ints) -> Value:
+def slice_range(rewriter: Rewriter, value: Value, starts: Ints, limits: Ints) -> Value:
     """A slice without gaps."""
     shape = tuple(limit - start for start, limit in zip(starts, limits, strict=True))
     return rewriter.build(
@@ -60,19 +60,19 @@ def part(rewriter: Rewriter, value: Value, starts: Ints, limits: Ints) -> Value:
     ).result
 
 
-def first(rewriter: Rewriter, value: Value, shape: Ints) -> Value:
+def leading_slice(rewriter: Rewriter, value: Value, shape: Ints) -> Value:
     """A slice from the start of each axis."""
-    return part(rewriter, value, (0,) * len(shape), shape)
+    return slice_range(rewriter, value, (0,) * len(shape), shape)
 
 
-def concatenated(rewriter: Rewriter, values: Sequence[Value], axis: int) -> Value:
+def concatenate(rewriter: Rewriter, values: Sequence[Value], axis: int) -> Value:
     shape = list(tensor_of(values[0]).shape)
     shape[axis] = sum(tensor_of(value).shape[axis] for value in values)
     out = tensor_of(values[0]).with_shape(tuple(shape))
     return rewriter.build(Concatenate, inputs=values, dimension=IntegerAttr(axis), out=out).result
 
 
-def numbers(rewriter: Rewriter, shape: Ints, axis: int, element: str = "i32") -> Value:
+def iota(rewriter: Rewriter, shape: Ints, axis: int, element: str = "i32") -> Value:
     """0, 1, 2, ... along an axis."""
     out = TensorType(tuple(shape), scalar(element))
     return rewriter.build(Iota, iota_dimension=IntegerAttr(axis), out=out).result
@@ -83,10 +83,10 @@ def zeros(rewriter: Rewriter, type: TensorType) -> Value:
     stated = type if type.is_static else type.with_shape(())
     elements = DenseElements(stated, bytes(BY_NAME[str(type.element)].itemsize))
     made = rewriter.build(Constant, value=elements, out=stated).result
-    return made if type.is_static else spread(rewriter, made, type.shape)
+    return made if type.is_static else broadcast(rewriter, made, type.shape)
 
 
-def total(rewriter: Rewriter, value: Value, axes: Ints, name: str = "add", start: Value | None = None) -> Value:
+def reduce_axes(rewriter: Rewriter, value: Value, axes: Ints, name: str = "add", start: Value | None = None) -> Value:
     """The elements along axes combined by an op of the table; `start` is zero unless given."""
     type = tensor_of(value)
     if not axes:
@@ -115,7 +115,7 @@ def dot(rewriter: Rewriter, lhs: Value, rhs: Value, dimensions: DotDimensions) -
     return rewriter.build(DotGeneral, lhs=lhs, rhs=rhs, dot_dimension_numbers=dimensions.attribute(), out=out).result
 
 
-def read(rewriter: Rewriter, value: Value, starts: Sequence[Value], sizes: Ints) -> Value:
+def dynamic_slice(rewriter: Rewriter, value: Value, starts: Sequence[Value], sizes: Ints) -> Value:
     """`dynamic_slice`."""
     out = tensor_of(value).with_shape(tuple(sizes))
     return rewriter.build(
@@ -123,7 +123,7 @@ def read(rewriter: Rewriter, value: Value, starts: Sequence[Value], sizes: Ints)
     ).result
 
 
-def write(rewriter: Rewriter, value: Value, update: Value, starts: Sequence[Value]) -> Value:
+def dynamic_update_slice(rewriter: Rewriter, value: Value, update: Value, starts: Sequence[Value]) -> Value:
     """`dynamic_update_slice`."""
     return rewriter.build(
         DynamicUpdateSlice, operand_=value, update=update, start_indices=starts, out=value.type

@@ -21,7 +21,7 @@ from .emitter import Emitter
 _COMPARE: Final[dict[str, str]] = {"eq": "eq", "ne": "ne", "lt": "lt_s", "le": "le_s", "gt": "gt_s", "ge": "ge_s"}
 
 
-class Sizes:
+class SizeEmitter:
     """The sizes of one function; `symbols` are the expressions of those that are not `measured`."""
 
     def __init__(self, emitter: Emitter, measured: Mapping[str, Value], symbols: Mapping[str, int]) -> None:

@@ -22,7 +22,7 @@ from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Concat
 from orchestrion.schema.dtypes import BOOL, BY_NAME, SIGNED, UNSIGNED
 
 #: elements that a tensor of sizes has at most
-MOST: Final = 64
+MAX_TRACKED_ELEMENTS: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ def _count(value: Value) -> int:
     row = BY_NAME.get(str(type.element)) if isinstance(type, TensorType) else None
     if row is None or row.kind not in (BOOL, SIGNED, UNSIGNED):
         return 0
-    return _length(value) if _length(value) <= MOST else 0
+    return _length(value) if _length(value) <= MAX_TRACKED_ELEMENTS else 0
 
 
 def _constant(op: Constant, operands: list[Elements]) -> Elements:

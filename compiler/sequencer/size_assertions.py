@@ -16,14 +16,14 @@ from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.dims import Dim, bounds, dim_min, symbol, symbols_of
 from orchestrion.compiler.ir.types import DIMS, FunctionType, TensorType
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
-from orchestrion.compiler.stablehlo.ops.function_dims import Row, rows_of
+from orchestrion.compiler.stablehlo.ops.function_dims import DimDefinition, dim_definitions
 from orchestrion.compiler.stablehlo.ops.indexing import Gather
 
 #: kernels index in 32 bits where a size is an expression
-MOST_ELEMENTS: Final = 2**31 - 1
+MAX_ELEMENTS: Final = 2**31 - 1
 
 
-class Measured(NamedTuple):
+class MeasuredAxis(NamedTuple):
     """An axis of an argument whose size is known when the function is called."""
 
     argument: int
@@ -35,10 +35,10 @@ class Measured(NamedTuple):
         return f"arg{self.argument}_{self.axis}"
 
 
-def measured(signature: FunctionType) -> list[Measured]:
+def measured_axes(signature: FunctionType) -> list[MeasuredAxis]:
     """The axes of a function's arguments that each call has sizes for."""
     return [
-        Measured(argument, axis, size)
+        MeasuredAxis(argument, axis, size)
         for argument, type in enumerate(signature.inputs)
         if isinstance(type, TensorType)
         for axis, size in enumerate(type.shape)
@@ -46,18 +46,20 @@ def measured(signature: FunctionType) -> list[Measured]:
     ]
 
 
-def demands(signature: FunctionType, dims: ArrayAttr | None, computed: Sequence[Operation]) -> Iterator[Operation]:
+def size_assertions(
+    signature: FunctionType, dims: ArrayAttr | None, computed: Sequence[Operation]
+) -> Iterator[Operation]:
     """The assertions beside the program's own; `computed` is what its kernels hold."""
-    symbols = rows_of(dims)
+    symbols = dim_definitions(dims)
     yield from _bounds(symbols)
-    for axis in measured(signature):
+    for axis in measured_axes(signature):
         yield from _same(axis, symbols)
     types = [value.type for op in computed for value in op.results]
     yield from _elements([type for type in types if isinstance(type, TensorType)])
     yield from _slices(computed)
 
 
-def _bounds(symbols: Iterable[Row]) -> Iterator[Operation]:
+def _bounds(symbols: Iterable[DimDefinition]) -> Iterator[Operation]:
     for one, value in symbols:
         assert value is not None
         for predicate, bound, wanted in (("ge", one.least, "least"), ("le", one.greatest, "most")):
@@ -65,7 +67,7 @@ def _bounds(symbols: Iterable[Row]) -> Iterator[Operation]:
             yield _assertion(value, predicate, bound, message, value, bound)
 
 
-def _same(axis: Measured, symbols: Iterable[Row]) -> Iterator[Operation]:
+def _same(axis: MeasuredAxis, symbols: Iterable[DimDefinition]) -> Iterator[Operation]:
     own = symbol(axis.name)
     if any(_is(axis.size, one.name) and value is not None and _is(value, axis.name) for one, value in symbols):
         return  # it is where the symbol comes from
@@ -87,9 +89,9 @@ def _elements(tensors: Iterable[TensorType]) -> Iterator[Operation]:
         for axis, size in enumerate(type.shape):
             if bounds(size)[0] < 0:
                 yield _assertion(size, "ge", 0, f"dimension {axis} of {name} would be {{0}}, 0 is the least", size)
-        if high > MOST_ELEMENTS:
-            message = f"{name} has {{0}} elements, {MOST_ELEMENTS} are the most"
-            yield _assertion(count, "le", MOST_ELEMENTS, message, count)
+        if high > MAX_ELEMENTS:
+            message = f"{name} has {{0}} elements, {MAX_ELEMENTS} are the most"
+            yield _assertion(count, "le", MAX_ELEMENTS, message, count)
 
 
 def _slices(computed: Iterable[Operation]) -> Iterator[Operation]:

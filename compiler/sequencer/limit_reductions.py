@@ -1,4 +1,4 @@
-"""limit-folds: where the loops of a machine's invocations are limited, functions assert that no call exceeds that.
+"""limit-reductions: where the loops of a machine's invocations are limited, functions assert that no call exceeds that.
 
 How many elements a reduction or a dot folds may be a dynamic size, and so may be how many updates an invocation of a
 scatter goes through. Where drivers end an invocation's loops after a number of turns (`Machine.loop_turns`), an

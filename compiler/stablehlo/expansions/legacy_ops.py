@@ -15,12 +15,12 @@ from orchestrion.compiler.ir.attributes import DenseArray, DialectAttr, IntegerA
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter
 from orchestrion.compiler.ir.types import TensorType
-from orchestrion.compiler.stablehlo.builders.movement import dot, spread, total, transpose
+from orchestrion.compiler.stablehlo.builders.shape_builders import broadcast, dot, reduce_axes, transpose
 from orchestrion.compiler.stablehlo.ops.base import is_known, tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotDimensions, Return
 from orchestrion.compiler.stablehlo.ops.elementwise import OPS, Elementwise
 from orchestrion.compiler.stablehlo.ops.indexing import Gather
-from orchestrion.compiler.stablehlo.ops.scalar_regions import widened
+from orchestrion.compiler.stablehlo.ops.scalar_regions import apply_to_tensors
 from orchestrion.compiler.stablehlo.ops.structural import Constant
 
 
@@ -45,7 +45,7 @@ def _broadcast(op: Operation, rewriter: Rewriter) -> bool:
     shape = (*sizes.ints, *own.shape)
     if op.results[0].type != own.with_shape(shape):
         return False
-    return _result(op, rewriter, spread(rewriter, op.operands[0], shape, range(len(sizes), len(shape))))
+    return _result(op, rewriter, broadcast(rewriter, op.operands[0], shape, range(len(sizes), len(shape))))
 
 
 def _map(op: Operation, rewriter: Rewriter) -> bool:
@@ -62,7 +62,7 @@ def _map(op: Operation, rewriter: Rewriter) -> bool:
         return False
     if [value.type for value in last.operands] != [tensor_of(op.results[0]).with_shape(())]:
         return False
-    rewriter.replace(op, widened(rewriter, block, op.operands, shape))
+    rewriter.replace(op, apply_to_tensors(rewriter, block, op.operands, shape))
     return True
 
 
@@ -86,7 +86,7 @@ def _einsum(op: Operation, rewriter: Rewriter) -> bool:
     for at, term in enumerate(terms):
         others = set("".join([*terms[:at], *terms[at + 1 :], out]))
         gone = [axis for axis, letter in enumerate(term) if letter not in others]
-        values[at] = total(rewriter, values[at], gone)
+        values[at] = reduce_axes(rewriter, values[at], gone)
         terms[at] = "".join(letter for letter in term if letter in others)
     made, letters = (values[0], terms[0]) if count == 1 else _product(rewriter, values, terms, out)
     return _result(op, rewriter, transpose(rewriter, made, [letters.index(letter) for letter in out]))
@@ -170,7 +170,7 @@ def _broadcasting(op: Operation, rewriter: Rewriter) -> bool:
         to = axes.ints if given and axes is not None else range(len(shape) - type.rank, len(shape))
         if not _fits(type, to, shape):
             return False
-        values.append(spread(rewriter, value, shape, to))
+        values.append(broadcast(rewriter, value, shape, to))
     properties = {key: value for key, value in op.properties.items() if key != "broadcast_dimensions"}
     attributes = {key: value for key, value in op.attributes.items() if key != "broadcast_dimensions"}
     declared = {key: properties.pop(key, None) or attributes.pop(key, None) for key in _kept(cls)}

@@ -34,15 +34,15 @@ MEMORY_PER_BYTE: Final = 24
 SECONDS: Final = 30.0
 SECONDS_PER_BYTE: Final = 2e-5
 #: bytes of input from which on input and answer go through files instead of pipes, and the child may have more memory
-LARGE: Final = 64 << 20
+FILE_TRANSFER_BYTES: Final = 64 << 20
 
 _ANSWER: Final = f"{__package__}.jaxlib_child:answer"
 _child: Final = Child(_ANSWER, memory=MEMORY)
 
 
-def prepare(given: Read) -> bool:
+def start_child(given: Read) -> bool:
     """Start the child if there is none, without waiting for it. True if it was started now."""
-    if _child.pid is not None or len(given.data) >= LARGE:
+    if _child.pid is not None or len(given.data) >= FILE_TRANSFER_BYTES:
         return False
     try:
         _child.start()
@@ -51,7 +51,7 @@ def prepare(given: Read) -> bool:
     return True
 
 
-def read_foreign(given: Read) -> Converted:
+def read_in_child(given: Read) -> Converted:
     """Text or bytes, converted by jaxlib in the child. Raises CompileError."""
     if isinstance(given.data, str):
         check_nesting(given.data, given.name)
@@ -61,7 +61,7 @@ def read_foreign(given: Read) -> Converted:
     except UnicodeEncodeError as error:
         raise CompileError(f"{given.name}: not text: {error.reason} at character {error.start}") from None
     try:
-        return _through_files(given, data) if len(data) >= LARGE else _through_pipe(given, data)
+        return _through_files(given, data) if len(data) >= FILE_TRANSFER_BYTES else _through_pipe(given, data)
     except ChildDied as error:
         raise CompileError(f"{given.name}: jaxlib crashed reading it: the process that read it {error.how}") from None
     except ChildLate as error:

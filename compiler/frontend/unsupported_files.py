@@ -48,7 +48,7 @@ _PYTHON: Final = re.compile(rb'(?:\s|#[^\n]*\n|"""(?:[^"]|"(?!""))*""")*+(?:impo
 _MOST_FIELDS: Final = 4096
 
 
-def what_is(data: bytes) -> str | None:
+def recognize(data: bytes) -> str | None:
     """What the file is, for a message; None where nothing says so."""
     for offset, magic, what in _MAGIC:
         if data[offset : offset + len(magic)] == magic:
@@ -61,7 +61,7 @@ def what_is(data: bytes) -> str | None:
     return None
 
 
-def what_may_be(data: bytes) -> str | None:
+def guess(data: bytes) -> str | None:
     """What a file may be that is no program; None where nothing says so."""
     if data[:1] == b"\x80" and data[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05") and data.endswith(b"."):
         return f"a pickle, which is not read; if it is one of torch.save, {_TORCH}"
@@ -71,7 +71,7 @@ def what_may_be(data: bytes) -> str | None:
     return next((what for wanted, what in _MESSAGES if wanted.items() <= fields.items()), None)
 
 
-def what_is_folder(path: Path) -> str | None:
+def recognize_folder(path: Path) -> str | None:
     """What a folder is; None where the path is none."""
     if not path.is_dir():
         return None

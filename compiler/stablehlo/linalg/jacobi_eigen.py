@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.stablehlo.builders.basic import compare, constant, elementwise
-from orchestrion.compiler.stablehlo.builders.loops import loop
-from orchestrion.compiler.stablehlo.builders.movement import numbers, reshape, spread, zeros
-from orchestrion.compiler.stablehlo.builders.real import Real, Truth
+from orchestrion.compiler.stablehlo.builders.loops import counted_loop
+from orchestrion.compiler.stablehlo.builders.real import Mask, Real
+from orchestrion.compiler.stablehlo.builders.shape_builders import broadcast, iota, reshape, zeros
 from orchestrion.compiler.stablehlo.complex.parts import (
     adjoint,
     conjugate,
@@ -27,46 +27,46 @@ from orchestrion.compiler.stablehlo.complex.parts import (
 )
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 
-from .householder import eye
+from .householder import identity
 from .rotations import (
     angles,
+    convergence,
     diagonal,
-    finished,
-    in_order,
-    mixed,
-    or_nan,
+    gather_lines,
+    nan_unless,
     partners,
+    rotate_rows,
+    rounds_per_sweep,
+    sort_lines,
     sweeps,
-    taken,
-    turns,
     unless_resting,
 )
 
 
-def eigen(rewriter: Rewriter, a: Value, lower: bool, with_vectors: bool) -> tuple[list[Value], Value, Value]:
+def eigenvalues(rewriter: Rewriter, a: Value, lower: bool, with_vectors: bool) -> tuple[list[Value], Value, Value]:
     """Vectors in columns [batch, n, n] if wanted, values [batch, n] upwards, and info [batch] of matrices that are
     symmetric, or are their own adjoints, of which one triangle is read. Where a matrix is not finite, NaN and 1.
     """
     shape = tensor_of(a).shape
-    rows, columns = (numbers(rewriter, shape, axis) for axis in (1, 2))
-    given = Truth(rewriter, compare(rewriter, "GE" if lower else "LE", rows, columns))
+    rows, columns = (iota(rewriter, shape, axis) for axis in (1, 2))
+    given = Mask(rewriter, compare(rewriter, "GE" if lower else "LE", rows, columns))
     whole = given.pick(Real(rewriter, a), Real(rewriter, adjoint(rewriter, a)))
     real, *imaginary = parts_of(rewriter, whole.value)
-    beside = Truth(rewriter, compare(rewriter, "NE", rows, columns))
+    beside = Mask(rewriter, compare(rewriter, "NE", rows, columns))
     symmetric = joined(rewriter, tensor_of(a), [real, *(beside.pick(part, 0.0) for part in imaginary)])
     size, format = greatest(rewriter, symmetric, (1, 2)), real.format
     scaled = scaled_by(rewriter, symmetric, size.power(2 * format.bias - size.exponent()).spread(shape, (0,)))
     bound = squared(rewriter, scaled).total((1, 2)) * 4.0**-format.fraction
-    vectors = [eye(rewriter, tensor_of(a))] if with_vectors else []
+    vectors = [identity(rewriter, tensor_of(a))] if with_vectors else []
     left, made, *vectors = sweeps(rewriter, [scaled, *vectors], _beside(rewriter, scaled), bound, _sweep)
-    fine, info = finished(rewriter, left, bound, size)
+    fine, info = convergence(rewriter, left, bound, size)
     values = diagonal(rewriter, made) * size.power(size.exponent()).spread(shape[:2], (0,))
-    found, *vectors = (or_nan(rewriter, fine, x) for x in in_order(rewriter, values.value, "LT", vectors))
+    found, *vectors = (nan_unless(rewriter, fine, x) for x in sort_lines(rewriter, values.value, "LT", vectors))
     return [adjoint(rewriter, x) for x in vectors], found, info
 
 
 def _sweep(rewriter: Rewriter, number: Value, carried: list[Value]) -> Sequence[Value]:
-    made = loop(rewriter, turns(tensor_of(carried[1]).shape[1]), carried[1:], _rotate)
+    made = counted_loop(rewriter, rounds_per_sweep(tensor_of(carried[1]).shape[1]), carried[1:], _rotate)
     return [_beside(rewriter, made[0]).value, *made]
 
 
@@ -74,9 +74,9 @@ def _rotate(rewriter: Rewriter, turn: Value, carried: list[Value]) -> Sequence[V
     a, *vectors = carried
     partner = partners(rewriter, turn, tensor_of(a).shape[1])
     own, between = diagonal(rewriter, a), _between(rewriter, a, partner)
-    k, sine = angles(rewriter, partner, own, taken(rewriter, own.value, partner, 1), between)
+    k, sine = angles(rewriter, partner, own, gather_lines(rewriter, own.value, partner, 1), between)
     made = _both_sides(rewriter, a, partner, k, sine)
-    return [made.value, *(mixed(rewriter, x, partner, k, sine) for x in vectors)]
+    return [made.value, *(rotate_rows(rewriter, x, partner, k, sine) for x in vectors)]
 
 
 def _both_sides(rewriter: Rewriter, a: Value, partner: Value, k: Real, sine: Real) -> Real:
@@ -84,29 +84,29 @@ def _both_sides(rewriter: Rewriter, a: Value, partner: Value, k: Real, sine: Rea
     and the diagonal real.
     """
     shape = tensor_of(a).shape
-    here, across, down = Real(rewriter, a), taken(rewriter, a, partner, 2), taken(rewriter, a, partner, 1)
-    both = taken(rewriter, down.value, partner, 2)
+    here, across, down = Real(rewriter, a), gather_lines(rewriter, a, partner, 2), gather_lines(rewriter, a, partner, 1)
+    both = gather_lines(rewriter, down.value, partner, 2)
     (k, s), (m, t) = ([x.spread(shape, (0, axis)) for x in (k, sine)] for axis in (1, 2))
     t = Real(rewriter, conjugate(rewriter, t.value))
     rotated = s * down, t * across
     moved = (rotated[0] - m * rotated[0]) + (rotated[1] - k * rotated[1])
     made = here - ((moved + (k + m - k * m) * here) - s * t * both)
-    row, column = numbers(rewriter, shape, 1), numbers(rewriter, shape, 2)
-    at = spread(rewriter, partner, shape, (1,))
-    is_diagonal, is_between = (Truth(rewriter, compare(rewriter, "EQ", column, x)) for x in (row, at))
+    row, column = iota(rewriter, shape, 1), iota(rewriter, shape, 2)
+    at = broadcast(rewriter, partner, shape, (1,))
+    is_diagonal, is_between = (Mask(rewriter, compare(rewriter, "EQ", column, x)) for x in (row, at))
     return is_diagonal.pick(made, is_between.pick(Real(rewriter, zeros(rewriter, made.type)), made))
 
 
 def _between(rewriter: Rewriter, a: Value, partner: Value) -> Real:
     """The element [batch, n] of each pair, read in the upper triangle by both."""
     batch, n, _ = tensor_of(a).shape
-    row = numbers(rewriter, (n,), 0)
+    row = iota(rewriter, (n,), 0)
     first, second = (elementwise(rewriter, name, row, partner) for name in ("minimum", "maximum"))
     first = elementwise(rewriter, "multiply", first, constant(rewriter, n, tensor_of(first)))
     place = elementwise(rewriter, "add", first, second)
-    real, *imaginary = parts_of(rewriter, taken(rewriter, reshape(rewriter, a, (batch, n * n)), place, 1).value)
-    above = compare(rewriter, "LT", *(spread(rewriter, x, (batch, n), (1,)) for x in (row, partner)))
-    parts = [real, *(Truth(rewriter, above).pick(part, -part) for part in imaginary)]
+    real, *imaginary = parts_of(rewriter, gather_lines(rewriter, reshape(rewriter, a, (batch, n * n)), place, 1).value)
+    above = compare(rewriter, "LT", *(broadcast(rewriter, x, (batch, n), (1,)) for x in (row, partner)))
+    parts = [real, *(Mask(rewriter, above).pick(part, -part) for part in imaginary)]
     found = joined(rewriter, tensor_of(a).with_shape((batch, n)), parts)
     return unless_resting(rewriter, partner, Real(rewriter, found))
 
@@ -114,5 +114,5 @@ def _between(rewriter: Rewriter, a: Value, partner: Value) -> Real:
 def _beside(rewriter: Rewriter, a: Value) -> Real:
     """The sum of squares [batch] beside the diagonal."""
     shape = tensor_of(a).shape
-    beside = Truth(rewriter, compare(rewriter, "NE", numbers(rewriter, shape, 1), numbers(rewriter, shape, 2)))
+    beside = Mask(rewriter, compare(rewriter, "NE", iota(rewriter, shape, 1), iota(rewriter, shape, 2)))
     return beside.pick(squared(rewriter, a), 0.0).total((1, 2))

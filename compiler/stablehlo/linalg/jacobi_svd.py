@@ -15,9 +15,9 @@ from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import I32, TensorType
 from orchestrion.compiler.stablehlo.builders.basic import constant
-from orchestrion.compiler.stablehlo.builders.loops import loop
-from orchestrion.compiler.stablehlo.builders.movement import total, write, zeros
+from orchestrion.compiler.stablehlo.builders.loops import counted_loop
 from orchestrion.compiler.stablehlo.builders.real import Real
+from orchestrion.compiler.stablehlo.builders.shape_builders import dynamic_update_slice, reduce_axes, zeros
 from orchestrion.compiler.stablehlo.complex.parts import (
     adjoint,
     conjugate,
@@ -30,46 +30,46 @@ from orchestrion.compiler.stablehlo.complex.parts import (
 )
 from orchestrion.compiler.stablehlo.ops.base import is_complex, part_type, tensor_of
 
-from .householder import eye, factored, reflected, upper
+from .householder import apply_q, identity, qr_factors, upper_triangle
 from .rotations import (
     angles,
+    convergence,
     diagonal,
-    finished,
-    in_order,
-    mixed,
-    or_nan,
+    gather_lines,
+    nan_unless,
     partners,
+    rotate_rows,
+    rounds_per_sweep,
+    sort_lines,
     sweeps,
-    taken,
-    turns,
     unless_resting,
 )
 
 
-def singular(rewriter: Rewriter, a: Value, with_vectors: bool, full: bool) -> tuple[list[Value], Value, Value]:
+def singular_values(rewriter: Rewriter, a: Value, with_vectors: bool, full: bool) -> tuple[list[Value], Value, Value]:
     """u and v^H of [batch, m, n] if wanted, whole or thin, values downwards, and info [batch]. Where a matrix is not
     finite, NaN and 1.
     """
     batch, rows, columns = tensor_of(a).shape
     if rows < columns:
-        vectors, values, info = singular(rewriter, adjoint(rewriter, a), with_vectors, full)
+        vectors, values, info = singular_values(rewriter, adjoint(rewriter, a), with_vectors, full)
         return [adjoint(rewriter, x) for x in reversed(vectors)], values, info
     size = greatest(rewriter, a, (1, 2))
     factor = size.power(2 * size.format.bias - size.exponent())
     scaled = scaled_by(rewriter, a, factor.spread(tensor_of(a).shape, (0,)))
-    packed, taus = factored(rewriter, scaled) if rows > columns else (scaled, None)
-    square = upper(rewriter, packed) if taus is not None else scaled
+    packed, taus = qr_factors(rewriter, scaled) if rows > columns else (scaled, None)
+    square = upper_triangle(rewriter, packed) if taus is not None else scaled
     left, found, *lines = _orthogonal(rewriter, square, with_vectors)
-    fine, info = finished(rewriter, left, _bound(rewriter, square), size)
+    fine, info = convergence(rewriter, left, _bound(rewriter, square), size)
     lengths = _lengths(rewriter, found)
-    values, *lines = in_order(rewriter, lengths.value, "GT", [found, *lines] if with_vectors else [])
+    values, *lines = sort_lines(rewriter, lengths.value, "GT", [found, *lines] if with_vectors else [])
     shown = Real(rewriter, values) * size.power(size.exponent()).spread((batch, columns), (0,))
     if not with_vectors:
-        return [], or_nan(rewriter, fine, shown.value), info
+        return [], nan_unless(rewriter, fine, shown.value), info
     u, vt = adjoint(rewriter, lines[1]), _directions(rewriter, lines[0])
     if taus is not None:
-        u = reflected(rewriter, packed, taus, _below(rewriter, u, rows, full))
-    return [or_nan(rewriter, fine, x) for x in (u, vt)], or_nan(rewriter, fine, shown.value), info
+        u = apply_q(rewriter, packed, taus, _below(rewriter, u, rows, full))
+    return [nan_unless(rewriter, fine, x) for x in (u, vt)], nan_unless(rewriter, fine, shown.value), info
 
 
 def _bound(rewriter: Rewriter, square: Value) -> Real:
@@ -88,29 +88,29 @@ def _real_type(matrices: Value, rank: int) -> TensorType:
 def _orthogonal(rewriter: Rewriter, square: Value, with_vectors: bool) -> list[Value]:
     """The greatest cosine between two rows before the last sweep, the rows after it, and the rotations if wanted."""
     bound = _bound(rewriter, square)
-    rotations = [eye(rewriter, tensor_of(square))] if with_vectors else []
+    rotations = [identity(rewriter, tensor_of(square))] if with_vectors else []
     return sweeps(rewriter, [square, *rotations], bound + 1.0, bound, _sweep)
 
 
 def _sweep(rewriter: Rewriter, number: Value, carried: list[Value]) -> Sequence[Value]:
     none = zeros(rewriter, _real_type(carried[1], 2))
-    cosines, *made = loop(rewriter, turns(tensor_of(none).shape[1]), [none, *carried[1:]], _rotate)
-    return [total(rewriter, cosines, (1,), "maximum"), *made]
+    cosines, *made = counted_loop(rewriter, rounds_per_sweep(tensor_of(none).shape[1]), [none, *carried[1:]], _rotate)
+    return [reduce_axes(rewriter, cosines, (1,), "maximum"), *made]
 
 
 def _rotate(rewriter: Rewriter, turn: Value, carried: list[Value]) -> Sequence[Value]:
     """Rows so short that their products have few digits are rotated, but do not keep the sweeps going."""
     cosines, rows, *rotations = carried
     partner = partners(rewriter, turn, tensor_of(rows).shape[1])
-    theirs = Real(rewriter, conjugate(rewriter, taken(rewriter, rows, partner, 1).value))
+    theirs = Real(rewriter, conjugate(rewriter, gather_lines(rewriter, rows, partner, 1).value))
     own, product = squared(rewriter, rows).total((2,)), (Real(rewriter, rows) * theirs).total((2,))
-    between, other = unless_resting(rewriter, partner, product), taken(rewriter, own.value, partner, 1)
+    between, other = unless_resting(rewriter, partner, product), gather_lines(rewriter, own.value, partner, 1)
     k, sine = angles(rewriter, partner, own, other, between)
     least = 2.0 ** -(own.format.bias * 3 // 4)
     is_nothing = own.test("LT", least) | other.test("LT", least)
     cosine = is_nothing.pick(0.0, magnitude(rewriter, between.value) / (own.op("sqrt") * other.op("sqrt")))
     greatest = Real(rewriter, cosines).op("maximum", cosine)
-    return [greatest.value, *(mixed(rewriter, x, partner, k, sine) for x in (rows, *rotations))]
+    return [greatest.value, *(rotate_rows(rewriter, x, partner, k, sine) for x in (rows, *rotations))]
 
 
 def _lengths(rewriter: Rewriter, rows: Value) -> Real:
@@ -123,8 +123,8 @@ def _lengths(rewriter: Rewriter, rows: Value) -> Real:
 
 def _directions(rewriter: Rewriter, rows: Value) -> Value:
     """Orthogonal rows of length one, from orthogonal ones whose lengths go down to zero."""
-    packed, taus = factored(rewriter, adjoint(rewriter, rows))
-    q = reflected(rewriter, packed, taus, eye(rewriter, tensor_of(packed)))
+    packed, taus = qr_factors(rewriter, adjoint(rewriter, rows))
+    q = apply_q(rewriter, packed, taus, identity(rewriter, tensor_of(packed)))
     signs = diagonal(rewriter, packed)
     signs = signs.test("LT", 0.0).pick(signs.of(-1.0), 1.0)
     return scaled_by(rewriter, adjoint(rewriter, q), signs.spread(tensor_of(q).shape, (0, 1)))
@@ -134,5 +134,5 @@ def _below(rewriter: Rewriter, u: Value, rows: int, full: bool) -> Value:
     """With more rows of zeros; with as many columns, ones on the diagonal, if all are wanted."""
     batch, n, _ = tensor_of(u).shape
     zero = constant(rewriter, 0, TensorType((), I32))
-    whole = eye(rewriter, tensor_of(u).with_shape((batch, rows, rows if full else n)))
-    return write(rewriter, whole, u, [zero] * 3)
+    whole = identity(rewriter, tensor_of(u).with_shape((batch, rows, rows if full else n)))
+    return dynamic_update_slice(rewriter, whole, u, [zero] * 3)

@@ -11,11 +11,11 @@ import pytest
 
 from orchestrion.compiler.driver import Compilation
 from orchestrion.compiler.errors import CompileError, ParseError
-from orchestrion.compiler.frontend import foreign, jaxlib_child, jaxlib_reader
+from orchestrion.compiler.frontend import jaxlib_child, jaxlib_parent, jaxlib_reader
 from orchestrion.compiler.frontend.stablehlo import load
 from orchestrion.compiler.ir.aliases import check_aliases
 from orchestrion.compiler.ir.attributes import ELIDED, INLINE_BYTES, DenseElements
-from orchestrion.compiler.ir.nesting import DEEPEST, LONG, check_nesting
+from orchestrion.compiler.ir.nesting import LONG_STRING, MAX_NESTING, check_nesting
 from orchestrion.compiler.ir.printer import print_module
 from orchestrion.schema.child_process import ChildLate, ChildUnavailable, Message
 from orchestrion.tools import compile as vm_compile
@@ -165,7 +165,7 @@ def test_aliases_that_double_are_refused(name: str) -> None:
 
 
 def test_aliases_are_counted_before_jaxlib_sees_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(foreign._child, "request", lambda *_, **__: pytest.fail("jaxlib was asked"))
+    monkeypatch.setattr(jaxlib_parent._child, "request", lambda *_, **__: pytest.fail("jaxlib was asked"))
     for name in ("attributes", "types", "many uses"):
         with pytest.raises(ParseError, match="stands? for more than"):
             load(DOUBLING[name].encode())
@@ -198,7 +198,7 @@ def test_counting_aliases_takes_linear_time(unit: str) -> None:
 
 def test_regions_as_deep_as_the_limit_allows_leave_no_recursion_error() -> None:
     pytest.importorskip("jaxlib")
-    for depth in (DEEPEST // 4, DEEPEST // 2, DEEPEST - 4):
+    for depth in (MAX_NESTING // 4, MAX_NESTING // 2, MAX_NESTING - 4):
         text = "%r0 = stablehlo.add %a, %a : tensor<f32>"
         for i in range(1, depth):
             branches = (
@@ -214,23 +214,23 @@ def test_regions_as_deep_as_the_limit_allows_leave_no_recursion_error() -> None:
 
 
 COUNTED = [
-    ("(" * DEEPEST, True),
-    ("(" * (DEEPEST + 1), False),
-    ("()" * DEEPEST, True),
-    ("([" * (DEEPEST // 2) + "<", False),
-    ('"' + "(" * DEEPEST * 2 + '"', True),
-    ("//" + "(" * DEEPEST * 2, True),
-    ("//\n" + "(" * DEEPEST * 2, False),
-    ("//\r" + "(" * DEEPEST * 2, False),
-    ("() -> " * DEEPEST * 2, True),
-    ("(x >= 0) (x <= 0)" * DEEPEST, True),
-    ("(]" * (DEEPEST + 1), False),
-    ('"\\"' + "(" * DEEPEST * 2 + '"', True),
-    ('"a" "b"' + "(" * DEEPEST * 2, False),
-    ("#a.b<//>" + "(" * DEEPEST * 2, False),
-    ('"0x' + "0" * LONG * 2 + '"' + "(" * DEEPEST, True),
-    ('"0x' + "0" * LONG * 2 + '"' + "(" * DEEPEST + "<", False),
-    ('"a"0x' + "0" * LONG * 2 + "(" * DEEPEST * 2 + '"', False),
+    ("(" * MAX_NESTING, True),
+    ("(" * (MAX_NESTING + 1), False),
+    ("()" * MAX_NESTING, True),
+    ("([" * (MAX_NESTING // 2) + "<", False),
+    ('"' + "(" * MAX_NESTING * 2 + '"', True),
+    ("//" + "(" * MAX_NESTING * 2, True),
+    ("//\n" + "(" * MAX_NESTING * 2, False),
+    ("//\r" + "(" * MAX_NESTING * 2, False),
+    ("() -> " * MAX_NESTING * 2, True),
+    ("(x >= 0) (x <= 0)" * MAX_NESTING, True),
+    ("(]" * (MAX_NESTING + 1), False),
+    ('"\\"' + "(" * MAX_NESTING * 2 + '"', True),
+    ('"a" "b"' + "(" * MAX_NESTING * 2, False),
+    ("#a.b<//>" + "(" * MAX_NESTING * 2, False),
+    ('"0x' + "0" * LONG_STRING * 2 + '"' + "(" * MAX_NESTING, True),
+    ('"0x' + "0" * LONG_STRING * 2 + '"' + "(" * MAX_NESTING + "<", False),
+    ('"a"0x' + "0" * LONG_STRING * 2 + "(" * MAX_NESTING * 2 + '"', False),
 ]
 
 
@@ -239,14 +239,14 @@ def test_brackets_are_counted_where_they_are_brackets(text: str, fits: bool) -> 
     if fits:
         check_nesting(text, "x")
         return
-    with pytest.raises(ParseError, match=f"more than {DEEPEST} brackets are open"):
+    with pytest.raises(ParseError, match=f"more than {MAX_NESTING} brackets are open"):
         check_nesting(text, "x")
 
 
 @pytest.mark.parametrize("unit", ["[", '"', '"\\', '"0x', "//", "->", '("0x', "#a<//", "()", "<{", "(]", "'"])
 def test_counting_takes_linear_time(unit: str) -> None:
     start = time.process_time()
-    for text in (unit * 500_000, unit * 500_000 + "\n" + "(" * DEEPEST * 2):
+    for text in (unit * 500_000, unit * 500_000 + "\n" + "(" * MAX_NESTING * 2):
         try:
             check_nesting(text, "x")
         except ParseError as error:
@@ -304,7 +304,7 @@ def test_constants_come_back_from_the_child_as_from_this_process(forms: dict[str
 
 def test_large_programs_travel_in_files(forms: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     want = print_module(load(forms["bytecode"]))
-    monkeypatch.setattr(foreign, "LARGE", 0)
+    monkeypatch.setattr(jaxlib_parent, "FILE_TRANSFER_BYTES", 0)
     assert print_module(load(forms["bytecode"])) == want
     with pytest.raises(CompileError, match="jaxlib crashed"):
         load(CRASHING["aliases"].encode())
@@ -328,7 +328,7 @@ def test_what_the_child_says_is_not_believed(monkeypatch: pytest.MonkeyPatch) ->
         Message({"findings": [["wrong", "x", "y"]]}),
     ]
     for answer in answers:
-        monkeypatch.setattr(foreign._child, "request", lambda *_, answer=answer, **__: answer)
+        monkeypatch.setattr(jaxlib_parent._child, "request", lambda *_, answer=answer, **__: answer)
         with pytest.raises(CompileError):
             load(b"module {}\n")
 
@@ -344,7 +344,7 @@ def test_no_answer_is_an_error(raised: Exception, message: str, monkeypatch: pyt
     def request(*_: object, **__: object) -> None:
         raise raised
 
-    monkeypatch.setattr(foreign._child, "request", request)
+    monkeypatch.setattr(jaxlib_parent._child, "request", request)
     with pytest.raises(CompileError, match=message):
         load(b"module {}\n")
 
@@ -381,7 +381,7 @@ def test_splats_of_any_size_stay_one_element() -> None:
 
 
 def test_the_words_of_the_reader_are_those_of_the_parser() -> None:
-    assert jaxlib_reader._ELIDED == ELIDED and jaxlib_reader.MOST_ELEMENTS == INLINE_BYTES // 8
+    assert jaxlib_reader._ELIDED == ELIDED and jaxlib_reader.MAX_INLINE_ELEMENTS == INLINE_BYTES // 8
 
 
 #: a crash takes the start of another process

@@ -1,4 +1,4 @@
-// passes: limit-folds
+// passes: limit-reductions
 // A fold that a call may make too long; rows of which there are many fold less than few. Only programs whose
 // machine limits loops assert anything.
 "builtin.module"() ({
@@ -201,7 +201,7 @@
   }) : () -> ()
 }) : () -> ()
 // -----
-// passes: limit-folds
+// passes: limit-reductions
 // Updates of rows that may meet are counted, those of rows that do not are not.
 "builtin.module"() ({
   "hl_seq.program"() <{sym_name = "spirv"}> ({

@@ -1,4 +1,4 @@
-"""coalesce-waits: a barrier stays only before a command that touches what an earlier one since the last barrier wrote,
+"""coalesce-barriers: a barrier stays only before a command that touches what an earlier one since the last barrier wrote,
 or writes what one read.
 
 Slots are different buffers, but for those that a recording says may be one. Ranges whose ends depend on the sizes of a

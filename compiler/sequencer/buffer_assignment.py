@@ -23,15 +23,15 @@ from orchestrion.compiler.stablehlo.ops.func import Func, Return, aliases
 from . import hl_seq
 from .lifetimes import COMMANDS, Lifetimes
 
-#: kinds of homes that belong to others, which nothing may be put into
-FOREIGN = ("argument", "constant", "variable")
+#: kinds of placements that belong to others, which nothing may be put into
+EXTERNAL_KINDS = ("argument", "constant", "variable")
 
 #: a way into a block
-Way = tuple[util.BranchOp, util.Edge]
+IncomingEdge = tuple[util.BranchOp, util.Edge]
 
 
 @dataclass(frozen=True, slots=True)
-class Home:
+class Placement:
     """Memory that is given. `kind` -> `key`: argument, result -> its number; constant, variable, made (a global that
     the initializer fills) -> the name of the global; now, next (a loop's state) -> the block where the loop begins.
     """
@@ -41,7 +41,7 @@ class Home:
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
+class MissingCopy:
     """An operand that must be a copy of what it is."""
 
     op: Operation
@@ -53,42 +53,42 @@ class Missing:
 
 
 @dataclass(eq=False, slots=True)
-class Group:
-    """Resources in one piece of memory of `size` bytes; without a `home` it is of this function alone."""
+class BufferGroup:
+    """Resources in one piece of memory of `size` bytes; without a `placement` it is of this function alone."""
 
     size: int
     live: int
     members: list[Value] = field(default_factory=list)
-    home: Home | None = None
+    placement: Placement | None = None
 
 
-class Storage:
+class BufferAssignment:
     """The groups of a function or an initializer. `group[value]` for each resource that has bytes; `missing` copies."""
 
     def __init__(self, top: Func | util.Initializer) -> None:
         self.top = top
         self.blocks = top.body.blocks
         self.lifetimes = Lifetimes(self.blocks)
-        self.group: dict[Value, Group] = {}
-        self.results: dict[Home | None, list[Value]] = {}  #: result -> what each return gives for it
-        self.missing: list[Missing] = []
+        self.group: dict[Value, BufferGroup] = {}
+        self.results: dict[Placement | None, list[Value]] = {}  #: result -> what each return gives for it
+        self.missing_copies: list[MissingCopy] = []
         self.next: dict[Value, Value] = {}  #: argument of a loop with a state -> its next value
         self.order = {block: index for index, block in enumerate(self.blocks)}
         self.dominance = Dominance()
         self.edges = self._edges()
         self._make_groups()
-        self.donors = self._donors()
+        self.donors = self._find_donors()
         self._donate()
-        if self.missing:
+        if self.missing_copies:
             return
-        self._tie()
+        self._join_updates()
         for block in self.blocks[1:]:
             self._join_arguments(block)
-        self._miss_copies()
+        self._find_missing_copies()
         self._join_clones()
-        self._reuse()
+        self._reuse_dying_arguments()
 
-    def groups(self) -> list[Group]:
+    def groups(self) -> list[BufferGroup]:
         """Each once, in the order of their first values."""
         return list({id(group): group for group in self.group.values()}.values())
 
@@ -96,51 +96,51 @@ class Storage:
         for value, live in self.lifetimes.of.items():
             size = hl_seq.size_of(value.type)
             if size != 0:
-                self.group[value] = Group(size, live, [value])
+                self.group[value] = BufferGroup(size, live, [value])
         for block in self.blocks:
             for op in block:
-                self._give_home(op)
+                self._set_placement(op)
 
-    def _give_home(self, op: Operation) -> None:
+    def _set_placement(self, op: Operation) -> None:
         match op:
             case hl_seq.Import():
                 assert isinstance(op.source, BlockArgument)
-                self._place(op.output, Home("argument", op.source.index))
+                self._place(op.output, Placement("argument", op.source.index))
             case util.GlobalLoad():
                 kind = hl_seq.lifetime_of(op.value.type)
-                self._place(op.value, Home(kind, op.ref.root))
+                self._place(op.value, Placement(kind, op.ref.root))
             case util.GlobalStore() if isinstance(self.top, util.Initializer):
                 self._place_store(op)
             case Return():
                 for index, value in enumerate(op.values):
                     assert isinstance(value.defining_op, hl_seq.Export)
-                    self._place_result(value.defining_op, Home("result", index))
+                    self._place_result(value.defining_op, Placement("result", index))
             case _:
                 pass
 
     def _place_store(self, store: util.GlobalStore) -> None:
         """What an initializer makes for a global is made in its memory; what it has from elsewhere is copied there."""
         group = self.group.get(store.value)
-        if group is not None and group.home is None and isinstance(store.value.defining_op, COMMANDS):
-            group.home = Home("made", store.ref.root)
+        if group is not None and group.placement is None and isinstance(store.value.defining_op, COMMANDS):
+            group.placement = Placement("made", store.ref.root)
 
-    def _place_result(self, export: hl_seq.Export, home: Home) -> None:
+    def _place_result(self, export: hl_seq.Export, placement: Placement) -> None:
         """What several returns give for one result is not in its memory at one time."""
         group = self.group.get(export.source)
         if group is not None:
-            if self._is_taken(home, group):
-                self.missing.append(Missing(export, 0))
-            self.results.setdefault(home, []).append(export.source)
-            group.home = home
+            if self._is_occupied(placement, group):
+                self.missing_copies.append(MissingCopy(export, 0))
+            self.results.setdefault(placement, []).append(export.source)
+            group.placement = placement
 
-    def _is_taken(self, home: Home | None, *wanted: Group) -> bool:
+    def _is_occupied(self, placement: Placement | None, *wanted: BufferGroup) -> bool:
         """Whether others are in the memory of a result at the time of these groups."""
-        others = [self.group[value] for value in self.results.get(home, ()) if self.group[value] not in wanted]
+        others = [self.group[value] for value in self.results.get(placement, ()) if self.group[value] not in wanted]
         return any(group.live & other.live for group in wanted for other in others)
 
-    def _place(self, value: Value, home: Home) -> None:
+    def _place(self, value: Value, placement: Placement) -> None:
         if value in self.group:
-            self.group[value].home = home
+            self.group[value].placement = placement
 
     def _merge(self, a: Value, b: Value, allowed: int = 0) -> bool:
         """One group for two values, unless both are needed at another time than `allowed`."""
@@ -148,7 +148,7 @@ class Storage:
             return False
         one, other = self.group[a], self.group[b]
         if one is not other:
-            one.home = one.home or other.home
+            one.placement = one.placement or other.placement
             one.live |= other.live
             one.members += other.members
             for value in other.members:
@@ -161,43 +161,43 @@ class Storage:
             return True
         if one.size != other.size or (one.live & other.live & ~allowed) or not _compatible(one, other):
             return False
-        home = one.home or other.home
-        if self._is_taken(home, one, other) or not self._fits_state(home, [*one.members, *other.members]):
+        placement = one.placement or other.placement
+        if self._is_occupied(placement, one, other) or not self._fits_state(placement, [*one.members, *other.members]):
             return False
-        return home not in self.donors or self._handed_over(self.donors[home], one, other)
+        return placement not in self.donors or self._is_handed_over(self.donors[placement], one, other)
 
-    def _fits_state(self, home: Home | None, members: list[Value]) -> bool:
+    def _fits_state(self, placement: Placement | None, members: list[Value]) -> bool:
         """Whether a loop's state stays right with these in one of its two places."""
-        if home is None or not isinstance(home.key, Block):
+        if placement is None or not isinstance(placement.key, Block):
             return True
         pairs = [(self.group[argument], self.group[value]) for argument, value in self.next.items()]
-        pair = next(p for p in pairs if any(g is self.group[m] for g in p for m in members if g.home == home))
-        if home.kind == "now":
-            return self._may_alternate(home.key, members, pair[1].members)
-        return self._may_alternate(home.key, pair[0].members, members)
+        pair = next(p for p in pairs if any(g is self.group[m] for g in p for m in members if g.placement == placement))
+        if placement.kind == "now":
+            return self._may_alternate(placement.key, members, pair[1].members)
+        return self._may_alternate(placement.key, pair[0].members, members)
 
-    def _tie(self) -> None:
+    def _join_updates(self) -> None:
         for op in self._commands():
             if not isinstance(op, hl_seq.Dispatch):
                 continue
             for argument, output in op.updates():
                 if argument in self.group and not self._take_over(op, argument, output):
-                    self.missing.append(Missing(op, op.arguments.index(argument)))
+                    self.missing_copies.append(MissingCopy(op, op.arguments.index(argument)))
 
     def _take_over(self, op: hl_seq.Dispatch, argument: Value, output: OpResult) -> bool:
         """Puts an output into the memory of an argument that nobody else needs any more."""
-        now = self._now(op)
+        now = self._position(op)
         readers = [user for user in argument.users() if self.lifetimes.position.get(user) == now]
         if readers != [op] or list(op.operands).count(argument) != 1 or self.lifetimes.of[argument] >> now + 1 & 1:
             return False
-        return self._merge(output, argument, allowed=1 << self._now(op))
+        return self._merge(output, argument, allowed=1 << self._position(op))
 
-    def _now(self, op: Operation) -> int:
+    def _position(self, op: Operation) -> int:
         return self.lifetimes.position[op]
 
-    def _edges(self) -> dict[Block, list[Way]]:
+    def _edges(self) -> dict[Block, list[IncomingEdge]]:
         """The ways into each block; those back to it last, as they may need a state."""
-        ways: dict[Block, list[Way]] = {block: [] for block in self.blocks}
+        ways: dict[Block, list[IncomingEdge]] = {block: [] for block in self.blocks}
         for branch in (block.last for block in self.blocks):
             if isinstance(branch, util.BranchOp):
                 for edge in branch.edges:
@@ -211,7 +211,7 @@ class Storage:
 
     def _join(self, argument: BlockArgument) -> None:
         """Puts an argument and what branches give for it into one place, or into the two of a loop's state."""
-        ways = self._ways(argument)
+        ways = self._incoming(argument)
         back = [way for way in ways if self._is_back(way.op, argument.block)]
         for way in ways:
             if way not in back:
@@ -225,7 +225,7 @@ class Storage:
             if argument in self.next:
                 self._merge(self.next[argument], way.value)
             else:
-                self._alternate(argument, way.value)
+                self._alternate_buffers(argument, way.value)
 
     def _overwrite(self, argument: BlockArgument, given: Value) -> bool:
         """Puts a loop's next value where its argument lies, if the op that makes it may do so."""
@@ -234,47 +234,47 @@ class Storage:
             return False
         return any(a is argument and o is given and self._take_over(op, a, o) for a, o in op.reuses())
 
-    def _miss_copies(self) -> None:
+    def _find_missing_copies(self) -> None:
         found = [m for block in self.blocks[1:] for a in block.arguments if a in self.group for m in self._missing(a)]
-        self.missing += dict.fromkeys(found)
+        self.missing_copies += dict.fromkeys(found)
 
-    def _missing(self, argument: BlockArgument) -> list[Missing]:
+    def _missing(self, argument: BlockArgument) -> list[MissingCopy]:
         """Copies of what branches give and is not where the argument has it.
 
         Where a state is refused for what goes from the loop to what stands before it, that is copied. Where a copy was
         made in vain, the others are missing: what was joined first is in the way.
         """
-        ways = self._ways(argument)
+        ways = self._incoming(argument)
         failed = [way for way in ways if not self._arrives(argument, way)]
         if any(self._is_back(missing.op, argument.block) for missing in failed):
-            brought = [way for way in self._brought_back(argument) if not _is_fresh(way)]
+            brought = [way for way in self._carried_out_of_loop(argument) if not _is_copy_for_branch(way)]
             if brought:
                 return brought
-        if any(map(_is_fresh, failed)):
-            failed = [way for way in ways if not _is_fresh(way)] or self._given_on(argument)
+        if any(map(_is_copy_for_branch, failed)):
+            failed = [way for way in ways if not _is_copy_for_branch(way)] or self._passed_on(argument)
             if not failed:
                 fault = Diagnostic("no copies give this block its arguments", argument.block.ops[0].loc)
                 raise InternalError("materialize-copies", [fault])
         return failed
 
-    def _given_on(self, argument: BlockArgument) -> list[Missing]:
+    def _passed_on(self, argument: BlockArgument) -> list[MissingCopy]:
         """What shares memory with an argument and goes to another, which keeps it out of a state of its own."""
         uses = [use for value in self.group[argument].members for use in value.uses]
-        given = [Missing(op, at) for op, at in uses if isinstance(op, util.BranchOp) and at >= op.choosing]
-        return [way for way in given if not _is_fresh(way)]
+        given = [MissingCopy(op, at) for op, at in uses if isinstance(op, util.BranchOp) and at >= op.choosing]
+        return [way for way in given if not _is_copy_for_branch(way)]
 
-    def _ways(self, argument: BlockArgument) -> list[Missing]:
+    def _incoming(self, argument: BlockArgument) -> list[MissingCopy]:
         """What is given to an argument, as operands of branches."""
-        return [Missing(branch, edge.start + argument.index) for branch, edge in self.edges[argument.block]]
+        return [MissingCopy(branch, edge.start + argument.index) for branch, edge in self.edges[argument.block]]
 
-    def _brought_back(self, argument: BlockArgument) -> list[Missing]:
+    def _carried_out_of_loop(self, argument: BlockArgument) -> list[MissingCopy]:
         """What a loop gives to arguments in front of it that share memory with one of its own."""
         header, members = argument.block, self.group[argument].members
         before = [v for v in members if isinstance(v, BlockArgument) and self.is_before(v, header)]
-        ways = [way for value in before if value.block is not self.blocks[0] for way in self._ways(value)]
+        ways = [way for value in before if value.block is not self.blocks[0] for way in self._incoming(value)]
         return [way for way in ways if way.value in members and not self.is_before(way.value, header)]
 
-    def _arrives(self, argument: BlockArgument, way: Missing) -> bool:
+    def _arrives(self, argument: BlockArgument, way: MissingCopy) -> bool:
         alternates = argument in self.next and self._is_back(way.op, argument.block)
         return self.group[self.next[argument] if alternates else argument] is self.group[way.value]
 
@@ -282,13 +282,13 @@ class Storage:
         assert branch.parent is not None
         return self.order[branch.parent] >= self.order[block]
 
-    def _alternate(self, argument: BlockArgument, given: Value) -> None:
+    def _alternate_buffers(self, argument: BlockArgument, given: Value) -> None:
         """Puts a loop's argument and its next value into the loop's state."""
         header, now, after = argument.block, self.group[argument], self.group[given]
-        if now is after or now.home or after.home or given in header.arguments:
+        if now is after or now.placement or after.placement or given in header.arguments:
             return
         if self._may_alternate(header, now.members, after.members):
-            now.home, after.home = Home("now", header), Home("next", header)
+            now.placement, after.placement = Placement("now", header), Placement("next", header)
             self.next[argument] = given
 
     def _may_alternate(self, header: Block, now: list[Value], after: list[Value]) -> bool:
@@ -308,7 +308,7 @@ class Storage:
         if any(self.lifetimes.of[value] & live for value in before):
             return False
         arguments = [value for value in before if isinstance(value, BlockArgument)]
-        given = {way.value for value in arguments for way in self._ways(value)}
+        given = {way.value for value in arguments for way in self._incoming(value)}
         return given.isdisjoint(inside)
 
     def _is_inside(self, value: Value, header: Block) -> bool:
@@ -323,9 +323,9 @@ class Storage:
     def _join_clones(self) -> None:
         for op in self._commands():
             if isinstance(op, hl_seq.Clone) and op.output in self.group:
-                self._merge(op.output, op.source, allowed=1 << self._now(op))
+                self._merge(op.output, op.source, allowed=1 << self._position(op))
 
-    def _reuse(self) -> None:
+    def _reuse_dying_arguments(self) -> None:
         """Outputs into the memory of arguments that die at their dispatch."""
         for op in self._commands():
             if isinstance(op, hl_seq.Dispatch):
@@ -333,26 +333,26 @@ class Storage:
                     if argument in self.group and self._take_over(op, argument, output):
                         break
 
-    def _donors(self) -> dict[Home | None, Group]:
+    def _find_donors(self) -> dict[Placement | None, BufferGroup]:
         """result -> the argument in whose memory a caller may want it."""
         if not isinstance(self.top, Func):
             return {}
-        found: dict[Home | None, Group] = {}
+        found: dict[Placement | None, BufferGroup] = {}
         for result, argument in aliases(self.top.arg_attrs).items():
-            source = next((g for g in self.group.values() if g.home == Home("argument", argument)), None)
+            source = next((g for g in self.group.values() if g.placement == Placement("argument", argument)), None)
             if source is not None:
-                found[Home("result", result)] = source
+                found[Placement("result", result)] = source
         return found
 
     def _donate(self) -> None:
         """A result in the memory of an argument must not be written while the argument is still needed."""
         for export in self._exports():
             target = self.group.get(export.source)
-            if target is not None and target.home in self.donors:
-                if not self._handed_over(self.donors[target.home], target):
-                    self.missing.append(Missing(export, 0))
+            if target is not None and target.placement in self.donors:
+                if not self._is_handed_over(self.donors[target.placement], target):
+                    self.missing_copies.append(MissingCopy(export, 0))
 
-    def _handed_over(self, source: Group, *targets: Group) -> bool:
+    def _is_handed_over(self, source: BufferGroup, *targets: BufferGroup) -> bool:
         """Whether groups meet a donor nowhere, or only where an op takes over its memory, or copies it onto itself."""
         both = 0
         for target in targets:
@@ -362,12 +362,14 @@ class Storage:
             return True
         for member in members:
             op = member.defining_op
-            if op is None or 1 << self._now(op) != both:
+            if op is None or 1 << self._position(op) != both:
                 continue
             pairs = [*op.updates(), *op.reuses()] if isinstance(op, hl_seq.Dispatch) else []
             if isinstance(op, hl_seq.Clone):
                 return op.source in source.members  # onto itself: whoever reads it meanwhile sees no change
-            readers = [u for m in source.members for u in m.users() if self.lifetimes.position.get(u) == self._now(op)]
+            readers = [
+                u for m in source.members for u in m.users() if self.lifetimes.position.get(u) == self._position(op)
+            ]
             if any(a in source.members for a, o in pairs if o is member):
                 return readers == [op]
         return False
@@ -385,13 +387,13 @@ class Storage:
                     yield op
 
 
-def _compatible(one: Group, other: Group) -> bool:
+def _compatible(one: BufferGroup, other: BufferGroup) -> bool:
     """Whether what is in given memory may be in the other's: never in an argument's or a global's, nor in two."""
-    homes = [group.home for group in (one, other) if group.home is not None]
-    return len(homes) < 2 and not any(home.kind in FOREIGN for home in homes)
+    placements = [group.placement for group in (one, other) if group.placement is not None]
+    return len(placements) < 2 and not any(placement.kind in EXTERNAL_KINDS for placement in placements)
 
 
-def _is_fresh(way: Missing) -> bool:
+def _is_copy_for_branch(way: MissingCopy) -> bool:
     """Whether it is a copy made for the branch alone."""
     copy = way.value.defining_op
     here = isinstance(copy, hl_seq.Clone) and copy.parent is way.op.parent

@@ -18,7 +18,7 @@ from orchestrion.compiler.ir.types import I32
 from . import ll_seq
 
 
-def keep_computed(body: Block) -> list[Block]:
+def cache_computed_buffers(body: Block) -> list[Block]:
     """The blocks of an initializer that was one."""
     *ops, end = body.ops
     computing = _only_for([op for op in ops if isinstance(op, ll_seq.Execute)], ops)

@@ -19,8 +19,8 @@ from orchestrion.compiler.stablehlo.ops.structural import Constant
 from orchestrion.schema.dtypes import BY_NAME, FLOAT, SIGNED, UNSIGNED, DType
 from orchestrion.schema.float_formats import FLOAT_FORMATS
 
-from .floats import decoded, encoded, rounded
-from .integers import is_packed, normal_bytes, unpacked, unsigned, wrapped
+from .floats import decode, encode, round_to_format
+from .integers import is_packed, normal_bytes, unpack, unsigned, wrap
 
 _KINDS: Final = (FLOAT, SIGNED, UNSIGNED)
 
@@ -39,7 +39,7 @@ def stored_type(type: Type) -> Type:
     return type.with_element(scalar(dtype.storage)) if dtype is not None and isinstance(type, TensorType) else type
 
 
-class Values:
+class NarrowValues:
     """The narrow values of one function.
 
     `unrounded`: inside of a reducer, where what is computed stays as it is in f32.
@@ -74,7 +74,7 @@ class Values:
         self.store(argument)
         dtype = self.dtypes.get(argument)
         if dtype is not None and dtype.bits < 8:
-            self._stored[argument] = self._behind(argument, lambda r: wrapped(r, argument, dtype))
+            self._stored[argument] = self._behind(argument, lambda r: wrap(r, argument, dtype))
 
     def widen(self, value: Value) -> None:
         """A float is an exact f32 from here on, an integer as stored."""
@@ -97,7 +97,7 @@ class Values:
         """`given` stands for a value: an f32 or a stored integer, to be rounded or wrapped unless exact."""
         self.dtypes[value] = dtype
         if dtype.kind != FLOAT:
-            self._stored[value] = given if exact else self._behind(given, lambda r: wrapped(r, given, dtype))
+            self._stored[value] = given if exact else self._behind(given, lambda r: wrap(r, given, dtype))
         elif exact or self.unrounded:
             self._wide[value] = given
             if not exact:
@@ -118,7 +118,7 @@ class Values:
         if value not in self._stored:
             number = self._rounded(value, dtype)
             row = FLOAT_FORMATS[dtype.name]
-            self._stored[value] = self._behind(number, lambda r: encoded(r, number, row))
+            self._stored[value] = self._behind(number, lambda r: encode(r, number, row))
         return self._stored[value]
 
     def given(self, value: Value) -> Value:
@@ -144,7 +144,7 @@ class Values:
         raw = self._raw.get(value)
         if raw is None:
             return self._wide[value]
-        return self._behind(raw, lambda r: rounded(r, raw, FLOAT_FORMATS[dtype.name]))
+        return self._behind(raw, lambda r: round_to_format(r, raw, FLOAT_FORMATS[dtype.name]))
 
     def _decoded(self, bits: Value, number: Callable[[int], float], dtype: DType) -> Value:
         maker = bits.defining_op
@@ -152,7 +152,7 @@ class Values:
             type = tensor_of(bits).with_element(F32)
             data = _numbers(maker.value, number)
             return self._behind(bits, lambda r: r.build(Constant, value=DenseElements(type, data), out=type).result)
-        return self._behind(bits, lambda r: decoded(r, bits, FLOAT_FORMATS[dtype.name]))
+        return self._behind(bits, lambda r: decode(r, bits, FLOAT_FORMATS[dtype.name]))
 
     def constant(self, op: Constant) -> None:
         """A constant of a narrow type as one of its storage; of small integers, several to a byte."""
@@ -164,7 +164,7 @@ class Values:
         data = given.data if dtype.kind == FLOAT else normal_bytes(given.data, dtype)
         elements = DenseElements(type, data)
         if dtype.bits < 8 and is_packed(elements):
-            self.hold(op.result, self._behind(op.result, lambda r: unpacked(r, elements, dtype)), dtype)
+            self.hold(op.result, self._behind(op.result, lambda r: unpack(r, elements, dtype)), dtype)
             return
         self.store(op.result)
         op.properties["value"] = elements
