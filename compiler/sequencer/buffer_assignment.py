@@ -1,12 +1,13 @@
-"""Which resources of a function share memory, and what memory that is.
+"""Buffer assignment: which resources of a function share memory, and where each lies.
 
-Resources that are one thing at different times (a block argument and what branches give it, an update in place and what
-it updates, a copy and its source) form a *group* with one piece of memory, as long as no two of them are needed at one
-time. Where they are, the group stays apart and a copy is missing, which `materialize-copies` makes.
+Resources that hold one value at different times form a *group* with one buffer: a block argument and its branch
+operands, an in-place update and the updated resource, a copy and its source. A group must not hold two resources that
+are needed at the same time. If two are, they stay in separate groups and a copy is missing, which `materialize-copies`
+inserts.
 
-A loop's argument whose next value must be made while the old one is still read goes into the loop's *state*: the old
-value lies in the buffer `now`, the next in `next`, and the two swap at the back edge. Before the loop, the first value
-is put where `now` is at the first turn.
+A loop argument whose next value is computed while the old one is still read lies in the loop's *state*: the old value
+is in the buffer `now`, the next one in `next`, and the two swap at the back edge. The initial value is written before
+the loop to the buffer that is `now` in the first iteration.
 """
 
 from __future__ import annotations
@@ -23,17 +24,17 @@ from orchestrion.compiler.stablehlo.ops.func import Func, Return, aliases
 from . import hl_seq
 from .lifetimes import COMMANDS, Lifetimes
 
-#: kinds of placements that belong to others, which nothing may be put into
+#: Kinds of placements that the function does not own: nothing may be placed there.
 EXTERNAL_KINDS = ("argument", "constant", "variable")
 
-#: a way into a block
+#: A branch, and its edge into a block.
 IncomingEdge = tuple[util.BranchOp, util.Edge]
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Memory that is given. `kind` -> `key`: argument, result -> its number; constant, variable, made (a global that
-    the initializer fills) -> the name of the global; now, next (a loop's state) -> the block where the loop begins.
+    """Memory that is given. `kind` -> `key`: argument, result -> its index; constant, variable, made (a global that the
+    initializer fills) -> the name of the global; now, next (a loop's state) -> the loop's header block.
     """
 
     kind: str
@@ -42,7 +43,7 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class MissingCopy:
-    """An operand that must be a copy of what it is."""
+    """An operand that must be replaced by a copy."""
 
     op: Operation
     index: int
@@ -54,7 +55,7 @@ class MissingCopy:
 
 @dataclass(eq=False, slots=True)
 class BufferGroup:
-    """Resources in one piece of memory of `size` bytes; without a `placement` it is of this function alone."""
+    """Resources that share one buffer of `size` bytes; without a `placement` the function owns the buffer."""
 
     size: int
     live: int
@@ -63,14 +64,14 @@ class BufferGroup:
 
 
 class BufferAssignment:
-    """The groups of a function or an initializer. `group[value]` for each resource that has bytes; `missing` copies."""
+    """The groups of a function or an initializer: `group` for each resource that has bytes, and `missing_copies`."""
 
     def __init__(self, top: Func | util.Initializer) -> None:
         self.top = top
         self.blocks = top.body.blocks
         self.lifetimes = Lifetimes(self.blocks)
         self.group: dict[Value, BufferGroup] = {}
-        self.results: dict[Placement | None, list[Value]] = {}  #: result -> what each return gives for it
+        self.results: dict[Placement | None, list[Value]] = {}  #: result -> its values, one per return
         self.missing_copies: list[MissingCopy] = []
         self.next: dict[Value, Value] = {}  #: argument of a loop with a state -> its next value
         self.order = {block: index for index, block in enumerate(self.blocks)}
@@ -89,7 +90,7 @@ class BufferAssignment:
         self._reuse_dying_arguments()
 
     def groups(self) -> list[BufferGroup]:
-        """Each once, in the order of their first values."""
+        """Each group once, in the order of their first values."""
         return list({id(group): group for group in self.group.values()}.values())
 
     def _make_groups(self) -> None:
@@ -119,13 +120,15 @@ class BufferAssignment:
                 pass
 
     def _place_store(self, store: util.GlobalStore) -> None:
-        """What an initializer makes for a global is made in its memory; what it has from elsewhere is copied there."""
+        """Places a computed value in the memory of the global that it is stored to; any other stored value
+        is copied.
+        """
         group = self.group.get(store.value)
         if group is not None and group.placement is None and isinstance(store.value.defining_op, COMMANDS):
             group.placement = Placement("made", store.ref.root)
 
     def _place_result(self, export: hl_seq.Export, placement: Placement) -> None:
-        """What several returns give for one result is not in its memory at one time."""
+        """Values that several returns give for one result must not be live in its memory at the same time."""
         group = self.group.get(export.source)
         if group is not None:
             if self._is_occupied(placement, group):
@@ -134,7 +137,7 @@ class BufferAssignment:
             group.placement = placement
 
     def _is_occupied(self, placement: Placement | None, *wanted: BufferGroup) -> bool:
-        """Whether others are in the memory of a result at the time of these groups."""
+        """Whether other values occupy the memory of a result while these groups are live."""
         others = [self.group[value] for value in self.results.get(placement, ()) if self.group[value] not in wanted]
         return any(group.live & other.live for group in wanted for other in others)
 
@@ -143,7 +146,9 @@ class BufferAssignment:
             self.group[value].placement = placement
 
     def _merge(self, a: Value, b: Value, allowed: int = 0) -> bool:
-        """One group for two values, unless both are needed at another time than `allowed`."""
+        """Merges the groups of two values unless both are live at a position outside `allowed`. Returns
+        whether it did.
+        """
         if not self._may_merge(a, b, allowed):
             return False
         one, other = self.group[a], self.group[b]
@@ -167,7 +172,7 @@ class BufferAssignment:
         return placement not in self.donors or self._is_handed_over(self.donors[placement], one, other)
 
     def _fits_state(self, placement: Placement | None, members: list[Value]) -> bool:
-        """Whether a loop's state stays right with these in one of its two places."""
+        """Whether a loop's state stays correct with these members in one of its two buffers."""
         if placement is None or not isinstance(placement.key, Block):
             return True
         pairs = [(self.group[argument], self.group[value]) for argument, value in self.next.items()]
@@ -185,7 +190,7 @@ class BufferAssignment:
                     self.missing_copies.append(MissingCopy(op, op.arguments.index(argument)))
 
     def _take_over(self, op: hl_seq.Dispatch, argument: Value, output: OpResult) -> bool:
-        """Puts an output into the memory of an argument that nobody else needs any more."""
+        """Places an output in the memory of an argument whose last use is this dispatch."""
         now = self._position(op)
         readers = [user for user in argument.users() if self.lifetimes.position.get(user) == now]
         if readers != [op] or list(op.operands).count(argument) != 1 or self.lifetimes.of[argument] >> now + 1 & 1:
@@ -196,7 +201,7 @@ class BufferAssignment:
         return self.lifetimes.position[op]
 
     def _edges(self) -> dict[Block, list[IncomingEdge]]:
-        """The ways into each block; those back to it last, as they may need a state."""
+        """The incoming edges of each block; back edges last, since they may need a state."""
         ways: dict[Block, list[IncomingEdge]] = {block: [] for block in self.blocks}
         for branch in (block.last for block in self.blocks):
             if isinstance(branch, util.BranchOp):
@@ -210,7 +215,7 @@ class BufferAssignment:
                 self._join(argument)
 
     def _join(self, argument: BlockArgument) -> None:
-        """Puts an argument and what branches give for it into one place, or into the two of a loop's state."""
+        """Places a block argument and its branch operands in one buffer, or in the two buffers of a loop's state."""
         ways = self._incoming(argument)
         back = [way for way in ways if self._is_back(way.op, argument.block)]
         for way in ways:
@@ -228,7 +233,7 @@ class BufferAssignment:
                 self._alternate_buffers(argument, way.value)
 
     def _overwrite(self, argument: BlockArgument, given: Value) -> bool:
-        """Puts a loop's next value where its argument lies, if the op that makes it may do so."""
+        """Places a loop's next value in the memory of its argument, if the op that computes it allows that."""
         op = given.defining_op
         if not isinstance(op, hl_seq.Dispatch):
             return False
@@ -239,10 +244,10 @@ class BufferAssignment:
         self.missing_copies += dict.fromkeys(found)
 
     def _missing(self, argument: BlockArgument) -> list[MissingCopy]:
-        """Copies of what branches give and is not where the argument has it.
+        """The branch operands that lie elsewhere than the block argument, and so need a copy.
 
-        Where a state is refused for what goes from the loop to what stands before it, that is copied. Where a copy was
-        made in vain, the others are missing: what was joined first is in the way.
+        If a state is impossible because values of the loop reach blocks before it, those operands are copied instead.
+        If an earlier copy did not help, the other operands need copies: a group formed earlier blocks the merge.
         """
         ways = self._incoming(argument)
         failed = [way for way in ways if not self._arrives(argument, way)]
@@ -258,17 +263,17 @@ class BufferAssignment:
         return failed
 
     def _passed_on(self, argument: BlockArgument) -> list[MissingCopy]:
-        """What shares memory with an argument and goes to another, which keeps it out of a state of its own."""
+        """Operands of other branches that share memory with an argument, and so prevent a state for it."""
         uses = [use for value in self.group[argument].members for use in value.uses]
         given = [MissingCopy(op, at) for op, at in uses if isinstance(op, util.BranchOp) and at >= op.choosing]
         return [way for way in given if not _is_copy_for_branch(way)]
 
     def _incoming(self, argument: BlockArgument) -> list[MissingCopy]:
-        """What is given to an argument, as operands of branches."""
+        """The operands that branches pass to an argument."""
         return [MissingCopy(branch, edge.start + argument.index) for branch, edge in self.edges[argument.block]]
 
     def _carried_out_of_loop(self, argument: BlockArgument) -> list[MissingCopy]:
-        """What a loop gives to arguments in front of it that share memory with one of its own."""
+        """Operands that a loop passes to arguments of blocks before it, and that share memory with one of its own."""
         header, members = argument.block, self.group[argument].members
         before = [v for v in members if isinstance(v, BlockArgument) and self.is_before(v, header)]
         ways = [way for value in before if value.block is not self.blocks[0] for way in self._incoming(value)]
@@ -283,7 +288,7 @@ class BufferAssignment:
         return self.order[branch.parent] >= self.order[block]
 
     def _alternate_buffers(self, argument: BlockArgument, given: Value) -> None:
-        """Puts a loop's argument and its next value into the loop's state."""
+        """Places a loop argument and its next value in the loop's state."""
         header, now, after = argument.block, self.group[argument], self.group[given]
         if now is after or now.placement or after.placement or given in header.arguments:
             return
@@ -294,9 +299,10 @@ class BufferAssignment:
     def _may_alternate(self, header: Block, now: list[Value], after: list[Value]) -> bool:
         """Whether these values may lie in a loop's state.
 
-        What is made in the loop or behind it lies in one of two buffers, which only those know that come through the
-        loop's header; what is made in front of the loop lies in the first. So nothing may go from there to here, also
-        by way of a loop around this one, and nothing here may be needed when the other buffer is in use.
+        Values computed in or after the loop lie in one of two buffers, which are known only to blocks that the header
+        dominates. Values computed before the loop lie in the first buffer. So no value may pass from the former to the
+        latter, not even through an outer loop, and no value before the loop may be live while the other buffer is in
+        use.
         """
         before = [value for value in now if self.is_before(value, header)]
         inside = [value for value in now if not self.is_before(value, header)] + after
@@ -316,7 +322,7 @@ class BufferAssignment:
         return self.dominance.dominates(header, value.parent_block)
 
     def is_before(self, value: Value, header: Block) -> bool:
-        """Whether a value is made in front of a loop."""
+        """Whether a value is defined before a loop."""
         assert value.parent_block is not None
         return self.order[value.parent_block] < self.order[header]
 
@@ -326,7 +332,7 @@ class BufferAssignment:
                 self._merge(op.output, op.source, allowed=1 << self._position(op))
 
     def _reuse_dying_arguments(self) -> None:
-        """Outputs into the memory of arguments that die at their dispatch."""
+        """Places outputs in the memory of arguments that die at their dispatch."""
         for op in self._commands():
             if isinstance(op, hl_seq.Dispatch):
                 for argument, output in op.reuses():
@@ -334,7 +340,7 @@ class BufferAssignment:
                         break
 
     def _find_donors(self) -> dict[Placement | None, BufferGroup]:
-        """result -> the argument in whose memory a caller may want it."""
+        """result -> the argument whose memory the caller may pass for it"""
         if not isinstance(self.top, Func):
             return {}
         found: dict[Placement | None, BufferGroup] = {}
@@ -345,7 +351,7 @@ class BufferAssignment:
         return found
 
     def _donate(self) -> None:
-        """A result in the memory of an argument must not be written while the argument is still needed."""
+        """A result in the memory of an argument must not be written while the argument is live."""
         for export in self._exports():
             target = self.group.get(export.source)
             if target is not None and target.placement in self.donors:
@@ -353,7 +359,9 @@ class BufferAssignment:
                     self.missing_copies.append(MissingCopy(export, 0))
 
     def _is_handed_over(self, source: BufferGroup, *targets: BufferGroup) -> bool:
-        """Whether groups meet a donor nowhere, or only where an op takes over its memory, or copies it onto itself."""
+        """Whether `source` and the targets overlap nowhere, or only at an op that takes over its memory or copies it
+        onto itself.
+        """
         both = 0
         for target in targets:
             both |= source.live & target.live
@@ -366,7 +374,7 @@ class BufferAssignment:
                 continue
             pairs = [*op.updates(), *op.reuses()] if isinstance(op, hl_seq.Dispatch) else []
             if isinstance(op, hl_seq.Clone):
-                return op.source in source.members  # onto itself: whoever reads it meanwhile sees no change
+                return op.source in source.members  # onto itself: concurrent readers see no change
             readers = [
                 u for m in source.members for u in m.users() if self.lifetimes.position.get(u) == self._position(op)
             ]
@@ -388,13 +396,15 @@ class BufferAssignment:
 
 
 def _compatible(one: BufferGroup, other: BufferGroup) -> bool:
-    """Whether what is in given memory may be in the other's: never in an argument's or a global's, nor in two."""
+    """Whether two groups may share memory: not if both have placements, nor in memory that the function
+    does not own.
+    """
     placements = [group.placement for group in (one, other) if group.placement is not None]
     return len(placements) < 2 and not any(placement.kind in EXTERNAL_KINDS for placement in placements)
 
 
 def _is_copy_for_branch(way: MissingCopy) -> bool:
-    """Whether it is a copy made for the branch alone."""
+    """Whether the operand is a copy that only this branch uses."""
     copy = way.value.defining_op
     here = isinstance(copy, hl_seq.Clone) and copy.parent is way.op.parent
     return here and list(way.value.uses) == [(way.op, way.index)]

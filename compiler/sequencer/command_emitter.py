@@ -1,10 +1,10 @@
-"""Emits the commands of a function or an initializer over memory that its `Storage` describes.
+"""Emits the commands of a function or an initializer over the buffers that a `BufferAssignment` describes.
 
-Everything that the commands need is made in front: executables, constants, allocations. Each block becomes one
-recording; what a request brings (arguments, destinations, the state of loops) are its slots. A recording that must be
-over before the host can go on (a predicate is read, the results are returned) is executed; any other is enqueued and
-goes to the device with the next that is. Between any two commands stands a barrier: `coalesce-barriers` leaves those that
-are needed.
+Everything that the commands need is made first: executables, constants, allocations. Each block becomes one recording;
+the buffers of a request (arguments, destinations, loop states) are its slots. A recording that must finish before the
+host continues (a predicate is read, results are returned) is executed. Any other recording is enqueued, and submitted
+together with the next one that is executed. There is a barrier between any two commands; `coalesce-barriers` keeps the
+necessary ones.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from .buffer_assignment import BufferAssignment, BufferGroup, Placement
 from .lifetimes import COMMANDS
 from .positions import spans
 
-#: a buffer and an offset in bytes
+#: A buffer and an offset in bytes.
 Address = tuple[Value, int]
-#: content of a constant buffer: values with their offsets
+#: Content of a constant buffer: values with their offsets in bytes.
 Content = list[tuple[DenseElements, int]]
 
 
 class Constants:
-    """The constants of a program: where each lies (`places`: global -> buffer, offset), what buffers hold."""
+    """The constants of a program. `places`: global -> (buffer, offset in bytes); `buffers`: buffer -> its content."""
 
-    #: bytes; a module's segments of this size and more are page aligned, so that devices can import them
+    #: Bytes. Segments of a module of this size and more are page aligned, so that devices can import them.
     POOLED_BELOW = 64 * 1024
     POOL = "constants"
 
     def __init__(self, variables: Iterable[util.Global], max_pool_bytes: int = MAX_ALLOCATION) -> None:
-        """`max_pool_bytes`: bytes of a pool, of which there may be several."""
+        """`max_pool_bytes`: maximum bytes of one pool; there may be several."""
         self.places: dict[str, tuple[str, int]] = {}
         self.buffers: dict[str, Content | DictAttr] = {}
         pool, pooled = self.POOL, list[tuple[DenseElements, int]]()
@@ -64,7 +64,7 @@ class Constants:
 
 
 def constant(label: str, content: Content | DictAttr, builder: Builder) -> Value:
-    """A constant buffer with this content, or over a parameter."""
+    """Emits a constant buffer with this content, or over a parameter."""
     if isinstance(content, DictAttr):
         values = ArrayAttr(())
         return builder.build(
@@ -88,10 +88,10 @@ def constant(label: str, content: Content | DictAttr, builder: Builder) -> Value
 
 
 class CommandEmitter:
-    """What is at hand while the code of one function or initializer is emitted.
+    """Emits the commands of one function or initializer.
 
-    `front` is where setup goes; `globals` are the buffers of globals that hold no constant; `slot_buffers` the buffers
-    that each request brings, which become slots. `first` is added to the positions in lifetimes.
+    `front` is where setup ops go. `globals` holds the buffers of non-constant globals, `slot_buffers` the buffers of a
+    request, which become slots. `first` is added to all positions in lifetimes.
     """
 
     def __init__(
@@ -109,19 +109,19 @@ class CommandEmitter:
         self.globals = variables
         self.lifetime = lifetime
         self.first = first
-        self.slot_buffers: dict[Value, int] = {}  #: in the order in which slots have them
+        self.slot_buffers: dict[Value, int] = {}  #: buffer -> its rank among the slots
         self.placements: dict[Placement, Value] = {}
-        self.offsets: dict[int, int] = {}  #: id of a group in a loop's state -> offset
-        self.states: dict[Block, Value] = {}  #: loop -> the state of its first turn
+        self.offsets: dict[int, int] = {}  #: id of a group in a loop's state -> offset in bytes
+        self.states: dict[Block, Value] = {}  #: loop header -> the state buffer of its first iteration
         self.made: dict[object, Value] = {}
 
     def add_slot_buffer(self, placement: Placement, buffer: Value) -> None:
-        """A buffer of the request."""
+        """Registers the buffer of a placement that each request fills."""
         self.placements[placement] = buffer
         self.slot_buffers[buffer] = len(self.slot_buffers)
 
     def prepare(self) -> None:
-        """Makes what the commands need, so that all of it stands in front."""
+        """Makes everything that the commands need, before all of them."""
         for block in self.buffers.blocks:
             for op in block:
                 if isinstance(op, COMMANDS):
@@ -142,7 +142,7 @@ class CommandEmitter:
         ).output)  # fmt: skip
 
     def place(self, value: Value) -> Address:
-        """Where a resource lies."""
+        """The buffer and offset of a resource."""
         group = self.buffers.group[value]
         placement = group.placement
         if placement is None:
@@ -181,7 +181,9 @@ class CommandEmitter:
     def record(
         self, source: Block, builder: Builder, aliases: Iterable[tuple[Value, Value]] = ()
     ) -> list[Value] | None:
-        """Records the commands of a block: the recording, then what goes into its slots; None without commands."""
+        """Records the commands of a block. Returns the recording, then the buffers for its slots; None without
+        commands.
+        """
         commands = _Commands(self, builder)
         for op in source:
             if isinstance(op, COMMANDS):
@@ -190,7 +192,7 @@ class CommandEmitter:
         return commands.finish(builder, aliases)
 
     def empty_recording(self, builder: Builder) -> list[Value]:
-        """A recording without commands: what was enqueued before is executed with it."""
+        """A recording without commands; executing it submits the enqueued recordings."""
         return _Commands(self, builder).close(builder, ())
 
 
@@ -225,10 +227,12 @@ class _Commands:
                 length = hl_seq.size_of(op.output.type)
                 self._command(ll_seq.Fill, target=target, offset=offset, length=length, value=op.value)
             case _:
-                pass  # a splat or a store of nothing
+                pass  # a splat or a store of zero bytes
 
     def _copy(self, source: Value, target: Address | None) -> None:
-        """Nothing where both are one place: `buffer_assignment.py` saw to it that the source is not needed any more."""
+        """Emits a copy unless source and target share memory; `buffer_assignment.py` ensured that the source is then
+        dead.
+        """
         if target is None or self.emitter.place(source) == target:
             return
         given, offset = self._slot(self.emitter.place(source))

@@ -1,7 +1,8 @@
-"""convert-to-ll-seq: a program becomes an instance: what initializers do, then the run loop of each function.
+"""convert-to-ll-seq: turns a program into an instance: the work of initializers, then the run loop of each function.
 
 Memory and commands are explicit from here on. A request still makes everything that it needs (executables, constants,
-memory, recordings): the passes that follow pack the memory, drop waits, and move to setup what no request changes.
+memory, recordings). The passes that follow pack the memory, remove barriers, and hoist whatever does not change between
+requests.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from .emit_run_loop import RunLoopEmitter
 if TYPE_CHECKING:
     from orchestrion.compiler.options import Options
 
-#: what a variable without a value begins with
+#: Initial content of a variable without a value.
 ZERO: Final = DenseElements(tensor((), "i8"), bytes(1))
 
 
@@ -56,7 +57,7 @@ def _convert(program: hl_seq.Program, max_pool_bytes: int) -> None:
 
 
 def _global(variable: util.Global, builder: Builder) -> Value:
-    """The memory of a global that holds no constant; a variable begins with its value, else with zeros."""
+    """Allocates the memory of a non-constant global; a variable starts with its value, else with zeros."""
     name, size = variable.sym_name.value, hl_seq.size_of(variable.type)
     lifetime = "constant" if variable.mutable is None else "variable"
     with builder.at(variable.loc):
@@ -67,7 +68,7 @@ def _global(variable: util.Global, builder: Builder) -> Value:
 
 
 def _begin(value: DenseElements, name: str, buffer: Value, size: int, builder: Builder) -> None:
-    """Puts a variable's first value into its memory."""
+    """Records and executes the initialization of a variable."""
     body = Block()
     commands = Builder(body, loc=builder.loc)
     if value.is_splat:
@@ -84,7 +85,7 @@ def _begin(value: DenseElements, name: str, buffer: Value, size: int, builder: B
 def _initialize(
     op: util.Initializer, builder: Builder, constants: Constants, buffers: dict[str, Value], first: int
 ) -> int:
-    """Runs an initializer's commands once; gives the position behind its last."""
+    """Emits the commands of an initializer; returns the position after its last."""
     assignment = BufferAssignment(op)
     assert not assignment.missing_copies, "a copy is missing"
     emitter = CommandEmitter(assignment, builder, constants, buffers, "setup", first)

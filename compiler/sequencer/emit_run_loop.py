@@ -1,8 +1,9 @@
-"""Emits the run loop of a function: what one request does, and what it needs for that, which later passes take out.
+"""Emits the run loop of a function: the work of one request, and everything that it needs, which later passes hoist.
 
-A block of the function becomes a block. Loops with a state take its two buffers as arguments, `now` and `next`, and
-give them back swapped. Values of the sequencer itself (counters of loops) travel as they are. Where shapes are
-symbolic, sizes are measured once arguments are checked, and what the function demands of them is asserted first.
+Each block of the function becomes one block. The header of a loop with a state takes the state's two buffers as
+arguments, `now` and `next`; the back edge passes them swapped. Host values, such as loop counters, stay as they are. In
+functions with dynamic shapes, arguments are checked, then their sizes are measured, then the function's conditions on
+them are asserted.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ from .command_emitter import CommandEmitter, Constants
 from .lifetimes import COMMANDS
 from .size_assertions import measured_axes, size_assertions
 
-#: bytes of what a branch reads -> how it is read
+#: Bytes of a branch's selector -> the type by which it is read.
 READ_KINDS = {size: kind for kind, size in ll_seq.READ_BYTES.items()}
 
 
 class RunLoopEmitter:
-    """The emission of one function."""
+    """Emits the run loop of one function."""
 
     def __init__(self, func: Func, constants: Constants, variables: dict[str, Value]) -> None:
         self.func = func
@@ -70,7 +71,7 @@ class RunLoopEmitter:
         )
 
     def _asserts(self) -> None:
-        """What the sizes of a call must be, the program's own assertions first."""
+        """Asserts the conditions on the sizes of a call, those of the program itself first."""
         if self.func.dims is None:
             return
         for op in self.sources[0]:
@@ -80,7 +81,7 @@ class RunLoopEmitter:
             self.builder.insert(demand)
 
     def _computed(self) -> list[Operation]:
-        """What the function's dispatches compute."""
+        """The ops in the entries that the function dispatches."""
         program = self.func.parent_op
         assert program is not None
         used = {op.entry for block in self.sources for op in block if isinstance(op, hl_seq.Dispatch)}
@@ -89,7 +90,7 @@ class RunLoopEmitter:
         return [op for entry in entries for op in entry.walk()]
 
     def _states(self) -> None:
-        """Blocks take their arguments; loops with a state get its two buffers."""
+        """Adds block arguments; loop headers with a state take its two buffers."""
         for source, block in list(self.blocks.items())[1:]:
             sizes = self._layout(source)
             if sizes != 0:
@@ -109,9 +110,9 @@ class RunLoopEmitter:
         ).output  # fmt: skip
 
     def _layout(self, header: Block) -> int:
-        """Gives the values of a loop's state their offsets, the same for a value and its successor; the bytes.
+        """Assigns offsets to the values of a loop's state, the same to a value and to its successor; returns the bytes.
 
-        Those of a static size go first: the host reads predicates where it knows their place.
+        Values of static size go first: the host reads predicates at static offsets.
         """
         end = 0
         groups = self.buffers.group
@@ -124,7 +125,7 @@ class RunLoopEmitter:
         return end
 
     def _checks(self) -> None:
-        """Arguments and destinations are checked before anything runs."""
+        """Checks arguments and destinations before any command runs."""
         source = self.sources[0]
         views = self.entry.arguments
         for index, type in enumerate(true_types(self.signature.inputs, self.func.arg_attrs)):
@@ -148,13 +149,13 @@ class RunLoopEmitter:
                 self.commands.add_slot_buffer(Placement("result", index), storage.output)
 
     def _size(self, size: int) -> Value:
-        """A size as a number, made once."""
+        """A size as a host value, emitted once."""
         if size not in self.sizes:
             self.sizes[size] = self.builder.build(ll_seq.Size, value=size, output=I64).output
         return self.sizes[size]
 
     def _pending(self) -> dict[Block, bool]:
-        """Blocks that may be entered with recordings that were enqueued and not executed."""
+        """For each block, whether enqueued recordings may be pending when control enters it."""
         enters = dict.fromkeys(self.sources, False)
         changed = True
         while changed:
@@ -167,7 +168,7 @@ class RunLoopEmitter:
         return enters
 
     def _waits(self, block: Block) -> bool:
-        """Whether the host goes on from a block only when the device is done."""
+        """Whether the host must wait for the device at the end of a block."""
         match block.last:
             case Return() | util.ImportedCallBranch():
                 return True
@@ -204,7 +205,7 @@ class RunLoopEmitter:
             self._terminator(terminator)
 
     def _host_op(self, op: Operation) -> None:
-        """An op of the sequencer itself."""
+        """Emits an op on host values."""
         if isinstance(op, hl_seq.Export):
             return
         built = self.builder.insert(op.clone(dict(self.numbers)))
@@ -234,7 +235,7 @@ class RunLoopEmitter:
         self.builder.build(type(op), **fields)
 
     def _call(self, op: util.ImportedCallBranch) -> None:
-        """The device is done with what the block records: the call works on the globals' memory."""
+        """Calls a function of another module on the globals' memory, after the block's commands have finished."""
         buffers = [self.commands.globals[ref.root] for ref in op.globals]
         self.builder.build(ll_seq.ImportedCall, callee=op.callee, function_type=op.function_type, buffers=buffers)
         self.builder.build(util.Branch, arguments=self._branch_arguments(op.edges[0], op), to=self.blocks[op.to])
@@ -247,7 +248,7 @@ class RunLoopEmitter:
         return self.builder.build(ll_seq.Read, buffer=buffer, offset=offset, type=kind, output=I32).output
 
     def _branch_arguments(self, edge: util.Edge, branch: Operation) -> list[Value]:
-        """What a branch gives: the state of a loop, swapped when it comes back, then numbers."""
+        """The arguments of a branch: the loop's state, swapped on the back edge, then host values."""
         header = edge.target
         given: list[Value] = []
         if header in self.commands.states:

@@ -1,11 +1,11 @@
-"""The passes that move setup out of the run loops: each request finds it made.
+"""The passes that hoist setup out of the run loops, so that requests reuse it.
 
-`hoist-allocations`, `hoist-executables` (and constants), `hoist-recordings`: an op moves before the run loop when all
-that it uses stands there. Equal executables and constants of several functions become one; so do their arenas, as the
-requests of one instance never overlap.
+`hoist-allocations`, `hoist-executables` (and constants) and `hoist-recordings` move an op before the run loop if all
+its operands are defined there. Equal executables and constants of several functions are merged. Their arenas are merged
+as well, because requests of one instance never overlap.
 
-`hoist-per-shape`: what depends on the sizes of a request, and on nothing else of it, moves into a `per_shape`, which a
-request finds made when one with such sizes came before.
+`hoist-per-shape` moves ops that depend only on the sizes of a request into a `per_shape`, whose results are reused by
+later requests with the same sizes.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def per_shape(module: Module, options: Options) -> None:
             _per_shape(run_loop, measures)
 
 
-#: what is made of sizes
+#: Ops that depend on sizes only.
 _OF_SIZES = (util.Assert, util.DimValue, ll_seq.Size, ll_seq.Allocate, ll_seq.Record)
 
 
@@ -83,7 +83,7 @@ def _per_shape(run_loop: ll_seq.RunLoop, measures: list[ll_seq.Measure]) -> None
 
 
 def _outer(value: Value, run_loop: ll_seq.RunLoop) -> Iterator[Operation]:
-    """The ops of the run loop that use a value, in their regions or themselves."""
+    """The ops directly in the run loop that use a value, themselves or in their regions."""
     for user in value.users():
         outer = user
         while outer.parent_op is not run_loop:
@@ -93,7 +93,7 @@ def _outer(value: Value, run_loop: ll_seq.RunLoop) -> Iterator[Operation]:
 
 
 def _among(op: Operation, block: Block) -> Operation | None:
-    """The op of a block that is this one, or holds it."""
+    """The op of `block` that is `op` or contains it; None if there is none."""
     outer: Operation | None = op
     while outer is not None and outer.parent is not block:
         outer = outer.parent_op
@@ -101,7 +101,7 @@ def _among(op: Operation, block: Block) -> Operation | None:
 
 
 def _is_sized(op: Operation, tables: SymbolTables) -> bool:
-    """Whether it depends on the sizes of a request."""
+    """Whether an op depends on the sizes of a request."""
     for inner in op.walk():
         if any(isinstance(value, DimArray) for value in inner.properties.values()):
             return True
@@ -128,7 +128,7 @@ def _hoist(run_loop: ll_seq.RunLoop, kinds: tuple[type[Operation], ...]) -> None
 
 
 def used(op: Operation) -> Iterator[Value]:
-    """What an op uses from outside, its regions included."""
+    """Values from outside that an op uses, in its regions as well."""
     inside = {block for inner in op.walk() for region in inner.regions for block in region.blocks}
     for inner in op.walk():
         for value in inner.operands:
@@ -137,7 +137,7 @@ def used(op: Operation) -> Iterator[Value]:
 
 
 def _share_arena(instance: ll_seq.Instance) -> None:
-    """Functions take turns in one arena; one that has several shares each with those of the same label."""
+    """Merges the arenas of all functions that have the same label."""
     arenas = [op for op in instance.body.block if isinstance(op, ll_seq.Allocate) and op.lifetime.value == "transient"]
     shared: dict[str, ll_seq.Allocate] = {}
     for other in arenas:

@@ -1,8 +1,7 @@
-"""pack-arena: the transients of a function become ranges of one allocation, and so do those of initializers.
+"""pack-arena: turns the transient allocations of a function into ranges of one allocation, and so for initializers.
 
-Where that would be larger than `Options.max_allocation`, they become ranges of several.
-
-The lifetimes are written on the allocations; `arena.py` gives the offsets.
+If the arena would exceed `Options.max_allocation` bytes, there are several. Allocations state their lifetimes;
+`arena.py` computes the offsets.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ def run(module: Module, options: Options) -> None:
 
 
 def _pack(block: Block, label: str, max_bytes: int) -> None:
-    """Packs the allocations in a block that say when they live."""
+    """Packs the allocations of a block that state a lifetime."""
     tenants: list[tuple[ll_seq.Allocate, Tenant]] = []
     for op in block:
         if isinstance(op, ll_seq.Allocate) and op.live is not None:

@@ -1,8 +1,9 @@
-"""What a function of symbolic shapes demands of the sizes of a call, as assertions in front of all that relies on them.
+"""Assertions about the sizes of a call, for functions with symbolic shapes. They precede everything that relies on
+them.
 
-In this order: what the program itself asserts; that each symbol lies within its bounds; that the arguments have the
-sizes that their types say; that no tensor of a kernel has a size below 0, or more elements than 32 bits count; that
-what is taken out of one is there. What is true for all symbols within their bounds is not asserted.
+In this order: the program's own assertions; the bounds of each symbol; the sizes of arguments against their types; for
+tensors of kernels, that no size is negative and that 32 bits count the elements; that slices fit their source.
+Conditions that hold for all values of the symbols are not asserted.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.function_dims import DimDefinition, dim_definitions
 from orchestrion.compiler.stablehlo.ops.indexing import Gather
 
-#: kernels index in 32 bits where a size is an expression
+#: Maximum elements of a tensor with symbolic sizes: kernels index them with 32 bits.
 MAX_ELEMENTS: Final = 2**31 - 1
 
 
@@ -28,7 +29,7 @@ class MeasuredAxis(NamedTuple):
 
     argument: int
     axis: int
-    size: int  #: what its type says of it
+    size: int  #: the size in the argument's type
 
     @property
     def name(self) -> str:
@@ -36,7 +37,7 @@ class MeasuredAxis(NamedTuple):
 
 
 def measured_axes(signature: FunctionType) -> list[MeasuredAxis]:
-    """The axes of a function's arguments that each call has sizes for."""
+    """The axes of a function's arguments whose sizes are symbolic."""
     return [
         MeasuredAxis(argument, axis, size)
         for argument, type in enumerate(signature.inputs)
@@ -49,7 +50,7 @@ def measured_axes(signature: FunctionType) -> list[MeasuredAxis]:
 def size_assertions(
     signature: FunctionType, dims: ArrayAttr | None, computed: Sequence[Operation]
 ) -> Iterator[Operation]:
-    """The assertions beside the program's own; `computed` is what its kernels hold."""
+    """The assertions in addition to the program's own; `computed` are the ops in its kernels."""
     symbols = dim_definitions(dims)
     yield from _bounds(symbols)
     for axis in measured_axes(signature):
@@ -70,13 +71,13 @@ def _bounds(symbols: Iterable[DimDefinition]) -> Iterator[Operation]:
 def _same(axis: MeasuredAxis, symbols: Iterable[DimDefinition]) -> Iterator[Operation]:
     own = symbol(axis.name)
     if any(_is(axis.size, one.name) and value is not None and _is(value, axis.name) for one, value in symbols):
-        return  # it is where the symbol comes from
+        return  # this axis defines the symbol
     place = f"argument {axis.argument}, dimension {axis.axis}"
     yield _assertion(own, "eq", axis.size, f"{place} is {{0}}, {axis.size} = {{1}} wanted", own, axis.size)
 
 
 def _is(size: int, name: str) -> bool:
-    """Whether a size is that symbol."""
+    """Whether a size is exactly the symbol `name`."""
     found = symbols_of(size)
     return len(found) == 1 and found[0].name == name and str(size) == str(found[0])
 
@@ -95,7 +96,7 @@ def _elements(tensors: Iterable[TensorType]) -> Iterator[Operation]:
 
 
 def _slices(computed: Iterable[Operation]) -> Iterator[Operation]:
-    """A gather that takes slices takes them out of something as large."""
+    """The slices of a gather must fit its source."""
     seen = set()
     for op in computed:
         if not isinstance(op, Gather):

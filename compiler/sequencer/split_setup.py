@@ -1,12 +1,13 @@
-"""split-setup: an instance becomes init, run and fini.
+"""split-setup: turns an instance into init, run and fini.
 
-- *Init* is two initializers. The program's makes what all users share: executables, constants, what is computed from
-  constants (unless the user's cache has that). The context's makes what is one user's: arena, loop states, variables,
-  recordings.
-- *Run* is a function per run loop: it takes views of arguments, then of destinations, and gives views of the results.
-  What it needs per shape is a function of its own, the *setup*.
-- *Fini* is two finalizers, which release what the initializers stored, in reverse order, the context's first.
-What crosses between them lies in globals, stored once. This is the ABI of every program: `docs/architecture.md`.
+- *Init* is two initializers. The program's makes what all users share: executables, constants, and everything that is
+  computed from constants, unless the user's cache has it. The context's makes what belongs to one user: arena, loop
+  states, variables, recordings.
+- *Run* is a function per run loop: it takes views of arguments, then of destinations, and returns views of the results.
+  Its work per set of sizes is a separate function, the *setup function*.
+- *Fini* is two finalizers, which release whatever the initializers stored, in reverse order, the context's first.
+
+Values pass between them in globals that are stored once. This is the ABI of every program: `docs/architecture.md`.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from .size_assertions import measured_axes
 if TYPE_CHECKING:
     from orchestrion.compiler.options import Options
 
-#: lifetime of an allocation -> the initializer that makes it
+#: Lifetime of an allocation -> the initializer that makes it.
 MAKERS: Final = {
     "constant": "program",
     "setup": "program",
@@ -47,7 +48,7 @@ def run(module: Module, options: Options) -> None:
 
 
 class _Split:
-    """The split of one program."""
+    """Splits the instance of one program."""
 
     def __init__(self, program: hl_seq.Program) -> None:
         self.program = program
@@ -60,7 +61,7 @@ class _Split:
         self.bodies = {kind: Block() for kind in util.KINDS}
         self.kinds: dict[Operation, str] = {}
         self.globals: dict[Value, util.Global] = {}
-        self.loaded: dict[tuple[Block, Value], Value] = {}  #: what a block has loaded of what is stored elsewhere
+        self.loaded: dict[tuple[Block, Value], Value] = {}  #: (block, value of an initializer) -> its load in the block
 
     def run(self) -> None:
         run_loops = [op for op in self.instance.body.block if isinstance(op, ll_seq.RunLoop)]
@@ -89,7 +90,9 @@ class _Split:
         self.instance.erase()
 
     def _kind(self, op: Operation) -> str:
-        """Who sets up: a context, as soon as something of a context is used, or a request replays it."""
+        """The initializer of an op: the context's if an operand is the context's, or if run loops replay
+        the recording.
+        """
         if isinstance(op, ll_seq.Allocate):
             return MAKERS[op.lifetime.value]
         if any(self.kinds.get(value.defining_op) == "context" for value in used(op) if value.defining_op):
@@ -98,7 +101,7 @@ class _Split:
         return "context" if isinstance(op, ll_seq.Record) and run_loop_names else "program"
 
     def _move_to_initializer(self, op: Operation) -> None:
-        """Moves an op into its initializer; what others need goes into a global."""
+        """Moves an op into its initializer; results that others use are stored in globals."""
         kind = self.kinds[op]
         body = self.bodies[kind]
         op.detach()
@@ -121,7 +124,7 @@ class _Split:
         builder.build(util.GlobalStore, ref=SymbolRef(name), value=value)
 
     def _load_used(self, op: Operation, body: Block) -> None:
-        """What an op uses of another initializer is loaded in front of the first that does."""
+        """Loads the values of other initializers that an op uses, before the first op in `body` that uses them."""
         for inner in op.walk():
             for index, value in enumerate(inner.operands):
                 variable = self.globals.get(value)
@@ -134,7 +137,7 @@ class _Split:
                 inner.set_operand(index, self.loaded[body, value])
 
     def _outline(self, run_loop: ll_seq.RunLoop) -> Iterator[ll_seq.SetupFunc]:
-        """The setup that what a function needs per shape becomes."""
+        """Outlines the `per_shape` op of a run loop into a setup function."""
         for op in run_loop.body.blocks[0].ops:
             if not isinstance(op, ll_seq.PerShape):
                 continue
@@ -156,7 +159,7 @@ class _Split:
             )
 
     def _load_in(self, body: Region) -> None:
-        """A function loads what it uses in each block where it does."""
+        """Loads, in each block, the globals that it uses."""
         for block in body.blocks:
             for op in block.ops:
                 self._load_used(op, block)
@@ -174,7 +177,7 @@ class _Split:
 
 
 def _global_name(op: Operation) -> str:
-    """The name of the global that holds what an op makes."""
+    """Name of the global that holds the result of an op."""
     match op:
         case ll_seq.CreateExecutable():
             return f"{op.executable.root}_executable"
