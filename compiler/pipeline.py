@@ -1,8 +1,8 @@
-"""The phases and their passes: one table.
+"""The table of phases and passes.
 
-A phase is a list of passes; its IR is text that can be printed, read back and continued from to the same bytes. A pass
-is a function `run(module, options)`, imported when it runs, that changes the module in place and keeps to the user's
-fault by `CompileError`. The verifier looks at what each phase leaves: what it finds there is our fault.
+A phase is a list of passes. Its IR can be printed, parsed and continued from to the same bytes. A pass is a function
+`run(module, options)`, imported when it runs, that changes the module in place. It raises CompileError for errors in
+the user's program. The verifier checks the IR after each phase; what it finds is a fault of the compiler.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from orchestrion.compiler.ir.verifier import check_own
 from orchestrion.compiler.options import Options
 from orchestrion.compiler.parts import parts_of
 
-#: phase -> what its IR is; in order
+#: Phase -> description of its IR; in order.
 PHASES: Final[dict[str, str]] = {
     "input": "what the frontend read: func, stablehlo, chlo, with locations and argument attributes",
     "stablehlo": "supported StableHLO ops only, calls inlined, simplified",
@@ -31,7 +31,7 @@ PHASES: Final[dict[str, str]] = {
     "executables": "the bodies of executables in their target's IR",
     "bytecode": "vm: registers, instructions, payloads",
 }
-#: phases whose modules may have parts (`parts.py`)
+#: Phases in which a module may have parts (`parts.py`).
 PHASES_WITH_PARTS: Final = ("stablehlo", "flow")
 FIRST_PHASE: Final = next(iter(PHASES))
 LAST_PHASE: Final = list(PHASES)[-1]
@@ -39,10 +39,10 @@ LAST_PHASE: Final = list(PHASES)[-1]
 
 @dataclass(frozen=True)
 class Pass:
-    """A row: name on the command line, phase, `module` or `module:function` (`run` where it is left
-    out), the reason for its place.
+    """A pass: its name on the command line, its phase, `module` or `module:function` (default `run`), and the reason
+    for its position in the table.
 
-    `any_input`: it stands before the verifier has seen a program from outside, and takes whatever could be parsed.
+    `any_input`: the pass runs before a program from outside is verified, and accepts anything that parses.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Pass:
 
     @property
     def takes_parts(self) -> bool:
-        """Whether it runs on each part of a module that has parts."""
+        """Whether the pass runs on each part of a module that has parts."""
         return self.phase in PHASES_WITH_PARTS and not self.any_input
 
     @cached_property
@@ -131,7 +131,7 @@ PASSES: Final[tuple[Pass, ...]] = (
     Pass("assign-registers", "bytecode", "bytecode.assign_registers", "over final instructions"),
 )
 
-#: called with what has just been done and the module: a pass, or the name of a phase
+#: Called after each pass with the pass and the module, and after each phase with its name and the module.
 AfterPass = Callable[[Pass, Module], None]
 AfterPhase = Callable[[str, Module], None]
 
@@ -141,7 +141,7 @@ def passes_of(phase: str) -> list[Pass]:
 
 
 def passes_named(names: Sequence[str]) -> list[Pass]:
-    """The passes of these names. Raises CompileError for a name without a row."""
+    """The passes of these names. Raises ArgumentValueError for an unknown name."""
     rows = {row.name: row for row in PASSES}
     unknown = [name for name in names if name not in rows]
     if unknown:
@@ -150,7 +150,9 @@ def passes_named(names: Sequence[str]) -> list[Pass]:
 
 
 def phases_between(start: str, stop: str) -> list[str]:
-    """The phases after `start` up to `stop`. Raises CompileError for a name that is none, or an order that is not."""
+    """The phases after `start` up to `stop`. Raises ArgumentValueError for an unknown name, or if `stop` precedes
+    `start`.
+    """
     order = list(PHASES)
     for name in (start, stop):
         if name not in PHASES:
@@ -180,7 +182,7 @@ def run_phases(
     after_pass: AfterPass | None = None,
     after_phase: AfterPhase | None = None,
 ) -> None:
-    """Takes the module through the phases, in order. Raises CompileError, or InternalError for our faults."""
+    """Runs the phases on the module, in order. Raises CompileError, or InternalError for faults of the compiler."""
     for phase in phases:
         run_passes(module, passes_of(phase), options, after_pass)
         with options.steps.step(phase, "verify"):

@@ -1,10 +1,9 @@
-"""Programs that need jaxlib are read in a child process. If jaxlib crashes, hangs or takes too much memory there, this
-process raises CompileError and goes on.
+"""Reads programs that need jaxlib in a child process (`jaxlib_child.py`).
 
-Brackets in text and what aliases stand for are counted first, so that text nested too deeply, or that doubles, is
-refused with its place. The child returns
-generic text and the bytes of constants; this process never gives foreign input to jaxlib. One child serves all
-compilations of a process, and ends when it had no request for a while.
+If jaxlib crashes, hangs or exceeds its memory limit there, this process raises CompileError and continues. The nesting
+of brackets and the expansion of aliases are checked first, so that excessive text is refused with its location. The
+child returns generic text and the bytes of constants; this process never passes untrusted input to jaxlib. One child
+serves all compilations of a process, and ends after some idle time.
 """
 
 from __future__ import annotations
@@ -27,13 +26,13 @@ from orchestrion.schema.hints import install
 from .jaxlib_reader import Constant, Converted
 from .source import Read
 
-#: bytes of memory the child may have, and how many more for each byte of input
+#: Memory limit of the child in bytes, and the additional bytes per byte of input.
 MEMORY: Final = 2 << 30
 MEMORY_PER_BYTE: Final = 24
-#: seconds the child may take, and how many more for each byte of input
+#: Time limit of the child in seconds, and the additional seconds per byte of input.
 SECONDS: Final = 30.0
 SECONDS_PER_BYTE: Final = 2e-5
-#: bytes of input from which on input and answer go through files instead of pipes, and the child may have more memory
+#: From this many bytes of input on, input and answer travel in files instead of pipes, and the memory limit grows.
 FILE_TRANSFER_BYTES: Final = 64 << 20
 
 _ANSWER: Final = f"{__package__}.jaxlib_child:answer"
@@ -41,18 +40,18 @@ _child: Final = Child(_ANSWER, memory=MEMORY)
 
 
 def start_child(given: Read) -> bool:
-    """Start the child if there is none, without waiting for it. True if it was started now."""
+    """Starts the child if there is none, without waiting for it. Returns whether it was started now."""
     if _child.pid is not None or len(given.data) >= FILE_TRANSFER_BYTES:
         return False
     try:
         _child.start()
     except ChildUnavailable:
-        return False  # `read_foreign` raises the error
+        return False  # `read_in_child` raises the error
     return True
 
 
 def read_in_child(given: Read) -> Converted:
-    """Text or bytes, converted by jaxlib in the child. Raises CompileError."""
+    """Converts text or bytes with jaxlib in the child. Raises CompileError."""
     if isinstance(given.data, str):
         check_nesting(given.data, given.name)
         check_aliases(given.data, given.name)
@@ -78,7 +77,7 @@ def _through_pipe(given: Read, data: bytes) -> Converted:
 
 
 def _through_files(given: Read, data: bytes) -> Converted:
-    """Large programs: a child of its own with memory in proportion, and no copy of the constants in this process."""
+    """Converts a large program: in a new child with a larger memory limit, without a copy of the constants here."""
     child = Child(_ANSWER, memory=MEMORY + MEMORY_PER_BYTE * len(data))
     with tempfile.TemporaryDirectory(prefix="orchestrion-") as folder:
         source, into = Path(folder, "source"), Path(folder, "into")
@@ -104,7 +103,7 @@ def _seconds(data: bytes) -> float:
 
 
 def _converted(given: Read, fields: dict[str, Any], data: memoryview) -> Converted:
-    """The answer, checked like any input: foreign input may have taken over the child."""
+    """Converts and checks the answer like any untrusted input: the input may have taken over the child."""
     try:
         if "missing" in fields:
             raise CompileError(

@@ -1,7 +1,8 @@
-"""What was given to compile: its kind is told by its content, never by its name.
+"""Reads the input of `compile`, and determines its kind from its content, never from its name.
 
-A source is a path, text, bytes, a function that JAX traces, or an object of JAX (`jax.stages.Lowered`,
-`jax.export.Exported`) or jaxlib (an MLIR module), known by what it can do, so that JAX need not be imported.
+A source is a path, text, bytes, a function that JAX traces, an object of JAX (`jax.stages.Lowered`,
+`jax.export.Exported`), or an MLIR module of jaxlib. Objects are recognized by their methods, so that JAX need not be
+imported.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ from .unsupported_files import guess, recognize, recognize_folder
 if TYPE_CHECKING:
     from .interface import Interface
 
-#: what `compile` takes; the objects are known by their methods
+#: Input of `compile`; objects are recognized by their methods.
 Source = str | bytes | os.PathLike[str] | object
 
-#: kind -> what it is
+#: Kind of source -> its description.
 KINDS: Final[dict[str, str]] = {
     "generic": "MLIR text in the generic form, read here",
     "pretty": "MLIR text in its dialects' own forms, read by jaxlib",
@@ -36,20 +37,21 @@ KINDS: Final[dict[str, str]] = {
 
 _PRODUCER: Final = re.compile(rb"StableHLO_v[0-9.]+\0")
 
-#: the short form of an op of a dialect that jaxlib does not register; TensorFlow writes it
+#: The short form of an op whose dialect jaxlib does not register; TensorFlow writes it.
 _COPY: Final = re.compile(
     r"\bmhlo\.copy (%[\w$.#-]+)(?: \{[^{}\n]*\})? : (tensor<[^\n]*?>)(?=[ \t]*(?:loc\(|//|\r?$))", re.MULTILINE
 )
-#: aliases and comments may stand before the first operation
+#: Aliases and comments may precede the first operation.
 _BEFORE: Final = re.compile(r"(?:\s+|//[^\n\r]*|[#!][\w.$]+\s*=[^\n]*)*+")
 _PRETTY: Final = re.compile(r"(?:module|func\.func|[a-z_]\w*\.\w+|\{-#)\b|\{-#")
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A source with its content at hand: `data` is text for `generic` and `pretty`, else bytes or the object.
+    """A source with its content: `data` is text for `generic` and `pretty`, else bytes or the object.
+
     `interface`: names and trees of a function that was traced here. `platforms`: those that the program is for, in the
-    order of its code for them; empty if it does not say.
+    order of its code for them; empty if unknown.
     """
 
     kind: str
@@ -60,11 +62,11 @@ class Read:
 
 
 def read(source: Source, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None) -> Read:
-    """The content of a source and its kind. Raises CompileError when it cannot be read or is nothing we know.
+    """Reads a source and determines its kind. Raises CompileError if it cannot be read or is not recognized.
 
-    `args` and `kwargs`: what a function is traced with; other sources take none.
+    `args` and `kwargs`: example arguments for tracing a function. Raises ArgumentTypeError if another source gets any.
     """
-    if hasattr(source, "runtime_executable"):  # jax.stages.Compiled, which can be called
+    if hasattr(source, "runtime_executable"):  # jax.stages.Compiled, which is callable
         raise ArgumentTypeError("a Compiled of JAX holds code for this machine: give the Lowered that it was made from")
     if callable(source) and not _is_program(source) and not _is_traced(source):
         return _of_function(source, args, kwargs or {})
@@ -85,7 +87,7 @@ def read(source: Source, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | N
 
 
 def _is_program(source: object) -> bool:
-    """Whether it holds a program already, though it can be called."""
+    """Whether a callable object already holds a program."""
     return hasattr(source, "mlir_module_serialized") or callable(getattr(source, "compiler_ir", None))
 
 

@@ -1,8 +1,8 @@
-"""The StableHLO frontend: what was read becomes IR of the phase `input`.
+"""The StableHLO frontend: turns a source into IR of the phase `input`.
 
-The generic form is read by our own parser. Everything else goes through `jaxlib.mlir`, which prints the generic form
-with locations; large constants are left out of that text and travel beside it in the same order. Files, text and bytes
-are read by jaxlib in a child process (`foreign.py`), live objects of JAX in this one.
+Our own parser reads the generic form. Everything else goes through `jaxlib.mlir`, which prints the generic form with
+locations; large constants are left out of the text and accompany it in the same order. jaxlib reads files, text and
+bytes in a child process (`jaxlib_parent.py`), and live objects of JAX in this one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _UNNAMED: Final = re.compile(r'(?<!\\)"-":(?=[0-9]+:[0-9]+)')
 
 
 def load(source: Source | Read) -> Module:
-    """The module in a source, in phase `input`. Raises CompileError."""
+    """The module of a source, in the phase `input`. Raises CompileError."""
     given = source if isinstance(source, Read) else read(source)
     module = _parsed(given)
     check_body(module)
@@ -41,9 +41,9 @@ def load(source: Source | Read) -> Module:
 
 
 def prepare(given: Read) -> bool:
-    """Start the child process that `load` will need, if any, without waiting for it.
+    """Starts the child process that `load` will need, if any, without waiting for it.
 
-    True if it was started now: the caller may do other work while it imports jaxlib.
+    Returns whether it was started now; the caller may do other work while the child imports jaxlib.
     """
     if given.kind in ("generic", "object"):
         return False
@@ -69,7 +69,7 @@ def _parsed(given: Read) -> Module:
 
 
 def _fill_in(module: Module, constants: Sequence[memoryview | bytes | str | None], name: str) -> None:
-    """Put the bytes of left-out constants into the ops of the module.
+    """Puts the bytes of omitted constants into the ops of the module.
 
     A constant of an unknown element type stays as it is; the legality check refuses it by its type.
     """
