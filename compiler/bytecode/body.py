@@ -1,8 +1,8 @@
-"""A function, setup or initializer of ll_seq as instructions: its blocks, and one for each way that carries arguments.
+"""Converts a function, setup function or initializer of ll_seq to instructions.
 
-Blocks are converted so that each comes after those that dominate it, whatever the order of the text; those that control
-never reaches are left out. Only `vm.br` gives arguments, so a conditional branch with arguments on a way goes through a
-block of that way's own.
+Each block becomes one block, in an order in which dominators come first, whatever the order of the text; unreachable
+blocks are dropped. Only `vm.br` passes arguments, so each edge of a conditional branch with arguments gets a block of
+its own.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def convert_body(
     executables: Mapping[str, ll_seq.Executable],
     constants: Mapping[Operation, int],
 ) -> Region:
-    """The region of the `vm.func` for the body of a function or initializer; `constants` have their ordinals."""
+    """The region of the `vm.func` for the body of `source`; `constants` maps constant ops to their ordinals."""
     return _Body(source, imports, executables, constants).convert()
 
 
@@ -48,7 +48,8 @@ class _Body:
         self.constants = constants
         self.values: dict[Value, Value] = {}
         self.blocks: dict[Block, Block] = {}
-        self.ways: dict[Block, list[Block]] = {}  #: block of the source -> the blocks of its ways, behind its own
+        #: source block -> the blocks of its outgoing edges, placed after its own
+        self.ways: dict[Block, list[Block]] = {}
         self.emitter = Emitter(Block(), imports, source.loc)
         self.sizes = SizeEmitter(self.emitter, {}, {})
 
@@ -68,7 +69,9 @@ class _Body:
         return Region([made for block in reached for made in (self.blocks[block], *self.ways.get(block, ()))])
 
     def _sizes(self, block: Block) -> SizeEmitter:
-        """A setup, which is one block, knows the sizes of a call; elsewhere sizes are numbers."""
+        """The emitter of sizes for a block: a setup function has one block and symbolic sizes; all other sizes are
+        static.
+        """
         if not isinstance(self.source, ll_seq.SetupFunc):
             return SizeEmitter(self.emitter, {}, {})
         names = [name.value for name in self.source.sizes if isinstance(name, StringAttr)]
@@ -163,7 +166,7 @@ class _Body:
                 raise AssertionError(f"{op.name} in a function after the executables phase")
 
     def _targets(self, op: util.BranchOp) -> list[Block]:
-        """Where the ways of a conditional branch lead: through a block of their own if they carry arguments."""
+        """The targets of a conditional branch: edges with arguments lead through a block of their own."""
         assert op.parent is not None
         ways = self.ways.setdefault(op.parent, [])
         found = []
@@ -179,8 +182,8 @@ class _Body:
 
 
 def _type_operands(type: TensorType, sizes: Sequence[Value] = ()) -> list[Value | int]:
-    """Element type code and dimensions, as the `hal.view` functions take them; those that are expressions are `sizes`,
-    or any.
+    """Element type code and dimensions, as the `hal.view` functions take them. `sizes` are the symbolic dimensions, in
+    order; a check leaves them open.
     """
     given = iter(sizes)
     dims = [next(given, -1) if isinstance(size, Dim) else size for size in type.shape]

@@ -1,9 +1,10 @@
-"""What callers see of a function: names, types, which result may alias which argument, from its attributes.
+"""The exported interface of a function, taken from its attributes: names, types, and which result may alias which
+argument.
 
-The name of an argument or result is the frontend's `orchestrion.name`, else `argN` or `resultN`. `tf.aliasing_output`
-on an argument is JAX's word for: this result may take the argument's storage. The type is `orchestrion.type`, where
-callers see another one than the devices. `orchestrion.trees`, at the first result or argument, is the text of
-`schema.trees` for the whole function.
+The name of an argument or result is `orchestrion.name`, else `argN` or `resultN`. `tf.aliasing_output` on an argument
+is JAX's attribute: this result may take the argument's storage. The type is `orchestrion.type` if callers see another
+type than devices. `orchestrion.trees`, on the first result or argument, is the text of `schema.trees` for the whole
+function.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def export_of(function: ll_seq.Function) -> vm.Export:
 
 
 def _attrs(given: ArrayAttr | None, count: int) -> list[DictAttr]:
-    """One dictionary per argument or result."""
+    """One dictionary per argument or result; empty ones if the function has none."""
     if given is None:
         return [DictAttr(())] * count
     return [item for item in given if isinstance(item, DictAttr)]

@@ -1,4 +1,4 @@
-"""The type of a function of another module as the module file has it."""
+"""Converts the type of an imported function to the form of the module file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Payloads of executables as attributes: source as a string, anything else as bytes."""
+"""Converts payloads of executables to attributes: source code to a string, anything else to bytes."""
 
 from __future__ import annotations
 

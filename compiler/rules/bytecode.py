@@ -1,4 +1,6 @@
-"""After the bytecode phase: what a module file can hold; registers are in their frames, names lead somewhere."""
+"""Rules after the bytecode phase: a module file can hold the IR, registers are in their frames, references
+are defined.
+"""
 
 from __future__ import annotations
 
@@ -176,7 +178,7 @@ def _func(op: vm.Func) -> Iterator[str]:
 
 
 def _blocks(op: vm.Func, frame: Sequence[int]) -> Iterator[str]:
-    """Registers for the arguments of each block but the entry."""
+    """Each block except the entry has registers for its arguments."""
     blocks = op.body.blocks
     lists = tuple(op.blocks or ())
     if len(lists) != len(blocks) - 1:
@@ -224,7 +226,7 @@ def _is_immediate(value: Attribute | None, bits: int) -> bool:
 
 
 def _registers(op: Operation, frame: Sequence[int]) -> Iterator[str]:
-    """A register per result, of the bank of its type, inside the frame."""
+    """Each result has a register of its type's bank, inside the frame."""
     names = op.get_as("registers", ArrayAttr)
     if len(names or ()) != len(op.results):
         yield f"has {len(names or ())} registers for {len(op.results)} results"
@@ -243,7 +245,7 @@ def _fits(value: Value, name: Attribute, frame: Sequence[int]) -> bool:
 
 
 def _register(value: Value, func: vm.Func) -> str | None:
-    """The name of the register that a value is in; None when the text does not say."""
+    """The name of a value's register; None if the text does not state it."""
     names: Attribute | None
     if isinstance(value, OpResult):
         index, names = value.index, value.owner.get_as("registers", ArrayAttr)

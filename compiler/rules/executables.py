@@ -1,4 +1,6 @@
-"""After the executables phase: as after ll_seq, but every entry is in the IR of its target and has a workgroup size."""
+"""Rules after the executables phase: as after ll_seq, but every entry is in its target's IR and has a
+workgroup size.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,7 @@ def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
 
 
 def _specialized(op: ll_seq.Entry, tables: SymbolTables) -> Iterator[str]:
-    """Entries of the same executable that take the same, chosen by sizes that this one has as parameters."""
+    """Specializations are entries of the same executable with the same bindings; its own symbols select them."""
     try:
         rows = ll_seq.specializations_of(op)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""After the flow phase: no arithmetic outside executables, and bodies as every target can take them."""
+"""Rules after the flow phase: no arithmetic outside executables, and bodies that every target can lower."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ from .engine import Rules
 from .globals import store, stored_once
 from .stablehlo import has_functions, one_block, signature
 
-#: what stands in functions and initializers, beside what ends them
+#: Ops in functions and initializers, besides their terminators.
 CODE: Final = (
     Dispatch,
     HoistableDispatch,
@@ -144,7 +144,9 @@ def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
 
 
 def body(func: Func) -> Iterator[str]:
-    """The contract with every target: one hero, or one library call; few bindings, nothing empty from memory."""
+    """The contract with every target: one hero op or one library call, a limited number of bindings, no
+    empty tensors.
+    """
     block = func.body.block
     yield from in_entry(block)
     results = block.end.operands
@@ -169,7 +171,9 @@ def body(func: Func) -> Iterator[str]:
 
 
 def _library_call(block: Block, calls: list[CustomCall]) -> Iterator[str]:
-    """A library function takes and gives whole tensors in memory: beside it are what is read from nowhere."""
+    """A library function takes and returns whole tensors in memory; only ops that read no memory may stand
+    beside it.
+    """
     if len(calls) > 1:
         yield f"calls {len(calls)} library functions, at most one may be"
     for op in block.ops[:-1]:
@@ -181,7 +185,7 @@ def _library_call(block: Block, calls: list[CustomCall]) -> Iterator[str]:
 
 
 def _sizes(block: Block) -> Iterator[str]:
-    """At most one hero, and every result has as many elements as it; or reductions of rows, all of the same ones."""
+    """At most one hero, with as many elements as every result; or reductions of rows, all of the same rows."""
     results = block.end.operands
     if all(_elements(value) >= 0 for op in block for value in (*op.operands, *op.results)):
         if rows_of(block.ops[:-1], results) is not None:
@@ -197,7 +201,7 @@ def _sizes(block: Block) -> Iterator[str]:
 
 
 def _of_hero(block: Block) -> Iterator[str]:
-    """Ops that write their results themselves: there are no others."""
+    """A hero that writes its results itself is the only op that produces results."""
     for op in block:
         if isinstance(op, Merge | LineFft | RowSolve) and any(
             _shaped(value) not in op.results for value in block.end.operands
@@ -206,14 +210,14 @@ def _of_hero(block: Block) -> Iterator[str]:
 
 
 def _shaped(value: Value) -> Value:
-    """What a value is, in whatever shape."""
+    """The value behind reshapes."""
     while isinstance(value.defining_op, Reshape):
         value = value.defining_op.operand_
     return value
 
 
 def _window(value: Value) -> tuple[int, ...]:
-    """The elements that an update of an argument writes when it is one in place."""
+    """The shape of the elements that an in-place update of an argument writes."""
     update = update_of(value)
     if update is not None and isinstance(update.operands[updated(value)], BlockArgument):
         return (_elements(changes(update)),)
@@ -241,9 +245,11 @@ def _entry(op: Dispatch, given: FunctionType, tables: SymbolTables) -> Iterator[
 
 
 def updates(op: Operation, entry: Func, tied: tuple[int, ...]) -> Iterator[str]:
-    """A tied output is an update of its argument, which nothing else in the entry uses; the workload is the update."""
+    """A tied output is an update of its argument, which nothing else in the entry uses; the workload is the update's
+    size.
+    """
     if len(entry.body.blocks) != 1:
-        return  # which is said where the entry stands
+        return  # reported at the entry
     last = entry.body.block.end
     workload = op.get_as("workload", DenseArray)
     for output, index in enumerate(tied):
@@ -262,7 +268,7 @@ def updates(op: Operation, entry: Func, tied: tuple[int, ...]) -> Iterator[str]:
 
 
 def in_place(op: Operation, entry: Func) -> Iterator[str]:
-    """Arguments that may give their memory to the result are those of which the entry reads element i for element i."""
+    """An argument may give its memory to the result only if the entry reads its element i just for result element i."""
     given = op.get_as("in_place", DenseArray)
     if given is None or len(entry.body.blocks) != 1 or not _all_sized(entry.body.block):
         return
@@ -272,7 +278,7 @@ def in_place(op: Operation, entry: Func) -> Iterator[str]:
 
 
 def _all_sized(block: Block) -> bool:
-    """Otherwise it is said where the entry stands."""
+    """Whether all sizes are known; if not, another message reports it."""
     return all(_elements(value) >= 0 for op in block for value in (*op.operands, *op.results))
 
 
@@ -287,18 +293,18 @@ def one_binding(scope: Operation, kind: type[Operation]) -> Iterator[str]:
 
 
 def most_elements(types: Sequence[Type]) -> int:
-    """Of several results the elements in memory of the one that has most."""
+    """The number of elements in memory of the largest of several results."""
     return max(map(stored_elements, types), default=0)
 
 
 def stored_elements(type: Type) -> int:
-    """Elements in memory, or -1 where nobody knows."""
+    """The number of elements in memory, or -1 if unknown."""
     known = isinstance(type, TensorType) and type.is_known and not problem(type)
     return storage_elements(type) if known else -1  # type: ignore[arg-type]
 
 
 def _travels(func: Func) -> Iterator[str]:
-    """What a block takes is a supported tensor with elements, or a number on the host."""
+    """A block argument is a supported tensor with elements, or a number on the host."""
     for index, block in enumerate(func.body.blocks[1:], 1):
         for argument in block.arguments:
             if not host_value(argument.type) and not (is_supported(argument.type) and _elements(argument) != 0):
@@ -306,7 +312,7 @@ def _travels(func: Func) -> Iterator[str]:
 
 
 def constant(op: Global) -> Iterator[str]:
-    """A global of a tensor phase: a value that it has is of its own type."""
+    """A global in a tensor phase: its value has the global's type."""
     if not isinstance(op.type, TensorType) or not (is_supported(op.type) or is_encoded_entry_type(op.type)):
         yield f"is of type {op.type}, which is not supported"
     elif op.value is not None and op.value.type != op.type:

@@ -1,4 +1,4 @@
-"""After the hl_seq phase: one program per target with the same exports; resources whose sizes fit what they hold."""
+"""Rules after the hl_seq phase: one program per target, all with the same exports; resources have the right sizes."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ from .flow import body, in_place, load, most_elements, one_binding, stored_eleme
 from .globals import stored_once
 from .stablehlo import has_functions, one_block, signature
 
-#: an export: name, type, attributes of arguments and results
+#: An export: name, type, attributes of arguments, attributes of results.
 Signature = tuple[str, str, str, str]
 
 
@@ -132,10 +132,10 @@ def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
 
 
 def _sizes(func: Func) -> Iterator[str]:
-    """Resources have sizes over the function's symbols."""
+    """The sizes of resources use only the function's symbols."""
     try:
         known = {symbol for symbol, _ in dims_of(func)}
-    except ValueError:  # said already
+    except ValueError:  # reported already
         return
     values: list[Value] = [value for op in func.body.walk() for value in op.results]
     values += [argument for block in func.body.blocks for argument in block.arguments]
@@ -146,7 +146,7 @@ def _sizes(func: Func) -> Iterator[str]:
 
 
 def _imports(func: Func) -> Iterator[str]:
-    """Arguments live from the start, each in one place: they are imported in front of everything, once."""
+    """Arguments are imported once each, before all other ops."""
     ops = [op for block in func.body.blocks for op in block]
     imports = [op for op in ops if isinstance(op, Import)]
     if ops[: len(imports)] != imports:
@@ -156,7 +156,7 @@ def _imports(func: Func) -> Iterator[str]:
 
 
 def _travels(func: Func) -> Iterator[str]:
-    """What a block takes is memory of the function's own, or a number on the host."""
+    """A block argument is a transient resource, or a number on the host."""
     for number, block in enumerate(func.body.blocks[1:], 1):
         for argument in block.arguments:
             own = is_resource(argument.type) and lifetime_of(argument.type) == "transient"
@@ -165,14 +165,14 @@ def _travels(func: Func) -> Iterator[str]:
 
 
 def _choice(op: CondBranch | Switch) -> Iterator[str]:
-    """A predicate is one byte on the device, an index four; or a number on the host."""
+    """A predicate is one byte on the device, an index four bytes; or the selector is a number on the host."""
     given, size = op.operands[0].type, 1 if isinstance(op, CondBranch) else 4
     if not host_value(given) and not (is_resource(given) and size_of(given) == size):
         yield f"decides by {given}, a resource of {size} bytes or {I32} wanted"
 
 
 def _imported_call(op: ImportedCallBranch, tables: SymbolTables) -> Iterator[str]:
-    """The globals of the call are variables with the bytes of the function's tensors."""
+    """The globals of the call are variables with the byte sizes of the function's tensors."""
     types = (*op.function_type.inputs, *op.function_type.results)
     for ref, type in zip(op.globals, types, strict=False):
         variable = tables.lookup(op, ref)
@@ -183,7 +183,7 @@ def _imported_call(op: ImportedCallBranch, tables: SymbolTables) -> Iterator[str
 
 
 def programs(module: Operation) -> Iterator[str]:
-    """At least one program, each of a known target and for a machine that this has."""
+    """There is at least one program; each is for a known target, and for a machine of that target."""
     found = [op for op in module.regions[0].block if isinstance(op, Program)]
     if not found:
         yield "has no program"
@@ -192,7 +192,7 @@ def programs(module: Operation) -> Iterator[str]:
 
 
 def made_for(name: str, profile: str, machine: str) -> Iterator[str]:
-    """The target that a program's name says, and its machine."""
+    """The program's name agrees with its target and machine."""
     try:
         known_profile(profile)
         row = target(profile).machine(machine)
@@ -249,7 +249,7 @@ def _store(op: GlobalStore, tables: SymbolTables) -> Iterator[str]:
 
 
 def _made(op: Operation) -> Iterator[str]:
-    """What an op makes is a transient, or external and then exported."""
+    """A produced resource is transient, or external and then exported once."""
     for result in op.results:
         lifetime = lifetime_of(result.type)
         exported = sum(isinstance(user, Export) for user in result.users())

@@ -1,4 +1,4 @@
-"""After the ll_seq phase: setup, run, teardown; entries with a binding ABI; commands over ranges that make sense."""
+"""Rules after the ll_seq phase: setup, run, teardown; entries with a binding ABI; commands over valid ranges."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def children(op: Operation) -> tuple[type[Operation], ...] | None:
 
 
 def around_entries(op: Operation) -> tuple[type[Operation], ...] | None:
-    """What stands where outside the bodies of entries: the same after the executables phase."""
+    """Op classes that may stand outside the bodies of entries; the same after the executables phase."""
     match op:
         case Module():
             return (Program,)
@@ -158,7 +158,7 @@ def _may_alias(op: ll_seq.Record) -> Iterator[str]:
 
 
 def _finalizer(op: util.Finalizer) -> Iterator[str]:
-    """It releases what the initializers of its kind store, in reverse order: the VM does so by itself."""
+    """A finalizer releases what the initializers of its kind store, in reverse order; the VM also does so by itself."""
     program = op.parent_op
     assert program is not None
     makers = [i for i in program.regions[0].block if isinstance(i, util.Initializer) and i.kind == op.kind]
@@ -202,14 +202,14 @@ def is_binding(item: Attribute) -> bool:
 
 
 def is_source_ops(item: Attribute) -> bool:
-    """Names of ops: a source map puts a blank between two."""
+    """Whether this is a list of op names; a source map separates them by blanks."""
     return isinstance(item, ArrayAttr) and all(
         isinstance(name, StringAttr) and name.value.split() == [name.value] for name in item
     )
 
 
 def is_binding_types(item: Attribute, bindings: int) -> bool:
-    """The type of the tensor in each binding, or `none`."""
+    """Whether this is one tensor type, or `none`, per binding."""
     return (
         isinstance(item, ArrayAttr)
         and len(item) == bindings
@@ -218,7 +218,7 @@ def is_binding_types(item: Attribute, bindings: int) -> bool:
 
 
 def _access(binding: Value, type: Type, wanted: str) -> Iterator[str]:
-    """A tensor read or written through a binding that allows it and is long enough."""
+    """A binding must allow the access, and be long enough for the tensor."""
     entry = binding.parent_block.parent_op if binding.parent_block is not None else None
     if not isinstance(binding, BlockArgument) or not isinstance(entry, ll_seq.Entry):
         yield "its binding is no argument of the entry"
@@ -262,12 +262,12 @@ def _function(op: ll_seq.Function) -> Iterator[str]:
 
 
 def symbol_names(op: ll_seq.Entry) -> list[str]:
-    """The symbols of an entry, in order."""
+    """The names of an entry's symbols, in order."""
     return [one.name for one, _ in _rows(op.dims)]
 
 
 def parameters(op: ll_seq.Entry) -> Iterator[str]:
-    """Its symbols are parameter words: named once each, and all that its lengths and workload have."""
+    """The symbols are unique, and cover all sizes in lengths and workload."""
     names = symbol_names(op)
     if len(names) != len(op.dims or ()):
         yield f"dims {op.dims} is no list of symbols"
@@ -334,7 +334,7 @@ def _dispatch(op: ll_seq.Dispatch, tables: SymbolTables) -> Iterator[str]:
 def values_fit(
     values: ArrayAttr, offsets: Sequence[int], size: int, parameter: DictAttr | None = None
 ) -> Iterator[str]:
-    """Dense values at their offsets, in order, inside `size` bytes; or a parameter of as many, without values."""
+    """Dense values in order at their offsets inside `size` bytes; or a parameter of `size` bytes, without values."""
     if parameter is not None:
         wrong = problem(parameter) or (f"has values beside parameter {name_of(parameter)}" if values else "")
         if wrong or bytes_of(parameter) != size:

@@ -1,4 +1,6 @@
-"""After the stablehlo phase: functions of one block, of supported StableHLO ops with their regions, without calls."""
+"""Rules after the stablehlo phase: functions of one block, of supported StableHLO ops with their regions, without
+calls.
+"""
 
 from __future__ import annotations
 
@@ -68,14 +70,14 @@ def has_functions(scope: Operation) -> Iterator[str]:
 
 
 def one_block(func: Func, allowed: Callable[[Type], bool] = is_supported) -> Iterator[str]:
-    """A body of one block, over tensors of types that are allowed."""
+    """A body of one block over tensors of allowed types."""
     if len(func.body.blocks) != 1:
         yield f"needs a body of one block, has {len(func.body.blocks)}"
     yield from signature(func, allowed)
 
 
 def signature(func: Func, allowed: Callable[[Type], bool] = is_supported) -> Iterator[str]:
-    """A function over tensors of types that are allowed."""
+    """Arguments and results are tensors of allowed types."""
     for type in (*func.function_type.inputs, *func.function_type.results):
         if not allowed(type):
             yield f"has an argument or result of type {type}, which is not supported"
