@@ -28,7 +28,7 @@ class Module(Operation):
         return self.regions[0].block
 
     def find(self, symbol: str) -> Operation | None:
-        """The operation directly in the module with that symbol."""
+        """The operation with that symbol directly in the module; None if there is none."""
         return next((op for op in self.block if op.symbol == symbol), None)
 
     def check(self) -> Iterator[str]:

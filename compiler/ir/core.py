@@ -1,10 +1,12 @@
-"""The graph: values, operations, blocks, regions. Every edit goes through methods that keep use lists right.
+"""The IR graph: values, operations, blocks, regions. Every edit goes through methods that maintain the use lists.
 
 Rules: a value knows its uses as (operation, operand index); an operation is in at most one block, a block in at most
-one region; the operations of a block are a linked list, so that inserting and erasing cost nothing; iteration over a
-block or a walk tolerates erasing the current operation. What an operation class declares is in `declare.py`.
-`properties` are what the op's declaration (or, for an unregistered op, the text in `<{..}>`) holds; `attributes` is
-everything else somebody attached.
+one region; the operations of a block are a linked list, so that insertion and erasure take constant time; iteration
+over a block and walks tolerate erasing the current operation. `declare.py` defines how operation classes declare their
+fields.
+
+`properties` hold what the op's declaration names (for an unregistered op, the text in `<{..}>`); `attributes` hold
+everything else that is attached to it.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ A = TypeVar("A", bound=Attribute)
 
 
 class Trait(Enum):
-    """What is known of an op without looking at its code."""
+    """A property of an op class that passes can rely on."""
 
     PURE = "no effect beyond its results: may be erased when unused, merged with an equal one, moved"
     REMOVABLE = "may be erased when its results are unused, but two of them are not the same thing"
@@ -39,11 +41,12 @@ class Trait(Enum):
     CONSTANT = "no operands, one result, its value is in its properties"
     COMMUTATIVE = "the order of its two operands does not matter"
 
-    __hash__ = object.__hash__  # members are single; Enum's own is written in Python, and every op is asked
+    # members are unique; Enum's own hash is slow Python code, and every op's traits are queried
+    __hash__ = object.__hash__
 
 
 class Value:
-    """An SSA value. `uses` maps (operation, operand index) -> None, in the order the uses were made."""
+    """An SSA value. `uses` maps (operation, operand index) -> None, in the order in which the uses were made."""
 
     __slots__ = ("type", "uses")
 
@@ -53,21 +56,21 @@ class Value:
 
     @property
     def loc(self) -> Location:
-        """Unknown for a value that is used before the parser meets its definition."""
+        """The location of the definition; unknown for a forward reference in the parser."""
         return UNKNOWN
 
     @property
     def defining_op(self) -> Operation | None:
-        """The operation whose result this is; None for a block argument."""
+        """The operation that has this result; None for a block argument."""
         return None
 
     @property
     def parent_block(self) -> Block | None:
-        """The block it is defined in."""
+        """The block in which it is defined."""
         raise NotImplementedError
 
     def replace_by(self, value: Value) -> None:
-        """Every use of this value becomes a use of `value`."""
+        """Replaces every use of this value by `value`."""
         if value is self:
             return
         loc = self.loc
@@ -77,7 +80,7 @@ class Value:
             operation.set_operand(index, value)
 
     def users(self) -> list[Operation]:
-        """Each using operation once."""
+        """The operations that use it, each once."""
         return list(dict.fromkeys(operation for operation, _ in self.uses))
 
 
@@ -125,7 +128,7 @@ class BlockArgument(Value):
 
 
 class Operation:
-    """One operation. Subclasses declare `name`, fields (see `declare.py`) and `traits`, and may override `check`."""
+    """An operation. Subclasses declare `name`, fields (see `declare.py`) and `traits`, and may override `check`."""
 
     __slots__ = (
         "_operands", "results", "properties", "attributes", "regions", "successors", "loc", "parent",
@@ -171,7 +174,7 @@ class Operation:
 
         Operand fields take a Value (variadic ones a sequence), result fields a Type (variadic: a sequence), attribute
         fields an attribute or a Python value (see `attribute_of`), region fields a Region, successor fields a Block.
-        Optional fields may be left out. Raises TypeError for a missing or unknown field.
+        Optional fields may be omitted. Raises TypeError for a missing or unknown field.
         """
         return cls(**cls.declaration.arguments(cls.name, fields), loc=loc)
 
@@ -197,7 +200,7 @@ class Operation:
 
     @property
     def result(self) -> OpResult:
-        """The only result."""
+        """The only result. Raises ValueError if there is not exactly one."""
         if len(self.results) != 1:
             raise ValueError(f"{self.name} has {len(self.results)} results, not one")
         return self.results[0]
@@ -205,18 +208,18 @@ class Operation:
     # attributes
 
     def get(self, name: str) -> Attribute | None:
-        """A property, else an attribute, of that name."""
+        """The property of that name, else the attribute of that name, else None."""
         value = self.properties.get(name)
         return self.attributes.get(name) if value is None else value
 
     def get_as(self, name: str, kind: type[A]) -> A | None:
-        """The same when it is of that class; None when it is absent or of another."""
+        """Same as `get`, but None if the value is of another class."""
         value = self.get(name)
         return value if isinstance(value, kind) else None
 
     @property
     def symbol(self) -> str | None:
-        """Its `sym_name`."""
+        """Its `sym_name`; None if it has none."""
         value = self.properties.get("sym_name")
         return value.value if isinstance(value, StringAttr) else None
 
@@ -242,7 +245,7 @@ class Operation:
         return op is ancestor
 
     def detach(self) -> None:
-        """Takes it out of its block; it lives on and keeps its uses."""
+        """Removes it from its block; it keeps its operands and uses."""
         block = self.parent
         if block is None:
             return
@@ -257,7 +260,9 @@ class Operation:
         self.parent = self.prev_op = self.next_op = None
 
     def erase(self) -> None:
-        """Takes it out and drops the uses of everything in it. Its results must be unused (ValueError)."""
+        """Removes it and drops all its operands, in its regions as well. Raises ValueError if a result is
+        still used.
+        """
         for result in self.results:
             if result.uses:
                 user = next(iter(result.uses))[0]
@@ -266,13 +271,13 @@ class Operation:
         self.drop_uses()
 
     def detach_keeping_next(self) -> None:
-        """As `detach`, but iteration that stands on this operation can go on."""
+        """Same as `detach`, but an iteration at this operation can continue."""
         following = self.next_op
         self.detach()
         self.next_op = following
 
     def drop_uses(self) -> None:
-        """Gives up all operands, here and in the regions."""
+        """Drops all operands, here and in the regions."""
         for op in self.walk():
             op.set_operands(())
 
@@ -288,7 +293,9 @@ class Operation:
                         yield op
 
     def clone(self, mapping: dict[Value, Value] | None = None, blocks: dict[Block, Block] | None = None) -> Operation:
-        """A deep copy, not in any block. `mapping` old value -> new value is used for operands and extended."""
+        """A deep copy, in no block. Operands are replaced by `mapping` (old value -> new value), which gets the new
+        values.
+        """
         mapping = {} if mapping is None else mapping
         blocks = {} if blocks is None else blocks
         operands = [mapping.get(value, value) for value in self._operands]
@@ -308,15 +315,15 @@ class Operation:
         self.regions.append(region)
         return region
 
-    # what the declaration says
+    # declared checks
 
     def check(self) -> Iterator[str]:
-        """The op's own rules beyond its declaration: yields one message for each that is broken."""
+        """The op's own rules beyond its declaration: yields one message per violation."""
         return iter(())
 
     def check_symbols(self, tables: SymbolTables) -> Iterator[str]:
-        """As `check`, of what the op's symbols mean. The tables are shared: building one for each op takes as long as
-        the scope is.
+        """Same as `check`, for rules about symbols. The tables are shared between ops: building one takes time linear
+        in the scope.
         """
         return iter(())
 
@@ -330,7 +337,7 @@ class Operation:
 
 
 class UnregisteredOp(Operation):
-    """An operation of a dialect or name that nobody declared: kept exactly as it is."""
+    """An operation of an undeclared dialect or name, kept unchanged."""
 
     __slots__ = ("name",)
 
@@ -398,7 +405,7 @@ class Block:
 
     @property
     def terminator(self) -> Operation | None:
-        """The last operation when it is declared a terminator (or nobody knows what it is)."""
+        """The last operation if it is declared a terminator or is unregistered, else None."""
         op = self.last
         return op if op is not None and (op.has(Trait.TERMINATOR) or isinstance(op, UnregisteredOp)) else None
 
@@ -406,7 +413,9 @@ class Block:
         self.insert_before(op, None)
 
     def insert_before(self, op: Operation, anchor: Operation | None) -> None:
-        """Puts a detached operation before `anchor`, which is in this block; None: at the end."""
+        """Inserts a detached operation before `anchor` in this block; None: at the end. Raises ValueError if it is in a
+        block.
+        """
         if op.parent is not None:
             raise ValueError(f"{op.name} is in a block already: detach it first")
         before = self.last if anchor is None else anchor.prev_op
@@ -426,7 +435,7 @@ class Block:
         return argument
 
     def erase_arguments(self, indices: Iterable[int]) -> None:
-        """Takes out arguments, which must be unused (ValueError); those behind them move up."""
+        """Erases unused arguments; later ones move up. Raises ValueError if one is still used."""
         gone = set(indices)
         for index in gone:
             if self.arguments[index].uses:
@@ -438,7 +447,7 @@ class Block:
 
 
 class Region:
-    """A list of blocks, the first being the entry."""
+    """A list of blocks; the first is the entry."""
 
     __slots__ = ("blocks", "owner")
 
@@ -450,7 +459,7 @@ class Region:
 
     @property
     def block(self) -> Block:
-        """The only block."""
+        """The only block. Raises ValueError if there is not exactly one."""
         if len(self.blocks) != 1:
             raise ValueError(f"region has {len(self.blocks)} blocks, not one")
         return self.blocks[0]
@@ -466,7 +475,7 @@ class Region:
                 yield from op.walk()
 
     def clone(self, mapping: dict[Value, Value] | None = None) -> Region:
-        """A deep copy; `mapping` is extended with arguments and results. Uses of later values are right too."""
+        """A deep copy; `mapping` gets its arguments and results. Forward references inside are mapped as well."""
         mapping = {} if mapping is None else mapping
         copies: dict[Block, Block] = {}
         region = Region()

@@ -1,5 +1,7 @@
-"""Sizes from their text, as `dims.py` writes it: `4, 2 * b + floordiv(s{1..64} + 1, 2)`. Numbers, symbols with their
-bounds, sums, products and the calls of `dims.FUNCTIONS`; what else stands there is a ValueError.
+"""Parses sizes from their text in `dims.py`: `4, 2 * b + floordiv(s{1..64} + 1, 2)`.
+
+The text consists of numbers, symbols with bounds, sums, products, and calls of `dims.FUNCTIONS`. Anything else raises
+ValueError.
 """
 
 from __future__ import annotations
@@ -14,15 +16,15 @@ _TOKEN: Final = re.compile(
     r"|(?P<sign>[-+*(),]))"
 )
 _NUMBER: Final = re.compile(r"(?<!\w)[0-9]+")
-#: digits of a number that is read or computed, so that the printed size can be read again
+#: Maximum digits of a number that is parsed or computed, so that the printed size can be parsed again.
 _DIGITS: Final = 18
 _DEEPEST: Final = 32
-#: characters of a list; the time to multiply out grows with their square
+#: Maximum characters of a list; multiplying out takes time quadratic in them.
 _LONGEST: Final = 4096
 
 
 class _Reader:
-    """Reads expressions from their text. Raises ValueError."""
+    """Parses expressions. Raises ValueError."""
 
     def __init__(self, text: str) -> None:
         if len(text) > _LONGEST:
@@ -113,5 +115,5 @@ class _Reader:
 
 
 def parse_sizes(text: str) -> tuple[int, ...]:
-    """`4, 2 * b + 1`. Raises ValueError."""
+    """Parses a list such as `4, 2 * b + 1`. Raises ValueError."""
     return _Reader(text).sizes()
