@@ -1,4 +1,6 @@
-"""Short forms for passes that write StableHLO: each inserts through the rewriter and gives the value."""
+"""Builders of scalar and elementwise ops for passes that write StableHLO: each inserts through the rewriter and returns
+the value.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ _CODES: Final = {"f32": "<f", "f64": "<d"}
 
 
 def elementwise(rewriter: Rewriter, name: str, *operands: Value) -> Value:
-    """An op of the table by its short name; the result has the type of the last operand."""
+    """An elementwise op of the table by its short name; the result has the type of the last operand."""
     op = OPS[f"stablehlo.{name}"](operands, [operands[-1].type])
     return rewriter.insert(op).result
 
@@ -32,12 +34,14 @@ def compare(rewriter: Rewriter, direction: str, lhs: Value, rhs: Value) -> Value
 
 
 def index_type(count: int) -> Type:
-    """The type of numbers of so many places; no call brings sizes of more elements than i32 counts."""
+    """The scalar type of indices below `count`: i32 if it suffices. Symbolic counts always fit i32."""
     return scalar("i32" if isinstance(count, Dim) or count < 1 << 31 else "i64")
 
 
 def constant(rewriter: Rewriter, value: int | float, type: TensorType) -> Value:
-    """A splat of a number that the type's element can hold; integers are taken modulo its width. Or of a size."""
+    """A splat of a number that the element type can hold; integers are reduced modulo its width. `value` may be a
+    symbolic size.
+    """
     if isinstance(value, Dim):
         return _splat(rewriter, rewriter.build(Size, value=DimArray((value,)), out=type.with_shape(())).result, type)
     name = str(type.element)

@@ -1,4 +1,4 @@
-"""Loops; those of a known length run as one submission: short forms for passes that write StableHLO."""
+"""Builders of loops for passes that write StableHLO. A loop with a known iteration count runs as one submission."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ Body = Callable[[Rewriter, Value, list[Value]], Sequence[Value]]
 
 
 def counted_loop(rewriter: Rewriter, turns: int, inits: Sequence[Value], body: Body) -> list[Value]:
-    """`body` so many times, of the turn and the carried values; gives the last ones."""
+    """Runs `body` `turns` times on the iteration number and the carried values; returns the final carried values."""
     return while_loop(rewriter, inits, _test(turns), body)
 
 
 def while_loop(rewriter: Rewriter, inits: Sequence[Value], test: Body, body: Body) -> list[Value]:
-    """`body` as long as `test` gives true, both of the turn and the carried values; gives the last ones."""
+    """Runs `body` while `test` is true, both on the iteration number and the carried values; returns the final carried
+    values.
+    """
     types = [TensorType((), I32), *map(tensor_of, inits)]
     regions = [Block(types), Block(types)]
     for block in regions:

@@ -1,4 +1,7 @@
-"""Short forms for passes that write StableHLO on whole tensors: each inserts where it changes something at all."""
+"""Builders of ops that move or combine whole tensors, for passes that write StableHLO.
+
+A builder inserts no op if the op would change nothing.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,7 @@ def transpose(rewriter: Rewriter, value: Value, order: Ints) -> Value:
 
 
 def broadcast(rewriter: Rewriter, value: Value, shape: Ints, axes: Ints = ()) -> Value:
-    """`broadcast_in_dim`: axis i becomes axis axes[i]."""
+    """`broadcast_in_dim`: operand axis i becomes result axis axes[i]."""
     out = tensor_of(value).with_shape(tuple(shape))
     if out == tensor_of(value) and list(axes) == list(range(len(shape))):
         return value
@@ -48,7 +51,7 @@ def broadcast(rewriter: Rewriter, value: Value, shape: Ints, axes: Ints = ()) ->
 
 
 def slice_range(rewriter: Rewriter, value: Value, starts: Ints, limits: Ints) -> Value:
-    """A slice without gaps."""
+    """A slice with stride 1: elements from `starts` up to `limits`, exclusive."""
     shape = tuple(limit - start for start, limit in zip(starts, limits, strict=True))
     return rewriter.build(
         Slice,
@@ -61,7 +64,7 @@ def slice_range(rewriter: Rewriter, value: Value, starts: Ints, limits: Ints) ->
 
 
 def leading_slice(rewriter: Rewriter, value: Value, shape: Ints) -> Value:
-    """A slice from the start of each axis."""
+    """A slice of the given shape from the start of each axis."""
     return slice_range(rewriter, value, (0,) * len(shape), shape)
 
 
@@ -73,13 +76,13 @@ def concatenate(rewriter: Rewriter, values: Sequence[Value], axis: int) -> Value
 
 
 def iota(rewriter: Rewriter, shape: Ints, axis: int, element: str = "i32") -> Value:
-    """0, 1, 2, ... along an axis."""
+    """`iota`: 0, 1, 2, ... along an axis."""
     out = TensorType(tuple(shape), scalar(element))
     return rewriter.build(Iota, iota_dimension=IntegerAttr(axis), out=out).result
 
 
 def zeros(rewriter: Rewriter, type: TensorType) -> Value:
-    """Of any element type that has a row."""
+    """Zeros of any element type in `schema/dtypes.py`."""
     stated = type if type.is_static else type.with_shape(())
     elements = DenseElements(stated, bytes(BY_NAME[str(type.element)].itemsize))
     made = rewriter.build(Constant, value=elements, out=stated).result
@@ -87,7 +90,7 @@ def zeros(rewriter: Rewriter, type: TensorType) -> Value:
 
 
 def reduce_axes(rewriter: Rewriter, value: Value, axes: Ints, name: str = "add", start: Value | None = None) -> Value:
-    """The elements along axes combined by an op of the table; `start` is zero unless given."""
+    """Reduces the elements along axes with an elementwise op; the initial value is zero unless `start` is given."""
     type = tensor_of(value)
     if not axes:
         return value
@@ -116,7 +119,7 @@ def dot(rewriter: Rewriter, lhs: Value, rhs: Value, dimensions: DotDimensions) -
 
 
 def dynamic_slice(rewriter: Rewriter, value: Value, starts: Sequence[Value], sizes: Ints) -> Value:
-    """`dynamic_slice`."""
+    """`dynamic_slice` of `sizes` elements per axis at `starts`."""
     out = tensor_of(value).with_shape(tuple(sizes))
     return rewriter.build(
         DynamicSlice, operand_=value, start_indices=starts, slice_sizes=dense_ints(*sizes), out=out
@@ -124,7 +127,7 @@ def dynamic_slice(rewriter: Rewriter, value: Value, starts: Sequence[Value], siz
 
 
 def dynamic_update_slice(rewriter: Rewriter, value: Value, update: Value, starts: Sequence[Value]) -> Value:
-    """`dynamic_update_slice`."""
+    """`dynamic_update_slice` of `update` at `starts`."""
     return rewriter.build(
         DynamicUpdateSlice, operand_=value, update=update, start_indices=starts, out=value.type
     ).result

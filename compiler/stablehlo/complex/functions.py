@@ -1,6 +1,6 @@
-"""Elementwise ops on complex numbers: a table, a row an op, each written with real ops, `real`, `imag` and `complex`.
+"""Table of elementwise ops on complex numbers, one row per op, expressed by real ops, `real`, `imag` and `complex`.
 
-Ops of CHLO are replaced in `expand`, those of StableHLO in `expand-complex`, where the three around them cancel out.
+`expand` replaces ops of CHLO, `expand-complex` those of StableHLO; the conversions between ops cancel out.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from orchestrion.schema.dtypes import COMPLEX
 from . import inverses, numbers
 from .numbers import Complex
 
-#: gives the result's parts, or the real result
+#: Returns the result's parts, or the real result.
 Function = Callable[..., Complex | Real]
 
 FUNCTIONS: Final[dict[str, Function]] = {
@@ -73,7 +73,7 @@ def joined(rewriter: Rewriter, real: Value, imag: Value) -> Value:
 
 
 def expand_function(op: Operation, rewriter: Rewriter) -> bool:
-    """An op of the table; leaves alone what has not the form it should."""
+    """Expands an op of the table; skips malformed ops."""
     if op.name not in FUNCTIONS or len(op.results) != 1 or not op.operands or not all(map(is_complex, op.operands)):
         return False
     type = tensor_of(op.operands[0])
@@ -132,7 +132,7 @@ def _imag(op: Operation, rewriter: Rewriter) -> bool:
 
 
 def _part(op: Operation, rewriter: Rewriter, index: int) -> bool:
-    """Of a complex number whose parts are known, or of a real one."""
+    """The part of a complex number with known parts, or of a real number."""
     if not is_complex(op.operands[0]):
         part = op.operands[0] if index == 0 else constant(rewriter, 0.0, tensor_of(op.operands[0]))
         rewriter.replace(op, [part])
@@ -144,7 +144,7 @@ def _part(op: Operation, rewriter: Rewriter, index: int) -> bool:
     return True
 
 
-#: what leaves no elementwise op on complex numbers but `real`, `imag` and `complex`
+#: Patterns that leave no elementwise op on complex numbers except `real`, `imag` and `complex`.
 PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {
     **{name: (expand_function,) for name in FUNCTIONS if name.startswith("stablehlo.")},
     "stablehlo.compare": (_compare,),

@@ -1,8 +1,9 @@
-"""Complex arithmetic in terms of real ops: a number is a pair, a function takes and gives pairs.
+"""Complex arithmetic by real ops: a number is a pair of reals, and functions take and return pairs.
 
-Special values are those of C99's Annex G, and what XLA does on CPU where that says nothing; the product is the plain
-formula, as there and in NumPy, so that it gives NaN where an infinity meets a zero. Magnitudes are scaled by powers of
-two, so that nothing overflows or is lost on the way to a result that is in range.
+Special values follow C99's Annex G, and XLA on CPU where Annex G says nothing. The product is the plain formula, as in
+XLA and NumPy, so that it is NaN where an infinity meets a zero. Magnitudes are scaled by powers of two, so that
+intermediate values neither overflow nor underflow if the result is in range.
+
 Sources: ISO C99, Annex G; W. Kahan, "Branch cuts for complex elementary functions", 1987.
 """
 
@@ -18,14 +19,14 @@ NAN = float("nan")
 
 @dataclass(frozen=True, slots=True)
 class Complex:
-    """`re + im i`."""
+    """The number `re + im i`."""
 
     re: Real
     im: Real
 
     @property
     def is_infinite(self) -> Mask:
-        """One part is, even when the other is NaN."""
+        """Whether a part is infinite, even if the other is NaN."""
         return self.re.is_infinite | self.im.is_infinite
 
     @property
@@ -38,7 +39,7 @@ class Complex:
 
     @property
     def largest(self) -> Real:
-        """The greater magnitude of both parts."""
+        """The greater magnitude of the two parts."""
         return abs(self.re).op("maximum", abs(self.im))
 
     def times(self, factor: Real | float) -> Complex:
@@ -57,16 +58,16 @@ def pick(condition: Mask, yes: Complex, no: Complex) -> Complex:
 
 @dataclass(frozen=True, slots=True)
 class Scaled:
-    """`number * 2^(exponent - bias)` of parts below 4, one of them 2^-24 (2^-53) at least, or all zero."""
+    """`number * 2^(exponent - bias)`: parts are below 4, and one is at least 2^-24 (2^-53), or both are zero."""
 
     number: Complex
     exponent: Bits
-    #: |number|; infinite where a part is
+    #: |number|; infinite if a part is
     magnitude: Real
 
 
 def scaled(z: Complex, even: bool = False) -> Scaled:
-    """A number and its power of two; an even power when asked for."""
+    """Scales a number by a power of two, an even one if `even`."""
     largest = z.largest
     exponent = largest.exponent()
     if even:
@@ -98,7 +99,7 @@ def divide(z: Complex, w: Complex) -> Complex:
     square = b.re * b.re + b.im * b.im
     product = _by_conjugate(a, b)
     exponent = above.exponent - below.exponent
-    half = exponent >> 1  # the power itself may be out of range, that of a half is not
+    half = exponent >> 1  # the power itself may be out of range, that of one half is not
     bias = z.re.format.bias
     quotient = Complex(product.re / square, product.im / square)
     for part in (half, exponent - half):
@@ -111,7 +112,7 @@ def _by_conjugate(z: Complex, w: Complex) -> Complex:
 
 
 def _recovered(quotient: Complex, z: Complex, w: Complex, above: Scaled, below: Scaled) -> Complex:
-    """Annex G's infinities and zeros where the formula gave NaN for both parts."""
+    """The infinities and zeros of Annex G where the formula gave NaN for both parts."""
     lost = quotient.re.is_nan & quotient.im.is_nan
     pole = lost & w.is_zero
     endless = w.re.of(INFINITY).signed(w.re)
@@ -142,12 +143,12 @@ def sign(z: Complex) -> Complex:
 def sqrt(z: Complex) -> Complex:
     parts, root = _root(z)
     made = root.times(z.re.power((parts.exponent + z.re.format.bias) >> 1))
-    endless = z.im.is_infinite  # even beside NaN
+    endless = z.im.is_infinite  # even if the other part is NaN
     return Complex(endless.pick(INFINITY, made.re), endless.pick(z.im, made.im))
 
 
 def _root(z: Complex) -> tuple[Scaled, Complex]:
-    """The number scaled by an even power of two, and its root."""
+    """The number scaled by an even power of two, and its square root."""
     parts = scaled(z, even=True)
     a, b = parts.number.re, abs(parts.number.im)
     longer = ((abs(a) + parts.magnitude) * 0.5).op("sqrt")
@@ -173,7 +174,7 @@ def cbrt(z: Complex) -> Complex:
 
 
 def _polar(length: Real, angle: Real) -> Complex:
-    """An angle of zero keeps its sign whatever the length."""
+    """The number with this magnitude and angle. A zero angle keeps its sign."""
     return Complex(length * angle.op("cosine"), angle.test("EQ", 0.0).pick(angle, length * angle.op("sine")))
 
 
@@ -182,7 +183,7 @@ def exponential(z: Complex) -> Complex:
     large = a.test("GT", a.format.exponent)
     factor = large.pick(a * 0.5, a).op("exponential")
     rest = large.pick(factor, 1.0)
-    turned = a.is_infinite & ~b.is_finite  # the angle is lost, the length is not
+    turned = a.is_infinite & ~b.is_finite  # the angle is undefined, the magnitude is not
     cosine = turned.pick(1.0, b.op("cosine"))
     sine = turned.pick(a.test("LT", 0.0).pick(a.of(0.0), NAN), b.op("sine"))
     return Complex(factor * cosine * rest, b.test("EQ", 0.0).pick(b, factor * sine * rest))
@@ -215,13 +216,14 @@ def log_plus_one(z: Complex) -> Complex:
 
 
 def power(z: Complex, w: Complex) -> Complex:
-    """|z|^c e^(-d t) at the angle c t + d log|z|, t being the angle of z, and w = c + d i."""
+    """|z|^c e^(-d t) at the angle c t + d log|z|, where t is the angle of z, and w = c + d i."""
     logarithm = log(z)
     angle = logarithm.im
     real = w.im.test("EQ", 0.0)
     growth = magnitude(z).op("power", w.re) * (-(w.im * angle)).op("exponential")
     outside = ~growth.is_finite | growth.test("EQ", 0.0)
-    both = (w.re * logarithm.re - w.im * angle).op("exponential")  # one factor is out of range, the product need not be
+    # a factor may be out of range while the product is not
+    both = (w.re * logarithm.re - w.im * angle).op("exponential")
     length = (outside & ~real).pick(both, growth)
     turn = w.re * angle
     made = _polar(length, real.pick(turn, turn + w.im * logarithm.re))
@@ -231,7 +233,7 @@ def power(z: Complex, w: Complex) -> Complex:
 
 
 def logistic(z: Complex) -> Complex:
-    """1 / (1 + e^-z), multiplied through by e^(z/2) so that nothing cancels near its poles."""
+    """1 / (1 + e^-z), multiplied by e^(z/2) above and below so that nothing cancels near its poles."""
     a, b = z.re, z.im
     falling = (-abs(a)).op("exponential")
     rising = -(-abs(a)).op("exponential_minus_one")
@@ -247,7 +249,7 @@ def logistic(z: Complex) -> Complex:
 
 
 def _hyperbolic(x: Real) -> tuple[Real, Real, Real]:
-    """sinh and cosh, both to be multiplied by a factor that is not 1 only where they would be out of range."""
+    """sinh, cosh and a common factor for both, which is 1 unless they would be out of range."""
     length = abs(x)
     large = length.test("GT", x.format.exponent)
     change = large.pick(length * 0.5, length).op("exponential_minus_one")

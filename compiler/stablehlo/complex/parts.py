@@ -1,4 +1,4 @@
-"""Real and imaginary parts, for formulas over values that are real or complex: a real one has one part, itself."""
+"""Real and imaginary parts, for formulas over real or complex values. A real value has one part, itself."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def parts_of(rewriter: Rewriter, value: Value) -> list[Real]:
 
 
 def joined(rewriter: Rewriter, type: TensorType, parts: Sequence[Real]) -> Value:
-    """The value of these parts; what a complex one lacks is zero."""
+    """The value with these parts; a missing imaginary part is zero."""
     real, *imaginary = (part.value for part in parts)
     if real.type == type:
         return real
@@ -30,7 +30,7 @@ def joined(rewriter: Rewriter, type: TensorType, parts: Sequence[Real]) -> Value
 
 
 def scaled_by(rewriter: Rewriter, value: Value, factor: Real) -> Value:
-    """Times a real number for each element."""
+    """Multiplies each element by a real number."""
     return joined(rewriter, tensor_of(value), [part * factor for part in parts_of(rewriter, value)])
 
 
@@ -46,7 +46,7 @@ def magnitude(rewriter: Rewriter, value: Value) -> Real:
 
 
 def greatest(rewriter: Rewriter, value: Value, axes: Sequence[int]) -> Real:
-    """The greatest magnitude of a part along axes."""
+    """The greatest magnitude of any part along axes."""
     first, *others = [abs(part).total(axes, "maximum") for part in parts_of(rewriter, value)]
     return first.op("maximum", *others) if others else first
 
@@ -59,7 +59,7 @@ def sum_of(parts: Sequence[Real]) -> Real:
 
 
 def adjoint(rewriter: Rewriter, value: Value) -> Value:
-    """The matrices [batch, m, n] transposed and conjugate."""
+    """The conjugate transpose of matrices [batch, m, n]."""
     return transpose(rewriter, conjugate(rewriter, value), (0, 2, 1))
 
 

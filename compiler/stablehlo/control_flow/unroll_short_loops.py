@@ -1,8 +1,8 @@
-"""unroll-short-loops: a loop of few turns and little in each becomes its turns, one after the other.
+"""unroll-short-loops: replaces a short loop with a small body by copies of the body.
 
-A turn of a loop is launches of its own: what it computes, and a copy of each value that changes its place. Unrolled,
-constants of the turns fold and one dispatch computes all of them. JAX's random numbers are such a loop, of five turns.
-`docs/decisions/short-loops.md` has the measurement behind the bounds.
+Each iteration of a loop costs launches, and copies of the carried values that move. After unrolling, constants of the
+iterations fold, and one dispatch computes all of them. JAX's random numbers are such a loop, with five iterations.
+`docs/decisions/short-loops.md` has the measurement behind the limits.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from orchestrion.compiler.options import Options
 
 MAX_ITERATIONS: Final = 8
-#: ops of all turns together, constants not counted
+#: Maximum number of ops of all iterations together, without constants.
 MAX_OPS: Final = 320
 
 
 def run(module: Module, options: Options) -> None:
-    for op in reversed(list(module.walk())):  # what is inside comes first
+    for op in reversed(list(module.walk())):  # inner ops come first
         if not isinstance(op, While):
             continue
         turns = trip_count(op)
@@ -41,7 +41,9 @@ def run(module: Module, options: Options) -> None:
 
 
 def _turn_size(body: Block) -> float:
-    """Ops of a turn; infinite when there are others than elementwise ops and movement from known places to others."""
+    """Number of ops of one iteration; infinite if there are others than elementwise ops and data movement between known
+    places.
+    """
     ops = [op for op in body if not isinstance(op, structural.Constant | Return)]
     simple = all(isinstance(op, Elementwise) or op.name in structural.OPS for op in ops)
     return len(ops) if simple else float("inf")

@@ -1,4 +1,6 @@
-"""`bitcast_convert` between types of different widths: an axis of parts, the lowest bits first, as in memory."""
+"""`bitcast_convert` between types of different widths: a last axis holds the parts of the wider type, the low bits
+first.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from orchestrion.schema.dtypes import BOOL, BY_NAME, DType
 
 
 def expand_bitcast(op: Operation, rewriter: Rewriter) -> bool:
-    """Leaves alone what is of one width, or does not have the form it should."""
+    """Expands a bitcast; skips equal widths and malformed ops."""
     if len(op.operands) != 1 or len(op.results) != 1 or not is_known(op.operands[0].type):
         return False
     if not is_known(op.results[0].type):
@@ -32,7 +34,7 @@ def expand_bitcast(op: Operation, rewriter: Rewriter) -> bool:
 
 
 def _split(rewriter: Rewriter, bits: Value, parts: int, target: DType) -> Value:
-    """Each number as its parts, along a new last axis."""
+    """Splits each number into parts along a new last axis."""
     type = tensor_of(bits)
     pieces = []
     for index in range(parts):
@@ -43,7 +45,7 @@ def _split(rewriter: Rewriter, bits: Value, parts: int, target: DType) -> Value:
 
 
 def _merged(rewriter: Rewriter, bits: Value, parts: int, target: DType) -> Value:
-    """Numbers from the parts along the last axis."""
+    """Joins the parts along the last axis."""
     type, width = tensor_of(bits), dtype_of(bits).bits
     total: Value | None = None
     for index in range(parts):

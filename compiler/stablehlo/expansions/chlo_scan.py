@@ -1,6 +1,8 @@
-"""`chlo.scan`: a loop along an axis, whose body takes a slice of each input and what is carried, and gives a slice of
-each output and what is carried on. Slices lack the axis. A loop of known length is one submission; that a body is
-associative is not used.
+"""`chlo.scan`: a loop along an axis.
+
+The body takes a slice of each input and the carried values, and returns a slice of each output and the next carried
+values. Slices lack the axis. A loop with a known iteration count is one submission; the associativity of a body is not
+used.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from orchestrion.compiler.stablehlo.ops.contraction import Return
 
 
 def expand_scan(op: Operation, rewriter: Rewriter) -> bool:
-    """Leaves alone what does not have the form it should."""
+    """Expands a scan; skips malformed ops."""
     axis, reverse = op.get_as("dimension", IntegerAttr), op.get_as("is_reverse", BoolAttr)
     parts = _parts(op)
     if axis is None or parts is None or len(op.regions) != 1 or len(op.regions[0].blocks) != 1:
@@ -56,7 +58,7 @@ def expand_scan(op: Operation, rewriter: Rewriter) -> bool:
 
 
 def _parts(op: Operation) -> tuple[list[Value], list[Value], list[Value]] | None:
-    """Inputs, initial values and outputs; None where the segments say otherwise, or a type has no row."""
+    """Inputs, initial values and outputs; None if the segment sizes are malformed, or a type is unknown."""
     given = [op.get_as(name, DenseArray) for name in ("operandSegmentSizes", "resultSegmentSizes")]
     counts = [segments.ints for segments in given if segments is not None and len(segments) == 2]
     if [sum(count) for count in counts] != [len(op.operands), len(op.results)] or counts[0][1] != counts[1][1]:

@@ -1,9 +1,9 @@
-"""Ops that say in another way what `dot_general`, `gather` and elementwise ops say: StableHLO's older ones, and those
-of CHLO that broadcast their operands to each other.
+"""Legacy ops of StableHLO, and ops of CHLO that broadcast their operands, by `dot_general`, `gather` and elementwise
+ops.
 
-`map` is its computation on whole tensors. An `einsum` is a `dot_general`, before it sums along the axes that one
-operand alone has, behind it a transpose; an axis may not stand twice in one operand. Ops that do not have the form they
-should are left for the legality check.
+A `map` becomes its computation on whole tensors. An `einsum` becomes a `dot_general`, after sums over axes that only
+one operand has, and before a transpose; no letter may occur twice in one operand. Malformed ops are left for the
+legality check.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _result(op: Operation, rewriter: Rewriter, made: Value) -> bool:
 
 
 def _broadcast(op: Operation, rewriter: Rewriter) -> bool:
-    """New axes in front."""
+    """Adds leading axes."""
     sizes = op.get_as("broadcast_sizes", DenseArray)
     if sizes is None or not _known(op, 1):
         return False
@@ -104,7 +104,7 @@ def _sizes_agree(op: Operation, terms: list[str], out: str) -> bool:
 
 
 def _product(rewriter: Rewriter, values: list[Value], terms: list[str], out: str) -> tuple[Value, str]:
-    """The dot of two operands, and the letters of its axes."""
+    """The dot product of two operands, and the letters of its axes."""
     left, right = terms
     both = [letter for letter in left if letter in right]
     batch, contract = ([x for x in both if x in out], [x for x in both if x not in out])
@@ -116,7 +116,7 @@ def _product(rewriter: Rewriter, values: list[Value], terms: list[str], out: str
 
 
 def _torch_index_select(op: Operation, rewriter: Rewriter) -> bool:
-    """Whole slices at indices along `dim`; the first `batch_dims` axes go together."""
+    """Gathers whole slices at indices along `dim`; the first `batch_dims` axes are batches."""
     dim, batch = op.get_as("dim", IntegerAttr), op.get_as("batch_dims", IntegerAttr)
     if dim is None or batch is None or not _known(op, 2):
         return False
@@ -148,7 +148,7 @@ def _torch_index_select(op: Operation, rewriter: Rewriter) -> bool:
     return _result(op, rewriter, made.result)
 
 
-#: ops of CHLO that are these once their operands are of one shape
+#: Broadcasting op of CHLO -> the op on operands of one shape.
 _BROADCASTING: Final = {
     f"chlo.broadcast_{name}": f"stablehlo.{name}"
     for name in (

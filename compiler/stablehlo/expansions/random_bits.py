@@ -1,9 +1,9 @@
-"""`rng_bit_generator` as arithmetic on integers: the bits that XLA gives on CPU, for each algorithm.
+"""`rng_bit_generator` as integer arithmetic: the same bits as XLA on CPU, for each algorithm.
 
-The state is a key and a counter, of 64 bits each; Philox may have 128 bits of counter, else the key is its upper half.
-Both algorithms encrypt counter, counter + 1, ...: Philox 4x32 with 10 rounds gives four words each (J. Salmon and
-others, Parallel random numbers: as easy as 1, 2, 3, 2011), ThreeFry 2x32 with 20 gives two. `DEFAULT` is Philox.
-Numbers of 8 and 16 bits are the lower bits of as many words of 32.
+The state is a key and a counter of 64 bits each; Philox may have a counter of 128 bits, else the key is its upper half.
+Both algorithms encrypt counter, counter + 1, ...: Philox 4x32 with 10 rounds gives four words for each, ThreeFry 2x32
+with 20 rounds two. `DEFAULT` is Philox. Numbers of 8 and 16 bits are the low bits of 32-bit words. Source: J. Salmon
+and others, "Parallel random numbers: as easy as 1, 2, 3", 2011.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from orchestrion.compiler.stablehlo.ops.custom_call import CustomCall
 from orchestrion.compiler.stablehlo.ops.structural import Iota
 from orchestrion.schema.dtypes import SIGNED, UNSIGNED
 
-#: what a `custom_call` of `rng_bit_generator` names whose shape is computed
+#: Name in a `custom_call` of `rng_bit_generator` with a computed shape.
 RNG_BIT_GENERATOR: Final = "stablehlo.dynamic_rng_bit_generator"
 _U32: Final = scalar("ui32")
 _U64: Final = scalar("ui64")
@@ -42,7 +42,9 @@ _THREEFRY_PARITY: Final = 0x1BD11BDA
 
 
 def expand_rng_bit_generator(op: Operation, rewriter: Rewriter) -> bool:
-    """Leaves alone what does not have the form it should. Of a `custom_call` that of `RNG_BIT_GENERATOR`."""
+    """Expands the op, or a `custom_call` of `RNG_BIT_GENERATOR`; skips malformed ops. Raises UndecidedError for
+    undecided sizes.
+    """
     if isinstance(op, CustomCall) and op.get("call_target_name") != StringAttr(RNG_BIT_GENERATOR):
         return False
     given = op.get_as("rng_algorithm", DialectAttr)
@@ -67,11 +69,11 @@ def expand_rng_bit_generator(op: Operation, rewriter: Rewriter) -> bool:
     return True
 
 
-# The algorithms: each gives the words of the counter afterwards, and the numbers, of `width` words of 32 bits
+# The algorithms. Each returns the words of the next counter, and the numbers, of `width` 32-bit words each
 
 
 def _philox(rewriter: Rewriter, state: list[Value], shape: tuple[int, ...], width: int) -> tuple[list[Value], Value]:
-    """The words of each block stand one behind the other."""
+    """Philox: the words of consecutive blocks follow each other."""
     per_block = 4 // width
     count = prod(shape)
     blocks = -(-count // per_block)
@@ -113,7 +115,7 @@ def _philox_rounds(rewriter: Rewriter, words: list[Value], key: list[Value]) -> 
 
 
 def _threefry(rewriter: Rewriter, state: list[Value], shape: tuple[int, ...], width: int) -> tuple[list[Value], Value]:
-    """Numbers of 32 bits: the first word of a block and its second are neighbours along the axis that is halved."""
+    """ThreeFry: the first and the second word of a block are neighbours along the halved axis, for 32-bit numbers."""
     given, shape = shape, shape or (1,)
     axis = _halved_axis(shape) if width == 1 else 0
     half = shape if width == 2 else (*shape[:axis], -(-shape[axis] // 2), *shape[axis + 1 :])
@@ -134,7 +136,9 @@ def _threefry(rewriter: Rewriter, state: list[Value], shape: tuple[int, ...], wi
 
 
 def _halved_axis(shape: tuple[int, ...]) -> int:
-    """The first axis of an even size, else the first of the largest. Raises UndecidedError where a call says which."""
+    """The first axis of even size, else the first of the largest ones. Raises UndecidedError if symbolic sizes decide
+    it.
+    """
     for axis, size in enumerate(shape if len(shape) > 1 else ()):
         if isinstance(size % 2, Dim):
             raise UndecidedError(f"whether {size} is even, and its axis halved, depends on the sizes of a call")
@@ -178,7 +182,7 @@ def _sum128(rewriter: Rewriter, low: Value, high: Value, added: Value) -> tuple[
 
 
 def _halves(rewriter: Rewriter, value: Value) -> tuple[Value, Value]:
-    """The lower word, then the upper."""
+    """The lower and the upper word."""
     shifted = elementwise(rewriter, "shift_right_logical", value, constant(rewriter, 32, tensor_of(value)))
     return convert(rewriter, value, "ui32"), convert(rewriter, shifted, "ui32")
 
@@ -189,7 +193,7 @@ def _whole(rewriter: Rewriter, low: Value, high: Value) -> Value:
     return elementwise(rewriter, "or", shifted, convert(rewriter, low, "ui64"))
 
 
-# Movement
+# Data movement
 
 
 def _word(rewriter: Rewriter, state: Value, at: int) -> Value:

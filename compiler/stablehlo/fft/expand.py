@@ -1,8 +1,8 @@
 """`fft` in terms of `flow.fft`, which transforms lines that fit a workgroup, and of elementwise ops.
 
-Numbers are real tensors whose last axis has their parts, as complex ones lie in memory. Axes are transformed where they
-are. A longer line is cut into the rows of a matrix: its columns are transformed, turned, and then its rows, whose
-results lie in columns; a length with a large prime factor is a convolution with a chirp (`plan.py`).
+Numbers are real tensors whose last axis has their parts, as complex numbers lie in memory. Axes are transformed in
+place. A longer line becomes a matrix: its columns are transformed, multiplied by twiddle factors, and then its rows,
+whose results lie in columns. A length with a large prime factor becomes a convolution with a chirp (`plan.py`).
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, Any]
 
-#: a table of more bytes is not in the module, but computed when that is loaded
+#: Maximum bytes of a table in the module; larger tables are computed when the module is loaded.
 MAX_TABLE_BYTES: Final = 1 << 16
-#: the greatest length with a large prime factor: its tables, of twice the length, are computed by the compiler
+#: Maximum length with a large prime factor: the compiler computes its tables, of twice the length.
 MAX_CHIRP_LENGTH: Final = 1 << 22
 
 
@@ -58,7 +58,7 @@ def _transformed(t: _Transform, op: Fft) -> Value:
     lengths, rank = op.fft_length.ints, tensor_of(op.operand_).rank
     last = rank - 1
     *others, _ = range(rank - len(lengths), rank)
-    if op.kind == "RFFT":  # the halved axis of real numbers is the first one there, and the last one back
+    if op.kind == "RFFT":  # RFFT: the halved axis is transformed first; IRFFT: last
         value = t.line(t.packed(op.operand_), last, count=lengths[-1] // 2 + 1)
     else:
         value = t.packed(*parts_of(t.rewriter, op.operand_))
@@ -71,7 +71,9 @@ def _transformed(t: _Transform, op: Fft) -> Value:
 
 
 class _Transform:
-    """Writes the ops of a transform, of numbers whose parts are the last axis. A real number may have one part."""
+    """Writes the ops of a transform. The last axis of values has the parts of numbers; a real number may
+    have one part.
+    """
 
     def __init__(self, rewriter: Rewriter, element: str, inverse: bool) -> None:
         self.rewriter = rewriter
@@ -83,7 +85,7 @@ class _Transform:
         return 1 if self.inverse else -1
 
     def line(self, value: Value, axis: int, count: int = 0, to_real: bool = False) -> Value:
-        """An axis transformed; the first `count` numbers, or all; with `to_real` the real parts."""
+        """Transforms an axis; returns the first `count` numbers (0: all), with `to_real` only their real parts."""
         shape = tensor_of(value).shape
         length = shape[axis]
         count, parts = count or length, 1 if to_real else 2
@@ -110,7 +112,9 @@ class _Transform:
         ).result
 
     def _four_steps(self, value: Value, axis: int, rows: int, count: int, to_real: bool) -> Value:
-        """The line is a matrix, row by row; number k of the result is row k // rows, column k % rows, of another."""
+        """Transforms a line as a matrix in row-major order; result k is row k // rows, column k % rows of another
+        matrix.
+        """
         shape = tensor_of(value).shape
         columns = shape[axis] // rows
         value = reshape(self.rewriter, value, (*shape[:axis], rows, columns, *shape[axis + 1 :]))
@@ -147,7 +151,7 @@ class _Transform:
     # tables
 
     def _roots(self, rows: int, columns: int, length: int) -> tuple[Value, Value]:
-        """e^(sign 2 pi i row column / length), of shape rows by columns."""
+        """e^(sign 2 pi i row column / length), of shape rows by columns, as real and imaginary parts."""
         if 2 * rows * columns * BY_NAME[self.element].itemsize > MAX_TABLE_BYTES:
             return generated_roots(self.rewriter, self.element, (rows, columns), length, self.sign)
         return self._pair(plan.roots(plan.products(rows, columns), length, self.sign))
@@ -173,7 +177,7 @@ class _Transform:
         return real, imag
 
     def _filled(self, value: Value) -> Value:
-        """With both parts."""
+        """The numbers with both parts."""
         if tensor_of(value).shape[-1] == 2:
             return value
         zero = constant(self.rewriter, 0.0, tensor_of(value))
@@ -189,7 +193,7 @@ class _Transform:
     def _op(self, name: str, *operands: Value) -> Value:
         return elementwise(self.rewriter, name, *operands)
 
-    # movement
+    # data movement
 
     def cut(self, value: Value, axis: int, start: int, limit: int) -> Value:
         shape = tensor_of(value).shape

@@ -1,6 +1,7 @@
-"""Roots of unity by ops: what a table that is too large for a module is computed from when that is loaded.
+"""Roots of unity computed by ops when a module is loaded, for tables that are too large for the module.
 
-Angles are reduced in integers to an eighth of a turn, so that a root is as near as a rounded one, and half a unit more.
+Angles are reduced with integers to an eighth of a turn, so that the error of a root is at most half a unit larger than
+that of a rounded one.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from orchestrion.compiler.stablehlo.ops.structural import Iota
 def generated_roots(
     rewriter: Rewriter, element: str, shape: tuple[int, int], length: int, sign: int
 ) -> tuple[Value, Value]:
-    """e^(sign 2 pi i row column / length), the two parts."""
+    """e^(sign 2 pi i row column / length), as real and imaginary parts."""
     rows, columns = shape
     type = tensor(shape, "i32" if 4 * rows * columns + length < 2**31 else "i64")
 
