@@ -1,7 +1,7 @@
-"""check-legality: everything in a program that is not supported, or wrong, at once.
+"""check-legality: reports everything in a program that is unsupported or invalid, at once.
 
-An op is refused by its name, its type or an attribute; a message says what is supported instead. The verifier's
-findings about ops that are not refused come with them, so that one run of the compiler shows all there is to mend.
+An op is refused by its name, a type or an attribute; the message says what is supported instead. The verifier's
+messages about other ops are added, so that one compilation shows everything to be fixed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 _TYPES: Final = ", ".join(BY_NAME)
 
-#: name of an op, or a prefix that ends in `*` -> what it is, for the message
+#: Name of an op, or a prefix that ends in `*` -> the reason in the message.
 _FAMILIES: Final[dict[str, str]] = {
     "cf.*": "control flow other than stablehlo.if, case and while",
     "scf.*": "control flow other than stablehlo.if, case and while",
@@ -62,7 +62,7 @@ _FAMILIES: Final[dict[str, str]] = {
     "chlo.*": "an op of CHLO",
 }
 
-#: attributes worth naming when their op is refused
+#: Attributes that the message about a refused op states.
 _TELLING: Final = ("name", "custom_call_target")
 
 
@@ -72,7 +72,7 @@ def run(module: Module, options: Options) -> None:
     callbacks = refusal(module, options.callbacks == "drop")
     for op in module.walk():
         found = list(_refusals(op))
-        if callbacks is not None:  # which says all there is to say about them and the tokens that order them
+        if callbacks is not None:  # this diagnostic covers the callbacks and the tokens that order them
             found = [] if _is_of_callbacks(op) else [message for message in found if f" is {TOKEN}: " not in message]
         if found:
             refused[op] = found
@@ -100,7 +100,7 @@ def _diagnostics(
 
 
 def _is_of_callbacks(op: Operation) -> bool:
-    """Whether it is a callback, or hands on the tokens of some."""
+    """Whether the op is a callback, or passes on the tokens of some."""
     return is_callback(op) or op.name in HAND_ON and has_token(op)
 
 
@@ -119,7 +119,7 @@ def _refusals(op: Operation) -> Iterator[str]:
     if rule is not None and not any(declaration_problems(op)):
         yield from rule(op)
     elif isinstance(op, CustomCall) and (reason := op.foreign()):
-        yield reason  # its types, which are said too, do not tell whom it calls
+        yield reason  # the types, which are reported too, do not say what it calls
     for index, result in enumerate(op.results):
         for message in _type(result.type):
             yield f"result {index} is {result.type}: {message}"
@@ -171,7 +171,7 @@ def _type(type: Type) -> Iterator[str]:
 
 
 def _complex(op: Operation) -> Iterator[str]:
-    """An op on complex numbers that is not elementwise."""
+    """Refuses a non-elementwise op on complex numbers."""
     from orchestrion.compiler.stablehlo.complex.expand import OPS  # few programs have any
 
     if type(op) not in OPS and not isinstance(op, Call | Return | contraction.Return):
@@ -256,7 +256,7 @@ def _scalar_ops(what: str, region: Region) -> Iterator[str]:
 
 
 def _executed(region: Region) -> Iterator[Operation]:
-    """The ops of a region and of the functions that it calls."""
+    """The ops of a region, and of the functions that it calls."""
     tables, seen, regions = SymbolTables(), set[Operation](), [region]
     while regions:
         for op in regions.pop().walk():
@@ -274,7 +274,7 @@ def _accuracy(op: Elementwise) -> Iterator[str]:
         yield f"result_accuracy {wanted} is not supported; supported are the modes DEFAULT and HIGHEST"
 
 
-#: what changes nothing on a scalar; canonicalizing takes it out of reducers
+#: Ops without effect on scalars; canonicalization removes them from reducers.
 _SCALAR_NOOPS: Final = structural.Reshape | structural.BroadcastInDim | structural.Transpose | structural.Slice
 
 _RULES: Final[dict[type[Operation], Callable[[Operation], Iterator[str]]]] = {

@@ -20,7 +20,7 @@ from orchestrion.compiler.stablehlo.ops.base import is_known, tensor_of
 
 
 def _collective(op: Operation, rewriter: Rewriter) -> bool:
-    """Returns the operands if this device is the only group, zeros if it is in no group."""
+    """Returns the operands if the only group consists of this device, zeros if the device is in no group."""
     groups = op.get_as("replica_groups", DenseElements)
     values = [value.type for value in op.operands]
     if groups is None or values != [result.type for result in op.results] or not all(map(is_known, values)):

@@ -1,8 +1,9 @@
-"""Cholesky factors and solutions with triangles, a block of columns or rows by each turn of a loop.
+"""Cholesky factors and triangular solves in a loop over blocks of columns or rows.
 
-What is known goes from a block by one product, and `flow.solve_rows` does the rest of it: few dispatches a turn, the
-same for all. A matrix is filled up to whole blocks by ones on the diagonal; what fits one block needs no loop. For f32
-and f64 of known shapes; `triangular.py` has the same, row by row, for other types.
+Each iteration subtracts the contribution of the known blocks by one product, and `flow.solve_rows` computes the rest of
+the block. The number of dispatches per iteration is small and independent of the size. A matrix is padded to whole
+blocks with ones on the diagonal; a matrix of one block needs no loop. For f32 and f64 matrices of static shape;
+`triangular.py` has the same algorithms row by row for other types.
 """
 
 from __future__ import annotations
@@ -36,13 +37,13 @@ _ROWS_BY_COLUMNS = DotDimensions((0,), (0,), (2,), (1,))
 
 
 def takes(value: Value) -> bool:
-    """Whether matrices are of a type and shape that this is for; how many there are, a call may bring."""
+    """Whether the matrices have a suitable type and static shape; the batch may be symbolic."""
     type = tensor_of(value)
     return type.element in (F32, F64) and not any(isinstance(size, Dim) for size in type.shape[1:])
 
 
 def factor(rewriter: Rewriter, a: Value) -> Value:
-    """The lower Cholesky factor of matrices [batch, n, n], of which the lower triangle is read; zero above."""
+    """The lower Cholesky factor of matrices [batch, n, n]: reads the lower triangle, and writes zeros above."""
     batch, n, _ = tensor_of(a).shape
     if n <= BLOCK:
         return _lower(rewriter, solve_rows(rewriter, a, a, factor=True), 0)
@@ -63,11 +64,13 @@ def factor(rewriter: Rewriter, a: Value) -> Value:
 
 
 def solution(rewriter: Rewriter, a: Value, b: Value, lower: bool, turned: bool, unit: bool) -> Value:
-    """The x of op(a) x = b, for matrices [batch, n, n] and [batch, n, m]; `lower` says which triangle of a is read."""
+    """Solves op(a) x = b for matrices [batch, n, n] and [batch, n, m]; `lower` selects the triangle of a
+    that is read.
+    """
     batch, n, m = tensor_of(b).shape
     a = transpose(rewriter, a, (0, 2, 1)) if turned else a
     backwards = lower == turned
-    if backwards:  # from the last row on: the other way round it is the first
+    if backwards:  # from the last row to the first: reversed, it is a forward substitution
         a, b = _reversed(rewriter, a, (1, 2)), _reversed(rewriter, b, (1,))
     size = n if n <= BLOCK else -(-n // BLOCK) * BLOCK
     whole = _filled(rewriter, a, size, unit)
@@ -80,7 +83,7 @@ def solution(rewriter: Rewriter, a: Value, b: Value, lower: bool, turned: bool, 
 
 
 def _by_blocks(rewriter: Rewriter, a: Value, b: Value) -> Value:
-    """The x of a x = b, a a lower triangle of whole blocks."""
+    """Solves a x = b for a lower triangle `a` of whole blocks."""
     batch, size, m = tensor_of(b).shape
 
     def rows(rewriter: Rewriter, turn: Value, carried: list[Value]) -> Sequence[Value]:
@@ -104,7 +107,7 @@ def _start(rewriter: Rewriter, turn: Value) -> Value:
 
 
 def _lower(rewriter: Rewriter, value: Value, first: Value | int) -> Value:
-    """Zero above the diagonal, of columns from the `first` of a matrix on."""
+    """Zeros above the diagonal of columns that start at column `first` of a matrix."""
     shape = tensor_of(value).shape
     start = broadcast(rewriter, first, shape) if isinstance(first, Value) else _count(rewriter, first, shape)
     column = elementwise(rewriter, "add", iota(rewriter, shape, 2), start)
@@ -113,7 +116,7 @@ def _lower(rewriter: Rewriter, value: Value, first: Value | int) -> Value:
 
 
 def _filled(rewriter: Rewriter, a: Value, size: int, unit: bool) -> Value:
-    """The lower triangle, with zeros above it, filled up to a size by ones on the diagonal, or (`unit`) ones there."""
+    """The lower triangle with zeros above, padded with ones on the diagonal; `unit`: all ones on the diagonal."""
     batch, n, _ = tensor_of(a).shape
     whole = padded(rewriter, a, (batch, size, size))
     shape = tensor_of(whole).shape

@@ -1,10 +1,11 @@
-"""Hessenberg's form by Householder reflections from both sides, a tridiagonal one where a matrix is Hermitian: what
-LAPACK's gehrd and sytrd give, as loops.
+"""Hessenberg form by Householder reflections from both sides, tridiagonal for Hermitian matrices: gehrd, sytrd of
+LAPACK.
 
-A turn makes the reflection that leaves a column nothing below its subdiagonal, and applies it to the columns right of
-it from the left, then to all rows from the right: two products of a matrix and a vector, and an update of each element.
-The vectors lie below the subdiagonal. (Golub and Van Loan, Matrix Computations, 7.4.2 and 8.3.1.) A Hermitian matrix is
-filled from the triangle that is given; the upper one is the lower one of the matrix read backwards.
+Each iteration computes the reflection that zeroes a column below its subdiagonal. It applies the reflection to the
+columns to the right from the left, then to all rows from the right: two matrix-vector products and an elementwise
+update. The reflection vectors are stored below the subdiagonal. A Hermitian matrix is completed from the given
+triangle; an upper triangle is handled as the lower one of the reversed matrix. Source: Golub and Van Loan, Matrix
+Computations, 7.4.2 and 8.3.1.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from .householder import along_last_axis, masks_at_and_after, reflect_from_left,
 from .lapack_factors import Flags, have_shapes, matrix_shape
 from .triangular import batch_of_matrices
 
-#: of the rows of a matrix per batch with a vector
+#: The rows of a matrix times a vector, per batch.
 _BY_ROWS: Final = DotDimensions((0,), (0,), (2,), (1,))
 
 
@@ -82,7 +83,7 @@ def _shaped(rewriter: Rewriter, made: Sequence[Value], results: Sequence[Value])
 
 
 def _reduced(rewriter: Rewriter, a: Value) -> tuple[Value, Value]:
-    """The form above its vectors, and tau, of [batch, n, n]."""
+    """The Hessenberg form above the reflection vectors, and tau, of matrices [batch, n, n]."""
     batch, order, _ = tensor_of(a).shape
     taus = zeros(rewriter, tensor_of(a).with_shape((batch, order - 1)))
     if order == 1:
@@ -108,7 +109,7 @@ def _reflect(rewriter: Rewriter, turn: Value, carried: list[Value]) -> Sequence[
 
 
 def _filled(rewriter: Rewriter, a: Value) -> Value:
-    """The Hermitian matrix of a lower triangle, of whose diagonal the real parts count."""
+    """The Hermitian matrix with this lower triangle; only the real parts of the diagonal count."""
     shape = tensor_of(a).shape
     on = compare(rewriter, "EQ", iota(rewriter, shape, 1), iota(rewriter, shape, 2))
     real = joined(rewriter, tensor_of(a), parts_of(rewriter, a)[:1])
@@ -122,7 +123,7 @@ def _triangle(rewriter: Rewriter, a: Value, lower: bool) -> Value:
 
 
 def _diagonal(rewriter: Rewriter, a: Value, below: int) -> Value:
-    """The real parts of the diagonal, or of the one below it."""
+    """The real parts of the diagonal that is `below` places below the main one."""
     batch, order, _ = tensor_of(a).shape
     first = parts_of(rewriter, a)[0].value
     square = slice_range(rewriter, first, (0, below, 0), (batch, order, order - below))

@@ -1,11 +1,10 @@
-"""QR factors by Householder reflections, as loops of products: what LAPACK's geqrf, orgqr and ormqr give.
+"""QR factors by Householder reflections in loops of products: geqrf, orgqr and ormqr of LAPACK.
 
-A reflection is 1 - tau v v^H, with ones in v at its own place and zeros above; what is below lies under the diagonal of
-the packed factor. A turn of a loop makes or applies one, to all matrices of a batch and to all columns at once: a
-product of v with the matrix, and an update of each element. Values are scaled by the greatest of a column before they
-are squared, so that none overflows. Signs are LAPACK's. (Golub and Van Loan, Matrix Computations, 5.1 and 5.2.)
-
-Matrices have one batch axis here.
+A reflection is 1 - tau v v^H; v is one at its own index and zero before, and its rest is stored below the diagonal of
+the packed factor. Each iteration computes or applies one reflection, for all matrices of a batch and all columns: a
+product of v with the matrix, and an elementwise update. Columns are scaled by their greatest element before squaring,
+so that nothing overflows. Signs are those of LAPACK. Matrices have one batch axis. Source: Golub and Van Loan, Matrix
+Computations, 5.1 and 5.2.
 """
 
 from __future__ import annotations
@@ -33,12 +32,12 @@ from orchestrion.compiler.stablehlo.complex.parts import conjugate, joined, part
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotDimensions
 
-#: of a vector per batch with the columns of a matrix
+#: A vector times the columns of a matrix, per batch.
 _BY_COLUMNS: Final = DotDimensions((0,), (0,), (1,), (1,))
 
 
 def qr_factors(rewriter: Rewriter, a: Value) -> tuple[Value, Value]:
-    """R above the vectors, and tau, of [batch, m, n]: geqrf."""
+    """geqrf: R above the reflection vectors, and tau, of matrices [batch, m, n]."""
     batch, rows, columns = tensor_of(a).shape
     least = min(rows, columns)
     taus = zeros(rewriter, tensor_of(a).with_shape((batch, least)))
@@ -47,7 +46,7 @@ def qr_factors(rewriter: Rewriter, a: Value) -> tuple[Value, Value]:
 
 
 def _reflect(rewriter: Rewriter, turn: Value, carried: list[Value]) -> Sequence[Value]:
-    """The reflection that leaves a column nothing below the diagonal; the columns right of it are reflected."""
+    """Computes the reflection that zeroes a column below the diagonal, and reflects the columns to the right."""
     a, taus = carried
     shape = tensor_of(a).shape
     batch, rows, _ = shape
@@ -61,8 +60,8 @@ def _reflect(rewriter: Rewriter, turn: Value, carried: list[Value]) -> Sequence[
 
 
 def reflection(rewriter: Rewriter, column: Value, at: Value) -> tuple[Real, Value, Real]:
-    """The v and the tau of the reflection that leaves columns [batch, m] nothing below a place, and the columns with
-    what it leaves there, above v.
+    """The v and tau of the reflection that zeroes columns [batch, m] after index `at`, and the packed columns: the
+    reflected elements up to `at`, then v.
     """
     batch, rows = tensor_of(column).shape
     here, below = masks_at_and_after(rewriter, (batch, rows), at)
@@ -91,27 +90,27 @@ def reflection(rewriter: Rewriter, column: Value, at: Value) -> tuple[Real, Valu
 
 
 def _element(rewriter: Rewriter, column: Real, turn: Value) -> Real:
-    """Of each column [batch, m] the one with the turn's number."""
+    """The element [batch] at an index of each column [batch, m]."""
     batch, _ = column.type.shape
     zero = constant(rewriter, 0, TensorType((), I32))
     return Real(rewriter, reshape(rewriter, dynamic_slice(rewriter, column.value, [zero, turn], (batch, 1)), (batch,)))
 
 
 def _unit(rewriter: Rewriter, here: Mask, like: Value) -> Real:
-    """One where it is true, else zero, of the type of a value."""
+    """One where the mask is true, else zero, in the type of `like`."""
     part = parts_of(rewriter, like)[0]
     return Real(rewriter, joined(rewriter, tensor_of(like), [here.pick(part.of(1.0), 0.0)]))
 
 
 def masks_at_and_after(rewriter: Rewriter, shape: Sequence[int], turn: Value, axis: int = 1) -> tuple[Mask, Mask]:
-    """Where the number along an axis is the turn's, and where it is beyond."""
+    """Masks of the indices along an axis that are equal to, and greater than, a number."""
     number, here = iota(rewriter, shape, axis), broadcast(rewriter, turn, shape)
     at, beyond = (Mask(rewriter, compare(rewriter, direction, number, here)) for direction in ("EQ", "GT"))
     return at, beyond
 
 
 def along_last_axis(value: Real, shape: Sequence[int]) -> Real:
-    """The same along the last axis."""
+    """Broadcasts along a new last axis."""
     return value.spread(shape, range(len(shape) - 1))
 
 
@@ -123,7 +122,9 @@ def reflect_from_left(rewriter: Rewriter, a: Value, vector: Real, tau: Real) -> 
 
 
 def apply_q(rewriter: Rewriter, packed: Value, taus: Value, c: Value, turned: bool = False) -> Value:
-    """Q c, or Q^H c, for the Q of m x m whose reflections are packed [batch, m, at least k], and c [batch, m, any]."""
+    """Q c, or Q^H c if `turned`, for the m x m matrix Q with packed reflections [batch, m, >= k], and c [batch, m,
+    any].
+    """
     batch, rows, _ = tensor_of(packed).shape
     turns = tensor_of(taus).shape[1]
 
@@ -141,13 +142,13 @@ def apply_q(rewriter: Rewriter, packed: Value, taus: Value, c: Value, turned: bo
 
 
 def identity(rewriter: Rewriter, type: TensorType) -> Value:
-    """Ones on the diagonals."""
+    """Identity matrices."""
     rows, columns = (iota(rewriter, type.shape, axis) for axis in (1, 2))
     return _unit(rewriter, Mask(rewriter, compare(rewriter, "EQ", rows, columns)), zeros(rewriter, type)).value
 
 
 def upper_triangle(rewriter: Rewriter, packed: Value) -> Value:
-    """R, of n x n at most n rows."""
+    """R: the upper triangle of n x n matrices, or of the first n rows."""
     batch, rows, columns = tensor_of(packed).shape
     kept = slice_range(rewriter, packed, (0, 0, 0), (batch, min(rows, columns), columns))
     shape = tensor_of(kept).shape

@@ -1,9 +1,9 @@
-"""Eigenvalues and vectors of symmetric matrices by sweeps of plane rotations: what LAPACK's syevd gives.
+"""Eigenvalues and eigenvectors of Hermitian matrices by the Jacobi method: syevd of LAPACK.
 
-A turn rotates all rows and columns, in pairs, so that the element of each pair vanishes: a dispatch for the angles, and
-one for the matrix and the vectors, whatever the size. Sweeps end when what is left beside the diagonal is a rounding
-of the whole; convergence is quadratic, six to ten sweeps. The matrix stays symmetric to the last bit. (Golub and Van
-Loan, Matrix Computations, 8.5.)
+Each iteration rotates all rows and columns in disjoint pairs, so that the off-diagonal element of each pair vanishes:
+one dispatch for the angles, and one for the matrix and the vectors, for any size. Sweeps end when the off-diagonal part
+is a rounding error of the whole; convergence is quadratic, six to ten sweeps. The matrix stays exactly symmetric.
+Source: Golub and Van Loan, Matrix Computations, 8.5.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ from .rotations import (
 
 
 def eigenvalues(rewriter: Rewriter, a: Value, lower: bool, with_vectors: bool) -> tuple[list[Value], Value, Value]:
-    """Vectors in columns [batch, n, n] if wanted, values [batch, n] upwards, and info [batch] of matrices that are
-    symmetric, or are their own adjoints, of which one triangle is read. Where a matrix is not finite, NaN and 1.
+    """Eigenvectors as columns [batch, n, n] if wanted, ascending eigenvalues [batch, n], and info [batch], of Hermitian
+    matrices of which one triangle is read. NaN and info 1 for a matrix that is not finite.
     """
     shape = tensor_of(a).shape
     rows, columns = (iota(rewriter, shape, axis) for axis in (1, 2))
@@ -80,8 +80,8 @@ def _rotate(rewriter: Rewriter, turn: Value, carried: list[Value]) -> Sequence[V
 
 
 def _both_sides(rewriter: Rewriter, a: Value, partner: Value, k: Real, sine: Real) -> Real:
-    """Rows and columns rotated. In each product and sum of two, row and column may be exchanged: it stays symmetric,
-    and the diagonal real.
+    """Rotates rows and columns. Every product and sum is symmetric in row and column, so that the matrix stays
+    Hermitian, with a real diagonal.
     """
     shape = tensor_of(a).shape
     here, across, down = Real(rewriter, a), gather_lines(rewriter, a, partner, 2), gather_lines(rewriter, a, partner, 1)
@@ -98,7 +98,7 @@ def _both_sides(rewriter: Rewriter, a: Value, partner: Value, k: Real, sine: Rea
 
 
 def _between(rewriter: Rewriter, a: Value, partner: Value) -> Real:
-    """The element [batch, n] of each pair, read in the upper triangle by both."""
+    """The off-diagonal element [batch, n] of each pair; both rows of a pair read it from the upper triangle."""
     batch, n, _ = tensor_of(a).shape
     row = iota(rewriter, (n,), 0)
     first, second = (elementwise(rewriter, name, row, partner) for name in ("minimum", "maximum"))
@@ -112,7 +112,7 @@ def _between(rewriter: Rewriter, a: Value, partner: Value) -> Real:
 
 
 def _beside(rewriter: Rewriter, a: Value) -> Real:
-    """The sum of squares [batch] beside the diagonal."""
+    """The sum of squares [batch] of the off-diagonal elements."""
     shape = tensor_of(a).shape
     beside = Mask(rewriter, compare(rewriter, "NE", iota(rewriter, shape, 1), iota(rewriter, shape, 2)))
     return beside.pick(squared(rewriter, a), 0.0).total((1, 2))

@@ -1,10 +1,10 @@
-"""Singular values and vectors by sweeps of plane rotations of rows: what LAPACK's gesdd gives.
+"""Singular values and vectors by the one-sided Jacobi method: gesdd of LAPACK.
 
-Rows of a matrix are rotated in pairs until all are orthogonal; then their lengths are the singular values, they
-themselves the right vectors, and the rotations the left ones. A turn is a dispatch for the products of rows, one for
-the angles, one for the matrix, one for the left vectors. A tall matrix is its R first, a wide one is turned. Right
-vectors are the Q of the rows, which is orthogonal also where a singular value is zero and a row has no direction.
-(Golub and Van Loan, Matrix Computations, 8.6.3.)
+Rows of a matrix are rotated in pairs until all are orthogonal. Their norms are then the singular values, their
+directions the right singular vectors, and the accumulated rotations the left ones. Each iteration takes one dispatch
+for the products of rows, one for the angles, one for the matrix, and one for the left vectors. A tall matrix is
+replaced by its R, a wide one is transposed. The right vectors are the Q of the rows, which is orthogonal even if a
+singular value is zero and a row has no direction. Source: Golub and Van Loan, Matrix Computations, 8.6.3.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ from .rotations import (
 
 
 def singular_values(rewriter: Rewriter, a: Value, with_vectors: bool, full: bool) -> tuple[list[Value], Value, Value]:
-    """u and v^H of [batch, m, n] if wanted, whole or thin, values downwards, and info [batch]. Where a matrix is not
-    finite, NaN and 1.
+    """u and v^H of matrices [batch, m, n] if wanted (square if `full`), descending singular values, and info [batch].
+    NaN and info 1 for a matrix that is not finite.
     """
     batch, rows, columns = tensor_of(a).shape
     if rows < columns:
@@ -73,14 +73,14 @@ def singular_values(rewriter: Rewriter, a: Value, with_vectors: bool, full: bool
 
 
 def _bound(rewriter: Rewriter, square: Value) -> Real:
-    """The cosine between two rows that are orthogonal but for the rounding of a product of so many elements."""
+    """The cosine up to which two rows count as orthogonal: the rounding error of a product of that many elements."""
     _, n, _ = tensor_of(square).shape
     zero = Real(rewriter, zeros(rewriter, _real_type(square, 1)))
     return zero + n * 2.0**-zero.format.fraction
 
 
 def _real_type(matrices: Value, rank: int) -> TensorType:
-    """Of a real number for each matrix, or for each row."""
+    """The type of one real number per matrix, or per row."""
     type = tensor_of(matrices)
     return (part_type(type) if is_complex(matrices) else type).with_shape(type.shape[:rank])
 
@@ -99,7 +99,9 @@ def _sweep(rewriter: Rewriter, number: Value, carried: list[Value]) -> Sequence[
 
 
 def _rotate(rewriter: Rewriter, turn: Value, carried: list[Value]) -> Sequence[Value]:
-    """Rows so short that their products have few digits are rotated, but do not keep the sweeps going."""
+    """Rotates all pairs. Rows so short that their products have few digits are rotated, but do not prolong
+    the sweeps.
+    """
     cosines, rows, *rotations = carried
     partner = partners(rewriter, turn, tensor_of(rows).shape[1])
     theirs = Real(rewriter, conjugate(rewriter, gather_lines(rewriter, rows, partner, 1).value))
@@ -114,7 +116,7 @@ def _rotate(rewriter: Rewriter, turn: Value, carried: list[Value]) -> Sequence[V
 
 
 def _lengths(rewriter: Rewriter, rows: Value) -> Real:
-    """Of each row; none of its squares overflows, nor vanishes."""
+    """The norm of each row, without overflow or underflow of squares."""
     most = greatest(rewriter, rows, (2,))
     scale = most.test("EQ", 0.0).pick(1.0, most).spread(tensor_of(rows).shape, (0, 1))
     scaled = [part / scale for part in parts_of(rewriter, rows)]
@@ -122,7 +124,7 @@ def _lengths(rewriter: Rewriter, rows: Value) -> Real:
 
 
 def _directions(rewriter: Rewriter, rows: Value) -> Value:
-    """Orthogonal rows of length one, from orthogonal ones whose lengths go down to zero."""
+    """Orthonormal rows, from orthogonal rows with norms in descending order, possibly zero."""
     packed, taus = qr_factors(rewriter, adjoint(rewriter, rows))
     q = apply_q(rewriter, packed, taus, identity(rewriter, tensor_of(packed)))
     signs = diagonal(rewriter, packed)
@@ -131,7 +133,7 @@ def _directions(rewriter: Rewriter, rows: Value) -> Value:
 
 
 def _below(rewriter: Rewriter, u: Value, rows: int, full: bool) -> Value:
-    """With more rows of zeros; with as many columns, ones on the diagonal, if all are wanted."""
+    """Appends rows of zeros; for `full`, makes the matrix square with ones on the diagonal."""
     batch, n, _ = tensor_of(u).shape
     zero = constant(rewriter, 0, TensorType((), I32))
     whole = identity(rewriter, tensor_of(u).with_shape((batch, rows, rows if full else n)))

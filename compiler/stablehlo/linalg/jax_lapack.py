@@ -1,8 +1,8 @@
-"""The linear algebra of JAX: its calls of LAPACK become library calls, so that `jnp.linalg` needs no other source.
+"""JAX's linear algebra: turns its calls of LAPACK into library calls, so that `jnp.linalg` needs no other source.
 
 JAX exports `cholesky`, `qr`, `eigh`, `svd`, `lu` and `triangular_solve` for CPUs as calls of `lapack_<type><name>_ffi`,
-with characters or booleans as attributes. A row of `ROWS` says which library function that is, what each attribute
-becomes, and which results that function has. What has no row stays, and is refused by its name.
+with characters or booleans as attributes. An entry of `LAPACK_CALLS` states the library function, the meaning of each
+attribute, and the results of that function. A call without an entry stays, and is refused by its name.
 """
 
 from __future__ import annotations
@@ -27,11 +27,13 @@ _NAME: Final = re.compile(r"lapack_([sdcz])(\w+)_ffi")
 
 @dataclass(frozen=True, slots=True)
 class LapackCall:
-    """A routine. `flags`: attribute -> ours and the value for each character; what is ours without a name must have
-    that character, and goes. `numbers`: attribute -> ours. `results`: which ones are wanted, by the character of the
-    attribute `mode`; one entry for "" where there is no such attribute, none where all are wanted. `zeros`: operands
-    that go, and must be zero. `vectors`: flag -> the result that is there if the flag is true. `in_parts`: what is
-    complex are two values of ours, real and imaginary parts.
+    """How a call of LAPACK becomes a library call.
+
+    `flags`: attribute -> our flag and its value for each character; a flag without a name must have that character, and
+    is dropped. `numbers`: attribute -> our attribute. `results`: indices of the wanted results for each character of
+    the attribute `mode`; key "" without such an attribute, empty if all are wanted. `zeros`: operands that must be
+    zero, and are dropped. `vectors`: flag -> the result that exists only if the flag is true. `in_parts`: a complex
+    value is two values of ours, its real and imaginary parts.
     """
 
     function: str
@@ -76,7 +78,7 @@ LAPACK_CALLS: Final[dict[str, LapackCall]] = {
     ),
 }
 
-#: of complex numbers: most have the operands and results of those of real ones
+#: Calls on complex numbers; most have the operands and results of those on real ones.
 COMPLEX_LAPACK_CALLS: Final[dict[str, LapackCall]] = {
     **{name: LAPACK_CALLS[name] for name in ("gehrd", "geqrf", "gesdd", "gesvd", "getrf", "potrf", "trsm")},
     "gees": LapackCall("lapack.gees", _UNSORTED, {"V": (0, 1, 2, 4), "N": (0, 2, 4)}, in_parts=True),
@@ -89,12 +91,12 @@ COMPLEX_LAPACK_CALLS: Final[dict[str, LapackCall]] = {
 
 
 def replace(op: Operation, rewriter: Rewriter) -> bool:
-    """A call of LAPACK in the form of `custom_call.canonical`; nothing where a character is unknown."""
+    """Replaces a call of LAPACK by the form of `custom_call.canonical`; skips unknown characters."""
     target = op.get_as("call_target_name", StringAttr)
     name = _NAME.fullmatch(target.value) if isinstance(op, CustomCall) and target is not None else None
     row = _row(*name.groups()) if name is not None else None
     config = op.properties.get("backend_config")
-    if row is None or not isinstance(config, DictAttr) or SHAPES in op.attributes:  # `refine-shapes` first
+    if row is None or not isinstance(config, DictAttr) or SHAPES in op.attributes:  # `refine-shapes` runs first
         return False
     given = dict(config.items)
     results, attributes = _results(op, row, given), _attributes(row, given)
@@ -119,7 +121,8 @@ def replace(op: Operation, rewriter: Rewriter) -> bool:
         if row.in_parts and is_complex(op.results[index]):
             parts = [new[index], ours.pop(0)]
             new[index] = rewriter.insert(OPS["stablehlo.complex"](parts, [op.results[index].type])).result
-    rewriter.replace(op, [new.get(index, made.results[0]) for index in range(len(op.results))])  # others have no use
+    # the other results are unused
+    rewriter.replace(op, [new.get(index, made.results[0]) for index in range(len(op.results))])
     return True
 
 
@@ -128,13 +131,13 @@ def _row(type: str, routine: str) -> LapackCall | None:
 
 
 def _types(op: Operation, row: LapackCall, index: int) -> list[TensorType]:
-    """What of ours gives a result."""
+    """The types of our results for result `index`."""
     type = tensor_of(op.results[index])
     return [part_type(type)] * 2 if row.in_parts and is_complex(op.results[index]) else [type]
 
 
 def _results(op: Operation, row: LapackCall, given: Mapping[str, Attribute]) -> tuple[int, ...] | None:
-    """Which ones the function has; None where others are used."""
+    """Indices of the results that the function has; None if other results are used."""
     mode = _character(given["mode"]) if "mode" in given else ""
     wanted = row.results.get(mode) if row.results else tuple(range(len(op.results)))
     if wanted is None or max(wanted, default=0) >= len(op.results):
@@ -149,7 +152,7 @@ def _results(op: Operation, row: LapackCall, given: Mapping[str, Attribute]) -> 
 
 
 def _attributes(row: LapackCall, given: Mapping[str, Attribute]) -> DictAttr | None:
-    """Ours; None where there are others than the row has, or with other values."""
+    """Our attributes; None if there are unknown attributes or values."""
     found: dict[str, Attribute] = {}
     if set(given) - {"mode"} != {*row.flags, *row.numbers} or ("mode" in given and not row.results):
         return None
@@ -167,7 +170,7 @@ def _attributes(row: LapackCall, given: Mapping[str, Attribute]) -> DictAttr | N
 
 
 def _is_zero(op: Operation, index: int) -> bool:
-    """Whether there is such an operand, and it is a splat of zero."""
+    """Whether the operand exists and is a splat of zero."""
     if index >= len(op.operands):
         return False
     maker = op.operands[index].defining_op

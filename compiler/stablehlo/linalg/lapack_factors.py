@@ -1,6 +1,7 @@
-"""LAPACK's calls for QR factors as loops: their shapes, and what the loops of `householder` are of them.
+"""Calls of LAPACK for QR factors, eigenvalues and singular values, as loops: checks shapes, then calls `householder`
+and others.
 
-Each function gives the results of a call, or None where the call does not have the form it should.
+Each function returns the results of a call, or None if the call is malformed.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ Shape = tuple[int, ...]
 
 
 def matrix_shape(value: Value) -> tuple[Shape, int, int] | None:
-    """Batch, rows and columns of matrices that have elements and are of known size; how many, a call may bring."""
+    """Batch, rows and columns of matrices of static size with elements; None for others. The batch may be symbolic."""
     type = tensor_of(value)
     if type.rank < 2 or type.num_elements == 0 or any(isinstance(size, Dim) for size in type.shape[-2:]):
         return None
@@ -38,7 +39,7 @@ def have_shapes(values: Sequence[Value], *shapes: Shape) -> bool:
 
 
 def batch_of_vectors(rewriter: Rewriter, value: Value) -> Value:
-    """With one batch axis."""
+    """Vectors with one batch axis."""
     *batch, size = tensor_of(value).shape
     count = tensor_of(value).num_elements // size
     return reshape(rewriter, value, (count, size))
@@ -87,7 +88,7 @@ def ormqr(op: Operation, rewriter: Rewriter, flags: Flags) -> list[Value] | None
 
 
 def syevd(op: Operation, rewriter: Rewriter, flags: Flags) -> list[Value] | None:
-    """Vectors are wanted where there are three results."""
+    """Three results include eigenvectors."""
     shape = matrix_shape(op.operands[0]) if len(op.operands) == 1 else None
     if shape is None or shape[1] != shape[2]:
         return None
@@ -102,7 +103,7 @@ def syevd(op: Operation, rewriter: Rewriter, flags: Flags) -> list[Value] | None
 
 
 def gesdd(op: Operation, rewriter: Rewriter, flags: Flags) -> list[Value] | None:
-    """Vectors are wanted where there are four results, all of them where their matrices are square."""
+    """Four results include singular vectors: all of them if their matrices are square."""
     shape = matrix_shape(op.operands[0]) if len(op.operands) == 1 else None
     if shape is None:
         return None
@@ -122,7 +123,7 @@ def _shaped(rewriter: Rewriter, value: Value, result: Value) -> Value:
 
 
 def _are_reflections(given: Sequence[Value]) -> bool:
-    """Packed vectors, and a factor for each."""
+    """Whether these are packed reflections and one factor for each."""
     shape, taus = matrix_shape(given[0]), tensor_of(given[1]).shape
     if shape is None or tensor_of(given[0]).element != tensor_of(given[1]).element or not taus:
         return False

@@ -1,7 +1,8 @@
-"""Calls of LAPACK as loops, for targets that have no libraries: those that have a row in `_ROUTINES`.
+"""Calls of LAPACK as loops, for targets without libraries. The table is `_ROUTINES`.
 
-They are what JAX's linear algebra is made of; the other routines are left, and refused by their names. Results are
-those of LAPACK up to rounding, `info` too. Here are `potrf`, `getrf` and `trsm`: `cholesky`, `solve`, `inv`, `det`.
+These are the routines that JAX's linear algebra uses; others stay, and are refused by name. Results equal those of
+LAPACK up to rounding, including `info`. This file has `potrf`, `getrf` and `trsm`, for `cholesky`, `solve`, `inv` and
+`det`.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ Routine = Callable[[Operation, Rewriter, dict[str, bool]], list[Value] | None]
 
 
 def expand(op: Operation, rewriter: Rewriter) -> bool:
-    """Leaves alone what does not have the form it should."""
+    """Expands a call; skips malformed calls."""
     if not isinstance(op, CustomCall) or not all(isinstance(x.type, TensorType) for x in (*op.operands, *op.results)):
         return False
     config, target = op.get_as("backend_config", DictAttr), op.get_as("call_target_name", StringAttr)
@@ -49,8 +50,8 @@ def expand(op: Operation, rewriter: Rewriter) -> bool:
 
 
 def without_library(op: Operation, rewriter: Rewriter) -> bool:
-    """Libraries are over real numbers, and something: a call with complex ones, or with as many matrices as a call
-    brings, which may be none, becomes a loop on every target.
+    """Expands calls that no library supports: with complex operands, or with a symbolic batch, which may be empty. They
+    become loops on every target.
     """
     return (any(map(is_complex, op.operands)) or any(may_be_empty(result.type) for result in op.results)) and expand(
         op, rewriter
@@ -58,7 +59,7 @@ def without_library(op: Operation, rewriter: Rewriter) -> bool:
 
 
 def _late(module: str, function: str) -> Routine:
-    """A routine of a module that few programs need."""
+    """A routine in a module that is imported on demand, since few programs need it."""
 
     def call(op: Operation, rewriter: Rewriter, flags: dict[str, bool]) -> list[Value] | None:
         found: Routine = getattr(import_module(f"{__package__}.{module}"), function)
@@ -77,7 +78,9 @@ def _trsm(op: Operation, rewriter: Rewriter, flags: dict[str, bool]) -> list[Val
 
 
 def _potrf(op: Operation, rewriter: Rewriter, flags: dict[str, bool]) -> list[Value] | None:
-    """The factor with the other triangle as it was; info is the number of the first pivot that is not positive."""
+    """The factor, with the other triangle unchanged; info is the index of the first pivot that is not
+    positive, from 1.
+    """
     if len(op.operands) != 1 or len(op.results) != 2:
         return None
     type = tensor_of(op.operands[0])
@@ -96,7 +99,7 @@ def _potrf(op: Operation, rewriter: Rewriter, flags: dict[str, bool]) -> list[Va
 
 
 def _first_bad(rewriter: Rewriter, fine: Value) -> Value:
-    """Counted from 1 along the rows of matrices, 0 where there is none."""
+    """The index, from 1, of the first false element of each row; 0 if there is none."""
     batch, n, _ = tensor_of(fine).shape
     numbered = elementwise(rewriter, "add", iota(rewriter, (batch, n, n), 1), _count(rewriter, 1, (batch, n, n)))
     none = _count(rewriter, n + 1, (batch, n, n))
@@ -133,7 +136,7 @@ def _getrf(op: Operation, rewriter: Rewriter, flags: dict[str, bool]) -> list[Va
     return [_shaped(rewriter, value, result) for value, result in zip(made, op.results, strict=True)]
 
 
-#: function -> its flags and what they are unless given, and what makes its results
+#: Function -> default values of its flags, and the routine that makes its results.
 _ROUTINES: Final[dict[str, tuple[dict[str, bool], Routine]]] = {
     "blas.trsm": ({"left": True, "lower": True, "trans_a": False, "unit_diagonal": False}, _trsm),
     "lapack.gehrd": ({"low": False, "high": False}, _late("hessenberg", "gehrd")),
@@ -148,7 +151,7 @@ _ROUTINES: Final[dict[str, tuple[dict[str, bool], Routine]]] = {
     "lapack.sytrd": ({"lower": True}, _late("hessenberg", "sytrd")),
 }
 
-#: the functions that may become loops
+#: Functions that may become loops.
 FUNCTIONS: Final = frozenset(_ROUTINES)
 
 PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {"stablehlo.custom_call": (expand,)}

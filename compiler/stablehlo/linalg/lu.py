@@ -1,8 +1,9 @@
-"""LU factors with rows exchanged, as LAPACK gives them: panels of columns, and products for what is right of them.
+"""LU factors with partial pivoting, as LAPACK returns them: panels of columns, and products for the columns to the
+right.
 
-A turn finds the largest element of a column, exchanges two rows, and subtracts an outer product below. Of large square
-matrices of f32 and f64 that is done in panels of `BLOCK` columns only; then the rows of all others are exchanged at
-once, the panel's rows of them divided by its triangle (`flow.solve_rows`), and one product is subtracted.
+Each iteration finds the largest element of a column, exchanges two rows, and subtracts an outer product below. Large
+square matrices of f32 and f64 do so only within panels of `BLOCK` columns. Then the rows of all other columns are
+exchanged at once, the panel's rows are solved with its triangle (`flow.solve_rows`), and one product is subtracted.
 """
 
 from __future__ import annotations
@@ -36,15 +37,15 @@ from orchestrion.compiler.stablehlo.ops.indexing import Gather
 
 from . import blocked_solves
 
-#: rows of matrices from which on panels are faster: they take two launches a column more
+#: Minimum number of rows for which panels are faster: they cost two more launches per column.
 PANELS_FROM: Final = 128
 
 _ROWS_BY_COLUMNS = DotDimensions((0,), (0,), (2,), (1,))
 
 
 def factor(rewriter: Rewriter, a: Value) -> list[Value]:
-    """Of matrices [batch, m, n] both factors in one, and the rows exchanged for each, counted from 1. Where all that is
-    left of a column is zero, so is the pivot, and nothing is divided by it.
+    """For matrices [batch, m, n]: both factors in one matrix, and the exchanged row for each row, from 1. If the rest
+    of a column is zero, so is the pivot, and nothing is divided by it.
     """
     batch, rows, columns = tensor_of(a).shape
     if blocked_solves.takes(a) and rows == columns >= PANELS_FROM:
@@ -55,7 +56,9 @@ def factor(rewriter: Rewriter, a: Value) -> list[Value]:
 
 
 def _by_panels(rewriter: Rewriter, a: Value) -> list[Value]:
-    """Matrices are filled up to whole panels by ones on the diagonal, which stay where they are."""
+    """Factors matrices padded to whole panels; the padding has ones on the diagonal, and its rows are never
+    exchanged.
+    """
     batch, n, _ = tensor_of(a).shape
     size = -(-n // BLOCK) * BLOCK
     whole = _filled(rewriter, a, size)
@@ -89,7 +92,7 @@ def _filled(rewriter: Rewriter, a: Value, size: int) -> Value:
 
 
 def _exchanged(rewriter: Rewriter, order: Value, row: Value, pivots: Value) -> Value:
-    """An order of rows with one exchanged for its pivot."""
+    """A permutation of rows, with a row exchanged for its pivot."""
     batch, size = tensor_of(order).shape
     zero, one = _count(rewriter, 0, ()), _count(rewriter, 1, (batch,))
     chosen = reshape(rewriter, dynamic_slice(rewriter, pivots, [zero, row], (batch, 1)), (batch,))
@@ -104,7 +107,7 @@ def _exchanged(rewriter: Rewriter, order: Value, row: Value, pivots: Value) -> V
 
 
 def _beside_panel(rewriter: Rewriter, lu: Value, panel: Value, order: Value, at: Value) -> Value:
-    """All columns, when those of the panel from `at` on are done, and rows were exchanged in an order."""
+    """All columns after those of the panel at `at` are factored, with rows exchanged by `order`."""
     batch, size, _ = tensor_of(lu).shape
     zero, end = _count(rewriter, 0, ()), elementwise(rewriter, "add", at, _count(rewriter, BLOCK, ()))
     triangle = dynamic_slice(rewriter, panel, [zero, at, zero], (batch, BLOCK, BLOCK))
@@ -130,7 +133,7 @@ def _lines(rewriter: Rewriter, value: Value, at: Value) -> Value:
 
 
 def _where(rewriter: Rewriter, value: Value, axis: int, first: Value, other: Value) -> Value:
-    """The value from a place of an axis on, the other before it."""
+    """`value` from an index of an axis on, `other` before it."""
     shape = tensor_of(value).shape
     behind = compare(rewriter, "GE", iota(rewriter, shape, axis), broadcast(rewriter, first, shape))
     return elementwise(rewriter, "select", behind, value, other)
@@ -141,7 +144,7 @@ def _count(rewriter: Rewriter, value: int, shape: Sequence[int]) -> Value:
 
 
 def _eliminate(rewriter: Rewriter, row: Value, at: Value, count: int, carried: list[Value]) -> list[Value]:
-    """One column, `at` among those there are, whose pivot comes to stand in `row`; pivots are of the first rows."""
+    """Eliminates column `at`; its pivot moves to `row`. Only the first `count` rows may be pivots."""
     lu, pivots = carried
     batch, rows, columns = tensor_of(lu).shape
     zero, flat, line = _count(rewriter, 0, ()), (batch, rows), (batch, columns)
@@ -171,7 +174,7 @@ def _updated(
     pivot_row: Value,
     below: tuple[Value, Value],
 ) -> Value:
-    """Rows exchanged; below the pivot, its column scaled, and right of that the product of the two subtracted."""
+    """Exchanges rows; below the pivot, scales its column, and subtracts the outer product to the right."""
     shape = tensor_of(lu).shape
     down = [broadcast(rewriter, value, shape, (0, 1)) for value in (exchanged[0], *below)]
     across = [broadcast(rewriter, value, shape, (0, 2)) for value in (exchanged[1], pivot_row)]
@@ -191,8 +194,8 @@ def _one(rewriter: Rewriter, like: Value) -> Value:
 
 
 def _largest(rewriter: Rewriter, column: Value, first: Value, count: int) -> Value:
-    """The row from `first` on, below `count`, of the element of the greatest magnitude, the first of several, per
-    batch. That of a complex one is the sum of its parts' magnitudes, as in BLAS.
+    """The row, from `first` on and below `count`, with the first element of greatest magnitude, per batch. The
+    magnitude of a complex element is the sum of its parts' magnitudes, as in BLAS.
     """
     shape = tensor_of(column).shape
     place = iota(rewriter, shape, 1)

@@ -1,9 +1,9 @@
-"""Plane rotations of many pairs of rows at once, for `jacobi` and `one_sided`.
+"""Plane rotations of many pairs of rows at once, for `jacobi_eigen` and `jacobi_svd`.
 
-Who goes with whom in a turn is a tournament: i and j with i + j = turn modulo an odd number; who is left goes with the
-last one, or rests. So after that many turns every pair was there once, which is a sweep. Each row reads its partner's
-by a gather and computes the rotation for itself, from the same numbers as its partner: both get the same angle to the
-last bit.
+The pairs of a round follow a round-robin tournament: i and j are paired if i + j = round modulo an odd number; the
+remaining row is paired with the last one, or rests. After that many rounds every pair occurred once, which is a sweep.
+Each row gathers its partner and computes the rotation for itself, from the same numbers as its partner, so both get
+exactly the same angle.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from orchestrion.compiler.stablehlo.ops.indexing import Gather
 from orchestrion.compiler.stablehlo.ops.sort import Sort, ordering
 from orchestrion.compiler.stablehlo.ops.structural import Slice
 
-#: more than any matrix needs
+#: More sweeps than any matrix needs.
 MAX_SWEEPS: Final = 40
 
 
 def rounds_per_sweep(count: int) -> int:
-    """How many make a sweep of so many rows."""
+    """The number of rounds in a sweep of `count` rows."""
     return count - 1 + count % 2
 
 
 def partners(rewriter: Rewriter, turn: Value, count: int) -> Value:
-    """Each row's partner [count] in a turn; itself if it rests."""
+    """The partner [count] of each row in a round; a resting row is its own partner."""
     type, odd = TensorType((count,), I32), rounds_per_sweep(count)
     one, zero, modulus, last = (constant(rewriter, number, type) for number in (1, 0, odd, count - 1))
     row, now = iota(rewriter, type.shape, 0), broadcast(rewriter, turn, type.shape)
@@ -54,10 +54,11 @@ def _wrapped(rewriter: Rewriter, test: Value, number: Value, modulus: Value) -> 
 
 
 def angles(rewriter: Rewriter, partner: Value, own: Real, other: Real, between: Real) -> tuple[Real, Real]:
-    """(k, s) with which row i becomes (1 - k) row i - s row partner(i): cosine 1 - k and sine s of the smaller angle,
-    times a phase, that makes the element `between` of [[own, between], [its conjugate, other]] vanish. All are
-    [batch, n]; the partner's s is the negative conjugate. A small k has all its digits, which the cosine has not: with
-    that, rows would lose their length turn by turn.
+    """(k, s): row i becomes (1 - k) row i - s row partner(i).
+
+    1 - k is the cosine and s the sine, times a phase, of the smaller angle that makes the element `between` of [[own,
+    between], [its conjugate, other]] vanish. All are [batch, n]; the partner's s is the negative conjugate. A small k
+    keeps all its digits, which the cosine would lose; otherwise the norms of rows would shrink with each round.
     """
     shape = own.type.shape
     row, partner = iota(rewriter, shape, 1), broadcast(rewriter, partner, shape, (1,))
@@ -88,7 +89,7 @@ def unless_resting(rewriter: Rewriter, partner: Value, between: Real) -> Real:
 
 
 def diagonal(rewriter: Rewriter, a: Value) -> Real:
-    """The diagonals [batch, n] of matrices, every n + 1st element; their real parts."""
+    """The real parts of the diagonals [batch, n] of matrices."""
     batch, n, _ = tensor_of(a).shape
     made = rewriter.build(
         Slice,
@@ -102,7 +103,9 @@ def diagonal(rewriter: Rewriter, a: Value) -> Real:
 
 
 def sweeps(rewriter: Rewriter, made: Sequence[Value], left: Real, bound: Real, sweep: Body) -> list[Value]:
-    """`sweep` as long as something is `left` [batch] beyond a bound: it gives what is left, and the others carried."""
+    """Runs `sweep` while some `left` [batch] exceeds the bound; it returns the new `left`, then the other carried
+    values.
+    """
 
     def is_unfinished(rewriter: Rewriter, number: Value, carried: list[Value]) -> Sequence[Value]:
         few = compare(rewriter, "LT", number, constant(rewriter, MAX_SWEEPS, tensor_of(number)))
@@ -113,7 +116,7 @@ def sweeps(rewriter: Rewriter, made: Sequence[Value], left: Real, bound: Real, s
 
 
 def convergence(rewriter: Rewriter, left: Value, bound: Real, size: Real) -> tuple[Mask, Value]:
-    """Which matrices came to their end and are finite, and LAPACK's info: 0 for these, else 1."""
+    """Mask of the matrices that converged and are finite, and LAPACK's info: 0 for these, else 1."""
     fine = Real(rewriter, left).test("LE", bound) & size.is_finite
     type = TensorType(bound.type.shape, I32)
     zero, one = (constant(rewriter, number, type) for number in (0, 1))
@@ -121,7 +124,7 @@ def convergence(rewriter: Rewriter, left: Value, bound: Real, size: Real) -> tup
 
 
 def nan_unless(rewriter: Rewriter, fine: Mask, value: Value) -> Value:
-    """NaN for the matrices [batch] that are not fine."""
+    """NaN for the matrices [batch] where the mask is false."""
     shape = tensor_of(value).shape
     whole = Mask(rewriter, broadcast(rewriter, fine.value, shape, (0,)))
     parts = [whole.pick(part, float("nan")) for part in parts_of(rewriter, value)]
@@ -129,7 +132,7 @@ def nan_unless(rewriter: Rewriter, fine: Mask, value: Value) -> Value:
 
 
 def sort_lines(rewriter: Rewriter, values: Value, direction: str, lines: Sequence[Value]) -> list[Value]:
-    """Values [batch, n] in ascending (LT) or descending (GT) order, and matrices whose rows follow."""
+    """Values [batch, n] in ascending (LT) or descending (GT) order, and matrices with their rows in that order."""
     type = tensor_of(values)
     types = [type, type.with_element(I32)]
     ordered, order = rewriter.build(
@@ -154,7 +157,7 @@ def _rows(rewriter: Rewriter, value: Value, order: Value) -> Value:
 
 
 def gather_lines(rewriter: Rewriter, value: Value, at: Value, axis: int) -> Real:
-    """The lines of an axis with these numbers [any]."""
+    """The slices of an axis at these indices [any]."""
     shape = tensor_of(value).shape
     others = [number for number in range(len(shape)) if number != axis]
     axes = f"offset_dims = {others}, collapsed_slice_dims = [{axis}], start_index_map = [{axis}], index_vector_dim = 1"
@@ -177,7 +180,7 @@ def _gather(
 
 
 def rotate_rows(rewriter: Rewriter, rows: Value, partner: Value, k: Real, sine: Real) -> Value:
-    """Each row rotated with its partner's."""
+    """Rotates each row with its partner."""
     shape, given = tensor_of(rows).shape, Real(rewriter, rows)
     other = gather_lines(rewriter, rows, partner, 1)
     return (given - (k.spread(shape, (0, 1)) * given + sine.spread(shape, (0, 1)) * other)).value

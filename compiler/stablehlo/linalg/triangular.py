@@ -1,11 +1,10 @@
-"""`cholesky` and `triangular_solve` as loops of products, which every device has; JAX's calls of LAPACK for them, too.
+"""`cholesky` and `triangular_solve` as loops of products, which run on every device.
 
-Of f32 and f64 a turn of a loop makes a block (`blocked_solves.py`). Of other types, and of symbolic sizes, it makes one
-column of a factor, or one row of a solution, from what is there, by one product of a matrix and a vector, and writes it
-into the loop's own memory. The loops are of known length: one submission each.
-
-`lapack.potrf`, `blas.trsm` and `lapack.getrf` become such loops for targets without libraries, so that
-`jnp.linalg.cholesky`, `solve`, `inv` and `det` run everywhere; LAPACK is faster where it is there.
+For f32 and f64 each iteration computes a block (`blocked_solves.py`). For other types and symbolic sizes it computes
+one column of a factor, or one row of a solution, by one matrix-vector product, and writes it into the carried matrix.
+The iteration counts are known, so each loop is one submission. `lapack.potrf`, `blas.trsm` and `lapack.getrf` use these
+loops on targets without libraries, so that `jnp.linalg.cholesky`, `solve`, `inv` and `det` run everywhere; LAPACK is
+faster where it is available.
 """
 
 from __future__ import annotations
@@ -37,13 +36,13 @@ from orchestrion.schema.dtypes import FLOAT
 
 from . import blocked_solves
 
-#: products of a matrix per batch and a vector: over its columns
+#: Products of a matrix per batch and a vector: over the matrix's columns, or over its rows.
 _BY_COLUMNS: Final = DotDimensions((0,), (0,), (2,), (1,))
 _BY_ROWS: Final = DotDimensions((0,), (0,), (1,), (1,))
 
 
 def batch_of_matrices(rewriter: Rewriter, value: Value) -> Value:
-    """With one batch axis."""
+    """Matrices with one batch axis."""
     *batch, rows, columns = tensor_of(value).shape
     return reshape(rewriter, value, (prod(batch), rows, columns))
 
@@ -53,7 +52,7 @@ def _turned(rewriter: Rewriter, value: Value) -> Value:
 
 
 def _conjugate(rewriter: Rewriter, value: Value) -> Value:
-    """The value itself, where it is real."""
+    """The conjugate; a real value unchanged."""
     if not str(tensor_of(value).element).startswith("complex"):
         return value
     real, imaginary = (_parts(rewriter, value, name) for name in ("real", "imag"))
@@ -75,7 +74,7 @@ def _is_float(value: Value) -> bool:
 
 
 def factor(rewriter: Rewriter, a: Value) -> Value:
-    """The lower Cholesky factor of matrices [batch, n, n], of which the lower triangle is read; zero above."""
+    """The lower Cholesky factor of matrices [batch, n, n]: reads the lower triangle, and writes zeros above."""
     if blocked_solves.takes(a):
         return blocked_solves.factor(rewriter, a)
     batch, n, _ = tensor_of(a).shape
@@ -100,7 +99,9 @@ def factor(rewriter: Rewriter, a: Value) -> Value:
 
 
 def solution(rewriter: Rewriter, a: Value, b: Value, lower: bool, turned: bool, conjugate: bool, unit: bool) -> Value:
-    """The x of op(a) x = b, for matrices [batch, n, n] and [batch, n, m]; `lower` says which triangle of a is read."""
+    """Solves op(a) x = b for matrices [batch, n, n] and [batch, n, m]; `lower` selects the triangle of a
+    that is read.
+    """
     if blocked_solves.takes(b):
         return blocked_solves.solution(rewriter, a, b, lower, turned, unit)
     batch, n, m = tensor_of(b).shape
@@ -162,7 +163,7 @@ def _triangular_solve(op: Operation, rewriter: Rewriter) -> bool:
 
 
 def shapes_fit(a: Value, b: Value, left: bool) -> bool:
-    """Whether a matrix per batch goes with the right-hand sides."""
+    """Whether the batches and sizes of the matrices and right-hand sides agree."""
     first, second = a.type, b.type
     if not isinstance(first, TensorType) or not isinstance(second, TensorType) or not is_known(second):
         return False
@@ -175,7 +176,7 @@ def shapes_fit(a: Value, b: Value, left: bool) -> bool:
 def solve(
     rewriter: Rewriter, a: Value, b: Value, left: bool, lower: bool, turned: bool, conjugate: bool, unit: bool
 ) -> Value:
-    """x a = b is a^T x^T = b^T."""
+    """Solves op(a) x = b, or x op(a) = b as a^T x^T = b^T."""
     wide, given = batch_of_matrices(rewriter, a), batch_of_matrices(rewriter, b)
     given = given if left else _turned(rewriter, given)
     found = solution(rewriter, wide, given, lower, turned == left, conjugate, unit)

@@ -1,8 +1,9 @@
-"""Systems with three diagonals: LAPACK's `gtsv` as two loops, elimination with exchange of neighbouring rows, and back.
+"""Tridiagonal systems: gtsv of LAPACK as two loops, elimination with exchange of neighbouring rows, and back
+substitution.
 
-A row is held as what stands in three neighbouring columns, from the eliminated one on, and its right-hand sides: one
-vector [batch, 3 + m]. A turn reads and writes one row; the loops are of known length. Where a pivot is zero `info` is
-its number, and what is solved means nothing, as in LAPACK.
+A row is a vector [batch, 3 + m]: its elements in three neighbouring columns, from the eliminated one on, and its
+right-hand sides. Each iteration reads and writes one row; the iteration counts are known. If a pivot is zero, `info` is
+its index from 1, and the solution is meaningless, as in LAPACK.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from .triangular import batch_of_matrices
 
 
 def gtsv(op: Operation, rewriter: Rewriter, flags: dict[str, bool]) -> list[Value] | None:
-    """x of a x = b, and info; the lower and the upper diagonal have a place outside, in front and at the end."""
+    """x of a x = b, and info. The lower diagonal has an unused first element, the upper one an unused last element."""
     if (len(op.operands), len(op.results)) != (4, 2) or any(map(is_complex, op.operands)):
         return None
     *diagonals, b = op.operands
@@ -59,11 +60,13 @@ def _column(rewriter: Rewriter, row: Value, first: int, last: int) -> Value:
 
 
 def _eliminated(rewriter: Rewriter, given: Value) -> Value:
-    """The rows of an upper triangle with three diagonals, of rows [batch, n, 3 + m] of all three."""
+    """Eliminates the rows [batch, n, 3 + m] of a tridiagonal matrix; returns those of an upper triangle with three
+    diagonals.
+    """
     batch, n, width = tensor_of(given).shape
 
     def shifted(rewriter: Rewriter, row: Value) -> Value:
-        """As it stands one column further: what was eliminated goes, a zero comes."""
+        """The row seen one column further: drops the eliminated element, appends a zero."""
         zero = zeros(rewriter, tensor_of(row).with_shape((batch, 1)))
         parts = [_column(rewriter, row, 1, 3), zero, _column(rewriter, row, 3, width)]
         return concatenate(rewriter, parts, 1)
@@ -94,7 +97,7 @@ def _eliminated(rewriter: Rewriter, given: Value) -> Value:
 
 
 def _substituted(rewriter: Rewriter, rows: Value) -> Value:
-    """x [batch, n, m] from the last row up."""
+    """x [batch, n, m], from the last row to the first."""
     batch, n, width = tensor_of(rows).shape
     m = width - 3
 
@@ -102,7 +105,7 @@ def _substituted(rewriter: Rewriter, rows: Value) -> Value:
         (found,), zero = carried, constant(rewriter, 0, tensor_of(number))
         at = elementwise(rewriter, "subtract", constant(rewriter, n - 1, tensor_of(number)), number)
         row = reshape(rewriter, dynamic_slice(rewriter, rows, [zero, at, zero], (batch, 1, width)), (batch, width))
-        # behind the last row are two of zeros, and nothing before `at` has been written
+        # two zero rows follow the last row, and nothing before `at` has been written
         known = reshape(rewriter, dynamic_slice(rewriter, found, [zero, at, zero], (batch, 3, m)), (batch, 3 * m))
         rest = _column(rewriter, row, 3, width)
         for place in (1, 2):
@@ -120,12 +123,12 @@ def _substituted(rewriter: Rewriter, rows: Value) -> Value:
 
 
 def _first_zero(rewriter: Rewriter, rows: Value) -> Value:
-    """The number of the first pivot that is zero, counted from 1; 0 where there is none."""
+    """The index from 1 of the first zero pivot; 0 if there is none."""
     batch, n, _ = tensor_of(rows).shape
     pivots = reshape(rewriter, slice_range(rewriter, rows, (0, 0, 0), (batch, n, 1)), (batch, n))
     counts = TensorType((batch, n), I32)
     zero = compare(rewriter, "EQ", pivots, zeros(rewriter, tensor_of(pivots)))
-    # the largest of n + 1 - number is the first
+    # the largest n + 1 - index belongs to the first
     left = elementwise(rewriter, "subtract", constant(rewriter, n, counts), iota(rewriter, (batch, n), 1))
     found = elementwise(rewriter, "select", zero, left, zeros(rewriter, counts))
     most = reduce_axes(rewriter, found, (1,), "maximum")

@@ -1,16 +1,16 @@
-"""expand-narrow: types that no device computes on become those that hold them, and arithmetic in f32 or i8.
+"""expand-narrow: replaces types that no device computes on by wider ones, with arithmetic in f32 or i8.
 
-A value of a narrow type has up to two forms, made where it is defined and only when somebody asks: *stored*, its bits
-in ui8 or ui16 (of an integer, the number in i8 or ui8), and for floats *wide*, the number in f32. What is computed is
-wide first, so that a chain of ops stays in f32, rounded after each op (`floats.py`); what comes from memory, is
-carried by a loop, gathered or sorted is stored. Ops are changed where they stand.
+A value of a narrow type has up to two forms, each made at its definition when it is first needed. The *stored* form is
+its bits in ui8 or ui16; for an integer, the number in i8 or ui8. The *wide* form of a float is the number in f32. A
+computed value is wide first, so that a chain of ops stays in f32, rounded after each op (`floats.py`). A value that
+comes from memory, is carried by a loop, gathered or sorted is stored first. Ops are changed in place.
 
-- Elementwise ops round once. Their operands are exact, and f32 has more than twice the bits of each type and two more,
-  so `add`, `subtract`, `multiply`, `divide` and `sqrt` are correctly rounded (Figueroa, 1995).
-- A dot, a convolution, a reduction or a scatter accumulates in f32, unrounded, and its result is rounded once. One that
-  only assigns moves bits.
-- An argument or result of a function keeps its true type in the attribute `orchestrion.type`. The bits above a small
-  integer are zero there, as NumPy's package ml_dtypes has them.
+- Elementwise ops round once. Their operands are exact, and f32 has more than twice the bits of each type plus two, so
+  `add`, `subtract`, `multiply`, `divide` and `sqrt` are correctly rounded (Figueroa, 1995).
+- A dot, a convolution, a reduction or a scatter accumulates in f32 without rounding, and its result is rounded once. An
+  assigning scatter moves bits.
+- An argument or result of a function keeps its original type in the attribute `orchestrion.type`. The bits above a
+  small integer are zero there, as in NumPy's package ml_dtypes.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def run(module: Module, options: Options) -> None:
 
 
 def _is_narrow(func: Func) -> bool:
-    """Whether anything in a function is of a narrow type."""
+    """Whether a function has a value of a narrow type."""
     if any(narrow_dtype(argument.type) for argument in func.entry.arguments):
         return True
     return any(narrow_dtype(result.type) for op in func.walk() for result in op.results)
@@ -54,7 +54,7 @@ class _Function:
     def __init__(self, func: Func) -> None:
         self.func = func
         self.values = NarrowValues()
-        self.done: list[Operation] = []  #: ops for which others stand
+        self.done: list[Operation] = []  #: ops that have been replaced
 
     def expand(self) -> None:
         signature = self.func.function_type
@@ -106,7 +106,7 @@ class _Function:
             op.set_operand(index, form(value))
 
     def _stays_wide(self, op: Operation) -> bool:
-        """A computed value that changes its shape between others."""
+        """Whether the op reshapes a computed value that is used wide."""
         dtype = self.values.dtype(op.operands[0])
         return dtype is not None and self.values.is_wide(op.operands[0])
 
@@ -119,7 +119,7 @@ class _Function:
                 self._block(block)
 
     def _combine(self, op: Operation) -> None:
-        """A reduction or a scatter: f32 in, f32 inside, rounded behind."""
+        """Expands a reduction or a scatter: operands and computation in f32, rounding after it."""
         self._operands(op, self.values.wide)
         self.values.unrounded = True
         for region in op.regions:
@@ -129,7 +129,7 @@ class _Function:
             self.values.computed(result)
 
 
-#: what changes the place of elements only, and is free in a chain of elementwise ops
+#: Ops that only rearrange elements, and are free in a chain of elementwise ops.
 _VIEWS: Final = (
     structural.BroadcastInDim,
     structural.Reshape,
@@ -137,5 +137,5 @@ _VIEWS: Final = (
     structural.Slice,
     structural.Transpose,
 )
-#: what moves bits, whatever they mean
+#: Ops that move bits regardless of their meaning.
 _MOVES: Final = (*structural.OPS.values(), *indexing.OPS.values(), Choice, While, Sort, Return)

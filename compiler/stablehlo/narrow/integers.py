@@ -1,6 +1,6 @@
-"""Integers of 2 and 4 bits in i8 and ui8: wrapped to their width, several to a byte where they are constants.
+"""Integers of 2 and 4 bits in i8 and ui8: wrapped to their width, and packed in bytes for constants.
 
-A value is as its type has it: the sign of a signed one is in all bits above, those of an unsigned one are zero.
+The bits above the width hold copies of the sign for signed types, and zeros for unsigned ones.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from orchestrion.schema.dtypes import SIGNED, DType
 
 
 def wrap(rewriter: Rewriter, value: Value, dtype: DType) -> Value:
-    """The lowest bits of an i8 or ui8 as a number of the type."""
+    """The low bits of an i8 or ui8 as a number of the type."""
     type = tensor_of(value)
     if dtype.kind != SIGNED:
         return elementwise(rewriter, "and", value, constant(rewriter, (1 << dtype.bits) - 1, type))
@@ -26,13 +26,13 @@ def wrap(rewriter: Rewriter, value: Value, dtype: DType) -> Value:
 
 
 def unsigned(rewriter: Rewriter, value: Value, dtype: DType) -> Value:
-    """The bits of a number, in an i8 or ui8: those above its width are zero."""
+    """The bits of a number, in an i8 or ui8, with zeros above its width."""
     mask = constant(rewriter, (1 << dtype.bits) - 1, tensor_of(value))
     return elementwise(rewriter, "and", value, mask) if dtype.kind == SIGNED else value
 
 
 def saturate(rewriter: Rewriter, value: Value, dtype: DType) -> Value:
-    """An i8 or ui8 in the range of the type."""
+    """An i8 or ui8 clamped to the range of the type."""
     type, signed = tensor_of(value), dtype.kind == SIGNED
     most = (1 << dtype.bits - signed) - 1
     value = elementwise(rewriter, "minimum", value, constant(rewriter, most, type))
@@ -40,7 +40,7 @@ def saturate(rewriter: Rewriter, value: Value, dtype: DType) -> Value:
 
 
 def normal_bytes(data: bytes | memoryview, dtype: DType) -> bytes:
-    """Bytes, of which the lowest bits count, as numbers of the type."""
+    """Bytes whose low bits count, as bytes that hold numbers of the type."""
     mask, sign = (1 << dtype.bits) - 1, 1 << dtype.bits - 1
     above = 256 - (1 << dtype.bits) if dtype.kind == SIGNED else 0
     table = bytes((byte & mask) + (above if byte & sign else 0) for byte in range(256))
@@ -48,12 +48,12 @@ def normal_bytes(data: bytes | memoryview, dtype: DType) -> bytes:
 
 
 def is_packed(elements: DenseElements) -> bool:
-    """Whether a constant is large enough to be kept with several elements to a byte."""
+    """Whether a constant is large enough to pack several elements into a byte."""
     return len(elements.data) > INLINE_BYTES
 
 
 def unpack(rewriter: Rewriter, elements: DenseElements, dtype: DType) -> Value:
-    """A constant of several elements to a byte, the first in the lowest bits, and the elements out of it."""
+    """A packed constant (first element in the low bits), and the ops that unpack its elements."""
     import numpy as np
 
     type, parts = elements.type, 8 // dtype.bits

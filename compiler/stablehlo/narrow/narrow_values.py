@@ -1,6 +1,6 @@
-"""Values of narrow types while `expand-narrow` replaces them: which forms each has, made when somebody asks.
+"""Values of narrow types while `expand-narrow` replaces them: their forms, made on demand.
 
-A form stands directly behind the definition of its value, so that all uses may share it.
+A form follows directly after the definition of its value, so that all uses can share it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def narrow_dtype(type: Type) -> DType | None:
 
 
 def stored_type(type: Type) -> Type:
-    """What holds a tensor of a narrow type; any other type as it is."""
+    """The type that holds a tensor of a narrow type; any other type unchanged."""
     dtype = narrow_dtype(type)
     return type.with_element(scalar(dtype.storage)) if dtype is not None and isinstance(type, TensorType) else type
 
@@ -42,27 +42,27 @@ def stored_type(type: Type) -> Type:
 class NarrowValues:
     """The narrow values of one function.
 
-    `unrounded`: inside of a reducer, where what is computed stays as it is in f32.
+    `unrounded`: inside a reducer, where computed values stay unrounded in f32.
     """
 
     def __init__(self) -> None:
-        self.dtypes: dict[Value, DType] = {}  #: what each value was
+        self.dtypes: dict[Value, DType] = {}  #: original type of each value
         self.unrounded = False
-        self.loc: Location = UNKNOWN  #: of the op that asks
+        self.loc: Location = UNKNOWN  #: location of the op that needs a form
         self._stored: dict[Value, Value] = {}
         self._wide: dict[Value, Value] = {}
-        self._raw: dict[Value, Value] = {}  #: f32, still to be rounded
+        self._raw: dict[Value, Value] = {}  #: f32 that is not rounded yet
 
     def dtype(self, value: Value) -> DType | None:
-        """What a value was before its type changed, if it was narrow."""
+        """The original narrow type of a value; None if it was not narrow."""
         return self.dtypes.get(value) or narrow_dtype(value.type)
 
     def is_wide(self, value: Value) -> bool:
-        """Whether a value was computed, so that its stored form would have to be made."""
+        """Whether a value was computed, so that its stored form does not exist yet."""
         return value not in self._stored
 
     def store(self, value: Value) -> None:
-        """A value is its bits from here on."""
+        """Makes a value hold its bits from now on."""
         dtype = narrow_dtype(value.type)
         if dtype is not None:
             self.dtypes[value] = dtype
@@ -70,14 +70,14 @@ class NarrowValues:
             value.type = stored_type(value.type)
 
     def take(self, argument: Value) -> None:
-        """An argument of the function: whatever is in the bits above an integer does not count."""
+        """Registers a function argument, whose bits above an integer's width are ignored."""
         self.store(argument)
         dtype = self.dtypes.get(argument)
         if dtype is not None and dtype.bits < 8:
             self._stored[argument] = self._behind(argument, lambda r: wrap(r, argument, dtype))
 
     def widen(self, value: Value) -> None:
-        """A float is an exact f32 from here on, an integer as stored."""
+        """Makes a value hold its number from now on: a float in f32, an integer in its storage."""
         dtype = narrow_dtype(value.type)
         if dtype is None or dtype.kind != FLOAT:
             return self.store(value)
@@ -86,7 +86,7 @@ class NarrowValues:
         value.type = tensor_of(value).with_element(F32)
 
     def computed(self, value: Value, exact: bool = False) -> None:
-        """The op gives a float in f32, an integer in its storage, which is to be rounded or wrapped unless exact."""
+        """Registers a computed value, in f32 or in an integer's storage; it is rounded or wrapped unless `exact`."""
         dtype = narrow_dtype(value.type)
         if dtype is None:
             return
@@ -94,7 +94,7 @@ class NarrowValues:
         self.become(value, value, dtype, exact)
 
     def become(self, value: Value, given: Value, dtype: DType, exact: bool = False) -> None:
-        """`given` stands for a value: an f32 or a stored integer, to be rounded or wrapped unless exact."""
+        """Makes `given`, an f32 or a stored integer, stand for a value; it is rounded or wrapped unless `exact`."""
         self.dtypes[value] = dtype
         if dtype.kind != FLOAT:
             self._stored[value] = given if exact else self._behind(given, lambda r: wrap(r, given, dtype))
@@ -106,12 +106,12 @@ class NarrowValues:
             self._raw[value] = given
 
     def hold(self, value: Value, bits: Value, dtype: DType) -> None:
-        """`bits` are the stored form of a value."""
+        """Makes `bits` the stored form of a value."""
         self.dtypes[value] = dtype
         self._stored[value] = bits
 
     def stored(self, value: Value) -> Value:
-        """The bits; a value that is not narrow as it is."""
+        """The stored form of a value; a value that is not narrow unchanged."""
         dtype = self.dtypes.get(value)
         if dtype is None:
             return value
@@ -122,14 +122,14 @@ class NarrowValues:
         return self._stored[value]
 
     def given(self, value: Value) -> Value:
-        """What the function returns for a value: the bits above an integer are zero."""
+        """The form of a value that the function returns, with zeros above the width of an integer."""
         dtype, bits = self.dtypes.get(value), self.stored(value)
         if dtype is None or dtype.bits == 8 or dtype.kind != SIGNED:
             return bits
         return self._behind(bits, lambda r: unsigned(r, bits, dtype))
 
     def wide(self, value: Value) -> Value:
-        """The f32 of a float; an integer as stored, a value that is not narrow as it is."""
+        """The f32 of a float, the stored form of an integer; a value that is not narrow unchanged."""
         dtype = self.dtypes.get(value)
         if dtype is None or dtype.kind != FLOAT:
             return self.stored(value)
@@ -155,7 +155,7 @@ class NarrowValues:
         return self._behind(bits, lambda r: decode(r, bits, FLOAT_FORMATS[dtype.name]))
 
     def constant(self, op: Constant) -> None:
-        """A constant of a narrow type as one of its storage; of small integers, several to a byte."""
+        """A constant of a narrow type as one of its storage type; small integers are packed."""
         dtype = narrow_dtype(op.out.type)
         if dtype is None:
             return
@@ -170,7 +170,7 @@ class NarrowValues:
         op.properties["value"] = elements
 
     def _behind(self, value: Value, make: Callable[[Rewriter], Value]) -> Value:
-        """What `make` builds, behind the definition of a value."""
+        """Builds a form directly after the definition of a value."""
         rewriter = Rewriter({})
         if isinstance(value, BlockArgument):
             anchor: Operation | None = value.block.first
@@ -184,6 +184,6 @@ class NarrowValues:
 
 
 def _numbers(elements: DenseElements, number: Callable[[int], float]) -> bytes:
-    """The f32 that the bits in a constant stand for."""
+    """The bytes of the f32 numbers for the bits in a constant."""
     bits = elements.scalars()
     return struct.pack(f"<{len(bits)}f", *(number(int(item)) for item in bits))

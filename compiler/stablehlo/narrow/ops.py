@@ -1,4 +1,4 @@
-"""Elementwise ops on narrow types: their operands become wide or stored, their results are rounded or wrapped."""
+"""Elementwise ops on narrow types: operands become wide or stored, results are rounded or wrapped."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from .floats import from_integer, round_to_odd
 from .integers import saturate, unsigned, wrap
 from .narrow_values import NarrowValues, narrow_dtype
 
-#: on floats, results are operands, or as exact as they
+#: Ops on floats whose results are as exact as their operands.
 _EXACT: Final = frozenset({"abs", "clamp", "maximum", "minimum", "negate", "remainder", "sign"})
-#: integral values, which formats of 16 bits hold wherever they hold what is rounded
+#: Ops with integral results, which formats of 16 bits hold whenever they hold the operand.
 _INTEGRAL: Final = frozenset({"ceil", "floor", "round_nearest_afz", "round_nearest_even"})
-#: on integers, the result of numbers in range is one
+#: Ops on integers whose results are in range if the operands are.
 _IN_RANGE: Final = frozenset({"and", "clamp", "maximum", "minimum", "or", "remainder", "sign", "xor"})
-#: on signed integers, what reads the bits above the width as zeros
+#: Ops on signed integers that read the bits above the width as zeros.
 _UNSIGNED: Final = frozenset({"count_leading_zeros", "popcnt", "shift_right_logical"})
 
 
 def expand_elementwise(op: Elementwise, values: NarrowValues) -> bool:
-    """Changes an op with a narrow operand or result; says whether it is done with, and others stand for its result."""
+    """Changes an op with a narrow operand or result. Returns whether the op was replaced."""
     match op:
         case Convert():
             return _convert(op, values)
@@ -99,7 +99,7 @@ def _select(op: Select, values: NarrowValues) -> bool:
 
 
 def _bitcast(op: BitcastConvert, values: NarrowValues) -> bool:
-    """Between types of one width, of which one is narrow."""
+    """A bitcast between types of equal width, at least one of them narrow."""
     source, target = values.dtype(op.operand_), narrow_dtype(op.out.type)
     given = BY_NAME[source.storage] if source is not None else dtype_of(op.operand_)
     wanted = BY_NAME[target.storage] if target is not None else BY_NAME[str(tensor_of(op.out).element)]
@@ -119,7 +119,7 @@ def _bitcast(op: BitcastConvert, values: NarrowValues) -> bool:
 def _convert(op: Convert, values: NarrowValues) -> bool:
     source, target = values.dtype(op.operand_), narrow_dtype(op.out.type)
     number = values.wide(op.operand_)
-    if target is None:  # perhaps f32 already: a form of a value must not stand for a value that is not narrow
+    if target is None:  # the target may already be f32: a form of a narrow value must not stand for another value
         op.set_operand(0, number)
         return False
     rewriter = _before(op)
@@ -135,7 +135,7 @@ def _convert(op: Convert, values: NarrowValues) -> bool:
 
 
 def _as_f32(rewriter: Rewriter, number: Value) -> Value:
-    """A number of any type that devices compute on, ready to be rounded."""
+    """A number of any type that devices compute on, as an f32 that can be rounded once more."""
     dtype = dtype_of(number)
     if dtype.name == "f32":
         return number

@@ -1,9 +1,9 @@
-"""expand-quantized: values of quantized elements become their integers, arithmetic on them float arithmetic.
+"""expand-quantized: replaces quantized values by their integers, and arithmetic on them by float arithmetic.
 
-After StableHLO's specification: `uniform_quantize` and `uniform_dequantize` go over to numbers and back; an elementwise
-op, a dot or a convolution computes with the numbers that its operands stand for, and quantizes its result; whatever
-moves elements moves integers. Callers give and get the integers of the storage type. A quantized type that is not known
-stays, and is refused by its name.
+Follows StableHLO's specification. `uniform_quantize` and `uniform_dequantize` convert between numbers and integers. An
+elementwise op, a dot or a convolution computes with the numbers that its operands represent, and quantizes its result.
+Data movement moves integers. Callers pass and get integers of the storage type. An unknown quantized type stays, and is
+refused by its name.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 QUANTIZE: Final = "stablehlo.uniform_quantize"
 DEQUANTIZE: Final = "stablehlo.uniform_dequantize"
-#: elementwise ops that take elements as they are
+#: Elementwise ops that do not interpret their elements.
 _MOVES: Final = frozenset({"stablehlo.select", "stablehlo.bitcast_convert"})
-#: ops on the numbers that quantized elements stand for
+#: Ops on the numbers that quantized elements represent.
 _COMPUTES: Final = (frozenset(OPS) - _MOVES) | {"stablehlo.dot_general", "stablehlo.dot", "stablehlo.convolution"}
 
 
@@ -51,7 +51,7 @@ def run(module: Module, options: Options) -> None:
 
 
 def _collect(module: Module, known: dict[Value, Quantized]) -> Iterator[Diagnostic]:
-    """Finds the quantized values; gives those whose shape does not fit their scales."""
+    """Collects the quantized values; yields a diagnostic for each whose shape does not fit its scales."""
     for op in module.walk():
         arguments = [argument for region in op.regions for block in region.blocks for argument in block.arguments]
         for value in (*op.results, *arguments):
@@ -98,7 +98,7 @@ def _expand(op: Operation, known: dict[Value, Quantized]) -> None:
 
 
 def _between(op: Operation, rewriter: Rewriter, known: dict[Value, Quantized]) -> None:
-    """From numbers or other integers to integers, or from integers to numbers."""
+    """A conversion from numbers or other integers to integers, or from integers to numbers."""
     number = _number(rewriter, op.operands[0], known)
     row, out = known.get(op.results[0]), op.results[0].type
     if not isinstance(number.type, TensorType) or not isinstance(out, TensorType) or number.type.shape != out.shape:
@@ -110,7 +110,7 @@ def _between(op: Operation, rewriter: Rewriter, known: dict[Value, Quantized]) -
 
 
 def _replace(rewriter: Rewriter, op: Operation, number: Value, known: dict[Value, Quantized]) -> None:
-    """The number in place of the op, as integers where its result is quantized."""
+    """Replaces the op by a number, quantized if its result is."""
     row = known.get(op.results[0])
     if row is not None:
         number = quantize(rewriter, number, row)

@@ -1,7 +1,8 @@
-"""`reduce_precision` on integers: a float with fewer mantissa bits, to nearest even, in a smaller exponent range.
+"""`reduce_precision` on integers: rounds a float to fewer mantissa bits, to nearest even, and to a smaller exponent
+range.
 
-What is too large becomes an infinity, what is too small a zero of its sign; NaN stays, even with no mantissa bit left
-to say it. This is what XLA does on CPU.
+Overflow gives an infinity, underflow a zero with the number's sign; NaN stays NaN, even without mantissa bits. XLA on
+CPU does the same.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from orchestrion.compiler.stablehlo.ops.base import dtype_of, is_known, tensor_o
 from orchestrion.schema.dtypes import FLOAT
 from orchestrion.schema.float_formats import FLOAT_FORMATS
 
-#: float type -> unsigned type of its width, exponent bits, mantissa bits
+#: Float type -> unsigned type of its width, exponent bits, mantissa bits.
 _FORMATS: Final = {"f32": ("ui32", 8, 23), "f64": ("ui64", 11, 52)}
 
 
@@ -32,7 +33,7 @@ def expand_reduce_precision(op: Operation, rewriter: Rewriter) -> bool:
 
 
 def reduce_precision(rewriter: Rewriter, x: Value, exponent: int, mantissa: int) -> Value:
-    """A float of any type with so many exponent and mantissa bits at most."""
+    """A float of any type, rounded to at most this many exponent and mantissa bits."""
     name = dtype_of(x).name
     narrow = FLOAT_FORMATS.get(name)
     if narrow is not None:
@@ -56,7 +57,7 @@ def reduce_precision(rewriter: Rewriter, x: Value, exponent: int, mantissa: int)
 
 
 def _rounded(rewriter: Rewriter, bits: Value, dropped: int) -> Value:
-    """Rounds the lowest `dropped` bits away, ties to even; a carry runs into the exponent, as it should."""
+    """Rounds away the lowest `dropped` bits, ties to even; a carry into the exponent is correct."""
     type = tensor_of(bits)
     shifted = elementwise(rewriter, "shift_right_logical", bits, constant(rewriter, dropped, type))
     odd = elementwise(rewriter, "and", shifted, constant(rewriter, 1, type))
