@@ -18,7 +18,7 @@ _LIST: Final = re.compile(r"(\w+)\s*=\s*\[\s*((?:[0-9]{1,9}(?:\s*,\s*[0-9]{1,9})
 
 
 class Return(Operation):
-    """Ends a region of an op with its values."""
+    """Ends a region of an op; its operands are the region's results."""
 
     name = "stablehlo.return"
     values = operands()
@@ -57,14 +57,14 @@ class Reduce(StablehloOp):
 
 
 def check_inits(values: Sequence[Value], scalars: list[TensorType]) -> None:
-    """One scalar per operand. Raises ShapeError."""
+    """Checks for one scalar init value per operand. Raises ShapeError."""
     inits = [value.type for value in values]
     if inits != scalars:
         raise ShapeError(f"init values must be ({_list(scalars)}), are ({_list(inits)})")
 
 
 def check_region(what: str, body: Region, takes: list[TensorType], gives: list[TensorType]) -> None:
-    """One block, of these arguments and results. Raises ShapeError."""
+    """Checks that a region has one block with these arguments and results. Raises ShapeError."""
     block = body.blocks[0] if body.blocks else None
     if block is None or len(body.blocks) != 1:
         raise ShapeError(f"the {what} needs one block, has {len(body.blocks)}")
@@ -78,7 +78,9 @@ def check_region(what: str, body: Region, takes: list[TensorType], gives: list[T
 
 @dataclass(frozen=True, slots=True)
 class DotDimensions:
-    """Which axes of a dot's operands belong together; the rest are free. Result: batch, free of lhs, free of rhs."""
+    """Batch and contracted axes of a dot's operands; the others are free. Result axes: batch, free of lhs,
+    free of rhs.
+    """
 
     lhs_batch: tuple[int, ...]
     rhs_batch: tuple[int, ...]
@@ -115,7 +117,9 @@ _DOT_KEYS: Final = (
 
 
 class DotGeneral(StablehloOp):
-    """Sums products over the contracted axes. Operands and result may differ in element type only before legalizing."""
+    """Sums products over the contracted axes. Operands and result may differ in element type only before
+    legalization.
+    """
 
     name = "stablehlo.dot_general"
     lhs = operand(TensorType)

@@ -17,7 +17,7 @@ from .base import is_known, is_supported
 
 
 def aliases(arg_attrs: ArrayAttr | None) -> dict[int, int]:
-    """result -> the argument whose memory the caller may give for it: `tf.aliasing_output` is JAX's word for that."""
+    """Result -> the argument whose memory the caller may pass for it, from JAX's attribute `tf.aliasing_output`."""
     found = {}
     for index, attrs in enumerate(arg_attrs or ()):
         output = attrs.get("tf.aliasing_output") if isinstance(attrs, DictAttr) else None
@@ -27,7 +27,7 @@ def aliases(arg_attrs: ArrayAttr | None) -> dict[int, int]:
 
 
 def signature_attributes(type: FunctionType, arg_attrs: ArrayAttr | None, res_attrs: ArrayAttr | None) -> Iterator[str]:
-    """What is wrong with the attributes of arguments and results: a dictionary each, and what they say of aliases."""
+    """Messages about the attributes of arguments and results: one dictionary each, with valid aliases."""
     for attrs, types, what in ((arg_attrs, type.inputs, "arguments"), (res_attrs, type.results, "results")):
         if attrs is None:
             continue
@@ -46,12 +46,12 @@ def signature_attributes(type: FunctionType, arg_attrs: ArrayAttr | None, res_at
             yield f"argument {argument} of type {given} aliases result {result} of type {made}"
 
 
-#: what an argument or result is to callers, where that is another type than the devices' (an attribute of it)
+#: Attribute of an argument or result: its type for callers, if devices use another one.
 TRUE_TYPE: Final = "orchestrion.type"
 
 
 def true_types(types: Sequence[Type], attrs: ArrayAttr | None) -> list[Type]:
-    """What callers see of arguments or results of these types."""
+    """The types of arguments or results for callers."""
     given = list(attrs) if attrs is not None else [DictAttr(())] * len(types)
     pairs = zip(types, given, strict=False)
     seen = [(type, item.get(TRUE_TYPE) if isinstance(item, DictAttr) else None) for type, item in pairs]
@@ -59,7 +59,7 @@ def true_types(types: Sequence[Type], attrs: ArrayAttr | None) -> list[Type]:
 
 
 def set_types(func: Func, inputs: Sequence[Type], results: Sequence[Type]) -> None:
-    """Gives a function another signature; what callers see stays."""
+    """Changes the signature of a function; the types for callers stay."""
     old = func.function_type
     for key, before, after in (("arg_attrs", old.inputs, inputs), ("res_attrs", old.results, results)):
         attrs = func.get_as(key, ArrayAttr)
@@ -82,7 +82,7 @@ def _bytes(type: Type) -> int:
 class Func(Operation):
     """A function. Public (visible from outside) unless `sym_visibility` says otherwise.
 
-    `dims`: the symbols of its types, where sizes are known only when it is called (`flow/util.py`).
+    `dims`: the symbols in its types, for sizes that each call determines (`function_dims.py`).
     """
 
     name = "func.func"
@@ -103,7 +103,7 @@ class Func(Operation):
 
     @property
     def is_declaration(self) -> bool:
-        """It has no body."""
+        """Whether the function has no body."""
         return not self.body.blocks
 
     @property
@@ -136,13 +136,13 @@ class Call(Operation):
             yield f"{self.callee} is no function"
             return
         given = FunctionType(tuple(v.type for v in self.operands), tuple(r.type for r in self.results))
-        wanted = target.get_as("function_type", FunctionType)  # None: wrong, and said where the function stands
+        wanted = target.get_as("function_type", FunctionType)  # None: malformed, and reported at the function
         if wanted is not None and given != wanted:
             yield f"{self.callee} is of type {wanted}, called as {given}"
 
 
 class Return(Operation):
-    """Ends a function with its results."""
+    """Returns from a function."""
 
     name = "func.return"
     values = operands()

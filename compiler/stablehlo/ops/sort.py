@@ -1,4 +1,4 @@
-"""`sort`: lines of elements along one axis, put in the order that a comparator says."""
+"""`sort`: sorts the lines of elements along one axis by a comparator."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from .elementwise import Compare
 
 
 class Sort(StablehloOp):
-    """Puts the lines along `dimension` in order, those of all operands alike.
+    """Sorts the lines along `dimension`, in all operands by the same permutation.
 
-    The comparator takes two scalars per operand, of one place and of another, and says whether the first place comes
-    before the second; it must be a strict weak order, else the order of the results is anyhow. A stable sort keeps the
-    order of places of which neither comes before the other. A dimension below zero counts from the last axis.
+    The comparator takes two scalars per operand, of two positions, and returns whether the first position comes before
+    the second. It must be a strict weak order, otherwise the order of the results is unspecified. A stable sort keeps
+    the order of positions of which neither comes before the other. A negative dimension counts from the last axis.
     """
 
     name = "stablehlo.sort"
@@ -34,7 +34,7 @@ class Sort(StablehloOp):
 
     @property
     def axis(self) -> int:
-        """The dimension, counted from the first axis; the last one when it is not given."""
+        """The dimension, counted from the first axis; by default the last."""
         given = -1 if self.dimension is None else self.dimension.value
         return given + tensor_of(self.inputs[0]).rank if given < 0 else given
 
@@ -65,7 +65,7 @@ class Sort(StablehloOp):
 
 
 def ordering(types: Sequence[TensorType], direction: str) -> Region:
-    """A comparator of operands of these types: the first one's elements, in total order when they are floats."""
+    """A comparator for operands of these types: compares the first operand's elements, floats in total order."""
     scalars = [type.with_shape(()) for type in types for _ in range(2)]
     block = Block(scalars)
     lhs, rhs = block.arguments[:2]

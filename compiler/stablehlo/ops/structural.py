@@ -1,4 +1,4 @@
-"""StableHLO ops that make or move elements without computing on them."""
+"""StableHLO ops that create or move elements without computing on them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Constant(StablehloOp):
 
 
 class Iota(StablehloOp):
-    """Along one axis 0, 1, 2, ...; the same along the others."""
+    """0, 1, 2, ... along one axis; constant along the others."""
 
     name = "stablehlo.iota"
     iota_dimension = attr(IntegerAttr)
@@ -48,7 +48,7 @@ class Iota(StablehloOp):
 
 
 class BroadcastInDim(StablehloOp):
-    """Operand axis i becomes result axis broadcast_dimensions[i]; axes of size 1 and new ones repeat."""
+    """Operand axis i becomes result axis broadcast_dimensions[i]; axes of size 1 and new axes repeat."""
 
     name = "stablehlo.broadcast_in_dim"
     operand_ = operand(TensorType)
@@ -122,7 +122,7 @@ class Slice(StablehloOp):
 
 
 class Pad(StablehloOp):
-    """Adds (negative: removes) elements at both ends of each axis, and `interior` between each two elements."""
+    """Adds (negative: removes) elements at both ends of each axis, and `interior` between neighbouring elements."""
 
     name = "stablehlo.pad"
     operand_ = operand(TensorType)
@@ -152,7 +152,7 @@ class Pad(StablehloOp):
 
 
 class Concatenate(StablehloOp):
-    """One behind the other along an axis."""
+    """Joins the operands along an axis."""
 
     name = "stablehlo.concatenate"
     inputs = operands(TensorType)
@@ -175,7 +175,7 @@ class Concatenate(StablehloOp):
 
 
 class Reverse(StablehloOp):
-    """The other way round along some axes."""
+    """Reverses the order of elements along some axes."""
 
     name = "stablehlo.reverse"
     operand_ = operand(TensorType)

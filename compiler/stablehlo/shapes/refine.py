@@ -1,10 +1,10 @@
-"""refine-shapes: sizes that a program computes become expressions in its types.
+"""refine-shapes: turns the sizes that a program computes into expressions in its types.
 
-For programs with dynamic dimensions only, as `jax.export` writes them with symbolic ones; calls are inlined first. What
-assertions say of the arguments gives the symbols (`symbols.py`), what ops compute of those every shape
-(`values.py`). Ops that compute their shape become the ops of fixed shape (`OPS` of `dynamic.py`); assertions
-become `util.assert`, a scalar that is a size `flow.size`. From here on sizes are expressions instead of numbers, and
-nothing else is different from any other program. One that is wrong is left for the legality check, which says why.
+Only for programs with dynamic dimensions, as `jax.export` writes them for symbolic ones; calls are inlined first.
+Assertions about the arguments determine the symbols (`symbols.py`), and computations on them every other shape
+(`shape_values.py`). Ops with computed shapes become ops of fixed shape (`OPS` of `dynamic.py`), assertions become
+`util.assert`, and a scalar that is a size becomes `flow.size`. From here on, sizes are expressions instead of numbers,
+and the program is otherwise like any other. A malformed op is left for the legality check. Raises CompileError.
 """
 
 from __future__ import annotations
@@ -75,11 +75,11 @@ def run(module: Module, options: Options) -> None:
     for op in module.block:
         if isinstance(op, Func) and len(op.body.blocks) == 1:
             _Refiner(op).run()
-    expand.run(module, options)  # of ops whose shapes were not known
+    expand.run(module, options)  # expand ops whose shapes were unknown before
 
 
 def _name_windows(module: Module) -> None:
-    """A `custom_call` of a reduction of windows becomes an op, with the function that it names as its reducer."""
+    """Turns a `custom_call` that reduces windows into an op, whose reducer is the function that the call names."""
     tables = SymbolTables()
     for op in [op for op in module.walk() if op.get("call_target_name") == StringAttr(DynamicReduceWindow.name)]:
         called = op.get_as("called_computations", ArrayAttr)
@@ -90,7 +90,7 @@ def _name_windows(module: Module) -> None:
             or len(reducer.body.blocks) != 1
             or (len(op.operands), len(op.results)) != (7, 1)
         ):
-            continue  # refused as it stands
+            continue  # refused in this form
         body = reducer.body.clone()
         last = body.block.last
         if isinstance(last, Return):
@@ -120,7 +120,7 @@ def _is_assertion(op: Operation) -> bool:
 
 
 class _Refiner:
-    """One function. `values` knows its sizes in terms of symbols, `asserted` in terms of what is measured."""
+    """Refines one function. `values` knows sizes in terms of symbols, `asserted` in terms of measured sizes."""
 
     def __init__(self, func: Func) -> None:
         self.func = func
@@ -144,7 +144,7 @@ class _Refiner:
             self.func.dims = dims_attribute(solution.symbols)
 
     def _assertions(self, entry: Block) -> Iterator[Comparison]:
-        """What the function asserts of measured sizes."""
+        """The function's assertions about measured sizes."""
         values = ShapeValues(_measured(entry))
         for op in entry:
             values.see(op)
@@ -191,7 +191,7 @@ class _Refiner:
             self._as_number(op.results[0])
 
     def _as_number(self, value: Value) -> None:
-        """A scalar that is a size is made of that."""
+        """Replaces a scalar that is a size by an op that makes it."""
         size = self.values.of(value)
         if isinstance(value.type, TensorType) and not value.type.shape and size and isinstance(size[0], Dim):
             op = value.defining_op
@@ -199,7 +199,7 @@ class _Refiner:
             value.replace_by(self.number(Builder.after(op), size[0], value.type))
 
     def number(self, builder: Builder, size: int, type: TensorType) -> Value:
-        """A scalar of that integer type."""
+        """A size as a scalar of an integer type."""
         made: Operation
         if isinstance(size, Dim):
             made = builder.build(Size, value=DimArray((size,)), out=type)
@@ -227,7 +227,7 @@ class _Refiner:
         op.erase()
 
     def _retype(self, op: Operation) -> None:
-        """The result types of an op of known operand types."""
+        """Updates the result types of an op with known operand types."""
         if isinstance(op, While):
             for region in op.regions:
                 for argument, init in zip(region.block.arguments, op.operands, strict=True):
@@ -254,7 +254,7 @@ class _Refiner:
             result.type = _as_stated(result.type, type)
 
     def _of_call(self, op: CustomCall) -> Sequence[Type]:
-        """The types of a call's results. What says their shapes goes."""
+        """The result types of a call. Operands that only state them are dropped."""
         stated = [tensor_of(result) for result in op.results]
         rule = _by_shapes if SHAPES in op.attributes else _CALLS.get(op.function)
         if rule is None:
@@ -272,7 +272,7 @@ class _Refiner:
         return found
 
     def sizes(self, value: Value) -> tuple[int, ...]:
-        """A list of sizes that an op takes. Raises ShapeError."""
+        """A list of sizes. Raises ShapeError."""
         found = self.values.sizes(value)
         if found is None:
             raise ShapeError("its sizes depend on the values of tensors, which is not supported; only on other sizes")
@@ -304,7 +304,7 @@ def _size_of(value: Value, axis: int) -> int | None:
 
 
 def _measured(entry: Block) -> Callable[[Value, int], int | None]:
-    """The size of an axis: a number, or the name of that of an argument."""
+    """A function that returns the size of a value's axis: a number, or the measured size of an argument."""
 
     def size(value: Value, axis: int) -> int | None:
         known = _size_of(value, axis)
@@ -315,7 +315,7 @@ def _measured(entry: Block) -> Callable[[Value, int], int | None]:
 
 
 def _solved(argument: int, type: Type, solution: Solution) -> Type:
-    """The type of an argument, in terms of symbols."""
+    """The type of an argument in terms of symbols."""
     if not isinstance(type, TensorType) or type.is_known:
         return type
     if type.encoding:
@@ -329,7 +329,7 @@ def _solved(argument: int, type: Type, solution: Solution) -> Type:
 
 
 def _like(stated: Type, op: Operation) -> Type:
-    """The type of a result of an op of which only the name is known: that of an operand of its rank."""
+    """The result type of an unregistered op: the type of an operand of the same rank."""
     if (
         isinstance(stated, TensorType)
         and isinstance(op, UnregisteredOp)
@@ -344,7 +344,7 @@ def _like(stated: Type, op: Operation) -> Type:
 
 
 def _recast(stated: TensorType, given: TensorType) -> TensorType:
-    """The type of the same bits in other elements: a last axis of parts comes or goes."""
+    """The type of a bitcast's result: a last axis of parts is added or removed."""
     own, other = (BY_NAME[str(type.element)].bits for type in (stated, given))
     if own < other:
         return stated.with_shape((*given.shape, other // own))
@@ -352,7 +352,7 @@ def _recast(stated: TensorType, given: TensorType) -> TensorType:
 
 
 def _as_stated(stated: Type, found: Type) -> Type:
-    """The type found, if the one in the program says nothing else."""
+    """`found`, if the type in the program does not contradict it. Raises ShapeError."""
     if isinstance(stated, TensorType) and isinstance(found, TensorType):
         fits = (
             stated.rank == found.rank
@@ -375,7 +375,7 @@ def _refusal(op: Operation, message: str) -> CompileError:
     return CompileError([Diagnostic(message, op.loc, op.name)])
 
 
-# What a call says of its results' types: these, and how many of its operands are left
+# What a call states about its result types: returns the types, and how many of its operands remain
 
 
 def _by_shapes(refiner: _Refiner, op: CustomCall, stated: Sequence[TensorType]) -> tuple[Sequence[Type], int]:
@@ -392,14 +392,14 @@ def _by_shapes(refiner: _Refiner, op: CustomCall, stated: Sequence[TensorType]) 
 
 
 def _by_count(refiner: _Refiner, op: CustomCall, stated: Sequence[TensorType]) -> tuple[Sequence[Type], int]:
-    """Of `top_k`: as many are wanted along the last axis as the other operand says."""
+    """`top_k`: the second operand is the number of wanted elements along the last axis."""
     _known_form(op)
     given, count = tensor_of(op.operands[0]).shape, refiner.shape(op.operands[1])
     return [type.with_shape((*given[:-1], *count)) for type in stated], 1
 
 
 def _by_shape(refiner: _Refiner, op: CustomCall, stated: Sequence[TensorType]) -> tuple[Sequence[Type], int]:
-    """Of `rng_bit_generator`: the state is one as before, the shape of the numbers is the other operand."""
+    """`rng_bit_generator`: the state keeps its type, the second operand is the shape of the numbers."""
     _known_form(op)
     return [tensor_of(op.operands[0]), stated[1].with_shape(refiner.shape(op.operands[1]))], 1
 
@@ -412,7 +412,7 @@ def _known_form(op: CustomCall) -> None:
 _CALLS: Final[dict[str, Callable[..., tuple[Sequence[Type], int]]]] = {TOP_K: _by_count, RNG_BIT_GENERATOR: _by_shape}
 
 
-# What becomes of an op that computes its shape
+# The replacements of ops with computed shapes
 
 
 def _dimension_size(refiner: _Refiner, op: dynamic.GetDimensionSize, builder: Builder) -> Value:
@@ -460,7 +460,7 @@ def _pad(refiner: _Refiner, op: dynamic.DynamicPad, builder: Builder) -> Value:
 
 
 def _made(op: Operation, builder: Builder, kind: type[StablehloOp], stated: Type | None = None, **fields: Any) -> Value:
-    """An op of the type that follows from what it is made of, if that is the one of `op`, or the one stated."""
+    """Builds an op whose type follows from its fields; it must not contradict that of `op`, or `stated`."""
     made = builder.build(kind, out=stated or op.results[0].type, **fields)
     (found,) = made.infer()
     made.results[0].type = _as_stated(made.results[0].type, found)
@@ -468,7 +468,7 @@ def _made(op: Operation, builder: Builder, kind: type[StablehloOp], stated: Type
 
 
 def _slice(refiner: _Refiner, op: dynamic.RealDynamicSlice, builder: Builder) -> Value:
-    """With bounds that are sizes a slice; one as long as a size, from anywhere, is a dynamic slice."""
+    """Bounds that are sizes give a slice; a symbolic start with a known length gives a dynamic slice."""
     of = refiner.values.of
     starts, limits, strides = of(op.start_indices), of(op.limit_indices), refiner.sizes(op.strides)
     if all(isinstance(bound, int | Dim) for bound in (*starts, *limits)):
@@ -492,7 +492,7 @@ def _length(start: Element, limit: Element) -> int | None:
 
 
 def _unclamped(refiner: _Refiner, op: dynamic.RealDynamicSlice, sizes: Sequence[int | None]) -> Value:
-    """The starts, without a clamp that does only what a dynamic slice does, too."""
+    """The start indices, without a clamp that a dynamic slice also does."""
     maker, shape = op.start_indices.defining_op, tensor_of(op.operand_).shape
     if not isinstance(maker, Clamp):
         return op.start_indices
@@ -521,7 +521,7 @@ _CONVOLUTION: Final = (
 
 
 def _convolution(refiner: _Refiner, op: dynamic.DynamicConv, builder: Builder) -> Value:
-    """Padding that is no number is put around the operand first."""
+    """Symbolic padding is added to the operand first."""
     amounts, lhs = refiner.sizes(op.padding), op.lhs
     fields: dict[str, Any] = {name: value for name in _CONVOLUTION if (value := op.get(name)) is not None}
     if any(isinstance(amount, Dim) for amount in amounts):
@@ -551,7 +551,7 @@ def _padded(op: dynamic.DynamicConv, builder: Builder, amounts: Sequence[int]) -
 
 
 def _reduce_window(refiner: _Refiner, op: DynamicReduceWindow, builder: Builder) -> Value:
-    """What is around the operand is put there first: its extent may be no number."""
+    """The window's padding is added to the operand first: its extent may be symbolic."""
     lists = (op.window_dimensions, op.window_strides, op.base_dilations, op.window_dilations)
     sizes, strides, base, dilations = map(refiner.sizes, lists)
     amounts, type = refiner.sizes(op.padding), tensor_of(op.operand_)
@@ -580,7 +580,7 @@ def _reduce_window(refiner: _Refiner, op: DynamicReduceWindow, builder: Builder)
     return made.results[0]
 
 
-#: op -> the value that takes its place
+#: Op -> builder of the value that replaces it.
 _RULES: Final[dict[type[Operation], Callable[[_Refiner, Any, Builder], Value]]] = {
     dynamic.GetDimensionSize: _dimension_size,
     dynamic.DynamicBroadcastInDim: _broadcast,
