@@ -468,7 +468,7 @@ def _made(op: Operation, builder: Builder, kind: type[StablehloOp], stated: Type
 
 
 def _slice(refiner: _Refiner, op: dynamic.RealDynamicSlice, builder: Builder) -> Value:
-    """Bounds that are sizes give a slice; a symbolic start with a known length gives a dynamic slice."""
+    """Bounds that are sizes give a slice; an unknown start with a known length gives a dynamic slice."""
     of = refiner.values.of
     starts, limits, strides = of(op.start_indices), of(op.limit_indices), refiner.sizes(op.strides)
     if all(isinstance(bound, int | Dim) for bound in (*starts, *limits)):
