@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from orchestrion.compiler.errors import ArgumentTypeError, ArgumentValueError, CompileError, Diagnostic, TargetsError
-from orchestrion.compiler.frontend.source import Read, Source, read
-from orchestrion.compiler.frontend.stablehlo import load, prepare
+from orchestrion.compiler.frontend.source import Source, SourceContent, read_source
+from orchestrion.compiler.frontend.stablehlo import load_module, start_reader
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.garbage import collection_paused
 from orchestrion.compiler.ir.parser import parse
@@ -103,7 +103,7 @@ def compile(
     job = _job(
         targets, encodings, machines, attributes, report, parameters, parameter_arguments, max_allocation, callbacks
     )
-    rows = job.write_parameters(job.rows(read(source, args, kwargs)))
+    rows = job.write_parameters(job.rows(read_source(source, args, kwargs)))
     blob = write(rows)
     job.vouch(open_bytes(blob).digest, holds_native_code(rows))
     return blob
@@ -130,7 +130,7 @@ def compile_to_file(
     job = _job(
         targets, encodings, machines, attributes, report, parameters, parameter_arguments, max_allocation, callbacks
     )
-    job.write(read(source, args, kwargs), path)
+    job.write(read_source(source, args, kwargs), path)
 
 
 def holds_native_code(module: writer.Module) -> bool:
@@ -230,11 +230,11 @@ class Compilation:
             raise ArgumentValueError("; ".join(wrong))
         passes_named(self.print_after)
         if "hl_seq" not in phases_between(self.start, LAST_PHASE) and self.machines != (DEFAULT,):
-            raise ArgumentValueError(f"the text of phase {self.start} says itself which machines its programs are for")
+            raise ArgumentValueError(f"the text of phase {self.start} already states the machines of its programs")
         if self.report is not None and self.start in PHASES_WITHOUT_SOURCE_OPS:
             raise ArgumentValueError(f"the text of phase {self.start} has no ops of a source that could be reported")
         if self.start != FIRST_PHASE and self.parameter_arguments:
-            raise ArgumentValueError(f"the text of phase {self.start} says itself what is a parameter")
+            raise ArgumentValueError(f"the text of phase {self.start} already states its parameters")
 
     def _check_machines(self) -> None:
         given = ", ".join(self.machines)
@@ -262,7 +262,7 @@ class Compilation:
         if len(self.machines) > 1:
             raise ArgumentValueError(f"machine {machine} of another package is not the only one: devices cannot choose")
 
-    def rows(self, source: Source | Read) -> writer.Module:
+    def rows(self, source: Source | SourceContent) -> writer.Module:
         """Compiles to the rows of a module file, which `schema.writer` writes. Raises CompileError."""
         from orchestrion.compiler.bytecode.serialize import module_rows
 
@@ -272,7 +272,7 @@ class Compilation:
                 rows = module_rows(module)
         return replace(rows, attributes={**rows.attributes, **self.attributes}) if self.attributes else rows
 
-    def write(self, source: Source | Read, path: str | os.PathLike[str]) -> str | None:
+    def write(self, source: Source | SourceContent, path: str | os.PathLike[str]) -> str | None:
         """Compiles and writes the module's file. Returns the warning of `vouch`, or None. Raises CompileError or
         OSError.
         """
@@ -320,18 +320,18 @@ class Compilation:
         """The text of a phase; continuing from it gives the same bytes."""
         return print_module(self.module(source, stop))
 
-    def module(self, source: Source | Read, stop: str) -> Module:
+    def module(self, source: Source | SourceContent, stop: str) -> Module:
         """The IR after the phase `stop`. Raises CompileError."""
         try:
             with self.steps.step(self.start, "read"):
-                given = source if isinstance(source, Read) else read(source)
+                given = source if isinstance(source, SourceContent) else read_source(source)
             return self._of_able_targets(given, stop)
         except MemoryError:
             raise CompileError("not enough memory for the program's constants") from None
         except RecursionError:  # passes recurse into regions; the parser limits their depth, not that of the caller
             raise CompileError("nested too deeply for Python's recursion limit, or compiled deep in calls") from None
 
-    def _of_able_targets(self, given: Read, stop: str) -> Module:
+    def _of_able_targets(self, given: SourceContent, stop: str) -> Module:
         """The module for the targets that can compile the program, if others may be left out.
 
         The program is compiled again without the others, so that the bytes are the same as if the caller had named only
@@ -356,7 +356,7 @@ class Compilation:
                     self.report.left_out = refusal_rows(refusals)
             return module
 
-    def _module(self, given: Read, stop: str) -> Module:
+    def _module(self, given: SourceContent, stop: str) -> Module:
         phases = phases_between(self.start, stop)
         with self.steps.step(self.start, "parse"):
             module = self._parsed(given, phases)
@@ -384,12 +384,12 @@ class Compilation:
                 raise
         return module
 
-    def _parsed(self, given: Read, phases: Sequence[str]) -> Module:
+    def _parsed(self, given: SourceContent, phases: Sequence[str]) -> Module:
         """The source as IR of the phase `start`."""
-        if self.start == FIRST_PHASE and prepare(given):
+        if self.start == FIRST_PHASE and start_reader(given):
             for row in (row for phase in phases for row in passes_of(phase)):
                 row.run  # noqa: B018  imported while the child process starts
-        return load(given) if self.start == FIRST_PHASE else self._continued(given)
+        return load_module(given) if self.start == FIRST_PHASE else self._continued(given)
 
     def _recorder(self, module: Module) -> Recorder | None:
         """The recorder that fills the report; None without a report."""
@@ -401,7 +401,7 @@ class Compilation:
         made.start(module)
         return made
 
-    def _continued(self, given: Read) -> Module:
+    def _continued(self, given: SourceContent) -> Module:
         """Parses IR of a later phase, as generic text."""
         if given.kind != "generic":
             raise CompileError(f"{given.name}: the phase {self.start} is read from generic text only")

@@ -22,7 +22,7 @@ ENCODINGS: Final[dict[str, str]] = {
 #: Option `callbacks`: what happens to callbacks into Python.
 CALLBACKS: Final[dict[str, str]] = {
     "refuse": "the program is refused",
-    "drop": "those whose results nobody needs are left out, others are refused",
+    "drop": "those with unused results are left out, others are refused",
 }
 
 

@@ -40,8 +40,8 @@ def problems(op: Operation) -> Iterator[str]:
     names = [f"@{part.symbol}" for part in parts_of(op)]
     wanted = [f"@{name}" for name in PARTS.values()]
     if op.parent is not None and names:
-        yield "is a part and holds modules"
+        yield "is a part and contains modules"
     elif names and names != wanted:
         yield f"holds modules {', '.join(names)}; parts are {' and '.join(wanted)}"
     elif names and len(op.block.ops) != len(names):
-        yield "holds parts and something else"
+        yield "contains parts and other ops"

@@ -37,7 +37,7 @@ def run(module: Module, options: Options) -> None:
     programs = [op for op in module.block if isinstance(op, hl_seq.Program)]
     imports: set[str] = set()
     converted = [
-        _Program(program, imports, _told_apart(program, programs[number + 1 :])).convert()
+        _Program(program, imports, _distinguishing_features(program, programs[number + 1 :])).convert()
         for number, program in enumerate(programs)
     ]
     functions = [op for op in programs[0].body.block if isinstance(op, ll_seq.Function)]
@@ -62,7 +62,7 @@ def _imported(programs: Sequence[hl_seq.Program]) -> list[vm.Import]:
     ]
 
 
-def _told_apart(program: hl_seq.Program, later: Sequence[hl_seq.Program]) -> set[str]:
+def _distinguishing_features(program: hl_seq.Program, later: Sequence[hl_seq.Program]) -> set[str]:
     """The device feature that identifies the program's machine, if another program for the same target follows: a
     loader takes the first program that fits. Empty if there is no such alternative.
     """

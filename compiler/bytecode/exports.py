@@ -14,7 +14,7 @@ from typing import Final
 from orchestrion.compiler.ir.attributes import ArrayAttr, DictAttr, IntegerAttr, StringAttr
 from orchestrion.compiler.ir.types import Attribute
 from orchestrion.compiler.sequencer import ll_seq
-from orchestrion.compiler.stablehlo.ops.func import aliases, true_types
+from orchestrion.compiler.stablehlo.ops.func import result_aliases, types_for_callers
 
 from . import vm
 
@@ -22,8 +22,8 @@ TREES: Final = "orchestrion.trees"
 
 
 def export_of(function: ll_seq.Function) -> vm.Export:
-    inputs = true_types(function.signature.inputs, function.arg_attrs)
-    results = true_types(function.signature.results, function.res_attrs)
+    inputs = types_for_callers(function.signature.inputs, function.arg_attrs)
+    results = types_for_callers(function.signature.results, function.res_attrs)
     taken, given = _attrs(function.arg_attrs, len(inputs)), _attrs(function.res_attrs, len(results))
     arguments = [
         {"name": _name(attrs, f"arg{i}"), "type": type}
@@ -33,7 +33,7 @@ def export_of(function: ll_seq.Function) -> vm.Export:
         {"name": _name(attrs, f"result{i}"), "type": type}
         for i, (type, attrs) in enumerate(zip(results, given, strict=True))
     ]
-    for output, argument in aliases(function.arg_attrs).items():
+    for output, argument in result_aliases(function.arg_attrs).items():
         outputs[output]["alias"] = IntegerAttr(argument)
     name = function.sym_name
     doc = function.get_as("orchestrion.doc", StringAttr)

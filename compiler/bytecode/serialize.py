@@ -57,7 +57,7 @@ def module_rows(module: Module) -> writer.Module:
 
 def _refuse_names(module: Module) -> None:
     wrong = [
-        Diagnostic(f"{key} {value} has a NUL or is no UTF-8", op.loc, op.name)
+        Diagnostic(f"{key} {value} contains a NUL or is not UTF-8", op.loc, op.name)
         for op in module.walk()
         for key, value in op.properties.items()
         if key != "payload" and not _is_writable(value)

@@ -198,26 +198,27 @@ def _field(row: Row) -> Any:
     return result() if row.result else operand()
 
 
-def _gives(op: Operation) -> Iterator[str]:
+def _check_branch_arguments(op: Operation) -> Iterator[str]:
     """Check of `vm.br`: its operands have the types of the target's arguments."""
     given, taken = [value.type for value in op.operands], [a.type for a in op.successors[0].arguments]
     if given != taken:
-        yield f"gives ({', '.join(map(str, given))}) to a block that takes ({', '.join(map(str, taken))})"
+        yield f"passes ({', '.join(map(str, given))}) to a block that takes ({', '.join(map(str, taken))})"
 
 
-def _gives_nothing(op: Operation) -> Iterator[str]:
+def _check_no_arguments(op: Operation) -> Iterator[str]:
     """Check of other branches: their targets have no arguments."""
     for index, target in enumerate(op.successors):
         if target.arguments:
-            yield f"goes to successor {index}, which takes {len(target.arguments)} arguments: only vm.br gives some"
+            count = len(target.arguments)
+            yield f"branches to successor {index}, which takes {count} arguments: only vm.br passes arguments"
 
 
 def _class(row: Instruction) -> type[Operation]:
     fields: dict[str, Any] = {field_name(spec): _field(spec) for spec in row.operands}
     if row.name == "br":
-        fields |= {"arguments": operands(), "check": _gives}
+        fields |= {"arguments": operands(), "check": _check_branch_arguments}
     elif any(spec.kind in ("target", "targets") for spec in row.operands):
-        fields["check"] = _gives_nothing
+        fields["check"] = _check_no_arguments
     traits = frozenset({Trait.TERMINATOR}) if row.terminator else frozenset()
     body = {"__doc__": row.doc, "name": f"vm.{row.name}", "traits": traits, **fields}
     return type(f"Instruction_{row.name.replace('.', '_')}", (Operation,), body)

@@ -27,7 +27,9 @@ class _Mark:
         self.place = place
 
 
-def lower(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, Interface]:
+def trace_and_lower(
+    function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> tuple[Any, Interface]:
     """Traces a function for example arguments; returns an MLIR module, or a `jax.export.Exported` if sizes are
     symbolic.
 
@@ -159,10 +161,10 @@ def _traced(jax: Any, function: Callable[..., Any], args: Sequence[Any], kwargs:
             taken, given = traced.in_tree, traced.out_tree
             arguments = jax.tree.unflatten(taken, _marks(taken.num_leaves))
             return _Traced(traced, arguments, jax.tree.unflatten(given, _marks(given.num_leaves)), ())
-    return _partitioned(jax, function, args, kwargs)
+    return _traced_function(jax, function, args, kwargs)
 
 
-def _partitioned(jax: Any, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> _Traced:
+def _traced_function(jax: Any, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> _Traced:
     """Traces any other function: non-array leaves of arguments are fixed, non-array results are dropped."""
     leaves, tree = jax.tree.flatten((tuple(args), dict(kwargs)))
     dynamic = [leaf for leaf in leaves if _is_array(leaf)]
@@ -172,11 +174,11 @@ def _partitioned(jax: Any, function: Callable[..., Any], args: Sequence[Any], kw
         rest = iter(arrays)
         given, named = jax.tree.unflatten(tree, [next(rest) if _is_array(leaf) else leaf for leaf in leaves])
         found, shape = jax.tree.flatten(function(*given, **named))
-        result[:] = [jax.tree.unflatten(shape, _marked(found))]
+        result[:] = [jax.tree.unflatten(shape, _marks_of_leaves(found))]
         return [leaf for leaf in found if _is_array(leaf)]
 
     traced = jax.jit(call).trace(*dynamic)
-    arguments = jax.tree.unflatten(tree, _marked(leaves))
+    arguments = jax.tree.unflatten(tree, _marks_of_leaves(leaves))
     return _Traced(traced, arguments, result[0], _names(function, args))
 
 
@@ -195,7 +197,7 @@ def _marks(count: int) -> list[_Mark]:
     return [_Mark(place) for place in range(count)]
 
 
-def _marked(leaves: Sequence[Any]) -> list[_Mark]:
+def _marks_of_leaves(leaves: Sequence[Any]) -> list[_Mark]:
     """A mark for each leaf: its index among the arrays, or None if it is no array."""
     places = iter(range(len(leaves)))
     return [_Mark(next(places) if _is_array(leaf) else None) for leaf in leaves]

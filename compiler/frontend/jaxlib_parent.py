@@ -24,7 +24,7 @@ from orchestrion.schema.child_process import Child, ChildDied, ChildFailed, Chil
 from orchestrion.schema.hints import install
 
 from .jaxlib_reader import Constant, Converted
-from .source import Read
+from .source import SourceContent
 
 #: Memory limit of the child in bytes, and the additional bytes per byte of input.
 MEMORY: Final = 2 << 30
@@ -39,7 +39,7 @@ _ANSWER: Final = f"{__package__}.jaxlib_child:answer"
 _child: Final = Child(_ANSWER, memory=MEMORY)
 
 
-def start_child(given: Read) -> bool:
+def start_child(given: SourceContent) -> bool:
     """Starts the child if there is none, without waiting for it. Returns whether it was started now."""
     if _child.pid is not None or len(given.data) >= FILE_TRANSFER_BYTES:
         return False
@@ -50,7 +50,7 @@ def start_child(given: Read) -> bool:
     return True
 
 
-def read_in_child(given: Read) -> Converted:
+def read_in_child(given: SourceContent) -> Converted:
     """Converts text or bytes with jaxlib in the child. Raises CompileError."""
     if isinstance(given.data, str):
         check_nesting(given.data, given.name)
@@ -71,12 +71,12 @@ def read_in_child(given: Read) -> Converted:
         raise CompileError(f"{given.name}: jaxlib cannot read it: {error}") from None
 
 
-def _through_pipe(given: Read, data: bytes) -> Converted:
+def _through_pipe(given: SourceContent, data: bytes) -> Converted:
     answer = _child.request({"kind": given.kind}, data, deadline=_seconds(data))
     return _converted(given, answer.fields, memoryview(answer.data))
 
 
-def _through_files(given: Read, data: bytes) -> Converted:
+def _through_files(given: SourceContent, data: bytes) -> Converted:
     """Converts a large program: in a new child with a larger memory limit, without a copy of the constants here."""
     child = Child(_ANSWER, memory=MEMORY + MEMORY_PER_BYTE * len(data))
     with tempfile.TemporaryDirectory(prefix="orchestrion-") as folder:
@@ -102,7 +102,7 @@ def _seconds(data: bytes) -> float:
     return SECONDS + SECONDS_PER_BYTE * len(data)
 
 
-def _converted(given: Read, fields: dict[str, Any], data: memoryview) -> Converted:
+def _converted(given: SourceContent, fields: dict[str, Any], data: memoryview) -> Converted:
     """Converts and checks the answer like any untrusted input: the input may have taken over the child."""
     try:
         if "missing" in fields:

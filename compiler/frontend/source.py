@@ -47,7 +47,7 @@ _PRETTY: Final = re.compile(r"(?:module|func\.func|[a-z_]\w*\.\w+|\{-#)\b|\{-#")
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class SourceContent:
     """A source with its content: `data` is text for `generic` and `pretty`, else bytes or the object.
 
     `interface`: names and trees of a function that was traced here. `platforms`: those that the program is for, in the
@@ -61,7 +61,7 @@ class Read:
     platforms: tuple[str, ...] = ()
 
 
-def read(source: Source, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None) -> Read:
+def read_source(source: Source, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None) -> SourceContent:
     """Reads a source and determines its kind. Raises CompileError if it cannot be read or is not recognized.
 
     `args` and `kwargs`: example arguments for tracing a function. Raises ArgumentTypeError if another source gets any.
@@ -96,14 +96,14 @@ def _is_traced(source: object) -> bool:
     return hasattr(source, "jaxpr") and hasattr(source, "lower")
 
 
-def _of_function(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Read:
-    from .callables import lower
+def _of_function(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> SourceContent:
+    from .callables import trace_and_lower
 
-    made, interface = lower(function, args, kwargs)
+    made, interface = trace_and_lower(function, args, kwargs)
     return replace(_of_object(made), name="<function>", interface=interface)
 
 
-def _of_file(path: Path) -> Read:
+def _of_file(path: Path) -> SourceContent:
     if (what := recognize_folder(path)) is not None:
         raise CompileError(f"{path}: no StableHLO, this is {what}")
     try:
@@ -115,9 +115,9 @@ def _of_file(path: Path) -> Read:
     return _of_bytes(data, path.name)  # the folder would get into the module, and differ from machine to machine
 
 
-def _of_bytes(data: bytes, name: str) -> Read:
+def _of_bytes(data: bytes, name: str) -> SourceContent:
     if data.startswith(MLIR_MAGIC):
-        return Read("artifact" if _PRODUCER.search(data[:64]) else "bytecode", data, name)
+        return SourceContent("artifact" if _PRODUCER.search(data[:64]) else "bytecode", data, name)
     if (what := recognize(data)) is not None:
         raise CompileError(f"{name}: no StableHLO, this is {what}")
     if (artifact := artifact_in(data)) is not None:
@@ -132,15 +132,15 @@ def _of_bytes(data: bytes, name: str) -> Read:
     return _of_text(text, name)
 
 
-def _of_text(text: str, name: str) -> Read:
+def _of_text(text: str, name: str) -> SourceContent:
     before = _BEFORE.match(text)
     start = before.end() if before is not None else 0
     if start == len(text):
-        raise CompileError(f"{name}: holds no program")
+        raise CompileError(f"{name}: contains no program")
     if text[start] in '"%':
-        return Read("generic", text, name)
+        return SourceContent("generic", text, name)
     if _PRETTY.match(text, start):
-        return Read("pretty", _COPY.sub(r'"mhlo.copy"(\1) : (\2) -> \2', text), name)
+        return SourceContent("pretty", _COPY.sub(r'"mhlo.copy"(\1) : (\2) -> \2', text), name)
     if (what := recognize(text[:64].encode(errors="replace")) or guess(text.encode(errors="replace"))) is not None:
         raise CompileError(f"{name}: no StableHLO, this is {what}")
     line = text.count("\n", 0, start) + 1
@@ -153,15 +153,15 @@ def _interface_of(stage: object) -> Interface | None:
     return interface_of(stage)
 
 
-def _of_object(source: object) -> Read:
+def _of_object(source: object) -> SourceContent:
     name = f"<{type(source).__name__}>"
     artifact = getattr(source, "mlir_module_serialized", None)
     if isinstance(artifact, bytes):  # jax.export.Exported
-        return Read("artifact", artifact, name, _interface_of(source), tuple(getattr(source, "platforms", ())))
+        return SourceContent("artifact", artifact, name, _interface_of(source), tuple(getattr(source, "platforms", ())))
     lowered = getattr(source, "compiler_ir", None)
     if callable(lowered):  # jax.stages.Lowered
-        return Read("object", lowered("stablehlo"), name, _interface_of(source))
+        return SourceContent("object", lowered("stablehlo"), name, _interface_of(source))
     if callable(getattr(getattr(source, "operation", None), "get_asm", None)):  # jaxlib.mlir.ir.Module
-        return Read("object", source, name)
+        return SourceContent("object", source, name)
     wanted = "a function, a path, text, bytes, a Traced, Lowered or Exported of JAX, or an MLIR module"
     raise ArgumentTypeError(f"cannot compile an object of type {type(source).__name__}, it must be {wanted}")

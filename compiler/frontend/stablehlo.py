@@ -22,14 +22,14 @@ from orchestrion.compiler.ir.verifier import check_body
 from .captured_constants import copy_constants
 from .interface import apply_interface, name_interface
 from .platforms import resolve_platform
-from .source import Read, Source, read
+from .source import Source, SourceContent, read_source
 
 _UNNAMED: Final = re.compile(r'(?<!\\)"-":(?=[0-9]+:[0-9]+)')
 
 
-def load(source: Source | Read) -> Module:
+def load_module(source: Source | SourceContent) -> Module:
     """The module of a source, in the phase `input`. Raises CompileError."""
-    given = source if isinstance(source, Read) else read(source)
+    given = source if isinstance(source, SourceContent) else read_source(source)
     module = _parsed(given)
     check_body(module)
     copy_constants(module)
@@ -40,7 +40,7 @@ def load(source: Source | Read) -> Module:
     return module
 
 
-def prepare(given: Read) -> bool:
+def start_reader(given: SourceContent) -> bool:
     """Starts the child process that `load` will need, if any, without waiting for it.
 
     Returns whether it was started now; the caller may do other work while the child imports jaxlib.
@@ -52,7 +52,7 @@ def prepare(given: Read) -> bool:
     return jaxlib_parent.start_child(given)
 
 
-def _parsed(given: Read) -> Module:
+def _parsed(given: SourceContent) -> Module:
     if given.kind == "generic":
         return parse(given.data, given.name)
     from . import jaxlib_parent, jaxlib_reader
@@ -75,7 +75,7 @@ def _fill_in(module: Module, constants: Sequence[memoryview | bytes | str | None
     """
     ours = [op for op in module.walk() if op.name == "stablehlo.constant"]
     if len(ours) != len(constants):
-        raise CompileError(f"{name}: {len(ours)} constants in the text, {len(constants)} beside it")
+        raise CompileError(f"{name}: {len(ours)} constants in the text, {len(constants)} accompany it")
     for op, given in zip(ours, constants, strict=True):
         type = op.results[0].type
         if given is None or not isinstance(op.get("value"), RawAttr) or not isinstance(type, TensorType):

@@ -46,7 +46,7 @@ def check_aliases(text: str, name: str) -> None:
     for match, limit in zip(found, ends, strict=True):
         start = match.end()
         end, is_location = _end(text, start, limit)
-        size = end - start + _stands_for(text, start, end, sizes)
+        size = end - start + _expanded_length(text, start, end, sizes)
         if size > MAX_EXPANDED:
             raise _error(f"{match[1]} stands for more than {MAX_EXPANDED} characters", text, name, match.start())
         sizes[match[1]] = size
@@ -55,7 +55,9 @@ def check_aliases(text: str, name: str) -> None:
             printed[match[1]] = size
     if max(printed.values(), default=0) < ALWAYS_ALLOWED:
         return
-    total = _stands_for(text, 0, len(text), printed) - sum(_stands_for(text, *span, printed) for span in spans)
+    total = _expanded_length(text, 0, len(text), printed) - sum(
+        _expanded_length(text, *span, printed) for span in spans
+    )
     if total > MAX_EXPANDED_TOTAL:
         message = f"the aliases stand for more than {MAX_EXPANDED_TOTAL} characters"
         raise _error(message, text, name, found[0].start())
@@ -82,7 +84,7 @@ def _end(text: str, start: int, limit: int) -> tuple[int, bool]:
     return end, first == "loc"
 
 
-def _stands_for(text: str, start: int, end: int, sizes: dict[str, int]) -> int:
+def _expanded_length(text: str, start: int, end: int, sizes: dict[str, int]) -> int:
     """Total length of the aliases used between two offsets, after expansion."""
     return sum(sizes.get(used, 0) for used in _USE.findall(text, start, end) if used)
 

@@ -358,7 +358,7 @@ class AttributeParser(Tokens):
                 value = integer_of(token, name)
                 return BoolAttr(value != 0) if name == "i1" else IntegerAttr(value, kind)
         except (ValueError, OverflowError, struct.error) as error:
-            self.fail(f"{token[:40]} is no {name}: {str(error)[:120]}", start)
+            self.fail(f"{token[:40]} is not of type {name}: {str(error)[:120]}", start)
         self.fail(f"{token[:40]} cannot be of type {name}", start)
 
     def _array(self, body: str) -> DenseArray:

@@ -316,7 +316,7 @@ class Declaration:
             if other is field:
                 return items[start : start + size]
             start += size
-        raise AssertionError(f"{field.name} is no field of {op.name}")
+        raise AssertionError(f"{field.name} is not a field of {op.name}")
 
     def arguments(self, op_name: str, given: dict[str, Any]) -> dict[str, Any]:
         """The keyword arguments of `Operation.__init__` for values by field name. Raises TypeError."""

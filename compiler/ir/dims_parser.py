@@ -35,7 +35,7 @@ class _Reader:
         while text[at:].strip():
             match = _TOKEN.match(text, at)
             if match is None:
-                raise ValueError(f"{text[:80]!r} is no list of sizes")
+                raise ValueError(f"{text[:80]!r} is not a list of sizes")
             self.tokens.append(match)
             at = match.end()
         self.at = 0
@@ -53,7 +53,7 @@ class _Reader:
 
     def expect(self, sign: str) -> None:
         if not self.accept(sign):
-            raise ValueError(f"{self.text[:80]!r} is no list of sizes: expected {sign!r}")
+            raise ValueError(f"{self.text[:80]!r} is not a list of sizes: expected {sign!r}")
 
     def sizes(self) -> tuple[int, ...]:
         if not self.tokens:
@@ -62,10 +62,10 @@ class _Reader:
         while self.accept(","):
             found.append(self.size())
         if self.at != len(self.tokens):
-            raise ValueError(f"{self.text[:80]!r} is no list of sizes: something follows {found[-1]}")
+            raise ValueError(f"{self.text[:80]!r} is not a list of sizes: something follows {found[-1]}")
         if any(len(number) > _DIGITS for size in found for number in _NUMBER.findall(str(size))):
             raise ValueError(
-                f"{self.text[:80]!r} is no list of sizes: a number of more than {_DIGITS} digits comes out"
+                f"{self.text[:80]!r} is not a list of sizes: a number of more than {_DIGITS} digits comes out"
             )
         return tuple(found)
 
@@ -86,7 +86,7 @@ class _Reader:
 
     def factor(self) -> int:
         if self.at >= len(self.tokens) or self.sign:
-            raise ValueError(f"{self.text[:80]!r} is no list of sizes: expected a number or a symbol")
+            raise ValueError(f"{self.text[:80]!r} is not a list of sizes: expected a number or a symbol")
         token = self.tokens[self.at]
         self.at += 1
         if token["number"]:
@@ -97,20 +97,20 @@ class _Reader:
         least = int(token["least"]) if token["least"] else DEFAULT_LEAST
         greatest = int(token["greatest"]) if token["greatest"] else DEFAULT_GREATEST
         if least > greatest or greatest > DEFAULT_GREATEST:
-            raise ValueError(f"{self.text[:80]!r} is no list of sizes: {name} lies between {least} and {greatest}")
+            raise ValueError(f"{self.text[:80]!r} is not a list of sizes: {name} lies between {least} and {greatest}")
         return symbol(name, least, greatest)
 
     def call(self, name: str) -> int:
         self.depth += 1
         if self.depth > _DEEPEST:
-            raise ValueError(f"{self.text[:80]!r} is no list of sizes: calls in more than {_DEEPEST} others")
+            raise ValueError(f"{self.text[:80]!r} is not a list of sizes: calls in more than {_DEEPEST} others")
         lhs = self.size()
         self.expect(",")
         rhs = self.size()
         self.expect(")")
         self.depth -= 1
         if name in ("floordiv", "mod") and not isinstance(rhs, Dim) and rhs <= 0:
-            raise ValueError(f"{self.text!r} is no list of sizes: {name} by {rhs}, which is not positive")
+            raise ValueError(f"{self.text!r} is not a list of sizes: {name} by {rhs}, which is not positive")
         return FUNCTIONS[name](lhs, rhs)
 
 

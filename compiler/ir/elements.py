@@ -58,7 +58,7 @@ def _pack(items: list[str], name: str) -> bytes:
 def _element(item: str, name: str) -> int:
     if item in ("true", "false"):
         if name != "i1":
-            raise ValueError(f"{item} is no {name}")
+            raise ValueError(f"{item} is not of type {name}")
         return item == "true"
     return abs(integer_of(item, name)) if name == "i1" else integer_of(item, name)
 
@@ -83,7 +83,7 @@ def bytes_of_numbers(text: str, name: str) -> bytes:
     items = [item.strip() for item in text.split(",")] if text.strip() else []
     for item in items:
         if _ITEM.fullmatch(item) is None:
-            raise ValueError(f"{item!r} is no number")
+            raise ValueError(f"{item!r} is not a number")
     return _pack(items, name)
 
 
@@ -108,7 +108,7 @@ def bytes_of_body(body: str, kind: TensorType) -> bytes:
         data = _pack(items, part)
         return data if kind.num_elements else b""
     if count != prod(kind.shape) or skeleton != _skeleton(kind.shape, len(skeleton)):
-        raise ValueError(f"the list of {count} elements has not the shape of {kind}")
+        raise ValueError(f"the list of {count} elements does not have the shape of {kind}")
     data = _pack(items, part)
     return splat_or_all(data, ELEMENT_BYTES[name])
 

@@ -57,11 +57,11 @@ def _too_deep(tokens: list[str]) -> int | None:
             inner = _BRACKET.findall(token)
             if len(open) + len(inner) > MAX_NESTING:
                 return index
-            _follow(open, inner)
+            _update_open(open, inner)
     return None
 
 
-def _follow(open: list[str], brackets: list[str]) -> None:
+def _update_open(open: list[str], brackets: list[str]) -> None:
     """Updates the open brackets. `open`: the expected closing brackets, innermost last."""
     for bracket in brackets:
         if bracket in _CLOSING:

@@ -20,14 +20,14 @@ def parameter(name: str, type: TensorType, value: DenseElements | None = None) -
 def name_of(attribute: Attribute | None) -> str:
     """The name in a parameter's dictionary."""
     name = attribute.get("name") if isinstance(attribute, DictAttr) else None
-    assert isinstance(name, StringAttr), f"{attribute} is no parameter"
+    assert isinstance(name, StringAttr), f"{attribute} is not a parameter"
     return name.value
 
 
 def type_of(attribute: Attribute | None) -> TensorType:
     """The type of a parameter for those who provide its value."""
     type = attribute.get("type") if isinstance(attribute, DictAttr) else None
-    assert isinstance(type, TensorType), f"{attribute} is no parameter"
+    assert isinstance(type, TensorType), f"{attribute} is not a parameter"
     return type
 
 
@@ -40,7 +40,7 @@ def value_of(attribute: Attribute | None) -> DenseElements | None:
 def problem(attribute: Attribute) -> str:
     """What is wrong with a parameter's dictionary; empty if nothing is."""
     if not isinstance(attribute, DictAttr) or not set(attribute.mapping) <= {"name", "type", "value"}:
-        return f"{attribute} is no dictionary of name, type and value"
+        return f"{attribute} is not a dictionary of name, type and value"
     name, type, value = (attribute.get(key) for key in ("name", "type", "value"))
     if not isinstance(name, StringAttr) or not name.value or "\0" in name.value:
         return f"a parameter is called {name}"

@@ -64,7 +64,7 @@ class Rewriter:
         self._worklist[op] = None
         return op
 
-    def look_at_later(self, op: Operation) -> None:
+    def postpone(self, op: Operation) -> None:
         """Postpones an op: it is visited again once, after all other ops."""
         self._later[op] = None
 
@@ -74,7 +74,7 @@ class Rewriter:
         self._later.clear()
         return bool(self._worklist)
 
-    def look_at(self, op: Operation) -> None:
+    def revisit(self, op: Operation) -> None:
         """Adds an op and the ops in its regions to the worklist."""
         self._worklist.update(dict.fromkeys(reversed(list(op.walk()))))
 

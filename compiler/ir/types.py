@@ -47,7 +47,7 @@ class Type(Attribute):
 
 @dataclass(frozen=True, slots=True)
 class ScalarType(Type):
-    """A type without parts that the IR inspects: `f32`, `i1`, `ui8`, `complex<f32>`, `index`, `none`."""
+    """A scalar type: `f32`, `i1`, `ui8`, `complex<f32>`, `index`, `none`."""
 
     name: str
 

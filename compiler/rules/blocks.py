@@ -23,9 +23,9 @@ def blocks(region: Region) -> Iterator[str]:
     idoms = immediate_dominators(region)
     for block, index in number.items():
         if block not in idoms:
-            yield f"block {index} is never reached"
+            yield f"block {index} is unreachable"
         elif number[idoms[block]] > index:
-            yield f"block {index} stands before block {number[idoms[block]]}, which dominates it"
+            yield f"block {index} precedes block {number[idoms[block]]}, which dominates it"
     ends: dict[Block, list[Block]] = {}
     for block, index in number.items():
         for target in successors(block) if block in idoms else ():
@@ -34,13 +34,13 @@ def blocks(region: Region) -> Iterator[str]:
             if _dominates(target, block, idoms):
                 ends.setdefault(target, []).append(block)
             else:
-                yield f"block {index} goes back to block {number[target]}, which does not dominate it"
+                yield f"block {index} branches back to block {number[target]}, which does not dominate it"
     for header, latches in ends.items():
         inside = {number[block] for block in _loop(header, latches, region)}
         first, last = number[header], max(inside)
         others = [index for index in range(first, last + 1) if index not in inside]
         if others:
-            yield f"block {others[0]} stands between those of the loop of blocks {first} to {last}"
+            yield f"block {others[0]} lies between the blocks of the loop of blocks {first} to {last}"
 
 
 def _dominates(upper: Block, lower: Block, idoms: dict[Block, Block]) -> bool:
@@ -69,4 +69,4 @@ def branch_selector(op: Operation) -> Iterator[str]:
     given = op.operands[0].type
     device = {CondBranch.name: TensorType((), I1), Switch.name: TensorType((), I32)}[op.name]
     if given != device and not host_value(given):
-        yield f"decides by {given}, must be {device} or {I32}"
+        yield f"branches on {given}, must be {device} or {I32}"

@@ -101,7 +101,7 @@ def _import(op: vm.Import) -> Iterator[str]:
         return
     types = (*op.function_type.inputs, *op.function_type.results)
     if not all(isinstance(type, TensorType) and is_known(type) and type.is_static for type in types):
-        yield f"is a function over {op.function_type}, tensors of known sizes wanted"
+        yield f"is a function over {op.function_type}, expected tensors of static shape"
     elif tensors_of(op.function_type).signature != op.signature.value:
         yield f"has signature {op.signature.value}, which does not fit {op.function_type}"
 
@@ -155,9 +155,9 @@ def _is_entry(item: Attribute) -> bool:
 
 def _initializer(op: vm.Initializer, tables: SymbolTables) -> Iterator[str]:
     if op.kind.value not in KINDS:
-        yield f"kind {op.kind} is none of {', '.join(KINDS)}"
+        yield f"kind {op.kind} is not one of {', '.join(KINDS)}"
     if not isinstance(tables.lookup(op, op.function), vm.Func):
-        yield f"{op.function} is no function"
+        yield f"{op.function} is not a function"
 
 
 def _func(op: vm.Func) -> Iterator[str]:
@@ -202,14 +202,14 @@ def _instruction(op: Operation, tables: SymbolTables) -> Iterator[str]:
         for value, argument in zip(op.operands, op.successors[0].arguments, strict=True):
             if _register(value, func) != _register(argument, func):
                 given, taken = _register(value, func), _register(argument, func)
-                yield f"gives what is in {given} to argument {argument.index} of its target, which is in {taken}"
+                yield f"passes register {given} to argument {argument.index} of its target, whose register is {taken}"
     for spec in vm.row_of(op).operands:
         wanted = vm.SYMBOLS.get(spec.kind)
         ref = op.properties.get(vm.field_name(spec))
         if wanted is not None and ref is not None and not isinstance(_lookup(op, ref, tables), wanted):
-            yield f"{ref} is no {spec.kind}"
+            yield f"{ref} is not a {spec.kind}"
         if spec.kind in _BITS and not _is_immediate(ref, _BITS[spec.kind]):
-            yield f"{vm.field_name(spec)} {ref} is no immediate of {_BITS[spec.kind]} bits"
+            yield f"{vm.field_name(spec)} {ref} is not an immediate of {_BITS[spec.kind]} bits"
 
 
 def _lookup(op: Operation, ref: Attribute, tables: SymbolTables) -> Operation | None:

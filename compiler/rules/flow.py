@@ -107,7 +107,7 @@ def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
         case Module():
             yield from has_functions(op)
             yield from stored_once(op)
-            yield from one_binding(op, Dispatch)
+            yield from same_ties(op, Dispatch)
         case Initializer() if op.kind.value != "program":
             yield f"is of kind {op.kind.value}, which comes later"
         case Initializer() if len(op.body.blocks) != 1:
@@ -123,7 +123,7 @@ def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
             yield from signature(op)
             yield from dims.function_dims(op)
             yield from blocks(op.body)
-            yield from _travels(op)
+            yield from _block_arguments(op)
         case CondBranch() | Switch():
             yield from branch_selector(op)
         case ImportedCallBranch():
@@ -162,12 +162,12 @@ def body(func: Func) -> Iterator[str]:
         yield from _sizes(block)
     for value in (*block.arguments, *results, *(result for op in block for result in op.results)):
         if _elements(value) == 0 and not (isinstance(value.defining_op, BroadcastInDim) and value not in results):
-            yield f"holds {value.type}, which has no elements and is no broadcast"
+            yield f"holds {value.type}, which has no elements and is not a broadcast"
     for op in block:
         if isinstance(op, Choice | While):
             yield f"holds {op.name}: control flow must be between dispatches"
         if isinstance(op, Constant) and not op.value.is_splat:
-            yield f"holds a constant {op.value.type} that is no splat: it must be a global"
+            yield f"holds a constant {op.value.type} that is not a splat: it must be a global"
 
 
 def _library_call(block: Block, calls: list[CustomCall]) -> Iterator[str]:
@@ -181,7 +181,7 @@ def _library_call(block: Block, calls: list[CustomCall]) -> Iterator[str]:
             yield f"calls library function {calls[0].function} beside {op.name}"
     made = calls[0].results
     if any(value not in made for value in block.end.operands):
-        yield f"gives something else than what library function {calls[0].function} computes"
+        yield f"returns something other than the result of library function {calls[0].function}"
 
 
 def _sizes(block: Block) -> Iterator[str]:
@@ -206,7 +206,7 @@ def _of_hero(block: Block) -> Iterator[str]:
         if isinstance(op, Merge | LineFft | RowSolve) and any(
             _shaped(value) not in op.results for value in block.end.operands
         ):
-            yield f"gives something else than what {op.name} computes"
+            yield f"returns something other than the result of {op.name}"
 
 
 def _shaped(value: Value) -> Value:
@@ -231,7 +231,7 @@ def _elements(value: Value) -> int:
 def _entry(op: Dispatch, given: FunctionType, tables: SymbolTables) -> Iterator[str]:
     entry = tables.lookup(op, op.entry)
     if not isinstance(entry, Func):
-        yield f"{op.entry} is no entry of an executable"
+        yield f"{op.entry} is not an entry of an executable"
         return
     if entry.function_type != given:
         yield f"{op.entry} is of type {entry.function_type}, dispatched as {given}"
@@ -260,7 +260,7 @@ def updates(op: Operation, entry: Func, tied: tuple[int, ...]) -> Iterator[str]:
             argument = entry.entry.arguments[index]
             is_only = list(result.uses) == [(last, output)]
             if update is None or not is_only or list(argument.uses) != [(update, updated(result))]:
-                yield f"result {output} of the entry is no update of argument {index} that nothing else uses"
+                yield f"result {output} of the entry is not an update of argument {index} that nothing else uses"
                 continue
             wanted = _elements(changes(update))
         if workload is not None and workload.ints != (wanted, 1, 1):
@@ -282,7 +282,7 @@ def _all_sized(block: Block) -> bool:
     return all(_elements(value) >= 0 for op in block for value in (*op.operands, *op.results))
 
 
-def one_binding(scope: Operation, kind: type[Operation]) -> Iterator[str]:
+def same_ties(scope: Operation, kind: type[Operation]) -> Iterator[str]:
     """An entry has one ABI: all its dispatches tie the same arguments, or none."""
     first: dict[str, str] = {}
     for op in scope.walk():
@@ -303,7 +303,7 @@ def stored_elements(type: Type) -> int:
     return storage_elements(type) if known else -1  # type: ignore[arg-type]
 
 
-def _travels(func: Func) -> Iterator[str]:
+def _block_arguments(func: Func) -> Iterator[str]:
     """A block argument is a supported tensor with elements, or a number on the host."""
     for index, block in enumerate(func.body.blocks[1:], 1):
         for argument in block.arguments:
@@ -320,9 +320,9 @@ def constant(op: Global) -> Iterator[str]:
     elif not op.type.is_static:
         yield f"is of type {op.type}, whose size depends on a call"
     elif op.parameter is not None and bytes_of(op.parameter) != storage_bytes(op.type):
-        yield f"is of type {op.type}, which has not the bytes of parameter {name_of(op.parameter)}"
+        yield f"is of type {op.type}, which differs in size from parameter {name_of(op.parameter)}"
     elif not op.type.num_elements:
-        yield f"is of type {op.type}, which has no elements: it is made where it is used"
+        yield f"is of type {op.type}, which has no elements: create it where it is used"
 
 
 def imported_call(op: ImportedCallBranch, tables: SymbolTables) -> Iterator[str]:
@@ -331,7 +331,7 @@ def imported_call(op: ImportedCallBranch, tables: SymbolTables) -> Iterator[str]
     for ref, type in zip(op.globals, types, strict=False):
         variable = tables.lookup(op, ref)
         if not isinstance(variable, Global) or variable.mutable is None:
-            yield f"{ref} is no mutable global"
+            yield f"{ref} is not a mutable global"
         elif variable.type != type:
             yield f"{ref} is of type {variable.type}, {op.callee.value} takes or gives {type}"
 
@@ -339,7 +339,7 @@ def imported_call(op: ImportedCallBranch, tables: SymbolTables) -> Iterator[str]
 def load(op: GlobalLoad, tables: SymbolTables) -> Iterator[str]:
     variable = tables.lookup(op, op.ref)
     if not isinstance(variable, Global):
-        yield f"{op.ref} is no global"
+        yield f"{op.ref} is not a global"
     elif variable.type != op.value.type:
         yield f"{op.ref} is of type {variable.type}, loaded as {op.value.type}"
 

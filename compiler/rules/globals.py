@@ -36,7 +36,7 @@ def store(op: GlobalStore, tables: SymbolTables) -> Iterator[str]:
     """A store has the global's type; a function stores only to mutable globals."""
     variable = tables.lookup(op, op.ref)
     if not isinstance(variable, Global):
-        yield f"{op.ref} is no global"
+        yield f"{op.ref} is not a global"
     elif variable.type != op.value.type:
         yield f"{op.ref} is of type {variable.type}, stored to as {op.value.type}"
     elif variable.mutable is None and not isinstance(op.parent_op, Initializer):

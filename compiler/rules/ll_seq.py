@@ -122,13 +122,13 @@ def problems_around_entries(op: Operation, tables: SymbolTables) -> Iterator[str
             yield from blocks(op.body)
             yield from _function(op)
         case ll_seq.CallSetup():
-            yield from _set_up(op, tables)
+            yield from _call_setup(op, tables)
         case util.Initializer():
             yield from blocks(op.body)
         case util.CondBranch() | util.Switch() if not util.host_value(op.operands[0].type):
-            yield f"decides by {op.operands[0].type}, {I32} wanted"
+            yield f"branches on {op.operands[0].type}, expected {I32}"
         case ll_seq.CreateExecutable() if not isinstance(tables.lookup(op, op.executable), ll_seq.Executable):
-            yield f"{op.executable} is no executable"
+            yield f"{op.executable} is not an executable"
         case ll_seq.Dispatch():
             yield from _dispatch(op, tables)
         case ll_seq.Check() | ll_seq.Destination() if not is_known(op.type):
@@ -221,7 +221,7 @@ def _access(binding: Value, type: Type, wanted: str) -> Iterator[str]:
     """A binding must allow the access, and be long enough for the tensor."""
     entry = binding.parent_block.parent_op if binding.parent_block is not None else None
     if not isinstance(binding, BlockArgument) or not isinstance(entry, ll_seq.Entry):
-        yield "its binding is no argument of the entry"
+        yield "its binding is not an argument of the entry"
         return
     if not isinstance(type, TensorType) or not is_entry_type(type):
         yield f"moves {type}, which is not supported"
@@ -241,7 +241,7 @@ def _access(binding: Value, type: Type, wanted: str) -> Iterator[str]:
 def _store(op: util.GlobalStore, tables: SymbolTables) -> Iterator[str]:
     variable = tables.lookup(op, op.ref)
     if not isinstance(variable, util.Global):
-        yield f"{op.ref} is no global"
+        yield f"{op.ref} is not a global"
     elif variable.type != op.value.type:
         yield f"{op.ref} is of type {variable.type}, stored to as {op.value.type}"
 
@@ -252,12 +252,12 @@ def _function(op: ll_seq.Function) -> Iterator[str]:
         yield f"signature {op.signature} has types that are not supported"
     taken = [argument.type for block in op.body.blocks[:1] for argument in block.arguments]
     if taken != [ll_seq.VIEW] * (len(inputs) + len(results)):
-        yield f"takes {len(taken)} views, {len(inputs)} arguments and {len(results)} destinations wanted"
+        yield f"takes {len(taken)} views, expected {len(inputs)} arguments and {len(results)} destinations"
     for number, block in enumerate(op.body.blocks):
         if isinstance(block.last, ll_seq.Return) and len(block.last.operands) != len(results):
-            yield f"returns {len(block.last.operands)} views, {len(results)} wanted"
+            yield f"returns {len(block.last.operands)} views, expected {len(results)}"
         if number and not all(a.type == ll_seq.BUFFER or util.host_value(a.type) for a in block.arguments):
-            yield f"block {number} takes what is neither {ll_seq.BUFFER} nor {I32}"
+            yield f"block {number} takes an argument that is neither {ll_seq.BUFFER} nor {I32}"
     yield from signature_attributes(op.signature, op.arg_attrs, op.res_attrs)
 
 
@@ -270,13 +270,13 @@ def parameters(op: ll_seq.Entry) -> Iterator[str]:
     """The symbols are unique, and cover all sizes in lengths and workload."""
     names = symbol_names(op)
     if len(names) != len(op.dims or ()):
-        yield f"dims {op.dims} is no list of symbols"
+        yield f"dims {op.dims} is not a list of symbols"
     if len(set(names)) != len(names):
         yield f"names symbols twice: {', '.join(names)}"
     lengths = [ll_seq.length_of(binding) for binding in op.bindings if is_binding(binding)]
     for one in symbols_of(*lengths, *op.workload.ints):
         if one.name not in names:
-            yield f"has the size {one.name}, which is none of its symbols"
+            yield f"has the size {one.name}, which is not one of its symbols"
 
 
 def _setup(op: ll_seq.SetupFunc) -> Iterator[str]:
@@ -286,7 +286,7 @@ def _setup(op: ll_seq.SetupFunc) -> Iterator[str]:
         yield f"takes {len(taken)} numbers for the sizes {op.sizes}, each an {I64} with a name of its own"
     known = set(names)
     if len(_rows(op.dims)) != len(op.dims):
-        yield f"dims {op.dims} is no list of symbols"
+        yield f"dims {op.dims} is not a list of symbols"
     for symbol, value in _rows(op.dims):
         needed = {one.name for one in symbols_of(0 if value is None else value)}
         if value is None or symbol.name in known or not needed <= known:
@@ -309,10 +309,10 @@ def _symbols(value: Attribute) -> tuple[Symbol, ...]:
     return symbols_of(*value.ints) if isinstance(value, DimArray) else ()
 
 
-def _set_up(op: ll_seq.CallSetup, tables: SymbolTables) -> Iterator[str]:
+def _call_setup(op: ll_seq.CallSetup, tables: SymbolTables) -> Iterator[str]:
     setup = tables.lookup(op, op.callee)
     if not isinstance(setup, ll_seq.SetupFunc):
-        yield f"{op.callee} is no setup"
+        yield f"{op.callee} is not a setup function"
         return
     last = setup.body.blocks[0].last if setup.body.blocks else None
     given = [value.type for value in last.operands] if isinstance(last, ll_seq.Return) else []
@@ -324,7 +324,7 @@ def _set_up(op: ll_seq.CallSetup, tables: SymbolTables) -> Iterator[str]:
 def _dispatch(op: ll_seq.Dispatch, tables: SymbolTables) -> Iterator[str]:
     entry = tables.lookup(op, op.entry)
     if not isinstance(entry, ll_seq.Entry):
-        yield f"{op.entry} is no entry of an executable"
+        yield f"{op.entry} is not an entry of an executable"
     elif len(entry.bindings) != len(op.bindings):
         yield f"{op.entry} has {len(entry.bindings)} bindings, dispatched with {len(op.bindings)}"
     if any(bounds(offset)[1] < 0 for offset in op.offsets.ints):
@@ -345,7 +345,7 @@ def values_fit(
     end = 0
     for value, offset in zip(values, offsets, strict=False):
         if not isinstance(value, DenseElements):
-            yield f"value {value} is no dense elements"
+            yield f"value {value} is not dense elements"
             return
         if offset < end:
             yield f"offset {offset} lies before the end {end} of the value before"

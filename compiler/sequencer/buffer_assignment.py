@@ -19,7 +19,7 @@ from orchestrion.compiler.errors import Diagnostic, InternalError
 from orchestrion.compiler.flow import util
 from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, OpResult, Value
 from orchestrion.compiler.ir.dominance import Dominance
-from orchestrion.compiler.stablehlo.ops.func import Func, Return, aliases
+from orchestrion.compiler.stablehlo.ops.func import Func, Return, result_aliases
 
 from . import hl_seq
 from .lifetimes import COMMANDS, Lifetimes
@@ -344,7 +344,7 @@ class BufferAssignment:
         if not isinstance(self.top, Func):
             return {}
         found: dict[Placement | None, BufferGroup] = {}
-        for result, argument in aliases(self.top.arg_attrs).items():
+        for result, argument in result_aliases(self.top.arg_attrs).items():
             source = next((g for g in self.group.values() if g.placement == Placement("argument", argument)), None)
             if source is not None:
                 found[Placement("result", result)] = source

@@ -35,7 +35,7 @@ def cache_computed_buffers(body: Block) -> list[Block]:
             compute.append(op)
     end.detach()
     done.append(end)
-    _ask(Builder(body, loc=end.loc), kept, compute, done)
+    _load_from_cache(Builder(body, loc=end.loc), kept, compute, done)
     saving = Builder(compute, loc=end.loc)
     for key, buffer in enumerate(kept):
         saving.build(ll_seq.CacheSave, buffer=buffer, key=key)
@@ -43,7 +43,7 @@ def cache_computed_buffers(body: Block) -> list[Block]:
     return [body, compute, done]
 
 
-def _ask(builder: Builder, kept: Sequence[Value], compute: Block, done: Block) -> None:
+def _load_from_cache(builder: Builder, kept: Sequence[Value], compute: Block, done: Block) -> None:
     """Loads all cached buffers; branches to `compute` unless all were found."""
     found: Value | None = None
     for key, buffer in enumerate(kept):

@@ -41,7 +41,7 @@ def _coalesce(record: ll_seq.Record, tables: SymbolTables) -> None:
             continue
         entry = tables.lookup(op, op.entry) if isinstance(op, ll_seq.Dispatch) else None
         assert entry is None or isinstance(entry, ll_seq.Entry)
-        touched = [(same.get(r[0], r[0]), *r[1:]) for r in ll_seq.ranges(op, entry)]
+        touched = [(same.get(r[0], r[0]), *r[1:]) for r in ll_seq.accessed_ranges(op, entry)]
         if any(_overlap(a, b) for a in touched if a[0] in pending for b in _rivals(a, pending[a[0]])):
             block.insert_before(ll_seq.Barrier.build(loc=op.loc), op)
             pending = {}

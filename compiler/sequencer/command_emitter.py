@@ -134,14 +134,14 @@ class CommandEmitter:
         for value in (*op.operands, *op.results):
             group = self.buffers.group.get(value)
             if group is not None and (group.placement is None or group.placement.kind == "constant"):
-                self.place(value)
+                self.address_of(value)
 
     def executable(self, name: str) -> Value:
         return self._once(("executable", name), lambda: self.front.build(
             ll_seq.CreateExecutable, executable=SymbolRef(name), output=ll_seq.EXECUTABLE
         ).output)  # fmt: skip
 
-    def place(self, value: Value) -> Address:
+    def address_of(self, value: Value) -> Address:
         """The buffer and offset of a resource."""
         group = self.buffers.group[value]
         placement = group.placement
@@ -233,18 +233,18 @@ class _Commands:
         """Emits a copy unless source and target share memory; `buffer_assignment.py` ensured that the source is then
         dead.
         """
-        if target is None or self.emitter.place(source) == target:
+        if target is None or self.emitter.address_of(source) == target:
             return
-        given, offset = self._slot(self.emitter.place(source))
+        given, offset = self._slot(self.emitter.address_of(source))
         taken, to = self._slot(target)
         length = hl_seq.size_of(source.type)
         self._command(ll_seq.Copy, source=given, source_offset=offset, target=taken, target_offset=to, length=length)
 
     def _place_of(self, value: Value) -> Address | None:
-        return self.emitter.place(value) if value in self.emitter.buffers.group else None
+        return self.emitter.address_of(value) if value in self.emitter.buffers.group else None
 
     def _place(self, value: Value) -> Address:
-        return self._slot(self.emitter.place(value))
+        return self._slot(self.emitter.address_of(value))
 
     def _slot(self, place: Address) -> Address:
         memory, offset = place

@@ -81,7 +81,7 @@ class _Body:
 
     def _block(self, block: Block) -> Block:
         is_entry = block is self.source.blocks[0]
-        types = [a.type if is_entry else _travelling(a.type) for a in block.arguments]
+        types = [a.type if is_entry else _block_argument_type(a.type) for a in block.arguments]
         return Block(types, [a.loc for a in block.arguments])
 
     def convert(self) -> Region:
@@ -158,6 +158,6 @@ class _Body:
         return exported
 
 
-def _travelling(type: Type) -> Type:
+def _block_argument_type(type: Type) -> Type:
     """Type of a block argument; host values keep their type."""
     return _resource(type, "transient") if isinstance(type, TensorType) else type

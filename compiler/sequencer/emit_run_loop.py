@@ -16,7 +16,7 @@ from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.dims import Dim
 from orchestrion.compiler.ir.types import I32, I64, FunctionType, TensorType
-from orchestrion.compiler.stablehlo.ops.func import Func, Return, aliases, true_types
+from orchestrion.compiler.stablehlo.ops.func import Func, Return, result_aliases, types_for_callers
 
 from . import hl_seq, ll_seq
 from .arena import align
@@ -128,7 +128,7 @@ class RunLoopEmitter:
         """Checks arguments and destinations before any command runs."""
         source = self.sources[0]
         views = self.entry.arguments
-        for index, type in enumerate(true_types(self.signature.inputs, self.func.arg_attrs)):
+        for index, type in enumerate(types_for_callers(self.signature.inputs, self.func.arg_attrs)):
             assert isinstance(type, TensorType)
             loc = source.arguments[index].loc
             with self.builder.at(loc.at(self.func.loc)):
@@ -136,7 +136,7 @@ class RunLoopEmitter:
             self.commands.add_slot_buffer(Placement("argument", index), checked.output)
         for axis in measured_axes(self.signature):
             self.builder.build(ll_seq.Measure, axis=axis.axis, view=views[axis.argument], output=I64)
-        for index, type in enumerate(true_types(self.signature.results, self.func.res_attrs)):
+        for index, type in enumerate(types_for_callers(self.signature.results, self.func.res_attrs)):
             assert isinstance(type, TensorType)
             view = views[len(self.signature.inputs) + index]
             sizes = [self._size(size) for size in type.shape if isinstance(size, Dim)]
@@ -193,7 +193,7 @@ class RunLoopEmitter:
                 self.commands.placements[Placement("argument", argument)],
                 self.commands.placements.get(Placement("result", result)),
             )
-            for result, argument in aliases(self.func.arg_attrs).items()
+            for result, argument in result_aliases(self.func.arg_attrs).items()
         ]
         recorded = self.commands.record(source, self.builder, [(a, r) for a, r in pairs if r is not None])
         with self.builder.at(terminator.loc):
@@ -243,7 +243,7 @@ class RunLoopEmitter:
     def _selector(self, value: Value) -> Value:
         if not hl_seq.is_resource(value.type):
             return self.numbers[value]
-        buffer, offset = self.commands.place(value)
+        buffer, offset = self.commands.address_of(value)
         kind = READ_KINDS[hl_seq.size_of(value.type)]
         return self.builder.build(ll_seq.Read, buffer=buffer, offset=offset, type=kind, output=I32).output
 

@@ -125,11 +125,11 @@ def _variant(executable: Executable, name: str, types: tuple[Type, ...]) -> Oper
     entry.function_type = FunctionType(types, entry.function_type.results)
     for argument, type in zip(entry.body.block.arguments, types, strict=True):
         argument.type = type
-    drop_idle(copy)
+    erase_identity_encodings(copy)
     return copy
 
 
-def drop_idle(top: Operation) -> None:
+def erase_identity_encodings(top: Operation) -> None:
     """Erases encodings that change nothing, and hoistable dispatches that then compute nothing."""
     for op in top.walk():
         if isinstance(op, SetEncoding | UnsetEncoding) and op.source.type == op.output.type:

@@ -122,12 +122,12 @@ def _hoist(run_loop: ll_seq.RunLoop, kinds: tuple[type[Operation], ...]) -> None
         for op in block.ops:
             if not isinstance(op, kinds) or run_loop.dims is not None and _is_sized(op, tables):
                 continue
-            if all(value.parent_block is outer for value in used(op)):
+            if all(value.parent_block is outer for value in values_from_outside(op)):
                 op.detach()
                 outer.insert_before(op, run_loop)
 
 
-def used(op: Operation) -> Iterator[Value]:
+def values_from_outside(op: Operation) -> Iterator[Value]:
     """Values from outside that an op uses, in its regions as well."""
     inside = {block for inner in op.walk() for region in inner.regions for block in region.blocks}
     for inner in op.walk():

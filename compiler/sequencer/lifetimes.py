@@ -14,7 +14,7 @@ from orchestrion.compiler.flow import util
 from orchestrion.compiler.ir.core import Block, Operation, Value
 
 from . import hl_seq
-from .positions import bits
+from .positions import interval
 
 #: Ops that become commands of a recording.
 COMMANDS = (hl_seq.Dispatch, hl_seq.Clone, hl_seq.Splat, util.GlobalStore)
@@ -93,7 +93,7 @@ class Lifetimes:
         for value, begin in first.items():
             stop = self.end[block] if value in leaves else last[value]
             if hl_seq.is_resource(value.type):
-                self.of[value] = self.of.get(value, 0) | bits(begin, stop)
+                self.of[value] = self.of.get(value, 0) | interval(begin, stop)
 
 
 def overwritten(op: Operation) -> list[Value]:

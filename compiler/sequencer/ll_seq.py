@@ -226,7 +226,7 @@ class Allocate(Operation):
 
     def check(self) -> Iterator[str]:
         if self.lifetime.value not in LIFETIMES:
-            yield f"lifetime {self.lifetime} is none of {', '.join(LIFETIMES)}"
+            yield f"lifetime {self.lifetime} is not one of {', '.join(LIFETIMES)}"
 
 
 class Record(Operation):
@@ -380,7 +380,7 @@ class Read(Operation):
 
     def check(self) -> Iterator[str]:
         if self.type.value not in READ_BYTES:
-            yield f"reads {self.type}, one of {', '.join(READ_BYTES)} wanted"
+            yield f"reads {self.type}, expected one of {', '.join(READ_BYTES)}"
 
 
 class CacheLoad(Operation):
@@ -490,7 +490,7 @@ class Return(Operation):
 Range = tuple[Value, int, int, bool]
 
 
-def ranges(op: Operation, entry: Entry | None) -> list[Range]:
+def accessed_ranges(op: Operation, entry: Entry | None) -> list[Range]:
     """The ranges that a command reads and writes; `entry` is the entry of a dispatch, else None."""
     match op:
         case Copy():
@@ -518,7 +518,7 @@ def length_of(binding: Attribute) -> int:
     return size_in(length)
 
 
-def shift(op: Operation, index: int, by: int) -> None:
+def shift_offset(op: Operation, index: int, by: int) -> None:
     """Adds `by` bytes to the offset of a command or a read into operand `index`, which is memory."""
     match op:
         case Dispatch():

@@ -50,7 +50,7 @@ def _pack(block: Block, label: str, max_bytes: int) -> None:
     ]
     for (old, _), (part, offset) in zip(tenants, places, strict=True):
         for user, index in old.output.uses:
-            ll_seq.shift(user, index, offset)
+            ll_seq.shift_offset(user, index, offset)
         old.output.replace_by(arenas[part].output)
         old.erase()
 

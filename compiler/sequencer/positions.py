@@ -12,17 +12,17 @@ def spans(live: int) -> Iterator[tuple[int, int]]:
         run = live >> first
         length = ((run + 1) & ~run).bit_length() - 1
         yield first, first + length - 1
-        live &= ~bits(first, first + length - 1)
+        live &= ~interval(first, first + length - 1)
 
 
 def union(ranges: Iterable[tuple[int, int]]) -> int:
     """The lifetime that consists of these runs, each given by its first and last position."""
     live = 0
     for first, last in ranges:
-        live |= bits(first, last)
+        live |= interval(first, last)
     return live
 
 
-def bits(first: int, last: int) -> int:
+def interval(first: int, last: int) -> int:
     """The lifetime from `first` to `last`, both included."""
     return (1 << last + 1) - (1 << first)

@@ -18,7 +18,7 @@ from orchestrion.compiler.ir.types import Attribute, FunctionType, TensorType, T
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 
 from . import hl_seq
-from .encodings import Resolve, drop_idle, resolver, row_major_because
+from .encodings import Resolve, erase_identity_encodings, resolver, row_major_because
 
 if TYPE_CHECKING:
     from orchestrion.compiler.options import Options
@@ -36,7 +36,7 @@ def run(module: Module, options: Options) -> None:
                 _note_plain(program, options.encodings, options.recorder)
             for op in program.walk():
                 _specialize(op, resolve)
-            drop_idle(program)
+            erase_identity_encodings(program)
             merge_equal(program, (HoistableDispatch,))
             merge_globals(program)
             drop_unused_globals(program)

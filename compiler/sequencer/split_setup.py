@@ -25,7 +25,7 @@ from orchestrion.compiler.ir.symbols import table_of
 
 from . import hl_seq, ll_seq
 from .cache_initializers import cache_computed_buffers
-from .hoist_setup import used
+from .hoist_setup import values_from_outside
 from .size_assertions import measured_axes
 
 if TYPE_CHECKING:
@@ -95,7 +95,9 @@ class _Split:
         """
         if isinstance(op, ll_seq.Allocate):
             return MAKERS[op.lifetime.value]
-        if any(self.kinds.get(value.defining_op) == "context" for value in used(op) if value.defining_op):
+        if any(
+            self.kinds.get(value.defining_op) == "context" for value in values_from_outside(op) if value.defining_op
+        ):
             return "context"
         run_loop_names = any(user.parent is not op.parent for result in op.results for user in result.users())
         return "context" if isinstance(op, ll_seq.Record) and run_loop_names else "program"

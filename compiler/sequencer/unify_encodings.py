@@ -18,7 +18,7 @@ from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 
 from . import hl_seq
-from .encodings import Resolve, drop_idle, fit_entries, resolver, retype
+from .encodings import Resolve, erase_identity_encodings, fit_entries, resolver, retype
 
 if TYPE_CHECKING:
     from orchestrion.compiler.options import Options
@@ -52,7 +52,7 @@ def _unify(program: hl_seq.Program, resolve: Resolve, recorder: Recorder | None)
         changed = True
     if changed:
         fit_entries(program)
-        drop_idle(program)
+        erase_identity_encodings(program)
 
 
 def _partners(values: list[Value], program: hl_seq.Program) -> list[Value]:

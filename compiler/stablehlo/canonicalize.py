@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 #: Op -> indices of the operand that may be neutral, and the neutral number as an integer and as the repr of a float
 #: (-0.0 differs from 0.0). The op then equals its other operand.
-_NEUTRAL: Final[dict[str, tuple[tuple[int, ...], int | None, str | None]]] = {
+_IDENTITY_ELEMENTS: Final[dict[str, tuple[tuple[int, ...], int | None, str | None]]] = {
     "stablehlo.add": ((0, 1), 0, "-0.0"),
     "stablehlo.subtract": ((1,), 0, "0.0"),
     "stablehlo.multiply": ((0, 1), 1, "1.0"),
@@ -56,7 +56,7 @@ _NEUTRAL: Final[dict[str, tuple[tuple[int, ...], int | None, str | None]]] = {
 }
 
 #: Involutions: applied twice they give the operand.
-_TWICE: Final = frozenset({"stablehlo.negate", "stablehlo.not"})
+_INVOLUTIONS: Final = frozenset({"stablehlo.negate", "stablehlo.not"})
 
 
 def run(module: Module, options: Options) -> None:
@@ -68,9 +68,9 @@ def _constant(value: Value) -> DenseElements | None:
     return maker.value if isinstance(maker, Constant) else None
 
 
-def _neutral(op: Operation, rewriter: Rewriter) -> bool:
+def _drop_identity_element(op: Operation, rewriter: Rewriter) -> bool:
     """Replaces an op with a neutral operand by its other operand."""
-    row = _NEUTRAL.get(op.name)
+    row = _IDENTITY_ELEMENTS.get(op.name)
     if row is None:
         return False
     places, integer, real = row
@@ -91,7 +91,7 @@ def _is(elements: DenseElements, integer: int | None, real: str | None) -> bool:
     return integer is not None and value == (integer != 0 if isinstance(value, bool) else integer)
 
 
-def _twice(op: Operation, rewriter: Rewriter) -> bool:
+def _involution(op: Operation, rewriter: Rewriter) -> bool:
     inner = op.operands[0].defining_op
     if inner is None or inner.name != op.name:
         return False
@@ -342,7 +342,7 @@ def _reduce_of_one(op: Operation, rewriter: Rewriter) -> bool:
     return True
 
 
-_MOVES: Final[dict[str, tuple[Pattern, ...]]] = {
+_DATA_MOVEMENT: Final[dict[str, tuple[Pattern, ...]]] = {
     "reshape": (_unchanged, _reshape, _reshape_of_repeated),
     "transpose": (_unchanged, _as_reshape, _transpose),
     "broadcast_in_dim": (_unchanged, _as_reshape, _broadcast, _broadcast_of_reshape),
@@ -360,9 +360,9 @@ _MOVES: Final[dict[str, tuple[Pattern, ...]]] = {
 }
 
 PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {
-    **{f"stablehlo.{name}": patterns for name, patterns in _MOVES.items()},
-    **{name: (_neutral,) for name in _NEUTRAL},
-    **{name: (_twice,) for name in _TWICE},
+    **{f"stablehlo.{name}": patterns for name, patterns in _DATA_MOVEMENT.items()},
+    **{name: (_drop_identity_element,) for name in _IDENTITY_ELEMENTS},
+    **{name: (_involution,) for name in _INVOLUTIONS},
     **CONTROL_FLOW,
     "": (fold,),
 }

@@ -18,7 +18,7 @@ from orchestrion.compiler.ir.symbols import SymbolTables
 from orchestrion.compiler.ir.types import TOKEN, FunctionType, TensorType, Type, is_token
 from orchestrion.compiler.ir.verifier import declaration_problems, problems
 from orchestrion.compiler.stablehlo.functions.annotations import MESHES
-from orchestrion.compiler.stablehlo.functions.callbacks import is_callback, refusal
+from orchestrion.compiler.stablehlo.functions.callbacks import callbacks_diagnostic, is_callback
 from orchestrion.compiler.stablehlo.functions.calls import CallGraph
 from orchestrion.compiler.stablehlo.ops import chlo, contraction, dialect, imported, structural
 from orchestrion.compiler.stablehlo.ops.base import is_complex, is_known, is_supported
@@ -28,7 +28,7 @@ from orchestrion.compiler.stablehlo.ops.elementwise import BitcastConvert, Eleme
 from orchestrion.compiler.stablehlo.ops.func import Call, Func, Return
 from orchestrion.compiler.stablehlo.ops.scatter import Scatter
 from orchestrion.compiler.stablehlo.ops.sort import Sort
-from orchestrion.compiler.stablehlo.ops.tokens import HAND_ON, has_token
+from orchestrion.compiler.stablehlo.ops.tokens import PASS_ON_TOKENS, has_token
 from orchestrion.compiler.stablehlo.ops.windowed import ReduceWindow, SelectAndScatter
 from orchestrion.schema.dtypes import BOOL, BY_NAME, COMPUTED
 from orchestrion.schema.rules import MAX_RANK
@@ -49,15 +49,15 @@ _FAMILIES: Final[dict[str, str]] = {
     "stablehlo.collective_*": "several devices",
     "stablehlo.cross-replica-sum": "several devices",
     "stablehlo.reduce_scatter": "several devices",
-    "stablehlo.send": "several devices: nobody is there to receive",
-    "stablehlo.recv": "several devices: nobody is there to send",
-    "stablehlo.infeed": "data while the program runs: take them as arguments",
-    "stablehlo.outfeed": "data while the program runs: give them as results",
-    "stablehlo.async_*": "what runs beside the program: calls are asynchronous, ops are not",
-    "stablehlo.after_all": "tokens, which order what no device here does",
-    "stablehlo.create_token": "tokens, which order what no device here does",
-    "stablehlo.tuple": "a tuple that another op than calls and control flow takes",
-    "stablehlo.get_tuple_element": "not an element of a tuple, or of one that another op made",
+    "stablehlo.send": "several devices: there is no receiver",
+    "stablehlo.recv": "several devices: there is no sender",
+    "stablehlo.infeed": "transfers while the program runs: use arguments",
+    "stablehlo.outfeed": "transfers while the program runs: use results",
+    "stablehlo.async_*": "asynchronous ops: only calls of the module are asynchronous",
+    "stablehlo.after_all": "tokens, which order effects that no device here has",
+    "stablehlo.create_token": "tokens, which order effects that no device here has",
+    "stablehlo.tuple": "a tuple as operand of an op other than calls and control flow",
+    "stablehlo.get_tuple_element": "an element of something that no tuple op made",
     "sdy.*": "several devices",
     "chlo.*": "an op of CHLO",
 }
@@ -69,7 +69,7 @@ _TELLING: Final = ("name", "custom_call_target")
 def run(module: Module, options: Options) -> None:
     refused: dict[Operation, list[str]] = {}
     graph = CallGraph(module)
-    callbacks = refusal(module, options.callbacks == "drop")
+    callbacks = callbacks_diagnostic(module, options.callbacks == "drop")
     for op in module.walk():
         found = list(_refusals(op))
         if callbacks is not None:  # this diagnostic covers the callbacks and the tokens that order them
@@ -101,7 +101,7 @@ def _diagnostics(
 
 def _is_of_callbacks(op: Operation) -> bool:
     """Whether the op is a callback, or passes on the tokens of some."""
-    return is_callback(op) or op.name in HAND_ON and has_token(op)
+    return is_callback(op) or op.name in PASS_ON_TOKENS and has_token(op)
 
 
 def _refusals(op: Operation) -> Iterator[str]:
@@ -110,7 +110,7 @@ def _refusals(op: Operation) -> Iterator[str]:
         return
     if isinstance(op.parent_op, Module) and op.parent_op.parent is None and not isinstance(op, Func):
         if op.name not in MESHES:
-            yield "is not supported beside functions"
+            yield "is not supported outside of functions"
         return
     if isinstance(op, UnregisteredOp):
         yield _unknown(op)
@@ -118,7 +118,7 @@ def _refusals(op: Operation) -> Iterator[str]:
     rule = _RULES.get(type(op))
     if rule is not None and not any(declaration_problems(op)):
         yield from rule(op)
-    elif isinstance(op, CustomCall) and (reason := op.foreign()):
+    elif isinstance(op, CustomCall) and (reason := op.refusal_reason()):
         yield reason  # the types, which are reported too, do not say what it calls
     for index, result in enumerate(op.results):
         for message in _type(result.type):
@@ -186,7 +186,7 @@ def _func(op: Operation) -> Iterator[str]:
             for message in _type(type):
                 yield f"argument {index} is {type}: {message}"
     if op.is_declaration:
-        yield from imported.refusals(op)
+        yield from imported.import_problems(op)
     elif len(op.body.blocks) != 1:
         yield f"has {len(op.body.blocks)} blocks: control flow other than stablehlo.if, case and while is not supported"
 
@@ -207,7 +207,7 @@ def _bitcast(op: Operation) -> Iterator[str]:
     assert isinstance(source, TensorType) and isinstance(target, TensorType)
     a, b = BY_NAME[str(source.element)], BY_NAME[str(target.element)]
     if a.bits != b.bits or BOOL in (a.kind, b.kind) and a is not b:
-        yield f"from {source} to {target} is not supported; a last axis holds the parts of what is wider; no i1"
+        yield f"from {source} to {target} is not supported; the parts of the wider type need a last axis; no i1"
 
 
 def _custom_call(op: Operation) -> Iterator[str]:

@@ -12,7 +12,7 @@ import pytest
 from orchestrion.compiler.driver import Compilation
 from orchestrion.compiler.errors import CompileError, ParseError
 from orchestrion.compiler.frontend import jaxlib_child, jaxlib_parent, jaxlib_reader
-from orchestrion.compiler.frontend.stablehlo import load
+from orchestrion.compiler.frontend.stablehlo import load_module
 from orchestrion.compiler.ir.aliases import check_aliases
 from orchestrion.compiler.ir.attributes import ELIDED, INLINE_BYTES, DenseElements
 from orchestrion.compiler.ir.nesting import LONG_STRING, MAX_NESTING, check_nesting
@@ -80,7 +80,7 @@ CRASHING = {
 @pytest.mark.parametrize("name", NESTED)
 def test_text_nested_too_deeply_is_refused_before_jaxlib_sees_it(name: str) -> None:
     with pytest.raises(ParseError, match="nested too deeply") as caught:
-        load(NESTED[name].encode())
+        load_module(NESTED[name].encode())
     assert caught.value.line >= 1 and len(str(caught.value)) < 200
 
 
@@ -88,8 +88,8 @@ def test_text_nested_too_deeply_is_refused_before_jaxlib_sees_it(name: str) -> N
 def test_a_crash_of_jaxlib_is_an_error(name: str) -> None:
     pytest.importorskip("jaxlib")
     with pytest.raises(CompileError, match="jaxlib crashed reading it: the process that read it was ended by SIG"):
-        load(CRASHING[name].encode())
-    assert load(EXAMPLES / "simple_mul.mlir").find("simple_mul") is not None
+        load_module(CRASHING[name].encode())
+    assert load_module(EXAMPLES / "simple_mul.mlir").find("simple_mul") is not None
 
 
 def test_the_command_ends_with_status_1_and_one_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -140,7 +140,7 @@ def test_generic_text_out_of_proportion_is_refused(name: str) -> None:
     text, message = GENERIC[name]
     start = time.process_time()
     with pytest.raises(CompileError, match=message) as caught:
-        load(text.encode())
+        load_module(text.encode())
     assert len(str(caught.value)) < 400
     assert time.process_time() - start < 30
 
@@ -168,7 +168,7 @@ def test_aliases_are_counted_before_jaxlib_sees_them(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(jaxlib_parent._child, "request", lambda *_, **__: pytest.fail("jaxlib was asked"))
     for name in ("attributes", "types", "many uses"):
         with pytest.raises(ParseError, match="stands? for more than"):
-            load(DOUBLING[name].encode())
+            load_module(DOUBLING[name].encode())
 
 
 def test_aliases_that_do_not_double_are_read() -> None:
@@ -183,7 +183,7 @@ def test_aliases_that_do_not_double_are_read() -> None:
             '#loc1 = loc("x"(unknown))\n',
         )
     )
-    assert load(text.encode()).find("main") is not None
+    assert load_module(text.encode()).find("main") is not None
 
 
 @pytest.mark.parametrize("unit", ["#a=", "#a", "! //", "#a = [", "#a//x\n", "#a = #a\n", '"', "#a=(", "!-", "#a\n"])
@@ -293,7 +293,7 @@ class _Bytes(bytearray):
 
 def test_constants_come_back_from_the_child_as_from_this_process(forms: dict[str, Any]) -> None:
     values = {
-        name: [op.properties["value"] for op in load(source).walk() if op.name == "stablehlo.constant"]
+        name: [op.properties["value"] for op in load_module(source).walk() if op.name == "stablehlo.constant"]
         for name, source in forms.items()
         if name != "artifact"
     }
@@ -303,13 +303,13 @@ def test_constants_come_back_from_the_child_as_from_this_process(forms: dict[str
 
 
 def test_large_programs_travel_in_files(forms: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    want = print_module(load(forms["bytecode"]))
+    want = print_module(load_module(forms["bytecode"]))
     monkeypatch.setattr(jaxlib_parent, "FILE_TRANSFER_BYTES", 0)
-    assert print_module(load(forms["bytecode"])) == want
+    assert print_module(load_module(forms["bytecode"])) == want
     with pytest.raises(CompileError, match="jaxlib crashed"):
-        load(CRASHING["aliases"].encode())
+        load_module(CRASHING["aliases"].encode())
     with pytest.raises(CompileError, match="custom op 'nonsense' is unknown"):
-        load(b"module { nonsense }\n")
+        load_module(b"module { nonsense }\n")
 
 
 def test_what_the_child_says_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -330,7 +330,7 @@ def test_what_the_child_says_is_not_believed(monkeypatch: pytest.MonkeyPatch) ->
     for answer in answers:
         monkeypatch.setattr(jaxlib_parent._child, "request", lambda *_, answer=answer, **__: answer)
         with pytest.raises(CompileError):
-            load(b"module {}\n")
+            load_module(b"module {}\n")
 
 
 @pytest.mark.parametrize(
@@ -346,7 +346,7 @@ def test_no_answer_is_an_error(raised: Exception, message: str, monkeypatch: pyt
 
     monkeypatch.setattr(jaxlib_parent._child, "request", request)
     with pytest.raises(CompileError, match=message):
-        load(b"module {}\n")
+        load_module(b"module {}\n")
 
 
 def test_a_constant_that_is_used_often_travels_once() -> None:
@@ -363,7 +363,7 @@ def test_a_constant_that_is_used_often_travels_once() -> None:
     made = jaxlib_child.answer(Message({"kind": "pretty"}, text.encode()))
     assert made.fields["constants"] == [(False, 4 * size), *[0] * (count - 1)]
     assert len(made.data) < 8 * size
-    values = [op.properties["value"] for op in load(text.encode()).walk() if op.name == "stablehlo.constant"]
+    values = [op.properties["value"] for op in load_module(text.encode()).walk() if op.name == "stablehlo.constant"]
     assert len(values) == count and all(value == values[0] for value in values)
 
 
@@ -394,7 +394,7 @@ def test_damaged_bytes_are_read_or_refused(form: str, forms: dict[str, bytes]) -
     refused = 0
     for _ in range(MUTANTS):
         try:
-            load(mutant(source, whole))
+            load_module(mutant(source, whole))
         except CompileError as error:
             assert error.diagnostics
             refused += 1

@@ -33,7 +33,7 @@ from orchestrion.vm.verifier import verify
 TYPES = (scalar("i32"), scalar("i64"))
 OPERATIONS = {"add": operator.add, "sub": operator.sub, "xor": operator.xor, "mul": operator.mul}
 ARGUMENTS = (7, -3, 12)
-#: blocks that a run may take; a program that takes more is none of the tests
+#: blocks that a run may take; a program that takes more is not one of the tests
 PATIENCE = 400
 
 

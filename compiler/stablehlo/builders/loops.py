@@ -16,9 +16,9 @@ from .basic import compare, constant, elementwise
 Body = Callable[[Rewriter, Value, list[Value]], Sequence[Value]]
 
 
-def counted_loop(rewriter: Rewriter, turns: int, inits: Sequence[Value], body: Body) -> list[Value]:
-    """Runs `body` `turns` times on the iteration number and the carried values; returns the final carried values."""
-    return while_loop(rewriter, inits, _test(turns), body)
+def counted_loop(rewriter: Rewriter, iterations: int, inits: Sequence[Value], body: Body) -> list[Value]:
+    """Runs `body` that many times on the iteration number and the carried values; returns the final carried values."""
+    return while_loop(rewriter, inits, _test(iterations), body)
 
 
 def while_loop(rewriter: Rewriter, inits: Sequence[Value], test: Body, body: Body) -> list[Value]:
@@ -30,7 +30,7 @@ def while_loop(rewriter: Rewriter, inits: Sequence[Value], test: Body, body: Bod
     for block in regions:
         block.append(Return.build(values=[], loc=rewriter.loc))
     inner = Rewriter({})
-    for block, make in zip(regions, (test, _turn(body)), strict=True):
+    for block, make in zip(regions, (test, _iteration(body)), strict=True):
         end = block.end
         inner.at(end)
         end.set_operands(list(make(inner, block.arguments[0], list(block.arguments[1:]))))
@@ -40,13 +40,15 @@ def while_loop(rewriter: Rewriter, inits: Sequence[Value], test: Body, body: Bod
     return list(made.results[1:])
 
 
-def _test(turns: int) -> Body:
-    return lambda rewriter, turn, _: [compare(rewriter, "LT", turn, constant(rewriter, turns, tensor_of(turn)))]
+def _test(iterations: int) -> Body:
+    return lambda rewriter, iteration, _: [
+        compare(rewriter, "LT", iteration, constant(rewriter, iterations, tensor_of(iteration)))
+    ]
 
 
-def _turn(body: Body) -> Body:
-    def make(rewriter: Rewriter, turn: Value, carried: list[Value]) -> Sequence[Value]:
-        made = body(rewriter, turn, carried)
-        return [elementwise(rewriter, "add", turn, constant(rewriter, 1, tensor_of(turn))), *made]
+def _iteration(body: Body) -> Body:
+    def make(rewriter: Rewriter, iteration: Value, carried: list[Value]) -> Sequence[Value]:
+        made = body(rewriter, iteration, carried)
+        return [elementwise(rewriter, "add", iteration, constant(rewriter, 1, tensor_of(iteration))), *made]
 
     return make

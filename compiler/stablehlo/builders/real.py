@@ -101,7 +101,7 @@ class Mask:
     def __invert__(self) -> Mask:
         return Mask(self._rewriter, elementwise(self._rewriter, "not", self.value))
 
-    def pick(self, yes: Real | float, no: Real | float) -> Real:
+    def select(self, yes: Real | float, no: Real | float) -> Real:
         """`yes` where the mask is true, else `no`; at least one of them must be a `Real`."""
         like = yes if isinstance(yes, Real) else no
         assert isinstance(like, Real), "one value has a type"
@@ -167,29 +167,29 @@ class Real:
     def __abs__(self) -> Real:
         return self.op("abs")
 
-    def test(self, direction: str, other: Real | float) -> Mask:
+    def compare(self, direction: str, other: Real | float) -> Mask:
         """Compares by EQ, NE, LT, LE, GT or GE; NaN makes all but NE false."""
         return Mask(self._rewriter, compare(self._rewriter, direction, self.value, self.of(other).value))
 
-    def spread(self, shape: Sequence[int], axes: Sequence[int]) -> Real:
+    def broadcast(self, shape: Sequence[int], axes: Sequence[int]) -> Real:
         """Broadcasts to `shape`: axis i becomes axis axes[i]."""
         return Real(self._rewriter, broadcast(self._rewriter, self.value, shape, list(axes)))
 
-    def total(self, axes: Sequence[int], name: str = "add") -> Real:
+    def reduce(self, axes: Sequence[int], name: str = "add") -> Real:
         """Reduces along axes, with `add` or another elementwise op."""
         return Real(self._rewriter, reduce_axes(self._rewriter, self.value, list(axes), name))
 
     @property
     def is_finite(self) -> Mask:
-        return abs(self).test("LT", float("inf"))
+        return abs(self).compare("LT", float("inf"))
 
     @property
     def is_infinite(self) -> Mask:
-        return abs(self).test("EQ", float("inf"))
+        return abs(self).compare("EQ", float("inf"))
 
     @property
     def is_nan(self) -> Mask:
-        return self.test("NE", self)
+        return self.compare("NE", self)
 
     def bits(self) -> Bits:
         return Bits(self._rewriter, bitcast(self._rewriter, self.value, self.format.integer))

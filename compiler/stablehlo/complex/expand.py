@@ -49,7 +49,7 @@ Rule = Callable[[Operation, Rewriter, Parts], Sequence[Value]]
 
 
 def run(module: Module, options: Options) -> None:
-    if not any(_concerned(op) for op in module.walk()):
+    if not any(_involves_complex(op) for op in module.walk()):
         return
     from orchestrion.compiler.stablehlo.fft.expand import expand_fft
 
@@ -59,10 +59,10 @@ def run(module: Module, options: Options) -> None:
     for op in module.block:
         assert isinstance(op, func.Func), "nothing else is legal"
         _split_function(op)
-    rewrite(module, {Concatenate.name: (_regathered,)})
+    rewrite(module, {Concatenate.name: (_merge_interleaving,)})
 
 
-def _concerned(op: Operation) -> bool:
+def _involves_complex(op: Operation) -> bool:
     """Whether an op has complex operands or results, or takes parts of a real number."""
     values = (*op.operands, *op.results, *(a for region in op.regions for b in region.blocks for a in b.arguments))
     return isinstance(op, elementwise.Part) or any(map(is_complex, values))
@@ -115,7 +115,7 @@ def _packed(rewriter: Rewriter, parts: Iterable[Value]) -> Value:
     return concatenate(rewriter, lines, tensor_of(lines[0]).rank - 1)
 
 
-def _regathered(op: Operation, rewriter: Rewriter) -> bool:
+def _merge_interleaving(op: Operation, rewriter: Rewriter) -> bool:
     """Parts that were sliced from one tensor and are concatenated again are a transpose of that tensor."""
     assert isinstance(op, Concatenate)
     cuts = [found for value in op.operands if (found := _cut(value)) is not None]

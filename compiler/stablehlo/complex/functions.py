@@ -66,7 +66,7 @@ def parts_of(rewriter: Rewriter, value: Value) -> tuple[Value, Value]:
     return real, imag
 
 
-def joined(rewriter: Rewriter, real: Value, imag: Value) -> Value:
+def make_complex(rewriter: Rewriter, real: Value, imag: Value) -> Value:
     type = tensor_of(real)
     out = type.with_element(scalar(f"complex<{type.element}>"))
     return rewriter.build(ops.Complex, lhs=real, rhs=imag, out=out).result
@@ -82,7 +82,7 @@ def expand_function(op: Operation, rewriter: Rewriter) -> bool:
         return False
     pairs = [parts_of(rewriter, value) for value in op.operands]
     made = FUNCTIONS[op.name](*(Complex(Real(rewriter, re), Real(rewriter, im)) for re, im in pairs))
-    value = made.value if isinstance(made, Real) else joined(rewriter, made.re.value, made.im.value)
+    value = made.value if isinstance(made, Real) else make_complex(rewriter, made.re.value, made.im.value)
     rewriter.replace(op, [value])
     return True
 
@@ -103,7 +103,7 @@ def _select(op: Operation, rewriter: Rewriter) -> bool:
         return False
     sides = zip(parts_of(rewriter, op.on_true), parts_of(rewriter, op.on_false), strict=True)
     real, imag = (elementwise(rewriter, "select", op.pred, yes, no) for yes, no in sides)
-    rewriter.replace(op, [joined(rewriter, real, imag)])
+    rewriter.replace(op, [make_complex(rewriter, real, imag)])
     return True
 
 
@@ -119,7 +119,7 @@ def _convert(op: Operation, rewriter: Rewriter) -> bool:
         rewriter.replace(op, given[:1])
         return True
     imag = given[1] if len(given) == 2 else constant(rewriter, 0.0, tensor_of(given[0]))
-    rewriter.replace(op, [joined(rewriter, given[0], imag)])
+    rewriter.replace(op, [make_complex(rewriter, given[0], imag)])
     return True
 
 

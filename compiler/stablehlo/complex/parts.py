@@ -20,7 +20,7 @@ def parts_of(rewriter: Rewriter, value: Value) -> list[Real]:
     return [Real(rewriter, rewriter.insert(OPS[f"stablehlo.{name}"]([value], out)).result) for name in ("real", "imag")]
 
 
-def joined(rewriter: Rewriter, type: TensorType, parts: Sequence[Real]) -> Value:
+def value_of_parts(rewriter: Rewriter, type: TensorType, parts: Sequence[Real]) -> Value:
     """The value with these parts; a missing imaginary part is zero."""
     real, *imaginary = (part.value for part in parts)
     if real.type == type:
@@ -31,7 +31,7 @@ def joined(rewriter: Rewriter, type: TensorType, parts: Sequence[Real]) -> Value
 
 def scaled_by(rewriter: Rewriter, value: Value, factor: Real) -> Value:
     """Multiplies each element by a real number."""
-    return joined(rewriter, tensor_of(value), [part * factor for part in parts_of(rewriter, value)])
+    return value_of_parts(rewriter, tensor_of(value), [part * factor for part in parts_of(rewriter, value)])
 
 
 def squared(rewriter: Rewriter, value: Value) -> Real:
@@ -47,7 +47,7 @@ def magnitude(rewriter: Rewriter, value: Value) -> Real:
 
 def greatest(rewriter: Rewriter, value: Value, axes: Sequence[int]) -> Real:
     """The greatest magnitude of any part along axes."""
-    first, *others = [abs(part).total(axes, "maximum") for part in parts_of(rewriter, value)]
+    first, *others = [abs(part).reduce(axes, "maximum") for part in parts_of(rewriter, value)]
     return first.op("maximum", *others) if others else first
 
 
@@ -65,4 +65,4 @@ def adjoint(rewriter: Rewriter, value: Value) -> Value:
 
 def conjugate(rewriter: Rewriter, value: Value) -> Value:
     real, *imaginary = parts_of(rewriter, value)
-    return joined(rewriter, tensor_of(value), [real, *(-part for part in imaginary)])
+    return value_of_parts(rewriter, tensor_of(value), [real, *(-part for part in imaginary)])

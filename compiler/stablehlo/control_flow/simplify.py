@@ -86,7 +86,7 @@ def _not(op: Operation, rewriter: Rewriter) -> bool:
     return True
 
 
-def _alike(op: Operation, rewriter: Rewriter) -> bool:
+def _equal_results(op: Operation, rewriter: Rewriter) -> bool:
     """Replaces a result for which every branch returns the same outside value, or equal constants."""
     assert isinstance(op, Choice)
     changed = False
@@ -116,11 +116,11 @@ def _unused_results(op: Operation, rewriter: Rewriter) -> bool:
     used = [index for index, result in enumerate(op.results) if result.uses]
     if len(used) in (0, len(op.results)):
         return False
-    _keep(op, used, rewriter)
+    _keep_results(op, used, rewriter)
     return True
 
 
-def _keep(op: Operation, kept: Sequence[int], rewriter: Rewriter) -> None:
+def _keep_results(op: Operation, kept: Sequence[int], rewriter: Rewriter) -> None:
     """Rebuilds the op with some of its results; the regions no longer return the others."""
     gone = sorted(set(range(len(op.results))).difference(kept))
     for region in op.regions:
@@ -141,7 +141,7 @@ def _keep(op: Operation, kept: Sequence[int], rewriter: Rewriter) -> None:
     rewriter.erase(op)
 
 
-def _few_turns(op: Operation, rewriter: Rewriter) -> bool:
+def _few_iterations(op: Operation, rewriter: Rewriter) -> bool:
     """A loop that never runs returns its initial values; one that runs once is its body."""
     assert isinstance(op, While)
     predicate = op.cond.block.end.operands[0].defining_op
@@ -155,7 +155,7 @@ def _few_turns(op: Operation, rewriter: Rewriter) -> bool:
     return trips in (0, 1)
 
 
-def _known_end(op: Operation, rewriter: Rewriter) -> bool:
+def _known_final_counter(op: Operation, rewriter: Rewriter) -> bool:
     """The counter of a loop with a known iteration count has a known final value."""
     assert isinstance(op, While)
     trips = trip_count(op)
@@ -193,7 +193,7 @@ def _carried_twice(op: Operation, rewriter: Rewriter) -> bool:
     changed = False
     for index, argument in enumerate(arguments):
         start = _identity(op.inits[index])
-        ways = [(start, way) for way in _advances(following[index], argument)]
+        ways = [(start, way) for way in _update_descriptions(following[index], argument)]
         first = min((known[way] for way in ways if way in known), default=index)
         known.update((way, first) for way in ways if way not in known)
         values = (argument, op.cond.block.arguments[index], op.results[index])
@@ -206,7 +206,7 @@ def _carried_twice(op: Operation, rewriter: Rewriter) -> bool:
     return changed
 
 
-def _advances(value: Value, carried: Value) -> Iterator[Hashable]:
+def _update_descriptions(value: Value, carried: Value) -> Iterator[Hashable]:
     """Descriptions of how a loop computes the next value of a carried one. If two values share one, the second is
     computed from itself or from others in the same way as the first.
     """
@@ -225,7 +225,7 @@ def _identity(value: Value) -> Hashable:
     return op.value if isinstance(op, Constant) else value
 
 
-def _carried_for_nobody(op: Operation, rewriter: Rewriter) -> bool:
+def _carried_unused(op: Operation, rewriter: Rewriter) -> bool:
     """Drops a carried value that neither affects the predicate nor a used result."""
     assert isinstance(op, While)
     following = op.body.block.end.operands
@@ -237,7 +237,7 @@ def _carried_for_nobody(op: Operation, rewriter: Rewriter) -> bool:
         live |= fresh
     if len(live) == len(op.results):
         return False
-    _keep(op, sorted(live), rewriter)
+    _keep_results(op, sorted(live), rewriter)
     return True
 
 
@@ -256,22 +256,22 @@ def _arguments_behind(block: Block, values: Iterable[Value], seen: set[Operation
     return found
 
 
-def _around(op: Operation, rewriter: Rewriter) -> bool:
+def _revisit_owner(op: Operation, rewriter: Rewriter) -> bool:
     """Visits the op that owns a region again, once for all its regions, after the region's results may have changed."""
     outer = op.parent_op
     if isinstance(outer, Choice | While) and outer.parent is not None:
-        rewriter.look_at_later(outer)
+        rewriter.postpone(outer)
     return False
 
 
-_CHOICE: Final[tuple[Pattern, ...]] = (_alike, _unused_results)
+_CHOICE: Final[tuple[Pattern, ...]] = (_equal_results, _unused_results)
 _OF: Final[dict[type[Operation], tuple[Pattern, ...]]] = {
     If: (_constant_if, _not, *_CHOICE),
     Case: (_constant_case, _case_of_two, *_CHOICE),
-    While: (_few_turns, _known_end, _carried_unchanged, _carried_twice, _carried_for_nobody),
+    While: (_few_iterations, _known_final_counter, _carried_unchanged, _carried_twice, _carried_unused),
 }
 
 PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {
     **{cls.name: patterns for cls, patterns in _OF.items()},
-    Return.name: (_around,),
+    Return.name: (_revisit_owner,),
 }

@@ -33,14 +33,14 @@ def run(module: Module, options: Options) -> None:
     for op in reversed(list(module.walk())):  # inner ops come first
         if not isinstance(op, While):
             continue
-        turns = trip_count(op)
-        if turns is None or isinstance(turns, Dim) or turns > MAX_ITERATIONS:
+        iterations = trip_count(op)
+        if iterations is None or isinstance(iterations, Dim) or iterations > MAX_ITERATIONS:
             continue
-        if turns * _turn_size(op.body.block) <= MAX_OPS:
-            _unroll(op, turns)
+        if iterations * _iteration_size(op.body.block) <= MAX_OPS:
+            _unroll(op, iterations)
 
 
-def _turn_size(body: Block) -> float:
+def _iteration_size(body: Block) -> float:
     """Number of ops of one iteration; infinite if there are others than elementwise ops and data movement between known
     places.
     """
@@ -49,10 +49,10 @@ def _turn_size(body: Block) -> float:
     return len(ops) if simple else float("inf")
 
 
-def _unroll(loop: While, turns: int) -> None:
+def _unroll(loop: While, iterations: int) -> None:
     rewriter = Rewriter({})
     rewriter.at(loop)
     carried = list(loop.inits)
-    for _ in range(turns):
+    for _ in range(iterations):
         carried = inline_block(loop.body.block, carried, rewriter.insert)
     rewriter.replace(loop, carried)

@@ -37,9 +37,9 @@ def expand_scan(op: Operation, rewriter: Rewriter) -> bool:
         return False
     backwards = reverse is not None and reverse.value
 
-    def body(rewriter: Rewriter, turn: Value, carried: list[Value]) -> Sequence[Value]:
+    def body(rewriter: Rewriter, iteration: Value, carried: list[Value]) -> Sequence[Value]:
         last = constant(rewriter, length - 1, TensorType((), I32))
-        at = elementwise(rewriter, "subtract", last, turn) if backwards else turn
+        at = elementwise(rewriter, "subtract", last, iteration) if backwards else iteration
         slices = [_slice(rewriter, value, axis.value, at) for value in inputs]
         made = inline_block(block, [*slices, *carried[len(outputs) :]], rewriter.insert)
         written = [
@@ -53,7 +53,7 @@ def expand_scan(op: Operation, rewriter: Rewriter) -> bool:
     rewriter.replace(op, made)
     maker = made[0].defining_op
     assert maker is not None
-    rewriter.look_at(maker)
+    rewriter.revisit(maker)
     return True
 
 

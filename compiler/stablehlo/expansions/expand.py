@@ -16,14 +16,14 @@ from orchestrion.compiler.ir.types import TensorType
 from orchestrion.compiler.profiles import known_profile
 from orchestrion.compiler.stablehlo.builders.basic import compare, constant, elementwise
 from orchestrion.compiler.stablehlo.complex.parts import conjugate
-from orchestrion.compiler.stablehlo.functions import tuples
+from orchestrion.compiler.stablehlo.functions.tuples import PATTERNS as TUPLE_PATTERNS
 from orchestrion.compiler.stablehlo.linalg import jax_lapack, lapack_loops
 from orchestrion.compiler.stablehlo.linalg import triangular as linear_algebra
 from orchestrion.compiler.stablehlo.narrow.mixed_types import apply_algorithm, compute_in_f32, unify_types
 from orchestrion.compiler.stablehlo.narrow.reduce_precision import expand_reduce_precision
 from orchestrion.compiler.stablehlo.ops.base import is_complex, is_known, tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotDimensions, DotGeneral
-from orchestrion.compiler.stablehlo.ops.custom_call import canonical
+from orchestrion.compiler.stablehlo.ops.custom_call import canonicalize_call
 from orchestrion.compiler.stablehlo.ops.elementwise import OPS
 from orchestrion.compiler.stablehlo.ops.func import Call, Func
 from orchestrion.compiler.stablehlo.ops.func import Return as FuncReturn
@@ -46,7 +46,12 @@ _IDENTITIES: Final = frozenset({"mhlo.copy", "Sharding", "SPMDFullToShardShape",
 
 
 def run(module: Module, options: Options) -> None:
-    expand_all(module, loops=not any(known_profile(target).library_calls for target in options.targets))
+    expand_all(module, loops=not has_libraries(options))
+
+
+def has_libraries(options: Options) -> bool:
+    """Whether a target of the compilation has library functions, so that library calls stay."""
+    return any(known_profile(target).library_calls for target in options.targets)
 
 
 def expand_all(module: Module, loops: bool) -> None:
@@ -207,7 +212,7 @@ PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {
     **legacy_ops.PATTERNS,
     **one_device.PATTERNS,
     **static_forms.PATTERNS,
-    **tuples.PATTERNS,
+    **TUPLE_PATTERNS,
     **{name: (compute_in_f32, *patterns) for name, patterns in _FUNCTIONS.items()},
     "chlo.conj": (_conj,),
     "chlo.next_after": (expand_chlo.next_after,),
@@ -225,9 +230,9 @@ PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {
         expand_approx_top_k,
         expand_dynamic_top_k,
         expand_rng_bit_generator,
-        canonical,
+        canonicalize_call,
         jax_lapack.replace,
-        lapack_loops.without_library,
+        lapack_loops.expand_unsupported_by_libraries,
     ),
     "stablehlo.dot": (_dot,),
     "stablehlo.dot_general": (_plain, apply_algorithm, unify_types),

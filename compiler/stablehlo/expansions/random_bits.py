@@ -95,8 +95,8 @@ def _philox(rewriter: Rewriter, state: list[Value], shape: tuple[int, ...], widt
 
 def _philox_rounds(rewriter: Rewriter, words: list[Value], key: list[Value]) -> list[Value]:
     type = tensor_of(words[0])
-    for turn in range(_PHILOX_ROUNDS):
-        if turn:
+    for iteration in range(_PHILOX_ROUNDS):
+        if iteration:
             steps = [constant(rewriter, step, tensor_of(key[0])) for step in _PHILOX_STEPS]
             key = [elementwise(rewriter, "add", word, step) for word, step in zip(key, steps, strict=True)]
         (high0, low0), (high1, low1) = (
@@ -153,15 +153,15 @@ def _threefry_rounds(rewriter: Rewriter, words: Sequence[Value], key: Sequence[V
     last = elementwise(rewriter, "xor", elementwise(rewriter, "xor", *key), parity)
     keys = [broadcast(rewriter, word, type.shape) for word in (*key, last)]
     x, y = (elementwise(rewriter, "add", word, own) for word, own in zip(words, keys, strict=False))
-    for turn in range(5):
-        for rotation in _THREEFRY_ROTATIONS[turn % 2]:
+    for iteration in range(5):
+        for rotation in _THREEFRY_ROTATIONS[iteration % 2]:
             x = elementwise(rewriter, "add", x, y)
             left = elementwise(rewriter, "shift_left", y, constant(rewriter, rotation, type))
             right = elementwise(rewriter, "shift_right_logical", y, constant(rewriter, 32 - rotation, type))
             y = elementwise(rewriter, "xor", elementwise(rewriter, "or", left, right), x)
-        x = elementwise(rewriter, "add", x, keys[(turn + 1) % 3])
-        y = elementwise(rewriter, "add", y, keys[(turn + 2) % 3])
-        y = elementwise(rewriter, "add", y, constant(rewriter, turn + 1, type))
+        x = elementwise(rewriter, "add", x, keys[(iteration + 1) % 3])
+        y = elementwise(rewriter, "add", y, keys[(iteration + 2) % 3])
+        y = elementwise(rewriter, "add", y, constant(rewriter, iteration + 1, type))
     return [x, y]
 
 

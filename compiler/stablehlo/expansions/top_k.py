@@ -19,7 +19,7 @@ from orchestrion.compiler.stablehlo.builders.shape_builders import leading_slice
 from orchestrion.compiler.stablehlo.ops.base import is_known, tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import Return
 from orchestrion.compiler.stablehlo.ops.func import Call, Func
-from orchestrion.compiler.stablehlo.ops.sort import Sort, ordering
+from orchestrion.compiler.stablehlo.ops.sort import Sort, comparator_region
 from orchestrion.compiler.stablehlo.ops.structural import Iota
 
 #: Name in a `custom_call` of `top_k` with a computed k.
@@ -54,7 +54,12 @@ def _largest(op: Operation, rewriter: Rewriter, count: int) -> bool:
     types = [type, type.with_element(I32)]
     inputs = [op.operands[0], numbers.result]
     ordered = rewriter.build(
-        Sort, inputs=inputs, dimension=axis, is_stable=BoolAttr(True), comparator=ordering(types, "GT"), out=types
+        Sort,
+        inputs=inputs,
+        dimension=axis,
+        is_stable=BoolAttr(True),
+        comparator=comparator_region(types, "GT"),
+        out=types,
     )
     rewriter.replace(op, [leading_slice(rewriter, value, kept.shape) for value in ordered.results])
     return True

@@ -17,7 +17,7 @@ from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import tensor
 from orchestrion.compiler.stablehlo.builders.basic import constant, elementwise
 from orchestrion.compiler.stablehlo.builders.shape_builders import broadcast, reshape, slice_range, transpose
-from orchestrion.compiler.stablehlo.complex.functions import joined, parts_of
+from orchestrion.compiler.stablehlo.complex.functions import make_complex, parts_of
 from orchestrion.compiler.stablehlo.ops.base import is_complex, tensor_of
 from orchestrion.compiler.stablehlo.ops.fourier import Fft
 from orchestrion.compiler.stablehlo.ops.structural import Concatenate, Constant, Pad, Reverse
@@ -43,7 +43,7 @@ def expand_fft(op: Operation, rewriter: Rewriter) -> bool:
     element = str(source.element).removeprefix("complex<").removesuffix(">")
     if 0 in (*type.shape, *source.shape):
         zero = constant(rewriter, 0.0, tensor(type.shape, element))
-        rewriter.replace(op, [joined(rewriter, zero, zero) if is_complex(op.out) else zero])
+        rewriter.replace(op, [make_complex(rewriter, zero, zero) if is_complex(op.out) else zero])
         return True
     for length in op.fft_length.ints:
         if length > MAX_CHIRP_LENGTH and plan.matrix_rows(length, longest(BY_NAME[element].itemsize)) is None:
@@ -67,7 +67,7 @@ def _transformed(t: _Transform, op: Fft) -> Value:
     if op.kind == "IRFFT":
         value = t.line(t.mirrored(value, last, lengths[-1]), last, to_real=True)
         return reshape(t.rewriter, value, tensor_of(op.out).shape)
-    return joined(t.rewriter, *t.parts(value if op.kind == "RFFT" else t.line(value, last)))
+    return make_complex(t.rewriter, *t.parts(value if op.kind == "RFFT" else t.line(value, last)))
 
 
 class _Transform:

@@ -20,7 +20,7 @@ from orchestrion.compiler.ir.effects import erase_dead
 from orchestrion.compiler.ir.locations import FileLoc, Location, NameLoc, walk
 from orchestrion.compiler.ir.types import is_token
 from orchestrion.compiler.stablehlo.ops.func import Call, Func
-from orchestrion.compiler.stablehlo.ops.tokens import HAND_ON, drop_tokens, has_token
+from orchestrion.compiler.stablehlo.ops.tokens import PASS_ON_TOKENS, drop_tokens, has_token
 
 from .calls import CallGraph
 
@@ -59,7 +59,7 @@ class _Frame(NamedTuple):
 def run(module: Module, options: Options) -> None:
     if options.callbacks != "drop" or not any(map(is_callback, module.walk())):
         return
-    if all(op.name in HAND_ON or is_callback(op) or not has_token(op) for op in module.walk()):
+    if all(op.name in PASS_ON_TOKENS or is_callback(op) or not has_token(op) for op in module.walk()):
         drop_tokens(module)
     while unneeded := [op for op in module.walk() if is_callback(op) and not _is_needed(op)]:
         for op in reversed(unneeded):
@@ -77,7 +77,7 @@ def _is_needed(op: Operation) -> bool:
     return any(result.uses for result in op.results)
 
 
-def refusal(module: Module, is_dropping: bool) -> Diagnostic | None:
+def callbacks_diagnostic(module: Module, is_dropping: bool) -> Diagnostic | None:
     """The one diagnostic about all callbacks of a module; None if it has none."""
     found = [op for op in module.walk() if is_callback(op)]
     if not found:
@@ -95,13 +95,13 @@ def refusal(module: Module, is_dropping: bool) -> Diagnostic | None:
 
 def _ways(has_equinox: bool, is_dropping: bool) -> Iterator[str]:
     if not is_dropping:
-        yield 'callbacks="drop" (--callbacks=drop) leaves out those whose results nobody needs'
+        yield 'callbacks="drop" (--callbacks=drop) leaves out those with unused results'
     if has_equinox:
         yield (
             f"EQX_ON_ERROR=nan in the environment, before equinox is imported, makes {_EQUINOX} give NaN instead of an "
             "error; EQX_ON_ERROR=off leaves the check out"
         )
-    yield "what a callback computes can be written in jax.numpy, or computed by the caller and given as an argument"
+    yield "the computation can be written in jax.numpy, or done by the caller and passed as an argument"
 
 
 def _lines(op: Operation, module: Module) -> Iterator[str]:

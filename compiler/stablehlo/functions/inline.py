@@ -32,6 +32,11 @@ MAX_CALL_DEPTH: Final = 200
 
 
 def run(module: Module, options: Options) -> None:
+    inline_calls(module)
+
+
+def inline_calls(module: Module) -> None:
+    """Inlines all calls, and erases private functions. Raises CompileError if the program grows too large."""
     graph = CallGraph(module)
     order, closing = graph.callees_first()
     assert not closing, "the legality check refuses recursion"

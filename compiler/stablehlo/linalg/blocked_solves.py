@@ -36,13 +36,13 @@ _ROWS_BY_ROWS = DotDimensions((0,), (0,), (2,), (2,))
 _ROWS_BY_COLUMNS = DotDimensions((0,), (0,), (2,), (1,))
 
 
-def takes(value: Value) -> bool:
+def supports(value: Value) -> bool:
     """Whether the matrices have a suitable type and static shape; the batch may be symbolic."""
     type = tensor_of(value)
     return type.element in (F32, F64) and not any(isinstance(size, Dim) for size in type.shape[1:])
 
 
-def factor(rewriter: Rewriter, a: Value) -> Value:
+def cholesky_factor(rewriter: Rewriter, a: Value) -> Value:
     """The lower Cholesky factor of matrices [batch, n, n]: reads the lower triangle, and writes zeros above."""
     batch, n, _ = tensor_of(a).shape
     if n <= BLOCK:
@@ -50,8 +50,8 @@ def factor(rewriter: Rewriter, a: Value) -> Value:
     size = -(-n // BLOCK) * BLOCK
     whole = _filled(rewriter, a, size, unit=False)
 
-    def columns(rewriter: Rewriter, turn: Value, carried: list[Value]) -> Sequence[Value]:
-        (lower,), zero, at = carried, constant(rewriter, 0, tensor_of(turn)), _start(rewriter, turn)
+    def columns(rewriter: Rewriter, iteration: Value, carried: list[Value]) -> Sequence[Value]:
+        (lower,), zero, at = carried, constant(rewriter, 0, tensor_of(iteration)), _start(rewriter, iteration)
         line = dynamic_slice(rewriter, lower, [zero, at, zero], (batch, BLOCK, size))
         given = dynamic_slice(rewriter, whole, [zero, zero, at], (batch, size, BLOCK))
         rest = elementwise(rewriter, "subtract", given, dot(rewriter, lower, line, _ROWS_BY_ROWS))
@@ -63,13 +63,13 @@ def factor(rewriter: Rewriter, a: Value) -> Value:
     return slice_range(rewriter, made, (0, 0, 0), (batch, n, n))
 
 
-def solution(rewriter: Rewriter, a: Value, b: Value, lower: bool, turned: bool, unit: bool) -> Value:
+def triangular_solution(rewriter: Rewriter, a: Value, b: Value, lower: bool, transposed: bool, unit: bool) -> Value:
     """Solves op(a) x = b for matrices [batch, n, n] and [batch, n, m]; `lower` selects the triangle of a
     that is read.
     """
     batch, n, m = tensor_of(b).shape
-    a = transpose(rewriter, a, (0, 2, 1)) if turned else a
-    backwards = lower == turned
+    a = transpose(rewriter, a, (0, 2, 1)) if transposed else a
+    backwards = lower == transposed
     if backwards:  # from the last row to the first: reversed, it is a forward substitution
         a, b = _reversed(rewriter, a, (1, 2)), _reversed(rewriter, b, (1,))
     size = n if n <= BLOCK else -(-n // BLOCK) * BLOCK
@@ -77,7 +77,7 @@ def solution(rewriter: Rewriter, a: Value, b: Value, lower: bool, turned: bool, 
     if size == n <= BLOCK:
         made = transpose(rewriter, solve_rows(rewriter, whole, transpose(rewriter, b, (0, 2, 1))), (0, 2, 1))
     else:
-        made = _by_blocks(rewriter, whole, padded(rewriter, b, (batch, size, m)))
+        made = _by_blocks(rewriter, whole, pad_to(rewriter, b, (batch, size, m)))
         made = slice_range(rewriter, made, (0, 0, 0), (batch, n, m))
     return _reversed(rewriter, made, (1,)) if backwards else made
 
@@ -86,8 +86,8 @@ def _by_blocks(rewriter: Rewriter, a: Value, b: Value) -> Value:
     """Solves a x = b for a lower triangle `a` of whole blocks."""
     batch, size, m = tensor_of(b).shape
 
-    def rows(rewriter: Rewriter, turn: Value, carried: list[Value]) -> Sequence[Value]:
-        (found,), zero, at = carried, constant(rewriter, 0, tensor_of(turn)), _start(rewriter, turn)
+    def rows(rewriter: Rewriter, iteration: Value, carried: list[Value]) -> Sequence[Value]:
+        (found,), zero, at = carried, constant(rewriter, 0, tensor_of(iteration)), _start(rewriter, iteration)
         line = dynamic_slice(rewriter, a, [zero, at, zero], (batch, BLOCK, size))
         given = dynamic_slice(rewriter, b, [zero, at, zero], (batch, BLOCK, m))
         rest = elementwise(rewriter, "subtract", given, dot(rewriter, line, found, _ROWS_BY_COLUMNS))
@@ -102,8 +102,8 @@ def solve_rows(rewriter: Rewriter, matrix: Value, rows: Value, factor: bool = Fa
     return rewriter.build(RowSolve, matrix=matrix, rows=rows, factor=BoolAttr(factor), out=rows.type).result
 
 
-def _start(rewriter: Rewriter, turn: Value) -> Value:
-    return elementwise(rewriter, "multiply", turn, constant(rewriter, BLOCK, tensor_of(turn)))
+def _start(rewriter: Rewriter, iteration: Value) -> Value:
+    return elementwise(rewriter, "multiply", iteration, constant(rewriter, BLOCK, tensor_of(iteration)))
 
 
 def _lower(rewriter: Rewriter, value: Value, first: Value | int) -> Value:
@@ -118,7 +118,7 @@ def _lower(rewriter: Rewriter, value: Value, first: Value | int) -> Value:
 def _filled(rewriter: Rewriter, a: Value, size: int, unit: bool) -> Value:
     """The lower triangle with zeros above, padded with ones on the diagonal; `unit`: all ones on the diagonal."""
     batch, n, _ = tensor_of(a).shape
-    whole = padded(rewriter, a, (batch, size, size))
+    whole = pad_to(rewriter, a, (batch, size, size))
     shape = tensor_of(whole).shape
     row, column = iota(rewriter, shape, 1), iota(rewriter, shape, 2)
     on = compare(rewriter, "EQ", row, column)
@@ -128,7 +128,7 @@ def _filled(rewriter: Rewriter, a: Value, size: int, unit: bool) -> Value:
     return elementwise(rewriter, "select", ones, one, lower) if unit or size != n else lower
 
 
-def padded(rewriter: Rewriter, value: Value, shape: tuple[int, ...]) -> Value:
+def pad_to(rewriter: Rewriter, value: Value, shape: tuple[int, ...]) -> Value:
     type = tensor_of(value)
     if type.shape == shape:
         return value

@@ -30,7 +30,7 @@ from orchestrion.compiler.stablehlo.builders.shape_builders import (
     slice_range,
     zeros,
 )
-from orchestrion.compiler.stablehlo.complex.parts import adjoint, conjugate, joined, parts_of
+from orchestrion.compiler.stablehlo.complex.parts import adjoint, conjugate, parts_of, value_of_parts
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotDimensions
 from orchestrion.compiler.stablehlo.ops.structural import Reverse
@@ -92,27 +92,27 @@ def _reduced(rewriter: Rewriter, a: Value) -> tuple[Value, Value]:
     return packed, taus
 
 
-def _reflect(rewriter: Rewriter, turn: Value, carried: list[Value]) -> Sequence[Value]:
+def _reflect(rewriter: Rewriter, iteration: Value, carried: list[Value]) -> Sequence[Value]:
     a, taus = carried
     shape = tensor_of(a).shape
     batch, order, _ = shape
     zero, one = (constant(rewriter, number, TensorType((), I32)) for number in (0, 1))
-    column = reshape(rewriter, dynamic_slice(rewriter, a, [zero, zero, turn], (batch, order, 1)), (batch, order))
-    vector, factor, packed = reflection(rewriter, column, elementwise(rewriter, "add", turn, one))
+    column = reshape(rewriter, dynamic_slice(rewriter, a, [zero, zero, iteration], (batch, order, 1)), (batch, order))
+    vector, factor, packed = reflection(rewriter, column, elementwise(rewriter, "add", iteration, one))
     left = reflect_from_left(rewriter, a, vector, Real(rewriter, conjugate(rewriter, factor)))
     product = Real(rewriter, dot(rewriter, left.value, vector.value, _BY_ROWS))
-    across = Real(rewriter, conjugate(rewriter, vector.value)).spread(shape, (0, 2))
+    across = Real(rewriter, conjugate(rewriter, vector.value)).broadcast(shape, (0, 2))
     both = left - along_last_axis(product * along_last_axis(Real(rewriter, factor), shape[:2]), shape) * across
-    this, right = masks_at_and_after(rewriter, shape, turn, 2)
-    made = right.pick(both, this.pick(along_last_axis(packed, shape), Real(rewriter, a)))
-    return [made.value, dynamic_update_slice(rewriter, taus, reshape(rewriter, factor, (batch, 1)), [zero, turn])]
+    this, right = masks_at_and_after(rewriter, shape, iteration, 2)
+    made = right.select(both, this.select(along_last_axis(packed, shape), Real(rewriter, a)))
+    return [made.value, dynamic_update_slice(rewriter, taus, reshape(rewriter, factor, (batch, 1)), [zero, iteration])]
 
 
 def _filled(rewriter: Rewriter, a: Value) -> Value:
     """The Hermitian matrix with this lower triangle; only the real parts of the diagonal count."""
     shape = tensor_of(a).shape
     on = compare(rewriter, "EQ", iota(rewriter, shape, 1), iota(rewriter, shape, 2))
-    real = joined(rewriter, tensor_of(a), parts_of(rewriter, a)[:1])
+    real = value_of_parts(rewriter, tensor_of(a), parts_of(rewriter, a)[:1])
     whole = elementwise(rewriter, "select", _triangle(rewriter, a, True), a, adjoint(rewriter, a))
     return elementwise(rewriter, "select", on, real, whole)
 

@@ -28,7 +28,7 @@ from orchestrion.compiler.stablehlo.builders.shape_builders import (
     slice_range,
     zeros,
 )
-from orchestrion.compiler.stablehlo.complex.parts import conjugate, joined, parts_of, sum_of
+from orchestrion.compiler.stablehlo.complex.parts import conjugate, parts_of, sum_of, value_of_parts
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotDimensions
 
@@ -45,18 +45,18 @@ def qr_factors(rewriter: Rewriter, a: Value) -> tuple[Value, Value]:
     return packed, taus
 
 
-def _reflect(rewriter: Rewriter, turn: Value, carried: list[Value]) -> Sequence[Value]:
+def _reflect(rewriter: Rewriter, iteration: Value, carried: list[Value]) -> Sequence[Value]:
     """Computes the reflection that zeroes a column below the diagonal, and reflects the columns to the right."""
     a, taus = carried
     shape = tensor_of(a).shape
     batch, rows, _ = shape
     zero = constant(rewriter, 0, TensorType((), I32))
-    column = reshape(rewriter, dynamic_slice(rewriter, a, [zero, zero, turn], (batch, rows, 1)), (batch, rows))
-    vector, factor, packed = reflection(rewriter, column, turn)
+    column = reshape(rewriter, dynamic_slice(rewriter, a, [zero, zero, iteration], (batch, rows, 1)), (batch, rows))
+    vector, factor, packed = reflection(rewriter, column, iteration)
     reflected = reflect_from_left(rewriter, a, vector, Real(rewriter, conjugate(rewriter, factor)))
-    this, right = masks_at_and_after(rewriter, shape, turn, 2)
-    made = right.pick(reflected, this.pick(along_last_axis(packed, shape), Real(rewriter, a)))
-    return [made.value, dynamic_update_slice(rewriter, taus, reshape(rewriter, factor, (batch, 1)), [zero, turn])]
+    this, right = masks_at_and_after(rewriter, shape, iteration, 2)
+    made = right.select(reflected, this.select(along_last_axis(packed, shape), Real(rewriter, a)))
+    return [made.value, dynamic_update_slice(rewriter, taus, reshape(rewriter, factor, (batch, 1)), [zero, iteration])]
 
 
 def reflection(rewriter: Rewriter, column: Value, at: Value) -> tuple[Real, Value, Real]:
@@ -66,79 +66,81 @@ def reflection(rewriter: Rewriter, column: Value, at: Value) -> tuple[Real, Valu
     batch, rows = tensor_of(column).shape
     here, below = masks_at_and_after(rewriter, (batch, rows), at)
     given = parts_of(rewriter, column)
-    largest = (here | below).pick(sum_of([abs(part) for part in given]), 0.0).total((1,), "maximum")
-    scale = largest.test("EQ", 0.0).pick(1.0, largest)
+    largest = (here | below).select(sum_of([abs(part) for part in given]), 0.0).reduce((1,), "maximum")
+    scale = largest.compare("EQ", 0.0).select(1.0, largest)
     scaled = [part / along_last_axis(scale, (batch, rows)) for part in given]
     alpha = [_element(rewriter, part, at) for part in scaled]
-    tail = below.pick(sum_of([part * part for part in scaled]), 0.0).total((1,))
+    tail = below.select(sum_of([part * part for part in scaled]), 0.0).reduce((1,))
     norm = (sum_of([part * part for part in alpha]) + tail).op("sqrt")
-    is_flat = tail.test("EQ", 0.0)
+    is_flat = tail.compare("EQ", 0.0)
     for imaginary in alpha[1:]:
-        is_flat &= imaginary.test("EQ", 0.0)
-    beta = is_flat.pick(alpha[0], alpha[0].test("GE", 0.0).pick(-norm, norm))
-    divisor = is_flat.pick(1.0, beta)
-    tau = [is_flat.pick(0.0, part / divisor) for part in (beta - alpha[0], *(-part for part in alpha[1:]))]
-    pivot = [is_flat.pick(1.0, alpha[0] - beta), *alpha[1:]]
+        is_flat &= imaginary.compare("EQ", 0.0)
+    beta = is_flat.select(alpha[0], alpha[0].compare("GE", 0.0).select(-norm, norm))
+    divisor = is_flat.select(1.0, beta)
+    tau = [is_flat.select(0.0, part / divisor) for part in (beta - alpha[0], *(-part for part in alpha[1:]))]
+    pivot = [is_flat.select(1.0, alpha[0] - beta), *alpha[1:]]
     type = tensor_of(column)
-    quotient = Real(rewriter, joined(rewriter, type, scaled)) / Real(
-        rewriter, joined(rewriter, type, [along_last_axis(part, (batch, rows)) for part in pivot])
+    quotient = Real(rewriter, value_of_parts(rewriter, type, scaled)) / Real(
+        rewriter, value_of_parts(rewriter, type, [along_last_axis(part, (batch, rows)) for part in pivot])
     )
-    vector = below.pick(quotient, _unit(rewriter, here, column))
-    diagonal = Real(rewriter, joined(rewriter, type, [along_last_axis(beta * scale, (batch, rows))]))
-    packed = here.pick(diagonal, below.pick(vector, Real(rewriter, column)))
-    return vector, joined(rewriter, type.with_shape((batch,)), tau), packed
+    vector = below.select(quotient, _unit(rewriter, here, column))
+    diagonal = Real(rewriter, value_of_parts(rewriter, type, [along_last_axis(beta * scale, (batch, rows))]))
+    packed = here.select(diagonal, below.select(vector, Real(rewriter, column)))
+    return vector, value_of_parts(rewriter, type.with_shape((batch,)), tau), packed
 
 
-def _element(rewriter: Rewriter, column: Real, turn: Value) -> Real:
+def _element(rewriter: Rewriter, column: Real, iteration: Value) -> Real:
     """The element [batch] at an index of each column [batch, m]."""
     batch, _ = column.type.shape
     zero = constant(rewriter, 0, TensorType((), I32))
-    return Real(rewriter, reshape(rewriter, dynamic_slice(rewriter, column.value, [zero, turn], (batch, 1)), (batch,)))
+    return Real(
+        rewriter, reshape(rewriter, dynamic_slice(rewriter, column.value, [zero, iteration], (batch, 1)), (batch,))
+    )
 
 
 def _unit(rewriter: Rewriter, here: Mask, like: Value) -> Real:
     """One where the mask is true, else zero, in the type of `like`."""
     part = parts_of(rewriter, like)[0]
-    return Real(rewriter, joined(rewriter, tensor_of(like), [here.pick(part.of(1.0), 0.0)]))
+    return Real(rewriter, value_of_parts(rewriter, tensor_of(like), [here.select(part.of(1.0), 0.0)]))
 
 
-def masks_at_and_after(rewriter: Rewriter, shape: Sequence[int], turn: Value, axis: int = 1) -> tuple[Mask, Mask]:
+def masks_at_and_after(rewriter: Rewriter, shape: Sequence[int], iteration: Value, axis: int = 1) -> tuple[Mask, Mask]:
     """Masks of the indices along an axis that are equal to, and greater than, a number."""
-    number, here = iota(rewriter, shape, axis), broadcast(rewriter, turn, shape)
+    number, here = iota(rewriter, shape, axis), broadcast(rewriter, iteration, shape)
     at, beyond = (Mask(rewriter, compare(rewriter, direction, number, here)) for direction in ("EQ", "GT"))
     return at, beyond
 
 
 def along_last_axis(value: Real, shape: Sequence[int]) -> Real:
     """Broadcasts along a new last axis."""
-    return value.spread(shape, range(len(shape) - 1))
+    return value.broadcast(shape, range(len(shape) - 1))
 
 
 def reflect_from_left(rewriter: Rewriter, a: Value, vector: Real, tau: Real) -> Real:
     """a - tau v (v^H a)."""
     shape = tensor_of(a).shape
-    product = Real(rewriter, dot(rewriter, conjugate(rewriter, vector.value), a, _BY_COLUMNS)).spread(shape, (0, 2))
+    product = Real(rewriter, dot(rewriter, conjugate(rewriter, vector.value), a, _BY_COLUMNS)).broadcast(shape, (0, 2))
     return Real(rewriter, a) - along_last_axis(vector * along_last_axis(tau, shape[:2]), shape) * product
 
 
-def apply_q(rewriter: Rewriter, packed: Value, taus: Value, c: Value, turned: bool = False) -> Value:
-    """Q c, or Q^H c if `turned`, for the m x m matrix Q with packed reflections [batch, m, >= k], and c [batch, m,
+def apply_q(rewriter: Rewriter, packed: Value, taus: Value, c: Value, transposed: bool = False) -> Value:
+    """Q c, or Q^H c if `transposed`, for the m x m matrix Q with packed reflections [batch, m, >= k], and c [batch, m,
     any].
     """
     batch, rows, _ = tensor_of(packed).shape
-    turns = tensor_of(taus).shape[1]
+    iterations = tensor_of(taus).shape[1]
 
-    def apply(rewriter: Rewriter, turn: Value, carried: list[Value]) -> Sequence[Value]:
-        zero, last = (constant(rewriter, number, TensorType((), I32)) for number in (0, turns - 1))
-        at = turn if turned else elementwise(rewriter, "subtract", last, turn)
+    def apply(rewriter: Rewriter, iteration: Value, carried: list[Value]) -> Sequence[Value]:
+        zero, last = (constant(rewriter, number, TensorType((), I32)) for number in (0, iterations - 1))
+        at = iteration if transposed else elementwise(rewriter, "subtract", last, iteration)
         column = reshape(rewriter, dynamic_slice(rewriter, packed, [zero, zero, at], (batch, rows, 1)), (batch, rows))
         here, below = masks_at_and_after(rewriter, (batch, rows), at)
-        vector = below.pick(Real(rewriter, column), _unit(rewriter, here, column))
+        vector = below.select(Real(rewriter, column), _unit(rewriter, here, column))
         tau = reshape(rewriter, dynamic_slice(rewriter, taus, [zero, at], (batch, 1)), (batch,))
-        tau = conjugate(rewriter, tau) if turned else tau
+        tau = conjugate(rewriter, tau) if transposed else tau
         return [reflect_from_left(rewriter, carried[0], vector, Real(rewriter, tau)).value]
 
-    return counted_loop(rewriter, turns, [c], apply)[0]
+    return counted_loop(rewriter, iterations, [c], apply)[0]
 
 
 def identity(rewriter: Rewriter, type: TensorType) -> Value:

@@ -20,10 +20,10 @@ from orchestrion.compiler.stablehlo.complex.parts import (
     adjoint,
     conjugate,
     greatest,
-    joined,
     parts_of,
     scaled_by,
     squared,
+    value_of_parts,
 )
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 
@@ -39,7 +39,7 @@ from .rotations import (
     rounds_per_sweep,
     sort_lines,
     sweeps,
-    unless_resting,
+    zero_if_resting,
 )
 
 
@@ -50,30 +50,30 @@ def eigenvalues(rewriter: Rewriter, a: Value, lower: bool, with_vectors: bool) -
     shape = tensor_of(a).shape
     rows, columns = (iota(rewriter, shape, axis) for axis in (1, 2))
     given = Mask(rewriter, compare(rewriter, "GE" if lower else "LE", rows, columns))
-    whole = given.pick(Real(rewriter, a), Real(rewriter, adjoint(rewriter, a)))
+    whole = given.select(Real(rewriter, a), Real(rewriter, adjoint(rewriter, a)))
     real, *imaginary = parts_of(rewriter, whole.value)
     beside = Mask(rewriter, compare(rewriter, "NE", rows, columns))
-    symmetric = joined(rewriter, tensor_of(a), [real, *(beside.pick(part, 0.0) for part in imaginary)])
+    symmetric = value_of_parts(rewriter, tensor_of(a), [real, *(beside.select(part, 0.0) for part in imaginary)])
     size, format = greatest(rewriter, symmetric, (1, 2)), real.format
-    scaled = scaled_by(rewriter, symmetric, size.power(2 * format.bias - size.exponent()).spread(shape, (0,)))
-    bound = squared(rewriter, scaled).total((1, 2)) * 4.0**-format.fraction
+    scaled = scaled_by(rewriter, symmetric, size.power(2 * format.bias - size.exponent()).broadcast(shape, (0,)))
+    bound = squared(rewriter, scaled).reduce((1, 2)) * 4.0**-format.fraction
     vectors = [identity(rewriter, tensor_of(a))] if with_vectors else []
-    left, made, *vectors = sweeps(rewriter, [scaled, *vectors], _beside(rewriter, scaled), bound, _sweep)
+    left, made, *vectors = sweeps(rewriter, [scaled, *vectors], _off_diagonal_squares(rewriter, scaled), bound, _sweep)
     fine, info = convergence(rewriter, left, bound, size)
-    values = diagonal(rewriter, made) * size.power(size.exponent()).spread(shape[:2], (0,))
+    values = diagonal(rewriter, made) * size.power(size.exponent()).broadcast(shape[:2], (0,))
     found, *vectors = (nan_unless(rewriter, fine, x) for x in sort_lines(rewriter, values.value, "LT", vectors))
     return [adjoint(rewriter, x) for x in vectors], found, info
 
 
 def _sweep(rewriter: Rewriter, number: Value, carried: list[Value]) -> Sequence[Value]:
     made = counted_loop(rewriter, rounds_per_sweep(tensor_of(carried[1]).shape[1]), carried[1:], _rotate)
-    return [_beside(rewriter, made[0]).value, *made]
+    return [_off_diagonal_squares(rewriter, made[0]).value, *made]
 
 
-def _rotate(rewriter: Rewriter, turn: Value, carried: list[Value]) -> Sequence[Value]:
+def _rotate(rewriter: Rewriter, iteration: Value, carried: list[Value]) -> Sequence[Value]:
     a, *vectors = carried
-    partner = partners(rewriter, turn, tensor_of(a).shape[1])
-    own, between = diagonal(rewriter, a), _between(rewriter, a, partner)
+    partner = partners(rewriter, iteration, tensor_of(a).shape[1])
+    own, between = diagonal(rewriter, a), _pair_elements(rewriter, a, partner)
     k, sine = angles(rewriter, partner, own, gather_lines(rewriter, own.value, partner, 1), between)
     made = _both_sides(rewriter, a, partner, k, sine)
     return [made.value, *(rotate_rows(rewriter, x, partner, k, sine) for x in vectors)]
@@ -86,7 +86,7 @@ def _both_sides(rewriter: Rewriter, a: Value, partner: Value, k: Real, sine: Rea
     shape = tensor_of(a).shape
     here, across, down = Real(rewriter, a), gather_lines(rewriter, a, partner, 2), gather_lines(rewriter, a, partner, 1)
     both = gather_lines(rewriter, down.value, partner, 2)
-    (k, s), (m, t) = ([x.spread(shape, (0, axis)) for x in (k, sine)] for axis in (1, 2))
+    (k, s), (m, t) = ([x.broadcast(shape, (0, axis)) for x in (k, sine)] for axis in (1, 2))
     t = Real(rewriter, conjugate(rewriter, t.value))
     rotated = s * down, t * across
     moved = (rotated[0] - m * rotated[0]) + (rotated[1] - k * rotated[1])
@@ -94,10 +94,10 @@ def _both_sides(rewriter: Rewriter, a: Value, partner: Value, k: Real, sine: Rea
     row, column = iota(rewriter, shape, 1), iota(rewriter, shape, 2)
     at = broadcast(rewriter, partner, shape, (1,))
     is_diagonal, is_between = (Mask(rewriter, compare(rewriter, "EQ", column, x)) for x in (row, at))
-    return is_diagonal.pick(made, is_between.pick(Real(rewriter, zeros(rewriter, made.type)), made))
+    return is_diagonal.select(made, is_between.select(Real(rewriter, zeros(rewriter, made.type)), made))
 
 
-def _between(rewriter: Rewriter, a: Value, partner: Value) -> Real:
+def _pair_elements(rewriter: Rewriter, a: Value, partner: Value) -> Real:
     """The off-diagonal element [batch, n] of each pair; both rows of a pair read it from the upper triangle."""
     batch, n, _ = tensor_of(a).shape
     row = iota(rewriter, (n,), 0)
@@ -106,13 +106,13 @@ def _between(rewriter: Rewriter, a: Value, partner: Value) -> Real:
     place = elementwise(rewriter, "add", first, second)
     real, *imaginary = parts_of(rewriter, gather_lines(rewriter, reshape(rewriter, a, (batch, n * n)), place, 1).value)
     above = compare(rewriter, "LT", *(broadcast(rewriter, x, (batch, n), (1,)) for x in (row, partner)))
-    parts = [real, *(Mask(rewriter, above).pick(part, -part) for part in imaginary)]
-    found = joined(rewriter, tensor_of(a).with_shape((batch, n)), parts)
-    return unless_resting(rewriter, partner, Real(rewriter, found))
+    parts = [real, *(Mask(rewriter, above).select(part, -part) for part in imaginary)]
+    found = value_of_parts(rewriter, tensor_of(a).with_shape((batch, n)), parts)
+    return zero_if_resting(rewriter, partner, Real(rewriter, found))
 
 
-def _beside(rewriter: Rewriter, a: Value) -> Real:
+def _off_diagonal_squares(rewriter: Rewriter, a: Value) -> Real:
     """The sum of squares [batch] of the off-diagonal elements."""
     shape = tensor_of(a).shape
     beside = Mask(rewriter, compare(rewriter, "NE", iota(rewriter, shape, 1), iota(rewriter, shape, 2)))
-    return beside.pick(squared(rewriter, a), 0.0).total((1, 2))
+    return beside.select(squared(rewriter, a), 0.0).reduce((1, 2))

@@ -42,7 +42,7 @@ from .rotations import (
     rounds_per_sweep,
     sort_lines,
     sweeps,
-    unless_resting,
+    zero_if_resting,
 )
 
 
@@ -56,19 +56,19 @@ def singular_values(rewriter: Rewriter, a: Value, with_vectors: bool, full: bool
         return [adjoint(rewriter, x) for x in reversed(vectors)], values, info
     size = greatest(rewriter, a, (1, 2))
     factor = size.power(2 * size.format.bias - size.exponent())
-    scaled = scaled_by(rewriter, a, factor.spread(tensor_of(a).shape, (0,)))
+    scaled = scaled_by(rewriter, a, factor.broadcast(tensor_of(a).shape, (0,)))
     packed, taus = qr_factors(rewriter, scaled) if rows > columns else (scaled, None)
     square = upper_triangle(rewriter, packed) if taus is not None else scaled
     left, found, *lines = _orthogonal(rewriter, square, with_vectors)
     fine, info = convergence(rewriter, left, _bound(rewriter, square), size)
-    lengths = _lengths(rewriter, found)
+    lengths = _norms(rewriter, found)
     values, *lines = sort_lines(rewriter, lengths.value, "GT", [found, *lines] if with_vectors else [])
-    shown = Real(rewriter, values) * size.power(size.exponent()).spread((batch, columns), (0,))
+    shown = Real(rewriter, values) * size.power(size.exponent()).broadcast((batch, columns), (0,))
     if not with_vectors:
         return [], nan_unless(rewriter, fine, shown.value), info
     u, vt = adjoint(rewriter, lines[1]), _directions(rewriter, lines[0])
     if taus is not None:
-        u = apply_q(rewriter, packed, taus, _below(rewriter, u, rows, full))
+        u = apply_q(rewriter, packed, taus, _padded_vectors(rewriter, u, rows, full))
     return [nan_unless(rewriter, fine, x) for x in (u, vt)], nan_unless(rewriter, fine, shown.value), info
 
 
@@ -98,29 +98,29 @@ def _sweep(rewriter: Rewriter, number: Value, carried: list[Value]) -> Sequence[
     return [reduce_axes(rewriter, cosines, (1,), "maximum"), *made]
 
 
-def _rotate(rewriter: Rewriter, turn: Value, carried: list[Value]) -> Sequence[Value]:
+def _rotate(rewriter: Rewriter, iteration: Value, carried: list[Value]) -> Sequence[Value]:
     """Rotates all pairs. Rows so short that their products have few digits are rotated, but do not prolong
     the sweeps.
     """
     cosines, rows, *rotations = carried
-    partner = partners(rewriter, turn, tensor_of(rows).shape[1])
+    partner = partners(rewriter, iteration, tensor_of(rows).shape[1])
     theirs = Real(rewriter, conjugate(rewriter, gather_lines(rewriter, rows, partner, 1).value))
-    own, product = squared(rewriter, rows).total((2,)), (Real(rewriter, rows) * theirs).total((2,))
-    between, other = unless_resting(rewriter, partner, product), gather_lines(rewriter, own.value, partner, 1)
+    own, product = squared(rewriter, rows).reduce((2,)), (Real(rewriter, rows) * theirs).reduce((2,))
+    between, other = zero_if_resting(rewriter, partner, product), gather_lines(rewriter, own.value, partner, 1)
     k, sine = angles(rewriter, partner, own, other, between)
     least = 2.0 ** -(own.format.bias * 3 // 4)
-    is_nothing = own.test("LT", least) | other.test("LT", least)
-    cosine = is_nothing.pick(0.0, magnitude(rewriter, between.value) / (own.op("sqrt") * other.op("sqrt")))
+    is_nothing = own.compare("LT", least) | other.compare("LT", least)
+    cosine = is_nothing.select(0.0, magnitude(rewriter, between.value) / (own.op("sqrt") * other.op("sqrt")))
     greatest = Real(rewriter, cosines).op("maximum", cosine)
     return [greatest.value, *(rotate_rows(rewriter, x, partner, k, sine) for x in (rows, *rotations))]
 
 
-def _lengths(rewriter: Rewriter, rows: Value) -> Real:
+def _norms(rewriter: Rewriter, rows: Value) -> Real:
     """The norm of each row, without overflow or underflow of squares."""
     most = greatest(rewriter, rows, (2,))
-    scale = most.test("EQ", 0.0).pick(1.0, most).spread(tensor_of(rows).shape, (0, 1))
+    scale = most.compare("EQ", 0.0).select(1.0, most).broadcast(tensor_of(rows).shape, (0, 1))
     scaled = [part / scale for part in parts_of(rewriter, rows)]
-    return most * sum_of([part * part for part in scaled]).total((2,)).op("sqrt")
+    return most * sum_of([part * part for part in scaled]).reduce((2,)).op("sqrt")
 
 
 def _directions(rewriter: Rewriter, rows: Value) -> Value:
@@ -128,11 +128,11 @@ def _directions(rewriter: Rewriter, rows: Value) -> Value:
     packed, taus = qr_factors(rewriter, adjoint(rewriter, rows))
     q = apply_q(rewriter, packed, taus, identity(rewriter, tensor_of(packed)))
     signs = diagonal(rewriter, packed)
-    signs = signs.test("LT", 0.0).pick(signs.of(-1.0), 1.0)
-    return scaled_by(rewriter, adjoint(rewriter, q), signs.spread(tensor_of(q).shape, (0, 1)))
+    signs = signs.compare("LT", 0.0).select(signs.of(-1.0), 1.0)
+    return scaled_by(rewriter, adjoint(rewriter, q), signs.broadcast(tensor_of(q).shape, (0, 1)))
 
 
-def _below(rewriter: Rewriter, u: Value, rows: int, full: bool) -> Value:
+def _padded_vectors(rewriter: Rewriter, u: Value, rows: int, full: bool) -> Value:
     """Appends rows of zeros; for `full`, makes the matrix square with ones on the diagonal."""
     batch, n, _ = tensor_of(u).shape
     zero = constant(rewriter, 0, TensorType((), I32))

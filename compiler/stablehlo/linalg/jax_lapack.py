@@ -1,4 +1,4 @@
-"""JAX's linear algebra: turns its calls of LAPACK into library calls, so that `jnp.linalg` needs no other source.
+"""JAX's linear algebra: iterations its calls of LAPACK into library calls, so that `jnp.linalg` needs no other source.
 
 JAX exports `cholesky`, `qr`, `eigh`, `svd`, `lu` and `triangular_solve` for CPUs as calls of `lapack_<type><name>_ffi`,
 with characters or booleans as attributes. An entry of `LAPACK_CALLS` states the library function, the meaning of each

@@ -82,7 +82,7 @@ def ormqr(op: Operation, rewriter: Rewriter, flags: Flags) -> list[Value] | None
     packed, c = (batch_of_matrices(rewriter, op.operands[index]) for index in (0, 2))
     taus = batch_of_vectors(rewriter, op.operands[1])
     c = c if left else adjoint(rewriter, c)
-    made = apply_q(rewriter, packed, taus, c, turned=flags["trans"] == left)
+    made = apply_q(rewriter, packed, taus, c, transposed=flags["trans"] == left)
     made = made if left else adjoint(rewriter, made)
     return [reshape(rewriter, made, (*batch, rows, columns))]
 

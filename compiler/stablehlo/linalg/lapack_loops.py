@@ -34,7 +34,13 @@ def expand(op: Operation, rewriter: Rewriter) -> bool:
     config, target = op.get_as("backend_config", DictAttr), op.get_as("call_target_name", StringAttr)
     name = target.value if target is not None else ""
     known, made_by = _ROUTINES.get(name, (None, None))
-    if known is None or made_by is None or config is None or any(op.form()) or not set(config.mapping) <= set(known):
+    if (
+        known is None
+        or made_by is None
+        or config is None
+        or any(op.form_problems())
+        or not set(config.mapping) <= set(known)
+    ):
         return False
     elements = {tensor_of(value).element for value in op.operands}
     if not all(map(is_complex, op.operands)) and not elements <= {F32, F64}:
@@ -49,7 +55,7 @@ def expand(op: Operation, rewriter: Rewriter) -> bool:
     return True
 
 
-def without_library(op: Operation, rewriter: Rewriter) -> bool:
+def expand_unsupported_by_libraries(op: Operation, rewriter: Rewriter) -> bool:
     """Expands calls that no library supports: with complex operands, or with a symbolic batch, which may be empty. They
     become loops on every target.
     """
@@ -58,7 +64,7 @@ def without_library(op: Operation, rewriter: Rewriter) -> bool:
     )
 
 
-def _late(module: str, function: str) -> Routine:
+def _lazy(module: str, function: str) -> Routine:
     """A routine in a module that is imported on demand, since few programs need it."""
 
     def call(op: Operation, rewriter: Rewriter, flags: dict[str, bool]) -> list[Value] | None:
@@ -93,7 +99,7 @@ def _potrf(op: Operation, rewriter: Rewriter, flags: dict[str, bool]) -> list[Va
     inside = compare(rewriter, "GE" if flags["lower"] else "LE", rows, columns)
     whole = elementwise(rewriter, "select", inside, made, wide)
     pivots = parts_of(rewriter, made)[0]
-    positive = pivots.test("GT", 0.0).value
+    positive = pivots.compare("GT", 0.0).value
     fine = elementwise(rewriter, "or", positive, compare(rewriter, "NE", rows, columns))
     return [_shaped(rewriter, whole, op.results[0]), _shaped(rewriter, _first_bad(rewriter, fine), op.results[1])]
 
@@ -124,7 +130,7 @@ def _getrf(op: Operation, rewriter: Rewriter, flags: dict[str, bool]) -> list[Va
     type = tensor_of(op.operands[0])
     if type.rank < 2 or type.num_elements == 0:
         return None
-    made = lu.factor(rewriter, batch_of_matrices(rewriter, op.operands[0]))
+    made = lu.lu_factors(rewriter, batch_of_matrices(rewriter, op.operands[0]))
     batch, rows, columns = tensor_of(made[0]).shape
     least = min(rows, columns)
     square = slice_range(rewriter, made[0], (0, 0, 0), (batch, least, least))
@@ -139,16 +145,16 @@ def _getrf(op: Operation, rewriter: Rewriter, flags: dict[str, bool]) -> list[Va
 #: Function -> default values of its flags, and the routine that makes its results.
 _ROUTINES: Final[dict[str, tuple[dict[str, bool], Routine]]] = {
     "blas.trsm": ({"left": True, "lower": True, "trans_a": False, "unit_diagonal": False}, _trsm),
-    "lapack.gehrd": ({"low": False, "high": False}, _late("hessenberg", "gehrd")),
-    "lapack.geqrf": ({}, _late("lapack_factors", "geqrf")),
-    "lapack.gesdd": ({}, _late("lapack_factors", "gesdd")),
+    "lapack.gehrd": ({"low": False, "high": False}, _lazy("hessenberg", "gehrd")),
+    "lapack.geqrf": ({}, _lazy("lapack_factors", "geqrf")),
+    "lapack.gesdd": ({}, _lazy("lapack_factors", "gesdd")),
     "lapack.getrf": ({}, _getrf),
-    "lapack.gtsv": ({}, _late("tridiagonal", "gtsv")),
-    "lapack.orgqr": ({}, _late("lapack_factors", "orgqr")),
-    "lapack.ormqr": ({"left": True, "trans": False}, _late("lapack_factors", "ormqr")),
+    "lapack.gtsv": ({}, _lazy("tridiagonal", "gtsv")),
+    "lapack.orgqr": ({}, _lazy("lapack_factors", "orgqr")),
+    "lapack.ormqr": ({"left": True, "trans": False}, _lazy("lapack_factors", "ormqr")),
     "lapack.potrf": ({"lower": True}, _potrf),
-    "lapack.syevd": ({"lower": True}, _late("lapack_factors", "syevd")),
-    "lapack.sytrd": ({"lower": True}, _late("hessenberg", "sytrd")),
+    "lapack.syevd": ({"lower": True}, _lazy("lapack_factors", "syevd")),
+    "lapack.sytrd": ({"lower": True}, _lazy("hessenberg", "sytrd")),
 }
 
 #: Functions that may become loops.

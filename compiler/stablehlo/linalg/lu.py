@@ -30,7 +30,7 @@ from orchestrion.compiler.stablehlo.builders.shape_builders import (
     transpose,
     zeros,
 )
-from orchestrion.compiler.stablehlo.complex.parts import joined, parts_of
+from orchestrion.compiler.stablehlo.complex.parts import parts_of, value_of_parts
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotDimensions, Reduce, Return
 from orchestrion.compiler.stablehlo.ops.indexing import Gather
@@ -43,16 +43,18 @@ PANELS_FROM: Final = 128
 _ROWS_BY_COLUMNS = DotDimensions((0,), (0,), (2,), (1,))
 
 
-def factor(rewriter: Rewriter, a: Value) -> list[Value]:
+def lu_factors(rewriter: Rewriter, a: Value) -> list[Value]:
     """For matrices [batch, m, n]: both factors in one matrix, and the exchanged row for each row, from 1. If the rest
     of a column is zero, so is the pivot, and nothing is divided by it.
     """
     batch, rows, columns = tensor_of(a).shape
-    if blocked_solves.takes(a) and rows == columns >= PANELS_FROM:
+    if blocked_solves.supports(a) and rows == columns >= PANELS_FROM:
         return _by_panels(rewriter, a)
     least = min(rows, columns)
     inits = [a, _count(rewriter, 0, (batch, least))]
-    return counted_loop(rewriter, least, inits, lambda r, turn, carried: _eliminate(r, turn, turn, rows, carried))
+    return counted_loop(
+        rewriter, least, inits, lambda r, iteration, carried: _eliminate(r, iteration, iteration, rows, carried)
+    )
 
 
 def _by_panels(rewriter: Rewriter, a: Value) -> list[Value]:
@@ -63,19 +65,19 @@ def _by_panels(rewriter: Rewriter, a: Value) -> list[Value]:
     size = -(-n // BLOCK) * BLOCK
     whole = _filled(rewriter, a, size)
 
-    def panel(rewriter: Rewriter, turn: Value, carried: list[Value]) -> Sequence[Value]:
+    def panel(rewriter: Rewriter, iteration: Value, carried: list[Value]) -> Sequence[Value]:
         (lu, pivots), zero = carried, _count(rewriter, 0, ())
-        at = elementwise(rewriter, "multiply", turn, _count(rewriter, BLOCK, ()))
+        at = elementwise(rewriter, "multiply", iteration, _count(rewriter, BLOCK, ()))
         columns = dynamic_slice(rewriter, lu, [zero, zero, at], (batch, size, BLOCK))
         inits = [columns, pivots, iota(rewriter, (batch, size), 1)]
 
-        def step(rewriter: Rewriter, turn: Value, carried: list[Value]) -> Sequence[Value]:
-            row = elementwise(rewriter, "add", at, turn)
-            made = _eliminate(rewriter, row, turn, n, carried[:2])
-            return [*made, _exchanged(rewriter, carried[2], row, made[1])]
+        def step(rewriter: Rewriter, iteration: Value, carried: list[Value]) -> Sequence[Value]:
+            row = elementwise(rewriter, "add", at, iteration)
+            made = _eliminate(rewriter, row, iteration, n, carried[:2])
+            return [*made, _swap_rows(rewriter, carried[2], row, made[1])]
 
         columns, pivots, order = counted_loop(rewriter, BLOCK, inits, step)
-        return [_beside_panel(rewriter, lu, columns, order, at), pivots]
+        return [_update_other_columns(rewriter, lu, columns, order, at), pivots]
 
     lu, pivots = counted_loop(rewriter, size // BLOCK, [whole, _count(rewriter, 0, (batch, size))], panel)
     return [slice_range(rewriter, lu, (0, 0, 0), (batch, n, n)), slice_range(rewriter, pivots, (0, 0), (batch, n))]
@@ -83,7 +85,7 @@ def _by_panels(rewriter: Rewriter, a: Value) -> list[Value]:
 
 def _filled(rewriter: Rewriter, a: Value, size: int) -> Value:
     batch, n, _ = tensor_of(a).shape
-    whole = blocked_solves.padded(rewriter, a, (batch, size, size))
+    whole = blocked_solves.pad_to(rewriter, a, (batch, size, size))
     shape = tensor_of(whole).shape
     row, column = iota(rewriter, shape, 1), iota(rewriter, shape, 2)
     fresh = compare(rewriter, "GE", row, _count(rewriter, n, shape))
@@ -91,7 +93,7 @@ def _filled(rewriter: Rewriter, a: Value, size: int) -> Value:
     return elementwise(rewriter, "select", ones, _one(rewriter, whole), whole)
 
 
-def _exchanged(rewriter: Rewriter, order: Value, row: Value, pivots: Value) -> Value:
+def _swap_rows(rewriter: Rewriter, order: Value, row: Value, pivots: Value) -> Value:
     """A permutation of rows, with a row exchanged for its pivot."""
     batch, size = tensor_of(order).shape
     zero, one = _count(rewriter, 0, ()), _count(rewriter, 1, (batch,))
@@ -106,7 +108,7 @@ def _exchanged(rewriter: Rewriter, order: Value, row: Value, pivots: Value) -> V
     return elementwise(rewriter, "select", is_row, broadcast(rewriter, there, flat, (0,)), made)
 
 
-def _beside_panel(rewriter: Rewriter, lu: Value, panel: Value, order: Value, at: Value) -> Value:
+def _update_other_columns(rewriter: Rewriter, lu: Value, panel: Value, order: Value, at: Value) -> Value:
     """All columns after those of the panel at `at` are factored, with rows exchanged by `order`."""
     batch, size, _ = tensor_of(lu).shape
     zero, end = _count(rewriter, 0, ()), elementwise(rewriter, "add", at, _count(rewriter, BLOCK, ()))
@@ -190,7 +192,7 @@ def _updated(
 
 def _one(rewriter: Rewriter, like: Value) -> Value:
     part = parts_of(rewriter, like)[0]
-    return joined(rewriter, tensor_of(like), [part.of(1.0)])
+    return value_of_parts(rewriter, tensor_of(like), [part.of(1.0)])
 
 
 def _largest(rewriter: Rewriter, column: Value, first: Value, count: int) -> Value:
@@ -205,7 +207,7 @@ def _largest(rewriter: Rewriter, column: Value, first: Value, count: int) -> Val
         open_ = elementwise(rewriter, "and", open_, inside)
     sizes = [abs(part) for part in parts_of(rewriter, column)]
     whole = sizes[0] + sizes[1] if len(sizes) > 1 else sizes[0]
-    size = Mask(rewriter, open_).pick(whole, -1.0).value
+    size = Mask(rewriter, open_).select(whole, -1.0).value
     scalars = [whole.type.with_shape(()), TensorType((), I32)]
     body = Block([*scalars, *scalars])
     end = Return.build(values=[], loc=rewriter.loc)

@@ -19,10 +19,10 @@ from orchestrion.compiler.stablehlo.builders.basic import compare, constant, ele
 from orchestrion.compiler.stablehlo.builders.loops import Body, while_loop
 from orchestrion.compiler.stablehlo.builders.real import Mask, Real
 from orchestrion.compiler.stablehlo.builders.shape_builders import broadcast, iota, reduce_axes, reshape, zeros
-from orchestrion.compiler.stablehlo.complex.parts import joined, magnitude, parts_of
+from orchestrion.compiler.stablehlo.complex.parts import magnitude, parts_of, value_of_parts
 from orchestrion.compiler.stablehlo.ops.base import is_complex, tensor_of
 from orchestrion.compiler.stablehlo.ops.indexing import Gather
-from orchestrion.compiler.stablehlo.ops.sort import Sort, ordering
+from orchestrion.compiler.stablehlo.ops.sort import Sort, comparator_region
 from orchestrion.compiler.stablehlo.ops.structural import Slice
 
 #: More sweeps than any matrix needs.
@@ -34,11 +34,11 @@ def rounds_per_sweep(count: int) -> int:
     return count - 1 + count % 2
 
 
-def partners(rewriter: Rewriter, turn: Value, count: int) -> Value:
+def partners(rewriter: Rewriter, iteration: Value, count: int) -> Value:
     """The partner [count] of each row in a round; a resting row is its own partner."""
     type, odd = TensorType((count,), I32), rounds_per_sweep(count)
     one, zero, modulus, last = (constant(rewriter, number, type) for number in (1, 0, odd, count - 1))
-    row, now = iota(rewriter, type.shape, 0), broadcast(rewriter, turn, type.shape)
+    row, now = iota(rewriter, type.shape, 0), broadcast(rewriter, iteration, type.shape)
     other = elementwise(rewriter, "subtract", now, row)
     other = _wrapped(rewriter, compare(rewriter, "LT", other, zero), other, modulus)
     if odd == count:
@@ -66,26 +66,26 @@ def angles(rewriter: Rewriter, partner: Value, own: Real, other: Real, between: 
     type, phase = between.type, []
     if is_complex(between.value):
         size = magnitude(rewriter, between.value)
-        length = size.test("EQ", 0.0).pick(1.0, size)
+        length = size.compare("EQ", 0.0).select(1.0, size)
         phase, between = [part / length for part in parts_of(rewriter, between.value)], size
     apart = (other - own) / (between * 2.0)
-    is_up = apart.test("GT", 0.0) | (apart.test("EQ", 0.0) & is_first)
+    is_up = apart.compare("GT", 0.0) | (apart.compare("EQ", 0.0) & is_first)
     size = abs(apart)
     tangent = 1.0 / (size + (size * size + 1.0).op("sqrt"))
-    tangent = between.test("EQ", 0.0).pick(0.0, is_up.pick(tangent, -tangent))
+    tangent = between.compare("EQ", 0.0).select(0.0, is_up.select(tangent, -tangent))
     cosine = 1.0 / (tangent * tangent + 1.0).op("sqrt")
     sine = tangent * cosine
     parts = [part * sine for part in phase] or [sine]
     k = sine * sine / (cosine + 1.0)
-    return Real(rewriter, joined(rewriter, type, [k])), Real(rewriter, joined(rewriter, type, parts))
+    return Real(rewriter, value_of_parts(rewriter, type, [k])), Real(rewriter, value_of_parts(rewriter, type, parts))
 
 
-def unless_resting(rewriter: Rewriter, partner: Value, between: Real) -> Real:
+def zero_if_resting(rewriter: Rewriter, partner: Value, between: Real) -> Real:
     """Zero for rows that are their own partners."""
     shape = between.type.shape
     row, partner = iota(rewriter, shape, 1), broadcast(rewriter, partner, shape, (1,))
     none = Real(rewriter, zeros(rewriter, between.type))
-    return Mask(rewriter, compare(rewriter, "EQ", row, partner)).pick(none, between)
+    return Mask(rewriter, compare(rewriter, "EQ", row, partner)).select(none, between)
 
 
 def diagonal(rewriter: Rewriter, a: Value) -> Real:
@@ -117,7 +117,7 @@ def sweeps(rewriter: Rewriter, made: Sequence[Value], left: Real, bound: Real, s
 
 def convergence(rewriter: Rewriter, left: Value, bound: Real, size: Real) -> tuple[Mask, Value]:
     """Mask of the matrices that converged and are finite, and LAPACK's info: 0 for these, else 1."""
-    fine = Real(rewriter, left).test("LE", bound) & size.is_finite
+    fine = Real(rewriter, left).compare("LE", bound) & size.is_finite
     type = TensorType(bound.type.shape, I32)
     zero, one = (constant(rewriter, number, type) for number in (0, 1))
     return fine, elementwise(rewriter, "select", fine.value, zero, one)
@@ -127,8 +127,8 @@ def nan_unless(rewriter: Rewriter, fine: Mask, value: Value) -> Value:
     """NaN for the matrices [batch] where the mask is false."""
     shape = tensor_of(value).shape
     whole = Mask(rewriter, broadcast(rewriter, fine.value, shape, (0,)))
-    parts = [whole.pick(part, float("nan")) for part in parts_of(rewriter, value)]
-    return joined(rewriter, tensor_of(value), parts)
+    parts = [whole.select(part, float("nan")) for part in parts_of(rewriter, value)]
+    return value_of_parts(rewriter, tensor_of(value), parts)
 
 
 def sort_lines(rewriter: Rewriter, values: Value, direction: str, lines: Sequence[Value]) -> list[Value]:
@@ -140,7 +140,7 @@ def sort_lines(rewriter: Rewriter, values: Value, direction: str, lines: Sequenc
         inputs=[values, iota(rewriter, type.shape, 1)],
         dimension=IntegerAttr(1),
         is_stable=BoolAttr(True),
-        comparator=ordering(types, direction),
+        comparator=comparator_region(types, direction),
         out=types,
     ).results
     return [ordered, *(_rows(rewriter, value, order) for value in lines)]
@@ -183,4 +183,4 @@ def rotate_rows(rewriter: Rewriter, rows: Value, partner: Value, k: Real, sine: 
     """Rotates each row with its partner."""
     shape, given = tensor_of(rows).shape, Real(rewriter, rows)
     other = gather_lines(rewriter, rows, partner, 1)
-    return (given - (k.spread(shape, (0, 1)) * given + sine.spread(shape, (0, 1)) * other)).value
+    return (given - (k.broadcast(shape, (0, 1)) * given + sine.broadcast(shape, (0, 1)) * other)).value

@@ -38,7 +38,7 @@ def split(module: Module, options: Options) -> None:
 
 
 def expand(module: Module, options: Options) -> None:
-    """The pass expand-libraries: turns calls into loops in the part for targets without libraries."""
+    """The pass expand-libraries: iterations calls into loops in the part for targets without libraries."""
     if is_part_without_libraries(module):
         from orchestrion.compiler.stablehlo.expansions.expand import expand_all
 

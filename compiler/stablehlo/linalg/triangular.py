@@ -47,7 +47,7 @@ def batch_of_matrices(rewriter: Rewriter, value: Value) -> Value:
     return reshape(rewriter, value, (prod(batch), rows, columns))
 
 
-def _turned(rewriter: Rewriter, value: Value) -> Value:
+def _transposed(rewriter: Rewriter, value: Value) -> Value:
     return transpose(rewriter, value, (0, 2, 1))
 
 
@@ -73,44 +73,50 @@ def _is_float(value: Value) -> bool:
     return dtype_of(value).kind == FLOAT or is_complex
 
 
-def factor(rewriter: Rewriter, a: Value) -> Value:
+def cholesky_factor(rewriter: Rewriter, a: Value) -> Value:
     """The lower Cholesky factor of matrices [batch, n, n]: reads the lower triangle, and writes zeros above."""
-    if blocked_solves.takes(a):
-        return blocked_solves.factor(rewriter, a)
+    if blocked_solves.supports(a):
+        return blocked_solves.cholesky_factor(rewriter, a)
     batch, n, _ = tensor_of(a).shape
 
-    def column(rewriter: Rewriter, turn: Value, carried: list[Value]) -> Sequence[Value]:
-        (lower,), zero = carried, constant(rewriter, 0, tensor_of(turn))
-        row = reshape(rewriter, dynamic_slice(rewriter, lower, [zero, turn, zero], (batch, 1, n)), (batch, n))
-        given = reshape(rewriter, dynamic_slice(rewriter, a, [zero, zero, turn], (batch, n, 1)), (batch, n))
+    def column(rewriter: Rewriter, iteration: Value, carried: list[Value]) -> Sequence[Value]:
+        (lower,), zero = carried, constant(rewriter, 0, tensor_of(iteration))
+        row = reshape(rewriter, dynamic_slice(rewriter, lower, [zero, iteration, zero], (batch, 1, n)), (batch, n))
+        given = reshape(rewriter, dynamic_slice(rewriter, a, [zero, zero, iteration], (batch, n, 1)), (batch, n))
         known = dot(rewriter, lower, _conjugate(rewriter, row), _BY_COLUMNS)
         rest = elementwise(rewriter, "subtract", given, known)
-        pivot = elementwise(rewriter, "sqrt", dynamic_slice(rewriter, rest, [zero, turn], (batch, 1)))
+        pivot = elementwise(rewriter, "sqrt", dynamic_slice(rewriter, rest, [zero, iteration], (batch, 1)))
         pivot = broadcast(rewriter, reshape(rewriter, pivot, (batch,)), (batch, n), (0,))
-        place, here = iota(rewriter, (batch, n), 1), broadcast(rewriter, turn, (batch, n))
+        place, here = iota(rewriter, (batch, n), 1), broadcast(rewriter, iteration, (batch, n))
         below = elementwise(rewriter, "divide", rest, pivot)
         below = elementwise(
             rewriter, "select", compare(rewriter, "GT", place, here), below, zeros(rewriter, tensor_of(below))
         )
         made = elementwise(rewriter, "select", compare(rewriter, "EQ", place, here), pivot, below)
-        return [dynamic_update_slice(rewriter, lower, reshape(rewriter, made, (batch, n, 1)), [zero, zero, turn])]
+        return [dynamic_update_slice(rewriter, lower, reshape(rewriter, made, (batch, n, 1)), [zero, zero, iteration])]
 
     return counted_loop(rewriter, n, [zeros(rewriter, tensor_of(a))], column)[0]
 
 
-def solution(rewriter: Rewriter, a: Value, b: Value, lower: bool, turned: bool, conjugate: bool, unit: bool) -> Value:
+def triangular_solution(
+    rewriter: Rewriter, a: Value, b: Value, lower: bool, transposed: bool, conjugate: bool, unit: bool
+) -> Value:
     """Solves op(a) x = b for matrices [batch, n, n] and [batch, n, m]; `lower` selects the triangle of a
     that is read.
     """
-    if blocked_solves.takes(b):
-        return blocked_solves.solution(rewriter, a, b, lower, turned, unit)
+    if blocked_solves.supports(b):
+        return blocked_solves.triangular_solution(rewriter, a, b, lower, transposed, unit)
     batch, n, m = tensor_of(b).shape
-    forwards = lower != turned
+    forwards = lower != transposed
 
-    def row(rewriter: Rewriter, turn: Value, carried: list[Value]) -> Sequence[Value]:
-        (found,), zero = carried, constant(rewriter, 0, tensor_of(turn))
-        at = turn if forwards else elementwise(rewriter, "subtract", constant(rewriter, n - 1, tensor_of(turn)), turn)
-        starts, sizes = ([zero, zero, at], (batch, n, 1)) if turned else ([zero, at, zero], (batch, 1, n))
+    def row(rewriter: Rewriter, iteration: Value, carried: list[Value]) -> Sequence[Value]:
+        (found,), zero = carried, constant(rewriter, 0, tensor_of(iteration))
+        at = (
+            iteration
+            if forwards
+            else elementwise(rewriter, "subtract", constant(rewriter, n - 1, tensor_of(iteration)), iteration)
+        )
+        starts, sizes = ([zero, zero, at], (batch, n, 1)) if transposed else ([zero, at, zero], (batch, 1, n))
         line = reshape(rewriter, dynamic_slice(rewriter, a, starts, sizes), (batch, n))
         line = _conjugate(rewriter, line) if conjugate else line
         place, here = iota(rewriter, (batch, n), 1), broadcast(rewriter, at, (batch, n))
@@ -139,8 +145,10 @@ def _cholesky(op: Operation, rewriter: Rewriter) -> bool:
 def cholesky_of(rewriter: Rewriter, a: Value, lower: bool) -> Value:
     a = batch_of_matrices(rewriter, a)
     if lower:
-        return factor(rewriter, a)
-    return _conjugate(rewriter, _turned(rewriter, factor(rewriter, _conjugate(rewriter, _turned(rewriter, a)))))
+        return cholesky_factor(rewriter, a)
+    return _conjugate(
+        rewriter, _transposed(rewriter, cholesky_factor(rewriter, _conjugate(rewriter, _transposed(rewriter, a))))
+    )
 
 
 def _flag(op: Operation, name: str) -> bool:
@@ -174,13 +182,13 @@ def shapes_fit(a: Value, b: Value, left: bool) -> bool:
 
 
 def solve(
-    rewriter: Rewriter, a: Value, b: Value, left: bool, lower: bool, turned: bool, conjugate: bool, unit: bool
+    rewriter: Rewriter, a: Value, b: Value, left: bool, lower: bool, transposed: bool, conjugate: bool, unit: bool
 ) -> Value:
     """Solves op(a) x = b, or x op(a) = b as a^T x^T = b^T."""
     wide, given = batch_of_matrices(rewriter, a), batch_of_matrices(rewriter, b)
-    given = given if left else _turned(rewriter, given)
-    found = solution(rewriter, wide, given, lower, turned == left, conjugate, unit)
-    return reshape(rewriter, found if left else _turned(rewriter, found), tensor_of(b).shape)
+    given = given if left else _transposed(rewriter, given)
+    found = triangular_solution(rewriter, wide, given, lower, transposed == left, conjugate, unit)
+    return reshape(rewriter, found if left else _transposed(rewriter, found), tensor_of(b).shape)
 
 
 PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {

@@ -71,7 +71,7 @@ def _eliminated(rewriter: Rewriter, given: Value) -> Value:
         parts = [_column(rewriter, row, 1, 3), zero, _column(rewriter, row, 3, width)]
         return concatenate(rewriter, parts, 1)
 
-    def turn(rewriter: Rewriter, number: Value, carried: list[Value]) -> Sequence[Value]:
+    def iteration(rewriter: Rewriter, number: Value, carried: list[Value]) -> Sequence[Value]:
         (made, row), zero = carried, constant(rewriter, 0, tensor_of(number))
         after = elementwise(rewriter, "add", number, constant(rewriter, 1, tensor_of(number)))
         below = reshape(
@@ -91,7 +91,7 @@ def _eliminated(rewriter: Rewriter, given: Value) -> Value:
         return [written, shifted(rewriter, rest)]
 
     first = reshape(rewriter, slice_range(rewriter, given, (0, 0, 0), (batch, 1, width)), (batch, width))
-    made, last = counted_loop(rewriter, n - 1, [zeros(rewriter, tensor_of(given)), shifted(rewriter, first)], turn)
+    made, last = counted_loop(rewriter, n - 1, [zeros(rewriter, tensor_of(given)), shifted(rewriter, first)], iteration)
     places = [constant(rewriter, place, TensorType((), I32)) for place in (0, n - 1, 0)]
     return dynamic_update_slice(rewriter, made, reshape(rewriter, last, (batch, 1, width)), places)
 
@@ -101,7 +101,7 @@ def _substituted(rewriter: Rewriter, rows: Value) -> Value:
     batch, n, width = tensor_of(rows).shape
     m = width - 3
 
-    def turn(rewriter: Rewriter, number: Value, carried: list[Value]) -> Sequence[Value]:
+    def iteration(rewriter: Rewriter, number: Value, carried: list[Value]) -> Sequence[Value]:
         (found,), zero = carried, constant(rewriter, 0, tensor_of(number))
         at = elementwise(rewriter, "subtract", constant(rewriter, n - 1, tensor_of(number)), number)
         row = reshape(rewriter, dynamic_slice(rewriter, rows, [zero, at, zero], (batch, 1, width)), (batch, width))
@@ -118,7 +118,7 @@ def _substituted(rewriter: Rewriter, rows: Value) -> Value:
         made = elementwise(rewriter, "divide", rest, pivot)
         return [dynamic_update_slice(rewriter, found, reshape(rewriter, made, (batch, 1, m)), [zero, at, zero])]
 
-    (found,) = counted_loop(rewriter, n, [zeros(rewriter, tensor_of(rows).with_shape((batch, n + 2, m)))], turn)
+    (found,) = counted_loop(rewriter, n, [zeros(rewriter, tensor_of(rows).with_shape((batch, n + 2, m)))], iteration)
     return slice_range(rewriter, found, (0, 0, 0), (batch, n, m))
 
 

@@ -65,7 +65,7 @@ class _Function:
 
     def _block(self, block: Block, wide: bool = False) -> None:
         values, ops = self.values, list(block)
-        taken = values.take if block is self.func.entry else values.widen if wide else values.store
+        taken = values.register_argument if block is self.func.entry else values.register_wide if wide else values.register_stored
         for argument in block.arguments:
             taken(argument)
         for op in ops:
@@ -86,16 +86,16 @@ class _Function:
             case Reduce() | ReduceWindow() | Scatter() | SelectAndScatter():
                 self._combine(op)
             case DotGeneral() | Convolution() | structural.Iota():
-                self._operands(op, values.wide)
+                self._operands(op, values.wide_form)
                 for result in op.results:
-                    values.computed(result)
+                    values.register_computed(result)
             case Return() if in_reducer:
-                self._operands(op, values.wide)
+                self._operands(op, values.wide_form)
             case FuncReturn():
-                self._operands(op, values.given)
+                self._operands(op, values.returned_form)
             case _ if isinstance(op, _VIEWS) and self._stays_wide(op):
-                self._operands(op, values.wide)
-                values.widen(op.results[0])
+                self._operands(op, values.wide_form)
+                values.register_wide(op.results[0])
             case _ if isinstance(op, _MOVES):
                 self._move(op)
             case _:
@@ -111,22 +111,22 @@ class _Function:
         return dtype is not None and self.values.is_wide(op.operands[0])
 
     def _move(self, op: Operation) -> None:
-        self._operands(op, self.values.stored)
+        self._operands(op, self.values.stored_form)
         for result in op.results:
-            self.values.store(result)
+            self.values.register_stored(result)
         for region in op.regions:
             for block in region.blocks:
                 self._block(block)
 
     def _combine(self, op: Operation) -> None:
         """Expands a reduction or a scatter: operands and computation in f32, rounding after it."""
-        self._operands(op, self.values.wide)
+        self._operands(op, self.values.wide_form)
         self.values.unrounded = True
         for region in op.regions:
             self._block(region.block, wide=True)
         self.values.unrounded = False
         for result in op.results:
-            self.values.computed(result)
+            self.values.register_computed(result)
 
 
 #: Ops that only rearrange elements, and are free in a chain of elementwise ops.

@@ -35,7 +35,7 @@ class _Bits:
     def op(self, name: str, x: Value, by: Value | int) -> Value:
         return elementwise(self.rewriter, name, x, self._value(by, x))
 
-    def test(self, direction: str, x: Value, by: Value | int) -> Value:
+    def compare(self, direction: str, x: Value, by: Value | int) -> Value:
         return compare(self.rewriter, direction, x, self._value(by, x))
 
     def select(self, predicate: Value, x: Value | int, otherwise: Value) -> Value:
@@ -60,14 +60,14 @@ def decode(rewriter: Rewriter, bits: Value, row: FloatFormat) -> Value:
     number = b.op("add", moved, _BIAS - row.bias << _MANTISSA)
     unit = constant(rewriter, 2.0**row.least_exponent, tensor_of(word).with_element(F32))
     small = elementwise(rewriter, "multiply", convert(rewriter, magnitude, "f32"), unit)
-    number = b.select(b.test("LT", magnitude, 1 << row.mantissa), bitcast(rewriter, small, "ui32"), number)
+    number = b.select(b.compare("LT", magnitude, 1 << row.mantissa), bitcast(rewriter, small, "ui32"), number)
     match row.special:
         case Special.IEEE:
-            number = b.select(b.test("GT", magnitude, row.greatest), b.op("or", moved, _INFINITY), number)
+            number = b.select(b.compare("GT", magnitude, row.greatest), b.op("or", moved, _INFINITY), number)
         case Special.FN:
-            number = b.select(b.test("EQ", magnitude, row.nan), _NAN, number)
+            number = b.select(b.compare("EQ", magnitude, row.nan), _NAN, number)
         case _:
-            number = b.select(b.test("EQ", word, row.nan), _NAN, number)
+            number = b.select(b.compare("EQ", word, row.nan), _NAN, number)
     return bitcast(rewriter, b.op("or", number, sign), "f32")
 
 
@@ -86,15 +86,15 @@ def round_to_format(rewriter: Rewriter, x: Value, row: FloatFormat) -> Value:
     number = _to_even(b, magnitude, shift)
     adder = _adder(rewriter, row, x)
     low = elementwise(rewriter, "subtract", elementwise(rewriter, "add", _float(rewriter, magnitude), adder), adder)
-    small = b.test("LT", magnitude, _BIAS - row.bias + 1 << _MANTISSA)
+    small = b.compare("LT", magnitude, _BIAS - row.bias + 1 << _MANTISSA)
     number = b.select(small, bitcast(rewriter, low, "ui32"), number)
     most = _f32_bits(row.value(row.greatest))
-    number = b.select(b.test("GT", number, most), _INFINITY if row.special is Special.IEEE else _NAN, number)
+    number = b.select(b.compare("GT", number, most), _INFINITY if row.special is Special.IEEE else _NAN, number)
     if row.special is Special.IEEE:
-        number = b.select(b.test("GT", magnitude, _INFINITY), _NAN, number)
+        number = b.select(b.compare("GT", magnitude, _INFINITY), _NAN, number)
     signed = b.op("or", number, sign)
     if row.special is Special.FNUZ:
-        signed = b.select(b.test("EQ", number, 0), number, signed)
+        signed = b.select(b.compare("EQ", number, 0), number, signed)
     return bitcast(rewriter, signed, "f32")
 
 
@@ -108,16 +108,16 @@ def encode(rewriter: Rewriter, x: Value, row: FloatFormat) -> Value:
     magnitude = b.op("and", word, _SIGN - 1)
     if row.special is Special.FNU:
         above = b.op("shift_right_logical", magnitude, shift)  # 2^-127 is subnormal, and 0 here as required
-        return convert(rewriter, b.select(b.test("GT", magnitude, _INFINITY), row.nan, above), storage)
+        return convert(rewriter, b.select(b.compare("GT", magnitude, _INFINITY), row.nan, above), storage)
     sign = b.op("shift_right_logical", b.op("and", word, _SIGN), 32 - row.bits)
     number = b.op("subtract", b.op("shift_right_logical", magnitude, shift), _BIAS - row.bias << row.mantissa)
     adder = _adder(rewriter, row, x)
     low = bitcast(rewriter, elementwise(rewriter, "add", _float(rewriter, magnitude), adder), "ui32")
     low = b.op("subtract", low, bitcast(rewriter, adder, "ui32"))
-    number = b.select(b.test("LT", magnitude, _BIAS - row.bias + 1 << _MANTISSA), low, number)
+    number = b.select(b.compare("LT", magnitude, _BIAS - row.bias + 1 << _MANTISSA), low, number)
     if row.special is Special.IEEE:
-        number = b.select(b.test("EQ", magnitude, _INFINITY), row.greatest + 1, number)
-    number = b.select(b.test("GT", magnitude, _INFINITY), row.nan, number)
+        number = b.select(b.compare("EQ", magnitude, _INFINITY), row.greatest + 1, number)
+    number = b.select(b.compare("GT", magnitude, _INFINITY), row.nan, number)
     return convert(rewriter, b.op("or", number, sign), storage)
 
 
@@ -146,7 +146,7 @@ def from_integer(rewriter: Rewriter, x: Value) -> Value:
     zeros = b.op("minimum", elementwise(rewriter, "count_leading_zeros", magnitude), excess)
     dropped = elementwise(rewriter, "subtract", constant(rewriter, excess, tensor_of(magnitude)), zeros)
     high = b.op("shift_right_logical", magnitude, dropped)
-    inexact = b.test("NE", b.op("shift_left", high, dropped), magnitude)
+    inexact = b.compare("NE", b.op("shift_left", high, dropped), magnitude)
     high = b.select(inexact, b.op("or", high, 1), high)
     power = b.op("shift_left", b.op("add", convert(rewriter, dropped, "ui32"), _BIAS), _MANTISSA)
     scale = bitcast(rewriter, power, "f32")
@@ -180,8 +180,8 @@ def _f32_bits(value: float) -> int:
 
 def _power_of_two(b: _Bits, word: Value, row: FloatFormat) -> Value:
     """The f32 bits of 2^(word - bias); the least one is subnormal."""
-    number = b.select(b.test("EQ", word, 0), 1 << _MANTISSA - 1, b.op("shift_left", word, _MANTISSA))
-    return b.select(b.test("EQ", word, row.nan), _NAN, number)
+    number = b.select(b.compare("EQ", word, 0), 1 << _MANTISSA - 1, b.op("shift_left", word, _MANTISSA))
+    return b.select(b.compare("EQ", word, row.nan), _NAN, number)
 
 
 def _nearest_power(b: _Bits, word: Value) -> Value:
@@ -190,8 +190,8 @@ def _nearest_power(b: _Bits, word: Value) -> Value:
     """
     normal = b.op("and", b.op("add", word, 1 << _MANTISSA - 1), _INFINITY)
     least = 1 << _MANTISSA - 1
-    low = b.test("LT", word, least + (least >> 1))
+    low = b.compare("LT", word, least + (least >> 1))
     number = b.select(low, least, normal)
     # numbers that are not positive have the sign bit or are 0; those of at least 1.5 * 2^127 round to infinity
-    beyond = b.test("GE", b.op("subtract", word, 1), _INFINITY - (1 << _MANTISSA - 1) - 1)
+    beyond = b.compare("GE", b.op("subtract", word, 1), _INFINITY - (1 << _MANTISSA - 1) - 1)
     return b.select(beyond, _NAN, number)

@@ -61,7 +61,7 @@ class NarrowValues:
         """Whether a value was computed, so that its stored form does not exist yet."""
         return value not in self._stored
 
-    def store(self, value: Value) -> None:
+    def register_stored(self, value: Value) -> None:
         """Makes a value hold its bits from now on."""
         dtype = narrow_dtype(value.type)
         if dtype is not None:
@@ -69,31 +69,31 @@ class NarrowValues:
             self._stored[value] = value
             value.type = stored_type(value.type)
 
-    def take(self, argument: Value) -> None:
+    def register_argument(self, argument: Value) -> None:
         """Registers a function argument, whose bits above an integer's width are ignored."""
-        self.store(argument)
+        self.register_stored(argument)
         dtype = self.dtypes.get(argument)
         if dtype is not None and dtype.bits < 8:
             self._stored[argument] = self._behind(argument, lambda r: wrap(r, argument, dtype))
 
-    def widen(self, value: Value) -> None:
+    def register_wide(self, value: Value) -> None:
         """Makes a value hold its number from now on: a float in f32, an integer in its storage."""
         dtype = narrow_dtype(value.type)
         if dtype is None or dtype.kind != FLOAT:
-            return self.store(value)
+            return self.register_stored(value)
         self.dtypes[value] = dtype
         self._wide[value] = value
         value.type = tensor_of(value).with_element(F32)
 
-    def computed(self, value: Value, exact: bool = False) -> None:
+    def register_computed(self, value: Value, exact: bool = False) -> None:
         """Registers a computed value, in f32 or in an integer's storage; it is rounded or wrapped unless `exact`."""
         dtype = narrow_dtype(value.type)
         if dtype is None:
             return
         value.type = tensor_of(value).with_element(F32 if dtype.kind == FLOAT else scalar(dtype.storage))
-        self.become(value, value, dtype, exact)
+        self.register_replacement(value, value, dtype, exact)
 
-    def become(self, value: Value, given: Value, dtype: DType, exact: bool = False) -> None:
+    def register_replacement(self, value: Value, given: Value, dtype: DType, exact: bool = False) -> None:
         """Makes `given`, an f32 or a stored integer, stand for a value; it is rounded or wrapped unless `exact`."""
         self.dtypes[value] = dtype
         if dtype.kind != FLOAT:
@@ -105,12 +105,12 @@ class NarrowValues:
         else:
             self._raw[value] = given
 
-    def hold(self, value: Value, bits: Value, dtype: DType) -> None:
+    def register_bits(self, value: Value, bits: Value, dtype: DType) -> None:
         """Makes `bits` the stored form of a value."""
         self.dtypes[value] = dtype
         self._stored[value] = bits
 
-    def stored(self, value: Value) -> Value:
+    def stored_form(self, value: Value) -> Value:
         """The stored form of a value; a value that is not narrow unchanged."""
         dtype = self.dtypes.get(value)
         if dtype is None:
@@ -121,18 +121,18 @@ class NarrowValues:
             self._stored[value] = self._behind(number, lambda r: encode(r, number, row))
         return self._stored[value]
 
-    def given(self, value: Value) -> Value:
+    def returned_form(self, value: Value) -> Value:
         """The form of a value that the function returns, with zeros above the width of an integer."""
-        dtype, bits = self.dtypes.get(value), self.stored(value)
+        dtype, bits = self.dtypes.get(value), self.stored_form(value)
         if dtype is None or dtype.bits == 8 or dtype.kind != SIGNED:
             return bits
         return self._behind(bits, lambda r: unsigned(r, bits, dtype))
 
-    def wide(self, value: Value) -> Value:
+    def wide_form(self, value: Value) -> Value:
         """The f32 of a float, the stored form of an integer; a value that is not narrow unchanged."""
         dtype = self.dtypes.get(value)
         if dtype is None or dtype.kind != FLOAT:
-            return self.stored(value)
+            return self.stored_form(value)
         if value not in self._wide:
             if value in self._raw:
                 self._wide[value] = self._rounded(value, dtype)
@@ -164,9 +164,9 @@ class NarrowValues:
         data = given.data if dtype.kind == FLOAT else normal_bytes(given.data, dtype)
         elements = DenseElements(type, data)
         if dtype.bits < 8 and is_packed(elements):
-            self.hold(op.result, self._behind(op.result, lambda r: unpack(r, elements, dtype)), dtype)
+            self.register_bits(op.result, self._behind(op.result, lambda r: unpack(r, elements, dtype)), dtype)
             return
-        self.store(op.result)
+        self.register_stored(op.result)
         op.properties["value"] = elements
 
     def _behind(self, value: Value, make: Callable[[Rewriter], Value]) -> Value:

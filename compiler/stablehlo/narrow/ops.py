@@ -39,8 +39,8 @@ def expand_elementwise(op: Elementwise, values: NarrowValues) -> bool:
     dtype = values.dtype(op.operands[-1])
     assert dtype is not None, f"{op.name} has an operand of the result's type"
     if dtype.kind == FLOAT:
-        _replace_operands(op, values.wide)
-        values.computed(op.results[0], _is_exact(op, dtype))
+        _replace_operands(op, values.wide_form)
+        values.register_computed(op.results[0], _is_exact(op, dtype))
     else:
         _integer(op, values, dtype)
     return False
@@ -65,7 +65,7 @@ def _before(op: Operation) -> Rewriter:
 
 
 def _integer(op: Elementwise, values: NarrowValues, dtype: DType) -> None:
-    _replace_operands(op, values.stored)
+    _replace_operands(op, values.stored_form)
     name, rewriter = op.scalar.name, _before(op)
     first = op.operands[0]
     if name in _UNSIGNED:
@@ -74,7 +74,7 @@ def _integer(op: Elementwise, values: NarrowValues, dtype: DType) -> None:
         by = constant(rewriter, 8 - dtype.bits, tensor_of(first))
         shifted = elementwise(rewriter, "shift_left", first, by)
         op.set_operand(0, elementwise(rewriter, "shift_right_arithmetic", shifted, by))
-    values.computed(op.results[0], exact=name in _IN_RANGE)
+    values.register_computed(op.results[0], exact=name in _IN_RANGE)
     if name == "count_leading_zeros":
         result = op.results[0]
         rewriter = Rewriter({})
@@ -82,7 +82,7 @@ def _integer(op: Elementwise, values: NarrowValues, dtype: DType) -> None:
         rewriter.at(op.next_op, op.loc)
         extra = constant(rewriter, 8 - dtype.bits, tensor_of(result))
         counted = elementwise(rewriter, "subtract", result, extra)
-        values.hold(result, wrap(rewriter, counted, dtype), dtype)
+        values.register_bits(result, wrap(rewriter, counted, dtype), dtype)
 
 
 def _select(op: Select, values: NarrowValues) -> bool:
@@ -90,11 +90,11 @@ def _select(op: Select, values: NarrowValues) -> bool:
     dtype = values.dtype(op.on_true)
     assert dtype is not None
     if dtype.kind == FLOAT and (values.unrounded or any(map(values.is_wide, chosen))):
-        _replace_operands(op, values.wide)
-        values.computed(op.results[0], exact=True)
+        _replace_operands(op, values.wide_form)
+        values.register_computed(op.results[0], exact=True)
     else:
-        _replace_operands(op, values.stored)
-        values.store(op.results[0])
+        _replace_operands(op, values.stored_form)
+        values.register_stored(op.results[0])
     return False
 
 
@@ -104,7 +104,7 @@ def _bitcast(op: BitcastConvert, values: NarrowValues) -> bool:
     given = BY_NAME[source.storage] if source is not None else dtype_of(op.operand_)
     wanted = BY_NAME[target.storage] if target is not None else BY_NAME[str(tensor_of(op.out).element)]
     rewriter = _before(op)
-    bits = values.stored(op.operand_)
+    bits = values.stored_form(op.operand_)
     if target is None:
         op.set_operand(0, bits)
         return False
@@ -112,25 +112,25 @@ def _bitcast(op: BitcastConvert, values: NarrowValues) -> bool:
         bits = bitcast(rewriter, bits, wanted.name)
     if target.bits < 8 and source is not None and source.kind != target.kind:
         bits = wrap(rewriter, bits, target)
-    values.hold(op.result, bits, target)
+    values.register_bits(op.result, bits, target)
     return True
 
 
 def _convert(op: Convert, values: NarrowValues) -> bool:
     source, target = values.dtype(op.operand_), narrow_dtype(op.out.type)
-    number = values.wide(op.operand_)
+    number = values.wide_form(op.operand_)
     if target is None:  # the target may already be f32: a form of a narrow value must not stand for another value
         op.set_operand(0, number)
         return False
     rewriter = _before(op)
     if target.kind == FLOAT:
-        values.become(op.result, _as_f32(rewriter, number), target, exact=source is target)
+        values.register_replacement(op.result, _as_f32(rewriter, number), target, exact=source is target)
     elif dtype_of(number).kind == FLOAT:
         rounded = saturate(rewriter, convert(rewriter, number, target.storage), target)
-        values.become(op.result, rounded, target, exact=True)
+        values.register_replacement(op.result, rounded, target, exact=True)
     else:
         given = number if dtype_of(number).name == target.storage else convert(rewriter, number, target.storage)
-        values.become(op.result, given, target)
+        values.register_replacement(op.result, given, target)
     return True
 
 

@@ -70,7 +70,7 @@ def part_type(type: TensorType) -> TensorType:
 
 def tensor_of(value: Value) -> TensorType:
     """The tensor type of a value."""
-    assert isinstance(value.type, TensorType), f"{value.type} is no tensor"
+    assert isinstance(value.type, TensorType), f"{value.type} is not a tensor"
     return value.type
 
 

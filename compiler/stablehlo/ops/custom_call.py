@@ -78,15 +78,15 @@ class CustomCall(StablehloOp):
 
     def check(self) -> Iterator[str]:
         """Messages unless it is a call of a library function in canonical form, with something to compute."""
-        yield from self.form()
-        if not self.foreign() and not self._is_computed():
+        yield from self.form_problems()
+        if not self.refusal_reason() and not self._is_computed():
             yield from self._results()
 
-    def form(self) -> Iterator[str]:
+    def form_problems(self) -> Iterator[str]:
         """Messages about everything except its results."""
         if self._is_computed():
             return
-        if reason := self.foreign():
+        if reason := self.refusal_reason():
             yield reason
             return
         if self.has_side_effect == BoolAttr(True):
@@ -107,7 +107,7 @@ class CustomCall(StablehloOp):
         says = SHAPES in self.attributes or self.function.startswith(_STABLEHLO)
         return self.function == ASSERTION or (says and not known)
 
-    def foreign(self) -> str:
+    def refusal_reason(self) -> str:
         """Why the name cannot be that of a library function; empty if it can."""
         target = self.get_as("call_target_name", StringAttr)
         problem = name_problem(target.value) if target is not None else None
@@ -171,7 +171,7 @@ def _list(values: object, element: str) -> Value:
     return tuple(values)
 
 
-def canonical(op: Operation, rewriter: Rewriter) -> bool:
+def canonicalize_call(op: Operation, rewriter: Rewriter) -> bool:
     """Converts a call to canonical form if it is in another one that means the same."""
     if not isinstance(op, CustomCall):
         return False

@@ -144,7 +144,7 @@ class Compare(Elementwise):
 
     def infer(self) -> Sequence[TensorType]:
         if self.direction not in ("EQ", "NE", "LT", "LE", "GT", "GE"):
-            raise ShapeError(f"comparison_direction {self.direction} is none of EQ, NE, LT, LE, GT, GE")
+            raise ShapeError(f"comparison_direction {self.direction} is not one of EQ, NE, LT, LE, GT, GE")
         kind = dtype_of(self.lhs).kind
         given = "" if self.compare_type is None else self.compare_type.body.split()[-1]
         if kind == COMPLEX and self.direction not in ("EQ", "NE"):

@@ -36,7 +36,7 @@ class Fft(StablehloOp):
     def infer(self) -> Sequence[TensorType]:
         type, dtype, lengths = tensor_of(self.operand_), dtype_of(self.operand_), self.fft_length.ints
         if self.kind not in KINDS:
-            raise ShapeError(f"fft_type {self.kind} is none of {', '.join(KINDS)}")
+            raise ShapeError(f"fft_type {self.kind} is not one of {', '.join(KINDS)}")
         if not 1 <= len(lengths) <= min(3, type.rank):
             raise ShapeError(f"fft_length has {len(lengths)} numbers for {type}, may have 1 to {min(3, type.rank)}")
         of_complex, to_complex = KINDS[self.kind]

@@ -16,7 +16,7 @@ from orchestrion.schema.dtypes import BY_NAME
 from .base import is_known, is_supported
 
 
-def aliases(arg_attrs: ArrayAttr | None) -> dict[int, int]:
+def result_aliases(arg_attrs: ArrayAttr | None) -> dict[int, int]:
     """Result -> the argument whose memory the caller may pass for it, from JAX's attribute `tf.aliasing_output`."""
     found = {}
     for index, attrs in enumerate(arg_attrs or ()):
@@ -34,11 +34,11 @@ def signature_attributes(type: FunctionType, arg_attrs: ArrayAttr | None, res_at
         if len(attrs) != len(types):
             yield f"{len(attrs)} attribute dictionaries for {len(types)} {what}"
         if not all(isinstance(item, DictAttr) for item in attrs):
-            yield f"the attributes of {what} are no dictionaries"
-        for index, (made, seen) in enumerate(zip(types, true_types(types, attrs), strict=False)):
+            yield f"the attributes of {what} are not dictionaries"
+        for index, (made, seen) in enumerate(zip(types, types_for_callers(types, attrs), strict=False)):
             if seen is not made and not (is_known(seen) and is_supported(made) and _bytes(seen) == _bytes(made)):
-                yield f"{what[:-1]} {index} of type {made} is {seen} to callers, which has not the same bytes"
-    for result, argument in aliases(arg_attrs).items():
+                yield f"{what[:-1]} {index} of type {made} is {seen} to callers, which differs in size"
+    for result, argument in result_aliases(arg_attrs).items():
         if not 0 <= result < len(type.results):
             yield f"argument {argument} aliases result {result}, of which there are {len(type.results)}"
         elif argument < len(type.inputs) and type.inputs[argument] != type.results[result]:
@@ -47,14 +47,14 @@ def signature_attributes(type: FunctionType, arg_attrs: ArrayAttr | None, res_at
 
 
 #: Attribute of an argument or result: its type for callers, if devices use another one.
-TRUE_TYPE: Final = "orchestrion.type"
+CALLER_TYPE: Final = "orchestrion.type"
 
 
-def true_types(types: Sequence[Type], attrs: ArrayAttr | None) -> list[Type]:
+def types_for_callers(types: Sequence[Type], attrs: ArrayAttr | None) -> list[Type]:
     """The types of arguments or results for callers."""
     given = list(attrs) if attrs is not None else [DictAttr(())] * len(types)
     pairs = zip(types, given, strict=False)
-    seen = [(type, item.get(TRUE_TYPE) if isinstance(item, DictAttr) else None) for type, item in pairs]
+    seen = [(type, item.get(CALLER_TYPE) if isinstance(item, DictAttr) else None) for type, item in pairs]
     return [true if isinstance(true, TensorType) else type for type, true in seen]
 
 
@@ -64,9 +64,9 @@ def set_types(func: Func, inputs: Sequence[Type], results: Sequence[Type]) -> No
     for key, before, after in (("arg_attrs", old.inputs, inputs), ("res_attrs", old.results, results)):
         attrs = func.get_as(key, ArrayAttr)
         items = list(attrs) if attrs is not None else [DictAttr(())] * len(before)
-        seen = true_types(before, attrs)
+        seen = types_for_callers(before, attrs)
         changed = [
-            DictAttr.of({**item.mapping, TRUE_TYPE: type}) if isinstance(item, DictAttr) and type != made else item
+            DictAttr.of({**item.mapping, CALLER_TYPE: type}) if isinstance(item, DictAttr) and type != made else item
             for item, type, made in zip(items, seen, after, strict=True)
         ]
         if changed != items:
@@ -133,7 +133,7 @@ class Call(Operation):
     def check_symbols(self, tables: SymbolTables) -> Iterator[str]:
         target = tables.lookup(self, self.callee)
         if not isinstance(target, Func):
-            yield f"{self.callee} is no function"
+            yield f"{self.callee} is not a function"
             return
         given = FunctionType(tuple(v.type for v in self.operands), tuple(r.type for r in self.results))
         wanted = target.get_as("function_type", FunctionType)  # None: malformed, and reported at the function

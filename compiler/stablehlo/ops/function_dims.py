@@ -66,7 +66,7 @@ def dim_definitions(dims: ArrayAttr | None) -> list[DimDefinition]:
 
 def _row(item: Attribute) -> DimDefinition:
     if not isinstance(item, DictAttr):
-        raise ValueError(f"dims holds {item}, which is no dictionary")
+        raise ValueError(f"dims holds {item}, which is not a dictionary")
     name, value, least, greatest = (item.get(key) for key in ("name", "value", "least", "greatest"))
     most = greatest.value if isinstance(greatest, IntegerAttr) else DEFAULT_GREATEST
     bounded = isinstance(least, IntegerAttr) and 1 <= least.value <= most <= DEFAULT_GREATEST

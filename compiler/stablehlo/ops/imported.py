@@ -20,7 +20,7 @@ from .func import Func
 _NAME: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_$-]*)\.([A-Za-z_$][A-Za-z0-9_$.-]*)")
 
 
-def refusals(declaration: Func) -> Iterator[str]:
+def import_problems(declaration: Func) -> Iterator[str]:
     """Why a function without a body cannot be imported from another module."""
     name = declaration.symbol or ""
     found = _NAME.fullmatch(name)

@@ -48,7 +48,7 @@ class Sort(StablehloOp):
             raise ShapeError(f"{len(types)} operands need as many results, not {len(self.results)}")
         if not 0 <= self.axis < types[0].rank:
             given = -1 if self.dimension is None else self.dimension.value
-            raise ShapeError(f"dimension {given} is no axis of rank {types[0].rank}")
+            raise ShapeError(f"dimension {given} is not an axis of rank {types[0].rank}")
         self._check_comparator([type.with_shape(()) for type in types for _ in range(2)])
         return types
 
@@ -64,7 +64,7 @@ class Sort(StablehloOp):
             raise ShapeError(f"the comparator must return (tensor<i1>), returns ({_list(given)})")
 
 
-def ordering(types: Sequence[TensorType], direction: str) -> Region:
+def comparator_region(types: Sequence[TensorType], direction: str) -> Region:
     """A comparator for operands of these types: compares the first operand's elements, floats in total order."""
     scalars = [type.with_shape(()) for type in types for _ in range(2)]
     block = Block(scalars)

@@ -41,7 +41,7 @@ class Iota(StablehloOp):
     def infer(self) -> Sequence[TensorType]:
         type = tensor_of(self.out)
         if not 0 <= self.iota_dimension.value < type.rank:
-            raise ShapeError(f"iota_dimension {self.iota_dimension.value} is no axis of rank {type.rank}")
+            raise ShapeError(f"iota_dimension {self.iota_dimension.value} is not an axis of rank {type.rank}")
         if dtype_of(self.out).kind == BOOL:
             raise ShapeError("has no meaning for i1")
         return [type]
@@ -116,7 +116,7 @@ class Slice(StablehloOp):
         strides = per_axis("strides", self.strides, source.rank)
         for axis, (start, limit, stride) in enumerate(zip(starts, limits, strides, strict=True)):
             if not (0 <= start <= limit <= source.shape[axis] and stride > 0):
-                raise ShapeError(f"{start}:{limit}:{stride} is no slice of axis {axis} of size {source.shape[axis]}")
+                raise ShapeError(f"{start}:{limit}:{stride} is not a slice of axis {axis} of size {source.shape[axis]}")
         sizes = (ceildiv(b - a, step) for a, b, step in zip(starts, limits, strides, strict=True))
         return [source.with_shape(tuple(sizes))]
 
@@ -166,7 +166,7 @@ class Concatenate(StablehloOp):
             raise ShapeError("has no operands")
         axis, first = self.dimension.value, types[0]
         if not 0 <= axis < first.rank:
-            raise ShapeError(f"dimension {axis} is no axis of rank {first.rank}")
+            raise ShapeError(f"dimension {axis} is not an axis of rank {first.rank}")
         rest = [(t.element, t.shape[:axis], t.shape[axis + 1 :]) for t in types]
         if any(item != rest[0] for item in rest):
             raise ShapeError(f"operands differ outside of dimension {axis}: {', '.join(map(str, types))}")

@@ -21,7 +21,7 @@ from .func import Func
 #: Ops whose only purpose is to handle tokens.
 ONLY_TOKENS: Final = frozenset({"stablehlo.after_all", "stablehlo.create_token", "stablehlo.optimization_barrier"})
 #: Ops that pass tokens on.
-HAND_ON: Final = ONLY_TOKENS | {
+PASS_ON_TOKENS: Final = ONLY_TOKENS | {
     "func.call", "func.return", "stablehlo.case", "stablehlo.if", "stablehlo.return", "stablehlo.while"
 }  # fmt: skip
 

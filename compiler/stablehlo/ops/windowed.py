@@ -109,7 +109,7 @@ class ConvolutionAxes:
         spatial = [str(axis) for axis in range(len(found.lhs) - 2)]
         for given, letters in ((found.lhs, "bf"), (found.rhs, "io"), (found.out, "bf")):
             if sorted(given) != sorted([*letters, *spatial]):
-                raise ShapeError(f"dimension_numbers {attribute}: [{', '.join(given)}] is no order of its axes")
+                raise ShapeError(f"dimension_numbers {attribute}: [{', '.join(given)}] is not an order of its axes")
         return found
 
     @property

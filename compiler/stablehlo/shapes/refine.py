@@ -31,11 +31,11 @@ from orchestrion.compiler.ir.dims import Dim, UndecidedError, symbol
 from orchestrion.compiler.ir.symbols import SymbolTables
 from orchestrion.compiler.ir.types import DYNAMIC, I64, FunctionType, TensorType, Type
 from orchestrion.compiler.ir.verifier import problems
-from orchestrion.compiler.stablehlo.expansions import expand
+from orchestrion.compiler.stablehlo.expansions.expand import expand_all, has_libraries
 from orchestrion.compiler.stablehlo.expansions.random_bits import RNG_BIT_GENERATOR
 from orchestrion.compiler.stablehlo.expansions.top_k import TOP_K
-from orchestrion.compiler.stablehlo.functions import inline
 from orchestrion.compiler.stablehlo.functions.calls import CallGraph
+from orchestrion.compiler.stablehlo.functions.inline import inline_calls
 from orchestrion.compiler.stablehlo.ops import dynamic
 from orchestrion.compiler.stablehlo.ops.base import ShapeError, StablehloOp, tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import Return as RegionReturn
@@ -71,11 +71,11 @@ def run(module: Module, options: Options) -> None:
     _name_windows(module)
     if any(problems(module)) or CallGraph(module).callees_first()[1]:
         return
-    inline.run(module, options)
+    inline_calls(module)
     for op in module.block:
         if isinstance(op, Func) and len(op.body.blocks) == 1:
             _Refiner(op).run()
-    expand.run(module, options)  # expand ops whose shapes were unknown before
+    expand_all(module, loops=not has_libraries(options))  # ops whose shapes were unknown before
 
 
 def _name_windows(module: Module) -> None:
@@ -147,16 +147,14 @@ class _Refiner:
         """The function's assertions about measured sizes."""
         values = ShapeValues(_measured(entry))
         for op in entry:
-            values.see(op)
+            values.evaluate(op)
             if not _is_assertion(op):
                 continue
             condition, *numbers = (values.of(operand)[:1] for operand in op.operands)
             shown = tuple(number for found in numbers for number in found if isinstance(number, int | Dim))
             message = op.get("error_message")
             if len(shown) != len(numbers) or not isinstance(message, StringAttr):
-                raise _refusal(
-                    op, "asserts with numbers that are no expressions over sizes of arguments, or no message"
-                )
+                raise _refusal(op, "asserts with numbers that are not sizes of arguments, or without a message")
             self.called |= names_in_message(message.value, shown)
             match condition:
                 case (Comparison() as said,):
@@ -164,10 +162,10 @@ class _Refiner:
                     yield said
                 case (int(holds),):
                     if not holds:
-                        raise _refusal(op, f"asserts what no call can keep: {_said(message.value, shown)}")
+                        raise _refusal(op, f"asserts what no call can satisfy: {_message_text(message.value, shown)}")
                     self.asserted[op] = None
                 case _:
-                    raise _refusal(op, "asserts what is no comparison of expressions over sizes of arguments")
+                    raise _refusal(op, "asserts something other than a comparison of sizes of arguments")
 
     def block(self, block: Block) -> None:
         for op in block:
@@ -186,7 +184,7 @@ class _Refiner:
             op.erase()
             return
         self._retype(op)
-        self.values.see(op)
+        self.values.evaluate(op)
         if len(op.results) == 1 and not isinstance(op, Size):
             self._as_number(op.results[0])
 
@@ -207,7 +205,7 @@ class _Refiner:
             width = int(str(type.element).lstrip("ui"))
             data = (size % (1 << width)).to_bytes(width // 8, "little")
             made = builder.build(Constant, value=DenseElements(type, data), out=type)
-        self.values.see(made)
+        self.values.evaluate(made)
         return made.results[0]
 
     def _assert(self, op: Operation) -> None:
@@ -251,7 +249,7 @@ class _Refiner:
         else:
             types = [_like(result.type, op) for result in op.results]
         for result, type in zip(op.results, types, strict=True):
-            result.type = _as_stated(result.type, type)
+            result.type = _check_stated(result.type, type)
 
     def _of_call(self, op: CustomCall) -> Sequence[Type]:
         """The result types of a call. Operands that only state them are dropped."""
@@ -339,7 +337,7 @@ def _like(stated: Type, op: Operation) -> Type:
             if isinstance(value.type, TensorType) and value.type.rank == stated.rank:
                 return stated.with_shape(value.type.shape)
     if _is_unknown(stated):
-        raise ShapeError(f"has a result of type {stated}, of which nobody knows the sizes")
+        raise ShapeError(f"has a result of type {stated}, whose sizes are unknown")
     return stated
 
 
@@ -351,7 +349,7 @@ def _recast(stated: TensorType, given: TensorType) -> TensorType:
     return stated.with_shape(given.shape[:-1] if own > other else given.shape)
 
 
-def _as_stated(stated: Type, found: Type) -> Type:
+def _check_stated(stated: Type, found: Type) -> Type:
     """`found`, if the type in the program does not contradict it. Raises ShapeError."""
     if isinstance(stated, TensorType) and isinstance(found, TensorType):
         fits = (
@@ -364,7 +362,7 @@ def _as_stated(stated: Type, found: Type) -> Type:
     return found
 
 
-def _said(message: str, numbers: Sequence[int]) -> str:
+def _message_text(message: str, numbers: Sequence[int]) -> str:
     """The text of an assertion with its numbers."""
     for place, number in enumerate(numbers):
         message = message.replace(f"{{{place}}}", str(number))
@@ -386,7 +384,7 @@ def _by_shapes(refiner: _Refiner, op: CustomCall, stated: Sequence[TensorType]) 
     if isinstance(listed, DenseElements) and listed.type == TensorType((len(wanted),), I64):
         found = listed.array().tolist()
     if found != wanted or kept < 0:
-        raise ShapeError(f"{SHAPES} must be the numbers of its last operands, {wanted}, is {listed}")
+        raise ShapeError(f"{SHAPES} must be the indices of its last operands, {wanted}, is {listed}")
     shapes = [refiner.shape(operand) for operand in op.operands[kept:]]
     return [type.with_shape(shape) for type, shape in zip(stated, shapes, strict=True)], kept
 
@@ -418,7 +416,7 @@ _CALLS: Final[dict[str, Callable[..., tuple[Sequence[Type], int]]]] = {TOP_K: _b
 def _dimension_size(refiner: _Refiner, op: dynamic.GetDimensionSize, builder: Builder) -> Value:
     size = _size_of(op.operand_, op.dimension.value)
     if size is None:
-        raise ShapeError(f"dimension {op.dimension.value} is no axis of {op.operand_.type}")
+        raise ShapeError(f"dimension {op.dimension.value} is not an axis of {op.operand_.type}")
     return refiner.number(builder, size, tensor_of(op.out))
 
 
@@ -426,7 +424,7 @@ def _shaped(op: Operation, shape: tuple[int, ...]) -> Type:
     """The result type of an op, with these sizes."""
     stated = op.results[0].type
     assert isinstance(stated, TensorType)
-    return _as_stated(stated, stated.with_shape(shape))
+    return _check_stated(stated, stated.with_shape(shape))
 
 
 def _broadcast(refiner: _Refiner, op: dynamic.DynamicBroadcastInDim, builder: Builder) -> Value:
@@ -447,7 +445,7 @@ def _iota(refiner: _Refiner, op: dynamic.DynamicIota, builder: Builder) -> Value
 def _pad(refiner: _Refiner, op: dynamic.DynamicPad, builder: Builder) -> Value:
     lists = (op.edge_padding_low, op.edge_padding_high, op.interior_padding)
     low, high, interior = (dense_ints(*refiner.sizes(value)) for value in lists)
-    return _made(
+    return _build_inferred(
         op,
         builder,
         Pad,
@@ -459,11 +457,13 @@ def _pad(refiner: _Refiner, op: dynamic.DynamicPad, builder: Builder) -> Value:
     )
 
 
-def _made(op: Operation, builder: Builder, kind: type[StablehloOp], stated: Type | None = None, **fields: Any) -> Value:
+def _build_inferred(
+    op: Operation, builder: Builder, kind: type[StablehloOp], stated: Type | None = None, **fields: Any
+) -> Value:
     """Builds an op whose type follows from its fields; it must not contradict that of `op`, or `stated`."""
     made = builder.build(kind, out=stated or op.results[0].type, **fields)
     (found,) = made.infer()
-    made.results[0].type = _as_stated(made.results[0].type, found)
+    made.results[0].type = _check_stated(made.results[0].type, found)
     return made.results[0]
 
 
@@ -474,14 +474,14 @@ def _slice(refiner: _Refiner, op: dynamic.RealDynamicSlice, builder: Builder) ->
     if all(isinstance(bound, int | Dim) for bound in (*starts, *limits)):
         bounds = {"start_indices": starts, "limit_indices": limits, "strides": strides}
         given: dict[str, Any] = {name: dense_ints(*numbers) for name, numbers in bounds.items()}  # type: ignore[arg-type]
-        return _made(op, builder, Slice, operand_=op.operand_, **given)
+        return _build_inferred(op, builder, Slice, operand_=op.operand_, **given)
     sizes = [_length(start, limit) for start, limit in zip(starts, limits, strict=True)]
     if None in sizes or any(stride != 1 for stride in strides):
         raise ShapeError("its size depends on the values of tensors, which is not supported; only on other sizes")
     starting = _unclamped(refiner, op, sizes)
     scalars = [refiner.scalar(builder, starting, index) for index in range(len(starts))]
     numbers = dense_ints(*sizes)  # type: ignore[arg-type]
-    return _made(op, builder, DynamicSlice, operand_=op.operand_, start_indices=scalars, slice_sizes=numbers)
+    return _build_inferred(op, builder, DynamicSlice, operand_=op.operand_, start_indices=scalars, slice_sizes=numbers)
 
 
 def _length(start: Element, limit: Element) -> int | None:
@@ -502,7 +502,7 @@ def _unclamped(refiner: _Refiner, op: dynamic.RealDynamicSlice, sizes: Sequence[
 
 
 def _gather(refiner: _Refiner, op: dynamic.DynamicGather, builder: Builder) -> Value:
-    return _made(
+    return _build_inferred(
         op,
         builder,
         Gather,
@@ -529,12 +529,12 @@ def _convolution(refiner: _Refiner, op: dynamic.DynamicConv, builder: Builder) -
         amounts = (0,) * len(amounts)
     type = TensorType((len(amounts) // 2, 2), I64)
     padding = DenseElements(type, b"".join(amount.to_bytes(8, "little", signed=True) for amount in amounts))
-    return _made(op, builder, Convolution, lhs=lhs, rhs=op.rhs, padding=padding, **fields)
+    return _build_inferred(op, builder, Convolution, lhs=lhs, rhs=op.rhs, padding=padding, **fields)
 
 
 def _padded(op: dynamic.DynamicConv, builder: Builder, amounts: Sequence[int]) -> Value:
     if op.lhs_dilation is not None and set(op.lhs_dilation.ints) != {1}:
-        raise ShapeError("pads a dilated operand by what is no number, which is not supported")
+        raise ShapeError("pads a dilated operand by a symbolic amount, which is not supported")
     type = tensor_of(op.lhs)
     low, high = [0] * type.rank, [0] * type.rank
     axes = ConvolutionAxes.of(op.dimension_numbers)
@@ -555,7 +555,7 @@ def _reduce_window(refiner: _Refiner, op: DynamicReduceWindow, builder: Builder)
     lists = (op.window_dimensions, op.window_strides, op.base_dilations, op.window_dilations)
     sizes, strides, base, dilations = map(refiner.sizes, lists)
     amounts, type = refiner.sizes(op.padding), tensor_of(op.operand_)
-    padded = _made(
+    padded = _build_inferred(
         op,
         builder,
         Pad,
@@ -576,7 +576,7 @@ def _reduce_window(refiner: _Refiner, op: DynamicReduceWindow, builder: Builder)
         body=op.body.clone(),
         out=[op.out.type],
     )
-    made.results[0].type = _as_stated(op.out.type, made.infer()[0])
+    made.results[0].type = _check_stated(op.out.type, made.infer()[0])
     return made.results[0]
 
 

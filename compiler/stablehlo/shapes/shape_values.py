@@ -66,7 +66,7 @@ class ShapeValues:
         sizes = tuple(element for element in found if isinstance(element, int | Dim))
         return sizes if len(sizes) == len(found) and _count(value) == _length(value) else None
 
-    def see(self, op: Operation) -> None:
+    def evaluate(self, op: Operation) -> None:
         """Computes the elements of an op's results."""
         if len(op.results) != 1 or not _count(op.results[0]):
             return
