@@ -65,7 +65,8 @@ class _Function:
 
     def _block(self, block: Block, wide: bool = False) -> None:
         values, ops = self.values, list(block)
-        taken = values.register_argument if block is self.func.entry else values.register_wide if wide else values.register_stored
+        in_block = values.register_wide if wide else values.register_stored
+        taken = values.register_argument if block is self.func.entry else in_block
         for argument in block.arguments:
             taken(argument)
         for op in ops:
