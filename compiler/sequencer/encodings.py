@@ -32,7 +32,7 @@ def odd_layout(encoding: Encoding, shape: tuple[int, ...]) -> Layout:
 
 
 def resolver(program: hl_seq.Program, encodings: str) -> Resolve:
-    """The function that resolves symbolic encodings for a program's target under an option of `pipeline.ENCODINGS`."""
+    """The function that resolves symbolic encodings for a program's target under an option of `options.ENCODINGS`."""
     made_for = target(program.profile)
     machine = made_for.machine(program.machine_name)
     packs = machine is None or machine.packs

@@ -310,8 +310,8 @@ def test_nothing_heavy_is_imported_for_the_generic_form() -> None:
 
     code = (
         "import sys\n"
-        "from orchestrion.compiler.frontend.stablehlo import load\n"
-        "load('\"builtin.module\"() ({\\n^bb0:\\n}) : () -> ()')\n"
+        "from orchestrion.compiler.frontend.stablehlo import load_module\n"
+        "load_module('\"builtin.module\"() ({\\n^bb0:\\n}) : () -> ()')\n"
         "print([name for name in ('jax', 'jaxlib', 'numpy', 'flatbuffers') if name in sys.modules])"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -128,9 +128,9 @@ GENERIC = {
     ),
     "many uses of an alias": (generic(f"[{'#a, ' * 1000}#a]", f"#a = [{'1, ' * 100_000}1]\n"), "the aliases stand for"),
     "powers": (generic(f"tensor<?xf32, #util.dims<{'b*' * DEEP}b>>"), "4096 are the most"),
-    "digits": (generic("1" * DEEP), "is no i64"),
-    "digits of a float": (generic("1" * DEEP + ".0"), "is no f64"),
-    "exponent": (generic("1e" + "9" * DEEP), "is no f64"),
+    "digits": (generic("1" * DEEP), "is not of type i64"),
+    "digits of a float": (generic("1" * DEEP + ".0"), "is not of type f64"),
+    "exponent": (generic("1e" + "9" * DEEP), "is not of type f64"),
     "digits of a size": (generic(f"tensor<{'9' * DEEP}xf32>"), "a dimension does not fit 64 bits"),
 }
 

@@ -1,7 +1,7 @@
 """Patterns of `canonicalize` for `if`, `case` and `while`.
 
 Selections known at compile time are made there. A loop does not carry values that never change, that equal another
-carried value, or that nobody reads. Unused results, and results that are equal in all branches, are dropped. A `case`
+carried value, or that nothing reads. Unused results, and results that are equal in all branches, are dropped. A `case`
 of two branches becomes an `if`, whose predicate is one byte instead of four.
 """
 
