@@ -30,6 +30,7 @@ def part_for(module: Module, target: str) -> Module:
 
 
 def is_part_without_libraries(module: Module) -> bool:
+    """Whether the module is the part for targets without library functions."""
     return module.parent is not None and module.symbol == PARTS[False]
 
 

@@ -58,6 +58,7 @@ class Pass:
 
     @cached_property
     def run(self) -> Callable[[Module, Options], None]:
+        """The function of the pass, imported at the first access."""
         module, _, function = self.path.partition(":")
         found: Callable[[Module, Options], None]
         found = getattr(import_module(f"orchestrion.compiler.{module}"), function or "run")
@@ -137,6 +138,7 @@ AfterPhase = Callable[[str, Module], None]
 
 
 def passes_of(phase: str) -> list[Pass]:
+    """The passes of a phase, in order."""
     return [row for row in PASSES if row.phase == phase]
 
 
@@ -163,6 +165,9 @@ def phases_between(start: str, stop: str) -> list[str]:
 
 
 def run_passes(module: Module, passes: Sequence[Pass], options: Options, after_pass: AfterPass | None = None) -> None:
+    """Runs passes on the module or its parts. Raises CompileError, also if a comparison of symbolic sizes
+    is undecided.
+    """
     for row in passes:
         with options.steps.step(row.phase, row.name):
             try:

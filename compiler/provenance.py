@@ -104,6 +104,7 @@ class Recorder:
     # after each pass
 
     def after_pass(self, row: Pass, module: Module) -> None:
+        """Updates the report after a pass."""
         self._count(row.name, module)
         self._became.clear()
         if row.name == "hoist-into-initializers":

@@ -31,9 +31,11 @@ class Emitter:
         self._constants: dict[tuple[str, int | None], Value] = {}
 
     def new_scope(self) -> None:
+        """Starts a scope: later instructions share no constants with earlier ones."""
         self._constants.clear()
 
     def op(self, row: str, **fields: Any) -> Operation:
+        """Appends an instruction by the name of its row."""
         return self.builder.build(OPS[row], **fields)
 
     def constant(self, type: str, value: int | None) -> Value:
@@ -74,9 +76,11 @@ class Emitter:
         return result
 
     def load(self, variable: str, type: Type) -> Value:
+        """Loads a global of this type."""
         bank = bank_of(type_name(type))
         return self.op(f"global.load.{bank}", **{"from": SymbolRef(variable), "d": type}).result
 
     def store(self, variable: str, value: Value) -> None:
+        """Stores a value to a global."""
         bank = bank_of(type_name(value.type))
         self.op(f"global.store.{bank}", to=SymbolRef(variable), a=value)

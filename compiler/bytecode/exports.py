@@ -22,6 +22,7 @@ TREES: Final = "orchestrion.trees"
 
 
 def export_of(function: ll_seq.Function) -> vm.Export:
+    """The export row of a function."""
     inputs = types_for_callers(function.signature.inputs, function.arg_attrs)
     results = types_for_callers(function.signature.results, function.res_attrs)
     taken, given = _attrs(function.arg_attrs, len(inputs)), _attrs(function.res_attrs, len(results))

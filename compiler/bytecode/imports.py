@@ -10,6 +10,7 @@ from orchestrion.schema.dtypes import BY_NAME
 
 
 def tensors_of(type: FunctionType) -> imported.FunctionType:
+    """The function type as the module file states it."""
     return imported.FunctionType(_tensors(type.inputs), _tensors(type.results))
 
 

@@ -20,6 +20,7 @@ class Interval:
     last: int
 
     def cover(self, position: int) -> None:
+        """Extends the interval to a position."""
         self.first = min(self.first, position)
         self.last = max(self.last, position)
 

@@ -8,6 +8,7 @@ from orchestrion.schema.profiles import find_format
 
 
 def payload_attribute(data: bytes, format: str) -> Attribute:
+    """The attribute for a payload of an executable format."""
     row = find_format(format)
     if row is not None and row.text:
         return StringAttr(data.decode())

@@ -148,6 +148,7 @@ class AttributeParser(Tokens):
     # types
 
     def type(self) -> Type:
+        """Parses a type. Raises ParseError."""
         token = self.tokens[self.at]
         found = self._types.get(token)
         if found is not None:
@@ -230,6 +231,7 @@ class AttributeParser(Tokens):
             self.fail(str(error), self.at - 1)
 
     def function_type(self) -> FunctionType:
+        """Parses `(a, b) -> c`. Raises ParseError."""
         inputs = self.types()
         self.expect("->")
         if self.tokens[self.at] == "(":
@@ -250,6 +252,7 @@ class AttributeParser(Tokens):
     # attributes
 
     def attribute(self) -> Attribute:
+        """Parses an attribute. Raises ParseError."""
         token = self.tokens[self.at]
         found = self._attributes.get(token)
         if found is not None:

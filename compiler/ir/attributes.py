@@ -114,6 +114,7 @@ class FloatAttr(Attribute):
 
     @property
     def value(self) -> float:
+        """The value as a Python float."""
         code = _FLOAT_CODES[str(self.type)]
         return float(struct.unpack(code, self.bits.to_bytes(struct.calcsize(code), "little"))[0])
 
@@ -182,6 +183,7 @@ class DenseArray(Attribute):
 
     @property
     def ints(self) -> tuple[int, ...]:
+        """The values as integers."""
         return tuple(int(value) for value in self.values)
 
     def __len__(self) -> int:
@@ -197,6 +199,7 @@ class DimArray(DenseArray):
 
     @property
     def ints(self) -> tuple[int, ...]:
+        """The sizes; some of them are `Dim`s."""
         return self.values  # type: ignore[return-value]
 
 
@@ -208,13 +211,16 @@ class DictAttr(Attribute):
 
     @classmethod
     def of(cls, mapping: Mapping[str, Attribute]) -> DictAttr:
+        """A dictionary with sorted keys."""
         return cls(tuple(sorted(mapping.items())))
 
     @cached_property
     def mapping(self) -> Mapping[str, Attribute]:
+        """The entries as a mapping."""
         return dict(self.items)
 
     def get(self, key: str) -> Attribute | None:
+        """The value of a key; None if there is no such key."""
         return self.mapping.get(key)
 
     def text(self, resources: Resources | None = None) -> str:
@@ -277,6 +283,7 @@ class DenseElements(Attribute):
 
     @property
     def itemsize(self) -> int:
+        """Bytes of one stored element."""
         return ELEMENT_BYTES[str(self.type.element)]
 
     @property

@@ -21,10 +21,12 @@ class Module(Operation):
 
     @classmethod
     def empty(cls, loc: Location = UNKNOWN) -> Module:
+        """A module without operations."""
         return cls(regions=[Region([Block()])], loc=loc)
 
     @property
     def block(self) -> Block:
+        """The only block of the module."""
         return self.regions[0].block
 
     def find(self, symbol: str) -> Operation | None:

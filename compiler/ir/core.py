@@ -186,12 +186,14 @@ class Operation:
         return self._operands
 
     def set_operand(self, index: int, value: Value) -> None:
+        """Replaces one operand, and updates the use lists."""
         old = self._operands[index]
         old.uses.pop((self, index), None)
         self._operands[index] = value
         value.uses[self, index] = None
 
     def set_operands(self, values: Iterable[Value]) -> None:
+        """Replaces all operands, and updates the use lists."""
         for index, value in enumerate(self._operands):
             value.uses.pop((self, index), None)
         self._operands = list(values)
@@ -224,16 +226,19 @@ class Operation:
         return value.value if isinstance(value, StringAttr) else None
 
     def has(self, trait: Trait) -> bool:
+        """Whether the op has a trait."""
         return trait in self.traits
 
     # place
 
     @property
     def parent_region(self) -> Region | None:
+        """The region that contains it; None for a detached operation."""
         return self.parent.region if self.parent is not None else None
 
     @property
     def parent_op(self) -> Operation | None:
+        """The operation whose region contains it; None at the top."""
         region = self.parent_region
         return region.owner if region is not None else None
 
@@ -311,6 +316,7 @@ class Operation:
         return type(self)(operands, types, self.properties, self.attributes, (), successors, self.loc)
 
     def add_region(self, region: Region) -> Region:
+        """Appends a region."""
         region.owner = self
         self.regions.append(region)
         return region
@@ -390,10 +396,12 @@ class Block:
 
     @property
     def ops(self) -> list[Operation]:
+        """A copy of the list of operations, for loops that change the block."""
         return list(self)
 
     @property
     def parent_op(self) -> Operation | None:
+        """The operation whose region contains the block; None for a detached block."""
         return self.region.owner if self.region is not None else None
 
     @property
@@ -410,6 +418,7 @@ class Block:
         return op if op is not None and (op.has(Trait.TERMINATOR) or isinstance(op, UnregisteredOp)) else None
 
     def append(self, op: Operation) -> None:
+        """Inserts a detached operation at the end."""
         self.insert_before(op, None)
 
     def insert_before(self, op: Operation, anchor: Operation | None) -> None:
@@ -430,6 +439,7 @@ class Block:
             anchor.prev_op = op
 
     def add_argument(self, type: Type, loc: Location = UNKNOWN) -> BlockArgument:
+        """Appends an argument."""
         argument = BlockArgument(self, len(self.arguments), type, loc)
         self.arguments.append(argument)
         return argument
@@ -465,11 +475,13 @@ class Region:
         return self.blocks[0]
 
     def add(self, block: Block) -> Block:
+        """Appends a block."""
         block.region = self
         self.blocks.append(block)
         return block
 
     def walk(self) -> Iterator[Operation]:
+        """All operations inside, outer before inner, in text order."""
         for block in self.blocks:
             for op in block:
                 yield from op.walk()

@@ -52,6 +52,7 @@ class Field:
         self.name = name
 
     def allows(self, given: Type) -> bool:
+        """Whether the constraint accepts a type."""
         if self.constraint is None:
             return True
         if isinstance(self.constraint, type):
@@ -249,6 +250,7 @@ class Positions(NamedTuple):
 
     @classmethod
     def of(cls, fields: tuple[Field, ...]) -> Positions:
+        """Counts the variadic and the single fields."""
         variadic = sum(field.variadic for field in fields)
         return cls(fields, variadic, len(fields) - variadic, (1,) * len(fields))
 
@@ -280,6 +282,7 @@ class Declaration:
         return self.positional[kind].variadic > 1 and not self.same_size
 
     def fields(self) -> Iterator[Field]:
+        """All fields, by kind."""
         for kind in ("operand", "result", "region", "successor", "attribute"):
             yield from getattr(self, kind)
 

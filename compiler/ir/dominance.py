@@ -60,6 +60,7 @@ class Dominance:
 
 
 def successors(block: Block) -> list[Block]:
+    """The successors of a block's last operation; empty for an empty block."""
     return block.last.successors if block.last is not None else []
 
 

@@ -96,6 +96,7 @@ class Tokens:
         return repr(token if len(token) <= 40 else token[:40] + "...")
 
     def next(self) -> str:
+        """Consumes and returns the current token."""
         token = self.tokens[self.at]
         if token:
             self.at += 1
@@ -109,6 +110,7 @@ class Tokens:
         return True
 
     def expect(self, token: str) -> None:
+        """Consumes the current token. Raises ParseError if it is another one."""
         if self.tokens[self.at] != token:
             self.fail(f"expected '{token}', found {self.shown}")
         self.at += 1

@@ -27,6 +27,7 @@ class Location:
         return self
 
     def children(self) -> tuple[Location, ...]:
+        """The locations inside this one."""
         return ()
 
     def text(self, of: dict[Location, str] | None = None) -> str:
@@ -43,6 +44,8 @@ def _name(location: Location, of: dict[Location, str] | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class UnknownLoc(Location):
+    """No location is known."""
+
     known = False
 
     def at(self, other: Location) -> Location:

@@ -58,6 +58,7 @@ class Parser(AttributeParser):
         self._without_loc: list[tuple[Operation, int]] = []
 
     def module(self) -> Module:
+        """Parses the whole text to one module. Raises ParseError."""
         self._read_resources()
         ops: list[Operation] = []
         while token := self.tokens[self.at]:
@@ -93,6 +94,7 @@ class Parser(AttributeParser):
     # operations
 
     def operation(self) -> Operation:
+        """Parses one operation in generic form. Raises ParseError."""
         tokens = self.tokens
         start = self.at
         names = self._result_names() if tokens[start][:1] == "%" else []

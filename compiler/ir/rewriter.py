@@ -124,6 +124,7 @@ class Rewriter:
                 self._worklist[user] = None
 
     def set_operand(self, op: Operation, index: int, value: Value) -> None:
+        """Replaces one operand; the op and the old operand's definition are visited again."""
         old = op.operands[index].defining_op
         op.set_operand(index, value)
         if old is not None:

@@ -25,6 +25,7 @@ class SymbolTables:
         self._tables: dict[Operation, dict[str, Operation]] = {}
 
     def table(self, scope: Operation) -> dict[str, Operation]:
+        """The symbols directly in a scope, cached."""
         if scope not in self._tables:
             self._tables[scope] = table_of(scope)
         return self._tables[scope]

@@ -87,6 +87,7 @@ class TensorType(Type):
 
     @property
     def rank(self) -> int:
+        """Number of dimensions."""
         return len(self.shape)
 
     @property
@@ -107,9 +108,11 @@ class TensorType(Type):
         return prod(self.shape)
 
     def with_shape(self, shape: tuple[int, ...]) -> TensorType:
+        """The same type with another shape."""
         return TensorType(shape, self.element, self.encoding)
 
     def with_element(self, element: Type) -> TensorType:
+        """The same type with another element type."""
         return TensorType(self.shape, element, self.encoding)
 
 
@@ -150,6 +153,7 @@ TOKEN: Final = "!stablehlo.token"
 
 
 def is_token(type: Type) -> bool:
+    """Whether this is StableHLO's token type."""
     return isinstance(type, DialectType) and str(type) == TOKEN
 
 

@@ -337,6 +337,7 @@ def imported_call(op: ImportedCallBranch, tables: SymbolTables) -> Iterator[str]
 
 
 def load(op: GlobalLoad, tables: SymbolTables) -> Iterator[str]:
+    """A load has the type of its global."""
     variable = tables.lookup(op, op.ref)
     if not isinstance(variable, Global):
         yield f"{op.ref} is not a global"

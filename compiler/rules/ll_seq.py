@@ -194,6 +194,7 @@ def _entry(op: ll_seq.Entry) -> Iterator[str]:
 
 
 def is_binding(item: Attribute) -> bool:
+    """Whether this is a binding with a valid access and a positive length."""
     if not isinstance(item, DictAttr) or len(item.items) != 2:
         return False
     access, length = item.get("access"), item.get("length")

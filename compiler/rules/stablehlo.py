@@ -65,6 +65,7 @@ def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
 
 
 def has_functions(scope: Operation) -> Iterator[str]:
+    """A module has at least one function."""
     if not any(isinstance(op, Func) for op in scope.regions[0].block):
         yield "has no function"
 

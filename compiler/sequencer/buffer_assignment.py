@@ -50,6 +50,7 @@ class MissingCopy:
 
     @property
     def value(self) -> Value:
+        """The operand."""
         return self.op.operands[self.index]
 
 

@@ -137,6 +137,7 @@ class CommandEmitter:
                 self.address_of(value)
 
     def executable(self, name: str) -> Value:
+        """The executable with this name, created once."""
         return self._once(("executable", name), lambda: self.front.build(
             ll_seq.CreateExecutable, executable=SymbolRef(name), output=ll_seq.EXECUTABLE
         ).output)  # fmt: skip

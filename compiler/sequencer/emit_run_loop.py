@@ -49,6 +49,7 @@ class RunLoopEmitter:
         self.results: list[Value] = []
 
     def emit(self) -> ll_seq.RunLoop:
+        """Emits the `run_loop` op of the function."""
         for _ in (*self.signature.inputs, *self.signature.results):
             self.entry.add_argument(ll_seq.VIEW)
         self._asserts()

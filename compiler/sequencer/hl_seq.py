@@ -79,6 +79,7 @@ class TargetProgram(Operation):
 
     @property
     def machine_name(self) -> str:
+        """Name of the machine, a key of `kernel.machine.MACHINES`."""
         return DEFAULT if self.machine is None else self.machine.value
 
     @property

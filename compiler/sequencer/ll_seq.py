@@ -151,6 +151,7 @@ class Specialization(NamedTuple):
 
     @property
     def attribute(self) -> Attribute:
+        """The item of `specialized` for it."""
         return attribute_of(self._asdict())
 
 

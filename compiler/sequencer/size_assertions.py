@@ -33,6 +33,7 @@ class MeasuredAxis(NamedTuple):
 
     @property
     def name(self) -> str:
+        """The name of the measured size: `argI_J` for axis J of argument I."""
         return f"arg{self.argument}_{self.axis}"
 
 

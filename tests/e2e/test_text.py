@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from orchestrion.compiler.driver import Compilation, load
+from orchestrion.compiler.driver import Compilation
+from orchestrion.compiler.frontend.stablehlo import load_module
 from orchestrion.compiler.ir.parser import parse
 from orchestrion.compiler.ir.printer import print_module
 from orchestrion.compiler.pipeline import LAST_PHASE, PHASES
@@ -60,7 +61,7 @@ def test_the_input_survives(case: Any) -> None:
     ir = pytest.importorskip("jaxlib.mlir.ir")
     lowered = case.lowered()
     module = lowered.compiler_ir("stablehlo")
-    ours = load(lowered)
+    ours = load_module(lowered)
     for op in ours.walk():
         for key in ("arg_attrs", "res_attrs"):
             op.properties.pop(key, None)

@@ -28,6 +28,7 @@ def elementwise(rewriter: Rewriter, name: str, *operands: Value) -> Value:
 
 
 def compare(rewriter: Rewriter, direction: str, lhs: Value, rhs: Value) -> Value:
+    """A comparison by EQ, NE, LT, LE, GT or GE; the result has i1 elements."""
     attribute = DialectAttr("stablehlo", f"comparison_direction {direction}")
     out = tensor_of(lhs).with_element(I1)
     return rewriter.build(Compare, lhs=lhs, rhs=rhs, comparison_direction=attribute, out=out).result
@@ -67,10 +68,12 @@ def _splat(rewriter: Rewriter, value: Value, type: TensorType) -> Value:
 
 
 def convert(rewriter: Rewriter, value: Value, element: str) -> Value:
+    """A conversion to another element type."""
     out = tensor_of(value).with_element(scalar(element))
     return rewriter.build(Convert, operand_=value, out=out).result
 
 
 def bitcast(rewriter: Rewriter, value: Value, element: str) -> Value:
+    """The same bits in another element type of the same width."""
     out = tensor_of(value).with_element(scalar(element))
     return rewriter.build(BitcastConvert, operand_=value, out=out).result

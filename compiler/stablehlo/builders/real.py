@@ -76,6 +76,7 @@ class Bits:
         return self._op("shift_right_arithmetic", other)
 
     def clamped(self, least: int, most: int) -> Bits:
+        """Clamps each integer to `least` .. `most`."""
         return self._op("maximum", least)._op("minimum", most)
 
     def real(self, like: Real) -> Real:
@@ -120,10 +121,12 @@ class Real:
 
     @property
     def type(self) -> TensorType:
+        """The tensor type of the value."""
         return tensor_of(self.value)
 
     @property
     def format(self) -> Format:
+        """The properties of the element type."""
         return FORMATS[str(self.type.element)]
 
     def of(self, number: Real | float) -> Real:
@@ -181,17 +184,21 @@ class Real:
 
     @property
     def is_finite(self) -> Mask:
+        """True for numbers that are neither infinite nor NaN."""
         return abs(self).compare("LT", float("inf"))
 
     @property
     def is_infinite(self) -> Mask:
+        """True for infinities of both signs."""
         return abs(self).compare("EQ", float("inf"))
 
     @property
     def is_nan(self) -> Mask:
+        """True for NaN."""
         return self.compare("NE", self)
 
     def bits(self) -> Bits:
+        """The bits of each number, as integers of the same width."""
         return Bits(self._rewriter, bitcast(self._rewriter, self.value, self.format.integer))
 
     def signed(self, sign: Real) -> Real:

@@ -30,12 +30,14 @@ Ints = Sequence[int]
 
 
 def reshape(rewriter: Rewriter, value: Value, shape: Ints) -> Value:
+    """`reshape` to `shape`."""
     if tensor_of(value).shape == tuple(shape):
         return value
     return rewriter.build(Reshape, operand_=value, out=tensor_of(value).with_shape(tuple(shape))).result
 
 
 def transpose(rewriter: Rewriter, value: Value, order: Ints) -> Value:
+    """`transpose`: result axis i is operand axis order[i]."""
     if list(order) == sorted(order):
         return value
     out = tensor_of(value).with_shape(tuple(tensor_of(value).shape[axis] for axis in order))
@@ -69,6 +71,7 @@ def leading_slice(rewriter: Rewriter, value: Value, shape: Ints) -> Value:
 
 
 def concatenate(rewriter: Rewriter, values: Sequence[Value], axis: int) -> Value:
+    """`concatenate` along an axis."""
     shape = list(tensor_of(values[0]).shape)
     shape[axis] = sum(tensor_of(value).shape[axis] for value in values)
     out = tensor_of(values[0]).with_shape(tuple(shape))
@@ -111,6 +114,7 @@ def reduce_axes(rewriter: Rewriter, value: Value, axes: Ints, name: str = "add",
 
 
 def dot(rewriter: Rewriter, lhs: Value, rhs: Value, dimensions: DotDimensions) -> Value:
+    """`dot_general`; the result has the element type of lhs."""
     left, right = tensor_of(lhs), tensor_of(rhs)
     shape = [left.shape[axis] for axis in (*dimensions.lhs_batch, *dimensions.free(left.rank, True))]
     shape += [right.shape[axis] for axis in dimensions.free(right.rank, False)]

@@ -67,6 +67,7 @@ def parts_of(rewriter: Rewriter, value: Value) -> tuple[Value, Value]:
 
 
 def make_complex(rewriter: Rewriter, real: Value, imag: Value) -> Value:
+    """The complex number with these parts."""
     type = tensor_of(real)
     out = type.with_element(scalar(f"complex<{type.element}>"))
     return rewriter.build(ops.Complex, lhs=real, rhs=imag, out=out).result

@@ -31,10 +31,12 @@ class Complex:
 
     @property
     def is_finite(self) -> Mask:
+        """Whether both parts are finite."""
         return self.re.is_finite & self.im.is_finite
 
     @property
     def is_zero(self) -> Mask:
+        """Whether both parts are zero."""
         return self.re.compare("EQ", 0.0) & self.im.compare("EQ", 0.0)
 
     @property
@@ -43,16 +45,20 @@ class Complex:
         return abs(self.re).op("maximum", abs(self.im))
 
     def times(self, factor: Real | float) -> Complex:
+        """The product with a real number."""
         return Complex(self.re * factor, self.im * factor)
 
     def times_i(self) -> Complex:
+        """The product with i."""
         return Complex(-self.im, self.re)
 
     def over_i(self) -> Complex:
+        """The quotient by i."""
         return Complex(self.im, -self.re)
 
 
 def pick(condition: Mask, yes: Complex, no: Complex) -> Complex:
+    """`yes` where the condition is true, else `no`."""
     return Complex(condition.select(yes.re, no.re), condition.select(yes.im, no.im))
 
 
@@ -90,10 +96,12 @@ def negate(z: Complex) -> Complex:
 
 
 def multiply(z: Complex, w: Complex) -> Complex:
+    """The product by the plain formula: NaN where an infinity meets a zero."""
     return Complex(z.re * w.re - z.im * w.im, z.re * w.im + z.im * w.re)
 
 
 def divide(z: Complex, w: Complex) -> Complex:
+    """The quotient, scaled so that no intermediate value overflows; infinities and zeros as in Annex G."""
     above, below = scaled(z), scaled(w)
     a, b = above.number, below.number
     square = b.re * b.re + b.im * b.im
@@ -130,6 +138,7 @@ def _direction(z: Complex) -> Complex:
 
 
 def magnitude(z: Complex) -> Real:
+    """|z| without intermediate overflow."""
     parts = scaled(z)
     return parts.magnitude * z.re.power(parts.exponent)
 
@@ -141,6 +150,7 @@ def sign(z: Complex) -> Complex:
 
 
 def sqrt(z: Complex) -> Complex:
+    """The square root with a real part that is not negative."""
     parts, root = _root(z)
     made = root.times(z.re.power((parts.exponent + z.re.format.bias) >> 1))
     endless = z.im.is_infinite  # even if the other part is NaN

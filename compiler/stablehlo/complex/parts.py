@@ -14,6 +14,7 @@ from orchestrion.compiler.stablehlo.ops.elementwise import OPS
 
 
 def parts_of(rewriter: Rewriter, value: Value) -> list[Real]:
+    """The real and the imaginary part of a complex value; a real value alone."""
     if not is_complex(value):
         return [Real(rewriter, value)]
     out = [part_type(tensor_of(value))]
@@ -40,6 +41,7 @@ def squared(rewriter: Rewriter, value: Value) -> Real:
 
 
 def magnitude(rewriter: Rewriter, value: Value) -> Real:
+    """The magnitude of each element."""
     if not is_complex(value):
         return abs(Real(rewriter, value))
     return Real(rewriter, rewriter.insert(OPS["stablehlo.abs"]([value], [part_type(tensor_of(value))])).result)
@@ -52,6 +54,7 @@ def greatest(rewriter: Rewriter, value: Value, axes: Sequence[int]) -> Real:
 
 
 def sum_of(parts: Sequence[Real]) -> Real:
+    """The sum of several reals."""
     first, *others = parts
     for other in others:
         first = first + other
@@ -64,5 +67,6 @@ def adjoint(rewriter: Rewriter, value: Value) -> Value:
 
 
 def conjugate(rewriter: Rewriter, value: Value) -> Value:
+    """The complex conjugate; a real value unchanged."""
     real, *imaginary = parts_of(rewriter, value)
     return value_of_parts(rewriter, tensor_of(value), [real, *(-part for part in imaginary)])

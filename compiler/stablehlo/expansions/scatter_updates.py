@@ -26,6 +26,7 @@ from orchestrion.schema.dtypes import SIGNED
 
 
 def expand_scatter(op: Operation, rewriter: Rewriter) -> bool:
+    """Expands a scatter of one window; skips other scatters."""
     if not isinstance(op, Scatter) or not _is_sound(op) or not _is_one_window(op):
         return False
     (operand,), (update,), whole = op.inputs, op.updates, tensor_of(op.inputs[0])

@@ -38,6 +38,7 @@ MAX_CHIRP_LENGTH: Final = 1 << 22
 
 
 def expand_fft(op: Operation, rewriter: Rewriter) -> bool:
+    """Expands a Fourier transform. Raises CompileError for a length that is too large."""
     assert isinstance(op, Fft)
     type, source = tensor_of(op.out), tensor_of(op.operand_)
     element = str(source.element).removeprefix("complex<").removesuffix(">")

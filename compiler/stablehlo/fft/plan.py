@@ -77,6 +77,7 @@ def roots(numerators: Array, length: int, sign: int) -> Array:
 
 
 def positions(length: int) -> Array:
+    """The indices of a line: 0, 1, 2, ..."""
     import numpy as np
 
     return np.arange(length)

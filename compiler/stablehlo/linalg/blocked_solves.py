@@ -99,6 +99,7 @@ def _by_blocks(rewriter: Rewriter, a: Value, b: Value) -> Value:
 
 
 def solve_rows(rewriter: Rewriter, matrix: Value, rows: Value, factor: bool = False) -> Value:
+    """The x with x L^T = rows, for the lower triangle L of `matrix`; `factor`: L is its lower Cholesky factor."""
     return rewriter.build(RowSolve, matrix=matrix, rows=rows, factor=BoolAttr(factor), out=rows.type).result
 
 
@@ -129,6 +130,7 @@ def _filled(rewriter: Rewriter, a: Value, size: int, unit: bool) -> Value:
 
 
 def pad_to(rewriter: Rewriter, value: Value, shape: tuple[int, ...]) -> Value:
+    """Pads at the end of each axis with zeros."""
     type = tensor_of(value)
     if type.shape == shape:
         return value

@@ -44,6 +44,7 @@ _BY_ROWS: Final = DotDimensions((0,), (0,), (2,), (1,))
 
 
 def gehrd(op: Operation, rewriter: Rewriter, flags: Flags) -> list[Value] | None:
+    """LAPACK's gehrd: the Hessenberg form and the reflections. None if the call is malformed."""
     shape = matrix_shape(op.operands[0]) if len(op.operands) == 1 else None
     if shape is None or shape[1] != shape[2] or not _are_all_rows(op, shape[1]):
         return None
@@ -55,6 +56,7 @@ def gehrd(op: Operation, rewriter: Rewriter, flags: Flags) -> list[Value] | None
 
 
 def sytrd(op: Operation, rewriter: Rewriter, flags: Flags) -> list[Value] | None:
+    """LAPACK's sytrd and hetrd: the tridiagonal form and the reflections. None if the call is malformed."""
     shape = matrix_shape(op.operands[0]) if len(op.operands) == 1 else None
     if shape is None or shape[1] != shape[2]:
         return None

@@ -46,6 +46,7 @@ def batch_of_vectors(rewriter: Rewriter, value: Value) -> Value:
 
 
 def geqrf(op: Operation, rewriter: Rewriter, flags: Flags) -> list[Value] | None:
+    """LAPACK's geqrf: packed QR factors. None if the call is malformed."""
     shape = matrix_shape(op.operands[0]) if len(op.operands) == 1 else None
     if shape is None:
         return None
@@ -58,6 +59,7 @@ def geqrf(op: Operation, rewriter: Rewriter, flags: Flags) -> list[Value] | None
 
 
 def orgqr(op: Operation, rewriter: Rewriter, flags: Flags) -> list[Value] | None:
+    """LAPACK's orgqr: Q from packed reflections. None if the call is malformed."""
     shape = matrix_shape(op.operands[0]) if len(op.operands) == 2 else None
     if shape is None or not _are_reflections(op.operands):
         return None

@@ -143,6 +143,7 @@ def _cholesky(op: Operation, rewriter: Rewriter) -> bool:
 
 
 def cholesky_of(rewriter: Rewriter, a: Value, lower: bool) -> Value:
+    """The Cholesky factor of matrices [batch, n, n], lower or upper."""
     a = batch_of_matrices(rewriter, a)
     if lower:
         return cholesky_factor(rewriter, a)

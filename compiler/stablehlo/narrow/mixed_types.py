@@ -31,6 +31,7 @@ _TF32: Final = (8, 10)
 
 
 def is_narrow_float(dtype: DType) -> bool:
+    """Whether this is a float type that no device computes on."""
     return dtype.kind == FLOAT and not dtype.computed
 
 

@@ -22,6 +22,7 @@ _FORMATS: Final = {"f32": ("ui32", 8, 23), "f64": ("ui64", 11, 52)}
 
 
 def expand_reduce_precision(op: Operation, rewriter: Rewriter) -> bool:
+    """Expands `reduce_precision`; skips malformed ops."""
     exponent, mantissa = op.get_as("exponent_bits", IntegerAttr), op.get_as("mantissa_bits", IntegerAttr)
     if exponent is None or mantissa is None or len(op.operands) != 1 or not is_known(op.operands[0].type):
         return False

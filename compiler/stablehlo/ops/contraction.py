@@ -98,6 +98,7 @@ class DotDimensions:
         return cls(*(found.get(key, ()) for key in _DOT_KEYS))
 
     def attribute(self) -> DialectAttr:
+        """The axes as `#stablehlo.dot<...>`."""
         values = (self.lhs_batch, self.rhs_batch, self.lhs_contract, self.rhs_contract)
         parts = [f"{key} = {list(value)}" for key, value in zip(_DOT_KEYS, values, strict=True) if value]
         return DialectAttr("stablehlo.dot", ", ".join(parts))
@@ -132,6 +133,7 @@ class DotGeneral(StablehloOp):
 
     @property
     def dimensions(self) -> DotDimensions:
+        """The axes. Raises ShapeError."""
         return DotDimensions.of(self.dot_dimension_numbers)
 
     def infer(self) -> Sequence[TensorType]:

@@ -69,6 +69,7 @@ class CustomCall(StablehloOp):
     traits = frozenset({Trait.PURE})
 
     def has(self, trait: Trait) -> bool:
+        """Whether the op has a trait; a call with side effects is not pure."""
         return super().has(trait) and not (trait is Trait.PURE and self.get("has_side_effect") == BoolAttr(True))
 
     @property

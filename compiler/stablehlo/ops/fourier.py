@@ -31,6 +31,7 @@ class Fft(StablehloOp):
 
     @property
     def kind(self) -> str:
+        """A key of `KINDS`."""
         return self.fft_type.body.split()[-1]
 
     def infer(self) -> Sequence[TensorType]:

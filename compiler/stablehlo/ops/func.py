@@ -98,6 +98,7 @@ class Func(Operation):
 
     @property
     def is_public(self) -> bool:
+        """Whether the function is visible from outside."""
         visibility = self.get_as("sym_visibility", StringAttr)
         return visibility is None or visibility.value == "public"
 
@@ -108,6 +109,7 @@ class Func(Operation):
 
     @property
     def entry(self) -> Block:
+        """The entry block."""
         return self.body.blocks[0]
 
     def check(self) -> Iterator[str]:

@@ -45,6 +45,7 @@ def measured_place(name: str) -> tuple[int, int] | None:
 
 
 def dims_attribute(rows: Iterable[DimDefinition]) -> ArrayAttr:
+    """The attribute `dims` for these definitions."""
     return ArrayAttr(tuple(attribute_of(_dictionary(*row)) for row in rows))
 
 
@@ -61,6 +62,7 @@ def dims_of(func: Func) -> list[DimDefinition]:
 
 
 def dim_definitions(dims: ArrayAttr | None) -> list[DimDefinition]:
+    """The definitions in the attribute `dims`. Raises ValueError if it is malformed."""
     return [_row(item) for item in dims or ()]
 
 

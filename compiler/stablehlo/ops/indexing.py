@@ -123,6 +123,7 @@ class Gather(StablehloOp):
 
     @property
     def axes(self) -> GatherAxes:
+        """The correspondence of axes. Raises ShapeError."""
         return GatherAxes(**axis_lists(self.dimension_numbers, "stablehlo.gather", GatherAxes))
 
     def infer(self) -> Sequence[TensorType]:

@@ -62,6 +62,7 @@ def quantization_of(type: Type) -> Quantized | None:
 
 
 def parse_quantized(element: DialectType) -> Quantized | None:
+    """The quantization that a type states; None if its form is unknown."""
     match = _BODY.fullmatch(element.body)
     if match is None:
         return None

@@ -81,6 +81,7 @@ class Scatter(StablehloOp):
 
     @property
     def is_unique(self) -> bool:
+        """Whether no element is updated twice."""
         return self.unique_indices is not None and self.unique_indices.value
 
     @property

@@ -114,6 +114,7 @@ class ConvolutionAxes:
 
     @property
     def spatial(self) -> tuple[str, ...]:
+        """The names of the spatial axes: "0", "1", ..."""
         return tuple(str(axis) for axis in range(len(self.lhs) - 2))
 
 
@@ -142,6 +143,7 @@ class Convolution(StablehloOp):
 
     @property
     def axes(self) -> ConvolutionAxes:
+        """The meaning of each axis. Raises ShapeError."""
         return ConvolutionAxes.of(self.dimension_numbers)
 
     @property
@@ -206,6 +208,7 @@ class ReduceWindow(StablehloOp):
 
     @property
     def window(self) -> Window:
+        """The window over all axes. Raises ShapeError."""
         sizes = per_axis("window_dimensions", self.window_dimensions, tensor_of(self.inputs[0]).rank)
         return Window.of(sizes, self.window_strides, self.padding, self.base_dilations, self.window_dilations)
 
@@ -243,6 +246,7 @@ class SelectAndScatter(StablehloOp):
 
     @property
     def window(self) -> Window:
+        """The window over all axes of the operand. Raises ShapeError."""
         rank = tensor_of(self.operand_).rank
         given = self.window_dimensions
         sizes = _ones(rank) if given is None else per_axis("window_dimensions", given, rank)
