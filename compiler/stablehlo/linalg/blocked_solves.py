@@ -15,8 +15,8 @@ from orchestrion.compiler.ir.attributes import BoolAttr, dense_ints
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.dims import Dim
 from orchestrion.compiler.ir.rewriter import Rewriter
-from orchestrion.compiler.ir.types import F32, F64, I32, TensorType
-from orchestrion.compiler.stablehlo.builders.basic import compare, constant, elementwise
+from orchestrion.compiler.ir.types import F32, F64
+from orchestrion.compiler.stablehlo.builders.basic import compare, constant, elementwise, i32_splat
 from orchestrion.compiler.stablehlo.builders.loops import counted_loop
 from orchestrion.compiler.stablehlo.builders.shape_builders import (
     broadcast,
@@ -110,7 +110,7 @@ def _start(rewriter: Rewriter, iteration: Value) -> Value:
 def _lower(rewriter: Rewriter, value: Value, first: Value | int) -> Value:
     """Zeros above the diagonal of columns that start at column `first` of a matrix."""
     shape = tensor_of(value).shape
-    start = broadcast(rewriter, first, shape) if isinstance(first, Value) else _count(rewriter, first, shape)
+    start = broadcast(rewriter, first, shape) if isinstance(first, Value) else i32_splat(rewriter, first, shape)
     column = elementwise(rewriter, "add", iota(rewriter, shape, 2), start)
     below = compare(rewriter, "GE", iota(rewriter, shape, 1), column)
     return elementwise(rewriter, "select", below, value, zeros(rewriter, tensor_of(value)))
@@ -123,7 +123,7 @@ def _filled(rewriter: Rewriter, a: Value, size: int, unit: bool) -> Value:
     shape = tensor_of(whole).shape
     row, column = iota(rewriter, shape, 1), iota(rewriter, shape, 2)
     on = compare(rewriter, "EQ", row, column)
-    ones = on if unit else elementwise(rewriter, "and", on, compare(rewriter, "GE", row, _count(rewriter, n, shape)))
+    ones = on if unit else elementwise(rewriter, "and", on, compare(rewriter, "GE", row, i32_splat(rewriter, n, shape)))
     one, zero = constant(rewriter, 1.0, tensor_of(whole)), zeros(rewriter, tensor_of(whole))
     lower = elementwise(rewriter, "select", compare(rewriter, "GE", row, column), whole, zero)
     return elementwise(rewriter, "select", ones, one, lower) if unit or size != n else lower
@@ -148,7 +148,3 @@ def pad_to(rewriter: Rewriter, value: Value, shape: tuple[int, ...]) -> Value:
 
 def _reversed(rewriter: Rewriter, value: Value, axes: tuple[int, ...]) -> Value:
     return rewriter.build(Reverse, operand_=value, dimensions=dense_ints(*axes), out=value.type).result
-
-
-def _count(rewriter: Rewriter, value: int, shape: Sequence[int]) -> Value:
-    return constant(rewriter, value, TensorType(tuple(shape), I32))

@@ -7,15 +7,15 @@ LAPACK up to rounding, including `info`. This file has `potrf`, `getrf` and `trs
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from importlib import import_module
 from typing import Final
 
 from orchestrion.compiler.ir.attributes import BoolAttr, DictAttr, StringAttr
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter
-from orchestrion.compiler.ir.types import F32, F64, I32, TensorType
-from orchestrion.compiler.stablehlo.builders.basic import compare, constant, elementwise
+from orchestrion.compiler.ir.types import F32, F64, TensorType
+from orchestrion.compiler.stablehlo.builders.basic import compare, elementwise, i32_splat
 from orchestrion.compiler.stablehlo.builders.shape_builders import iota, reduce_axes, reshape, slice_range, zeros
 from orchestrion.compiler.stablehlo.complex.parts import parts_of
 from orchestrion.compiler.stablehlo.ops.base import is_complex, may_be_empty, tensor_of
@@ -107,17 +107,17 @@ def _potrf(op: Operation, rewriter: Rewriter, flags: dict[str, bool]) -> list[Va
 def _first_bad(rewriter: Rewriter, fine: Value) -> Value:
     """The index, from 1, of the first false element of each row; 0 if there is none."""
     batch, n, _ = tensor_of(fine).shape
-    numbered = elementwise(rewriter, "add", iota(rewriter, (batch, n, n), 1), _count(rewriter, 1, (batch, n, n)))
-    none = _count(rewriter, n + 1, (batch, n, n))
+    numbered = elementwise(rewriter, "add", iota(rewriter, (batch, n, n), 1), i32_splat(rewriter, 1, (batch, n, n)))
+    none = i32_splat(rewriter, n + 1, (batch, n, n))
     least = reduce_axes(
-        rewriter, elementwise(rewriter, "select", fine, none, numbered), (1, 2), "minimum", _count(rewriter, n + 1, ())
+        rewriter,
+        elementwise(rewriter, "select", fine, none, numbered),
+        (1, 2),
+        "minimum",
+        i32_splat(rewriter, n + 1, ()),
     )
-    any_bad = compare(rewriter, "LE", least, _count(rewriter, n, (batch,)))
-    return elementwise(rewriter, "select", any_bad, least, _count(rewriter, 0, (batch,)))
-
-
-def _count(rewriter: Rewriter, value: int, shape: Sequence[int]) -> Value:
-    return constant(rewriter, value, TensorType(tuple(shape), I32))
+    any_bad = compare(rewriter, "LE", least, i32_splat(rewriter, n, (batch,)))
+    return elementwise(rewriter, "select", any_bad, least, i32_splat(rewriter, 0, (batch,)))
 
 
 def _shaped(rewriter: Rewriter, value: Value, result: Value) -> Value:

@@ -16,7 +16,7 @@ from orchestrion.compiler.ir.attributes import DialectAttr, dense_ints
 from orchestrion.compiler.ir.core import Block, Region, Value
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import I32, TensorType
-from orchestrion.compiler.stablehlo.builders.basic import compare, constant, elementwise
+from orchestrion.compiler.stablehlo.builders.basic import compare, constant, elementwise, i32_splat
 from orchestrion.compiler.stablehlo.builders.loops import counted_loop
 from orchestrion.compiler.stablehlo.builders.real import Mask
 from orchestrion.compiler.stablehlo.builders.shape_builders import (
@@ -51,7 +51,7 @@ def lu_factors(rewriter: Rewriter, a: Value) -> list[Value]:
     if blocked_solves.supports(a) and rows == columns >= PANELS_FROM:
         return _by_panels(rewriter, a)
     least = min(rows, columns)
-    inits = [a, _count(rewriter, 0, (batch, least))]
+    inits = [a, i32_splat(rewriter, 0, (batch, least))]
     return counted_loop(
         rewriter, least, inits, lambda r, iteration, carried: _eliminate(r, iteration, iteration, rows, carried)
     )
@@ -66,8 +66,8 @@ def _by_panels(rewriter: Rewriter, a: Value) -> list[Value]:
     whole = _filled(rewriter, a, size)
 
     def panel(rewriter: Rewriter, iteration: Value, carried: list[Value]) -> Sequence[Value]:
-        (lu, pivots), zero = carried, _count(rewriter, 0, ())
-        at = elementwise(rewriter, "multiply", iteration, _count(rewriter, BLOCK, ()))
+        (lu, pivots), zero = carried, i32_splat(rewriter, 0, ())
+        at = elementwise(rewriter, "multiply", iteration, i32_splat(rewriter, BLOCK, ()))
         columns = dynamic_slice(rewriter, lu, [zero, zero, at], (batch, size, BLOCK))
         inits = [columns, pivots, iota(rewriter, (batch, size), 1)]
 
@@ -79,7 +79,7 @@ def _by_panels(rewriter: Rewriter, a: Value) -> list[Value]:
         columns, pivots, order = counted_loop(rewriter, BLOCK, inits, step)
         return [_update_other_columns(rewriter, lu, columns, order, at), pivots]
 
-    lu, pivots = counted_loop(rewriter, size // BLOCK, [whole, _count(rewriter, 0, (batch, size))], panel)
+    lu, pivots = counted_loop(rewriter, size // BLOCK, [whole, i32_splat(rewriter, 0, (batch, size))], panel)
     return [slice_range(rewriter, lu, (0, 0, 0), (batch, n, n)), slice_range(rewriter, pivots, (0, 0), (batch, n))]
 
 
@@ -88,7 +88,7 @@ def _filled(rewriter: Rewriter, a: Value, size: int) -> Value:
     whole = blocked_solves.pad_to(rewriter, a, (batch, size, size))
     shape = tensor_of(whole).shape
     row, column = iota(rewriter, shape, 1), iota(rewriter, shape, 2)
-    fresh = compare(rewriter, "GE", row, _count(rewriter, n, shape))
+    fresh = compare(rewriter, "GE", row, i32_splat(rewriter, n, shape))
     ones = elementwise(rewriter, "and", compare(rewriter, "EQ", row, column), fresh)
     return elementwise(rewriter, "select", ones, _one(rewriter, whole), whole)
 
@@ -96,7 +96,7 @@ def _filled(rewriter: Rewriter, a: Value, size: int) -> Value:
 def _swap_rows(rewriter: Rewriter, order: Value, row: Value, pivots: Value) -> Value:
     """A permutation of rows, with a row exchanged for its pivot."""
     batch, size = tensor_of(order).shape
-    zero, one = _count(rewriter, 0, ()), _count(rewriter, 1, (batch,))
+    zero, one = i32_splat(rewriter, 0, ()), i32_splat(rewriter, 1, (batch,))
     chosen = reshape(rewriter, dynamic_slice(rewriter, pivots, [zero, row], (batch, 1)), (batch,))
     chosen = elementwise(rewriter, "subtract", chosen, one)
     there = reshape(rewriter, _rows(rewriter, reshape(rewriter, order, (batch, size, 1)), chosen), (batch,))
@@ -111,7 +111,7 @@ def _swap_rows(rewriter: Rewriter, order: Value, row: Value, pivots: Value) -> V
 def _update_other_columns(rewriter: Rewriter, lu: Value, panel: Value, order: Value, at: Value) -> Value:
     """All columns after those of the panel at `at` are factored, with rows exchanged by `order`."""
     batch, size, _ = tensor_of(lu).shape
-    zero, end = _count(rewriter, 0, ()), elementwise(rewriter, "add", at, _count(rewriter, BLOCK, ()))
+    zero, end = i32_splat(rewriter, 0, ()), elementwise(rewriter, "add", at, i32_splat(rewriter, BLOCK, ()))
     triangle = dynamic_slice(rewriter, panel, [zero, at, zero], (batch, BLOCK, BLOCK))
     square = tensor_of(triangle).shape
     diagonal = compare(rewriter, "EQ", iota(rewriter, square, 1), iota(rewriter, square, 2))
@@ -130,7 +130,7 @@ def _update_other_columns(rewriter: Rewriter, lu: Value, panel: Value, order: Va
 
 def _lines(rewriter: Rewriter, value: Value, at: Value) -> Value:
     batch, _, columns = tensor_of(value).shape
-    zero = _count(rewriter, 0, ())
+    zero = i32_splat(rewriter, 0, ())
     return dynamic_slice(rewriter, value, [zero, at, zero], (batch, BLOCK, columns))
 
 
@@ -141,15 +141,11 @@ def _where(rewriter: Rewriter, value: Value, axis: int, first: Value, other: Val
     return elementwise(rewriter, "select", behind, value, other)
 
 
-def _count(rewriter: Rewriter, value: int, shape: Sequence[int]) -> Value:
-    return constant(rewriter, value, TensorType(tuple(shape), I32))
-
-
 def _eliminate(rewriter: Rewriter, row: Value, at: Value, count: int, carried: list[Value]) -> list[Value]:
     """Eliminates column `at`; its pivot moves to `row`. Only the first `count` rows may be pivots."""
     lu, pivots = carried
     batch, rows, columns = tensor_of(lu).shape
-    zero, flat, line = _count(rewriter, 0, ()), (batch, rows), (batch, columns)
+    zero, flat, line = i32_splat(rewriter, 0, ()), (batch, rows), (batch, columns)
     column = reshape(rewriter, dynamic_slice(rewriter, lu, [zero, zero, at], (batch, rows, 1)), flat)
     chosen = _largest(rewriter, column, row, count)
     upper = reshape(rewriter, dynamic_slice(rewriter, lu, [zero, row, zero], (batch, 1, columns)), line)
@@ -164,7 +160,7 @@ def _eliminate(rewriter: Rewriter, row: Value, at: Value, count: int, carried: l
     below = elementwise(rewriter, "divide", below, broadcast(rewriter, scale, flat, (0,)))
     is_below = compare(rewriter, "GT", place, here)
     made = _updated(rewriter, lu, (row, at), (exchanged, upper), pivot_row, (is_below, below))
-    number = elementwise(rewriter, "add", chosen, _count(rewriter, 1, (batch,)))
+    number = elementwise(rewriter, "add", chosen, i32_splat(rewriter, 1, (batch,)))
     return [made, dynamic_update_slice(rewriter, pivots, reshape(rewriter, number, (batch, 1)), [zero, row])]
 
 
@@ -203,7 +199,7 @@ def _largest(rewriter: Rewriter, column: Value, first: Value, count: int) -> Val
     place = iota(rewriter, shape, 1)
     open_ = compare(rewriter, "GE", place, broadcast(rewriter, first, shape))
     if count != shape[1]:
-        inside = compare(rewriter, "LT", place, _count(rewriter, count, shape))
+        inside = compare(rewriter, "LT", place, i32_splat(rewriter, count, shape))
         open_ = elementwise(rewriter, "and", open_, inside)
     sizes = [abs(part) for part in parts_of(rewriter, column)]
     whole = sizes[0] + sizes[1] if len(sizes) > 1 else sizes[0]
@@ -219,7 +215,7 @@ def _largest(rewriter: Rewriter, column: Value, first: Value, count: int) -> Val
     tie = elementwise(inner, "and", compare(inner, "EQ", y, x), compare(inner, "LT", j, i))
     takes = elementwise(inner, "or", larger, tie)
     end.set_operands([elementwise(inner, "select", takes, y, x), elementwise(inner, "select", takes, j, i)])
-    inits = [constant(rewriter, -2.0, scalars[0]), _count(rewriter, 0, ())]
+    inits = [constant(rewriter, -2.0, scalars[0]), i32_splat(rewriter, 0, ())]
     types = [type.with_shape(shape[:1]) for type in scalars]
     reduced = rewriter.build(
         Reduce, inputs=[size, place], init_values=inits, dimensions=dense_ints(1), body=Region([body]), out=types

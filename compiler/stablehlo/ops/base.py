@@ -92,3 +92,8 @@ def per_axis(name: str, given: DenseArray, rank: int) -> tuple[int, ...]:
     if len(given) != rank:
         raise ShapeError(f"{name} has {len(given)} numbers for rank {rank}")
     return given.ints
+
+
+def type_list(types: Sequence[object]) -> str:
+    """Types separated by commas, for messages."""
+    return ", ".join(map(str, types))

@@ -12,7 +12,7 @@ from orchestrion.compiler.ir.core import Operation, Region, Trait, Value
 from orchestrion.compiler.ir.declare import attr, operand, operands, optional, region, result, results
 from orchestrion.compiler.ir.types import TensorType
 
-from .base import ShapeError, StablehloOp, axes, tensor_of
+from .base import ShapeError, StablehloOp, axes, tensor_of, type_list
 
 _LIST: Final = re.compile(r"(\w+)\s*=\s*\[\s*((?:[0-9]{1,9}(?:\s*,\s*[0-9]{1,9})*)?)\s*\]")
 
@@ -60,7 +60,7 @@ def check_inits(values: Sequence[Value], scalars: list[TensorType]) -> None:
     """Checks for one scalar init value per operand. Raises ShapeError."""
     inits = [value.type for value in values]
     if inits != scalars:
-        raise ShapeError(f"init values must be ({_list(scalars)}), are ({_list(inits)})")
+        raise ShapeError(f"init values must be ({type_list(scalars)}), are ({type_list(inits)})")
 
 
 def check_region(what: str, body: Region, takes: list[TensorType], gives: list[TensorType]) -> None:
@@ -70,10 +70,10 @@ def check_region(what: str, body: Region, takes: list[TensorType], gives: list[T
         raise ShapeError(f"the {what} needs one block, has {len(body.blocks)}")
     arguments = [argument.type for argument in block.arguments]
     if arguments != takes:
-        raise ShapeError(f"the {what} must take ({_list(takes)}), takes ({_list(arguments)})")
+        raise ShapeError(f"the {what} must take ({type_list(takes)}), takes ({type_list(arguments)})")
     given = [value.type for value in block.last.operands] if isinstance(block.last, Return) else []
     if given != gives:
-        raise ShapeError(f"the {what} must return ({_list(gives)}), returns ({_list(given)})")
+        raise ShapeError(f"the {what} must return ({type_list(gives)}), returns ({type_list(given)})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,10 +155,6 @@ def _pairs(what: str, left: TensorType, right: TensorType, lhs: tuple[int, ...],
     for a, b in zip(lhs, rhs, strict=True):
         if a >= left.rank or b >= right.rank or left.shape[a] != right.shape[b]:
             raise ShapeError(f"{what} axes {a} of {left} and {b} of {right} do not match")
-
-
-def _list(types: Sequence[object]) -> str:
-    return ", ".join(map(str, types))
 
 
 OPS: Final[dict[str, type[Operation]]] = {cls.name: cls for cls in (Return, Reduce, DotGeneral)}

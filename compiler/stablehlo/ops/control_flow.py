@@ -13,7 +13,7 @@ from orchestrion.compiler.ir.core import Region, Trait, Value
 from orchestrion.compiler.ir.declare import operand, operands, region, regions, results
 from orchestrion.compiler.ir.types import I1, I32, TensorType
 
-from .base import ShapeError, StablehloOp, tensor_of
+from .base import ShapeError, StablehloOp, tensor_of, type_list
 from .contraction import Return
 
 _PURE: Final = frozenset({Trait.PURE})
@@ -86,21 +86,17 @@ def _check_region(what: str, given: Region, taken: list[TensorType], returned: l
         raise ShapeError(f"{what} needs one block, has {len(given.blocks)}")
     arguments = [argument.type for argument in given.block.arguments]
     if arguments != taken:
-        raise ShapeError(f"{what} must take ({_list(taken)}), takes ({_list(arguments)})")
+        raise ShapeError(f"{what} must take ({type_list(taken)}), takes ({type_list(arguments)})")
     last = given.block.last
     if not isinstance(last, Return):
         raise ShapeError(f"{what} must end in {Return.name}")
     values = [value.type for value in last.operands]
     if values != returned:
-        raise ShapeError(f"{what} must return ({_list(returned)}), returns ({_list(values)})")
+        raise ShapeError(f"{what} must return ({type_list(returned)}), returns ({type_list(values)})")
 
 
 def _types(values: Sequence[Value]) -> list[TensorType]:
     return [tensor_of(value) for value in values]
-
-
-def _list(types: Sequence[object]) -> str:
-    return ", ".join(map(str, types))
 
 
 OPS: Final = {cls.name: cls for cls in (If, Case, While)}

@@ -11,7 +11,7 @@ from orchestrion.compiler.ir.declare import operands, optional, region, results
 from orchestrion.compiler.ir.types import I1, TensorType
 from orchestrion.schema.dtypes import FLOAT
 
-from .base import ShapeError, StablehloOp, dtype_of, tensor_of
+from .base import ShapeError, StablehloOp, dtype_of, tensor_of, type_list
 from .contraction import Return
 from .elementwise import Compare
 
@@ -58,10 +58,10 @@ class Sort(StablehloOp):
         block = self.comparator.block
         taken = [argument.type for argument in block.arguments]
         if taken != wanted:
-            raise ShapeError(f"the comparator must take ({_list(wanted)}), takes ({_list(taken)})")
+            raise ShapeError(f"the comparator must take ({type_list(wanted)}), takes ({type_list(taken)})")
         given = [value.type for value in block.last.operands] if isinstance(block.last, Return) else []
         if given != [TensorType((), I1)]:
-            raise ShapeError(f"the comparator must return (tensor<i1>), returns ({_list(given)})")
+            raise ShapeError(f"the comparator must return (tensor<i1>), returns ({type_list(given)})")
 
 
 def comparator_region(types: Sequence[TensorType], direction: str) -> Region:
@@ -76,10 +76,6 @@ def comparator_region(types: Sequence[TensorType], direction: str) -> Region:
     block.append(compare)
     block.append(Return.build(values=[compare.result]))
     return Region([block])
-
-
-def _list(types: Sequence[object]) -> str:
-    return ", ".join(map(str, types))
 
 
 OPS: Final[dict[str, type[Operation]]] = {Sort.name: Sort}
