@@ -54,10 +54,10 @@ def write_weighted(path: Path, constant_bytes: int, weight: Path) -> None:
     The file is made here, mapped, and never held in memory.
     """
     from orchestrion.compiler.bytecode.serialize import module_rows
-    from orchestrion.compiler.driver import LAST, Compilation
+    from orchestrion.compiler.driver import Compilation
     from orchestrion.compiler.ir.attributes import DenseElements
     from orchestrion.compiler.options import Options
-    from orchestrion.compiler.pipeline import phases_between, run_phases
+    from orchestrion.compiler.pipeline import LAST_PHASE, phases_between, run_phases
     from orchestrion.schema.writer import write_file
 
     data = np.memmap(weight, np.uint8, "w+", shape=(constant_bytes,))
@@ -70,7 +70,7 @@ def write_weighted(path: Path, constant_bytes: int, weight: Path) -> None:
             splat = op.properties["value"]
             assert isinstance(splat, DenseElements)
             op.properties["value"] = DenseElements(splat.type, memoryview(data))
-    run_phases(module, phases_between("stablehlo", LAST), Options(targets))
+    run_phases(module, phases_between("stablehlo", LAST_PHASE), Options(targets))
     write_file(path, module_rows(module))
 
 

@@ -1,12 +1,11 @@
-"""The compiler: StableHLO in, a module file out, through phases whose IR is text.
+"""The compiler: translates StableHLO to a module file, in phases whose IR can be printed as text.
 
     from orchestrion import compiler
     blob = compiler.compile(jax.jit(f).lower(x), targets=["spirv"])   # or a path, text, bytes, an exported function
     compiler.compile_to_file("model.mlir", "model.fb")
 
-What is wrong with a program comes as one `CompileError` with all of it; a fault of the compiler as `InternalError`.
-
-Names are imported when they are asked for: the child process that runs jaxlib's parser needs none of them.
+Everything that is wrong with a program is reported in one `CompileError`; a fault of the compiler is an
+`InternalError`. Names are imported on first use: the child process that runs jaxlib's parser needs none of them.
 """
 
 from importlib import import_module

@@ -1,6 +1,6 @@
-"""From a source to a module: the phases between, and what can be asked for on the way.
+"""Compiles a source to a module file: runs the phases, and serves their options.
 
-`compile` and `compile_to_file` are the whole road; `Compilation` stops and starts at any phase, dumps phases and prints
+`compile` and `compile_to_file` run all phases. A `Compilation` can start and stop at any phase, dump phases, and print
 IR after passes. The same source and options give the same bytes.
 """
 
@@ -16,27 +16,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, SupportsIndex, TextIO, cast
 
 from orchestrion.compiler.errors import ArgumentTypeError, ArgumentValueError, CompileError, Diagnostic, TargetsError
-from orchestrion.compiler.frontend.source import Read, Source, read
-from orchestrion.compiler.frontend.stablehlo import load, prepare
+from orchestrion.compiler.frontend.source import Source, SourceContent, read_source
+from orchestrion.compiler.frontend.stablehlo import load_module, start_reader
 from orchestrion.compiler.ir.builtin import Module
-from orchestrion.compiler.ir.garbage import paused
+from orchestrion.compiler.ir.garbage import collection_paused
 from orchestrion.compiler.ir.parser import parse
 from orchestrion.compiler.ir.printer import print_module
 from orchestrion.compiler.ir.verifier import check_input
 from orchestrion.compiler.kernel.machine import DEFAULT, MACHINES
 from orchestrion.compiler.options import CALLBACKS, ENCODINGS, Options
 from orchestrion.compiler.pipeline import (
-    FIRST,
-    LAST,
+    FIRST_PHASE,
+    LAST_PHASE,
     PHASES,
     AfterPass,
     Pass,
-    named,
+    passes_named,
     passes_of,
     phases_between,
     run_phases,
 )
-from orchestrion.compiler.profiles import confined, known_profile
+from orchestrion.compiler.profiles import holds_confined_code, known_profile
 from orchestrion.compiler.rules.engine import check as check_phase
 from orchestrion.compiler.sequencer.arena import MAX_ALLOCATION
 from orchestrion.compiler.steps import Steps
@@ -49,10 +49,10 @@ if TYPE_CHECKING:
     from orchestrion.compiler.provenance import Recorder
     from orchestrion.schema import writer
 
-#: the first phase whose text decides where values lie and what code runs; modules made from it are not vouched for
-FIRST_UNTRUSTED = "ll_seq"
-#: phases whose text says nothing of the source beyond locations
-LATE = ("ll_seq", "executables", "bytecode")
+#: The first phase whose text determines memory layout and code; modules made from it are not added to the trust store.
+FIRST_UNTRUSTED_PHASE = "ll_seq"
+#: Phases whose text contains no ops of the source, only locations.
+PHASES_WITHOUT_SOURCE_OPS = ("ll_seq", "executables", "bytecode")
 
 
 def compile(
@@ -69,29 +69,34 @@ def compile(
     max_allocation: int = MAX_ALLOCATION,
     callbacks: str = "refuse",
 ) -> bytes:
-    """The bytes of a module file, for `vm.load` or a file.
+    """Compiles a program; returns the bytes of a module file, for `vm.load` or a file.
 
-    `source`: a function, which JAX traces with the examples `args` and `kwargs` (arrays, numbers,
-    `jax.ShapeDtypeStruct`s, trees of them); a path; StableHLO as text (a string with a line break or a parenthesis is
-    text, any other a path) or bytes, or what `jax.export.Exported.serialize` makes of it; a `jax.stages.Lowered`, a
-    `jax.export.Exported` or an MLIR module of jaxlib. `targets`: names of target profiles or of the devices they
-    are for (`"spirv"`, `["vulkan", "reference"]`), best first. Each of these must compile the program. By default
-    those of `schema.profiles.PROFILES` that can, with one `TargetWarning` about the others. `encodings`: how the
-    operands of dots are laid out, a name of `pipeline.ENCODINGS`. `machines`: the kinds of device that kernels are
-    shaped for, names of `kernel.machine.MACHINES`, the default last; each target has a program for each, of which a
-    device takes the first that is for its kind, or the last. `attributes`: of the module, texts, numbers, bytes by key;
-    those of `schema.attributes.KNOWN` have a meaning, such as `model.name` and `limits.memory`. `report`: filled
-    with where each op of the source is computed, or with who refuses which, also when CompileError is raised
-    (docs/placement.md). `parameters`: a safetensors file to be written, with all constants of 4 KiB and more, which
-    the module then names instead. `parameter_arguments`: names of arguments (`w`, `arg0`, or `params` for all of
-    `params[...]`) whose values come from such files, too, when the module is loaded, not from callers
-    (docs/parameters.md). `max_allocation`: bytes above which intermediate values and small constants go into
-    several allocations, for devices that allocate less at once than others (docs/memory.md). `callbacks`: what
-    becomes of calls of Python, a name of `pipeline.CALLBACKS` (docs/callbacks.md).
+    - `source`: a function, which JAX traces with the example arguments `args` and `kwargs` (arrays, numbers,
+      `jax.ShapeDtypeStruct`s, trees of them); a path; StableHLO as text (a string with a line break or a parenthesis is
+      text, any other a path) or bytes; the bytes of `jax.export.Exported.serialize`; a `jax.stages.Lowered`, a
+      `jax.export.Exported` or an MLIR module of jaxlib.
+    - `targets`: names of target profiles, or of the devices they are for (`"spirv"`, `["vulkan", "reference"]`), best
+      first. Each must compile the program. Default: those of `schema.profiles.PROFILES` that can, with one
+      `TargetWarning` about the others.
+    - `encodings`: how the operands of dots are laid out, a key of `options.ENCODINGS`.
+    - `machines`: the kinds of device for which kernels are shaped, keys of `kernel.machine.MACHINES`, the default last.
+      Each target gets one program per machine; a device takes the first one for its kind, or the last.
+    - `attributes` of the module: texts, numbers or bytes by key. Those of `schema.attributes.KNOWN` have a meaning,
+      such as `model.name` and `limits.memory`.
+    - `report`: filled with the place where each op of the source is computed, or with the refusals, also if
+      CompileError is raised (docs/placement.md).
+    - `parameters`: a safetensors file to be written with all constants of 4 KiB and more, which the module then names
+      instead.
+    - `parameter_arguments`: names of arguments (`w`, `arg0`, or `params` for all of `params[...]`) whose values come
+      from such files as well, when the module is loaded, and not from callers (docs/parameters.md).
+    - `max_allocation`: bytes above which intermediate values and small constants are split into several allocations,
+      for devices with a smaller limit per allocation (docs/memory.md).
+    - `callbacks`: what happens to callbacks into Python, a key of `options.CALLBACKS` (docs/callbacks.md).
 
-    The module's digest goes into the user's trust store. Raises CompileError with everything that is wrong in the
-    program (its subclass `TargetsError` where a target cannot compile it), when the source cannot be used, or when the
-    trust store cannot and the module holds native code.
+    The module's digest is added to the user's trust store. Raises CompileError with everything that is wrong with the
+    program (its subclass `TargetsError` if a target cannot compile it), if the source cannot be read, or if the module
+    holds native code and the trust store cannot be written. Raises ArgumentTypeError or ArgumentValueError for wrong
+    options.
     """
     from orchestrion.schema.container import open_bytes
     from orchestrion.schema.writer import write
@@ -99,7 +104,7 @@ def compile(
     job = _job(
         targets, encodings, machines, attributes, report, parameters, parameter_arguments, max_allocation, callbacks
     )
-    rows = job.write_parameters(job.rows(read(source, args, kwargs)))
+    rows = job.write_parameters(job.rows(read_source(source, args, kwargs)))
     blob = write(rows)
     job.vouch(open_bytes(blob).digest, holds_native_code(rows))
     return blob
@@ -120,25 +125,25 @@ def compile_to_file(
     max_allocation: int = MAX_ALLOCATION,
     callbacks: str = "refuse",
 ) -> None:
-    """As `compile`, into a file: the whole of it or, with CompileError or OSError, nothing."""
+    """Same as `compile`, but writes a file: the whole file, or nothing if CompileError or OSError is raised."""
     if not isinstance(path, str | os.PathLike):
         raise ArgumentTypeError(f"the second argument is the path of the module, not of type {type(path).__name__}")
     job = _job(
         targets, encodings, machines, attributes, report, parameters, parameter_arguments, max_allocation, callbacks
     )
-    job.write(read(source, args, kwargs), path)
+    job.write(read_source(source, args, kwargs), path)
 
 
 def holds_native_code(module: writer.Module) -> bool:
-    """Whether a program of the module is for a profile with native code, or for one that is unknown."""
+    """Whether a program of the module has a profile with native code, or an unknown profile."""
     try:
-        return not all(confined(known_profile(program.profile)) for program in module.programs)
+        return not all(holds_confined_code(known_profile(program.profile)) for program in module.programs)
     except CompileError:
         return True
 
 
 def _check_declared_target(name: str) -> None:
-    """A package declares the profile and its target."""
+    """Checks that a package declares both the profile and its target. Raises CompileError."""
     from orchestrion.compiler.targets.target import target
 
     known_profile(name)
@@ -146,7 +151,7 @@ def _check_declared_target(name: str) -> None:
 
 
 def _wrong_attribute(key: str, value: str | bytes) -> str | None:
-    """Why an attribute cannot be written; None if it can. Those that have a meaning are text, others may be bytes."""
+    """Why an attribute cannot be written; None if it can. Known attributes are text, others may be bytes."""
     if not isinstance(key, str) or not isinstance(value, str | bytes):
         return f"attribute {key!r} is {value!r}, a text or bytes expected"
     if "\0" in key:
@@ -201,19 +206,18 @@ def _is_report(given: object) -> bool:
 
 @dataclass(frozen=True)
 class Compilation:
-    """What is asked for. `targets` are profiles. `may_leave_out`: targets that cannot compile the program are left out
-    as long as one can; `warn` is then called with a text about all of them. `start` is the phase the source is of;
-    `dump` a folder that gets the text of each phase; `print_after` names of passes whose IR goes to `stream` when they
-    have run; `attributes` are the module's; `report` is filled on the way to the last phase, from a phase that still
-    has ops of the source; `parameters` is the file that large constants go to, `parameter_arguments` the arguments that
-    become parameters; `max_allocation` bounds what is allocated at once; `steps` is told of
-    each step.
+    """A compilation with its options; see `compile` for those of the same names.
+
+    `targets` are profiles. `may_leave_out`: leave out targets that cannot compile the program as long as one can;
+    `warn` is then called with a text about all of them. `start`: the phase of the source. `dump`: a folder for the text
+    of each phase. `print_after`: names of passes after which the IR is printed to `stream`. `steps` is notified of each
+    step.
     """
 
     targets: tuple[str, ...] = tuple(PROFILES)
     encodings: str = "default"
     machines: tuple[str, ...] = (DEFAULT,)
-    start: str = FIRST
+    start: str = FIRST_PHASE
     dump: Path | None = None
     print_after: tuple[str, ...] = ()
     attributes: Mapping[str, str | bytes] = field(default_factory=dict)
@@ -245,13 +249,13 @@ class Compilation:
         wrong = [why for key, value in self.attributes.items() if (why := _wrong_attribute(key, value))]
         if wrong:
             raise ArgumentValueError("; ".join(wrong))
-        named(self.print_after)
-        if "hl_seq" not in phases_between(self.start, LAST) and self.machines != (DEFAULT,):
-            raise ArgumentValueError(f"the text of phase {self.start} says itself which machines its programs are for")
-        if self.report is not None and self.start in LATE:
+        passes_named(self.print_after)
+        if "hl_seq" not in phases_between(self.start, LAST_PHASE) and self.machines != (DEFAULT,):
+            raise ArgumentValueError(f"the text of phase {self.start} already states the machines of its programs")
+        if self.report is not None and self.start in PHASES_WITHOUT_SOURCE_OPS:
             raise ArgumentValueError(f"the text of phase {self.start} has no ops of a source that could be reported")
-        if self.start != FIRST and self.parameter_arguments:
-            raise ArgumentValueError(f"the text of phase {self.start} says itself what is a parameter")
+        if self.start != FIRST_PHASE and self.parameter_arguments:
+            raise ArgumentValueError(f"the text of phase {self.start} already states its parameters")
 
     def _check_machines(self) -> None:
         given = ", ".join(self.machines)
@@ -264,8 +268,8 @@ class Compilation:
             raise ArgumentValueError(f"machines are given as [{given}]: any device takes {DEFAULT}, so it comes last")
 
     def _check_declared_machine(self, machine: str) -> None:
-        """A package declares the machine, each target that is shaped for machines has a row for it, and it is the only
-        one: no feature tells devices which of several programs is for them.
+        """Checks the machine of another package: the package declares it, each target with machines has a row for it,
+        and it is the only machine, since no feature tells devices which of several programs to choose.
         """
         from orchestrion.compiler.targets.target import target
         from orchestrion.schema.plugins import declared
@@ -279,41 +283,43 @@ class Compilation:
         if len(self.machines) > 1:
             raise ArgumentValueError(f"machine {machine} of another package is not the only one: devices cannot choose")
 
-    def rows(self, source: Source | Read) -> writer.Module:
-        """The rows of a module file, which `schema.writer` writes."""
+    def rows(self, source: Source | SourceContent) -> writer.Module:
+        """Compiles to the rows of a module file, which `schema.writer` writes. Raises CompileError."""
         from orchestrion.compiler.bytecode.serialize import module_rows
 
-        with paused():
-            module = self.module(source, LAST)
-            with self.steps.step(LAST, "encode"):
+        with collection_paused():
+            module = self.module(source, LAST_PHASE)
+            with self.steps.step(LAST_PHASE, "encode"):
                 rows = module_rows(module)
         return replace(rows, attributes={**rows.attributes, **self.attributes}) if self.attributes else rows
 
-    def write(self, source: Source | Read, path: str | os.PathLike[str]) -> str | None:
-        """Write the module's file. Returns the warning of `vouch`, or None."""
+    def write(self, source: Source | SourceContent, path: str | os.PathLike[str]) -> str | None:
+        """Compiles and writes the module's file. Returns the warning of `vouch`, or None. Raises CompileError or
+        OSError.
+        """
         from orchestrion.schema.writer import write_file
 
         if self.parameters is not None and os.path.realpath(self.parameters) == os.path.realpath(path):
             raise ArgumentValueError(f"{path}: module and parameters cannot go to one file")
         rows = self.rows(source)
-        with self.steps.step(LAST, "write"):
+        with self.steps.step(LAST_PHASE, "write"):
             rows = self.write_parameters(rows)
             return self.vouch(write_file(path, rows), holds_native_code(rows))
 
     def write_parameters(self, rows: writer.Module) -> writer.Module:
-        """Write the file of parameters, if any is asked for. Gives the module that names it."""
+        """Writes the file of parameters, if one is wanted. Returns the module that names it."""
         from orchestrion.compiler.bytecode.parameter_file import write_parameters
 
         return write_parameters(rows, self.parameters)
 
     def vouch(self, digest: bytes, native: bool) -> str | None:
-        """Record in the user's trust store that the module was made here. `native`: whether it holds native code.
+        """Records the module in the user's trust store. `native`: whether it holds native code.
 
-        From `ll_seq` on the text holds a storage plan or code that somebody else may have written: it is not vouched
-        for. Returns a warning for the user, or None. CompileError: the module holds native code, and the store cannot
-        be used.
+        From `ll_seq` on, the text holds a memory layout or code that somebody else may have written; such modules are
+        not recorded. Returns a warning for the user, or None. Raises CompileError if the module holds native code and
+        the store cannot be written.
         """
-        if self.start not in list(PHASES)[: list(PHASES).index(FIRST_UNTRUSTED)]:
+        if self.start not in list(PHASES)[: list(PHASES).index(FIRST_UNTRUSTED_PHASE)]:
             if not native:
                 return None
             return (
@@ -332,25 +338,25 @@ class Compilation:
         return None
 
     def text(self, source: Source, stop: str) -> str:
-        """The text of a phase; what continues from it gives the same bytes."""
+        """The text of a phase; continuing from it gives the same bytes."""
         return print_module(self.module(source, stop))
 
-    def module(self, source: Source | Read, stop: str) -> Module:
-        """The IR after the phase `stop`."""
+    def module(self, source: Source | SourceContent, stop: str) -> Module:
+        """The IR after the phase `stop`. Raises CompileError."""
         try:
             with self.steps.step(self.start, "read"):
-                given = source if isinstance(source, Read) else read(source)
+                given = source if isinstance(source, SourceContent) else read_source(source)
             return self._of_able_targets(given, stop)
         except MemoryError:
             raise CompileError("not enough memory for the program's constants") from None
         except RecursionError:  # passes recurse into regions; the parser limits their depth, not that of the caller
             raise CompileError("nested too deeply for Python's recursion limit, or compiled deep in calls") from None
 
-    def _of_able_targets(self, given: Read, stop: str) -> Module:
-        """The module of the targets that can compile the program, where others may be left out.
+    def _of_able_targets(self, given: SourceContent, stop: str) -> Module:
+        """The module for the targets that can compile the program, if others may be left out.
 
-        It is compiled again without the others, so that its bytes are those of naming the able targets. Text of a
-        later phase says itself which programs there are.
+        The program is compiled again without the others, so that the bytes are the same as if the caller had named only
+        the able targets. Text of a later phase states its programs itself.
         """
         job, refusals = self, dict[str, tuple[Diagnostic, ...]]()
         while True:
@@ -371,7 +377,7 @@ class Compilation:
                     self.report.left_out = refusal_rows(refusals)
             return module
 
-    def _module(self, given: Read, stop: str) -> Module:
+    def _module(self, given: SourceContent, stop: str) -> Module:
         phases = phases_between(self.start, stop)
         with self.steps.step(self.start, "parse"):
             module = self._parsed(given, phases)
@@ -390,7 +396,7 @@ class Compilation:
             self.callbacks,
             self.steps,
         )
-        with paused():
+        with collection_paused():
             try:
                 run_phases(module, phases, options, self._after_pass(recorder), self._after_phase)
             except CompileError as error:
@@ -399,15 +405,15 @@ class Compilation:
                 raise
         return module
 
-    def _parsed(self, given: Read, phases: Sequence[str]) -> Module:
+    def _parsed(self, given: SourceContent, phases: Sequence[str]) -> Module:
         """The source as IR of the phase `start`."""
-        if self.start == FIRST and prepare(given):
+        if self.start == FIRST_PHASE and start_reader(given):
             for row in (row for phase in phases for row in passes_of(phase)):
                 row.run  # noqa: B018  imported while the child process starts
-        return load(given) if self.start == FIRST else self._continued(given)
+        return load_module(given) if self.start == FIRST_PHASE else self._continued(given)
 
     def _recorder(self, module: Module) -> Recorder | None:
-        """Who fills in the report."""
+        """The recorder that fills the report; None without a report."""
         if self.report is None:
             return None
         from orchestrion.compiler.provenance import Recorder
@@ -416,8 +422,8 @@ class Compilation:
         made.start(module)
         return made
 
-    def _continued(self, given: Read) -> Module:
-        """IR of a later phase: generic text."""
+    def _continued(self, given: SourceContent) -> Module:
+        """Parses IR of a later phase, as generic text."""
         if given.kind != "generic":
             raise CompileError(f"{given.name}: the phase {self.start} is read from generic text only")
         module = parse(given.data, given.name)
@@ -448,7 +454,7 @@ class Compilation:
 
 
 def _write_text(place: Path, text: str) -> None:
-    """The whole text, or CompileError and nothing: half a phase could be taken for the whole of it."""
+    """Writes the whole text, or raises CompileError and leaves nothing: half of it could be mistaken for the phase."""
     temporary = place.with_name(f".{place.name}.{os.getpid()}.tmp")
     try:
         temporary.write_text(text, encoding="utf-8")

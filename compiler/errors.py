@@ -1,8 +1,8 @@
-"""What goes wrong in the compiler, by whose fault.
+"""Errors of the compiler, by whose fault they are.
 
-`CompileError` is the caller's: the program cannot be compiled as it is. It holds every diagnostic, not the first only.
-`ParseError` is a `CompileError` of text that is not IR; it knows file, line and column. `InternalError` is ours: a pass
-broke the IR, and whoever sees it should report it. Nothing else leaves `compile()` for a bad program.
+`CompileError`: the caller's program cannot be compiled as it is; it holds every diagnostic, not only the first.
+`ParseError` is a `CompileError` for text that is not IR, with file, line and column. `InternalError`: a fault of the
+compiler, a pass left invalid IR; users should report it. A bad program makes `compile()` raise nothing else.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from orchestrion.compiler.ir.locations import UNKNOWN, FileLoc, Location, source
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One thing that is wrong: where, in which op (its name, or empty), what."""
+    """One thing that is wrong: the message, its location, and the name of the op, or ""."""
 
     message: str
     loc: Location = UNKNOWN
@@ -27,7 +27,7 @@ class Diagnostic:
 
 
 class CompileError(Exception):
-    """The program cannot be compiled; `diagnostics` says each reason, in the order of the program."""
+    """The program cannot be compiled; `diagnostics` has every reason, in program order."""
 
     def __init__(self, diagnostics: Iterable[Diagnostic] | str) -> None:
         self.diagnostics: tuple[Diagnostic, ...] = (
@@ -37,7 +37,7 @@ class CompileError(Exception):
 
 
 class TargetsError(CompileError):
-    """Some targets cannot compile the program. `refusals`: the diagnostics of each by the name of its profile."""
+    """Some targets cannot compile the program. `refusals`: profile name -> its diagnostics."""
 
     def __init__(self, refusals: Mapping[str, Iterable[Diagnostic]]) -> None:
         self.refusals = {name: tuple(dict.fromkeys(found)) for name, found in refusals.items()}
@@ -45,15 +45,17 @@ class TargetsError(CompileError):
 
 
 class TargetWarning(UserWarning):
-    """A module has no program for some of the default targets, which cannot compile the program."""
+    """Some default targets cannot compile the program; the module has no programs for them."""
 
 
 class ArgumentTypeError(CompileError, TypeError):
-    """An argument of `compile` of the wrong type, or a function that JAX cannot trace for that reason."""
+    """An argument of `compile` has the wrong type, or JAX raises TypeError when it traces the function."""
 
 
 class ArgumentValueError(CompileError, ValueError):
-    """An option of `compile` that is unknown or does not fit the others, or a function that JAX cannot trace so."""
+    """An option of `compile` is unknown or conflicts with others, or JAX cannot trace the function for
+    another reason.
+    """
 
 
 class ParseError(CompileError):
@@ -65,7 +67,7 @@ class ParseError(CompileError):
 
 
 class InternalError(Exception):
-    """The compiler itself is wrong: a pass left IR that breaks a rule."""
+    """A fault of the compiler: a pass left IR that breaks a rule."""
 
     def __init__(self, made_by: str, diagnostics: Iterable[Diagnostic]) -> None:
         self.made_by = made_by

@@ -1,4 +1,4 @@
-"""What a compilation is asked for: passes read it, and know nothing of the table of passes (`pipeline.py`)."""
+"""Options of a compilation. Passes read them, without knowing the table of passes (`pipeline.py`)."""
 
 from __future__ import annotations
 
@@ -12,27 +12,29 @@ from orchestrion.compiler.steps import Steps
 if TYPE_CHECKING:
     from orchestrion.compiler.provenance import Recorder
 
-#: how the operands of dots are laid out
+#: Option `encodings`: how the operands of dots are laid out.
 ENCODINGS: Final[dict[str, str]] = {
     "default": "as each target gains by it",
     "none": "in row-major order",
     "always": "as each target likes it, for dots of any size",
     "test": "in odd tiles, padded, in another order, on every target: slow, and it finds what depends on the order",
 }
-#: what becomes of calls of Python
+#: Option `callbacks`: what happens to callbacks into Python.
 CALLBACKS: Final[dict[str, str]] = {
     "refuse": "the program is refused",
-    "drop": "those whose results nobody needs are left out, others are refused",
+    "drop": "those with unused results are left out, others are refused",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a compilation is asked for. `targets` are names of `schema.profiles.PROFILES`, best first; `encodings` is
-    one of `ENCODINGS`, `machines` are names of `kernel.machine.MACHINES`, best first. `recorder`: who is told what was
-    decided, for a placement report. `parameters`: large constants lie outside the module, and so do the arguments
-    called `parameter_arguments`. `max_allocation`: bytes above which an arena or a pool of constants is split into
-    several. `callbacks`: one of `CALLBACKS`. `steps`: is told of each pass.
+    """Options of a compilation.
+
+    `targets`: keys of `schema.profiles.PROFILES`, best first. `encodings`: a key of `ENCODINGS`. `machines`: keys of
+    `kernel.machine.MACHINES`, best first. `recorder`: is notified of decisions, for a placement report. `parameters`:
+    large constants lie outside the module, and so do the arguments named in `parameter_arguments`. `max_allocation`:
+    bytes above which an arena or a pool of constants is split. `callbacks`: a key of `CALLBACKS`. `steps`: is notified
+    of each pass.
     """
 
     targets: tuple[str, ...]

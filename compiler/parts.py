@@ -1,8 +1,8 @@
 """The parts of a module: copies of the program for two kinds of target, in the phases `stablehlo` and `flow`.
 
-These phases have one copy of the program for all targets. Where a program calls library functions that only some of
-the targets have, the pass `split-by-libraries` makes two modules of it inside the module, its *parts*. Passes then
-treat each part as a module of its own, until `form-programs` makes each target's program of the part that it can run.
+These phases keep one copy of the program for all targets. If a program calls library functions that only some targets
+have, the pass `split-by-libraries` turns it into two modules inside the module, its *parts*. Passes then run on each
+part as on a module, until `form-programs` builds each target's program from the part that it can run.
 """
 
 from __future__ import annotations
@@ -14,22 +14,23 @@ from .ir.builtin import Module
 from .ir.core import Operation
 from .profiles import known_profile
 
-#: whether the targets of a part have library functions -> symbol of the part
+#: Whether the targets of a part have library functions -> symbol of the part.
 PARTS: Final[dict[bool, str]] = {True: "with_libraries", False: "without_libraries"}
 
 
 def parts_of(module: Module) -> list[Module]:
-    """The parts of a module that is split; none of another."""
+    """The parts of a module that is split; empty for any other."""
     return [op for op in module.block if isinstance(op, Module)]
 
 
 def part_for(module: Module, target: str) -> Module:
-    """The module that the program of a target is made of: its part, or the module itself if that is not split."""
+    """The module from which a target's program is made: its part, or the module itself if that is not split."""
     wanted = PARTS[known_profile(target).library_calls]
     return next((part for part in parts_of(module) if part.symbol == wanted), module)
 
 
 def is_part_without_libraries(module: Module) -> bool:
+    """Whether the module is the part for targets without library functions."""
     return module.parent is not None and module.symbol == PARTS[False]
 
 
@@ -40,8 +41,8 @@ def problems(op: Operation) -> Iterator[str]:
     names = [f"@{part.symbol}" for part in parts_of(op)]
     wanted = [f"@{name}" for name in PARTS.values()]
     if op.parent is not None and names:
-        yield "is a part and holds modules"
+        yield "is a part and contains modules"
     elif names and names != wanted:
         yield f"holds modules {', '.join(names)}; parts are {' and '.join(wanted)}"
     elif names and len(op.block.ops) != len(names):
-        yield "holds parts and something else"
+        yield "contains parts and other ops"

@@ -1,8 +1,8 @@
-"""The phases and their passes: one table.
+"""The table of phases and passes.
 
-A phase is a list of passes; its IR is text that can be printed, read back and continued from to the same bytes. A pass
-is a function `run(module, options)`, imported when it runs, that changes the module in place and keeps to the user's
-fault by `CompileError`. The verifier looks at what each phase leaves: what it finds there is our fault.
+A phase is a list of passes. Its IR can be printed, parsed and continued from to the same bytes. A pass is a function
+`run(module, options)`, imported when it runs, that changes the module in place. It raises CompileError for errors in
+the user's program. The verifier checks the IR after each phase; what it finds is a fault of the compiler.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from orchestrion.compiler.ir.verifier import check_own
 from orchestrion.compiler.options import Options
 from orchestrion.compiler.parts import parts_of
 
-#: phase -> what its IR is; in order
+#: Phase -> description of its IR; in order.
 PHASES: Final[dict[str, str]] = {
     "input": "what the frontend read: func, stablehlo, chlo, with locations and argument attributes",
     "stablehlo": "supported StableHLO ops only, calls inlined, simplified",
@@ -31,18 +31,18 @@ PHASES: Final[dict[str, str]] = {
     "executables": "the bodies of executables in their target's IR",
     "bytecode": "vm: registers, instructions, payloads",
 }
-#: phases whose modules may have parts (`parts.py`)
-SPLIT: Final = ("stablehlo", "flow")
-FIRST: Final = next(iter(PHASES))
-LAST: Final = list(PHASES)[-1]
+#: Phases in which a module may have parts (`parts.py`).
+PHASES_WITH_PARTS: Final = ("stablehlo", "flow")
+FIRST_PHASE: Final = next(iter(PHASES))
+LAST_PHASE: Final = list(PHASES)[-1]
 
 
 @dataclass(frozen=True)
 class Pass:
-    """A row: name on the command line, phase, `module` or `module:function` (`run` where it is left
-    out), the reason for its place.
+    """A pass: its name on the command line, its phase, `module` or `module:function` (default `run`), and the reason
+    for its position in the table.
 
-    `any_input`: it stands before the verifier has seen a program from outside, and takes whatever could be parsed.
+    `any_input`: the pass runs before a program from outside is verified, and accepts anything that parses.
     """
 
     name: str
@@ -53,11 +53,12 @@ class Pass:
 
     @property
     def takes_parts(self) -> bool:
-        """Whether it runs on each part of a module that has parts."""
-        return self.phase in SPLIT and not self.any_input
+        """Whether the pass runs on each part of a module that has parts."""
+        return self.phase in PHASES_WITH_PARTS and not self.any_input
 
     @cached_property
     def run(self) -> Callable[[Module, Options], None]:
+        """The function of the pass, imported at the first access."""
         module, _, function = self.path.partition(":")
         found: Callable[[Module, Options], None]
         found = getattr(import_module(f"orchestrion.compiler.{module}"), function or "run")
@@ -65,28 +66,28 @@ class Pass:
 
 
 PASSES: Final[tuple[Pass, ...]] = (
-    Pass("drop-callbacks", "stablehlo", "stablehlo.functions.callbacks", "what only they use is dead then", True),
-    Pass("expand-quantized", "stablehlo", "stablehlo.narrow.quantized", "plain types for all that follows", True),
-    Pass("flatten-tuples", "stablehlo", "stablehlo.functions.tuples", "what is in a tuple is expanded by itself", True),
+    Pass("drop-callbacks", "stablehlo", "stablehlo.functions.callbacks", "their operands may be dead afterwards", True),
+    Pass("expand-quantized", "stablehlo", "stablehlo.narrow.quantized", "all later passes see plain types", True),
+    Pass("flatten-tuples", "stablehlo", "stablehlo.functions.tuples", "expand sees the elements of tuples", True),
     Pass("mark-parameters", "stablehlo", "stablehlo.functions.mark_parameters", "types are plain by now", True),
-    Pass("expand", "stablehlo", "stablehlo.expansions.expand", "no refusal of ops in disguise", True),
-    Pass("erase-private", "stablehlo", "stablehlo.functions.erase_private", "what nobody calls may be anything", True),
-    Pass("dce", "stablehlo", "ir.effects", "what nobody uses need not be supported", True),
-    Pass("refine-shapes", "stablehlo", "stablehlo.shapes.refine", "what follows sees sizes, if as symbols", True),
-    Pass("check-legality", "stablehlo", "stablehlo.legality", "every refusal at once, before any rewriting", True),
-    Pass("drop-annotations", "stablehlo", "stablehlo.functions.annotations", "the check was their last reader"),
-    Pass("inline", "stablehlo", "stablehlo.functions.inline", "passes look at one function at a time"),
-    Pass("take-parameters", "stablehlo", "stablehlo.functions.take_parameters", "before constants are looked into"),
-    Pass("split-by-libraries", "stablehlo", "stablehlo.linalg.split_by_libraries:split", "all calls are known"),
-    Pass("expand-libraries", "stablehlo", "stablehlo.linalg.split_by_libraries:expand", "one part alone has loops"),
-    Pass("expand-complex", "stablehlo", "stablehlo.complex.expand", "devices compute on parts; no calls are left"),
-    Pass("expand-narrow", "stablehlo", "stablehlo.narrow.expand", "no later pass meets a type that is only stored"),
-    Pass("canonicalize", "stablehlo", "stablehlo.canonicalize", "constants and identities across former calls"),
-    Pass("unroll-short-loops", "stablehlo", "stablehlo.control_flow.unroll_short_loops", "bounds are constants now"),
-    Pass("select-cheap-branches", "stablehlo", "stablehlo.control_flow.select_cheap_branches", "they are small now"),
-    Pass("canonicalize", "stablehlo", "stablehlo.canonicalize", "selected values meet the ops around them"),
-    Pass("cse", "stablehlo", "ir.cse", "equal ops are alike only once operands are canonical"),
-    Pass("dce", "stablehlo", "ir.effects", "merging and folding leave ops without users"),
+    Pass("expand", "stablehlo", "stablehlo.expansions.expand", "the legality check sees no derived ops", True),
+    Pass("erase-private", "stablehlo", "stablehlo.functions.erase_private", "it may hold unsupported ops", True),
+    Pass("dce", "stablehlo", "ir.effects", "unused ops may be unsupported", True),
+    Pass("refine-shapes", "stablehlo", "stablehlo.shapes.refine", "all sizes become known or symbolic", True),
+    Pass("check-legality", "stablehlo", "stablehlo.legality", "all refusals at once, before the lowering", True),
+    Pass("drop-annotations", "stablehlo", "stablehlo.functions.annotations", "the legality check reads them last"),
+    Pass("inline", "stablehlo", "stablehlo.functions.inline", "later passes work on one function"),
+    Pass("take-parameters", "stablehlo", "stablehlo.functions.take_parameters", "no pass has folded constants yet"),
+    Pass("split-by-libraries", "stablehlo", "stablehlo.linalg.split_by_libraries:split", "library calls are final"),
+    Pass("expand-libraries", "stablehlo", "stablehlo.linalg.split_by_libraries:expand", "only one part gets loops"),
+    Pass("expand-complex", "stablehlo", "stablehlo.complex.expand", "devices compute on parts; calls are inlined"),
+    Pass("expand-narrow", "stablehlo", "stablehlo.narrow.expand", "later passes see only computed types"),
+    Pass("canonicalize", "stablehlo", "stablehlo.canonicalize", "simplifies across former calls"),
+    Pass("unroll-short-loops", "stablehlo", "stablehlo.control_flow.unroll_short_loops", "loop bounds are constants"),
+    Pass("select-cheap-branches", "stablehlo", "stablehlo.control_flow.select_cheap_branches", "branches are small"),
+    Pass("canonicalize", "stablehlo", "stablehlo.canonicalize", "selects meet the ops around them"),
+    Pass("cse", "stablehlo", "ir.cse", "canonical operands make equal ops equal"),
+    Pass("dce", "stablehlo", "ir.effects", "merging and folding leave unused ops"),
     Pass("lower-sorts", "flow", "flow.lower_sorts", "the loop over the steps of a sort is one like others"),
     Pass("lower-scatters", "flow", "flow.lower_scatters", "the numbers of rows are arithmetic like other"),
     Pass("lower-control-flow", "flow", "flow.lower_control_flow", "all that follows knows blocks, not regions"),
@@ -108,40 +109,41 @@ PASSES: Final[tuple[Pass, ...]] = (
     Pass("share-scalars", "flow", "flow.share_scalars", "what differs in numbers only is equal then"),
     Pass("deduplicate-executables", "flow", "flow.deduplicate_executables", "equal executables are built once"),
     Pass("mark-in-place", "flow", "flow.mark_in_place", "executables are final, and so is who reads what"),
-    Pass("form-programs", "hl_seq", "sequencer.form_programs", "from here on each target has its own copy"),
-    Pass("limit-folds", "hl_seq", "sequencer.limit_folds", "only some machines have limits: per program"),
-    Pass("unify-encodings", "hl_seq", "sequencer.unify_encodings", "a constant is kept in one layout"),
-    Pass("specialize-encodings", "hl_seq", "sequencer.specialize_encodings", "a target knows what it gains by"),
-    Pass("materialize-encodings", "hl_seq", "sequencer.materialize_encodings", "what is left is a dispatch"),
-    Pass("convert-to-hl-seq", "hl_seq", "sequencer.convert_to_hl_seq", "sizes in memory are known now"),
-    Pass("group-by-barrier", "ll_seq", "sequencer.group_by_barrier", "the order is final before memory is planned"),
-    Pass("materialize-copies", "ll_seq", "sequencer.materialize_copies", "in the final order, before the ABI"),
-    Pass("freeze-abi", "ll_seq", "sequencer.freeze_abi", "workloads are still at the dispatches"),
-    Pass("link-executables", "ll_seq", "sequencer.link_executables", "entries are final, nobody holds code yet"),
-    Pass("convert-to-ll-seq", "ll_seq", "sequencer.convert_to_ll_seq", "memory is explicit over final executables"),
-    Pass("pack-arena", "ll_seq", "sequencer.pack_arena", "lifetimes are those of one function"),
-    Pass("coalesce-waits", "ll_seq", "sequencer.coalesce_waits", "places are final"),
-    Pass("hoist-allocations", "ll_seq", "sequencer.hoist_setup:allocations", "recordings use them"),
-    Pass("hoist-executables", "ll_seq", "sequencer.hoist_setup:executables", "recordings use them"),
-    Pass("hoist-recordings", "ll_seq", "sequencer.hoist_setup:recordings", "all that they use has moved"),
-    Pass("hoist-per-shape", "ll_seq", "sequencer.hoist_setup:per_shape", "what is left depends on sizes, or the call"),
-    Pass("split-setup", "ll_seq", "sequencer.split_setup", "what is set up once stands before the run loops"),
-    Pass("lower-executables", "executables", "targets.lower", "emission only, honouring the ABI"),
-    Pass("convert-to-vm", "bytecode", "bytecode.convert_to_vm", "calls of the hal module instead of ll_seq ops"),
-    Pass("assign-registers", "bytecode", "bytecode.assign_registers", "over final instructions"),
+    Pass("form-programs", "hl_seq", "sequencer.form_programs", "later passes work on one target's program"),
+    Pass("limit-reductions", "hl_seq", "sequencer.limit_reductions", "limits depend on the machine"),
+    Pass("unify-encodings", "hl_seq", "sequencer.unify_encodings", "keeps a constant in one layout only"),
+    Pass("specialize-encodings", "hl_seq", "sequencer.specialize_encodings", "the target chooses layouts"),
+    Pass("materialize-encodings", "hl_seq", "sequencer.materialize_encodings", "other encodings become dispatches"),
+    Pass("convert-to-hl-seq", "hl_seq", "sequencer.convert_to_hl_seq", "layouts determine sizes in memory"),
+    Pass("group-by-barrier", "ll_seq", "sequencer.group_by_barrier", "the order precedes memory planning"),
+    Pass("materialize-copies", "ll_seq", "sequencer.materialize_copies", "the order is final, the ABI is not"),
+    Pass("freeze-abi", "ll_seq", "sequencer.freeze_abi", "dispatches still have the workloads"),
+    Pass("link-executables", "ll_seq", "sequencer.link_executables", "entries are final, and not yet code"),
+    Pass("convert-to-ll-seq", "ll_seq", "sequencer.convert_to_ll_seq", "executables are final"),
+    Pass("pack-arena", "ll_seq", "sequencer.pack_arena", "allocations still have their lifetimes"),
+    Pass("coalesce-barriers", "ll_seq", "sequencer.coalesce_barriers", "offsets are final"),
+    Pass("hoist-allocations", "ll_seq", "sequencer.hoist_setup:allocations", "recordings use buffers"),
+    Pass("hoist-executables", "ll_seq", "sequencer.hoist_setup:executables", "recordings use executables"),
+    Pass("hoist-recordings", "ll_seq", "sequencer.hoist_setup:recordings", "their operands are hoisted"),
+    Pass("hoist-per-shape", "ll_seq", "sequencer.hoist_setup:per_shape", "static setup is hoisted already"),
+    Pass("split-setup", "ll_seq", "sequencer.split_setup", "setup precedes the run loops now"),
+    Pass("lower-executables", "executables", "targets.lower", "emits code for the frozen ABI"),
+    Pass("convert-to-vm", "bytecode", "bytecode.convert_to_vm", "executables are lowered"),
+    Pass("assign-registers", "bytecode", "bytecode.assign_registers", "instructions are final"),
 )
 
-#: called with what has just been done and the module: a pass, or the name of a phase
+#: Called after each pass with the pass and the module, and after each phase with its name and the module.
 AfterPass = Callable[[Pass, Module], None]
 AfterPhase = Callable[[str, Module], None]
 
 
 def passes_of(phase: str) -> list[Pass]:
+    """The passes of a phase, in order."""
     return [row for row in PASSES if row.phase == phase]
 
 
-def named(names: Sequence[str]) -> list[Pass]:
-    """The passes of these names. Raises CompileError for a name without a row."""
+def passes_named(names: Sequence[str]) -> list[Pass]:
+    """The passes of these names. Raises ArgumentValueError for an unknown name."""
     rows = {row.name: row for row in PASSES}
     unknown = [name for name in names if name not in rows]
     if unknown:
@@ -150,7 +152,9 @@ def named(names: Sequence[str]) -> list[Pass]:
 
 
 def phases_between(start: str, stop: str) -> list[str]:
-    """The phases after `start` up to `stop`. Raises CompileError for a name that is none, or an order that is not."""
+    """The phases after `start` up to `stop`. Raises ArgumentValueError for an unknown name, or if `stop` precedes
+    `start`.
+    """
     order = list(PHASES)
     for name in (start, stop):
         if name not in PHASES:
@@ -161,6 +165,9 @@ def phases_between(start: str, stop: str) -> list[str]:
 
 
 def run_passes(module: Module, passes: Sequence[Pass], options: Options, after_pass: AfterPass | None = None) -> None:
+    """Runs passes on the module or its parts. Raises CompileError, also if a comparison of symbolic sizes
+    is undecided.
+    """
     for row in passes:
         with options.steps.step(row.phase, row.name):
             try:
@@ -180,7 +187,7 @@ def run_phases(
     after_pass: AfterPass | None = None,
     after_phase: AfterPhase | None = None,
 ) -> None:
-    """Takes the module through the phases, in order. Raises CompileError, or InternalError for our faults."""
+    """Runs the phases on the module, in order. Raises CompileError, or InternalError for faults of the compiler."""
     for phase in phases:
         run_passes(module, passes_of(phase), options, after_pass)
         with options.steps.step(phase, "verify"):

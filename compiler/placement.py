@@ -4,8 +4,8 @@
     compiler.compile("model.mlir", report=report)      # filled, also when it raises CompileError
     print(report.text())
 
-Rows only: `provenance.py` follows the ops through the passes and fills them in. Every op of the source has a row, and
-in it a `Place` in every program of the module, or an `end`: why no program computes it.
+This file only defines the report; `provenance.py` follows the ops through the passes and fills it. Every op of the
+source has a row with a `Place` in every program of the module, or an `end`: the reason why no program computes it.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from typing import Any, Final
 
 from orchestrion.schema.printable import printable
 
-#: version of the JSON form; new keys may be added without a new one
+#: Version of the JSON form; new keys may be added without a new version.
 VERSION: Final = 1
 
-#: kind of place -> what it means
+#: Kind of place -> its meaning.
 KINDS: Final[dict[str, str]] = {
     "dispatch": "computed on the device by an entry of an executable",
     "library call": "computed by a library on the host, called by an entry of an executable",
@@ -35,14 +35,14 @@ KINDS: Final[dict[str, str]] = {
 
 
 def entry_name(executable: str, entry: str) -> str:
-    """`executable/entry`, or one name where both have it."""
+    """`executable/entry`, or one name if both are equal."""
     return executable if executable == entry else f"{executable}/{entry}"
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a program has an op. `executable` and `entry` are names in the module; `function` is the exported function
-    that runs it, or `initializer` for what runs once at load. `is_main`: the op is what the dispatch is named after.
+    """The place of an op in a program. `executable` and `entry` are names in the module; `function` is the exported
+    function that runs it, or `initializer` if it runs once at load. `is_main`: the dispatch is named after the op.
     """
 
     program: str
@@ -55,7 +55,7 @@ class Place:
 
     @property
     def what(self) -> str:
-        """All but the program, in words."""
+        """Description of the place, without the program."""
         name = entry_name(self.executable, self.entry)
         parts = [self.kind, name, self.detail and f"({self.detail})", f"in {self.function}" if self.function else ""]
         return " ".join(filter(None, parts))
@@ -63,8 +63,8 @@ class Place:
 
 @dataclass(slots=True)
 class SourceOp:
-    """An op of the source. `parent`: the op in whose region it stands. `end`: why no program computes it; empty where
-    one does. `stands_for`: the ops that give its value instead, by number.
+    """An op of the source. `parent`: number of the op whose region contains it. `end`: why no program computes it,
+    empty if one does. `stands_for`: numbers of the ops that compute its value instead.
     """
 
     number: int
@@ -79,8 +79,8 @@ class SourceOp:
 
 @dataclass(frozen=True, slots=True)
 class EntryRow:
-    """A kernel. `schedule`: how its invocations share the work (`compiler/kernel/schedule.py`); empty where the target
-    has none. `calls`: for which calls it is; empty for all, or all others.
+    """A kernel. `schedule`: how its invocations share the work (`compiler/kernel/schedule.py`), empty if the target has
+    none. `calls`: the calls that it is for, empty for all, or all others.
     """
 
     executable: str
@@ -92,7 +92,7 @@ class EntryRow:
 
 @dataclass(slots=True)
 class ProgramRow:
-    """A program of the module: what a device must have for it, and its kernels."""
+    """A program of the module: what it requires of a device, and its kernels."""
 
     name: str
     target: str
@@ -104,7 +104,7 @@ class ProgramRow:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """An op that targets refuse: nothing was compiled, or nothing for these targets."""
+    """An op that targets refuse; empty `targets` if the whole compilation failed."""
 
     targets: tuple[str, ...]
     op: str
@@ -124,8 +124,8 @@ class NotTaken:
 
 @dataclass(slots=True)
 class Report:
-    """What a compilation fills in. `programs` is empty when it failed: no module was made. `left_out`: why the module
-    has no program for some of the default targets.
+    """The result of a compilation. `programs` is empty if it failed. `left_out`: why the module has no program for some
+    of the default targets.
     """
 
     programs: list[ProgramRow] = field(default_factory=list)
@@ -135,11 +135,11 @@ class Report:
     left_out: list[Refusal] = field(default_factory=list)
 
     def data(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """The report as JSON data."""
         return {"version": VERSION, **asdict(self)}
 
     def text(self) -> str:
-        """For people; ends with a line break."""
+        """The report as text for people; ends with a line break."""
         return "\n".join(map(printable, _lines(self))) + "\n"
 
 
@@ -186,7 +186,7 @@ def _at(location: str, op: str) -> str:
 
 
 def _by_place(op: SourceOp) -> dict[str, tuple[str, ...]]:
-    """What is said of an op -> the programs of which it is."""
+    """Description of a place -> the programs with such a place."""
     found: dict[str, tuple[str, ...]] = {}
     for place in op.places:
         found[place.what] = (*found.get(place.what, ()), place.program)
@@ -194,7 +194,7 @@ def _by_place(op: SourceOp) -> dict[str, tuple[str, ...]]:
 
 
 def _all(programs: tuple[str, ...], report: Report) -> str:
-    """Names of programs; all of them in short."""
+    """Names of programs; "all" if these are all."""
     if len(report.programs) > 1 and set(programs) in (set(), {row.name for row in report.programs}):
         return "all"
     return ", ".join(dict.fromkeys(programs)) or "all"

@@ -1,4 +1,4 @@
-"""Target profiles as the compiler asks for them: those of this package and those that other packages declare."""
+"""Target profiles for the compiler: those of this package, and those that other packages declare."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from orchestrion.schema.profiles import PROFILES, Profile, find_profile
 
 
 def known_profile(name: str) -> Profile:
-    """The profile of a target. `CompileError`: nobody declares it, or its package cannot be used."""
+    """The profile of a target. Raises CompileError if it is not declared, or if its package cannot be used."""
     try:
         found = find_profile(name)
     except PluginError as error:
@@ -21,8 +21,8 @@ def known_profile(name: str) -> Profile:
     return found
 
 
-def confined(profile: Profile) -> bool:
-    """Whether the code of a profile is declared to be confined (`schema.profiles.Format`)."""
+def holds_confined_code(profile: Profile) -> bool:
+    """Whether the profile's code is declared to be confined (`schema.profiles.Format`)."""
     from orchestrion.schema.profiles import is_confined
 
     return is_confined(profile.format)

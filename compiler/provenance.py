@@ -1,11 +1,11 @@
-"""Follows the ops of the source through the passes, for a placement report (`placement.py`). Off unless one is asked
-for.
+"""Follows the ops of the source through the passes, for a placement report (`placement.py`). Only runs if one is
+wanted.
 
-Each op gets a number, which its location carries (`ir/locations.py`, `Tracked`): whatever is made of the op carries
-it, too. After every pass the numbers that are left are counted. A number that is gone ends there: the pass is its
-reason, and values that took the place of its values (`Value.replace_by`) are what it became. What is left when programs
-are formed and executables are final is placed in dispatches, copies, fills and the host's code. Tracked locations
-print as others do: the same module comes out.
+Each op gets a number, which its location carries (`ir/locations.py`, `Tracked`). Everything derived from the op carries
+the number as well. After every pass the remaining numbers are collected. A number that has disappeared ends there: the
+pass is the reason, and the values that replaced its values (`Value.replace_by`) are what it became. When programs are
+formed and executables are final, the remaining ops are placed in dispatches, copies, fills and host code. Tracked
+locations print like others, so the compiled module is the same.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ if TYPE_CHECKING:
 
 P = TypeVar("P", bound=Operation)
 
-#: dialects of the compiler's own, whose ops are no ops of a source
+#: The compiler's own dialects, whose ops are not ops of a source.
 _OWN: Final = frozenset({"builtin", "flow", "util", "hl_seq", "ll_seq", "vm", "kernel", "tensor_bytecode"})
-#: pass -> why an op that it removed is gone, where that is known of all of them
+#: Pass -> why an op that it removed is gone, if that is the same for all of them.
 _REMOVED_BY: Final[dict[str, str]] = {
     "erase-private": "removed: it is in a function that nobody calls",
     "drop-annotations": "removed: an annotation, which changes no value",
 }
-#: ops that hold a constant, in whatever phase
+#: Ops that hold a constant, in any phase.
 _CONSTANTS: Final = (Constant, util.Global, util.GlobalLoad, flow.Splat, hl_seq.Splat)
-#: op before memory is planned -> kind of place, and whether it only counts where nothing else has the op
+#: Op before memory is planned -> kind of place, and whether it only counts if nothing else holds the op.
 _KINDS: Final[tuple[tuple[tuple[type[Operation], ...], str, bool], ...]] = (
     ((hl_seq.Splat,), "fill", False),
     ((util.BranchOp, *util.HOST_OPS), "host", False),
@@ -64,13 +64,14 @@ class Recorder:
     def __init__(self, report: Report, targets: tuple[str, ...]) -> None:
         self.report = report
         for rows in (report.programs, report.ops, report.refusals, report.not_taken, report.left_out):
-            rows.clear()  # of an earlier compilation
+            rows.clear()  # clear rows of an earlier compilation
         self.targets = targets
         self._ops: list[Operation] = []
-        self._alive: dict[int, bool] = {}  #: number -> whether constants are all that is left of it
-        self._became: list[tuple[Origin, Origin | None]] = []  #: in the pass that runs
+        self._alive: dict[int, bool] = {}  #: number -> whether only constants are left of it
+        self._became: list[tuple[Origin, Origin | None]] = []  #: (replaced, replacement) in the running pass
         self._folded: dict[int, str] = {}  #: number -> the pass after which only constants were left
-        self._placed: set[tuple[int, Place | str]] = set()  #: number, and a place of it, or a program that has one
+        #: (number, a place of it), and (number, a program with a place of it)
+        self._placed: set[tuple[int, Place | str]] = set()
         self._plans: dict[tuple[str, str, str], EntryPlan] = {}
         self._refusals: dict[tuple[str, str, str], list[str]] = {}
         self._not_taken: dict[tuple[str, str, str], list[str]] = {}
@@ -78,7 +79,7 @@ class Recorder:
     # before the passes
 
     def start(self, module: Module) -> None:
-        """Number the ops of the source."""
+        """Numbers the ops of the source."""
         for function in [op for part in parts_of(module) or [module] for op in part.block]:
             if not isinstance(function, Func | flow.Executable | hl_seq.Program):
                 continue
@@ -103,6 +104,7 @@ class Recorder:
     # after each pass
 
     def after_pass(self, row: Pass, module: Module) -> None:
+        """Updates the report after a pass."""
         self._count(row.name, module)
         self._became.clear()
         if row.name == "hoist-into-initializers":
@@ -121,9 +123,9 @@ class Recorder:
             self._finish(module)
 
     def _count(self, name: str, module: Module) -> None:
-        """Find the numbers that a pass removed, or left as constants only."""
+        """Finds the numbers that a pass removed, or reduced to constants."""
         if name in ("lower-executables", "convert-to-vm", "assign-registers"):
-            return  # everything has its place by now
+            return  # all ops are placed by now
         constants: list[Origin] = []
         computed: list[Origin] = []
         for op in module.walk():
@@ -143,7 +145,7 @@ class Recorder:
         self._alive = {n: constant or n not in living for n, constant in self._alive.items() if n in left}
 
     def _successors(self, gone: Set[int]) -> dict[int, list[Origin | None]]:
-        """number -> the origins of the values that took the place of its values in the pass that ran."""
+        """number -> the origins of the values that replaced its values in the last pass"""
         found: dict[int, list[Origin | None]] = {}
         for origin, by in self._became:
             for number in origin.numbers & gone:
@@ -208,7 +210,9 @@ class Recorder:
             self._add(op.loc, place, alone=True)
 
     def _dispatch(self, op: hl_seq.Dispatch, entry: ll_seq.Entry, place: Place) -> None:
-        """The ops of a dispatch: those of its region, or of the entry where the source has dispatches already."""
+        """Places the ops of a dispatch: those of its region, or those of the entry if the source has dispatches
+        already.
+        """
         origin = origin_of(op.loc)
         main: frozenset[int] = frozenset()
         if origin is None:
@@ -236,13 +240,13 @@ class Recorder:
             )
 
     def _place_copies(self, program: hl_seq.Program) -> None:
-        """Copies that are left when memory is planned."""
+        """Places the copies that remain when memory is planned."""
         for op in program.walk():
             if isinstance(op, ll_seq.Copy):
                 outer: Operation | None = op
-                while outer is not None and not isinstance(outer, ll_seq.Serve):
+                while outer is not None and not isinstance(outer, ll_seq.RunLoop):
                     outer = outer.parent_op
-                function = outer.sym_name.value if isinstance(outer, ll_seq.Serve) else "initializer"
+                function = outer.sym_name.value if isinstance(outer, ll_seq.RunLoop) else "initializer"
                 self._add(op.loc, Place(program.sym_name.value, "copy", function))
 
     def _add(self, loc: Location, place: Place, alone: bool = False) -> None:
@@ -258,16 +262,16 @@ class Recorder:
             self._placed |= {(number, place), (number, place.program)}
             self.report.ops[number].places.append(place)
 
-    # what passes say
+    # information from passes
 
     def refused(self, target: str, diagnostics: Iterable[Diagnostic]) -> None:
-        """A target refuses ops. The pass raises CompileError when all targets were asked."""
+        """Records the diagnostics of a target. The pass raises CompileError after it has asked all targets."""
         for one in diagnostics:
             self._refusals.setdefault(_key(one), []).append(target)
 
     def failed(self, error: CompileError) -> None:
-        """Nothing is compiled: what the report says of programs and places is of none."""
-        if not self._refusals:  # nobody has said that only some targets refuse it
+        """Clears programs and places: the compilation failed."""
+        if not self._refusals:  # no pass said that only some targets refuse it
             targets = self.targets if not self.report.programs else ()
             self._refusals = {_key(one): [*targets] for one in error.diagnostics}
         self.report.programs.clear()
@@ -277,12 +281,12 @@ class Recorder:
         self.report.refusals = _refusal_rows(self._refusals)
 
     def not_taken(self, program: str, what: str, loc: Location, reason: str) -> None:
-        """A faster form that exists is not used in a program, or in none where that has no name."""
+        """Records a faster form that exists and is not used in a program; `program` is "" for all programs."""
         key = (what, source_text(loc), reason)
         self._not_taken.setdefault(key, []).extend([program] if program else [])
 
     def planned(self, program: str, entry: ll_seq.Entry, plans: Iterable[EntryPlan]) -> None:
-        """The kernels that were made of an entry."""
+        """Records the kernels that were made from an entry."""
         executable = entry.parent_op
         for plan in plans:
             if plan.missed:
@@ -314,7 +318,7 @@ class Recorder:
 
 
 def refusal_rows(refusals: Mapping[str, Sequence[Diagnostic]]) -> list[Refusal]:
-    """The rows of a report for what each target refuses."""
+    """The rows of a report for the refusals of each target."""
     found: dict[tuple[str, str, str], list[str]] = {}
     for target, diagnostics in refusals.items():
         for one in diagnostics:
@@ -331,7 +335,7 @@ def _refusal_rows(found: Mapping[tuple[str, str, str], Sequence[str]]) -> list[R
 
 
 def _join_regions(module: Module) -> None:
-    """The location of a region that becomes a dispatch gets the origins of all that is in it, the main op's first."""
+    """Gives the location of each dispatch region the origins of all ops in it, the main op first."""
     for region in [op for op in module.walk() if isinstance(op, flow.DispatchRegion)]:
         main = origin_of(region.loc)
         inside = [found for op in region.body.walk() if (found := origin_of(op.loc)) is not None]
@@ -340,7 +344,7 @@ def _join_regions(module: Module) -> None:
 
 
 def _arguments(op: Operation) -> Iterator[Origin]:
-    """The origins of arguments that were made of an op of the source."""
+    """The origins of block arguments that were made from ops of the source."""
     for region in op.regions:
         for block in region.blocks:
             for argument in block.arguments:

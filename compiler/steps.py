@@ -1,6 +1,6 @@
-"""The steps of a compilation with their times: reading, each pass, verification after each phase, encoding, writing.
+"""The steps of a compilation and their times: reading, each pass, verification after each phase, encoding, writing.
 
-Whoever follows a compilation makes `Steps` with a function that is called when a step or a part of it begins.
+A caller that follows a compilation creates `Steps` with a listener, which is called when a step or a part of it begins.
 """
 
 from __future__ import annotations
@@ -13,28 +13,30 @@ from time import perf_counter
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step: its phase, a name of `pipeline.PHASES`; the name of the pass, or of what is no pass; its duration."""
+    """A finished step: its phase (a key of `pipeline.PHASES`), the name of the pass or of the other work,
+    its duration.
+    """
 
     phase: str
     name: str
     seconds: float
 
 
-#: called with phase, name of the step, and how much of it is done as text (empty when it begins)
-Told = Callable[[str, str, str], None]
+#: Called with the phase, the name of the step, and its progress as text, which is empty when the step begins.
+StepListener = Callable[[str, str, str], None]
 
 
 @dataclass(slots=True)
 class Steps:
-    """The steps that ended, in order. A step that fails is among them."""
+    """The finished steps, in order; failed ones are included."""
 
-    told: Told | None = None
+    told: StepListener | None = None
     done: list[Step] = field(default_factory=list)
     _now: tuple[str, str] = ("", "")
 
     @contextmanager
     def step(self, phase: str, name: str) -> Iterator[None]:
-        """What runs inside is one step. Steps do not nest."""
+        """Context manager: its body is one step. Steps do not nest."""
         self._now = phase, name
         if self.told is not None:
             self.told(phase, name, "")
@@ -45,6 +47,6 @@ class Steps:
             self.done.append(Step(phase, name, perf_counter() - start))
 
     def part(self, number: int, count: int) -> None:
-        """Part `number` of `count` of the present step begins; the first is 1."""
+        """Reports that part `number` of `count` of the current step begins; the first is 1."""
         if self.told is not None:
             self.told(*self._now, f"{number} of {count}")

@@ -7,6 +7,8 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
+from orchestrion.compiler.pipeline import PASSES
+
 ROOT = Path(__file__).parent.parent
 
 # folder -> the folders it may import
@@ -16,6 +18,28 @@ MAY_IMPORT: dict[str, set[str]] = {
     "vm": {"schema", "hal"},
     "compiler": {"schema"},
     "tools": {"schema", "hal", "vm", "compiler"},
+}
+#: The folders of the compiler in the order of the data: a folder imports only earlier ones. `rules` judges the IR
+#: after each phase, so it may know all of them.
+COMPILER_ORDER = ("ir", "stablehlo", "frontend", "flow", "sequencer", "kernel", "targets", "bytecode", "rules")
+#: Modules of the compiler that import later folders, and which. Entries may only be removed: `flow.dialect`,
+#: `flow.util` and `kernel.machine` hold ops and tables that earlier folders need too.
+KNOWN_BACK_EDGES: dict[str, set[str]] = {
+    "sequencer.encodings": {"targets"},
+    "sequencer.form_programs": {"kernel", "targets"},
+    "sequencer.hl_seq": {"kernel"},
+    "sequencer.limit_reductions": {"kernel", "targets"},
+    "sequencer.link_executables": {"targets"},
+    "stablehlo.builders.basic": {"flow"},
+    "stablehlo.fft.expand": {"flow"},
+    "stablehlo.fft.plan": {"flow"},
+    "stablehlo.functions.inline": {"flow"},
+    "stablehlo.linalg.blocked_solves": {"flow"},
+    "stablehlo.linalg.lu": {"flow"},
+    "stablehlo.ops.elementwise": {"kernel"},
+    "stablehlo.ops.function_dims": {"flow"},
+    "stablehlo.shapes.refine": {"flow"},
+    "stablehlo.shapes.shape_values": {"flow"},
 }
 LONGEST_FILE = 600
 #: files of vm/ that know each other, whether to run or for types: two halves of one subject each, and no others
@@ -92,6 +116,36 @@ def _targets(node: ast.ImportFrom, package: list[str], root: str) -> Iterator[tu
     path = [*base, *filter(None, module.split("."))]
     for alias in node.names:
         yield ".".join([*path, alias.name]), ".".join(path)
+
+
+def test_folders_of_the_compiler_import_earlier_ones() -> None:
+    known = known_files(ROOT / "compiler")
+    folders = {path.name for path in (ROOT / "compiler").iterdir() if path.is_dir() and path.name != "__pycache__"}
+    assert set(COMPILER_ORDER) == folders
+    place = {folder: number for number, folder in enumerate(COMPILER_ORDER)}
+    found: dict[str, set[str]] = {}
+    for name, imported in known.items():
+        own = name.split(".")[0]
+        later = {other.split(".")[0] for other in imported}
+        later = {folder for folder in later if own in place and place.get(folder, -1) > place[own]}
+        if later:
+            found[name] = later
+    assert found == KNOWN_BACK_EDGES
+
+
+def test_passes_do_not_call_passes() -> None:
+    """Only the table of passes knows the functions that are passes: what two passes share is a function of its own."""
+    passes = {tuple((*row.path.split(":"), "run")[:2]) for row in PASSES}
+    modules = {module for module, _ in passes}
+    wrong = []
+    for path in sorted((ROOT / "compiler").rglob("*.py")):
+        package = list(path.relative_to(ROOT / "compiler").parts[:-1])
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom):
+                for name, module in _targets(node, package, "orchestrion.compiler"):
+                    if (module, name.rpartition(".")[2]) in passes or name in modules:
+                        wrong.append(f"{path.relative_to(ROOT)}:{node.lineno} imports {name}")
+    assert not wrong
 
 
 def circles(known: dict[str, set[str]]) -> list[list[str]]:

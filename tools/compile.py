@@ -16,9 +16,9 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from orchestrion.compiler.driver import LATE, Compilation
+from orchestrion.compiler.driver import PHASES_WITHOUT_SOURCE_OPS, Compilation
 from orchestrion.compiler.errors import CompileError
-from orchestrion.compiler.ir.garbage import paused
+from orchestrion.compiler.ir.garbage import collection_paused
 from orchestrion.compiler.kernel.machine import DEFAULT, MACHINES
 from orchestrion.compiler.options import CALLBACKS, ENCODINGS
 from orchestrion.compiler.pipeline import PASSES, PHASES
@@ -112,7 +112,7 @@ def refuse_together(options: argparse.Namespace, attributes: Mapping[str, str]) 
         raise cli.UsageError(f"{', '.join(attributes)}: the text of a phase holds no attributes of a module")
     if options.report and options.compile_to is not None:
         raise cli.UsageError("--report needs the whole way to a module, and --compile-to stops before")
-    if options.report and options.compile_from in LATE:
+    if options.report and options.compile_from in PHASES_WITHOUT_SOURCE_OPS:
         raise cli.UsageError(f"the text of --compile-from={options.compile_from} has no ops of a source to report")
 
 
@@ -270,7 +270,7 @@ def _add_phases(made: Parser) -> None:
 def main(argv: Sequence[str] | None = None) -> int:
     if argv is not None:
         return cli.run("vm-compile", parser(), compile_, argv)
-    with paused():  # the process ends after this, so the memory of the IR need not be freed
+    with collection_paused():  # the process ends after this, so the memory of the IR need not be freed
         status = cli.run("vm-compile", parser(), compile_, argv)
         gc.freeze()
     return status

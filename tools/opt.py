@@ -40,12 +40,12 @@ def passed(options: argparse.Namespace) -> "Module":
     from orchestrion.compiler.ir.parser import parse
     from orchestrion.compiler.ir.verifier import check_body, check_input
     from orchestrion.compiler.options import Options
-    from orchestrion.compiler.pipeline import named, run_passes
+    from orchestrion.compiler.pipeline import passes_named, run_passes
     from orchestrion.compiler.targets.choice import profile_names
 
     names = [name for names in options.passes for name in names.split(",") if name]
     try:
-        rows = {row.name: row for row in named([name for name in names if name != VERIFY])}
+        rows = {row.name: row for row in passes_named([name for name in names if name != VERIFY])}
     except CompileError as error:
         raise cli.UsageError(f"--pass: {error}") from None
     try:

@@ -9,11 +9,11 @@ from orchestrion.compiler.pipeline import PHASES
 from . import terminal
 
 if TYPE_CHECKING:
-    from orchestrion.compiler.steps import Step, Told
+    from orchestrion.compiler.steps import Step, StepListener
 
 
 @contextmanager
-def following(stream: TextIO) -> "Iterator[Told | None]":
+def following(stream: TextIO) -> "Iterator[StepListener | None]":
     """The callback of `Steps` that shows a compilation's progress on `stream`; None if that is no terminal."""
     with terminal.line(stream) as line:
         if line is None:

@@ -1,10 +1,10 @@
-"""assign-registers: every value gets a register of its bank, by linear scan over the intervals of `liveness.py`.
+"""assign-registers: assigns a register of its bank to every value, by linear scan over the intervals of `liveness.py`.
 
-A register is free again after the last use of its value, for a value of the same type (so that the VM's verifier knows
-what each ref register holds). A value that a branch gives to a block gets the register of that block's argument, or the
-other way round, if it is free; else the lowest free one is taken. What then still has to move is copied in front of
-the branch. Arguments of the function take the first of their banks, as the calling convention wants. A frame above the
-VM's limit is an error of the program: it is too large.
+A register is free after the last use of its value, for a value of the same type, so that the VM's verifier knows the
+type in each ref register. A branch operand and its block argument get the same register if that is free; otherwise the
+lowest free register is taken. The remaining moves are copies before the branch. Function arguments take the first
+registers of their banks, as the calling convention requires. Raises CompileError for a program whose frame exceeds the
+VM's limit.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from orchestrion.schema.isa import BANKS, MAX_REGISTERS
 from orchestrion.schema.signature import bank_of
 
 from .liveness import Interval, intervals
-from .moves import sequence
+from .moves import sequential_copies
 from .vm import OPS, Func, type_name
 
 if TYPE_CHECKING:
     from orchestrion.compiler.options import Options
 
-#: bank -> the letter of its registers in text
-LETTERS: Final[dict[str, str]] = dict(zip(BANKS, "ilfdr", strict=True))
+#: Bank -> the letter of its registers in text.
+REGISTER_LETTERS: Final[dict[str, str]] = dict(zip(BANKS, "ilfdr", strict=True))
 
-#: name of the type of all values that it holds, number in the bank
+#: Name of the type of all values that the register holds, and its number in the bank.
 Register = tuple[str, int]
 
 
@@ -62,7 +62,7 @@ def _assign(func: Func) -> None:
 
 
 def _companions(branches: Sequence[Operation]) -> dict[Value, list[Value]]:
-    """The values that should be in one register: what branches give, and the arguments that it becomes."""
+    """value -> the values that should share its register: branch operands and their block arguments."""
     found: dict[Value, list[Value]] = {}
     for branch in branches:
         for value, argument in zip(branch.operands, branch.successors[0].arguments, strict=True):
@@ -78,12 +78,14 @@ class _Frame:
         self.counts: dict[str, int] = dict.fromkeys(BANKS, 0)
         self.of: dict[Value, Register] = {}
         self._free: dict[str, set[Register]] = {}
-        #: the same as heaps, with registers that were taken meanwhile
+        #: the same as the heaps, including registers that were taken meanwhile
         self._lowest: dict[str, list[Register]] = {}
         self._spares: dict[str, Register] = {}
 
     def scan(self, spans: dict[Value, Interval], companions: dict[Value, list[Value]]) -> None:
-        """At each position values begin, then others end: what an operation makes is in no register that it reads."""
+        """Assigns registers position by position. Values that begin at a position precede those that end there, so that
+        an op never writes a register that it reads.
+        """
         ending = sorted(spans, key=lambda value: spans[value].last, reverse=True)
         for value in sorted(spans, key=lambda value: spans[value].first):
             while spans[ending[-1]].last < spans[value].first:
@@ -109,7 +111,7 @@ class _Frame:
         return heap[0]
 
     def spare(self, register: Register) -> Register:
-        """One for the same type that no value has."""
+        """A register for the same type that holds no value."""
         name = register[0]
         if name not in self._spares:
             self._spares[name] = self._new(name)
@@ -126,16 +128,16 @@ class _Frame:
 
 def _text(register: Register) -> StringAttr:
     name, number = register
-    return StringAttr(f"{LETTERS[bank_of(name)]}{number}")
+    return StringAttr(f"{REGISTER_LETTERS[bank_of(name)]}{number}")
 
 
 def _move(frame: _Frame, branch: Operation) -> None:
-    """Copies what a branch gives into the registers of what its target takes."""
+    """Copies branch operands into the registers of the target's arguments."""
     wanted = [frame.of[argument] for argument in branch.successors[0].arguments]
     holds = {frame.of[value]: value for value in branch.operands}
     moves = list(zip([frame.of[value] for value in branch.operands], wanted, strict=True))
     builder = Builder.before(branch)
-    for source, target in sequence(moves, frame.spare):
+    for source, target in sequential_copies(moves, frame.spare):
         value = holds[source]
         copy = builder.build(OPS[f"{bank_of(source[0])}.copy"], a=value, d=value.type)
         copy.attributes["registers"] = ArrayAttr((_text(target),))

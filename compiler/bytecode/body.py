@@ -1,8 +1,8 @@
-"""A function, setup or initializer of ll_seq as instructions: its blocks, and one for each way that carries arguments.
+"""Converts a function, setup function or initializer of ll_seq to instructions.
 
-Blocks are converted so that each comes after those that dominate it, whatever the order of the text; those that control
-never reaches are left out. Only `vm.br` gives arguments, so a conditional branch with arguments on a way goes through a
-block of that way's own.
+Each block becomes one block, in an order in which dominators come first, whatever the order of the text; unreachable
+blocks are dropped. Only `vm.br` passes arguments, so each edge of a conditional branch with arguments gets a block of
+its own.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from orchestrion.compiler.ir.dims import Dim
 from orchestrion.compiler.ir.dominance import reachable
 from orchestrion.compiler.ir.types import I32, TensorType
 from orchestrion.compiler.sequencer import ll_seq
-from orchestrion.compiler.stablehlo.ops.function_dims import rows_of
+from orchestrion.compiler.stablehlo.ops.function_dims import dim_definitions
 from orchestrion.schema.dtypes import BY_NAME
 
 from .emitter import Emitter
 from .recording import emit_recording
-from .sizes import Sizes
+from .size_emitter import SizeEmitter
 
 
 def convert_body(
@@ -30,7 +30,7 @@ def convert_body(
     executables: Mapping[str, ll_seq.Executable],
     constants: Mapping[Operation, int],
 ) -> Region:
-    """The region of the `vm.func` for the body of a function or initializer; `constants` have their ordinals."""
+    """The region of the `vm.func` for the body of `source`; `constants` maps constant ops to their ordinals."""
     return _Body(source, imports, executables, constants).convert()
 
 
@@ -48,9 +48,10 @@ class _Body:
         self.constants = constants
         self.values: dict[Value, Value] = {}
         self.blocks: dict[Block, Block] = {}
-        self.ways: dict[Block, list[Block]] = {}  #: block of the source -> the blocks of its ways, behind its own
+        #: source block -> the blocks of its outgoing edges, placed after its own
+        self.ways: dict[Block, list[Block]] = {}
         self.emitter = Emitter(Block(), imports, source.loc)
-        self.sizes = Sizes(self.emitter, {}, {})
+        self.sizes = SizeEmitter(self.emitter, {}, {})
 
     def convert(self) -> Region:
         body = self.source.regions[0]
@@ -67,13 +68,15 @@ class _Body:
         reached = [block for block in body.blocks if block in self.blocks]
         return Region([made for block in reached for made in (self.blocks[block], *self.ways.get(block, ()))])
 
-    def _sizes(self, block: Block) -> Sizes:
-        """A setup, which is one block, knows the sizes of a call; elsewhere sizes are numbers."""
-        if not isinstance(self.source, ll_seq.Setup):
-            return Sizes(self.emitter, {}, {})
+    def _sizes(self, block: Block) -> SizeEmitter:
+        """The emitter of sizes for a block: a setup function has one block and symbolic sizes; all other sizes are
+        static.
+        """
+        if not isinstance(self.source, ll_seq.SetupFunc):
+            return SizeEmitter(self.emitter, {}, {})
         names = [name.value for name in self.source.sizes if isinstance(name, StringAttr)]
-        symbols = {one.name: value for one, value in rows_of(self.source.dims) if value is not None}
-        return Sizes(self.emitter, dict(zip(names, block.arguments, strict=True)), symbols)
+        symbols = {one.name: value for one, value in dim_definitions(self.source.dims) if value is not None}
+        return SizeEmitter(self.emitter, dict(zip(names, block.arguments, strict=True)), symbols)
 
     def _op(self, op: Operation) -> None:  # noqa: C901 one case per op
         emitter, values = self.emitter, self.values
@@ -87,7 +90,7 @@ class _Body:
                 values[op.output] = emitter.value("hal.view.dim", values[op.view], op.axis.value)
             case ll_seq.Size():
                 values[op.output] = self.sizes.value(op.value)
-            case ll_seq.SetUp():
+            case ll_seq.CallSetup():
                 types = [value.type for value in op.outputs]
                 made = emitter.op("call.cached", callee=op.callee, arguments=self._values(op.sizes), outputs=types)
                 values.update(zip(op.outputs, made.results, strict=True))
@@ -163,7 +166,7 @@ class _Body:
                 raise AssertionError(f"{op.name} in a function after the executables phase")
 
     def _targets(self, op: util.BranchOp) -> list[Block]:
-        """Where the ways of a conditional branch lead: through a block of their own if they carry arguments."""
+        """The targets of a conditional branch: edges with arguments lead through a block of their own."""
         assert op.parent is not None
         ways = self.ways.setdefault(op.parent, [])
         found = []
@@ -179,8 +182,8 @@ class _Body:
 
 
 def _type_operands(type: TensorType, sizes: Sequence[Value] = ()) -> list[Value | int]:
-    """Element type code and dimensions, as the `hal.view` functions take them; those that are expressions are `sizes`,
-    or any.
+    """Element type code and dimensions, as the `hal.view` functions take them. `sizes` are the symbolic dimensions, in
+    order; a check leaves them open.
     """
     given = iter(sizes)
     dims = [next(given, -1) if isinstance(size, Dim) else size for size in type.shape]

@@ -1,6 +1,6 @@
-"""convert-to-vm: programs become `vm.program`s: functions of instructions, executables with their payloads, constants.
+"""convert-to-vm: turns programs into `vm.program`s: functions of instructions, executables with payloads, constants.
 
-Every target serializes its executables here. What the module declares once, imports and exports, stands in front.
+Each target serializes its executables here. Imports and exports, which the module declares once, come first.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def run(module: Module, options: Options) -> None:
     programs = [op for op in module.block if isinstance(op, hl_seq.Program)]
     imports: set[str] = set()
     converted = [
-        _Program(program, imports, _told_apart(program, programs[number + 1 :])).convert()
+        _Program(program, imports, _distinguishing_features(program, programs[number + 1 :])).convert()
         for number, program in enumerate(programs)
     ]
     functions = [op for op in programs[0].body.block if isinstance(op, ll_seq.Function)]
@@ -50,7 +50,7 @@ def run(module: Module, options: Options) -> None:
 
 
 def _imported(programs: Sequence[hl_seq.Program]) -> list[vm.Import]:
-    """A row per function of another module that is called."""
+    """One row per called function of another module."""
     found: dict[str, FunctionType] = {}
     for program in programs:
         for op in program.walk():
@@ -62,16 +62,16 @@ def _imported(programs: Sequence[hl_seq.Program]) -> list[vm.Import]:
     ]
 
 
-def _told_apart(program: hl_seq.Program, later: Sequence[hl_seq.Program]) -> set[str]:
-    """The feature of the machine that a program is for, where another for the same target stands behind it: a loader
-    takes the first that fits. A program with no such alternative is for any device.
+def _distinguishing_features(program: hl_seq.Program, later: Sequence[hl_seq.Program]) -> set[str]:
+    """The device feature that identifies the program's machine, if another program for the same target follows: a
+    loader takes the first program that fits. Empty if there is no such alternative.
     """
     machine, alternatives = program.machine_name, [other for other in later if other.profile == program.profile]
     return {machine} & FEATURES.keys() if alternatives else set()
 
 
 class _Program:
-    """The conversion of one program, whose device must have `features` and what its code needs."""
+    """Converts one program; its device must have `features` and those that its code needs."""
 
     def __init__(self, program: hl_seq.Program, imports: set[str], features: set[str]) -> None:
         self.program = program
@@ -80,7 +80,7 @@ class _Program:
         self.block = Block()
         self.features = features
         self.executables: dict[str, ll_seq.Executable] = {}
-        self.constants: dict[Operation, int] = {}  #: in the order of the program's text
+        self.constants: dict[Operation, int] = {}  #: constant op -> its ordinal, in text order
         self.names = Names.of(program)
 
     def convert(self) -> Operation:
@@ -96,7 +96,7 @@ class _Program:
         for op in self.program.body.block:
             if isinstance(op, util.Initializer):
                 self._initializer(op)
-            elif isinstance(op, ll_seq.Setup):
+            elif isinstance(op, ll_seq.SetupFunc):
                 self._setup(op)
             elif isinstance(op, ll_seq.Function):
                 self._function(op)
@@ -149,7 +149,7 @@ class _Program:
         self.block.append(vm.Global.build(sym_name=op.sym_name, type=op.type, mutable=mutable, loc=op.loc))
 
     def _is_per_context(self, variable: util.Global) -> bool:
-        """What a context initializer stores belongs to the context, and so does what functions store."""
+        """Whether a variable belongs to the context: it is mutable, or a context initializer stores to it."""
         return variable.mutable is not None or variable.sym_name.value in self._stored_per_context
 
     @cached_property
@@ -169,7 +169,7 @@ class _Program:
         views = tuple(argument.type for argument in op.body.blocks[0].arguments)
         self._func(op.sym_name.value, op, FunctionType(views, (ll_seq.VIEW,) * len(op.signature.results)))
 
-    def _setup(self, op: ll_seq.Setup) -> None:
+    def _setup(self, op: ll_seq.SetupFunc) -> None:
         block = op.body.block
         assert block.last is not None
         taken, given = (tuple(value.type for value in values) for values in (block.arguments, block.last.operands))
@@ -195,6 +195,6 @@ def _entry(entry: ll_seq.Entry) -> dict[str, object]:
 
 
 def _binding(row: DictAttr) -> DictAttr:
-    """As the module has it: a length that is an expression at its least."""
+    """The binding in the module: a symbolic length is replaced by its lower bound."""
     least, _ = bounds(ll_seq.length_of(row))
     return DictAttr.of({**row.mapping, "length": attribute_of(max(least, 0))})

@@ -1,7 +1,7 @@
-"""Emits vm instructions into a block: constants made once per scope, calls of the `hal` native module.
+"""Emits vm instructions into a block: shared constants, and calls of the native module `hal`.
 
-`imports` collects the native functions that were called. A scope is what may share constants: a whole function where
-every instruction counts, one command of a recording where registers would run out.
+`imports` collects the names of the called native functions. Constants are shared inside a scope: the whole function
+where every instruction counts, or one command of a recording where registers would run out.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from orchestrion.schema.signature import bank_of, parse_signature
 
 from .vm import OPS, type_name, value_type
 
-#: of a call: a value, a number that becomes a constant, or None for a null reference
+#: Argument of a call: a value, a number that becomes a constant, or None for a null reference.
 Argument = Value | int | None
 
 
 class Emitter:
-    """Appends to a block."""
+    """Appends instructions to a block."""
 
     def __init__(self, block: Block, imports: set[str], loc: Location = UNKNOWN) -> None:
         self.builder = Builder(block, loc=loc)
@@ -31,13 +31,15 @@ class Emitter:
         self._constants: dict[tuple[str, int | None], Value] = {}
 
     def new_scope(self) -> None:
+        """Starts a scope: later instructions share no constants with earlier ones."""
         self._constants.clear()
 
     def op(self, row: str, **fields: Any) -> Operation:
+        """Appends an instruction by the name of its row."""
         return self.builder.build(OPS[row], **fields)
 
     def constant(self, type: str, value: int | None) -> Value:
-        """An integer of type i32 or i64, or (None) a null reference."""
+        """A constant of type i32 or i64, or a null reference for None."""
         key = type, value
         if key not in self._constants:
             self._constants[key] = self._make(type, value)
@@ -50,7 +52,7 @@ class Emitter:
         return self.op(f"{type}.const", value=IntegerAttr(value, scalar(type)), d=result).result
 
     def call(self, name: str, *arguments: Argument) -> Value | None:
-        """Calls a function of the `hal` module; gives its result, if it has one."""
+        """Calls a function of the `hal` module; returns its result, or None."""
         signature = parse_signature(HAL_IMPORTS[name].signature)
         types = signature.expand(len(arguments))
         assert types is not None, f"{name} does not take {len(arguments)} arguments"
@@ -68,15 +70,17 @@ class Emitter:
         self.op("call_import", callee=SymbolRef(name), arguments=views, outputs=[])
 
     def value(self, name: str, *arguments: Argument) -> Value:
-        """As `call`, of a function that gives a value."""
+        """Same as `call`, for a function with a result."""
         result = self.call(name, *arguments)
         assert result is not None, f"{name} gives nothing"
         return result
 
     def load(self, variable: str, type: Type) -> Value:
+        """Loads a global of this type."""
         bank = bank_of(type_name(type))
         return self.op(f"global.load.{bank}", **{"from": SymbolRef(variable), "d": type}).result
 
     def store(self, variable: str, value: Value) -> None:
+        """Stores a value to a global."""
         bank = bank_of(type_name(value.type))
         self.op(f"global.store.{bank}", to=SymbolRef(variable), a=value)

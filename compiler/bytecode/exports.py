@@ -1,9 +1,10 @@
-"""What callers see of a function: names, types, which result may alias which argument, from its attributes.
+"""The exported interface of a function, taken from its attributes: names, types, and which result may alias which
+argument.
 
-The name of an argument or result is the frontend's `orchestrion.name`, else `argN` or `resultN`. `tf.aliasing_output`
-on an argument is JAX's word for: this result may take the argument's storage. The type is `orchestrion.type`, where
-callers see another one than the devices. `orchestrion.trees`, at the first result or argument, is the text of
-`schema.trees` for the whole function.
+The name of an argument or result is `orchestrion.name`, else `argN` or `resultN`. `tf.aliasing_output` on an argument
+is JAX's attribute: this result may take the argument's storage. The type is `orchestrion.type` if callers see another
+type than devices. `orchestrion.trees`, on the first result or argument, is the text of `schema.trees` for the whole
+function.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Final
 from orchestrion.compiler.ir.attributes import ArrayAttr, DictAttr, IntegerAttr, StringAttr
 from orchestrion.compiler.ir.types import Attribute
 from orchestrion.compiler.sequencer import ll_seq
-from orchestrion.compiler.stablehlo.ops.func import aliases, true_types
+from orchestrion.compiler.stablehlo.ops.func import result_aliases, types_for_callers
 
 from . import vm
 
@@ -21,8 +22,9 @@ TREES: Final = "orchestrion.trees"
 
 
 def export_of(function: ll_seq.Function) -> vm.Export:
-    inputs = true_types(function.signature.inputs, function.arg_attrs)
-    results = true_types(function.signature.results, function.res_attrs)
+    """The export row of a function."""
+    inputs = types_for_callers(function.signature.inputs, function.arg_attrs)
+    results = types_for_callers(function.signature.results, function.res_attrs)
     taken, given = _attrs(function.arg_attrs, len(inputs)), _attrs(function.res_attrs, len(results))
     arguments = [
         {"name": _name(attrs, f"arg{i}"), "type": type}
@@ -32,7 +34,7 @@ def export_of(function: ll_seq.Function) -> vm.Export:
         {"name": _name(attrs, f"result{i}"), "type": type}
         for i, (type, attrs) in enumerate(zip(results, given, strict=True))
     ]
-    for output, argument in aliases(function.arg_attrs).items():
+    for output, argument in result_aliases(function.arg_attrs).items():
         outputs[output]["alias"] = IntegerAttr(argument)
     name = function.sym_name
     doc = function.get_as("orchestrion.doc", StringAttr)
@@ -43,7 +45,7 @@ def export_of(function: ll_seq.Function) -> vm.Export:
 
 
 def _attrs(given: ArrayAttr | None, count: int) -> list[DictAttr]:
-    """One dictionary per argument or result."""
+    """One dictionary per argument or result; empty ones if the function has none."""
     if given is None:
         return [DictAttr(())] * count
     return [item for item in given if isinstance(item, DictAttr)]

@@ -1,4 +1,4 @@
-"""One `vm.func` as its row of the module file: encoded instructions, frame, and where each stands in the source."""
+"""Encodes one `vm.func` as its row of the module file: instructions, frame, and source locations."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from orchestrion.schema import encoding, writer
 from orchestrion.schema.isa import BANKS
 from orchestrion.schema.signature import bank_of
 
-from .assign_registers import LETTERS
+from .assign_registers import REGISTER_LETTERS
 from .vm import Func, field_name, row_of, type_name
 
-#: operand kind -> name -> ordinal
+#: Operand kind -> symbol name -> ordinal.
 Ordinals = Mapping[str, Mapping[str, int]]
 
 
 def function_row(func: Func, ordinals: Ordinals) -> writer.Function:
-    """The row of a function whose registers are assigned."""
+    """The row of a function with assigned registers."""
     assert func.frame is not None, f"{func.sym_name} has no registers"
     i32, i64, f32, f64, ref = counts = func.frame.ints
     encoder = _Encoder(func, counts, ordinals)
@@ -37,18 +37,20 @@ def function_row(func: Func, ordinals: Ordinals) -> writer.Function:
 
 
 def _printable(location: str) -> str:
-    """A location comes from anywhere, such as the name of a file: what a module cannot hold is replaced."""
+    """A location as a module can hold it: NULs and invalid UTF-8 are replaced, since file names may contain
+    anything.
+    """
     return location.replace("\0", "?").encode("utf-8", "replace").decode()
 
 
 class _Encoder:
-    """Two passes: the place of every instruction, then the bytes."""
+    """Encodes in two passes: first the offset of every instruction, then the bytes."""
 
     def __init__(self, func: Func, counts: tuple[int, ...], ordinals: Ordinals) -> None:
         self.ordinals = ordinals
         self.ops: list[Operation] = [op for block in func.body.blocks for op in block]
         starts = accumulate(counts, initial=0)
-        self.base = {LETTERS[bank]: start for bank, start in zip(BANKS, starts, strict=False)}
+        self.base = {REGISTER_LETTERS[bank]: start for bank, start in zip(BANKS, starts, strict=False)}
         self.registers: dict[Value, int] = {}
         self._arguments(func.body.blocks[0])
         for block, names in zip(func.body.blocks[1:], func.blocks or (), strict=True):
@@ -64,7 +66,7 @@ class _Encoder:
         taken: dict[str, int] = dict.fromkeys(BANKS, 0)
         for argument in block.arguments:
             bank = bank_of(type_name(argument.type))
-            self.registers[argument] = self.base[LETTERS[bank]] + taken[bank]
+            self.registers[argument] = self.base[REGISTER_LETTERS[bank]] + taken[bank]
             taken[bank] += 1
 
     def _results(self, op: Operation) -> None:
@@ -79,7 +81,7 @@ class _Encoder:
         return encoding.encode_all((row_of(op), self._operands(op)) for op in self.ops)
 
     def locations(self) -> list[tuple[int, str]]:
-        """Only where the location changes."""
+        """(offset, location) pairs, only where the location changes."""
         found: list[tuple[int, str]] = []
         for op, pc in zip(self.ops, self.pcs, strict=False):
             text = _printable(source_text(op.loc))

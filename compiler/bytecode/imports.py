@@ -1,4 +1,4 @@
-"""The type of a function of another module as the module file has it."""
+"""Converts the type of an imported function to the form of the module file."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from orchestrion.schema.dtypes import BY_NAME
 
 
 def tensors_of(type: FunctionType) -> imported.FunctionType:
+    """The function type as the module file states it."""
     return imported.FunctionType(_tensors(type.inputs), _tensors(type.results))
 
 

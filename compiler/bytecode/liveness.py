@@ -1,8 +1,7 @@
-"""From where to where each value of a function is needed: one interval of positions per value.
+"""Live intervals: one interval of positions per value of a function.
 
-Positions count the starts of blocks and the operations, in the order of the text. An interval reaches from the
-definition to the last use, and over all blocks that lie between them on some way: around a loop it covers what the loop
-needs in its next turn.
+Positions count block starts and operations in text order. An interval spans from the definition to the last use, and
+covers all blocks on paths between them. In a loop it covers everything that the next iteration needs.
 """
 
 from __future__ import annotations
@@ -15,22 +14,23 @@ from orchestrion.compiler.ir.dominance import successors
 
 @dataclass(slots=True)
 class Interval:
-    """First and last position at which a value must be there."""
+    """First and last position at which a value is live."""
 
     first: int
     last: int
 
     def cover(self, position: int) -> None:
+        """Extends the interval to a position."""
         self.first = min(self.first, position)
         self.last = max(self.last, position)
 
 
 def intervals(region: Region) -> dict[Value, Interval]:
-    """Of every value, in the order of their definitions in the text."""
+    """The interval of every value, in the order of definitions."""
     found: dict[Value, Interval] = {}
     starts: dict[Block, int] = {}
     ends: dict[Block, int] = {}
-    uses: dict[tuple[Value, Block], int] = {}  # the last one in each block
+    uses: dict[tuple[Value, Block], int] = {}  # position of the last use in each block
     position = 0
     for block in region.blocks:
         starts[block] = position
@@ -58,7 +58,7 @@ def intervals(region: Region) -> dict[Value, Interval]:
 
 
 def _blocks_before(value: Value, user: Block, predecessors: dict[Block, list[Block]]) -> set[Block]:
-    """The blocks that the value must be there to enter, for a use in `user`."""
+    """The blocks into which the value must be live-in for a use in `user`."""
     home = value.parent_block
     found: set[Block] = set()
     todo = [] if user is home else [user]

@@ -1,7 +1,7 @@
-"""Parallel copies, one after the other: what a branch gives to its target changes places all at once.
+"""Sequentializes parallel copies: the moves of branch operands to block arguments take effect at once.
 
-A copy is made when nobody reads its target any more. What was copied is read from its copy from then on, so its own
-place is free. Where all places are still read, in cycles, one is first saved in a spare one.
+A copy is emitted when no pending move reads its target any more. Pending moves then read a copied value from its copy,
+so that its own place becomes free. A cycle is broken by saving one place to a spare one.
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ from typing import TypeVar
 Place = TypeVar("Place", bound=Hashable)
 
 
-def sequence(moves: Sequence[tuple[Place, Place]], spare: Callable[[Place], Place]) -> list[tuple[Place, Place]]:
-    """Copies with the effect of all `moves`, (source, target), at once. Targets are distinct.
+def sequential_copies(
+    moves: Sequence[tuple[Place, Place]], spare: Callable[[Place], Place]
+) -> list[tuple[Place, Place]]:
+    """Returns copies whose sequence has the effect of all `moves`, (source, target), at once. Targets are distinct.
 
-    `spare(place)` gives a free place for what is in `place`.
+    `spare(place)` returns a free place for the content of `place`.
     """
     waiting = {target: source for source, target in moves if source != target}
     ready = [target for target in waiting if target not in waiting.values()]

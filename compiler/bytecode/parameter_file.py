@@ -1,4 +1,4 @@
-"""The file of parameters that is written beside a module, and the attributes by which the module finds it."""
+"""Writes the file of parameters beside a module, and the attributes by which the module finds it."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from orchestrion.schema.safetensors import Values, write_file
 
 
 def write_parameters(module: writer.Module, path: Path | None) -> writer.Module:
-    """Write the values that parameters had in the program. Gives the module, with attributes that name the file.
+    """Writes the parameter values of the program. Returns the module with attributes that name the file.
 
-    Raises CompileError where there are values and no file to write.
+    Raises CompileError if there are values and `path` is None, or if programs disagree about a value.
     """
     values = _values(module)
     if path is None:
@@ -29,7 +29,7 @@ def write_parameters(module: writer.Module, path: Path | None) -> writer.Module:
 
 
 def _values(module: writer.Module) -> dict[str, Values]:
-    """What programs call alike is one parameter."""
+    """Parameter name -> its value. Parameters of the same name in several programs are one."""
     found: dict[str, Values] = {}
     for program in module.programs:
         for row in program.constants:

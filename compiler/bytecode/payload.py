@@ -1,4 +1,4 @@
-"""Payloads of executables as attributes: source as a string, anything else as bytes."""
+"""Converts payloads of executables to attributes: source code to a string, anything else to bytes."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from orchestrion.schema.profiles import find_format
 
 
 def payload_attribute(data: bytes, format: str) -> Attribute:
+    """The attribute for a payload of an executable format."""
     row = find_format(format)
     if row is not None and row.text:
         return StringAttr(data.decode())

@@ -1,7 +1,7 @@
-"""A recording as instructions: the calls that record each command, once.
+"""Converts a recording to instructions: one call of the `hal` module per command.
 
-A binding is (buffer, slot, offset, length); a null buffer means the slot. The symbols of an entry are its parameter
-words. Which specialization of an entry is dispatched, the sizes decide here.
+A binding is (buffer, slot, offset, length) in bytes; a null buffer means the slot. The symbols of an entry are its
+parameter words. The sizes select which specialization of an entry is dispatched.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from orchestrion.compiler.ir.core import BlockArgument, Operation, Value
 from orchestrion.compiler.ir.dims import symbol
 from orchestrion.compiler.ir.types import I32, I64, Type
 from orchestrion.compiler.sequencer import ll_seq
-from orchestrion.compiler.stablehlo.ops.function_dims import rows_of
+from orchestrion.compiler.stablehlo.ops.function_dims import dim_definitions
 
 from .emitter import Emitter
-from .sizes import Sizes
+from .size_emitter import SizeEmitter
 
 Memory = tuple[Value | None, int]
-#: as an operand of a call
+#: A number as an operand of a call.
 Number = Value | int
-#: the entries of an executable by name, with their ordinals
+#: The entries of an executable: name -> (ordinal, entry).
 _Entries = dict[str, tuple[int, ll_seq.Entry]]
 
 
@@ -29,9 +29,9 @@ def emit_recording(
     emitter: Emitter,
     values: dict[Value, Value],
     executables: Mapping[str, ll_seq.Executable],
-    sizes: Sizes,
+    sizes: SizeEmitter,
 ) -> Value:
-    """Emits the whole recording; gives the value that holds it."""
+    """Emits the whole recording; returns the value that holds it."""
     body = record.body.block
     recording = emitter.value("hal.recording.create", len(body.arguments))
     commands = _Commands(recording, emitter, values, executables, sizes)
@@ -49,7 +49,7 @@ class _Commands:
         emitter: Emitter,
         values: dict[Value, Value],
         executables: Mapping[str, ll_seq.Executable],
-        sizes: Sizes,
+        sizes: SizeEmitter,
     ) -> None:
         self.recording = recording
         self.emitter = emitter
@@ -92,21 +92,21 @@ class _Commands:
             length = ll_seq.length_of(binding)
             operands += (*self._memory(memory), self.sizes.number(offset), self.sizes.number(length))
         ordinal, workload = self._launch(op.entry.nested[0], entries)
-        words = [self.sizes.word(symbol(one.name)) for one, _ in rows_of(entry.dims)]
+        words = [self.sizes.word(symbol(one.name)) for one, _ in dim_definitions(entry.dims)]
         if words:
             self.emitter.call("hal.recording.parameters", self.recording, *words)
         executable = self.values[op.executable]
         self.emitter.call("hal.recording.dispatch", self.recording, executable, ordinal, *workload, *operands)
 
     def _entries_of(self, executable: str) -> _Entries:
-        """Looked at once: a recording has many dispatches of one executable where its target links them."""
+        """Cached: linked executables have many entries, and a recording dispatches them many times."""
         if executable not in self._entries:
             rows = enumerate(entry for _, entry in self.executables[executable].entries())
             self._entries[executable] = {entry.sym_name.value: (ordinal, entry) for ordinal, entry in rows}
         return self._entries[executable]
 
     def _launch(self, name: str, entries: _Entries) -> tuple[Number, list[Number]]:
-        """The ordinal and the workload: of the first specialization that the sizes allow, else of the entry itself."""
+        """Ordinal and workload of the first specialization that the sizes allow, else of the entry itself."""
         own, entry = entries[name]
         ordinal: Number = own
         workload = [self.sizes.number(size) for size in entry.workload.ints]
@@ -119,7 +119,7 @@ class _Commands:
         return ordinal, workload
 
     def _select(self, type: Type, condition: Value, x: Number, y: Number) -> Number:
-        """x where the condition is true, else y."""
+        """`x` if the condition is true, else `y`."""
         if x == y:
             return x
         a, b = (self.emitter.constant(str(type), item) if isinstance(item, int) else item for item in (x, y))
@@ -127,5 +127,5 @@ class _Commands:
 
 
 def _signed(pattern: int) -> int:
-    """64 bits as the immediate that holds them."""
+    """A 64-bit pattern as the signed immediate that holds it."""
     return pattern - (1 << 64) if pattern >> 63 else pattern

@@ -1,7 +1,7 @@
-"""From `vm` IR to the rows of a module file. Nothing is decided here: the IR says it all.
+"""Converts `vm` IR to the rows of a module file. It makes no decisions: the IR states everything.
 
-Functions, globals, constants and executables are numbered in the order of their program's text, imports in the
-module's. Constants stay where they lie in memory; padded ones are put together.
+Functions, globals, constants and executables are numbered in text order per program, imports per module. Constants are
+not copied, except that padded ones are joined.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _KINDS = {kind.name.lower(): kind for kind in InitializerKind}
 
 
 def module_rows(module: Module) -> writer.Module:
-    """What `schema.writer.write` takes, from a module after the `bytecode` phase.
+    """The rows that `schema.writer.write` takes, from a module after the `bytecode` phase.
 
-    Raises CompileError for a name that a module file cannot hold: one with a NUL, or that is no UTF-8.
+    Raises CompileError for a name that a module file cannot hold: it contains a NUL or is not UTF-8.
     """
     _refuse_names(module)
     imports = [op for op in module.block if isinstance(op, vm.Import)]
@@ -57,7 +57,7 @@ def module_rows(module: Module) -> writer.Module:
 
 def _refuse_names(module: Module) -> None:
     wrong = [
-        Diagnostic(f"{key} {value} has a NUL or is no UTF-8", op.loc, op.name)
+        Diagnostic(f"{key} {value} contains a NUL or is not UTF-8", op.loc, op.name)
         for op in module.walk()
         for key, value in op.properties.items()
         if key != "payload" and not _is_writable(value)
@@ -165,7 +165,7 @@ def _binding(item: Attribute) -> writer.Binding:
 
 
 def _constant(op: vm.Constant) -> writer.Constant | writer.Parameter:
-    """A constant on its own keeps its type; several in one segment are bytes."""
+    """A single constant keeps its type; several in one segment are bytes."""
     if op.parameter is not None:
         return _parameter(op.parameter)
     values = [value for value in op.values if isinstance(value, DenseElements)]
@@ -186,7 +186,7 @@ def _parameter(given: DictAttr) -> writer.Parameter:
 
 
 def _data(value: DenseElements) -> bytes | memoryview:
-    """All bytes of a tensor, also of one that repeats an element."""
+    """All bytes of a tensor; a splat is expanded."""
     return value.data if len(value.data) == value.nbytes else bytes(value.data) * value.type.num_elements
 
 

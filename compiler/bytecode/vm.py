@@ -1,13 +1,14 @@
 """The vm dialect: a module file as IR. Instruction ops derive from the rows of `schema.isa`, one class per row.
 
-An instruction's register operands are SSA operands and results, branch targets are successors, everything else is a
-property named as in the row. `assign-registers` gives each value a register (`registers`, one per result, written as
-the assembler writes them: `i0`, `r2`); block arguments of the entry take the first of their banks.
+Register operands of an instruction are SSA operands and results, branch targets are successors, and all other operands
+are properties named as in the row. `assign-registers` assigns a register to each value: `registers`, one per result, in
+the assembler's notation (`i0`, `r2`). Block arguments of the entry take the first registers of their banks.
+
 Value types are the VM's: `i32`, `f64`, `!hal.view`.
 
-Only `vm.br` gives arguments to a block, and it moves nothing: once registers are assigned, each operand is in the
-register of the argument that it becomes (`blocks` of the function), where a copy in front of the branch has put it.
-A conditional branch goes to blocks without arguments.
+Only `vm.br` passes arguments to a block, and it moves nothing. Once registers are assigned, each operand is in the
+register of its block argument (`blocks` of the function); copies before the branch ensure that. A conditional branch
+leads to blocks without arguments.
 """
 
 from __future__ import annotations
@@ -62,8 +63,8 @@ def type_name(type: Type) -> str:
 
 
 class Program(TargetProgram):
-    """All that the module file holds for one target profile and machine, named as `hl_seq.program`; `features` are what
-    its device must have.
+    """Everything in the module file for one target profile and machine, named as `hl_seq.program`; `features` are
+    required of the device.
     """
 
     name = "vm.program"
@@ -73,7 +74,7 @@ class Program(TargetProgram):
 
 
 class Import(Operation):
-    """A function of a native module; of another module if it has a `function_type`, in tensors."""
+    """A function of a native module, or of another module if it has a `function_type` over tensors."""
 
     name = "vm.import"
     sym_name = attr(StringAttr)
@@ -83,7 +84,7 @@ class Import(Operation):
 
 
 class Export(Operation):
-    """What callers see, by the name `exported`; `function` is what runs in every program."""
+    """The exported interface of `function`, named `exported`; the function exists in every program."""
 
     name = "vm.export"
     exported = attr(StringAttr)
@@ -95,8 +96,8 @@ class Export(Operation):
 
 
 class Constant(Operation):
-    """A constant segment of `size` bytes with each of the values at its offset, zero between. Or a parameter, which has
-    no values here.
+    """A constant segment of `size` bytes: each value at its offset, zeros between them. Or a parameter
+    without values.
     """
 
     name = "vm.constant"
@@ -109,7 +110,7 @@ class Constant(Operation):
 
 
 class Executable(Operation):
-    """Device code: the payload as text, or as dense bytes, with its entries."""
+    """Device code: the payload as text or dense bytes, and its entries."""
 
     name = "vm.executable"
     sym_name = attr(StringAttr)
@@ -132,7 +133,7 @@ class Global(Operation):
 
 
 class Initializer(Operation):
-    """Runs a function, before any other, once per program or per context."""
+    """Runs a function before any other, once per program or once per context."""
 
     name = "vm.initializer"
     kind = attr(StringAttr)
@@ -142,8 +143,8 @@ class Initializer(Operation):
 class Func(Operation):
     """A function.
 
-    Once registers are assigned, `frame` counts those of i32, i64, f32, f64 and ref, and `blocks` has those of the
-    arguments of each block but the entry.
+    Once registers are assigned, `frame` has the number of i32, i64, f32, f64 and ref registers, and `blocks` the
+    registers of block arguments, for each block except the entry.
     """
 
     name = "vm.func"
@@ -155,9 +156,9 @@ class Func(Operation):
     traits = frozenset({Trait.ISOLATED, Trait.SYMBOL})
 
 
-#: operands of rows whose names an operation has already, or that are words of Python
+#: Operands of rows whose names conflict with those of an operation -> the field's name.
 _RENAMED: Final = {"results": "outputs", "args": "arguments"}
-#: operand kind of the table -> class of the property
+#: Operand kind of the table -> class of the property.
 _PROPERTIES: Final[dict[str, type[Attribute]]] = {
     "imm_i32": IntegerAttr,
     "imm_i64": IntegerAttr,
@@ -171,7 +172,7 @@ _PROPERTIES: Final[dict[str, type[Attribute]]] = {
 }
 
 
-#: operand kind of the table -> class of the op that its symbol names
+#: Operand kind of the table -> class of the op that its symbol names.
 SYMBOLS: Final[dict[str, type[Operation]]] = {
     "function": Func,
     "import": Import,
@@ -181,7 +182,7 @@ SYMBOLS: Final[dict[str, type[Operation]]] = {
 
 
 def field_name(row: Row) -> str:
-    """The field that an operand of the table becomes."""
+    """The name of the field for an operand of the table."""
     return _RENAMED.get(row.name, row.name)
 
 
@@ -197,32 +198,33 @@ def _field(row: Row) -> Any:
     return result() if row.result else operand()
 
 
-def _gives(op: Operation) -> Iterator[str]:
-    """The check of `vm.br`: it gives what its target takes."""
+def _check_branch_arguments(op: Operation) -> Iterator[str]:
+    """Check of `vm.br`: its operands have the types of the target's arguments."""
     given, taken = [value.type for value in op.operands], [a.type for a in op.successors[0].arguments]
     if given != taken:
-        yield f"gives ({', '.join(map(str, given))}) to a block that takes ({', '.join(map(str, taken))})"
+        yield f"passes ({', '.join(map(str, given))}) to a block that takes ({', '.join(map(str, taken))})"
 
 
-def _gives_nothing(op: Operation) -> Iterator[str]:
-    """The check of other branches."""
+def _check_no_arguments(op: Operation) -> Iterator[str]:
+    """Check of other branches: their targets have no arguments."""
     for index, target in enumerate(op.successors):
         if target.arguments:
-            yield f"goes to successor {index}, which takes {len(target.arguments)} arguments: only vm.br gives some"
+            count = len(target.arguments)
+            yield f"branches to successor {index}, which takes {count} arguments: only vm.br passes arguments"
 
 
 def _class(row: Instruction) -> type[Operation]:
     fields: dict[str, Any] = {field_name(spec): _field(spec) for spec in row.operands}
     if row.name == "br":
-        fields |= {"arguments": operands(), "check": _gives}
+        fields |= {"arguments": operands(), "check": _check_branch_arguments}
     elif any(spec.kind in ("target", "targets") for spec in row.operands):
-        fields["check"] = _gives_nothing
+        fields["check"] = _check_no_arguments
     traits = frozenset({Trait.TERMINATOR}) if row.terminator else frozenset()
     body = {"__doc__": row.doc, "name": f"vm.{row.name}", "traits": traits, **fields}
     return type(f"Instruction_{row.name.replace('.', '_')}", (Operation,), body)
 
 
-#: name of the row -> class of its op
+#: Name of the row -> class of its op.
 OPS: Final[dict[str, type[Operation]]] = {row.name: _class(row) for row in INSTRUCTIONS}
 
 

@@ -7,7 +7,7 @@
 A place becomes a row's number, or one outside where the window does not lie in the operand. What is in another order is
 transposed; nothing is where placed axes stand together, as they do in programs of JAX. A scatter of more than
 `MOST_UPDATES` is several, so that no invocation goes through more in one dispatch; where a call brings how many updates
-there are, `limit-folds` asserts that there are no more, for machines that need it.
+there are, `limit-reductions` asserts that there are no more, for machines that need it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.dims import Dim
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter, rewrite
 from orchestrion.compiler.ir.types import I1, TensorType, Type
-from orchestrion.compiler.stablehlo.builders.basic import constant, converted, elementwise, place_type
+from orchestrion.compiler.stablehlo.builders.basic import constant, convert, elementwise, index_type
 from orchestrion.compiler.stablehlo.expansions.scatter_updates import is_inside
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.scatter import Scatter
@@ -170,7 +170,7 @@ def _vectors(rewriter: Rewriter, op: Scatter, shape: tuple[int, int]) -> Value:
 
 def _starts(rewriter: Rewriter, op: Scatter, plan: _Plan, vectors: Value) -> tuple[Value, Value | None]:
     """The row in which each window starts, and whether it lies in the operand; None where all do."""
-    element = place_type(plan.size(plan.placed))
+    element = index_type(plan.size(plan.placed))
     first = constant(rewriter, 0, TensorType(tensor_of(vectors).shape[:2], element))
     all_inside: Value | None = None
     for number, axis in enumerate(op.axes.scatter_dims_to_operand_dims):
@@ -178,7 +178,7 @@ def _starts(rewriter: Rewriter, op: Scatter, plan: _Plan, vectors: Value) -> tup
         inside = is_inside(rewriter, index, plan.shape[axis] - plan.window[axis] + 1)
         all_inside = inside if all_inside is None else elementwise(rewriter, "and", all_inside, inside)
         if axis in plan.placed:  # what overflows here is outside, and not used
-            rows = converted(rewriter, index, str(element))
+            rows = convert(rewriter, index, str(element))
             stride = constant(rewriter, _stride(plan, axis), tensor_of(rows))
             first = elementwise(rewriter, "add", first, elementwise(rewriter, "multiply", rows, stride))
     return first, all_inside

@@ -20,12 +20,12 @@ from orchestrion.compiler.ir.core import Block, Region, Value
 from orchestrion.compiler.ir.dims import Dim, typical
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import I32, TensorType
-from orchestrion.compiler.stablehlo.builders.basic import compare, constant, converted, elementwise
+from orchestrion.compiler.stablehlo.builders.basic import compare, constant, convert, elementwise
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import Reduce, Return
 from orchestrion.compiler.stablehlo.ops.control_flow import While
 from orchestrion.compiler.stablehlo.ops.elementwise import OPS as ELEMENTWISE
-from orchestrion.compiler.stablehlo.ops.scalar_regions import widened
+from orchestrion.compiler.stablehlo.ops.scalar_regions import apply_to_tensors
 from orchestrion.compiler.stablehlo.ops.sort import Sort
 from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Iota
 
@@ -67,10 +67,10 @@ def _order(op: Sort, rewriter: Rewriter) -> Value:
     pairs = (*shape, shape[axis])
     mine, other = numbers(rewriter, pairs, axis), numbers(rewriter, pairs, len(shape))
     ahead = [_paired(rewriter, value, axis, along) for value in op.inputs for along in (True, False)]
-    before = widened(rewriter, op.comparator.block, ahead, pairs)[0]
-    behind = widened(rewriter, op.comparator.block, _swapped(ahead), pairs)[0]
+    before = apply_to_tensors(rewriter, op.comparator.block, ahead, pairs)[0]
+    behind = apply_to_tensors(rewriter, op.comparator.block, _swapped(ahead), pairs)[0]
     ahead_of = elementwise(rewriter, "or", before, _tie(rewriter, behind, other, mine))
-    counted = converted(rewriter, ahead_of, "i32")
+    counted = convert(rewriter, ahead_of, "i32")
     place = _paired(rewriter, _sum(rewriter, counted), axis, True)
     here = compare(rewriter, "EQ", place, mine)
     zero = constant(rewriter, 0, tensor_of(other))
@@ -183,7 +183,7 @@ def _in_order(op: Sort, rewriter: Rewriter, done: dict[int, Value], order: Value
         if at in done:
             results.append(done[at])
         elif _is_numbers(value, op.axis):
-            results.append(converted(rewriter, order, str(tensor_of(value).element)))
+            results.append(convert(rewriter, order, str(tensor_of(value).element)))
         else:
             results.append(gathered(rewriter, value, order, op.axis))
     return results

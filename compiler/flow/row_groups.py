@@ -102,7 +102,7 @@ def _is_whole(cluster: list[Group], grouping: Grouping) -> bool:
 
 def _ends(length: int, folded: Collection[int]) -> bool:
     """Whether a workgroup may take so many elements of a row: few, or as many as it folds. Where a machine cannot fold
-    any number, `limit-folds` bounds both.
+    any number, `limit-reductions` bounds both.
     """
     return bounds(length)[1] <= MAX_ROW or (isinstance(length, Dim) and length in folded)
 

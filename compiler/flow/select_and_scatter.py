@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from math import prod
 
 from orchestrion.compiler.ir.attributes import ELEMENT_BYTES, DenseElements, DialectAttr, attribute_of, dense_ints
-from orchestrion.compiler.ir.builder import Builder, inlined
+from orchestrion.compiler.ir.builder import Builder, inline_block
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import I1, TensorType, Type
-from orchestrion.compiler.stablehlo.builders.basic import compare, constant, place_type
+from orchestrion.compiler.stablehlo.builders.basic import compare, constant, index_type
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import Reduce, Return
 from orchestrion.compiler.stablehlo.ops.elementwise import OPS, Compare
@@ -29,7 +29,7 @@ from .windows import pad, reshape, windows
 
 def as_reductions(op: SelectAndScatter, rewriter: Rewriter) -> Value:
     shape, axes = tensor_of(op.operand_).shape, range(tensor_of(op.operand_).rank)
-    element = place_type(prod(shape))
+    element = index_type(prod(shape))
     places = _places(rewriter, TensorType(shape, element))
     nowhere = constant(rewriter, -1, TensorType((), element))
     zero = constant(rewriter, 0, tensor_of(op.operand_).with_shape(()))
@@ -104,7 +104,7 @@ def _block(op: Operation, types: Sequence[TensorType]) -> tuple[Block, Builder]:
 
 def _given(builder: Builder, region: Region, arguments: Sequence[Value]) -> Value:
     """What a region gives for these arguments."""
-    (value,) = inlined(region.block, arguments, builder.insert)
+    (value,) = inline_block(region.block, arguments, builder.insert)
     return value
 
 

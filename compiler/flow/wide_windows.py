@@ -20,8 +20,8 @@ from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.dims import Dim
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
-from orchestrion.compiler.stablehlo.ops.reducers import is_commutative, is_neutral, single
-from orchestrion.compiler.stablehlo.ops.scalar_regions import is_elementwise, widened
+from orchestrion.compiler.stablehlo.ops.reducers import is_commutative, is_neutral, single_op_name
+from orchestrion.compiler.stablehlo.ops.scalar_regions import apply_to_tensors, is_elementwise
 from orchestrion.compiler.stablehlo.ops.structural import Pad, Slice
 from orchestrion.compiler.stablehlo.ops.windowed import ReduceWindow, Window
 
@@ -56,7 +56,7 @@ def _wide(op: ReduceWindow) -> Iterator[int]:
     body, window = op.body.block, op.window
     if len(op.inputs) != 1 or not is_elementwise(body) or any(isinstance(size, Dim) for size in window.sizes):
         return
-    if single(body) and not is_neutral(body, op.init_values[0]):
+    if single_op_name(body) and not is_neutral(body, op.init_values[0]):
         return
     others = sum(size > 1 for size in window.sizes) > 1
     if others and not is_commutative(body):
@@ -123,7 +123,7 @@ class _Axis:
     def _combined(self, further: Value, nearer: Value) -> Value:
         """Of what lies further from a window's place and what lies nearer, in the order of the elements."""
         pair = [further, nearer] if self.ends else [nearer, further]
-        return widened(self.rewriter, self.op.body.block, pair, tensor_of(nearer).shape)[0]
+        return apply_to_tensors(self.rewriter, self.op.body.block, pair, tensor_of(nearer).shape)[0]
 
     def _shifted(self, value: Value, distance: int) -> Value:
         """For each place the element so far before it, or behind it."""

@@ -1,8 +1,8 @@
-"""Functions as sources: what `jax.jit` makes of them for example arguments, with all arguments kept.
+"""Python functions as sources: traces them with JAX for example arguments, and keeps all arguments.
 
-A function is traced with JAX and lowered with one flat argument per array, used or not, so that the module takes what
-the function takes. The trees of arguments and results, and names such as `params['w']`, go beside the program
-(`Interface`). What is no array among the arguments (a function inside an equinox module, say) is fixed.
+A function is traced and lowered with one flat argument per array, used or not, so that the module takes the same
+arguments as the function. The trees of arguments and results, and names such as `params['w']`, accompany the program as
+an `Interface`. Non-array arguments, such as a function inside an equinox module, are fixed.
 """
 
 from __future__ import annotations
@@ -21,18 +21,23 @@ from .platforms import PLATFORM
 
 
 class _Mark:
-    """Stands for an array in a tree: its place, or None for what is fixed."""
+    """Stands for a leaf of a tree: the index of an array, or None for a fixed leaf."""
 
     def __init__(self, place: int | None) -> None:
         self.place = place
 
 
-def lower(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, Interface]:
-    """The MLIR module, or the `jax.export.Exported` for symbolic sizes, of a function for example arguments.
+def trace_and_lower(
+    function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> tuple[Any, Interface]:
+    """Traces a function for example arguments; returns an MLIR module, or a `jax.export.Exported` if sizes are
+    symbolic.
 
-    `function` may be a `jax.stages.Traced`, which takes no examples. Examples are arrays, numbers, trees of them and
-    of `jax.ShapeDtypeStruct`s. Arguments that a `jax.jit` calls static are fixed; donated ones give their memory to
-    results. Raises CompileError: JAX is missing, or it cannot trace the function, whose error is then the cause.
+    `function` may be a `jax.stages.Traced`, which takes no examples. Examples are arrays, numbers,
+    `jax.ShapeDtypeStruct`s, and trees of them. Arguments that a `jax.jit` declares static are fixed; donated arguments
+    may give their memory to results. Raises CompileError if JAX is missing or cannot lower the function,
+    ArgumentTypeError or ArgumentValueError if it cannot trace the function; the error of JAX or of the function is the
+    cause.
     """
     try:
         import jax
@@ -42,7 +47,7 @@ def lower(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str
     name = getattr(function, "__name__", getattr(function, "fun_name", type(function).__name__))
     try:
         found = _traced(jax, function, args, kwargs)
-    except Exception as error:  # of the user's function, or of JAX about it
+    except Exception as error:  # raised by the user's function, or by JAX for it
         kind = ArgumentTypeError if isinstance(error, TypeError) else ArgumentValueError
         raise kind(f"{name} cannot be traced: {type(error).__name__}: {error}") from error
     traced = found.traced
@@ -60,7 +65,7 @@ def lower(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str
         specs = [struct(aval.shape, aval.dtype) for aval in avals]
         if is_symbolic:
             made = jax.export.export(jitted, platforms=(PLATFORM,))(*specs)
-        else:  # for the platform whose code modules may have, though JAX may run on another here
+        else:  # lower for the platform whose code modules may contain, even if JAX runs on another one
             made = jitted.trace(*specs).lower(lowering_platforms=(PLATFORM,)).compiler_ir("stablehlo")
     except Exception as error:
         raise CompileError(f"{name} cannot be lowered: {type(error).__name__}: {error}") from error
@@ -68,9 +73,9 @@ def lower(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str
 
 
 def interface_of(stage: Any) -> Interface | None:
-    """The trees of a `jax.stages.Lowered` or `jax.export.Exported`; None where it does not tell them.
+    """The trees of a `jax.stages.Lowered` or `jax.export.Exported`; None if it does not expose them.
 
-    Arguments that JAX left out of the program, because nothing uses them, may be anything.
+    Arguments that JAX dropped because nothing uses them may have any value.
     """
     kept = getattr(stage, "module_kept_var_idx", None)
     if kept is None:
@@ -99,8 +104,8 @@ def _renamed(flat: Callable[..., Any], name: str) -> Callable[..., Any]:
 
 @dataclass(frozen=True)
 class _Traced:
-    """`arguments` are the positional ones and those by keyword, `result` the result, with marks for arrays. `names`:
-    of the positional parameters, empty where JAX has to say them.
+    """A traced function. `arguments` are (positional, by keyword) and `result` the result, all with marks for leaves.
+    `names` are those of the positional parameters; empty if JAX has to tell them.
     """
 
     traced: Any
@@ -116,7 +121,7 @@ class _Traced:
         return Interface(Trees(nodes, len(kwargs), node_of(jax, self.result)))
 
     def _parameter_names(self, count: int) -> list[str]:
-        """The names of positional parameters, as the function calls them where that is known."""
+        """Names of the positional parameters, as the function declares them if known, else `argN`."""
         if self.names:
             return list(self.names)
         named: dict[int, str] = {}
@@ -127,7 +132,7 @@ class _Traced:
             found = _first_mark(one)
             if found is not None and found[1] < len(known) and known[found[1]]:
                 path, place = found
-                name = str(known[place]).removesuffix(path)  # `args[0]` is one of any number
+                name = str(known[place]).removesuffix(path)  # `args[0]` belongs to a variadic parameter
                 if name.isidentifier():
                     named[number] = name
         chosen = [named.get(number, f"arg{number}") for number in range(count)]
@@ -135,7 +140,7 @@ class _Traced:
 
 
 def _first_mark(tree: Any) -> tuple[str, int] | None:
-    """The path and the place of the first array in a tree; None without one."""
+    """The path and the index of the first array in a tree; None without arrays."""
     import jax
 
     for path, mark in jax.tree_util.tree_leaves_with_path(tree):
@@ -150,17 +155,17 @@ def _is_array(leaf: Any) -> bool:
 
 def _traced(jax: Any, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> _Traced:
     is_traced = isinstance(function, jax.stages.Traced)
-    if is_traced or hasattr(function, "trace"):  # a jax.jit knows what is static and what is donated
+    if is_traced or hasattr(function, "trace"):  # a jax.jit knows its static and donated arguments
         traced: Any = function if is_traced else function.trace(*args, **kwargs)  # type: ignore[attr-defined]
         if isinstance(traced, jax.stages.Traced):
             taken, given = traced.in_tree, traced.out_tree
             arguments = jax.tree.unflatten(taken, _marks(taken.num_leaves))
             return _Traced(traced, arguments, jax.tree.unflatten(given, _marks(given.num_leaves)), ())
-    return _partitioned(jax, function, args, kwargs)
+    return _traced_function(jax, function, args, kwargs)
 
 
-def _partitioned(jax: Any, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> _Traced:
-    """Any other function: leaves that are no arrays stay as they are, and results that are none are left out."""
+def _traced_function(jax: Any, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> _Traced:
+    """Traces any other function: non-array leaves of arguments are fixed, non-array results are dropped."""
     leaves, tree = jax.tree.flatten((tuple(args), dict(kwargs)))
     dynamic = [leaf for leaf in leaves if _is_array(leaf)]
     result: list[Any] = []
@@ -169,16 +174,16 @@ def _partitioned(jax: Any, function: Callable[..., Any], args: Sequence[Any], kw
         rest = iter(arrays)
         given, named = jax.tree.unflatten(tree, [next(rest) if _is_array(leaf) else leaf for leaf in leaves])
         found, shape = jax.tree.flatten(function(*given, **named))
-        result[:] = [jax.tree.unflatten(shape, _marked(found))]
+        result[:] = [jax.tree.unflatten(shape, _marks_of_leaves(found))]
         return [leaf for leaf in found if _is_array(leaf)]
 
     traced = jax.jit(call).trace(*dynamic)
-    arguments = jax.tree.unflatten(tree, _marked(leaves))
+    arguments = jax.tree.unflatten(tree, _marks_of_leaves(leaves))
     return _Traced(traced, arguments, result[0], _names(function, args))
 
 
 def _names(function: Callable[..., Any], args: Sequence[Any]) -> tuple[str, ...]:
-    """Of the positional parameters; none where the function does not say, or takes any number."""
+    """Names of the positional parameters; empty if the function has no signature, or takes any number."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
@@ -192,14 +197,14 @@ def _marks(count: int) -> list[_Mark]:
     return [_Mark(place) for place in range(count)]
 
 
-def _marked(leaves: Sequence[Any]) -> list[_Mark]:
-    """A mark for each leaf: its place among the arrays, None for what is no array."""
+def _marks_of_leaves(leaves: Sequence[Any]) -> list[_Mark]:
+    """A mark for each leaf: its index among the arrays, or None if it is no array."""
     places = iter(range(len(leaves)))
     return [_Mark(next(places) if _is_array(leaf) else None) for leaf in leaves]
 
 
 def node_of(jax: Any, tree: Any) -> Node:
-    """The node of a tree whose leaves are marks."""
+    """The node for a tree whose leaves are marks."""
     if isinstance(tree, _Mark):
         return Static() if tree.place is None else Leaf(tree.place)
     if tree is None:
@@ -216,7 +221,7 @@ def node_of(jax: Any, tree: Any) -> Node:
 
 
 def _field(key: Any) -> tuple[str, str]:
-    """The name of a child of an object, and how the object gives it."""
+    """The name of a child of an object, and the way to access it."""
     match type(key).__name__:
         case "GetAttrKey":
             return str(key.name), "attribute"

@@ -1,8 +1,8 @@
-"""What `jax.export.Exported.serialize` writes: a FlatBuffer, whose table has the program as a portable artifact.
+"""Reads files that `jax.export.Exported.serialize` writes: a FlatBuffer that holds the program as a portable artifact.
 
-The trees of arguments and results are read where they hold dicts, lists, tuples and None alone: what a class of its own
-looks like, only JAX and that class know. Numbers of fields are those of jax/_src/export/serialization.fbs, the same in
-all versions.
+Trees of arguments and results are read if they consist of dicts, lists, tuples and None. Trees with other classes are
+not: only JAX and the class itself know their structure. Field numbers are those of jax/_src/export/serialization.fbs,
+which are the same in all versions.
 """
 
 from __future__ import annotations
@@ -21,39 +21,39 @@ if TYPE_CHECKING:
 
 MLIR_MAGIC: Final = b"ML\xefR"
 
-#: where the vtable of an `Exported` has `in_tree`, `out_tree`, `platforms`, `mlir_module_serialized` and
-#: `module_kept_var_idx`
+#: Offsets in the vtable of an `Exported`: `in_tree`, `out_tree`, `platforms`, `mlir_module_serialized`,
+#: `module_kept_var_idx`.
 _TAKEN, _GIVEN, _PLATFORMS, _MODULE, _KEPT = 8, 12, 22, 30, 34
-#: platforms that are read; JAX knows four
+#: Maximum number of platforms that are read; JAX knows four.
 _MOST_PLATFORMS: Final = 16
-#: where that of a `PyTreeDef` has `kind`, `children` and `children_names`
+#: Offsets in the vtable of a `PyTreeDef`: `kind`, `children`, `children_names`.
 _KIND, _CHILDREN, _NAMES = 4, 6, 8
 _LEAF, _NONE, _TUPLE, _LIST, _DICT = range(5)
-#: nodes of a tree; a file may share one among many
+#: Maximum number of nodes of a tree; a file may share one node many times.
 _MAX_NODES: Final = 1 << 20
 _UNREADABLE = (struct.error, TypeError, ValueError, IndexError, UnicodeDecodeError)
 
 
 class _Unknown(Exception):
-    """The tree holds an object of a class, or is malformed."""
+    """The tree contains an object of a class, or is malformed."""
 
 
 def artifact_in(data: bytes) -> bytes | None:
-    """The artifact; None where the data is no such file."""
+    """The portable artifact; None if the data is no such file."""
     if MLIR_MAGIC not in data:
         return None
     try:
         root = _root(data)
         field = root.Offset(_MODULE)
         start, length = root.Vector(field), root.VectorLen(field)
-    except _UNREADABLE:  # an offset points behind the end, or before the beginning
+    except _UNREADABLE:  # an offset points outside the data
         return None
     found = data[start : start + length]
     return found if field and found.startswith(MLIR_MAGIC) else None
 
 
 def platforms_in(data: bytes) -> tuple[str, ...]:
-    """The platforms that such a file names, in the order of the program's code for them; none where it is damaged."""
+    """The platforms that the file names, in the order of the program's code for them; empty if it is damaged."""
     try:
         root = _root(data)
         field = root.Offset(_PLATFORMS)
@@ -66,7 +66,7 @@ def platforms_in(data: bytes) -> tuple[str, ...]:
 
 
 def interface_in(data: bytes) -> Interface | None:
-    """The trees of the arguments, used or not, and of the results; None where they are not told."""
+    """The trees of all arguments, used or not, and of the results; None if they cannot be read."""
     from flatbuffers import number_types
 
     try:
@@ -83,15 +83,15 @@ def interface_in(data: bytes) -> Interface | None:
                 named = sorted(zip(map(str, names), kwargs, strict=True), key=lambda row: row[0])
                 result = _Reader(map(Leaf, range(_MAX_NODES))).node(_child(root, _GIVEN), 0)
                 found = Interface(Trees((*parameters, *named), len(kwargs), result), is_named=False)
-                decode(encode(found.trees), *found.counts)  # which checks the places and names
+                decode(encode(found.trees), *found.counts)  # checks the indices and names
                 return found
     except (_Unknown, ModuleError, *_UNREADABLE):
-        pass  # callers give and get flat arrays
+        pass  # callers then use flat arrays
     return None
 
 
 def _root(data: bytes) -> Table:
-    from flatbuffers import encode, packer  # text needs neither this nor NumPy
+    from flatbuffers import encode, packer  # reading text needs neither this nor NumPy
     from flatbuffers.table import Table
 
     return Table(data, encode.Get(packer.uoffset, data, 0))
@@ -107,7 +107,7 @@ def _child(table: Table, field: int) -> Table:
 
 
 class _Reader:
-    """Reads one tree, whose leaves are given in order."""
+    """Reads one tree; `leaves` are its leaves in order."""
 
     def __init__(self, leaves: Iterator[Node]) -> None:
         self.leaves = leaves

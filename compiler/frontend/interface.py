@@ -1,7 +1,7 @@
-"""Names of arguments and results: what the user wrote in Python becomes `orchestrion.name` of the public functions.
+"""Names of arguments and results: the names in the user's Python code become `orchestrion.name` of public functions.
 
-JAX puts an argument's name into its location and a result's path into `jax.result_info`. A name that is there already
-(IR printed by us) stays; a name given twice in one list is no name.
+JAX stores the name of an argument in its location, and the path of a result in `jax.result_info`. A name that is
+present already (in IR that this compiler printed) stays. A name that occurs twice in one list is dropped.
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ from orchestrion.compiler.ir.types import FunctionType, is_token
 from orchestrion.schema.trees import Items, Keyed, Leaf, Node, Record, Trees, encode, leaves
 
 NAME: Final = "orchestrion.name"
-#: the text of `schema.trees` for a function, at its first result, or at its first argument if it has none
+#: The text of `schema.trees` for a function: an attribute of its first result, or of its first argument without
+#: results.
 TREES: Final = "orchestrion.trees"
 
 
 @dataclass(frozen=True)
 class Interface:
-    """Beside a program: the trees of its arguments and results. `is_named`: its parameters have their names; else those
-    of the program's arguments tell them.
+    """The trees of a program's arguments and results. `is_named`: whether the parameters have their names; else the
+    names of the program's arguments provide them.
     """
 
     trees: Trees
@@ -35,20 +36,20 @@ class Interface:
     @property
     def arguments(self) -> list[str]:
         """The name of each flat argument."""
-        return [label for name, node in self.trees.parameters for label in labels(node, name)]
+        return [label for name, node in self.trees.parameters for label in leaf_names(node, name)]
 
     @property
     def results(self) -> list[str]:
         """The name of each flat result."""
-        return list(labels(self.trees.result, "result"))
+        return list(leaf_names(self.trees.result, "result"))
 
     @property
     def counts(self) -> tuple[int, int]:
-        """How many flat arguments and results there are."""
+        """The numbers of flat arguments and of flat results."""
         return len(self.arguments), len(self.results)
 
     def named(self, arguments: Sequence[str]) -> Interface:
-        """Itself, with parameters named after the program's arguments, `params['w']` and the like."""
+        """The same interface with parameters named after the program's arguments, such as `params['w']`."""
         if self.is_named:
             return self
         found: list[tuple[str, Node]] = []
@@ -63,20 +64,20 @@ class Interface:
 
 
 def name_interface(module: Module) -> None:
-    """Names what the public functions take and give, as far as the frontend knows."""
+    """Names the arguments and results of public functions, as far as locations and attributes state names."""
     for op in module.regions[0].walk() if module.regions else ():
         if op.name != "func.func":
             continue
         for key in ("arg_attrs", "res_attrs"):
             if not any(isinstance(item, DictAttr) and item.items for item in op.get_as(key, ArrayAttr) or ()):
-                op.properties.pop(key, None)  # lists of nothing, which some printers leave out
+                op.properties.pop(key, None)  # empty lists, which some printers leave out
         visibility = op.get_as("sym_visibility", StringAttr)
         if visibility is None or visibility.value == "public":
             _name_function(op)
 
 
 def apply_interface(module: Module, interface: Interface) -> None:
-    """Names and trees of a function of JAX, for its `main`, where they are as many as its arguments and results."""
+    """Adds names and trees to `main`, if it has as many arguments and results as the interface."""
     for func in module.regions[0].walk():
         name = func.get_as("sym_name", StringAttr) if func.name == "func.func" else None
         if name is None or name.value != "main" or not func.regions[0].blocks:
@@ -100,7 +101,7 @@ def apply_interface(module: Module, interface: Interface) -> None:
 
 
 def _add_trees(func: Operation, text: str) -> None:
-    """The text goes to the first result, or argument: what is said of those goes through all phases."""
+    """Stores the text at the first result, or argument: all phases keep their attributes."""
     signature = func.get_as("function_type", FunctionType)
     assert signature is not None
     results = [number for number, type in enumerate(signature.results) if not is_token(type)]
@@ -108,7 +109,7 @@ def _add_trees(func: Operation, text: str) -> None:
     key, count = ("res_attrs", len(signature.results)) if results else ("arg_attrs", len(signature.inputs))
     items = _dictionaries(func, key, count)
     if not results and not inputs:
-        return  # nothing is taken or given
+        return  # neither arguments nor results
     place = (results or inputs)[0]
     items[place] = DictAttr.of({**items[place].mapping, TREES: StringAttr(text)})
     func.properties[key] = ArrayAttr(tuple(items))
@@ -159,17 +160,17 @@ def _with(item: DictAttr, name: str) -> DictAttr:
     return DictAttr.of({**item.mapping, NAME: StringAttr(name)})
 
 
-def labels(node: Node, name: str) -> Iterator[str]:
-    """The name of each leaf, as an expression: `params['w'][0].scale`."""
+def leaf_names(node: Node, name: str) -> Iterator[str]:
+    """The name of each leaf as a Python expression: `params['w'][0].scale`."""
     match node:
         case Leaf():
             yield name
         case Items(_, children):
             for place, child in enumerate(children):
-                yield from labels(child, f"{name}[{place}]")
+                yield from leaf_names(child, f"{name}[{place}]")
         case Keyed(keys, children):
             for key, child in zip(keys, children, strict=True):
-                yield from labels(child, f"{name}[{key!r}]")
+                yield from leaf_names(child, f"{name}[{key!r}]")
         case Record(_, fields, accessors, children):
             for field, accessor, child in zip(fields, accessors, children, strict=True):
-                yield from labels(child, f"{name}.{field}" if accessor == "attribute" else f"{name}[{field!r}]")
+                yield from leaf_names(child, f"{name}.{field}" if accessor == "attribute" else f"{name}[{field!r}]")

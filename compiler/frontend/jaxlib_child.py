@@ -1,7 +1,8 @@
-"""The child process in which jaxlib reads what others wrote: it imports jaxlib while its parent imports the compiler.
+"""The child process that runs jaxlib's parsers on untrusted input. It imports jaxlib while its parent imports the
+compiler.
 
-jaxlib's Python bindings import NumPy for attributes that are made of arrays, if there is one. Reading needs none, and
-NumPy would be half of the time that the child takes to start.
+jaxlib's Python bindings import NumPy, if present, for attributes made of arrays. Reading does not need it, and
+importing it would take half of the child's start time.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from contextlib import suppress
 
 from orchestrion.schema.child_process import Message
 
-from .jaxlib_reader import Unreadable, converted, read
+from .jaxlib_reader import Unreadable, convert_module, read
 
 
 def _import_jaxlib() -> None:
@@ -24,18 +25,19 @@ def _import_jaxlib() -> None:
         import jaxlib.mlir.ir  # noqa: F401
     finally:
         if not had_numpy:
-            del sys.modules["numpy"]  # XLA's reader of artifacts needs it
+            del sys.modules["numpy"]  # XLA's reader of artifacts needs NumPy
 
 
-with suppress(ImportError):  # said when something is to be read
+with suppress(ImportError):  # reported when a program is to be read
     _import_jaxlib()
 
 
 def answer(request: Message) -> Message:
-    """In the child. Of the answer's data, `text` bytes are text; the constants follow, as `constants` says.
+    """Answers one request, in the child.
 
-    A constant is a pair: whether it is text, and its bytes; None for one in the text; a number for one that is the same
-    as that earlier one. The file `into`, where one is named, gets the data instead.
+    The answer's data starts with `text` bytes of text. The constants follow as `constants` describes them: a pair (is
+    text, number of bytes), None for a constant inside the text, or the index of an equal earlier one. If the request
+    names a file `into`, the data goes there instead.
     """
     kind, source = request.fields["kind"], request.fields.get("source")
     data: bytes | str = request.data
@@ -48,7 +50,7 @@ def answer(request: Message) -> Message:
         return Message({"missing": str(error)})
     except Unreadable as error:
         return Message({"findings": error.findings})
-    text, constants = converted(module.operation)
+    text, constants = convert_module(module.operation)
     parts: list[bytes | memoryview] = [text.encode("utf-8", "surrogateescape")]
     rows: list[tuple[bool, int] | int | None] = []
     places: dict[int, int] = {}

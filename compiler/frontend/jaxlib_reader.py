@@ -1,9 +1,9 @@
-"""A module of jaxlib as generic text and the bytes of its large constants.
+"""Converts a module of jaxlib to generic text and the bytes of its large constants.
 
-Files, text and bytes are read in a child process (`foreign.py`, `jaxlib_child.py`): parsers in C++ crash on deeply
-nested input, and may do worse on damaged bytecode. Live modules of JAX are converted in the process that has them.
-jaxlib registers StableHLO's dialects under private names, so its version is pinned in the extra. This file imports
-nothing of the compiler, so that the child starts faster.
+Files, text and bytes are converted in a child process (`jaxlib_parent.py`, `jaxlib_child.py`): the C++ parsers crash on
+deeply nested input, and damaged bytecode may do worse. Live modules of JAX are converted in the process that holds
+them. jaxlib registers StableHLO's dialects under private names, so the extra pins its version. This file imports
+nothing of the compiler, so that the child starts quickly.
 """
 
 from __future__ import annotations
@@ -12,37 +12,39 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
-#: the bytes of a constant that the text leaves out, or its body as text if jaxlib gives no bytes; None: it is inline
+#: Bytes of a constant that the text omits, its body as text if jaxlib gives no bytes, or None if the text contains it.
 Constant = memoryview | bytes | str | None
 
-#: elements of the largest constant that stays in the text: `attributes.INLINE_BYTES` of elements of 8 bytes
-MOST_ELEMENTS: Final = 8
-#: what MLIR prints for elements that it leaves out
+#: Maximum elements of a constant inside the text: `attributes.INLINE_BYTES` of elements of 8 bytes.
+MAX_INLINE_ELEMENTS: Final = 8
+#: MLIR's placeholder for omitted elements.
 _ELIDED: Final = "__elided__"
 _PLACE: Final = re.compile(r'loc\("-":([0-9]+):([0-9]+)')
 
 
 class Converted(NamedTuple):
-    """`constants` has an item for each `stablehlo.constant` in the text, in order, or none if all are inline."""
+    """`constants` has one item for each `stablehlo.constant` in the text, in order; empty if the text contains all."""
 
     text: str
     constants: list[Constant]
 
 
 class Unreadable(Exception):
-    """jaxlib refuses the input. `findings`: (message, line, column); 0 and 0 if jaxlib gives no place."""
+    """jaxlib refuses the input. `findings`: (message, line, column); line and column are 0 if jaxlib states
+    no place.
+    """
 
     def __init__(self, findings: list[tuple[str, int, int]]) -> None:
         super().__init__(findings)
         self.findings = findings
 
 
-def converted(operation: Any) -> Converted:
-    """Generic text with locations, without large constants."""
+def convert_module(operation: Any) -> Converted:
+    """Converts a module to generic text with locations, and its large constants."""
     text = operation.get_asm(
         print_generic_op_form=True,
         enable_debug_info=True,
-        large_elements_limit=MOST_ELEMENTS,
+        large_elements_limit=MAX_INLINE_ELEMENTS,
     )
     return Converted(text, list(_constants(operation)) if _ELIDED in text else [])
 
@@ -58,21 +60,21 @@ def _constants(operation: Any) -> Iterator[Constant]:
         return ir.WalkResult.ADVANCE
 
     operation.walk(collect, ir.WalkOrder.PRE_ORDER)
-    known: dict[Any, Constant] = {}  # by the value: equal ones are one attribute
+    known: dict[Any, Constant] = {}  # keyed by value: equal constants are one attribute
     for op in found:
         try:
             value = op.attributes["value"]
         except (KeyError, TypeError):  # jaxlib has no Python object for complex elements
             value = op
         if value not in known:
-            short = op.get_asm(print_generic_op_form=True, large_elements_limit=MOST_ELEMENTS)
+            short = op.get_asm(print_generic_op_form=True, large_elements_limit=MAX_INLINE_ELEMENTS)
             known[value] = _elements(op) if _ELIDED in short else None
         yield known[value]
 
 
 def _elements(constant: Any) -> Constant:
-    """The bytes of a constant stay where jaxlib has them, as long as the module lives."""
-    if "complex<" not in str(constant.results[0].type):  # jaxlib raises when such an attribute is asked for
+    """The bytes of a constant, not copied: they are valid as long as the module lives."""
+    if "complex<" not in str(constant.results[0].type):  # jaxlib raises if such an attribute is accessed
         try:
             return memoryview(constant.attributes["value"]).cast("B")
         except (BufferError, TypeError):
@@ -83,7 +85,7 @@ def _elements(constant: Any) -> Constant:
 
 
 def read(kind: str, data: str | bytes) -> Any:
-    """A module of jaxlib. Raises ImportError without jaxlib, Unreadable for what it refuses."""
+    """Parses a module with jaxlib. Raises ImportError without jaxlib, Unreadable if jaxlib refuses the input."""
     from jaxlib.mlir import ir
     from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _sdy, _stablehlo
 
@@ -91,9 +93,9 @@ def read(kind: str, data: str | bytes) -> Any:
     _jax_mlir_ext.register_dialects(registry)
     context = ir.Context()
     context.append_dialect_registry(registry)
-    for dialect in (_stablehlo, _chlo, _sdy):  # JAX writes rules of sharding in bytecode for one device, too
+    for dialect in (_stablehlo, _chlo, _sdy):  # JAX writes sharding rules into bytecode even for one device
         dialect.register_dialect(context)
-    context.allow_unregistered_dialects = True  # what we do not know is refused by name, all of it at once
+    context.allow_unregistered_dialects = True  # unknown ops are refused by name, all at once
     try:
         return _of_artifact(context, data) if kind == "artifact" else ir.Module.parse(data, context)
     except ir.MLIRError as error:
@@ -103,7 +105,7 @@ def read(kind: str, data: str | bytes) -> Any:
 
 
 def _of_artifact(context: Any, data: str | bytes) -> Any:
-    """By XLA's reader: StableHLO's own refuses the meshes and shardings that JAX puts in."""
+    """Parses with XLA's reader: StableHLO's own refuses the meshes and shardings that JAX adds."""
     from jaxlib._jax import mlir
 
     said: list[str] = []
@@ -113,7 +115,7 @@ def _of_artifact(context: Any, data: str | bytes) -> Any:
         return True
 
     with context:
-        handler = context.attach_diagnostic_handler(hear)  # or they are printed
+        handler = context.attach_diagnostic_handler(hear)  # otherwise diagnostics are printed
         try:
             return mlir.deserialize_portable_artifact(data)
         except RuntimeError as error:

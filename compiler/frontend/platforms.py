@@ -1,9 +1,10 @@
-"""Programs for several platforms: the code for one of them stays.
+"""Reduces programs for several platforms to the code for one of them.
 
-`jax.export.export(f, platforms=("cpu", "tpu"))` adds an argument, the number of the platform that the program runs on,
-and a `case` over it wherever the platforms differ. Here the number becomes a constant, that of `cpu` where it is among
-the platforms, else 0: a constant is an op of StableHLO that every device runs, and code for other platforms calls
-their libraries. Each `case` over the constant becomes its branch, so that nothing of the others is looked at.
+`jax.export.export(f, platforms=("cpu", "tpu"))` adds an argument, the index of the platform that the program runs on,
+and a `case` over it wherever the platforms differ. This module replaces the index by a constant: that of `cpu` if the
+program is for it, else 0. A constant is an op of StableHLO that every device runs, whereas code for other platforms
+calls their libraries. Each `case` over the constant is replaced by its branch, so that nothing of the other branches is
+checked.
 """
 
 from __future__ import annotations
@@ -17,16 +18,16 @@ from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.types import FunctionType, TensorType
 
-#: what JAX says of the argument
+#: JAX's attribute of the argument.
 _KEY: Final = "jax.global_constant"
 _PLATFORM_INDEX: Final = "_platform_index"
-#: the platform whose code has ops and library calls that modules may have
+#: The platform whose ops and library calls modules may contain.
 PLATFORM: Final = "cpu"
 
 
 def resolve_platform(module: Module, platforms: Sequence[str]) -> None:
-    """Take the argument out of public functions; private ones keep it, unused. `platforms`: those of the program, in
-    order; empty if unknown.
+    """Removes the argument from public functions; private functions keep it, unused. `platforms`: those of the program,
+    in order; empty if unknown.
     """
     functions = [op for op in module.regions[0].walk() if op.name == "func.func"] if module.regions else []
     places = {func: place for func in functions if (place := _place(func)) is not None}
@@ -41,7 +42,7 @@ def resolve_platform(module: Module, platforms: Sequence[str]) -> None:
         if _is_public(func):
             _erase(func, place)
     graph = CallGraph(module)
-    for func in reversed(graph.callees_first()[0]):  # callers first: they know what they pass
+    for func in reversed(graph.callees_first()[0]):  # callers first: they know the values that they pass
         if func not in places and not func.is_public and len(func.body.blocks) == 1:
             calls = [op for op in module.walk() if op.name == "func.call" and graph.target(op) is func]
             for place in range(len(func.entry.arguments)):
@@ -59,7 +60,7 @@ def _is_public(func: Operation) -> bool:
 
 
 def _place(func: Operation) -> int | None:
-    """The place of the argument in a function that has it."""
+    """The index of the platform argument; None if the function has none."""
     attrs = func.get_as("arg_attrs", ArrayAttr) or ()
     for place, item in enumerate(attrs):
         if isinstance(item, DictAttr) and item.get(_KEY) == StringAttr(_PLATFORM_INDEX):
@@ -75,7 +76,7 @@ def _has_argument(func: Operation, place: int) -> bool:
 
 
 def _fix(func: Operation, place: int, index: int, known: dict[Value, int]) -> None:
-    """An argument is a constant in its function."""
+    """Replaces an argument by a constant in its function."""
     from orchestrion.compiler.stablehlo.ops.structural import Constant
 
     block = func.regions[0].block
@@ -100,7 +101,7 @@ def _erase(func: Operation, place: int) -> None:
 
 
 def _choose(block: Block, known: dict[Value, int]) -> None:
-    """Each `case` over a known number becomes its branch."""
+    """Replaces each `case` over a known number by its branch."""
     op = block.first
     while op is not None:
         following = op.next_op
@@ -117,7 +118,7 @@ def _choose(block: Block, known: dict[Value, int]) -> None:
 
 
 def _is_whole(op: Operation) -> bool:
-    """Whether it has the form that it should: nothing is verified yet."""
+    """Whether the op is well formed: nothing is verified yet."""
     if len(op.operands) != 1 or not op.regions:
         return False
     for region in op.regions:
@@ -130,7 +131,7 @@ def _is_whole(op: Operation) -> bool:
 
 
 def _put_in_place(op: Operation, region: Region, known: dict[Value, int]) -> Operation | None:
-    """The ops of a region take the place of the op it belongs to. Gives the op to look at next."""
+    """Replaces an op by the ops of one of its regions. Returns the next op to visit."""
     builder = Builder.before(op)
     *inner, last = region.block.ops
     for moved in inner:
@@ -145,13 +146,13 @@ def _put_in_place(op: Operation, region: Region, known: dict[Value, int]) -> Ope
 
 
 def _is_number(op: Operation) -> bool:
-    """Whether it gives one integer."""
+    """Whether the op has one result, an integer scalar."""
     type = op.results[0].type if len(op.results) == 1 else None
     return isinstance(type, TensorType) and not type.shape and str(type.element) in ("i32", "i64")
 
 
 def _note(op: Operation, known: dict[Value, int]) -> None:
-    """What a constant or a conversion gives is known."""
+    """Records the result of a constant, or of a conversion of a known number."""
     value = op.get_as("value", DenseElements)
     if value is not None:
         known[op.results[0]] = int(value.scalars()[0])

@@ -1,7 +1,8 @@
-"""What was given to compile: its kind is told by its content, never by its name.
+"""Reads the input of `compile`, and determines its kind from its content, never from its name.
 
-A source is a path, text, bytes, a function that JAX traces, or an object of JAX (`jax.stages.Lowered`,
-`jax.export.Exported`) or jaxlib (an MLIR module), known by what it can do, so that JAX need not be imported.
+A source is a path, text, bytes, a function that JAX traces, an object of JAX (`jax.stages.Lowered`,
+`jax.export.Exported`), or an MLIR module of jaxlib. Objects are recognized by their methods, so that JAX need not be
+imported.
 """
 
 from __future__ import annotations
@@ -17,15 +18,15 @@ from orchestrion.compiler.errors import ArgumentTypeError, CompileError
 from orchestrion.schema.files import read_whole
 
 from .exported import MLIR_MAGIC, artifact_in, interface_in, platforms_in
-from .other_files import what_is, what_is_folder, what_may_be
+from .unsupported_files import guess, recognize, recognize_folder
 
 if TYPE_CHECKING:
     from .interface import Interface
 
-#: what `compile` takes; the objects are known by their methods
+#: Input of `compile`; objects are recognized by their methods.
 Source = str | bytes | os.PathLike[str] | object
 
-#: kind -> what it is
+#: Kind of source -> its description.
 KINDS: Final[dict[str, str]] = {
     "generic": "MLIR text in the generic form, read here",
     "pretty": "MLIR text in its dialects' own forms, read by jaxlib",
@@ -36,20 +37,21 @@ KINDS: Final[dict[str, str]] = {
 
 _PRODUCER: Final = re.compile(rb"StableHLO_v[0-9.]+\0")
 
-#: the short form of an op of a dialect that jaxlib does not register; TensorFlow writes it
+#: The short form of an op whose dialect jaxlib does not register; TensorFlow writes it.
 _COPY: Final = re.compile(
     r"\bmhlo\.copy (%[\w$.#-]+)(?: \{[^{}\n]*\})? : (tensor<[^\n]*?>)(?=[ \t]*(?:loc\(|//|\r?$))", re.MULTILINE
 )
-#: aliases and comments may stand before the first operation
+#: Aliases and comments may precede the first operation.
 _BEFORE: Final = re.compile(r"(?:\s+|//[^\n\r]*|[#!][\w.$]+\s*=[^\n]*)*+")
 _PRETTY: Final = re.compile(r"(?:module|func\.func|[a-z_]\w*\.\w+|\{-#)\b|\{-#")
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
-    """A source with its content at hand: `data` is text for `generic` and `pretty`, else bytes or the object.
+class SourceContent:
+    """A source with its content: `data` is text for `generic` and `pretty`, else bytes or the object.
+
     `interface`: names and trees of a function that was traced here. `platforms`: those that the program is for, in the
-    order of its code for them; empty if it does not say.
+    order of its code for them; empty if unknown.
     """
 
     kind: str
@@ -59,12 +61,12 @@ class Read:
     platforms: tuple[str, ...] = ()
 
 
-def read(source: Source, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None) -> Read:
-    """The content of a source and its kind. Raises CompileError when it cannot be read or is nothing we know.
+def read_source(source: Source, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None) -> SourceContent:
+    """Reads a source and determines its kind. Raises CompileError if it cannot be read or is not recognized.
 
-    `args` and `kwargs`: what a function is traced with; other sources take none.
+    `args` and `kwargs`: example arguments for tracing a function. Raises ArgumentTypeError if another source gets any.
     """
-    if hasattr(source, "runtime_executable"):  # jax.stages.Compiled, which can be called
+    if hasattr(source, "runtime_executable"):  # jax.stages.Compiled, which is callable
         raise ArgumentTypeError("a Compiled of JAX holds code for this machine: give the Lowered that it was made from")
     if callable(source) and not _is_program(source) and not _is_traced(source):
         return _of_function(source, args, kwargs or {})
@@ -85,7 +87,7 @@ def read(source: Source, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | N
 
 
 def _is_program(source: object) -> bool:
-    """Whether it holds a program already, though it can be called."""
+    """Whether a callable object already holds a program."""
     return hasattr(source, "mlir_module_serialized") or callable(getattr(source, "compiler_ir", None))
 
 
@@ -94,15 +96,15 @@ def _is_traced(source: object) -> bool:
     return hasattr(source, "jaxpr") and hasattr(source, "lower")
 
 
-def _of_function(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Read:
-    from .callables import lower
+def _of_function(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> SourceContent:
+    from .callables import trace_and_lower
 
-    made, interface = lower(function, args, kwargs)
+    made, interface = trace_and_lower(function, args, kwargs)
     return replace(_of_object(made), name="<function>", interface=interface)
 
 
-def _of_file(path: Path) -> Read:
-    if (what := what_is_folder(path)) is not None:
+def _of_file(path: Path) -> SourceContent:
+    if (what := recognize_folder(path)) is not None:
         raise CompileError(f"{path}: no StableHLO, this is {what}")
     try:
         data = read_whole(path)
@@ -113,33 +115,33 @@ def _of_file(path: Path) -> Read:
     return _of_bytes(data, path.name)  # the folder would get into the module, and differ from machine to machine
 
 
-def _of_bytes(data: bytes, name: str) -> Read:
+def _of_bytes(data: bytes, name: str) -> SourceContent:
     if data.startswith(MLIR_MAGIC):
-        return Read("artifact" if _PRODUCER.search(data[:64]) else "bytecode", data, name)
-    if (what := what_is(data)) is not None:
+        return SourceContent("artifact" if _PRODUCER.search(data[:64]) else "bytecode", data, name)
+    if (what := recognize(data)) is not None:
         raise CompileError(f"{name}: no StableHLO, this is {what}")
     if (artifact := artifact_in(data)) is not None:
         return replace(_of_bytes(artifact, name), interface=interface_in(data), platforms=platforms_in(data))
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
-        if (what := what_may_be(data)) is not None:
+        if (what := guess(data)) is not None:
             raise CompileError(f"{name}: no StableHLO, this is {what}") from None
         shown = data[:8].hex(" ")
         raise CompileError(f"{name}: neither MLIR text nor bytecode; begins with {shown} ({error.reason})") from None
     return _of_text(text, name)
 
 
-def _of_text(text: str, name: str) -> Read:
+def _of_text(text: str, name: str) -> SourceContent:
     before = _BEFORE.match(text)
     start = before.end() if before is not None else 0
     if start == len(text):
-        raise CompileError(f"{name}: holds no program")
+        raise CompileError(f"{name}: contains no program")
     if text[start] in '"%':
-        return Read("generic", text, name)
+        return SourceContent("generic", text, name)
     if _PRETTY.match(text, start):
-        return Read("pretty", _COPY.sub(r'"mhlo.copy"(\1) : (\2) -> \2', text), name)
-    if (what := what_is(text[:64].encode(errors="replace")) or what_may_be(text.encode(errors="replace"))) is not None:
+        return SourceContent("pretty", _COPY.sub(r'"mhlo.copy"(\1) : (\2) -> \2', text), name)
+    if (what := recognize(text[:64].encode(errors="replace")) or guess(text.encode(errors="replace"))) is not None:
         raise CompileError(f"{name}: no StableHLO, this is {what}")
     line = text.count("\n", 0, start) + 1
     raise CompileError(f"{name}: not MLIR: line {line} begins with {text[start : start + 20].splitlines()[0]!r}")
@@ -151,15 +153,15 @@ def _interface_of(stage: object) -> Interface | None:
     return interface_of(stage)
 
 
-def _of_object(source: object) -> Read:
+def _of_object(source: object) -> SourceContent:
     name = f"<{type(source).__name__}>"
     artifact = getattr(source, "mlir_module_serialized", None)
     if isinstance(artifact, bytes):  # jax.export.Exported
-        return Read("artifact", artifact, name, _interface_of(source), tuple(getattr(source, "platforms", ())))
+        return SourceContent("artifact", artifact, name, _interface_of(source), tuple(getattr(source, "platforms", ())))
     lowered = getattr(source, "compiler_ir", None)
     if callable(lowered):  # jax.stages.Lowered
-        return Read("object", lowered("stablehlo"), name, _interface_of(source))
+        return SourceContent("object", lowered("stablehlo"), name, _interface_of(source))
     if callable(getattr(getattr(source, "operation", None), "get_asm", None)):  # jaxlib.mlir.ir.Module
-        return Read("object", source, name)
+        return SourceContent("object", source, name)
     wanted = "a function, a path, text, bytes, a Traced, Lowered or Exported of JAX, or an MLIR module"
     raise ArgumentTypeError(f"cannot compile an object of type {type(source).__name__}, it must be {wanted}")

@@ -1,8 +1,8 @@
-"""The StableHLO frontend: what was read becomes IR of the phase `input`.
+"""The StableHLO frontend: turns a source into IR of the phase `input`.
 
-The generic form is read by our own parser. Everything else goes through `jaxlib.mlir`, which prints the generic form
-with locations; large constants are left out of that text and travel beside it in the same order. Files, text and bytes
-are read by jaxlib in a child process (`foreign.py`), live objects of JAX in this one.
+Our own parser reads the generic form. Everything else goes through `jaxlib.mlir`, which prints the generic form with
+locations; large constants are left out of the text and accompany it in the same order. jaxlib reads files, text and
+bytes in a child process (`jaxlib_parent.py`), and live objects of JAX in this one.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from orchestrion.compiler.ir.parser import parse
 from orchestrion.compiler.ir.types import TensorType
 from orchestrion.compiler.ir.verifier import check_body
 
-from .captures import copy_constants
+from .captured_constants import copy_constants
 from .interface import apply_interface, name_interface
 from .platforms import resolve_platform
-from .source import Read, Source, read
+from .source import Source, SourceContent, read_source
 
 _UNNAMED: Final = re.compile(r'(?<!\\)"-":(?=[0-9]+:[0-9]+)')
 
 
-def load(source: Source | Read) -> Module:
-    """The module in a source, in phase `input`. Raises CompileError."""
-    given = source if isinstance(source, Read) else read(source)
+def load_module(source: Source | SourceContent) -> Module:
+    """The module of a source, in the phase `input`. Raises CompileError."""
+    given = source if isinstance(source, SourceContent) else read_source(source)
     module = _parsed(given)
     check_body(module)
     copy_constants(module)
@@ -40,25 +40,27 @@ def load(source: Source | Read) -> Module:
     return module
 
 
-def prepare(given: Read) -> bool:
-    """Start the child process that `load` will need, if any, without waiting for it.
+def start_reader(given: SourceContent) -> bool:
+    """Starts the child process that `load` will need, if any, without waiting for it.
 
-    True if it was started now: the caller may do other work while it imports jaxlib.
+    Returns whether it was started now; the caller may do other work while the child imports jaxlib.
     """
     if given.kind in ("generic", "object"):
         return False
-    from . import foreign
+    from . import jaxlib_parent
 
-    return foreign.prepare(given)
+    return jaxlib_parent.start_child(given)
 
 
-def _parsed(given: Read) -> Module:
+def _parsed(given: SourceContent) -> Module:
     if given.kind == "generic":
         return parse(given.data, given.name)
-    from . import foreign, jaxlib_reader
+    from . import jaxlib_parent, jaxlib_reader
 
     is_live = given.kind == "object"
-    text, constants = jaxlib_reader.converted(given.data.operation) if is_live else foreign.read_foreign(given)
+    text, constants = (
+        jaxlib_reader.convert_module(given.data.operation) if is_live else jaxlib_parent.read_in_child(given)
+    )
     quoted = given.name.replace("\\", "\\\\").replace('"', '\\"')
     made = parse(_UNNAMED.sub(lambda _: f'"{quoted}":', text), given.name, keep_elided=True)
     if constants:
@@ -67,13 +69,13 @@ def _parsed(given: Read) -> Module:
 
 
 def _fill_in(module: Module, constants: Sequence[memoryview | bytes | str | None], name: str) -> None:
-    """Put the bytes of left-out constants into the ops of the module.
+    """Puts the bytes of omitted constants into the ops of the module.
 
     A constant of an unknown element type stays as it is; the legality check refuses it by its type.
     """
     ours = [op for op in module.walk() if op.name == "stablehlo.constant"]
     if len(ours) != len(constants):
-        raise CompileError(f"{name}: {len(ours)} constants in the text, {len(constants)} beside it")
+        raise CompileError(f"{name}: {len(ours)} constants in the text, {len(constants)} accompany it")
     for op, given in zip(ours, constants, strict=True):
         type = op.results[0].type
         if given is None or not isinstance(op.get("value"), RawAttr) or not isinstance(type, TensorType):

@@ -1,8 +1,8 @@
-"""What the aliases of MLIR text stand for (`#a1 = [#a0, #a0]`), counted before a parser that writes them out sees it.
+"""Limits the expansion of aliases in MLIR text (`#a1 = [#a0, #a0]`), before a parser that expands them reads it.
 
-Aliases that double are 2^n of the first in n lines. The count takes time linear in the text. MLIR wants an alias to be
-defined before the aliases that use it. An alias counts the characters of its definition and those that the aliases in
-it stand for. What cannot belong to a definition any more ends it.
+Aliases that double have 2^n copies of the first in n lines. The check takes time linear in the text. MLIR requires an
+alias to be defined before the aliases that use it. The length of an alias is that of its definition plus the lengths of
+the aliases in it. A definition ends at the first token that cannot belong to it.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from orchestrion.compiler.errors import ParseError
 
 from .nesting import without_long_strings
 
-#: characters of one alias with the aliases in it written out
-MOST_EXPANDED: Final = 1 << 20
-#: characters that aliases stand for in the whole text, where operations use them
-MOST_EXPANDED_TOTAL: Final = 1 << 26
-#: characters that an alias may stand for wherever it is used
-SHORT: Final = 1000
+#: Maximum characters of one alias after expansion.
+MAX_EXPANDED: Final = 1 << 20
+#: Maximum characters of all uses of aliases in operations, after expansion.
+MAX_EXPANDED_TOTAL: Final = 1 << 26
+#: Aliases of at most this many characters are never refused at a use.
+ALWAYS_ALLOWED: Final = 1000
 
 _STRING: Final = r'"[^"\\\n]*+(?:\\[^\n][^"\\\n]*+)*+"?'
 _COMMENT: Final = r"//[^\n\r]*+"
 _NAME: Final = r"[#!](?:[0-9]++|[A-Za-z$._-][\w$.-]*+)"
 _DEFINITION: Final = re.compile(rf"{_STRING}|{_COMMENT}|({_NAME})(?:\s|{_COMMENT})*+=(?!=)", re.ASCII)
 _USE: Final = re.compile(rf"{_STRING}|{_COMMENT}|({_NAME})", re.ASCII)
-#: what a definition consists of; groups: a resource section, what wants more behind it, brackets, words
+#: Tokens of a definition; groups: a resource section, tokens that need a continuation, brackets, words.
 _PART: Final = re.compile(
     rf"{_COMMENT}|(\{{-#)|(->|:)|[<>]=|([(\[{{<])|([)\]}}>])|({_STRING}|[#!@%^]?[\w$.+-]++)", re.ASCII
 )
@@ -34,7 +34,7 @@ _SECTION, _MORE, _OPEN, _CLOSE, _WORD = range(1, 6)
 
 
 def check_aliases(text: str, name: str) -> None:
-    """Raises ParseError, with its place, where aliases stand for too much."""
+    """Raises ParseError, with the location, if aliases expand to too much text."""
     text = without_long_strings(text)  # a large constant is one attribute, however often it is used
     found = [match for match in _DEFINITION.finditer(text) if match[1] is not None]
     if not found:
@@ -42,27 +42,29 @@ def check_aliases(text: str, name: str) -> None:
     ends = [*(match.start() for match in found[1:]), len(text)]
     sizes: dict[str, int] = {}
     spans: list[tuple[int, int]] = []
-    printed: dict[str, int] = {}  # locations are not written out where they are used
+    printed: dict[str, int] = {}  # locations are not expanded where they are used
     for match, limit in zip(found, ends, strict=True):
         start = match.end()
         end, is_location = _end(text, start, limit)
-        size = end - start + _stands_for(text, start, end, sizes)
-        if size > MOST_EXPANDED:
-            raise _error(f"{match[1]} stands for more than {MOST_EXPANDED} characters", text, name, match.start())
+        size = end - start + _expanded_length(text, start, end, sizes)
+        if size > MAX_EXPANDED:
+            raise _error(f"{match[1]} stands for more than {MAX_EXPANDED} characters", text, name, match.start())
         sizes[match[1]] = size
         spans.append((match.start(), end))
         if not is_location:
             printed[match[1]] = size
-    if max(printed.values(), default=0) < SHORT:
+    if max(printed.values(), default=0) < ALWAYS_ALLOWED:
         return
-    total = _stands_for(text, 0, len(text), printed) - sum(_stands_for(text, *span, printed) for span in spans)
-    if total > MOST_EXPANDED_TOTAL:
-        message = f"the aliases stand for more than {MOST_EXPANDED_TOTAL} characters"
+    total = _expanded_length(text, 0, len(text), printed) - sum(
+        _expanded_length(text, *span, printed) for span in spans
+    )
+    if total > MAX_EXPANDED_TOTAL:
+        message = f"the aliases stand for more than {MAX_EXPANDED_TOTAL} characters"
         raise _error(message, text, name, found[0].start())
 
 
 def _end(text: str, start: int, limit: int) -> tuple[int, bool]:
-    """Where a definition ends, which is before `limit`, and whether it is that of a location."""
+    """The end of a definition, which is at most `limit`, and whether it defines a location."""
     depth, complete, first, end = 0, False, "", start
     for match in _PART.finditer(text, start, limit):
         kind = match.lastindex
@@ -82,8 +84,8 @@ def _end(text: str, start: int, limit: int) -> tuple[int, bool]:
     return end, first == "loc"
 
 
-def _stands_for(text: str, start: int, end: int, sizes: dict[str, int]) -> int:
-    """Characters that the aliases between two places stand for."""
+def _expanded_length(text: str, start: int, end: int, sizes: dict[str, int]) -> int:
+    """Total length of the aliases used between two offsets, after expansion."""
     return sum(sizes.get(used, 0) for used in _USE.findall(text, start, end) if used)
 
 

@@ -1,7 +1,8 @@
-"""Tokens to types, attributes and locations.
+"""Parses tokens to types, attributes and locations.
 
-Aliases (`#loc1 = loc(..)`, `!t = tensor<..>`) are resolved when first used, wherever they are defined. What is one
-token is cached by its text. Whatever is wrong is a `ParseError`; what is right but unknown is kept as text.
+Aliases (`#loc1 = loc(..)`, `!t = tensor<..>`) are resolved at their first use, wherever they are defined. Types and
+attributes that are one token are cached by their text. Malformed text raises ParseError; well-formed text of unknown
+meaning is kept as text.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import struct
 from collections.abc import Callable
 from typing import Final, TypeVar
 
-from .aliases import MOST_EXPANDED, MOST_EXPANDED_TOTAL
+from .aliases import MAX_EXPANDED, MAX_EXPANDED_TOTAL
 from .attributes import (
     ELEMENT_BYTES,
     ELIDED,
@@ -63,7 +64,7 @@ _MAX_DIM: Final = 2**63 - 1
 
 
 class AttributeParser(Tokens):
-    """Reads types, attributes and locations at the current place."""
+    """Parses types, attributes and locations at the current token."""
 
     def __init__(self, text: str, filename: str, keep_elided: bool = False) -> None:
         super().__init__(text, filename)
@@ -77,7 +78,7 @@ class AttributeParser(Tokens):
         self._expanded: dict[str, int] = {}
 
     def _find_aliases(self) -> dict[str, int]:
-        """Alias -> the token its definition begins at. A `#word` before `=` is nothing else."""
+        """Alias -> index of the first token of its definition. A `#word` before `=` is always a definition."""
         tokens = self.tokens
         found: dict[str, int] = {}
         for index in [i for i, token in enumerate(tokens) if token == "="]:
@@ -89,7 +90,7 @@ class AttributeParser(Tokens):
         return found
 
     def _alias(self, name: str, read: Callable[[], T]) -> T:
-        """What `read` gives at the alias's definition."""
+        """Calls `read` at the alias's definition, once, and returns the result."""
         start = self._aliases.get(name)
         if start is None:
             self.fail(f"{name} is not defined", self.at - 1)
@@ -104,16 +105,16 @@ class AttributeParser(Tokens):
         return value
 
     def _measure(self, name: str, tokens: list[str]) -> None:
-        """Note the length of an alias written out. Fails above MOST_EXPANDED."""
+        """Records the expanded length of an alias. Fails above MAX_EXPANDED."""
         if name in self._expanded:
             return
         size = sum(map(len, tokens)) + self._inner(tokens)
-        if size > MOST_EXPANDED:
-            self.fail(f"{name} stands for more than {MOST_EXPANDED} characters")
+        if size > MAX_EXPANDED:
+            self.fail(f"{name} stands for more than {MAX_EXPANDED} characters")
         self._expanded[name] = size
 
     def _inner(self, tokens: list[str]) -> int:
-        """Characters of the aliases in some tokens, written out."""
+        """Total expanded length of the aliases among some tokens."""
         found, known = 0, self._expanded
         for token in tokens:
             if token in known:
@@ -123,15 +124,15 @@ class AttributeParser(Tokens):
         return found
 
     def _check_expansion(self) -> None:
-        """Fails if all uses of aliases exceed MOST_EXPANDED_TOTAL. Locations do not count: each is printed once."""
+        """Fails if all uses of aliases exceed MAX_EXPANDED_TOTAL. Locations do not count: each is printed once."""
         if max(self._expanded.values(), default=0) < 1000:
             return
         self._expanded = {name: size for name, size in self._expanded.items() if name not in self._locations}
-        if self._inner(self.tokens) > MOST_EXPANDED_TOTAL:
-            self.fail(f"the aliases stand for more than {MOST_EXPANDED_TOTAL} characters", 0)
+        if self._inner(self.tokens) > MAX_EXPANDED_TOTAL:
+            self.fail(f"the aliases stand for more than {MAX_EXPANDED_TOTAL} characters", 0)
 
     def _expand(self, body: str) -> str:
-        """The body of a dialect attribute or type with the aliases in it written out."""
+        """The body of a dialect attribute or type with its aliases expanded."""
         if not self._aliases or "#" not in body and "!" not in body:
             return body
 
@@ -147,6 +148,7 @@ class AttributeParser(Tokens):
     # types
 
     def type(self) -> Type:
+        """Parses a type. Raises ParseError."""
         token = self.tokens[self.at]
         found = self._types.get(token)
         if found is not None:
@@ -181,7 +183,7 @@ class AttributeParser(Tokens):
         return RawType(self._expand(token)) if _RAW_TYPE.match(token) else None
 
     def _split(self, token: str) -> tuple[str, str]:
-        """The word before the bracket and what stands in it."""
+        """The word before the bracket, and the text inside."""
         word, _, body = token.partition("<")
         return word, body[:-1]
 
@@ -229,6 +231,7 @@ class AttributeParser(Tokens):
             self.fail(str(error), self.at - 1)
 
     def function_type(self) -> FunctionType:
+        """Parses `(a, b) -> c`. Raises ParseError."""
         inputs = self.types()
         self.expect("->")
         if self.tokens[self.at] == "(":
@@ -236,7 +239,7 @@ class AttributeParser(Tokens):
         return FunctionType(inputs, (self.type(),))
 
     def types(self) -> tuple[Type, ...]:
-        """`(a, b)`."""
+        """Parses `(a, b)`."""
         self.expect("(")
         if self.accept(")"):
             return ()
@@ -249,6 +252,7 @@ class AttributeParser(Tokens):
     # attributes
 
     def attribute(self) -> Attribute:
+        """Parses an attribute. Raises ParseError."""
         token = self.tokens[self.at]
         found = self._attributes.get(token)
         if found is not None:
@@ -275,7 +279,7 @@ class AttributeParser(Tokens):
         return found
 
     def _single(self, token: str) -> Attribute | None:
-        """The attribute that this one token is."""
+        """The attribute for a single token; None if it needs more tokens."""
         if token in _WORDS:
             self.at += 1
             return _WORDS[token]
@@ -308,7 +312,7 @@ class AttributeParser(Tokens):
         return items
 
     def dictionary(self, start: str, end: str) -> dict[str, Attribute]:
-        """Named entries between brackets; a name without a value is a unit."""
+        """Parses named entries between brackets; a name without a value is a unit attribute."""
         entries: dict[str, Attribute] = {}
 
         def entry() -> None:
@@ -357,7 +361,7 @@ class AttributeParser(Tokens):
                 value = integer_of(token, name)
                 return BoolAttr(value != 0) if name == "i1" else IntegerAttr(value, kind)
         except (ValueError, OverflowError, struct.error) as error:
-            self.fail(f"{token[:40]} is no {name}: {str(error)[:120]}", start)
+            self.fail(f"{token[:40]} is not of type {name}: {str(error)[:120]}", start)
         self.fail(f"{token[:40]} cannot be of type {name}", start)
 
     def _array(self, body: str) -> DenseArray:
@@ -399,7 +403,7 @@ class AttributeParser(Tokens):
     # locations
 
     def location(self) -> Location:
-        """`loc(...)`."""
+        """Parses `loc(...)`."""
         self.expect("loc")
         self.expect("(")
         token = self.tokens[self.at]
@@ -457,7 +461,7 @@ class AttributeParser(Tokens):
 
 
 def _split_top(text: str) -> tuple[str, str, str]:
-    """Text up to the first comma outside brackets, the comma, the rest."""
+    """The text up to the first comma outside brackets, the comma, and the rest."""
     depth = 0
     for index, char in enumerate(text):
         if char == "," and depth == 0:

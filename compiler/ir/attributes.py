@@ -1,9 +1,10 @@
-"""Attributes of the IR: immutable, compared by value, each knows its MLIR text.
+"""Attributes of the IR: immutable, compared by value, printed as MLIR text.
 
-Elements (`dense<..>`) hold raw little-endian bytes, never a list of numbers; a splat holds one element. More than
-64 bytes that are no splat print as `dense_resource<name>`, named by their content, with the bytes in the module's
-resource section, so that large constants never travel as digits. Floats hold their bits: NaN payloads survive.
-An attribute of a dialect (`#stablehlo<comparison_direction GT>`) is kept as text in `DialectAttr`.
+Elements (`dense<..>`) hold raw little-endian bytes, never a list of numbers; a splat holds one element. Elements of
+more than 64 bytes that are no splat print as `dense_resource<name>`, named by a digest, with the bytes in the module's
+resource section, so that large constants are never written as digits. Floats hold their bits: NaN payloads survive.
+
+A dialect's attribute (`#stablehlo<comparison_direction GT>`) is kept as text in `DialectAttr`.
 """
 
 from __future__ import annotations
@@ -26,16 +27,16 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-#: what a printed text needs beside it: resource name -> the elements that hold the bytes
+#: The resources of a printed text: name -> the elements with the bytes.
 Resources = dict[str, "DenseElements"]
 
-#: elements above this many bytes print as a resource
+#: Elements of more bytes print as a resource.
 INLINE_BYTES: Final = 64
 
-#: the resource that MLIR prints for elements it leaves out
+#: Name of the resource that MLIR prints for omitted elements.
 ELIDED: Final = "__elided__"
 
-#: bytes of one stored element; a type without a row cannot be held in `DenseElements`
+#: Bytes of one stored element; `DenseElements` holds only element types in this table.
 ELEMENT_BYTES: Final[dict[str, int]] = {
     "i1": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "ui8": 1, "ui16": 2, "ui32": 4, "ui64": 8,
     "f32": 4, "f64": 8, "index": 8, "i2": 1, "i4": 1, "ui2": 1, "ui4": 1,
@@ -48,7 +49,7 @@ _STRUCT_CODES: Final = {
     "i1": "?", "i8": "b", "i16": "h", "i32": "i", "i64": "q", "ui8": "B", "ui16": "H", "ui32": "I", "ui64": "Q",
     "f32": "f", "f64": "d", "index": "q", "i2": "b", "i4": "b", "ui2": "B", "ui4": "B",
 }  # fmt: skip
-#: complex type -> that of its parts, the real one first in memory
+#: Complex type -> type of its parts, the real one first in memory.
 PARTS: Final = {"complex<f32>": "f32", "complex<f64>": "f64"}
 _BARE_KEY: Final = re.compile(r"[A-Za-z_][\w$.]*\Z")
 _BARE_SYMBOL: Final = re.compile(r"[A-Za-z_][\w$.]*\Z")
@@ -56,13 +57,13 @@ _ESCAPES: Final = re.compile(rb"[^ !#-\[\]-~]")
 
 
 def quote(value: str) -> str:
-    r"""A string literal: `"`, `\` and everything outside printable ASCII as two hex digits."""
+    r"""A string literal: `"`, `\` and everything outside printable ASCII are escaped as two hex digits."""
     data = value.encode("utf-8", "surrogateescape")
     return '"' + _ESCAPES.sub(lambda m: b"\\%02X" % m[0][0], data).decode("ascii") + '"'
 
 
 def float_text(bits: int, type_name: str) -> str:
-    """Digits that read back to the same bits, or the bits in hex where digits cannot say it (infinities, NaN)."""
+    """Digits that parse to the same bits, or the bits in hex for infinities and NaN."""
     code = _FLOAT_CODES.get(type_name)
     if code is None:
         return f"0x{bits:X}"
@@ -100,7 +101,7 @@ class BoolAttr(Attribute):
 
 @dataclass(frozen=True, slots=True)
 class FloatAttr(Attribute):
-    """`1.5 : f32`, held as its bits."""
+    """`1.5 : f32`, stored as bits."""
 
     bits: int
     type: Type
@@ -113,6 +114,7 @@ class FloatAttr(Attribute):
 
     @property
     def value(self) -> float:
+        """The value as a Python float."""
         code = _FLOAT_CODES[str(self.type)]
         return float(struct.unpack(code, self.bits.to_bytes(struct.calcsize(code), "little"))[0])
 
@@ -122,7 +124,7 @@ class FloatAttr(Attribute):
 
 @dataclass(frozen=True, slots=True)
 class StringAttr(Attribute):
-    """`"text"`; bytes that are no UTF-8 are surrogate escapes."""
+    """`"text"`; bytes that are not UTF-8 are surrogate escapes."""
 
     value: str
 
@@ -132,7 +134,7 @@ class StringAttr(Attribute):
 
 @dataclass(frozen=True, slots=True)
 class UnitAttr(Attribute):
-    """Its presence is what it says."""
+    """A flag: its presence is its meaning."""
 
     def text(self, resources: Resources | None = None) -> str:
         return "unit"
@@ -181,6 +183,7 @@ class DenseArray(Attribute):
 
     @property
     def ints(self) -> tuple[int, ...]:
+        """The values as integers."""
         return tuple(int(value) for value in self.values)
 
     def __len__(self) -> int:
@@ -189,31 +192,35 @@ class DenseArray(Attribute):
 
 @dataclass(frozen=True, slots=True)
 class DimArray(DenseArray):
-    """`#util.dims<2 * b, 4>`: a list of sizes of which some are expressions."""
+    """`#util.dims<2 * b, 4>`: a list of sizes, some of them expressions."""
 
     def text(self, resources: Resources | None = None) -> str:
         return f"{DIMS}{', '.join(map(str, self.values))}>"
 
     @property
     def ints(self) -> tuple[int, ...]:
+        """The sizes; some of them are `Dim`s."""
         return self.values  # type: ignore[return-value]
 
 
 @dataclass(frozen=True)
 class DictAttr(Attribute):
-    """`{a = 1 : i64, b}`: sorted by key when printed and when compared."""
+    """`{a = 1 : i64, b}`: sorted by key when printed and compared."""
 
     items: tuple[tuple[str, Attribute], ...]
 
     @classmethod
     def of(cls, mapping: Mapping[str, Attribute]) -> DictAttr:
+        """A dictionary with sorted keys."""
         return cls(tuple(sorted(mapping.items())))
 
     @cached_property
     def mapping(self) -> Mapping[str, Attribute]:
+        """The entries as a mapping."""
         return dict(self.items)
 
     def get(self, key: str) -> Attribute | None:
+        """The value of a key; None if there is no such key."""
         return self.mapping.get(key)
 
     def text(self, resources: Resources | None = None) -> str:
@@ -222,7 +229,7 @@ class DictAttr(Attribute):
 
 @dataclass(frozen=True, slots=True)
 class DialectAttr(Attribute):
-    """`#dialect.name<body>` and `#dialect<body>`, `name` being what stands before the bracket, without `#`."""
+    """`#dialect.name<body>` or `#dialect<body>`; `name` is the text before the bracket, without `#`."""
 
     name: str
     body: str = ""
@@ -233,7 +240,7 @@ class DialectAttr(Attribute):
 
 @dataclass(frozen=True, slots=True)
 class RawAttr(Attribute):
-    """An attribute that is kept as its text (`affine_map<..>`, elements of a type that has no row)."""
+    """An attribute that is kept as text (`affine_map<..>`, elements of unknown type)."""
 
     source: str
 
@@ -244,7 +251,8 @@ class RawAttr(Attribute):
 class DenseElements(Attribute):
     """Elements of a tensor: `type` (static, of a type in ELEMENT_BYTES) and `data`, row major, little endian.
 
-    `data` is one element for a splat. Equality and hash are by content; the digest is computed once, when needed.
+    `data` is one element for a splat. Equality and hash are by content; the digest is computed once, on demand. Raises
+    ValueError if `data` has another number of bytes.
     """
 
     __slots__ = ("type", "data", "_digest")
@@ -260,11 +268,11 @@ class DenseElements(Attribute):
 
     @classmethod
     def of(cls, array: np.ndarray[Any, Any], element: str) -> DenseElements:
-        """From a NumPy array already of that element type; a uniform array becomes a splat."""
+        """From a NumPy array of that element type; a uniform array becomes a splat."""
         import numpy as np
 
         type = TensorType(tuple(array.shape), scalar(element))
-        if array.size > 1 and not any(array.strides):  # a splat as `array` gives it, which may be of any size
+        if array.size > 1 and not any(array.strides):  # a splat as `array` returns it, of any size
             array = array[(slice(1),) * array.ndim]
         array = np.ascontiguousarray(array).reshape(-1)
         data = array.reshape(-1).view(np.uint8).data
@@ -275,20 +283,21 @@ class DenseElements(Attribute):
 
     @property
     def itemsize(self) -> int:
+        """Bytes of one stored element."""
         return ELEMENT_BYTES[str(self.type.element)]
 
     @property
     def is_splat(self) -> bool:
-        """One stored element stands for all (true for a single element)."""
+        """Whether one stored element stands for all; true for a single element."""
         return len(self.data) == self.itemsize and self.type.num_elements > 0
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the whole tensor."""
+        """Number of bytes of the whole tensor."""
         return self.itemsize * self.type.num_elements
 
     def array(self) -> np.ndarray[Any, Any]:
-        """A read-only NumPy array of the tensor's shape (a splat is broadcast without a copy)."""
+        """A read-only NumPy array of the tensor's shape; a splat is broadcast without a copy."""
         import numpy as np
 
         from orchestrion.schema.dtypes import BY_NAME
@@ -301,7 +310,7 @@ class DenseElements(Attribute):
         return np.broadcast_to(flat[0], self.type.shape) if self.is_splat else flat.reshape(self.type.shape)
 
     def scalars(self) -> tuple[int | float, ...]:
-        """The stored elements as Python numbers: one for a splat. For small ones; needs no NumPy."""
+        """The stored elements as Python numbers: one for a splat. For small constants; needs no NumPy."""
         count, name = len(self.data) // self.itemsize, str(self.type.element)
         if name in FLOAT_FORMATS:
             bits = struct.unpack(f"<{count}{'H' if self.itemsize == 2 else 'B'}", self.data)
@@ -343,12 +352,14 @@ class DenseElements(Attribute):
         return f"DenseElements({self.type}, {len(self.data)} bytes)"
 
 
-#: what `attribute_of` takes
+#: Python values that `attribute_of` converts.
 Convertible = Attribute | bool | int | float | str | Sequence["Convertible"] | Mapping[str, "Convertible"]
 
 
 def attribute_of(value: Convertible) -> Attribute:
-    """An attribute from a Python value: int -> i64, float -> f64, str -> string, sequence -> array, mapping -> dict."""
+    """An attribute for a Python value: int -> i64, float -> f64, str -> string, sequence -> array, mapping ->
+    dictionary. Raises TypeError for any other value.
+    """
     match value:
         case Attribute():
             return value
@@ -370,12 +381,12 @@ def attribute_of(value: Convertible) -> Attribute:
 
 
 def dense_ints(*values: int) -> DenseArray:
-    """`array<i64: ...>`, or `#util.dims<...>` where one is an expression."""
+    """`array<i64: ...>`, or `#util.dims<...>` if a value is an expression."""
     return DimArray(values) if any(isinstance(value, Dim) for value in values) else DenseArray(values)
 
 
 def entries_text(mapping: Mapping[str, Attribute], resources: Resources | None) -> str:
-    """`a = 1 : i64, b` (what stands between the braces), sorted by key."""
+    """`a = 1 : i64, b` (the text between the braces), sorted by key."""
     parts = []
     for key in sorted(mapping):
         value = mapping[key]

@@ -1,4 +1,4 @@
-"""A place to insert operations at and the location new ones get."""
+"""Inserts new operations at a place, with a location."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Op = TypeVar("Op", bound=Operation)
 
 
 class Builder:
-    """Inserts before `anchor` in `block` (None: at the end). `loc` is given to operations that are built here."""
+    """Inserts before `anchor` in `block` (None: at the end). Operations that are built here get the location `loc`."""
 
     def __init__(self, block: Block, anchor: Operation | None = None, loc: Location = UNKNOWN) -> None:
         self.block = block
@@ -25,40 +25,42 @@ class Builder:
 
     @classmethod
     def before(cls, op: Operation) -> Builder:
-        """Before `op`, with its location."""
+        """A builder before `op`, with its location. Raises ValueError if `op` is in no block."""
         if op.parent is None:
             raise ValueError(f"{op.name} is in no block")
         return cls(op.parent, op, op.loc)
 
     @classmethod
     def after(cls, op: Operation) -> Builder:
-        """Behind `op`, with its location."""
+        """A builder after `op`, with its location. Raises ValueError if `op` is in no block."""
         if op.parent is None:
             raise ValueError(f"{op.name} is in no block")
         return cls(op.parent, op.next_op, op.loc)
 
     def insert(self, op: Op) -> Op:
-        """Inserts a detached operation; one without a location gets the builder's."""
+        """Inserts a detached operation; gives it the builder's location if it has none."""
         if not op.loc.known:
             op.loc = op.loc.at(self.loc)
         self.block.insert_before(op, self.anchor)
         return op
 
     def build(self, cls: type[Op], **fields: Any) -> Op:
-        """`cls.build(**fields)`, inserted."""
+        """Inserts `cls.build(**fields)`."""
         fields.setdefault("loc", self.loc)
         return self.insert(cls.build(**fields))
 
     @contextmanager
     def at(self, loc: Location) -> Iterator[None]:
-        """Another location for what is built inside."""
+        """Context manager: operations built inside get another location."""
         old, self.loc = self.loc, loc
         yield
         self.loc = old
 
 
-def inlined(block: Block, arguments: Sequence[Value], insert: Callable[[Operation], object]) -> list[Value]:
-    """What the terminator of a block is given for these arguments; copies of the other ops are inserted for it."""
+def inline_block(block: Block, arguments: Sequence[Value], insert: Callable[[Operation], object]) -> list[Value]:
+    """Inserts copies of a block's ops except the terminator, with `arguments` for its arguments; returns the operands
+    that the terminator would have.
+    """
     mapping: dict[Value, Value] = dict(zip(block.arguments, arguments, strict=True))
     *ops, last = block.ops
     for op in ops:

@@ -21,14 +21,16 @@ class Module(Operation):
 
     @classmethod
     def empty(cls, loc: Location = UNKNOWN) -> Module:
+        """A module without operations."""
         return cls(regions=[Region([Block()])], loc=loc)
 
     @property
     def block(self) -> Block:
+        """The only block of the module."""
         return self.regions[0].block
 
     def find(self, symbol: str) -> Operation | None:
-        """The operation directly in the module with that symbol."""
+        """The operation with that symbol directly in the module; None if there is none."""
         return next((op for op in self.block if op.symbol == symbol), None)
 
     def check(self) -> Iterator[str]:

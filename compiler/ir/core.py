@@ -1,10 +1,12 @@
-"""The graph: values, operations, blocks, regions. Every edit goes through methods that keep use lists right.
+"""The IR graph: values, operations, blocks, regions. Every edit goes through methods that maintain the use lists.
 
 Rules: a value knows its uses as (operation, operand index); an operation is in at most one block, a block in at most
-one region; the operations of a block are a linked list, so that inserting and erasing cost nothing; iteration over a
-block or a walk tolerates erasing the current operation. What an operation class declares is in `declare.py`.
-`properties` are what the op's declaration (or, for an unregistered op, the text in `<{..}>`) holds; `attributes` is
-everything else somebody attached.
+one region; the operations of a block are a linked list, so that insertion and erasure take constant time; iteration
+over a block and walks tolerate erasing the current operation. `declare.py` defines how operation classes declare their
+fields.
+
+`properties` hold what the op's declaration names (for an unregistered op, the text in `<{..}>`); `attributes` hold
+everything else that is attached to it.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ A = TypeVar("A", bound=Attribute)
 
 
 class Trait(Enum):
-    """What is known of an op without looking at its code."""
+    """A property of an op class that passes can rely on."""
 
     PURE = "no effect beyond its results: may be erased when unused, merged with an equal one, moved"
     REMOVABLE = "may be erased when its results are unused, but two of them are not the same thing"
@@ -39,11 +41,12 @@ class Trait(Enum):
     CONSTANT = "no operands, one result, its value is in its properties"
     COMMUTATIVE = "the order of its two operands does not matter"
 
-    __hash__ = object.__hash__  # members are single; Enum's own is written in Python, and every op is asked
+    # members are unique; Enum's own hash is slow Python code, and every op's traits are queried
+    __hash__ = object.__hash__
 
 
 class Value:
-    """An SSA value. `uses` maps (operation, operand index) -> None, in the order the uses were made."""
+    """An SSA value. `uses` maps (operation, operand index) -> None, in the order in which the uses were made."""
 
     __slots__ = ("type", "uses")
 
@@ -53,21 +56,21 @@ class Value:
 
     @property
     def loc(self) -> Location:
-        """Unknown for a value that is used before the parser meets its definition."""
+        """The location of the definition; unknown for a forward reference in the parser."""
         return UNKNOWN
 
     @property
     def defining_op(self) -> Operation | None:
-        """The operation whose result this is; None for a block argument."""
+        """The operation that has this result; None for a block argument."""
         return None
 
     @property
     def parent_block(self) -> Block | None:
-        """The block it is defined in."""
+        """The block in which it is defined."""
         raise NotImplementedError
 
     def replace_by(self, value: Value) -> None:
-        """Every use of this value becomes a use of `value`."""
+        """Replaces every use of this value by `value`."""
         if value is self:
             return
         loc = self.loc
@@ -77,7 +80,7 @@ class Value:
             operation.set_operand(index, value)
 
     def users(self) -> list[Operation]:
-        """Each using operation once."""
+        """The operations that use it, each once."""
         return list(dict.fromkeys(operation for operation, _ in self.uses))
 
 
@@ -125,7 +128,7 @@ class BlockArgument(Value):
 
 
 class Operation:
-    """One operation. Subclasses declare `name`, fields (see `declare.py`) and `traits`, and may override `check`."""
+    """An operation. Subclasses declare `name`, fields (see `declare.py`) and `traits`, and may override `check`."""
 
     __slots__ = (
         "_operands", "results", "properties", "attributes", "regions", "successors", "loc", "parent",
@@ -171,7 +174,7 @@ class Operation:
 
         Operand fields take a Value (variadic ones a sequence), result fields a Type (variadic: a sequence), attribute
         fields an attribute or a Python value (see `attribute_of`), region fields a Region, successor fields a Block.
-        Optional fields may be left out. Raises TypeError for a missing or unknown field.
+        Optional fields may be omitted. Raises TypeError for a missing or unknown field.
         """
         return cls(**cls.declaration.arguments(cls.name, fields), loc=loc)
 
@@ -183,12 +186,14 @@ class Operation:
         return self._operands
 
     def set_operand(self, index: int, value: Value) -> None:
+        """Replaces one operand, and updates the use lists."""
         old = self._operands[index]
         old.uses.pop((self, index), None)
         self._operands[index] = value
         value.uses[self, index] = None
 
     def set_operands(self, values: Iterable[Value]) -> None:
+        """Replaces all operands, and updates the use lists."""
         for index, value in enumerate(self._operands):
             value.uses.pop((self, index), None)
         self._operands = list(values)
@@ -197,7 +202,7 @@ class Operation:
 
     @property
     def result(self) -> OpResult:
-        """The only result."""
+        """The only result. Raises ValueError if there is not exactly one."""
         if len(self.results) != 1:
             raise ValueError(f"{self.name} has {len(self.results)} results, not one")
         return self.results[0]
@@ -205,32 +210,35 @@ class Operation:
     # attributes
 
     def get(self, name: str) -> Attribute | None:
-        """A property, else an attribute, of that name."""
+        """The property of that name, else the attribute of that name, else None."""
         value = self.properties.get(name)
         return self.attributes.get(name) if value is None else value
 
     def get_as(self, name: str, kind: type[A]) -> A | None:
-        """The same when it is of that class; None when it is absent or of another."""
+        """Same as `get`, but None if the value is of another class."""
         value = self.get(name)
         return value if isinstance(value, kind) else None
 
     @property
     def symbol(self) -> str | None:
-        """Its `sym_name`."""
+        """Its `sym_name`; None if it has none."""
         value = self.properties.get("sym_name")
         return value.value if isinstance(value, StringAttr) else None
 
     def has(self, trait: Trait) -> bool:
+        """Whether the op has a trait."""
         return trait in self.traits
 
     # place
 
     @property
     def parent_region(self) -> Region | None:
+        """The region that contains it; None for a detached operation."""
         return self.parent.region if self.parent is not None else None
 
     @property
     def parent_op(self) -> Operation | None:
+        """The operation whose region contains it; None at the top."""
         region = self.parent_region
         return region.owner if region is not None else None
 
@@ -242,7 +250,7 @@ class Operation:
         return op is ancestor
 
     def detach(self) -> None:
-        """Takes it out of its block; it lives on and keeps its uses."""
+        """Removes it from its block; it keeps its operands and uses."""
         block = self.parent
         if block is None:
             return
@@ -257,7 +265,9 @@ class Operation:
         self.parent = self.prev_op = self.next_op = None
 
     def erase(self) -> None:
-        """Takes it out and drops the uses of everything in it. Its results must be unused (ValueError)."""
+        """Removes it and drops all its operands, in its regions as well. Raises ValueError if a result is
+        still used.
+        """
         for result in self.results:
             if result.uses:
                 user = next(iter(result.uses))[0]
@@ -266,13 +276,13 @@ class Operation:
         self.drop_uses()
 
     def detach_keeping_next(self) -> None:
-        """As `detach`, but iteration that stands on this operation can go on."""
+        """Same as `detach`, but an iteration at this operation can continue."""
         following = self.next_op
         self.detach()
         self.next_op = following
 
     def drop_uses(self) -> None:
-        """Gives up all operands, here and in the regions."""
+        """Drops all operands, here and in the regions."""
         for op in self.walk():
             op.set_operands(())
 
@@ -288,7 +298,9 @@ class Operation:
                         yield op
 
     def clone(self, mapping: dict[Value, Value] | None = None, blocks: dict[Block, Block] | None = None) -> Operation:
-        """A deep copy, not in any block. `mapping` old value -> new value is used for operands and extended."""
+        """A deep copy, in no block. Operands are replaced by `mapping` (old value -> new value), which gets the new
+        values.
+        """
         mapping = {} if mapping is None else mapping
         blocks = {} if blocks is None else blocks
         operands = [mapping.get(value, value) for value in self._operands]
@@ -304,19 +316,20 @@ class Operation:
         return type(self)(operands, types, self.properties, self.attributes, (), successors, self.loc)
 
     def add_region(self, region: Region) -> Region:
+        """Appends a region."""
         region.owner = self
         self.regions.append(region)
         return region
 
-    # what the declaration says
+    # declared checks
 
     def check(self) -> Iterator[str]:
-        """The op's own rules beyond its declaration: yields one message for each that is broken."""
+        """The op's own rules beyond its declaration: yields one message per violation."""
         return iter(())
 
     def check_symbols(self, tables: SymbolTables) -> Iterator[str]:
-        """As `check`, of what the op's symbols mean. The tables are shared: building one for each op takes as long as
-        the scope is.
+        """Same as `check`, for rules about symbols. The tables are shared between ops: building one takes time linear
+        in the scope.
         """
         return iter(())
 
@@ -330,7 +343,7 @@ class Operation:
 
 
 class UnregisteredOp(Operation):
-    """An operation of a dialect or name that nobody declared: kept exactly as it is."""
+    """An operation of an undeclared dialect or name, kept unchanged."""
 
     __slots__ = ("name",)
 
@@ -383,10 +396,12 @@ class Block:
 
     @property
     def ops(self) -> list[Operation]:
+        """A copy of the list of operations, for loops that change the block."""
         return list(self)
 
     @property
     def parent_op(self) -> Operation | None:
+        """The operation whose region contains the block; None for a detached block."""
         return self.region.owner if self.region is not None else None
 
     @property
@@ -398,15 +413,18 @@ class Block:
 
     @property
     def terminator(self) -> Operation | None:
-        """The last operation when it is declared a terminator (or nobody knows what it is)."""
+        """The last operation if it is declared a terminator or is unregistered, else None."""
         op = self.last
         return op if op is not None and (op.has(Trait.TERMINATOR) or isinstance(op, UnregisteredOp)) else None
 
     def append(self, op: Operation) -> None:
+        """Inserts a detached operation at the end."""
         self.insert_before(op, None)
 
     def insert_before(self, op: Operation, anchor: Operation | None) -> None:
-        """Puts a detached operation before `anchor`, which is in this block; None: at the end."""
+        """Inserts a detached operation before `anchor` in this block; None: at the end. Raises ValueError if it is in a
+        block.
+        """
         if op.parent is not None:
             raise ValueError(f"{op.name} is in a block already: detach it first")
         before = self.last if anchor is None else anchor.prev_op
@@ -421,12 +439,13 @@ class Block:
             anchor.prev_op = op
 
     def add_argument(self, type: Type, loc: Location = UNKNOWN) -> BlockArgument:
+        """Appends an argument."""
         argument = BlockArgument(self, len(self.arguments), type, loc)
         self.arguments.append(argument)
         return argument
 
     def erase_arguments(self, indices: Iterable[int]) -> None:
-        """Takes out arguments, which must be unused (ValueError); those behind them move up."""
+        """Erases unused arguments; later ones move up. Raises ValueError if one is still used."""
         gone = set(indices)
         for index in gone:
             if self.arguments[index].uses:
@@ -438,7 +457,7 @@ class Block:
 
 
 class Region:
-    """A list of blocks, the first being the entry."""
+    """A list of blocks; the first is the entry."""
 
     __slots__ = ("blocks", "owner")
 
@@ -450,23 +469,25 @@ class Region:
 
     @property
     def block(self) -> Block:
-        """The only block."""
+        """The only block. Raises ValueError if there is not exactly one."""
         if len(self.blocks) != 1:
             raise ValueError(f"region has {len(self.blocks)} blocks, not one")
         return self.blocks[0]
 
     def add(self, block: Block) -> Block:
+        """Appends a block."""
         block.region = self
         self.blocks.append(block)
         return block
 
     def walk(self) -> Iterator[Operation]:
+        """All operations inside, outer before inner, in text order."""
         for block in self.blocks:
             for op in block:
                 yield from op.walk()
 
     def clone(self, mapping: dict[Value, Value] | None = None) -> Region:
-        """A deep copy; `mapping` is extended with arguments and results. Uses of later values are right too."""
+        """A deep copy; `mapping` gets its arguments and results. Forward references inside are mapped as well."""
         mapping = {} if mapping is None else mapping
         copies: dict[Block, Block] = {}
         region = Region()

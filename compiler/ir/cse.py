@@ -1,7 +1,7 @@
-"""Common subexpressions: of several equal pure ops only the first that dominates the others stays.
+"""Common subexpression elimination: of equal pure ops, only the first that dominates the others stays.
 
-Equal means same name, operands, properties, attributes, result types and, for ops with regions, the same regions. The
-one that stays carries the locations of all (fused), so that nothing in the source loses its op.
+Equal ops have the same name, operands, properties, attributes, result types and regions. The remaining op carries the
+fused locations of all, so that no source location is lost.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ Kinds = tuple[type[Operation], ...]
 
 
 def merge_equal(top: Operation, kinds: Kinds = (Operation,), apart: Kinds = ()) -> None:
-    """Merges equal pure ops of these kinds inside `top`, but those that are to stay apart."""
+    """Merges equal pure ops of the classes `kinds` inside `top`, except for the classes `apart`."""
     for region in top.regions:
         _region(region, {}, kinds, apart)
 
 
 def _region(region: Region, known: Known, kinds: Kinds, apart: Kinds) -> None:
-    """`known`: the ops around the region, and after the call the same ones again."""
+    """`known`: ops around the region; unchanged after the call."""
     dominance = Dominance() if len(region.blocks) > 1 else None
     added: list[list[Operation]] = []
     for block in region.blocks:
@@ -47,7 +47,9 @@ def _region(region: Region, known: Known, kinds: Kinds, apart: Kinds) -> None:
 
 
 def _merge(op: Operation, known: Known, dominance: Dominance | None, added: list[list[Operation]]) -> None:
-    """Replaces `op` by an equal one that dominates it, or puts it into a list of known ones, which `added` gets."""
+    """Replaces `op` by an equal op that dominates it, or adds it to a list in `known` and records that list
+    in `added`.
+    """
     key = _key(op)
     for other in known.get(key, ()):
         if dominance is None or _dominates(other, op, dominance):
@@ -89,7 +91,7 @@ def _shape(op: Operation) -> tuple[Hashable, ...]:
 
 
 def _region_key(region: Region, names: dict[Value | Block, int]) -> Hashable:
-    """The region's content with its own values and blocks by number."""
+    """The region's content, with its own values and blocks replaced by numbers."""
     for block in region.blocks:
         names[block] = len(names)
         for argument in block.arguments:

@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 A = TypeVar("A", bound=Attribute)
 Constraint = type[Type] | Callable[[Type], bool] | None
 
-#: kind of positional field -> the property that holds group sizes
+#: Kind of positional field -> the property that holds the sizes of its groups.
 SEGMENTS = {"operand": "operandSegmentSizes", "result": "resultSegmentSizes"}
 
 
 class Field:
-    """One declared part. `kind` is operand, result, region, successor or attribute."""
+    """One declared field. `kind` is operand, result, region, successor or attribute."""
 
     kind: str = ""
     variadic = False
@@ -52,6 +52,7 @@ class Field:
         self.name = name
 
     def allows(self, given: Type) -> bool:
+        """Whether the constraint accepts a type."""
         if self.constraint is None:
             return True
         if isinstance(self.constraint, type):
@@ -60,7 +61,7 @@ class Field:
 
     @property
     def wanted(self) -> str:
-        """What the constraint asks for, in words."""
+        """Description of the constraint, for messages."""
         doc = str(getattr(self.constraint, "__doc__", None) or getattr(self.constraint, "__name__", "?"))
         return doc.split("\n")[0]
 
@@ -147,7 +148,7 @@ class regions(Field):
 
 
 class successor(Field):
-    """One block that control may go to."""
+    """One successor block."""
 
     kind = "successor"
 
@@ -160,7 +161,7 @@ class successor(Field):
 
 
 class successors(Field):
-    """Any number of blocks that control may go to."""
+    """Any number of successor blocks."""
 
     kind = "successor"
     variadic = True
@@ -174,7 +175,7 @@ class successors(Field):
 
 
 class attr(Field, Generic[A]):
-    """A property that must be there, of the given attribute class."""
+    """A required property of the given attribute class."""
 
     kind = "attribute"
 
@@ -194,7 +195,7 @@ class attr(Field, Generic[A]):
 
 
 class optional(Field, Generic[A]):
-    """A property that may be there, of the given attribute class."""
+    """An optional property of the given attribute class."""
 
     kind = "attribute"
     required = False
@@ -215,7 +216,7 @@ class optional(Field, Generic[A]):
 
 
 class size_attr(Field):
-    """A property that must be there, a number or an expression over sizes: `8 : i64`, `#util.dims<2 * b>`."""
+    """A required property that is a size, a number or an expression: `8 : i64`, `#util.dims<2 * b>`."""
 
     kind = "attribute"
     cls = IntegerAttr | DimArray
@@ -232,7 +233,7 @@ class size_attr(Field):
 
 
 def size_in(value: Attribute) -> int:
-    """What such a property says."""
+    """The size in such a property."""
     if isinstance(value, DimArray):
         return value.ints[0]
     assert isinstance(value, IntegerAttr)
@@ -240,7 +241,7 @@ def size_in(value: Attribute) -> int:
 
 
 class Positions(NamedTuple):
-    """The fields of one kind, how many of them take any number and how many take one, and a one for each field."""
+    """The fields of one kind, the numbers of variadic and of single fields, and one 1 per field."""
 
     fields: tuple[Field, ...]
     variadic: int
@@ -249,6 +250,7 @@ class Positions(NamedTuple):
 
     @classmethod
     def of(cls, fields: tuple[Field, ...]) -> Positions:
+        """Counts the variadic and the single fields."""
         variadic = sum(field.variadic for field in fields)
         return cls(fields, variadic, len(fields) - variadic, (1,) * len(fields))
 
@@ -266,25 +268,28 @@ class Declaration:
 
     @cached_property
     def property_names(self) -> tuple[str, ...]:
-        """Every attribute that the op itself gives a meaning."""
+        """The names of all declared properties, including the sizes of groups."""
         segments = [name for kind, name in SEGMENTS.items() if self.has_segments(kind)]
         return (*(field.name for field in self.attribute), *segments)
 
     @cached_property
     def positional(self) -> dict[str, Positions]:
-        """By kind, what is matched by position."""
+        """Kind -> the fields that are matched by position."""
         return {kind: Positions.of(getattr(self, kind)) for kind in _HELD}
 
     def has_segments(self, kind: str) -> bool:
-        """Whether group sizes of that kind are in a property."""
+        """Whether a property holds the group sizes of that kind."""
         return self.positional[kind].variadic > 1 and not self.same_size
 
     def fields(self) -> Iterator[Field]:
+        """All fields, by kind."""
         for kind in ("operand", "result", "region", "successor", "attribute"):
             yield from getattr(self, kind)
 
     def sizes(self, op: Operation, kind: str, total: int) -> Sequence[int]:
-        """How many of the op's operands (results ...) each field of that kind has. ValueError when they do not fit."""
+        """The number of the op's operands (results, ...) in each field of that kind. Raises ValueError if they do not
+        match.
+        """
         fields, variadic, single, ones = self.positional[kind]
         left = total - single
         if variadic == 0 and left or left < 0:
@@ -307,17 +312,17 @@ class Declaration:
         return sizes
 
     def group(self, op: Operation, field: Field) -> Sequence[Any]:
-        """The operands (results ...) of `op` that belong to `field`."""
+        """The operands (results, ...) of `op` in `field`."""
         items: Sequence[Any] = _HELD[field.kind](op)
         start = 0
         for other, size in zip(self.positional[field.kind].fields, self.sizes(op, field.kind, len(items)), strict=True):
             if other is field:
                 return items[start : start + size]
             start += size
-        raise AssertionError(f"{field.name} is no field of {op.name}")
+        raise AssertionError(f"{field.name} is not a field of {op.name}")
 
     def arguments(self, op_name: str, given: dict[str, Any]) -> dict[str, Any]:
-        """Keyword arguments for `Operation.__init__` from values by field name."""
+        """The keyword arguments of `Operation.__init__` for values by field name. Raises TypeError."""
         values = dict(given)
         properties: dict[str, Attribute] = {}
         out: dict[str, Any] = {"properties": properties}
@@ -351,14 +356,14 @@ class Declaration:
         return flat
 
 
-#: kind -> where an operation holds it
+#: Kind -> the operation's list of that kind.
 _HELD: dict[str, Callable[[Operation], Sequence[Any]]] = {
     "operand": lambda op: op.operands,
     "result": lambda op: op.results,
     "region": lambda op: op.regions,
     "successor": lambda op: op.successors,
 }
-#: kind -> the argument of `Operation.__init__` it becomes
+#: Kind -> the argument of `Operation.__init__` for it.
 _ARGUMENTS = {"operand": "operands", "result": "result_types", "region": "regions", "successor": "successors"}
 
 

@@ -1,4 +1,4 @@
-"""Dialects: named sets of operation classes, found by the prefix of an op's name and imported when first met.
+"""Dialects: named sets of operation classes, found by the prefix of an op's name and imported at first use.
 
 A dialect is one file (or a few, by family) whose last object is `DIALECT = Dialect("name", [ops...])`, and one row in
 `DIALECTS` below.
@@ -12,7 +12,7 @@ from typing import Final
 
 from .core import Operation
 
-#: dialect name -> the module whose `DIALECT` declares it
+#: Dialect name -> the module whose `DIALECT` declares it.
 DIALECTS: Final[dict[str, str]] = {
     "builtin": "orchestrion.compiler.ir.builtin",
     "func": "orchestrion.compiler.stablehlo.ops.func",
@@ -29,7 +29,7 @@ DIALECTS: Final[dict[str, str]] = {
 
 
 class Dialect:
-    """A name and its operation classes by full name."""
+    """A dialect's name and its operation classes by full name."""
 
     def __init__(self, name: str, ops: Iterable[type[Operation]]) -> None:
         self.name = name
@@ -44,7 +44,7 @@ _loaded: dict[str, Dialect | None] = {}
 
 
 def dialect(name: str) -> Dialect | None:
-    """The dialect of that name; None when nobody declared it."""
+    """The dialect of that name; None if it is not declared."""
     if name not in _loaded:
         path = DIALECTS.get(name)
         _loaded[name] = import_module(path).DIALECT if path is not None else None
@@ -52,6 +52,6 @@ def dialect(name: str) -> Dialect | None:
 
 
 def op_class(name: str) -> type[Operation] | None:
-    """The class of an op by its full name (`dialect.op`); None when it is unregistered."""
+    """The class of an op by its full name (`dialect.op`); None if it is unregistered."""
     found = dialect(name.partition(".")[0])
     return found.ops.get(name) if found is not None else None

@@ -1,13 +1,13 @@
-"""Sizes that are known only at run time: integer expressions over symbols, which stand in shapes beside numbers.
+"""Symbolic sizes: integer expressions over symbols, which stand beside numbers in shapes.
 
-A `Dim` is a sum of products of atoms: symbols, each with a least and a greatest value, and `floordiv`, `mod`, `max` and
-`min` of two sizes where they do not simplify. It is kept in one normal form, so equal expressions are equal objects to
-`==` and `hash`, and one that is a number is an int. To a type checker a Dim is an int, for whatever computes with sizes
-computes with it; at run time it is none, so nothing takes it for a number by mistake.
+A `Dim` is a sum of products of atoms. An atom is a symbol, which has a least and a greatest value, or a `floordiv`,
+`mod`, `max` or `min` of two sizes that does not simplify. Expressions have a normal form, so `==` and `hash` treat
+equal expressions as equal, and an expression that is a number is an int. Type checkers see a Dim as an int, because
+code that computes with sizes takes both. At run time it is not an int, so nothing mistakes it for a number.
 
-`==` is equality of expressions. `<` and truth are decided by the bounds of the symbols: what they leave open raises
-`UndecidedError`. Text: `2 * b * s + floordiv(b + 1, 2) - 3`; a symbol with other bounds than 1 to 2^31 - 1 has them
-behind its name, `b{4..64}`.
+`==` compares expressions. `<` and truth are decided by the bounds of the symbols; if the bounds leave the answer open,
+they raise `UndecidedError`. Text: `2 * b * s + floordiv(b + 1, 2) - 3`; a symbol with bounds other than 1 to 2^31 - 1
+prints them after its name, `b{4..64}`.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from functools import cached_property, lru_cache
 from math import prod
 from typing import TYPE_CHECKING, Final
 
-#: bounds of a symbol that says nothing else: no size is larger, and none of JAX's is smaller
-LEAST: Final = 1
-GREATEST: Final = 2**31 - 1
-#: calls in a sum beyond which its bounds are what intervals tell
-MOST_RELAXED: Final = 4
-#: calls that are replaced one after the other to bound a sum: each may have others in it
-MOST_NESTED: Final = 6
-#: what a symbol is taken for where something must be estimated
+#: Bounds of a symbol by default: no size is larger, and no symbol of JAX is smaller.
+DEFAULT_LEAST: Final = 1
+DEFAULT_GREATEST: Final = 2**31 - 1
+#: With more calls in a sum, its bounds come from interval arithmetic alone.
+MAX_RELAXED_CALLS: Final = 4
+#: Maximum number of calls that are replaced one after the other to bound a sum; each may contain others.
+MAX_RELAXATION_DEPTH: Final = 6
+#: Value of a symbol in estimates.
 TYPICAL: Final = 64
-#: answers about sizes that are remembered: each is asked for many times
+#: Capacity of the caches of answers about sizes, which are asked for repeatedly.
 _KEPT: Final = 4096
 
 if TYPE_CHECKING:
@@ -37,11 +37,11 @@ else:
 
 
 class UndecidedError(ValueError):
-    """A comparison of sizes that is true for some values of their symbols and false for others."""
+    """The bounds of the symbols do not decide a comparison of sizes: it holds for some values and not for others."""
 
 
 class Atom:
-    """What products are made of; ordered by text."""
+    """A factor of products; ordered by text."""
 
     __slots__ = ()
 
@@ -50,23 +50,23 @@ class Atom:
 
     @property
     def bounds(self) -> tuple[int, int]:
-        """The least and the greatest value it may have."""
+        """The least and the greatest value."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)
 class Symbol(Atom):
-    """A size that each call brings."""
+    """A size whose value each call determines."""
 
     name: str
-    least: int = LEAST
-    greatest: int = GREATEST
+    least: int = DEFAULT_LEAST
+    greatest: int = DEFAULT_GREATEST
 
     def __str__(self) -> str:
-        if (self.least, self.greatest) == (LEAST, GREATEST):
+        if (self.least, self.greatest) == (DEFAULT_LEAST, DEFAULT_GREATEST):
             return self.name
-        least = "" if self.least == LEAST else self.least
-        greatest = "" if self.greatest == GREATEST else self.greatest
+        least = "" if self.least == DEFAULT_LEAST else self.least
+        greatest = "" if self.greatest == DEFAULT_GREATEST else self.greatest
         return f"{self.name}{{{least}..{greatest}}}"
 
     @property
@@ -76,7 +76,7 @@ class Symbol(Atom):
 
 @dataclass(frozen=True, slots=True)
 class Call(Atom):
-    """A row of `OPS` on two sizes."""
+    """A function of `OPS` applied to two sizes."""
 
     op: str
     lhs: int
@@ -99,7 +99,7 @@ class Call(Atom):
                 return min(low // least, low // most), max(high // least, high // most)
 
 
-#: name -> what it computes; divisors are positive, as they are for all values of their symbols
+#: Name -> function on numbers. Divisors are positive for all values of their symbols.
 OPS: Final[dict[str, Callable[[int, int], int]]] = {
     "floordiv": lambda x, y: x // y,
     "mod": lambda x, y: x % y,
@@ -107,13 +107,13 @@ OPS: Final[dict[str, Callable[[int, int], int]]] = {
     "min": min,
 }
 
-#: a product: its atoms, sorted
+#: A product: its atoms, sorted.
 Factors = tuple[Atom, ...]
 Terms = dict[Factors, int]
 
 
 class Dim(_Number):
-    """An expression that is no number: (coefficient, factors) pairs, which are summed up. Immutable."""
+    """A symbolic size: (coefficient, factors) pairs whose sum it is. Immutable."""
 
     __slots__ = ("terms", "__dict__")
 
@@ -189,7 +189,7 @@ class Dim(_Number):
 
     @staticmethod
     def greater(x: int, y: int) -> int:
-        """What `schema.tensor_shapes` asks of a size that is no number."""
+        """The larger size; `schema.tensor_shapes` calls it for sizes that are no ints."""
         return dim_max(x, y)
 
     def __bool__(self) -> bool:
@@ -214,26 +214,26 @@ class Dim(_Number):
         return not _is_positive(other - self, f"{self} < {other}")
 
 
-def symbol(name: str, least: int = LEAST, greatest: int = GREATEST) -> int:
+def symbol(name: str, least: int = DEFAULT_LEAST, greatest: int = DEFAULT_GREATEST) -> int:
     """The size that is this symbol."""
     return Dim(((1, (Symbol(name, least, greatest),)),))
 
 
 def bounds(size: int) -> tuple[int, int]:
-    """A least and a greatest value that it cannot leave, as close as intervals tell."""
+    """A lower and an upper bound of a size, as tight as interval arithmetic gives."""
     if not isinstance(size, Dim):
         return size, size
     return _lower(size), -_lower(-size)
 
 
 @lru_cache(_KEPT)
-def _lower(size: int, nested: int = MOST_NESTED) -> int:
-    """What intervals tell, or more where a call is replaced by what it is not less than."""
+def _lower(size: int, nested: int = MAX_RELAXATION_DEPTH) -> int:
+    """A lower bound: from intervals, or a higher one if a call is replaced by a lower bound of the call."""
     if not isinstance(size, Dim):
         return size
     found = _lower_by_intervals(size)
     calls = [(count, factors[0]) for count, factors in size.terms if len(factors) == 1 and isinstance(factors[0], Call)]
-    for count, call in calls if nested and len(calls) <= MOST_RELAXED else ():
+    for count, call in calls if nested and len(calls) <= MAX_RELAXED_CALLS else ():
         rest = size - count * Dim(((1, (call,)),))
         for least, divisor in _relaxed(call, count):
             found = max(found, ceildiv(_lower(rest * divisor + least, nested - 1), divisor))
@@ -241,7 +241,7 @@ def _lower(size: int, nested: int = MOST_NESTED) -> int:
 
 
 def _relaxed(call: Call, count: int) -> list[tuple[int, int]]:
-    """Sizes, each with a number that it is divided by, that so many times the call is not less than."""
+    """(lower bound, divisor) pairs: `count` times the call is at least the lower bound divided by the divisor."""
     match call.op:
         case "mod" if count < 0:
             return [(count * (call.rhs - 1), 1)]
@@ -256,7 +256,9 @@ def _relaxed(call: Call, count: int) -> list[tuple[int, int]]:
 
 
 def _lower_by_intervals(size: Dim) -> int:
-    """Each atom is its least value and a rest of at least 0; what then has a negative sign counts at its greatest."""
+    """Interval arithmetic where each atom is its least value plus a rest; terms that are then negative count at their
+    greatest.
+    """
     rests: dict[Atom, tuple[int, int]] = {a: a.bounds for _, factors in size.terms for a in factors}
     shifted: dict[Factors, int] = {}
     for coefficient, factors in size.terms:
@@ -289,12 +291,12 @@ def _is_positive(size: int, said: str) -> bool:
 
 
 def is_less(lhs: int, rhs: int) -> bool:
-    """Whether lhs < rhs whatever a call brings; where the bounds leave it open, no."""
+    """Whether lhs < rhs for all values of the symbols; False if the bounds leave it open."""
     return bounds(rhs - lhs)[0] > 0
 
 
 def decided(messages: Iterable[str]) -> Iterator[str]:
-    """The messages of a check; a comparison that it cannot decide is one, and its last."""
+    """Yields the messages of a check. If a comparison cannot be decided, that is the last message."""
     try:
         yield from messages
     except UndecidedError as error:
@@ -311,7 +313,7 @@ def _terms(size: int) -> Terms:
 
 
 def _made(terms: Terms) -> int:
-    """The size that is a sum of products; an int where no atom is left."""
+    """The size for a sum of products; an int if no atom is left."""
     kept = sorted(((factors, count) for factors, count in terms.items() if count), key=_order)
     if not kept:
         return 0
@@ -321,7 +323,7 @@ def _made(terms: Terms) -> int:
 
 
 def _order(term: tuple[Factors, int]) -> tuple[int, list[str]]:
-    """Long products first, the number last."""
+    """Sort key of terms: long products first, the number last."""
     factors = term[0]
     return -len(factors), [str(atom) for atom in factors]
 
@@ -347,7 +349,7 @@ def _product(lhs: int, rhs: int) -> int:
 
 
 def floordiv(lhs: int, rhs: int) -> int:
-    """lhs / rhs rounded down; what divides leaves the quotient. The divisor must be positive."""
+    """lhs / rhs rounded down; terms that rhs divides become terms of the quotient. rhs must be positive."""
     if not isinstance(lhs, Dim) and not isinstance(rhs, Dim):
         return lhs // rhs
     whole, rest = _divided(lhs, rhs)
@@ -357,12 +359,12 @@ def floordiv(lhs: int, rhs: int) -> int:
 
 
 def ceildiv(lhs: int, rhs: int) -> int:
-    """lhs / rhs rounded up, in the form that rounding down gives it."""
+    """lhs / rhs rounded up, expressed by floordiv. rhs must be positive."""
     return (lhs + rhs - 1) // rhs
 
 
 def mod(lhs: int, rhs: int) -> int:
-    """lhs - rhs * floordiv(lhs, rhs). The divisor must be positive."""
+    """lhs - rhs * floordiv(lhs, rhs). rhs must be positive."""
     if not isinstance(lhs, Dim) and not isinstance(rhs, Dim):
         return lhs % rhs
     _, rest = _divided(lhs, rhs)
@@ -372,13 +374,13 @@ def mod(lhs: int, rhs: int) -> int:
 
 
 def _is_remainder(size: int, divisor: int) -> bool:
-    """Whether it is known to lie between 0 and the divisor."""
+    """Whether a size is known to be at least 0 and less than the divisor."""
     return bounds(size)[0] >= 0 and bounds(divisor - size)[0] > 0
 
 
 @lru_cache(_KEPT)
 def _divided(lhs: int, rhs: int) -> tuple[int, int]:
-    """lhs = whole * rhs + rest, each product of lhs that the divisor divides being in the whole."""
+    """(whole, rest) with lhs = whole * rhs + rest; every product of lhs that rhs divides is in the whole."""
     if isinstance(rhs, int) and rhs <= 0 or isinstance(rhs, Dim) and bounds(rhs)[0] <= 0:
         raise UndecidedError(f"{lhs} divided by {rhs}, which may not be positive")
     divisor = _terms(rhs)
@@ -400,7 +402,9 @@ def _divided(lhs: int, rhs: int) -> tuple[int, int]:
 
 
 def _multiple(terms: Terms, divisor: Terms) -> int | None:
-    """The size that, times the divisor, is the sum of these terms: found from the first term of each."""
+    """The size that times the divisor is the sum of these terms; None if there is none. Found from the first term of
+    each.
+    """
     (by, count), *_ = sorted(divisor.items(), key=_order)
     rest, whole = _made(terms), 0
     while rest != 0:
@@ -414,7 +418,7 @@ def _multiple(terms: Terms, divisor: Terms) -> int | None:
 
 
 def _without(factors: Factors, gone: Factors) -> Factors | None:
-    """The factors without some; None where they are not all there."""
+    """The factors without `gone`; None if they do not contain all of these."""
     left = list(factors)
     for atom in gone:
         if atom not in left:
@@ -424,12 +428,12 @@ def _without(factors: Factors, gone: Factors) -> Factors | None:
 
 
 def dim_max(lhs: int, rhs: int) -> int:
-    """The larger one."""
+    """The larger size."""
     return _chosen("max", lhs, rhs)
 
 
 def dim_min(lhs: int, rhs: int) -> int:
-    """The smaller one."""
+    """The smaller size."""
     return _chosen("min", lhs, rhs)
 
 
@@ -448,11 +452,11 @@ def _call(op: str, lhs: int, rhs: int) -> int:
     return Dim(((1, (Call(op, lhs, rhs),)),))
 
 
-# use
+# evaluation
 
 
 def evaluate(size: int, values: Mapping[str, int]) -> int:
-    """The number that a size is when its symbols have these values."""
+    """The number that a size has for these values of its symbols."""
     if not isinstance(size, Dim):
         return size
     return sum(count * prod(_value(atom, values) for atom in factors) for count, factors in size.terms)
@@ -466,7 +470,7 @@ def _value(atom: Atom, values: Mapping[str, int]) -> int:
 
 
 def typical(size: int) -> int:
-    """A number in place of a size, for choices that change no result: what costs more, what is worth an effort."""
+    """An estimate of a size, for choices that do not affect results, such as comparing costs."""
     if not isinstance(size, Dim):
         return size
     values = {one.name: min(max(TYPICAL, one.least), one.greatest) for one in symbols_of(size)}
@@ -474,7 +478,7 @@ def typical(size: int) -> int:
 
 
 def substitute(size: int, sizes: Mapping[str, int]) -> int:
-    """The size with others in the place of symbols; a symbol that is not named stays."""
+    """The size with symbols replaced by sizes; other symbols stay."""
     if not isinstance(size, Dim):
         return size
     return sum(count * prod(_replaced(atom, sizes) for atom in factors) for count, factors in size.terms)
@@ -488,7 +492,7 @@ def _replaced(atom: Atom, sizes: Mapping[str, int]) -> int:
     return FUNCTIONS[atom.op](lhs, rhs)
 
 
-#: name -> how it is made of sizes
+#: Name -> function on sizes.
 FUNCTIONS: Final[dict[str, Callable[[int, int], int]]] = {
     "floordiv": floordiv,
     "mod": mod,
@@ -498,7 +502,7 @@ FUNCTIONS: Final[dict[str, Callable[[int, int], int]]] = {
 
 
 def symbols_of(*sizes: int) -> tuple[Symbol, ...]:
-    """The symbols that sizes depend on, by name."""
+    """The symbols in sizes, sorted by name."""
     found: set[Symbol] = set()
     stack = list(sizes)
     while stack:

@@ -1,5 +1,7 @@
-"""Sizes from their text, as `dims.py` writes it: `4, 2 * b + floordiv(s{1..64} + 1, 2)`. Numbers, symbols with their
-bounds, sums, products and the calls of `dims.FUNCTIONS`; what else stands there is a ValueError.
+"""Parses sizes from their text in `dims.py`: `4, 2 * b + floordiv(s{1..64} + 1, 2)`.
+
+The text consists of numbers, symbols with bounds, sums, products, and calls of `dims.FUNCTIONS`. Anything else raises
+ValueError.
 """
 
 from __future__ import annotations
@@ -7,22 +9,22 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from .dims import FUNCTIONS, GREATEST, LEAST, Dim, symbol
+from .dims import DEFAULT_GREATEST, DEFAULT_LEAST, FUNCTIONS, Dim, symbol
 
 _TOKEN: Final = re.compile(
     r"\s*(?:(?P<number>[0-9]{1,18})|(?P<name>[A-Za-z_]\w*)(?:\{(?P<least>[0-9]{0,10})\.\.(?P<greatest>[0-9]{0,10})\})?"
     r"|(?P<sign>[-+*(),]))"
 )
 _NUMBER: Final = re.compile(r"(?<!\w)[0-9]+")
-#: digits of a number that is read or computed, so that the printed size can be read again
+#: Maximum digits of a number that is parsed or computed, so that the printed size can be parsed again.
 _DIGITS: Final = 18
 _DEEPEST: Final = 32
-#: characters of a list; the time to multiply out grows with their square
+#: Maximum characters of a list; multiplying out takes time quadratic in them.
 _LONGEST: Final = 4096
 
 
 class _Reader:
-    """Reads expressions from their text. Raises ValueError."""
+    """Parses expressions. Raises ValueError."""
 
     def __init__(self, text: str) -> None:
         if len(text) > _LONGEST:
@@ -33,7 +35,7 @@ class _Reader:
         while text[at:].strip():
             match = _TOKEN.match(text, at)
             if match is None:
-                raise ValueError(f"{text[:80]!r} is no list of sizes")
+                raise ValueError(f"{text[:80]!r} is not a list of sizes")
             self.tokens.append(match)
             at = match.end()
         self.at = 0
@@ -51,7 +53,7 @@ class _Reader:
 
     def expect(self, sign: str) -> None:
         if not self.accept(sign):
-            raise ValueError(f"{self.text[:80]!r} is no list of sizes: expected {sign!r}")
+            raise ValueError(f"{self.text[:80]!r} is not a list of sizes: expected {sign!r}")
 
     def sizes(self) -> tuple[int, ...]:
         if not self.tokens:
@@ -60,10 +62,10 @@ class _Reader:
         while self.accept(","):
             found.append(self.size())
         if self.at != len(self.tokens):
-            raise ValueError(f"{self.text[:80]!r} is no list of sizes: something follows {found[-1]}")
+            raise ValueError(f"{self.text[:80]!r} is not a list of sizes: something follows {found[-1]}")
         if any(len(number) > _DIGITS for size in found for number in _NUMBER.findall(str(size))):
             raise ValueError(
-                f"{self.text[:80]!r} is no list of sizes: a number of more than {_DIGITS} digits comes out"
+                f"{self.text[:80]!r} is not a list of sizes: a number of more than {_DIGITS} digits comes out"
             )
         return tuple(found)
 
@@ -84,7 +86,7 @@ class _Reader:
 
     def factor(self) -> int:
         if self.at >= len(self.tokens) or self.sign:
-            raise ValueError(f"{self.text[:80]!r} is no list of sizes: expected a number or a symbol")
+            raise ValueError(f"{self.text[:80]!r} is not a list of sizes: expected a number or a symbol")
         token = self.tokens[self.at]
         self.at += 1
         if token["number"]:
@@ -92,26 +94,26 @@ class _Reader:
         name = token["name"]
         if name in FUNCTIONS and self.accept("("):
             return self.call(name)
-        least = int(token["least"]) if token["least"] else LEAST
-        greatest = int(token["greatest"]) if token["greatest"] else GREATEST
-        if least > greatest or greatest > GREATEST:
-            raise ValueError(f"{self.text[:80]!r} is no list of sizes: {name} lies between {least} and {greatest}")
+        least = int(token["least"]) if token["least"] else DEFAULT_LEAST
+        greatest = int(token["greatest"]) if token["greatest"] else DEFAULT_GREATEST
+        if least > greatest or greatest > DEFAULT_GREATEST:
+            raise ValueError(f"{self.text[:80]!r} is not a list of sizes: {name} lies between {least} and {greatest}")
         return symbol(name, least, greatest)
 
     def call(self, name: str) -> int:
         self.depth += 1
         if self.depth > _DEEPEST:
-            raise ValueError(f"{self.text[:80]!r} is no list of sizes: calls in more than {_DEEPEST} others")
+            raise ValueError(f"{self.text[:80]!r} is not a list of sizes: calls in more than {_DEEPEST} others")
         lhs = self.size()
         self.expect(",")
         rhs = self.size()
         self.expect(")")
         self.depth -= 1
         if name in ("floordiv", "mod") and not isinstance(rhs, Dim) and rhs <= 0:
-            raise ValueError(f"{self.text!r} is no list of sizes: {name} by {rhs}, which is not positive")
+            raise ValueError(f"{self.text!r} is not a list of sizes: {name} by {rhs}, which is not positive")
         return FUNCTIONS[name](lhs, rhs)
 
 
 def parse_sizes(text: str) -> tuple[int, ...]:
-    """`4, 2 * b + 1`. Raises ValueError."""
+    """Parses a list such as `4, 2 * b + 1`. Raises ValueError."""
     return _Reader(text).sizes()

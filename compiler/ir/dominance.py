@@ -1,7 +1,7 @@
-"""Which definitions reach which uses: order inside a block, dominators between the blocks of a region.
+"""Dominance: which definitions reach which uses, by order in a block and by dominators between blocks of a region.
 
-Dominators after Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm" (2001). Computed for one state of the
-IR: make a new one after edits. In a block that control never reaches every use is right.
+Dominators after Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm" (2001). The answers hold for one state
+of the IR: make a new object after edits. In an unreachable block every use is valid.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from .core import Block, Operation, Region, Trait, Value
 
 
 class Dominance:
-    """Answers whether a use is right; remembers what it computed."""
+    """Answers dominance queries and caches the results."""
 
     def __init__(self) -> None:
         self._order: dict[Operation, int] = {}
@@ -18,7 +18,7 @@ class Dominance:
         self._idoms: dict[Region, dict[Block, Block]] = {}
 
     def problem(self, value: Value, user: Operation) -> str | None:
-        """Why `user` may not use `value`; None when it may."""
+        """Why `user` may not use `value`; None if it may."""
         home = value.parent_block
         if home is None or home.region is None:
             return "is not in the IR any more"
@@ -45,7 +45,7 @@ class Dominance:
         return self._order[first] < self._order[second]
 
     def dominates(self, upper: Block, lower: Block) -> bool:
-        """Whether every way to `lower` goes through `upper`; both are blocks of one region."""
+        """Whether every path to `lower` passes `upper`; both are blocks of one region."""
         region = lower.region
         assert region is not None, "a block of a region"
         idoms = self._idoms.get(region)
@@ -60,16 +60,17 @@ class Dominance:
 
 
 def successors(block: Block) -> list[Block]:
+    """The successors of a block's last operation; empty for an empty block."""
     return block.last.successors if block.last is not None else []
 
 
 def reachable(region: Region) -> list[Block]:
-    """The blocks that control reaches, each behind those that dominate it."""
+    """The reachable blocks, each after those that dominate it."""
     return _postorder(region.blocks[0])[::-1]
 
 
 def immediate_dominators(region: Region) -> dict[Block, Block]:
-    """Reachable block -> its immediate dominator; the entry has itself."""
+    """Reachable block -> its immediate dominator; the entry maps to itself."""
     entry = region.blocks[0]
     order = _postorder(entry)
     number = {block: index for index, block in enumerate(order)}

@@ -1,6 +1,6 @@
-"""What may be erased, merged or moved, from the traits of ops; dead code goes here.
+"""Purity of ops, from their traits, and the elimination of dead ops.
 
-An op with regions is as pure as what is in them: a reduction with a pure reducer is pure.
+An op with regions is as pure as its regions: a reduction with a pure reducer is pure.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 
 
 def is_pure(op: Operation) -> bool:
-    """No effect beyond its results, neither itself nor in its regions (terminators aside)."""
+    """Whether the op and the ops in its regions, except terminators, have no effect beyond their results."""
     return op.has(Trait.PURE) and _inside(op, Trait.PURE)
 
 
 def is_removable(op: Operation) -> bool:
-    """May be erased when nobody uses its results."""
+    """Whether the op may be erased if its results are unused."""
     if not op.has(Trait.PURE) and not op.has(Trait.REMOVABLE):
         return False
     return not op.regions or _inside(op, Trait.REMOVABLE)
 
 
 def is_dead(op: Operation) -> bool:
-    """Unused and removable."""
+    """Whether the op is unused and removable."""
     if any(result.uses for result in op.results):
         return False
     return is_removable(op)
@@ -43,7 +43,7 @@ def _inside(op: Operation, trait: Trait) -> bool:
 
 
 def erase_dead(top: Operation) -> None:
-    """Erases every dead op inside `top`, users before what they use."""
+    """Erases every dead op inside `top`, users before the ops that they use."""
     for region in top.regions:
         for block in reversed(region.blocks):
             for op in reversed(block):

@@ -1,7 +1,7 @@
-"""Numbers in text to bytes: the bodies of `dense<..>` and `array<..>`.
+"""Converts numbers in text to bytes: the bodies of `dense<..>` and `array<..>`.
 
-Exact: floats given in hex keep every bit, a nested list must have exactly the shape of its type, a number must fit its
-type. Wrong text raises ValueError, OverflowError or struct.error; the parser adds the place.
+The conversion is exact: floats in hex keep every bit, a nested list must have exactly the shape of its type, and a
+number must fit its type. Malformed text raises ValueError, OverflowError or struct.error; the parser adds the location.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _TO_BOOL: Final = bytes([0]) + bytes([1]) * 255
 
 
 def float_bits(text: str, name: str) -> int:
-    """The bits of a float given in digits or, for `0x..`, as its bits."""
+    """The bits of a float that is written in digits or, for `0x..`, as its bits."""
     if name not in _FLOATS:
         raise ValueError("floats of this type are not read")
     width = ELEMENT_BYTES[name]
@@ -58,13 +58,13 @@ def _pack(items: list[str], name: str) -> bytes:
 def _element(item: str, name: str) -> int:
     if item in ("true", "false"):
         if name != "i1":
-            raise ValueError(f"{item} is no {name}")
+            raise ValueError(f"{item} is not of type {name}")
         return item == "true"
     return abs(integer_of(item, name)) if name == "i1" else integer_of(item, name)
 
 
 def integer_of(text: str, name: str) -> int:
-    """The number in `text` as an integer of a type; one without a sign takes bits, too: `255 : i8` is -1."""
+    """The number in `text` as an integer of a type. Without a sign it may also be the bits: `255 : i8` is -1."""
     value = int(text, 16 if "x" in text else 10)
     kind = _INTEGER.fullmatch(name)
     bits = int(kind[2]) if kind is not None else 64
@@ -77,13 +77,13 @@ def integer_of(text: str, name: str) -> int:
 
 
 def bytes_of_numbers(text: str, name: str) -> bytes:
-    """`1, 2, 3` to bytes of the named element type."""
+    """The bytes of `1, 2, 3` in the named element type."""
     if name not in ELEMENT_BYTES:
         raise ValueError(f"unknown element type {name}")
     items = [item.strip() for item in text.split(",")] if text.strip() else []
     for item in items:
         if _ITEM.fullmatch(item) is None:
-            raise ValueError(f"{item!r} is no number")
+            raise ValueError(f"{item!r} is not a number")
     return _pack(items, name)
 
 
@@ -108,13 +108,13 @@ def bytes_of_body(body: str, kind: TensorType) -> bytes:
         data = _pack(items, part)
         return data if kind.num_elements else b""
     if count != prod(kind.shape) or skeleton != _skeleton(kind.shape, len(skeleton)):
-        raise ValueError(f"the list of {count} elements has not the shape of {kind}")
+        raise ValueError(f"the list of {count} elements does not have the shape of {kind}")
     data = _pack(items, part)
     return splat_or_all(data, ELEMENT_BYTES[name])
 
 
 def _skeleton(shape: tuple[int, ...], longest: int) -> str:
-    """How a nested list is written: `[[_,_],[_,_]]`, `[[],[]]` for 2x0. Empty where it would be longer than that."""
+    """The brackets of a nested list: `[[_,_],[_,_]]`, `[[],[]]` for 2x0; empty if it would be longer than `longest`."""
     outer = shape[: shape.index(0)] if 0 in shape else shape
     if prod(outer) > longest:
         return ""
@@ -125,7 +125,7 @@ def _skeleton(shape: tuple[int, ...], longest: int) -> str:
 
 
 def splat_or_all(data: bytes, size: int) -> bytes:
-    """One element when all are the same bits."""
+    """The first element alone if all elements have equal bits, else all of them."""
     uniform = len(data) > size and data[:size] == data[-size:] and data[size:] == data[:-size]
     return data[:size] if uniform else data
 

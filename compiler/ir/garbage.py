@@ -1,21 +1,21 @@
-"""Python's collector of cyclic garbage, which a compilation would run all the time and for nothing.
+"""Suspends Python's cyclic garbage collector during a compilation.
 
-Operations, values and blocks point at one another, so dropped IR is freed by the collector only; but most of what a
-compilation makes lives on, and collecting meanwhile took a quarter of a ResNet-18's compilation. It is paused, then,
-and runs between passes once enough was made since it ran last.
+Operations, values and blocks refer to each other, so only the collector frees dropped IR. But most of the objects of a
+compilation stay alive, and running the collector took a quarter of the compilation time of a ResNet-18. Therefore it is
+suspended, and runs between passes after enough objects were created.
 """
 
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-#: objects made, less those freed, since the last collection: some hundred megabytes of dropped IR at the most
-MANY = 1_000_000
+#: Allocated minus freed objects since the last collection; bounds dropped IR to some hundred megabytes.
+COLLECTION_THRESHOLD = 1_000_000
 
 
 @contextmanager
-def paused() -> Iterator[None]:
-    """Nothing is collected meanwhile, but by `collect`. May stand inside another and in several threads."""
+def collection_paused() -> Iterator[None]:
+    """Context manager without collections except by `collect`. May be nested, and used in several threads."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -26,6 +26,6 @@ def paused() -> Iterator[None]:
 
 
 def collect() -> None:
-    """Frees dropped IR where much was made."""
-    if gc.get_count()[0] > MANY:
+    """Runs the collector if many objects were created since its last run."""
+    if gc.get_count()[0] > COLLECTION_THRESHOLD:
         gc.collect()

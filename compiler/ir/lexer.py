@@ -1,8 +1,8 @@
-"""Text to tokens: one compiled regular expression, one pass in C.
+"""Splits text into tokens with one compiled regular expression, in one pass.
 
-A token is its text; its kind is its first character. What is balanced by `<` and `>` behind a word, `#name` or
-`!name` is one token with it (up to 8 deep), so that types and dialect attributes can be cached by their text.
-Positions are not kept: they are found again, by lexing once more, when an error or a missing location asks for them.
+A token is its text; its first character tells its kind. A word, `#name` or `!name` with a balanced `<...>` after it is
+one token (up to 8 levels), so that types and dialect attributes can be cached by their text. Token positions are not
+stored: the text is split again when an error or a missing location needs one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _STRING: Final = r'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"'
 
 
 def _nest(depth: int) -> str:
-    """Text balanced in `<` `>` (an arrow is no bracket), without the outer pair."""
+    """Text with balanced `<` `>` (an arrow is no bracket), without the outer pair."""
     inner = f"|<{_nest(depth - 1)}>" if depth else ""
     return rf'(?:[^<>"-]++|->|-|{_STRING}{inner})*+'
 
@@ -56,7 +56,7 @@ _NAMED: Final = {"n": "\n", "t": "\t", '"': '"', "\\": "\\"}
 
 
 class Tokens:
-    """The tokens of a text and a place in them. The last token is empty: the end."""
+    """The tokens of a text and a current index. The last token is empty and marks the end."""
 
     def __init__(self, text: str, filename: str) -> None:
         self.source = text
@@ -67,7 +67,7 @@ class Tokens:
         self._again = _LEX.finditer(text)
 
     def _start(self, index: int) -> int:
-        """Where token `index` begins; the text is lexed again as far as that."""
+        """The offset of token `index`; splits the text again up to it."""
         missing = index + 1 - len(self._starts)
         self._starts += [match.start(1) for match in islice(self._again, max(missing, 0))]
         return self._starts[min(index, len(self._starts) - 1)]
@@ -77,13 +77,13 @@ class Tokens:
         return [0, *(match.end() for match in re.finditer("\n", self.source))]
 
     def place(self, index: int) -> FileLoc:
-        """Where token `index` stands."""
+        """The location of token `index`."""
         start = self._start(index)
         line = bisect_right(self._lines, start)
         return FileLoc(self.filename, line, start - self._lines[line - 1] + 1)
 
     def fail(self, message: str, index: int | None = None) -> NoReturn:
-        """Raises the parse error at a token, the current one by default."""
+        """Raises ParseError at token `index`, by default the current one."""
         where = self.place(self.at if index is None else index)
         raise ParseError(message, where.file, where.line, where.column)
 
@@ -96,25 +96,27 @@ class Tokens:
         return repr(token if len(token) <= 40 else token[:40] + "...")
 
     def next(self) -> str:
+        """Consumes and returns the current token."""
         token = self.tokens[self.at]
         if token:
             self.at += 1
         return token
 
     def accept(self, token: str) -> bool:
-        """Takes the token if it is that one."""
+        """Consumes the current token if it is `token`. Returns whether it was."""
         if self.tokens[self.at] != token:
             return False
         self.at += 1
         return True
 
     def expect(self, token: str) -> None:
+        """Consumes the current token. Raises ParseError if it is another one."""
         if self.tokens[self.at] != token:
             self.fail(f"expected '{token}', found {self.shown}")
         self.at += 1
 
     def unquote(self, token: str) -> str:
-        """The text of a string literal; bytes that are no UTF-8 become surrogate escapes."""
+        """The content of a string literal; bytes that are not UTF-8 become surrogate escapes."""
         if len(token) < 2:
             self.fail("a string is not closed on its line", self.at - 1)
         body = token[1:-1]

@@ -1,6 +1,6 @@
-"""Source locations: where in the user's program an operation comes from. Immutable, compared by value.
+"""Source locations: the place in the user's program that an operation comes from. Immutable, compared by value.
 
-Text is MLIR's. `source_text` is the short form for messages: the innermost file position and the names around it.
+The text form is MLIR's. `source_text` is the short form for messages: the innermost file position and its first name.
 """
 
 from __future__ import annotations
@@ -11,26 +11,27 @@ from typing import Final, TypeGuard
 
 from .attributes import quote
 
-#: places that one location is fused of at the most
-MOST_FUSED: Final = 256
+#: Maximum number of places in one fused location.
+MAX_FUSED: Final = 256
 
 
 class Location:
-    """Where something comes from."""
+    """The source of an operation."""
 
     __slots__ = ()
-    #: whether it says anything
+    #: Whether it states anything.
     known = True
 
     def at(self, other: Location) -> Location:
-        """This location, said to be `other` where nothing is known."""
+        """This location, or `other` if this one is unknown."""
         return self
 
     def children(self) -> tuple[Location, ...]:
+        """The locations inside this one."""
         return ()
 
     def text(self, of: dict[Location, str] | None = None) -> str:
-        """What stands inside `loc(...)`; `of` gives names (aliases) to print for children."""
+        """The text inside `loc(...)`; `of` has the aliases that stand for child locations."""
         raise NotImplementedError(type(self).__name__)
 
     def __str__(self) -> str:
@@ -43,6 +44,8 @@ def _name(location: Location, of: dict[Location, str] | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class UnknownLoc(Location):
+    """No location is known."""
+
     known = False
 
     def at(self, other: Location) -> Location:
@@ -57,7 +60,7 @@ UNKNOWN = UnknownLoc()
 
 @dataclass(frozen=True, slots=True)
 class FileLoc(Location):
-    """`"file":line:col`, or a range `"file":1:2 to 3:4`; zero ends mean no range. All from 1."""
+    """`"file":line:col`, or a range `"file":1:2 to 3:4`; end 0 means no range. Lines and columns count from 1."""
 
     file: str
     line: int
@@ -117,9 +120,10 @@ class FusedLoc(Location):
 
 
 class Origin:
-    """Which ops of the source something was made from: numbers, `parts` the origins it was joined from.
+    """The source ops that something was made from, as numbers; `parts` are the origins that were joined.
 
-    `replaced` is told of this origin, and of another or none, when a value of that takes the place of a value of this.
+    `replaced` is called with this origin and another one, or None, if a value of the other replaces a value of this
+    one.
     """
 
     __slots__ = ("_numbers", "parts", "replaced")
@@ -133,19 +137,19 @@ class Origin:
 
     @classmethod
     def joined(cls, origins: Sequence[Origin]) -> Origin:
-        """The origin of what was made from all of these; the first is that of the main one."""
+        """The origin of something made from all of these; the first one is the main op's."""
         return origins[0] if len(origins) == 1 else cls(frozenset(), origins[0].replaced, tuple(origins))
 
     @property
     def numbers(self) -> frozenset[int]:
-        """All of them. They are put together when first asked for: each of many steps joins two origins."""
+        """All numbers, collected at the first access: joining two origins must be cheap."""
         if self._numbers is None:
             self._numbers = frozenset(numbers_of([self]))
         return self._numbers
 
 
 def numbers_of(origins: Iterable[Origin]) -> set[int]:
-    """The numbers of all of these. Origins that share parts are gone through once."""
+    """The numbers of all origins. Shared parts are visited once."""
     found: set[int] = set()
     seen: set[int] = set()
     stack = list(origins)
@@ -159,7 +163,7 @@ def numbers_of(origins: Iterable[Origin]) -> set[int]:
 
 
 class Tracked(Location):
-    """A location that knows its origin, for a placement report. It prints, and is fused, as its `place`."""
+    """A location with an origin, for a placement report. It prints and fuses like its `place`."""
 
     __slots__ = ("origin", "place")
 
@@ -187,24 +191,25 @@ def place_of(location: Location) -> Location:
 
 
 def origin_of(location: Location) -> Origin | None:
-    """The origin of a location that is tracked."""
+    """The origin of a tracked location; None for any other."""
     return location.origin if isinstance(location, Tracked) else None
 
 
-def called(callee: Location, caller: Location) -> Location:
-    """The location of what was copied from a function to a call of it; what is in the function is its origin."""
+def call_site(callee: Location, caller: Location) -> Location:
+    """The location of an op that was inlined from `callee` into a call at `caller`; the callee's origin is kept."""
     if isinstance(callee, Tracked):
-        return Tracked(called(callee.place, place_of(caller)), callee.origin)
+        return Tracked(call_site(callee.place, place_of(caller)), callee.origin)
     if not caller.known or not callee.known:
         return callee.at(caller)
     return CallSiteLoc(callee, place_of(caller))
 
 
 def fused(*locations: Location) -> Location:
-    """One location for what was made from several: duplicates and unknown ones go, nested fusions are flattened.
+    """One location for something made from several: duplicates and unknown ones are dropped, nested fusions are
+    flattened.
 
-    It keeps the first MOST_FUSED places: an op that stands for thousands of equal ones is made in thousands of steps.
-    Origins are all kept.
+    Only the first MAX_FUSED places are kept: an op that replaces thousands of equal ops is fused thousands of times.
+    All origins are kept.
     """
     if origins := [location.origin for location in locations if isinstance(location, Tracked)]:
         return Tracked(fused(*map(place_of, locations)), Origin.joined(origins))
@@ -217,7 +222,7 @@ def fused(*locations: Location) -> Location:
     flat.pop(UNKNOWN, None)
     if not flat:
         return UNKNOWN
-    return next(iter(flat)) if len(flat) == 1 else FusedLoc(tuple(flat)[:MOST_FUSED])
+    return next(iter(flat)) if len(flat) == 1 else FusedLoc(tuple(flat)[:MAX_FUSED])
 
 
 def _is_plain(location: Location) -> TypeGuard[FusedLoc]:
@@ -225,11 +230,11 @@ def _is_plain(location: Location) -> TypeGuard[FusedLoc]:
 
 
 def _is_full(location: Location) -> bool:
-    return _is_plain(location) and len(location.locations) >= MOST_FUSED
+    return _is_plain(location) and len(location.locations) >= MAX_FUSED
 
 
 def walk(location: Location) -> Iterator[Location]:
-    """The location and everything in it, outermost first, without recursion."""
+    """The location and its children, outermost first, without recursion."""
     stack = [location]
     while stack:
         item = stack.pop()
@@ -238,7 +243,7 @@ def walk(location: Location) -> Iterator[Location]:
 
 
 def source_text(location: Location) -> str:
-    """`file:line:column`, then the first name in quotes: for messages. Empty when nothing is known."""
+    """`file:line:column`, then the first name in quotes, for messages. Empty if nothing is known."""
     items = list(walk(location))
     place = next((f"{x.file}:{x.line}:{x.column}" for x in items if isinstance(x, FileLoc)), "")
     name = next((quote(x.name) for x in items if isinstance(x, NameLoc)), "")

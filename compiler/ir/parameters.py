@@ -1,8 +1,8 @@
-"""The dictionary of a parameter, a value that a module names and does not hold: one form in every phase.
+"""The dictionary that describes a parameter, a value that a module names and does not hold. All phases use this form.
 
-It has the parameter's `name` and its `type` to those who give its value; `value` is the one that the program had, if
-any. On globals and on constants of the runtime it is the attribute `parameter`; before there are globals see
-`stablehlo/functions/parameters.py`.
+It has the parameter's `name`, its `type` for those who provide the value, and optionally the `value` that the program
+had. It is the attribute `parameter` of globals and of the runtime's constants; `stablehlo/functions/parameters.py`
+describes earlier phases.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ def parameter(name: str, type: TensorType, value: DenseElements | None = None) -
 def name_of(attribute: Attribute | None) -> str:
     """The name in a parameter's dictionary."""
     name = attribute.get("name") if isinstance(attribute, DictAttr) else None
-    assert isinstance(name, StringAttr), f"{attribute} is no parameter"
+    assert isinstance(name, StringAttr), f"{attribute} is not a parameter"
     return name.value
 
 
 def type_of(attribute: Attribute | None) -> TensorType:
-    """The type of a parameter to those who give its value."""
+    """The type of a parameter for those who provide its value."""
     type = attribute.get("type") if isinstance(attribute, DictAttr) else None
-    assert isinstance(type, TensorType), f"{attribute} is no parameter"
+    assert isinstance(type, TensorType), f"{attribute} is not a parameter"
     return type
 
 
 def value_of(attribute: Attribute | None) -> DenseElements | None:
-    """The value that the program had."""
+    """The value that the program had; None if it had none."""
     value = attribute.get("value") if isinstance(attribute, DictAttr) else None
     return value if isinstance(value, DenseElements) else None
 
 
 def problem(attribute: Attribute) -> str:
-    """What is wrong with a parameter's dictionary; empty when nothing is."""
+    """What is wrong with a parameter's dictionary; empty if nothing is."""
     if not isinstance(attribute, DictAttr) or not set(attribute.mapping) <= {"name", "type", "value"}:
-        return f"{attribute} is no dictionary of name, type and value"
+        return f"{attribute} is not a dictionary of name, type and value"
     name, type, value = (attribute.get(key) for key in ("name", "type", "value"))
     if not isinstance(name, StringAttr) or not name.value or "\0" in name.value:
         return f"a parameter is called {name}"
@@ -54,6 +54,6 @@ def problem(attribute: Attribute) -> str:
 
 
 def bytes_of(attribute: Attribute | None) -> int:
-    """The bytes of a parameter."""
+    """The size of a parameter, in bytes."""
     type = type_of(attribute)
     return type.num_elements * ELEMENT_BYTES[str(type.element)]

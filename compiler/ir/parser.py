@@ -1,9 +1,9 @@
-"""MLIR's generic syntax to IR.
+"""Parses MLIR's generic syntax to IR.
 
-`parse` reads one module. Operations of declared dialects become their classes, others `UnregisteredOp`; attributes
-that a declaration names are properties wherever the text has them. An operation without `loc(..)` gets its place in
-the text. Values may be used before they are defined (the verifier checks dominance). Anything that is not IR raises
-one `ParseError` with line and column; no other exception leaves.
+`parse` reads one module. Operations of declared dialects get their classes, others become `UnregisteredOp`. Attributes
+that a declaration names are properties wherever the text states them. The location of an operation without `loc(..)` is
+its place in the text. Values may be used before their definition; the verifier checks dominance. Malformed text raises
+one `ParseError` with line and column, and no other exception.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ from .attribute_parser import AttributeParser
 from .builtin import Module
 from .core import Block, Operation, Region, Trait, UnregisteredOp, Value
 from .dialect import op_class
-from .garbage import paused
+from .garbage import collection_paused
 from .locations import UNKNOWN, FileLoc, Location
 from .nesting import check_nesting
 from .types import Attribute, Type
 
 
 def parse(text: str, filename: str = "<text>", keep_elided: bool = False) -> Module:
-    """The module in `text`; operations that stand in no module are put into one. Raises ParseError.
+    """The module in `text`; operations outside of a module are put into one. Raises ParseError.
 
-    `keep_elided`: elements that were left out are kept as text, for a caller who has them from elsewhere.
+    `keep_elided`: keep omitted elements as text, for a caller that has them from elsewhere.
     """
     check_nesting(text, filename)
     try:
-        with paused():
+        with collection_paused():
             return Parser(text, filename, keep_elided).module()
-    except RecursionError:  # aliases that refer to one another have no brackets, or the caller is deep in calls itself
+    except RecursionError:  # aliases that refer to each other have no brackets; or the caller's own stack is deep
         raise ParseError("nested too deeply for Python's recursion limit", filename, 1, 1) from None
 
 
 class _Forward(Value):
-    """Stands for a value that is used before it is defined."""
+    """Placeholder for a value that is used before its definition."""
 
     __slots__ = ("token",)
 
@@ -46,7 +46,7 @@ class _Forward(Value):
 
 
 class Parser(AttributeParser):
-    """Reads operations, blocks and regions."""
+    """Parses operations, blocks and regions."""
 
     def __init__(self, text: str, filename: str, keep_elided: bool = False) -> None:
         super().__init__(text, filename, keep_elided)
@@ -58,6 +58,7 @@ class Parser(AttributeParser):
         self._without_loc: list[tuple[Operation, int]] = []
 
     def module(self) -> Module:
+        """Parses the whole text to one module. Raises ParseError."""
         self._read_resources()
         ops: list[Operation] = []
         while token := self.tokens[self.at]:
@@ -80,7 +81,7 @@ class Parser(AttributeParser):
         return module
 
     def _skip_alias(self) -> None:
-        """An alias's definition is read in full, so that a wrong one is an error even when nobody uses it."""
+        """Parses an alias's definition, so that a malformed one is an error even if it is unused."""
         name = self.next()
         self.expect("=")
         if name[0] == "!":
@@ -93,6 +94,7 @@ class Parser(AttributeParser):
     # operations
 
     def operation(self) -> Operation:
+        """Parses one operation in generic form. Raises ParseError."""
         tokens = self.tokens
         start = self.at
         names = self._result_names() if tokens[start][:1] == "%" else []
@@ -147,7 +149,7 @@ class Parser(AttributeParser):
         return self._classes[token]
 
     def _result_names(self) -> list[tuple[str, int]]:
-        """`%a, %b:2 =` as names with counts."""
+        """Parses `%a, %b:2 =` to names with counts."""
         names = []
         while True:
             name = self.next()
@@ -174,7 +176,7 @@ class Parser(AttributeParser):
                 self._define(name, op.results[index - count], start)
 
     def _operand_names(self) -> list[tuple[str, int]]:
-        """`(%a, %b)` as names with their token indices."""
+        """Parses `(%a, %b)` to names with token indices."""
         tokens = self.tokens
         self.expect("(")
         if tokens[self.at] == ")":
@@ -219,7 +221,7 @@ class Parser(AttributeParser):
         self._values[name] = value
 
     def _check_forward(self) -> None:
-        """Whatever was used and never defined is an error."""
+        """Fails if a used value was never defined."""
         for name, value in self._forward.items():
             self.fail(f"{name} is not defined", value.token)
 
@@ -239,7 +241,7 @@ class Parser(AttributeParser):
         return regions
 
     def _take_from(self, outer: dict[str, Value]) -> None:
-        """What is not defined in a region of an op that MLIR does not isolate, and we do, may be outside."""
+        """Lets a region of an op that is isolated only in our IR use values from outside."""
         for name, value in list(self._forward.items()):
             found = outer.get(name)
             if found is not None and found.type == value.type:
@@ -268,7 +270,7 @@ class Parser(AttributeParser):
                 self.fail(f"block {name} is not defined", token)
 
     def _leave(self, mark: int) -> None:
-        """Forgets what the region defined; what it only used stays, to be defined further out."""
+        """Drops the definitions of a region; forward references stay, to be defined further out."""
         kept = [name for name in self._defined[mark:] if name in self._forward]
         for name in self._defined[mark:]:
             if name not in self._forward:
@@ -324,7 +326,7 @@ class Parser(AttributeParser):
     # resources
 
     def _read_resources(self) -> None:
-        """Reads the resource section, which stands behind what refers to it."""
+        """Parses the resource section, which follows the text that refers to it."""
         if "{-#" not in self.tokens:
             return
         here, self.at = self.at, self.tokens.index("{-#") + 1
@@ -339,7 +341,7 @@ class Parser(AttributeParser):
         self.at = here
 
     def _keys(self, end: str) -> Iterator[str]:
-        """The keys of `key: value, ...` up to `end`, each with the place at its value."""
+        """Yields the keys of `key: value, ...` up to `end`; the current token is then the value."""
         while not self.accept(end):
             token = self.next()
             if not token:
@@ -350,7 +352,7 @@ class Parser(AttributeParser):
                 self.expect(",")
 
     def _blob(self, token: str) -> bytes:
-        """`"0x` + 4 bytes alignment + the data in hex."""
+        """Parses `"0x` + 4 bytes of alignment + the data in hex."""
         try:
             data = bytes.fromhex(token[3:-1]) if token.startswith('"0x') else b""
         except ValueError:

@@ -1,8 +1,8 @@
-"""IR to MLIR's generic syntax, such that `parse` gives the same IR and `jaxlib.mlir` reads it.
+"""Prints IR in MLIR's generic syntax, such that `parse` gives the same IR and `jaxlib.mlir` can read it.
 
-Deterministic: values are numbered in text order, keys are sorted, locations and resources are named by order and by
-content. Shared locations are aliases at the top (`#loc1 = loc(..)`), large constants stand in the resource section at
-the end. A value number is used again only where the first is out of scope, also for a reader that does not know
+The text is deterministic: values are numbered in text order, keys are sorted, locations are numbered and resources
+named by content. Shared locations are aliases at the top (`#loc1 = loc(..)`), large constants are in the resource
+section at the end. A value number is reused only out of the first one's scope, even for a reader that does not know
 which ops are isolated.
 """
 
@@ -15,7 +15,7 @@ from .core import Block, Operation, UnregisteredOp, Value
 from .locations import UNKNOWN, Location, Tracked
 from .types import results_text
 
-#: written before the bytes of a resource; a power of two, little endian
+#: The alignment before the bytes of a resource: a power of two, little endian.
 ALIGNMENT = bytes((64, 0, 0, 0))
 
 
@@ -31,7 +31,7 @@ def print_module(op: Operation, locations: bool = True) -> str:
 
 
 def operation_text(op: Operation) -> str:
-    """One operation for people: no locations, constants as resources without their bytes."""
+    """One operation for people: without locations, and with constants as resources without their bytes."""
     printer = _Printer(False)
     printer.top(op)
     return "".join(printer.parts).rstrip("\n")
@@ -82,7 +82,7 @@ class _Printer:
         add("\n")
 
     def _number(self, values: Sequence[Value], number: int) -> int:
-        """Names the results of one operation (several share a number) or one block argument; gives the next number."""
+        """Names the results of an operation (several share a number) or a block argument; returns the next number."""
         if len(values) == 1:
             self._names[values[0]] = f"%{number}"
         for index, value in enumerate(values if len(values) > 1 else ()):
@@ -90,7 +90,7 @@ class _Printer:
         return number + bool(values)
 
     def _number_regions(self, op: Operation, start: int) -> None:
-        """Everything a region defines itself comes first, what is nested in it above that: no number hides another."""
+        """Numbers a region's own values first, and nested regions above them, so that no number shadows another."""
         for region in op.regions:
             number = start
             for index, block in enumerate(region.blocks):
@@ -106,7 +106,7 @@ class _Printer:
 
     def _name(self, value: Value) -> str:
         name = self._names.get(value)
-        if name is None:  # defined outside of what is printed
+        if name is None:  # defined outside of the printed op
             name = self._names[value] = f"%outside{len(self._names)}"
         return name
 
@@ -131,7 +131,7 @@ class _Printer:
         self.parts.append(f"{indent}{self._blocks[block]}{listed}:\n")
 
     def _location(self, loc: Location) -> str:
-        """An alias for everything but `unknown`; children are defined before what holds them."""
+        """An alias for every location but `unknown`; children are defined before their parents."""
         if isinstance(loc, Tracked):
             loc = loc.place
         if loc is UNKNOWN:

@@ -1,9 +1,9 @@
-"""Rewriting: patterns on a worklist, with locations that survive.
+"""Pattern rewriting on a worklist; locations are preserved.
 
-A pattern is a function `(op, rewriter) -> bool`: it looks at one op, changes the IR only through the rewriter, and says
-whether it did. What it builds stands before the op and has the op's location; what it replaces gives its location to
-the new ops that have none. After a change, the changed ops, the users of new values and the definitions of operands
-that lost a use are looked at again. Ops without effect whose results nobody uses are erased on the way.
+A pattern is a function `(op, rewriter) -> bool`. It inspects one op, changes the IR only through the rewriter, and
+returns whether it did. New ops are inserted before the op and get its location; a replaced op gives its location to new
+ops that have none. After a change, the changed ops, the users of new values, and the definitions of operands that lost
+a use are visited again. Unused ops without effects are erased on the way.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 Op = TypeVar("Op", bound=Operation)
 Pattern = Callable[[Operation, "Rewriter"], bool]
 
-#: rewrites per op before we say that the patterns do not come to an end
-LIMIT = 64
+#: Maximum rewrites per op; more means that the patterns do not terminate.
+MAX_REWRITES_PER_OP = 64
 
 
 class Rewriter:
-    """What a pattern changes the IR with. `symbols` are those that stood there when a pattern first asked."""
+    """The interface by which a pattern changes the IR. `symbols` are those at the time of a pattern's first query."""
 
     def __init__(self, worklist: dict[Operation, None]) -> None:
         self._worklist = worklist
@@ -41,22 +41,22 @@ class Rewriter:
         self._loc: Location = UNKNOWN
 
     def at(self, op: Operation, loc: Location = UNKNOWN) -> None:
-        """The op that the pattern looks at. `loc` is given to what is built before it, in place of its location."""
+        """Sets the op that the pattern visits. `loc`: location of new ops, by default the op's."""
         self._op = op
         self._loc = loc
 
     @property
     def loc(self) -> Location:
-        """The location that what is built gets."""
+        """The location of new ops."""
         assert self._op is not None, "inside a pattern"
         return self._op.loc if self._loc is UNKNOWN else self._loc
 
     def build(self, cls: type[Op], **fields: Any) -> Op:
-        """A new op before the one looked at, with its location unless `loc` is given."""
+        """Inserts a new op before the visited one, with its location unless `loc` is given."""
         return self.insert(cls.build(**fields))
 
     def insert(self, op: Op) -> Op:
-        """Inserts a detached op before the one looked at."""
+        """Inserts a detached op before the visited one."""
         assert self._op is not None, "inside a pattern"
         if not op.loc.known:
             op.loc = op.loc.at(self.loc)
@@ -64,24 +64,24 @@ class Rewriter:
         self._worklist[op] = None
         return op
 
-    def look_at_later(self, op: Operation) -> None:
-        """An op is looked at again, once, when nothing else is left to look at."""
+    def postpone(self, op: Operation) -> None:
+        """Postpones an op: it is visited again once, after all other ops."""
         self._later[op] = None
 
     def postponed(self) -> bool:
-        """Whether there are ops to be looked at later: now is later."""
+        """Whether the postponed ops are being visited."""
         self._worklist.update(dict.fromkeys(reversed(self._later)))
         self._later.clear()
         return bool(self._worklist)
 
-    def look_at(self, op: Operation) -> None:
-        """What an op's regions hold is looked at, too."""
+    def revisit(self, op: Operation) -> None:
+        """Adds an op and the ops in its regions to the worklist."""
         self._worklist.update(dict.fromkeys(reversed(list(op.walk()))))
 
     def replace(self, op: Operation, values: Sequence[Value]) -> None:
-        """Every use of the op's results becomes a use of `values`, the op goes, its location stays with its successor.
+        """Replaces every use of the op's results by `values` and erases the op; its location goes to its replacement.
 
-        An op that stood there before (a value used again) gets no second location: it is what it was.
+        A replacement that existed before (a value used again) keeps its own location only.
         """
         for old, new in zip(op.results, values, strict=True):
             for user in old.users():
@@ -93,7 +93,7 @@ class Rewriter:
         self.erase(op)
 
     def replace_value(self, old: Value, new: Value) -> None:
-        """Every use of one value becomes a use of another; who made the old one stays, and is looked at again."""
+        """Replaces every use of `old` by `new`; the op that defines `old` stays, and is visited again."""
         for user in old.users():
             self._worklist[user] = None
         old.replace_by(new)
@@ -101,12 +101,12 @@ class Rewriter:
             self._worklist[old.defining_op] = None
 
     def merge(self, op: Operation, into: Operation) -> None:
-        """As `replace` by an equal op, which now stands for both places in the source."""
+        """Replaces an op by an equal one, which then has both source locations."""
         into.loc = fused(into.loc, op.loc)
         self.replace(op, into.results)
 
     def erase(self, op: Operation) -> None:
-        """Erases an op whose results are unused; those who made its operands are looked at again."""
+        """Erases an op with unused results; the ops that define its operands are visited again."""
         for inner in op.walk():
             self._worklist.pop(inner, None)
             self._later.pop(inner, None)
@@ -117,13 +117,14 @@ class Rewriter:
         op.erase()
 
     def changed(self, op: Operation) -> None:
-        """Say that an op was changed in place: it and its users are looked at again."""
+        """Records that an op was changed in place: it and its users are visited again."""
         self._worklist[op] = None
         for result in op.results:
             for user in result.users():
                 self._worklist[user] = None
 
     def set_operand(self, op: Operation, index: int, value: Value) -> None:
+        """Replaces one operand; the op and the old operand's definition are visited again."""
         old = op.operands[index].defining_op
         op.set_operand(index, value)
         if old is not None:
@@ -132,12 +133,13 @@ class Rewriter:
 
 
 def rewrite(top: Operation, patterns: Mapping[str, Iterable[Pattern]]) -> bool:
-    """Applies patterns inside `top` until none changes anything; says whether something changed.
+    """Applies patterns inside `top` until none changes anything; returns whether something changed.
 
-    `patterns` maps an op's name to its patterns in the order they are tried; those under `""` are tried on every op.
+    `patterns` maps an op's name to its patterns in the order in which they are tried; those under `""` are tried on
+    every op. Raises CompileError if a pattern depends on a comparison of symbolic sizes that is undecided.
     """
     worklist: dict[Operation, None] = dict.fromkeys(reversed([op for op in top.walk() if op is not top]))
-    budget = LIMIT * (len(worklist) + 16)
+    budget = MAX_REWRITES_PER_OP * (len(worklist) + 16)
     rewriter = Rewriter(worklist)
     table = {name: tuple(items) for name, items in patterns.items()}
     general = table.get("", ())
@@ -164,7 +166,9 @@ def rewrite(top: Operation, patterns: Mapping[str, Iterable[Pattern]]) -> bool:
 
 
 def _applied(pattern: Pattern, op: Operation, rewriter: Rewriter) -> bool:
-    """Whether the pattern did something. Raises CompileError, with the op's place, where sizes of a call decide."""
+    """Whether the pattern changed something. Raises CompileError, with the op's location, if symbolic sizes leave it
+    undecided.
+    """
     try:
         return pattern(op, rewriter)
     except UndecidedError as error:

@@ -1,4 +1,4 @@
-"""Symbols: names in scopes. A reference is looked up in the nearest enclosing scope that has its root, then inwards."""
+"""Symbols: names in scopes. A reference is resolved in the nearest enclosing scope that has its root, then inwards."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .types import Attribute
 
 
 def table_of(scope: Operation) -> dict[str, Operation]:
-    """The symbols that stand directly in a scope."""
+    """The symbols directly in a scope."""
     found: dict[str, Operation] = {}
     for region in scope.regions:
         for block in region.blocks:
@@ -19,18 +19,19 @@ def table_of(scope: Operation) -> dict[str, Operation]:
 
 
 class SymbolTables:
-    """Looks references up; remembers the tables, so make a new one after edits."""
+    """Resolves references and caches the tables: make a new object after edits."""
 
     def __init__(self) -> None:
         self._tables: dict[Operation, dict[str, Operation]] = {}
 
     def table(self, scope: Operation) -> dict[str, Operation]:
+        """The symbols directly in a scope, cached."""
         if scope not in self._tables:
             self._tables[scope] = table_of(scope)
         return self._tables[scope]
 
     def lookup(self, user: Operation, ref: SymbolRef) -> Operation | None:
-        """What `ref` means where `user` stands; None when there is no such symbol."""
+        """The operation that `ref` names at `user`; None if there is no such symbol."""
         scope = user.parent_op
         while scope is not None:
             if scope.has(Trait.SYMBOL_TABLE):

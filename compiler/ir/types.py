@@ -1,9 +1,9 @@
-"""Types of the IR: immutable, compared by value, each knows its MLIR text.
+"""Types of the IR: immutable, compared by value, printed as MLIR text.
 
-A type is an attribute too, so that `function_type = (tensor<4xf32>) -> tensor<4xf32>` needs no wrapper.
-Types that no part of the compiler looks into (`memref<..>`) are kept as text in `RawType`;
-a dialect's own types (`!hl_seq.resource<external>`) are `DialectType`s: a name and the text between `<` and `>`.
-NumPy is not imported here: reading IR must stay cheap.
+A type is also an attribute, so that `function_type = (tensor<4xf32>) -> tensor<4xf32>` needs no wrapper. Types that the
+compiler never inspects (`memref<..>`) are kept as text in `RawType`; a dialect's own types
+(`!hl_seq.resource<external>`) are `DialectType`s: a name and the text between `<` and `>`. NumPy is not imported here:
+reading IR must stay cheap.
 """
 
 from __future__ import annotations
@@ -18,19 +18,21 @@ from .dims import Dim
 if TYPE_CHECKING:
     from .attributes import Resources
 
-#: a dimension of which nothing is known, printed as `?`
+#: A dimension of unknown size, printed as `?`.
 DYNAMIC: Final = -1
-#: what stands before the sizes of a shape or an array that are expressions
+#: The text before the symbolic sizes of a shape or an array.
 DIMS: Final = "#util.dims<"
 
 
 class Attribute:
-    """What an operation carries beside its operands. Subclasses are frozen: share them freely."""
+    """Data that an operation carries besides its operands. Subclasses are frozen, and may be shared."""
 
     __slots__ = ()
 
     def text(self, resources: Resources | None = None) -> str:
-        """MLIR text. Large elements enter `resources` and print a name; without `resources` they print in full."""
+        """The MLIR text. Large elements are added to `resources` and print as a name; without `resources` they print in
+        full.
+        """
         raise NotImplementedError(type(self).__name__)
 
     def __str__(self) -> str:
@@ -45,7 +47,7 @@ class Type(Attribute):
 
 @dataclass(frozen=True, slots=True)
 class ScalarType(Type):
-    """A type that has no parts for us: `f32`, `i1`, `ui8`, `complex<f32>`, `index`, `none`."""
+    """A scalar type: `f32`, `i1`, `ui8`, `complex<f32>`, `index`, `none`."""
 
     name: str
 
@@ -60,7 +62,7 @@ class ScalarType(Type):
 class TensorType(Type):
     """`tensor<4x?xf32>`: shape (DYNAMIC for `?`), element type, encoding text (usually empty).
 
-    A size may be a `Dim`; then all that are no numbers are, and stand behind: `tensor<4x?xf32, #util.dims<2 * b>>`.
+    A size may be a `Dim`. It prints as `?`, and its expression follows: `tensor<4x?xf32, #util.dims<2 * b>>`.
     """
 
     shape: tuple[int, ...]
@@ -85,6 +87,7 @@ class TensorType(Type):
 
     @property
     def rank(self) -> int:
+        """Number of dimensions."""
         return len(self.shape)
 
     @property
@@ -99,15 +102,17 @@ class TensorType(Type):
 
     @cached_property
     def num_elements(self) -> int:
-        """Number of elements, an expression where a size is one; only for a shape that is known."""
+        """Number of elements, an expression if a size is one. Raises ValueError if a size is unknown."""
         if not self.is_known:
             raise ValueError(f"{self} has no fixed number of elements")
         return prod(self.shape)
 
     def with_shape(self, shape: tuple[int, ...]) -> TensorType:
+        """The same type with another shape."""
         return TensorType(shape, self.element, self.encoding)
 
     def with_element(self, element: Type) -> TensorType:
+        """The same type with another element type."""
         return TensorType(self.shape, element, self.encoding)
 
 
@@ -124,7 +129,7 @@ class FunctionType(Type):
 
 @dataclass(frozen=True, slots=True)
 class TupleType(Type):
-    """`tuple<a, b>`: several values as one; they may be tuples again."""
+    """`tuple<a, b>`: several values as one; elements may be tuples."""
 
     elements: tuple[Type, ...]
 
@@ -143,17 +148,18 @@ class DialectType(Type):
         return f"!{self.name}<{self.body}>" if self.body else f"!{self.name}"
 
 
-#: StableHLO's type of values without content, which order effects
+#: StableHLO's type of values without content, which order effects.
 TOKEN: Final = "!stablehlo.token"
 
 
 def is_token(type: Type) -> bool:
+    """Whether this is StableHLO's token type."""
     return isinstance(type, DialectType) and str(type) == TOKEN
 
 
 @dataclass(frozen=True, slots=True)
 class RawType(Type):
-    """A type that is kept as its text."""
+    """A type that is kept as text."""
 
     source: str
 
@@ -162,7 +168,7 @@ class RawType(Type):
 
 
 def results_text(results: tuple[Type, ...]) -> str:
-    """The right side of `->`: one type stands bare unless it is a function type."""
+    """The right side of `->`: a single type without parentheses, unless it is a function type."""
     if len(results) == 1 and not isinstance(results[0], FunctionType):
         return str(results[0])
     return f"({', '.join(map(str, results))})"
@@ -175,7 +181,7 @@ def scalar(name: str) -> ScalarType:
 
 
 def tensor(shape: tuple[int, ...], element: str) -> TensorType:
-    """`tensor((4, 8), "f32")`."""
+    """Short form: `tensor((4, 8), "f32")`."""
     return TensorType(shape, scalar(element))
 
 

@@ -1,9 +1,9 @@
-"""Checks IR against its rules and says everything that is wrong, each with its location.
+"""Checks IR against its rules and reports all violations, each with its location.
 
-Rules: every op fits its declaration (counts, types, properties, regions); blocks end in a terminator and have one only
-there; control stays in its region and never goes to the entry; uses are dominated by definitions and do not cross
-isolated ops; symbols are unique in their scope and references are found; then what each op's own `check` says. What is
-unregistered has only the general rules to keep.
+Rules: every op matches its declaration (counts, types, properties, regions); blocks end in a terminator, and contain no
+other; branches stay in their region and never lead to the entry block; definitions dominate uses, and uses do not cross
+isolated ops; symbols are unique in their scope, and references resolve; then each op's own `check`. Unregistered ops
+must satisfy only the general rules.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .symbols import SymbolTables, references
 
 
 def problems(top: Operation) -> Iterator[tuple[Operation, str]]:
-    """Everything that is wrong in `top` and inside, with the op it is about, in text order."""
+    """All violations in `top` and inside, with the op concerned, in text order."""
     dominance, tables = Dominance(), SymbolTables()
     for op in top.walk():
         # an op's own rules may rely on the general ones
@@ -32,25 +32,25 @@ def problems(top: Operation) -> Iterator[tuple[Operation, str]]:
 
 
 def verify(top: Operation) -> list[Diagnostic]:
-    """The same as diagnostics. Empty: it is right."""
+    """All violations as diagnostics; empty if the IR is valid."""
     return [Diagnostic(message, op.loc, op.name) for op, message in problems(top)]
 
 
 def check_input(top: Operation) -> None:
-    """Raises CompileError with everything that is wrong in a program from outside."""
+    """Raises CompileError with all violations in a program from outside."""
     if found := verify(top):
         raise CompileError(found)
 
 
 def check_body(module: Operation) -> None:
-    """Raises CompileError unless a module has its one block: passes that take any input rely on that much."""
+    """Raises CompileError unless a module has exactly one block: passes that take any input rely on it."""
     blocks = [len(region.blocks) for region in module.regions]
     if blocks != [1]:
         raise CompileError([Diagnostic(f"needs one region of one block, has blocks {blocks}", module.loc, module.name)])
 
 
 def check_own(top: Operation, made_by: str) -> None:
-    """Raises InternalError with everything that is wrong in IR that we made."""
+    """Raises InternalError with all violations in IR that the compiler made."""
     if found := verify(top):
         raise InternalError(made_by, found)
 
@@ -72,7 +72,9 @@ def _messages(op: Operation, dominance: Dominance, tables: SymbolTables) -> Iter
 
 
 def declaration_problems(op: Operation) -> Iterator[str]:
-    """How a registered op fails to fit its declaration. When it does fit, its typed accessors may be used."""
+    """The mismatches between a registered op and its declaration. If there are none, its typed accessors
+    may be used.
+    """
     yield from _counts_and_types(op)
     yield from _properties(op)
 

@@ -7,7 +7,7 @@ machine: where loops have no limit, nothing reaches them.
 
 from typing import Final
 
-from orchestrion.compiler.ir.dims import GREATEST, Dim, bounds
+from orchestrion.compiler.ir.dims import DEFAULT_GREATEST, Dim, bounds
 
 from .machine import LLVMPIPE_TURNS, Machine
 
@@ -53,4 +53,4 @@ def max_updates(machine: Machine) -> int:
 
 def longest(count: int, machine: Machine) -> int:
     """The greatest length of a fold of one invocation: its own if it is static."""
-    return min(bounds(count)[1], max_dynamic_elements(machine), GREATEST) if isinstance(count, Dim) else count
+    return min(bounds(count)[1], max_dynamic_elements(machine), DEFAULT_GREATEST) if isinstance(count, Dim) else count

@@ -31,7 +31,7 @@ from orchestrion.compiler.sequencer.ll_seq import End, Entry, LoadInput, Special
 from orchestrion.compiler.stablehlo.ops.base import dtype_of, is_supported
 from orchestrion.compiler.stablehlo.ops.contraction import Return as RegionReturn
 from orchestrion.compiler.stablehlo.ops.elementwise import Elementwise
-from orchestrion.compiler.stablehlo.ops.function_dims import rows_of as dims_rows
+from orchestrion.compiler.stablehlo.ops.function_dims import dim_definitions as dims_rows
 from orchestrion.compiler.stablehlo.ops.indexing import DynamicSlice, DynamicUpdateSlice
 from orchestrion.compiler.stablehlo.ops.structural import Constant, Reshape
 from orchestrion.schema.rows import UP_TO

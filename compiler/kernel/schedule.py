@@ -150,7 +150,7 @@ def may_tile(work: Work, machine: Machine) -> bool:
 
 def _tiles_long(length: int, machine: Machine) -> bool:
     """Whether few folds of that length are tiled, too. Where a call brings the length, it may be what a workgroup can
-    fold (`limit-folds`).
+    fold (`limit-reductions`).
     """
     return machine.long_tiles and not isinstance(length, Dim)
 

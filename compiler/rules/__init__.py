@@ -1,4 +1,5 @@
-"""What IR must keep to after each phase, beyond what each op says of itself: what stands where, and what must fit.
+"""The rules that IR satisfies after each phase, beyond each op's own checks: what may stand where, and what must match.
 
-Text of a phase may come from anybody; these rules refuse it before a pass relies on it. `engine.check` applies them.
+Text of a phase may come from anybody; these rules refuse invalid text before a pass relies on it. `engine.check`
+applies them.
 """

@@ -1,7 +1,7 @@
-"""Functions of several blocks: the order that passes and targets rely on, and loops with one entrance.
+"""Rules of functions with several blocks: the block order that passes and targets rely on, and reducible loops.
 
-Control flow comes from structured ops, so its graph is reducible; text from outside must be so, too. The same holds in
-every phase from flow to ll_seq.
+Control flow comes from structured ops, so its graph is reducible; text from outside must satisfy that as well. The
+rules are the same in all phases from flow to ll_seq.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from orchestrion.compiler.ir.types import I1, I32, TensorType
 
 
 def blocks(region: Region) -> Iterator[str]:
-    """Every block is reached and stands behind its dominators; loops have one entrance and stand in one piece."""
+    """Every block is reachable and follows its dominators; loops have one entrance, and their blocks are contiguous."""
     if not region.blocks:
         yield "has no body"
         return
@@ -23,9 +23,9 @@ def blocks(region: Region) -> Iterator[str]:
     idoms = immediate_dominators(region)
     for block, index in number.items():
         if block not in idoms:
-            yield f"block {index} is never reached"
+            yield f"block {index} is unreachable"
         elif number[idoms[block]] > index:
-            yield f"block {index} stands before block {number[idoms[block]]}, which dominates it"
+            yield f"block {index} precedes block {number[idoms[block]]}, which dominates it"
     ends: dict[Block, list[Block]] = {}
     for block, index in number.items():
         for target in successors(block) if block in idoms else ():
@@ -34,13 +34,13 @@ def blocks(region: Region) -> Iterator[str]:
             if _dominates(target, block, idoms):
                 ends.setdefault(target, []).append(block)
             else:
-                yield f"block {index} goes back to block {number[target]}, which does not dominate it"
+                yield f"block {index} branches back to block {number[target]}, which does not dominate it"
     for header, latches in ends.items():
         inside = {number[block] for block in _loop(header, latches, region)}
         first, last = number[header], max(inside)
         others = [index for index in range(first, last + 1) if index not in inside]
         if others:
-            yield f"block {others[0]} stands between those of the loop of blocks {first} to {last}"
+            yield f"block {others[0]} lies between the blocks of the loop of blocks {first} to {last}"
 
 
 def _dominates(upper: Block, lower: Block, idoms: dict[Block, Block]) -> bool:
@@ -50,7 +50,7 @@ def _dominates(upper: Block, lower: Block, idoms: dict[Block, Block]) -> bool:
 
 
 def _loop(header: Block, latches: list[Block], region: Region) -> set[Block]:
-    """The blocks from which a latch is reached without the header, and the header."""
+    """The blocks that reach a latch without passing the header, and the header."""
     before: dict[Block, list[Block]] = {block: [] for block in region.blocks}
     for block in region.blocks:
         for target in successors(block):
@@ -64,9 +64,9 @@ def _loop(header: Block, latches: list[Block], region: Region) -> set[Block]:
     return found
 
 
-def choice(op: Operation) -> Iterator[str]:
-    """What a branch of the tensor phases decides by: one byte or number on the device, or a number on the host."""
+def branch_selector(op: Operation) -> Iterator[str]:
+    """The selector of a branch in the tensor phases: a predicate or an index on the device, or a number on the host."""
     given = op.operands[0].type
     device = {CondBranch.name: TensorType((), I1), Switch.name: TensorType((), I32)}[op.name]
     if given != device and not host_value(given):
-        yield f"decides by {given}, must be {device} or {I32}"
+        yield f"branches on {given}, must be {device} or {I32}"

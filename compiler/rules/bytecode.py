@@ -1,4 +1,6 @@
-"""After the bytecode phase: what a module file can hold; registers are in their frames, names lead somewhere."""
+"""Rules after the bytecode phase: a module file can hold the IR, registers are in their frames, references
+are defined.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from orchestrion.compiler.bytecode import vm
-from orchestrion.compiler.bytecode.assign_registers import LETTERS
+from orchestrion.compiler.bytecode.assign_registers import REGISTER_LETTERS
 from orchestrion.compiler.bytecode.imports import tensors_of
 from orchestrion.compiler.flow.util import KINDS
 from orchestrion.compiler.ir.attributes import (
@@ -99,7 +101,7 @@ def _import(op: vm.Import) -> Iterator[str]:
         return
     types = (*op.function_type.inputs, *op.function_type.results)
     if not all(isinstance(type, TensorType) and is_known(type) and type.is_static for type in types):
-        yield f"is a function over {op.function_type}, tensors of known sizes wanted"
+        yield f"is a function over {op.function_type}, expected tensors of static shape"
     elif tensors_of(op.function_type).signature != op.signature.value:
         yield f"has signature {op.signature.value}, which does not fit {op.function_type}"
 
@@ -153,9 +155,9 @@ def _is_entry(item: Attribute) -> bool:
 
 def _initializer(op: vm.Initializer, tables: SymbolTables) -> Iterator[str]:
     if op.kind.value not in KINDS:
-        yield f"kind {op.kind} is none of {', '.join(KINDS)}"
+        yield f"kind {op.kind} is not one of {', '.join(KINDS)}"
     if not isinstance(tables.lookup(op, op.function), vm.Func):
-        yield f"{op.function} is no function"
+        yield f"{op.function} is not a function"
 
 
 def _func(op: vm.Func) -> Iterator[str]:
@@ -176,7 +178,7 @@ def _func(op: vm.Func) -> Iterator[str]:
 
 
 def _blocks(op: vm.Func, frame: Sequence[int]) -> Iterator[str]:
-    """Registers for the arguments of each block but the entry."""
+    """Each block except the entry has registers for its arguments."""
     blocks = op.body.blocks
     lists = tuple(op.blocks or ())
     if len(lists) != len(blocks) - 1:
@@ -200,14 +202,14 @@ def _instruction(op: Operation, tables: SymbolTables) -> Iterator[str]:
         for value, argument in zip(op.operands, op.successors[0].arguments, strict=True):
             if _register(value, func) != _register(argument, func):
                 given, taken = _register(value, func), _register(argument, func)
-                yield f"gives what is in {given} to argument {argument.index} of its target, which is in {taken}"
+                yield f"passes register {given} to argument {argument.index} of its target, whose register is {taken}"
     for spec in vm.row_of(op).operands:
         wanted = vm.SYMBOLS.get(spec.kind)
         ref = op.properties.get(vm.field_name(spec))
         if wanted is not None and ref is not None and not isinstance(_lookup(op, ref, tables), wanted):
-            yield f"{ref} is no {spec.kind}"
+            yield f"{ref} is not a {spec.kind}"
         if spec.kind in _BITS and not _is_immediate(ref, _BITS[spec.kind]):
-            yield f"{vm.field_name(spec)} {ref} is no immediate of {_BITS[spec.kind]} bits"
+            yield f"{vm.field_name(spec)} {ref} is not an immediate of {_BITS[spec.kind]} bits"
 
 
 def _lookup(op: Operation, ref: Attribute, tables: SymbolTables) -> Operation | None:
@@ -224,7 +226,7 @@ def _is_immediate(value: Attribute | None, bits: int) -> bool:
 
 
 def _registers(op: Operation, frame: Sequence[int]) -> Iterator[str]:
-    """A register per result, of the bank of its type, inside the frame."""
+    """Each result has a register of its type's bank, inside the frame."""
     names = op.get_as("registers", ArrayAttr)
     if len(names or ()) != len(op.results):
         yield f"has {len(names or ())} registers for {len(op.results)} results"
@@ -239,11 +241,11 @@ def _fits(value: Value, name: Attribute, frame: Sequence[int]) -> bool:
     bank = _bank(value)
     if match is None or bank is None:
         return False
-    return match[1] == LETTERS[bank] and int(match[2]) < frame[BANKS.index(bank)]
+    return match[1] == REGISTER_LETTERS[bank] and int(match[2]) < frame[BANKS.index(bank)]
 
 
 def _register(value: Value, func: vm.Func) -> str | None:
-    """The name of the register that a value is in; None when the text does not say."""
+    """The name of a value's register; None if the text does not state it."""
     names: Attribute | None
     if isinstance(value, OpResult):
         index, names = value.index, value.owner.get_as("registers", ArrayAttr)
@@ -251,7 +253,7 @@ def _register(value: Value, func: vm.Func) -> str | None:
         assert isinstance(value, BlockArgument)
         index, number, bank = value.index, func.body.blocks.index(value.block) - 1, _bank(value)
         if number < 0 and bank is not None:
-            return f"{LETTERS[bank]}{[_bank(before) for before in value.block.arguments[:index]].count(bank)}"
+            return f"{REGISTER_LETTERS[bank]}{[_bank(before) for before in value.block.arguments[:index]].count(bank)}"
         names = func.blocks.items[number] if func.blocks is not None and number < len(func.blocks) else None
     if not isinstance(names, ArrayAttr) or index >= len(names):
         return None

@@ -1,4 +1,4 @@
-"""Sizes that are symbols: a function says where each comes from, an entry which it takes, and nothing uses another."""
+"""Rules of symbolic sizes: a function defines its symbols, an entry takes its symbols, and nothing uses others."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from orchestrion.compiler.stablehlo.ops.func import Func
 from orchestrion.compiler.stablehlo.ops.function_dims import dims_of, measured_place, used_symbols
 
 
-def function(func: Func) -> Iterator[str]:
-    """Symbols are defined, in order, by sizes of arguments and by those before them."""
+def function_dims(func: Func) -> Iterator[str]:
+    """Symbols are defined, in order, by sizes of arguments and by earlier symbols."""
     try:
         rows = dims_of(func)
     except ValueError as error:
@@ -50,8 +50,8 @@ def _measures(func: Func, sizes: Iterable[int], known: set[str]) -> Iterator[str
             yield f"measures {symbol.name}, which no argument has"
 
 
-def entry(func: Func) -> Iterator[str]:
-    """An entry takes the symbols that it uses, by name, and no other."""
+def entry_dims(func: Func) -> Iterator[str]:
+    """An entry takes exactly the symbols that it uses, sorted by name."""
     try:
         rows = dims_of(func)
     except ValueError as error:

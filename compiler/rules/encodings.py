@@ -1,4 +1,4 @@
-"""Where an encoded tensor may be: between what makes it and the dispatches that read it, and nowhere else."""
+"""Rules of encoded tensors: only the ops that make, keep and dispatch them may have them as operands or results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from orchestrion.compiler.sequencer.ll_seq import LoadInput, StoreOutput
 from orchestrion.compiler.stablehlo.ops.base import is_supported, tensor_of
 from orchestrion.compiler.stablehlo.ops.func import Return
 
-#: ops that take or give encoded tensors
+#: Ops that may have encoded operands or results.
 CARRIERS: Final = (
     SetEncoding, UnsetEncoding, Yield, HoistableDispatch, Dispatch, GlobalLoad, GlobalStore, Return, LoadInput,
     StoreOutput,
@@ -22,7 +22,7 @@ CARRIERS: Final = (
 
 
 def encoded_values(op: Operation) -> Iterator[str]:
-    """An op that no encoded tensor may reach, and encodings that are wrong."""
+    """Messages for an op that must not have encoded tensors, and for invalid encodings."""
     for value in (*op.operands, *op.results):
         type = value.type
         if not isinstance(type, TensorType) or not type.encoding:
@@ -36,19 +36,19 @@ def encoded_values(op: Operation) -> Iterator[str]:
 
 
 def is_entry_type(type: Type) -> bool:
-    """Whether an entry may take or give a tensor of this type once encodings have layouts."""
+    """Whether an entry may take or return a tensor of this type after encodings are resolved to layouts."""
     return is_supported(type) or (has_layout(type) and is_supported(plain(type)))
 
 
 def is_encoded_entry_type(type: Type) -> bool:
-    """The same before they have."""
+    """Whether an entry may take or return a tensor of this type before encodings are resolved."""
     if not isinstance(type, TensorType) or not is_supported(plain(type)):
         return False
     return problem(type) is None
 
 
 def in_entry(block: Block) -> Iterator[str]:
-    """An entry takes encodings off its arguments and puts them on its results: no other place."""
+    """An entry removes encodings only from its arguments, and sets them only on its results."""
     for op in block:
         if isinstance(op, UnsetEncoding) and not (isinstance(op.source, BlockArgument) or _is_loaded(op)):
             yield "takes off an encoding that is not an argument's"
@@ -63,7 +63,7 @@ def _is_loaded(op: UnsetEncoding) -> bool:
 
 
 def hoistable(op: HoistableDispatch) -> Iterator[str]:
-    """One block that computes what it yields: as many results as the op has, all of one size."""
+    """A body of one block that computes what it yields: as many values as the op has results, all of equal size."""
     region: Region = op.body
     last = region.blocks[0].last if len(region.blocks) == 1 else None
     if not isinstance(last, Yield) or region.blocks[0].arguments:

@@ -1,8 +1,8 @@
-"""Applies the rules of a phase to a module and gives everything that is wrong.
+"""Applies the rules of a phase to a module and collects all violations.
 
-The rules of a phase are two functions: `children(op)` gives the classes of ops that may stand directly in `op`, or None
-where anything may; `problems(op, tables)` yields messages about an op whose place is right. A message may rely on the
-op's own declaration and checks, which are looked at before.
+The rules of a phase are two functions. `children(op)` returns the op classes that may stand directly in `op`, or None
+if any may. `problems(op, tables)` yields messages about an op at a valid place. A message may rely on the op's own
+declaration and checks, which are verified first.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation, Trait
 from orchestrion.compiler.ir.dims import decided
 from orchestrion.compiler.ir.symbols import SymbolTables
-from orchestrion.compiler.pipeline import FIRST
+from orchestrion.compiler.pipeline import FIRST_PHASE
 
 Children = Callable[[Operation], tuple[type[Operation], ...] | None]
 Problems = Callable[[Operation, SymbolTables], Iterator[str]]
@@ -31,13 +31,13 @@ class Rules:
 
 
 def rules_of(phase: str) -> Rules:
-    """`RULES` of the module of this package that is called like the phase."""
+    """`RULES` of the module in this package with the phase's name."""
     found: Rules = import_module(f"orchestrion.compiler.rules.{phase}").RULES
     return found
 
 
 def find(module: Module, phase: str) -> list[Diagnostic]:
-    """Everything in which a verified module differs from IR after `phase`, in text order."""
+    """All violations of a phase's rules in a verified module, in text order."""
     rules, tables = rules_of(phase), SymbolTables()
     misplaced = [Diagnostic(message, op.loc, op.name) for op in module.walk() for message in _place(op, rules)]
     if misplaced:
@@ -48,8 +48,8 @@ def find(module: Module, phase: str) -> list[Diagnostic]:
 
 
 def check(module: Module, phase: str) -> None:
-    """Raises CompileError with everything that is wrong. What a frontend read has the legality check instead."""
-    if phase != FIRST and (found := find(module, phase)):
+    """Raises CompileError with all violations. For what a frontend read, the legality check does this instead."""
+    if phase != FIRST_PHASE and (found := find(module, phase)):
         raise CompileError(found)
 
 

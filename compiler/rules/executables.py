@@ -1,4 +1,6 @@
-"""After the executables phase: as after ll_seq, but every entry is in the IR of its target and has a workgroup size."""
+"""Rules after the executables phase: as after ll_seq, but every entry is in its target's IR and has a
+workgroup size.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,7 @@ def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
 
 
 def _specialized(op: ll_seq.Entry, tables: SymbolTables) -> Iterator[str]:
-    """Entries of the same executable that take the same, chosen by sizes that this one has as parameters."""
+    """Specializations are entries of the same executable with the same bindings; its own symbols select them."""
     try:
         rows = ll_seq.specializations_of(op)
     except ValueError as error:
@@ -43,12 +45,12 @@ def _specialized(op: ll_seq.Entry, tables: SymbolTables) -> Iterator[str]:
     for row in rows:
         other = tables.lookup(op, SymbolRef(row.entry))
         if not isinstance(other, ll_seq.Entry) or other.specialized is not None:
-            yield f"specialized: {row.entry} is no entry of the executable, or one with specializations of its own"
+            yield f"specialized: {row.entry} is not an entry of the executable, or one with specializations of its own"
         elif (other.bindings, other.dims) != (op.bindings, op.dims):
             yield f"specialized: {row.entry} has other bindings or other dims"
         unknown = {one.name for one in symbols_of(row.size)} - set(symbol_names(op))
         if unknown:
-            yield f"specialized: {row.size} has {', '.join(sorted(unknown))}, which is none of its symbols"
+            yield f"specialized: {row.size} has {', '.join(sorted(unknown))}, which is not one of its symbols"
 
 
 RULES: Final = Rules(around_entries, problems)

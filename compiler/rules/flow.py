@@ -1,4 +1,4 @@
-"""After the flow phase: no arithmetic outside executables, and bodies as every target can take them."""
+"""Rules after the flow phase: no arithmetic outside executables, and bodies that every target can lower."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ from orchestrion.compiler.stablehlo.ops.func import Func, Return
 from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Constant, Reshape
 
 from . import dims
-from .blocks import blocks, choice
+from .blocks import blocks, branch_selector
 from .encodings import encoded_values, hoistable, in_entry, is_encoded_entry_type
 from .engine import Rules
 from .globals import store, stored_once
 from .stablehlo import has_functions, one_block, signature
 
-#: what stands in functions and initializers, beside what ends them
+#: Ops in functions and initializers, besides their terminators.
 CODE: Final = (
     Dispatch,
     HoistableDispatch,
@@ -107,7 +107,7 @@ def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
         case Module():
             yield from has_functions(op)
             yield from stored_once(op)
-            yield from one_binding(op, Dispatch)
+            yield from same_ties(op, Dispatch)
         case Initializer() if op.kind.value != "program":
             yield f"is of kind {op.kind.value}, which comes later"
         case Initializer() if len(op.body.blocks) != 1:
@@ -116,16 +116,16 @@ def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
             yield from hoistable(op)
         case Func() if isinstance(op.parent_op, Executable):
             yield from one_block(op, is_encoded_entry_type)
-            yield from dims.entry(op)
+            yield from dims.entry_dims(op)
             if len(op.body.blocks) == 1:
                 yield from body(op)
         case Func():
             yield from signature(op)
-            yield from dims.function(op)
+            yield from dims.function_dims(op)
             yield from blocks(op.body)
-            yield from _travels(op)
+            yield from _block_arguments(op)
         case CondBranch() | Switch():
-            yield from choice(op)
+            yield from branch_selector(op)
         case ImportedCallBranch():
             yield from imported_call(op, tables)
         case Dispatch():
@@ -144,7 +144,9 @@ def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
 
 
 def body(func: Func) -> Iterator[str]:
-    """The contract with every target: one hero, or one library call; few bindings, nothing empty from memory."""
+    """The contract with every target: one hero op or one library call, a limited number of bindings, no
+    empty tensors.
+    """
     block = func.body.block
     yield from in_entry(block)
     results = block.end.operands
@@ -160,16 +162,18 @@ def body(func: Func) -> Iterator[str]:
         yield from _sizes(block)
     for value in (*block.arguments, *results, *(result for op in block for result in op.results)):
         if _elements(value) == 0 and not (isinstance(value.defining_op, BroadcastInDim) and value not in results):
-            yield f"holds {value.type}, which has no elements and is no broadcast"
+            yield f"holds {value.type}, which has no elements and is not a broadcast"
     for op in block:
         if isinstance(op, Choice | While):
             yield f"holds {op.name}: control flow must be between dispatches"
         if isinstance(op, Constant) and not op.value.is_splat:
-            yield f"holds a constant {op.value.type} that is no splat: it must be a global"
+            yield f"holds a constant {op.value.type} that is not a splat: it must be a global"
 
 
 def _library_call(block: Block, calls: list[CustomCall]) -> Iterator[str]:
-    """A library function takes and gives whole tensors in memory: beside it are what is read from nowhere."""
+    """A library function takes and returns whole tensors in memory; only ops that read no memory may stand
+    beside it.
+    """
     if len(calls) > 1:
         yield f"calls {len(calls)} library functions, at most one may be"
     for op in block.ops[:-1]:
@@ -177,11 +181,11 @@ def _library_call(block: Block, calls: list[CustomCall]) -> Iterator[str]:
             yield f"calls library function {calls[0].function} beside {op.name}"
     made = calls[0].results
     if any(value not in made for value in block.end.operands):
-        yield f"gives something else than what library function {calls[0].function} computes"
+        yield f"returns something other than the result of library function {calls[0].function}"
 
 
 def _sizes(block: Block) -> Iterator[str]:
-    """At most one hero, and every result has as many elements as it; or reductions of rows, all of the same ones."""
+    """At most one hero, with as many elements as every result; or reductions of rows, all of the same rows."""
     results = block.end.operands
     if all(_elements(value) >= 0 for op in block for value in (*op.operands, *op.results)):
         if rows_of(block.ops[:-1], results) is not None:
@@ -197,23 +201,23 @@ def _sizes(block: Block) -> Iterator[str]:
 
 
 def _of_hero(block: Block) -> Iterator[str]:
-    """Ops that write their results themselves: there are no others."""
+    """A hero that writes its results itself is the only op that produces results."""
     for op in block:
         if isinstance(op, Merge | LineFft | RowSolve) and any(
             _shaped(value) not in op.results for value in block.end.operands
         ):
-            yield f"gives something else than what {op.name} computes"
+            yield f"returns something other than the result of {op.name}"
 
 
 def _shaped(value: Value) -> Value:
-    """What a value is, in whatever shape."""
+    """The value behind reshapes."""
     while isinstance(value.defining_op, Reshape):
         value = value.defining_op.operand_
     return value
 
 
 def _window(value: Value) -> tuple[int, ...]:
-    """The elements that an update of an argument writes when it is one in place."""
+    """The shape of the elements that an in-place update of an argument writes."""
     update = update_of(value)
     if update is not None and isinstance(update.operands[updated(value)], BlockArgument):
         return (_elements(changes(update)),)
@@ -227,7 +231,7 @@ def _elements(value: Value) -> int:
 def _entry(op: Dispatch, given: FunctionType, tables: SymbolTables) -> Iterator[str]:
     entry = tables.lookup(op, op.entry)
     if not isinstance(entry, Func):
-        yield f"{op.entry} is no entry of an executable"
+        yield f"{op.entry} is not an entry of an executable"
         return
     if entry.function_type != given:
         yield f"{op.entry} is of type {entry.function_type}, dispatched as {given}"
@@ -241,9 +245,11 @@ def _entry(op: Dispatch, given: FunctionType, tables: SymbolTables) -> Iterator[
 
 
 def updates(op: Operation, entry: Func, tied: tuple[int, ...]) -> Iterator[str]:
-    """A tied output is an update of its argument, which nothing else in the entry uses; the workload is the update."""
+    """A tied output is an update of its argument, which nothing else in the entry uses; the workload is the update's
+    size.
+    """
     if len(entry.body.blocks) != 1:
-        return  # which is said where the entry stands
+        return  # reported at the entry
     last = entry.body.block.end
     workload = op.get_as("workload", DenseArray)
     for output, index in enumerate(tied):
@@ -254,7 +260,7 @@ def updates(op: Operation, entry: Func, tied: tuple[int, ...]) -> Iterator[str]:
             argument = entry.entry.arguments[index]
             is_only = list(result.uses) == [(last, output)]
             if update is None or not is_only or list(argument.uses) != [(update, updated(result))]:
-                yield f"result {output} of the entry is no update of argument {index} that nothing else uses"
+                yield f"result {output} of the entry is not an update of argument {index} that nothing else uses"
                 continue
             wanted = _elements(changes(update))
         if workload is not None and workload.ints != (wanted, 1, 1):
@@ -262,7 +268,7 @@ def updates(op: Operation, entry: Func, tied: tuple[int, ...]) -> Iterator[str]:
 
 
 def in_place(op: Operation, entry: Func) -> Iterator[str]:
-    """Arguments that may give their memory to the result are those of which the entry reads element i for element i."""
+    """An argument may give its memory to the result only if the entry reads its element i just for result element i."""
     given = op.get_as("in_place", DenseArray)
     if given is None or len(entry.body.blocks) != 1 or not _all_sized(entry.body.block):
         return
@@ -272,11 +278,11 @@ def in_place(op: Operation, entry: Func) -> Iterator[str]:
 
 
 def _all_sized(block: Block) -> bool:
-    """Otherwise it is said where the entry stands."""
+    """Whether all sizes are known; if not, another message reports it."""
     return all(_elements(value) >= 0 for op in block for value in (*op.operands, *op.results))
 
 
-def one_binding(scope: Operation, kind: type[Operation]) -> Iterator[str]:
+def same_ties(scope: Operation, kind: type[Operation]) -> Iterator[str]:
     """An entry has one ABI: all its dispatches tie the same arguments, or none."""
     first: dict[str, str] = {}
     for op in scope.walk():
@@ -287,18 +293,18 @@ def one_binding(scope: Operation, kind: type[Operation]) -> Iterator[str]:
 
 
 def most_elements(types: Sequence[Type]) -> int:
-    """Of several results the elements in memory of the one that has most."""
+    """The number of elements in memory of the largest of several results."""
     return max(map(stored_elements, types), default=0)
 
 
 def stored_elements(type: Type) -> int:
-    """Elements in memory, or -1 where nobody knows."""
+    """The number of elements in memory, or -1 if unknown."""
     known = isinstance(type, TensorType) and type.is_known and not problem(type)
     return storage_elements(type) if known else -1  # type: ignore[arg-type]
 
 
-def _travels(func: Func) -> Iterator[str]:
-    """What a block takes is a supported tensor with elements, or a number on the host."""
+def _block_arguments(func: Func) -> Iterator[str]:
+    """A block argument is a supported tensor with elements, or a number on the host."""
     for index, block in enumerate(func.body.blocks[1:], 1):
         for argument in block.arguments:
             if not host_value(argument.type) and not (is_supported(argument.type) and _elements(argument) != 0):
@@ -306,7 +312,7 @@ def _travels(func: Func) -> Iterator[str]:
 
 
 def constant(op: Global) -> Iterator[str]:
-    """A global of a tensor phase: a value that it has is of its own type."""
+    """A global in a tensor phase: its value has the global's type."""
     if not isinstance(op.type, TensorType) or not (is_supported(op.type) or is_encoded_entry_type(op.type)):
         yield f"is of type {op.type}, which is not supported"
     elif op.value is not None and op.value.type != op.type:
@@ -314,9 +320,9 @@ def constant(op: Global) -> Iterator[str]:
     elif not op.type.is_static:
         yield f"is of type {op.type}, whose size depends on a call"
     elif op.parameter is not None and bytes_of(op.parameter) != storage_bytes(op.type):
-        yield f"is of type {op.type}, which has not the bytes of parameter {name_of(op.parameter)}"
+        yield f"is of type {op.type}, which differs in size from parameter {name_of(op.parameter)}"
     elif not op.type.num_elements:
-        yield f"is of type {op.type}, which has no elements: it is made where it is used"
+        yield f"is of type {op.type}, which has no elements: create it where it is used"
 
 
 def imported_call(op: ImportedCallBranch, tables: SymbolTables) -> Iterator[str]:
@@ -325,15 +331,16 @@ def imported_call(op: ImportedCallBranch, tables: SymbolTables) -> Iterator[str]
     for ref, type in zip(op.globals, types, strict=False):
         variable = tables.lookup(op, ref)
         if not isinstance(variable, Global) or variable.mutable is None:
-            yield f"{ref} is no mutable global"
+            yield f"{ref} is not a mutable global"
         elif variable.type != type:
             yield f"{ref} is of type {variable.type}, {op.callee.value} takes or gives {type}"
 
 
 def load(op: GlobalLoad, tables: SymbolTables) -> Iterator[str]:
+    """A load has the type of its global."""
     variable = tables.lookup(op, op.ref)
     if not isinstance(variable, Global):
-        yield f"{op.ref} is no global"
+        yield f"{op.ref} is not a global"
     elif variable.type != op.value.type:
         yield f"{op.ref} is of type {variable.type}, loaded as {op.value.type}"
 

@@ -1,4 +1,4 @@
-"""Globals of a module or program: a constant has a value, or is stored to once, before anybody loads it."""
+"""Rules of globals in a module or program: a constant has a value, or is stored to once before any load."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from orchestrion.compiler.ir.symbols import SymbolTables
 
 
 def stored_once(scope: Operation) -> Iterator[str]:
-    """Initializers run in the order of the text, functions after all of them."""
+    """Initializers run in text order, functions after all of them."""
     members = scope.regions[0].block.ops
     globals_ = [op for op in members if isinstance(op, Global)]
     ready = {op.sym_name.value: op.value is not None or op.is_constant for op in globals_}
@@ -33,10 +33,10 @@ def stored_once(scope: Operation) -> Iterator[str]:
 
 
 def store(op: GlobalStore, tables: SymbolTables) -> Iterator[str]:
-    """A store of the global's type; a function stores to mutable ones only."""
+    """A store has the global's type; a function stores only to mutable globals."""
     variable = tables.lookup(op, op.ref)
     if not isinstance(variable, Global):
-        yield f"{op.ref} is no global"
+        yield f"{op.ref} is not a global"
     elif variable.type != op.value.type:
         yield f"{op.ref} is of type {variable.type}, stored to as {op.value.type}"
     elif variable.mutable is None and not isinstance(op.parent_op, Initializer):

@@ -1,4 +1,4 @@
-"""After the hl_seq phase: one program per target with the same exports; resources whose sizes fit what they hold."""
+"""Rules after the hl_seq phase: one program per target, all with the same exports; resources have the right sizes."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ from . import dims
 from .blocks import blocks
 from .encodings import encoded_values, is_entry_type
 from .engine import Rules
-from .flow import body, in_place, load, most_elements, one_binding, stored_elements, updates
+from .flow import body, in_place, load, most_elements, same_ties, stored_elements, updates
 from .globals import stored_once
 from .stablehlo import has_functions, one_block, signature
 
-#: an export: name, type, attributes of arguments and results
+#: An export: name, type, attributes of arguments, attributes of results.
 Signature = tuple[str, str, str, str]
 
 
@@ -93,19 +93,19 @@ def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
             yield from has_functions(op)
             yield from stored_once(op)
             yield from same_exports(op, _signatures)
-            yield from one_binding(op, Dispatch)
+            yield from same_ties(op, Dispatch)
         case Func() if isinstance(op.parent_op, Executable):
             yield from one_block(op, is_entry_type)
-            yield from dims.entry(op)
+            yield from dims.entry_dims(op)
             if len(op.body.blocks) == 1:
                 yield from body(op)
         case Func():
             yield from signature(op)
-            yield from dims.function(op)
+            yield from dims.function_dims(op)
             yield from _sizes(op)
             yield from blocks(op.body)
             yield from _imports(op)
-            yield from _travels(op)
+            yield from _block_arguments(op)
         case CondBranch() | Switch():
             yield from _choice(op)
         case ImportedCallBranch():
@@ -132,10 +132,10 @@ def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
 
 
 def _sizes(func: Func) -> Iterator[str]:
-    """Resources have sizes over the function's symbols."""
+    """The sizes of resources use only the function's symbols."""
     try:
         known = {symbol for symbol, _ in dims_of(func)}
-    except ValueError:  # said already
+    except ValueError:  # reported already
         return
     values: list[Value] = [value for op in func.body.walk() for value in op.results]
     values += [argument for block in func.body.blocks for argument in block.arguments]
@@ -146,17 +146,17 @@ def _sizes(func: Func) -> Iterator[str]:
 
 
 def _imports(func: Func) -> Iterator[str]:
-    """Arguments live from the start, each in one place: they are imported in front of everything, once."""
+    """Arguments are imported once each, before all other ops."""
     ops = [op for block in func.body.blocks for op in block]
     imports = [op for op in ops if isinstance(op, Import)]
     if ops[: len(imports)] != imports:
-        yield "imports an argument behind other ops"
+        yield "imports an argument after other ops"
     if len({op.source for op in imports}) != len(imports):
         yield "imports an argument twice"
 
 
-def _travels(func: Func) -> Iterator[str]:
-    """What a block takes is memory of the function's own, or a number on the host."""
+def _block_arguments(func: Func) -> Iterator[str]:
+    """A block argument is a transient resource, or a number on the host."""
     for number, block in enumerate(func.body.blocks[1:], 1):
         for argument in block.arguments:
             own = is_resource(argument.type) and lifetime_of(argument.type) == "transient"
@@ -165,25 +165,25 @@ def _travels(func: Func) -> Iterator[str]:
 
 
 def _choice(op: CondBranch | Switch) -> Iterator[str]:
-    """A predicate is one byte on the device, an index four; or a number on the host."""
+    """A predicate is one byte on the device, an index four bytes; or the selector is a number on the host."""
     given, size = op.operands[0].type, 1 if isinstance(op, CondBranch) else 4
     if not host_value(given) and not (is_resource(given) and size_of(given) == size):
-        yield f"decides by {given}, a resource of {size} bytes or {I32} wanted"
+        yield f"branches on {given}, expected a resource of {size} bytes or {I32}"
 
 
 def _imported_call(op: ImportedCallBranch, tables: SymbolTables) -> Iterator[str]:
-    """The globals of the call are variables with the bytes of the function's tensors."""
+    """The globals of the call are variables with the byte sizes of the function's tensors."""
     types = (*op.function_type.inputs, *op.function_type.results)
     for ref, type in zip(op.globals, types, strict=False):
         variable = tables.lookup(op, ref)
         if not isinstance(variable, Global) or variable.mutable is None:
-            yield f"{ref} is no mutable global"
+            yield f"{ref} is not a mutable global"
         elif is_resource(variable.type) and size_of(variable.type) != _bytes(type):
             yield f"{ref} is of type {variable.type}, {op.callee.value} takes or gives {type}"
 
 
 def programs(module: Operation) -> Iterator[str]:
-    """At least one program, each of a known target and for a machine that this has."""
+    """There is at least one program; each is for a known target, and for a machine of that target."""
     found = [op for op in module.regions[0].block if isinstance(op, Program)]
     if not found:
         yield "has no program"
@@ -192,7 +192,7 @@ def programs(module: Operation) -> Iterator[str]:
 
 
 def made_for(name: str, profile: str, machine: str) -> Iterator[str]:
-    """The target that a program's name says, and its machine."""
+    """The program's name agrees with its target and machine."""
     try:
         known_profile(profile)
         row = target(profile).machine(machine)
@@ -222,7 +222,7 @@ def _signatures(program: Program) -> list[Signature]:
 def _dispatch(op: Dispatch, tables: SymbolTables) -> Iterator[str]:
     entry = tables.lookup(op, op.entry)
     if not isinstance(entry, Func):
-        yield f"{op.entry} is no entry of an executable"
+        yield f"{op.entry} is not an entry of an executable"
         return
     wanted = [_bytes(type) for type in (*entry.function_type.inputs, *entry.function_type.results)]
     given = [size_of(value.type) for value in (*op.arguments, *op.outputs)]
@@ -239,9 +239,9 @@ def _store(op: GlobalStore, tables: SymbolTables) -> Iterator[str]:
     """Initializers store to globals without a value, functions to mutable ones."""
     variable = tables.lookup(op, op.ref)
     if not isinstance(variable, Global):
-        yield f"{op.ref} is no global"
+        yield f"{op.ref} is not a global"
     elif isinstance(op.parent_op, Initializer) and (variable.is_constant or variable.mutable is not None):
-        yield f"{op.ref} is no global that an initializer may store to"
+        yield f"{op.ref} is not a global that an initializer may store to"
     elif isinstance(op.parent_op, Func) and variable.mutable is None:
         yield f"{op.ref} is not mutable"
     elif not is_resource(op.value.type) or size_of(op.value.type) != size_of(variable.type):
@@ -249,7 +249,7 @@ def _store(op: GlobalStore, tables: SymbolTables) -> Iterator[str]:
 
 
 def _made(op: Operation) -> Iterator[str]:
-    """What an op makes is a transient, or external and then exported."""
+    """A produced resource is transient, or external and then exported once."""
     for result in op.results:
         lifetime = lifetime_of(result.type)
         exported = sum(isinstance(user, Export) for user in result.users())
@@ -268,15 +268,15 @@ def _fits(op: Operation) -> Iterator[str]:
         case Global() if op.parameter is not None and bytes_of(op.parameter) != size_of(op.type):
             yield f"is of {size_of(op.type)} bytes, its parameter of {bytes_of(op.parameter)}"
         case Global() if op.mutable is None and size_of(op.type) == 0:
-            yield f"is of type {op.type}, which has no bytes: it is made where it is used"
+            yield f"is of type {op.type}, which has no bytes: create it where it is used"
         case Import() if not isinstance(op.source, BlockArgument) or not isinstance(op.source.type, TensorType):
-            yield "imports what is no argument"
+            yield "imports a value that is not an argument"
         case Import() if _bytes(op.source.type) != size_of(op.output.type):
             yield f"imports {op.source.type} as {op.output.type}"
         case Export() if _bytes(op.output.type) != size_of(op.source.type):
             yield f"exports {op.source.type} as {op.output.type}"
         case Export() if not isinstance(op.source.defining_op, Dispatch | Clone | Splat | Empty):
-            yield "exports what is no storage of its own: clone it"
+            yield "exports a resource that no command of the function produced: clone it"
         case Clone() if size_of(op.source.type) != size_of(op.output.type):
             yield f"clones {op.source.type} into {op.output.type}"
         case Splat() if op.value.type.shape or size_of(op.output.type) % op.value.itemsize != 0:
@@ -285,7 +285,7 @@ def _fits(op: Operation) -> Iterator[str]:
             yield f"makes {op.output.type}, which has bytes"
         case Return() if isinstance(op.parent_op, Func) and isinstance(op.parent_op.parent_op, Program):
             if not all(isinstance(value.defining_op, Export) for value in op.values):
-                yield "returns what is not exported"
+                yield "returns a value that is not exported"
         case _:
             pass
 

@@ -1,4 +1,4 @@
-"""After the ll_seq phase: setup, run, teardown; entries with a binding ABI; commands over ranges that make sense."""
+"""Rules after the ll_seq phase: setup, run, teardown; entries with a binding ABI; commands over valid ranges."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from orchestrion.compiler.stablehlo.ops.base import StablehloOp, is_known, is_su
 from orchestrion.compiler.stablehlo.ops.contraction import Reduce
 from orchestrion.compiler.stablehlo.ops.contraction import Return as ReducerReturn
 from orchestrion.compiler.stablehlo.ops.func import signature_attributes
-from orchestrion.compiler.stablehlo.ops.function_dims import Row, rows_of
+from orchestrion.compiler.stablehlo.ops.function_dims import DimDefinition, dim_definitions
 from orchestrion.schema.rows import ACCESSES
 
 from .blocks import blocks
@@ -51,12 +51,12 @@ def children(op: Operation) -> tuple[type[Operation], ...] | None:
 
 
 def around_entries(op: Operation) -> tuple[type[Operation], ...] | None:
-    """What stands where outside the bodies of entries: the same after the executables phase."""
+    """Op classes that may stand outside the bodies of entries; the same after the executables phase."""
     match op:
         case Module():
             return (Program,)
         case Program():
-            functions = (util.Initializer, ll_seq.Setup, ll_seq.Function, util.Finalizer)
+            functions = (util.Initializer, ll_seq.SetupFunc, ll_seq.Function, util.Finalizer)
             return (ll_seq.Executable, util.Global, *functions)
         case ll_seq.Executable():
             return (ll_seq.Entry,)
@@ -68,11 +68,11 @@ def around_entries(op: Operation) -> tuple[type[Operation], ...] | None:
             return (util.GlobalRelease, util.Return)
         case ll_seq.Record():
             return (ll_seq.Dispatch, ll_seq.Copy, ll_seq.Fill, ll_seq.Barrier, ll_seq.End)
-        case ll_seq.Setup():
+        case ll_seq.SetupFunc():
             sizes = (util.Assert, util.DimValue, ll_seq.Size)
             return (*sizes, util.GlobalLoad, ll_seq.Allocate, ll_seq.Record, ll_seq.Return)
         case ll_seq.Function():
-            checks = (ll_seq.Check, ll_seq.Measure, ll_seq.SetUp, ll_seq.Destination, ll_seq.Storage)
+            checks = (ll_seq.Check, ll_seq.Measure, ll_seq.CallSetup, ll_seq.Destination, ll_seq.Storage)
             submits = (ll_seq.Enqueue, ll_seq.Execute, ll_seq.ImportedCall, ll_seq.Read)
             return (*checks, *submits, *util.HOST_OPS, util.GlobalLoad, util.BranchOp, ll_seq.Return)
         case _:
@@ -115,20 +115,20 @@ def problems_around_entries(op: Operation, tables: SymbolTables) -> Iterator[str
         case util.Finalizer():
             yield from _one_block(op)
             yield from _finalizer(op)
-        case ll_seq.Setup():
+        case ll_seq.SetupFunc():
             yield from _one_block(op)
             yield from _setup(op)
         case ll_seq.Function():
             yield from blocks(op.body)
             yield from _function(op)
-        case ll_seq.SetUp():
-            yield from _set_up(op, tables)
+        case ll_seq.CallSetup():
+            yield from _call_setup(op, tables)
         case util.Initializer():
             yield from blocks(op.body)
         case util.CondBranch() | util.Switch() if not util.host_value(op.operands[0].type):
-            yield f"decides by {op.operands[0].type}, {I32} wanted"
+            yield f"branches on {op.operands[0].type}, expected {I32}"
         case ll_seq.CreateExecutable() if not isinstance(tables.lookup(op, op.executable), ll_seq.Executable):
-            yield f"{op.executable} is no executable"
+            yield f"{op.executable} is not an executable"
         case ll_seq.Dispatch():
             yield from _dispatch(op, tables)
         case ll_seq.Check() | ll_seq.Destination() if not is_known(op.type):
@@ -158,7 +158,7 @@ def _may_alias(op: ll_seq.Record) -> Iterator[str]:
 
 
 def _finalizer(op: util.Finalizer) -> Iterator[str]:
-    """It releases what the initializers of its kind store, in reverse order: the VM does so by itself."""
+    """A finalizer releases what the initializers of its kind store, in reverse order; the VM also does so by itself."""
     program = op.parent_op
     assert program is not None
     makers = [i for i in program.regions[0].block if isinstance(i, util.Initializer) and i.kind == op.kind]
@@ -194,6 +194,7 @@ def _entry(op: ll_seq.Entry) -> Iterator[str]:
 
 
 def is_binding(item: Attribute) -> bool:
+    """Whether this is a binding with a valid access and a positive length."""
     if not isinstance(item, DictAttr) or len(item.items) != 2:
         return False
     access, length = item.get("access"), item.get("length")
@@ -202,14 +203,14 @@ def is_binding(item: Attribute) -> bool:
 
 
 def is_source_ops(item: Attribute) -> bool:
-    """Names of ops: a source map puts a blank between two."""
+    """Whether this is a list of op names; a source map separates them by blanks."""
     return isinstance(item, ArrayAttr) and all(
         isinstance(name, StringAttr) and name.value.split() == [name.value] for name in item
     )
 
 
 def is_binding_types(item: Attribute, bindings: int) -> bool:
-    """The type of the tensor in each binding, or `none`."""
+    """Whether this is one tensor type, or `none`, per binding."""
     return (
         isinstance(item, ArrayAttr)
         and len(item) == bindings
@@ -218,10 +219,10 @@ def is_binding_types(item: Attribute, bindings: int) -> bool:
 
 
 def _access(binding: Value, type: Type, wanted: str) -> Iterator[str]:
-    """A tensor read or written through a binding that allows it and is long enough."""
+    """A binding must allow the access, and be long enough for the tensor."""
     entry = binding.parent_block.parent_op if binding.parent_block is not None else None
     if not isinstance(binding, BlockArgument) or not isinstance(entry, ll_seq.Entry):
-        yield "its binding is no argument of the entry"
+        yield "its binding is not an argument of the entry"
         return
     if not isinstance(type, TensorType) or not is_entry_type(type):
         yield f"moves {type}, which is not supported"
@@ -241,7 +242,7 @@ def _access(binding: Value, type: Type, wanted: str) -> Iterator[str]:
 def _store(op: util.GlobalStore, tables: SymbolTables) -> Iterator[str]:
     variable = tables.lookup(op, op.ref)
     if not isinstance(variable, util.Global):
-        yield f"{op.ref} is no global"
+        yield f"{op.ref} is not a global"
     elif variable.type != op.value.type:
         yield f"{op.ref} is of type {variable.type}, stored to as {op.value.type}"
 
@@ -252,41 +253,41 @@ def _function(op: ll_seq.Function) -> Iterator[str]:
         yield f"signature {op.signature} has types that are not supported"
     taken = [argument.type for block in op.body.blocks[:1] for argument in block.arguments]
     if taken != [ll_seq.VIEW] * (len(inputs) + len(results)):
-        yield f"takes {len(taken)} views, {len(inputs)} arguments and {len(results)} destinations wanted"
+        yield f"takes {len(taken)} views, expected {len(inputs)} arguments and {len(results)} destinations"
     for number, block in enumerate(op.body.blocks):
         if isinstance(block.last, ll_seq.Return) and len(block.last.operands) != len(results):
-            yield f"returns {len(block.last.operands)} views, {len(results)} wanted"
+            yield f"returns {len(block.last.operands)} views, expected {len(results)}"
         if number and not all(a.type == ll_seq.BUFFER or util.host_value(a.type) for a in block.arguments):
-            yield f"block {number} takes what is neither {ll_seq.BUFFER} nor {I32}"
+            yield f"block {number} takes an argument that is neither {ll_seq.BUFFER} nor {I32}"
     yield from signature_attributes(op.signature, op.arg_attrs, op.res_attrs)
 
 
 def symbol_names(op: ll_seq.Entry) -> list[str]:
-    """The symbols of an entry, in order."""
+    """The names of an entry's symbols, in order."""
     return [one.name for one, _ in _rows(op.dims)]
 
 
 def parameters(op: ll_seq.Entry) -> Iterator[str]:
-    """Its symbols are parameter words: named once each, and all that its lengths and workload have."""
+    """The symbols are unique, and cover all sizes in lengths and workload."""
     names = symbol_names(op)
     if len(names) != len(op.dims or ()):
-        yield f"dims {op.dims} is no list of symbols"
+        yield f"dims {op.dims} is not a list of symbols"
     if len(set(names)) != len(names):
         yield f"names symbols twice: {', '.join(names)}"
     lengths = [ll_seq.length_of(binding) for binding in op.bindings if is_binding(binding)]
     for one in symbols_of(*lengths, *op.workload.ints):
         if one.name not in names:
-            yield f"has the size {one.name}, which is none of its symbols"
+            yield f"has the size {one.name}, which is not one of its symbols"
 
 
-def _setup(op: ll_seq.Setup) -> Iterator[str]:
+def _setup(op: ll_seq.SetupFunc) -> Iterator[str]:
     names = [name.value for name in op.sizes if isinstance(name, StringAttr)]
     taken = [argument.type for block in op.body.blocks[:1] for argument in block.arguments]
     if taken != [I64] * len(names) or len(set(names)) != len(op.sizes):
         yield f"takes {len(taken)} numbers for the sizes {op.sizes}, each an {I64} with a name of its own"
     known = set(names)
     if len(_rows(op.dims)) != len(op.dims):
-        yield f"dims {op.dims} is no list of symbols"
+        yield f"dims {op.dims} is not a list of symbols"
     for symbol, value in _rows(op.dims):
         needed = {one.name for one in symbols_of(0 if value is None else value)}
         if value is None or symbol.name in known or not needed <= known:
@@ -298,9 +299,9 @@ def _setup(op: ll_seq.Setup) -> Iterator[str]:
             yield f"uses the sizes {', '.join(sorted(used - known))}, which it does not have"
 
 
-def _rows(dims: ArrayAttr | None) -> list[Row]:
+def _rows(dims: ArrayAttr | None) -> list[DimDefinition]:
     try:
-        return rows_of(dims)
+        return dim_definitions(dims)
     except ValueError:
         return []
 
@@ -309,10 +310,10 @@ def _symbols(value: Attribute) -> tuple[Symbol, ...]:
     return symbols_of(*value.ints) if isinstance(value, DimArray) else ()
 
 
-def _set_up(op: ll_seq.SetUp, tables: SymbolTables) -> Iterator[str]:
+def _call_setup(op: ll_seq.CallSetup, tables: SymbolTables) -> Iterator[str]:
     setup = tables.lookup(op, op.callee)
-    if not isinstance(setup, ll_seq.Setup):
-        yield f"{op.callee} is no setup"
+    if not isinstance(setup, ll_seq.SetupFunc):
+        yield f"{op.callee} is not a setup function"
         return
     last = setup.body.blocks[0].last if setup.body.blocks else None
     given = [value.type for value in last.operands] if isinstance(last, ll_seq.Return) else []
@@ -324,7 +325,7 @@ def _set_up(op: ll_seq.SetUp, tables: SymbolTables) -> Iterator[str]:
 def _dispatch(op: ll_seq.Dispatch, tables: SymbolTables) -> Iterator[str]:
     entry = tables.lookup(op, op.entry)
     if not isinstance(entry, ll_seq.Entry):
-        yield f"{op.entry} is no entry of an executable"
+        yield f"{op.entry} is not an entry of an executable"
     elif len(entry.bindings) != len(op.bindings):
         yield f"{op.entry} has {len(entry.bindings)} bindings, dispatched with {len(op.bindings)}"
     if any(bounds(offset)[1] < 0 for offset in op.offsets.ints):
@@ -334,7 +335,7 @@ def _dispatch(op: ll_seq.Dispatch, tables: SymbolTables) -> Iterator[str]:
 def values_fit(
     values: ArrayAttr, offsets: Sequence[int], size: int, parameter: DictAttr | None = None
 ) -> Iterator[str]:
-    """Dense values at their offsets, in order, inside `size` bytes; or a parameter of as many, without values."""
+    """Dense values in order at their offsets inside `size` bytes; or a parameter of `size` bytes, without values."""
     if parameter is not None:
         wrong = problem(parameter) or (f"has values beside parameter {name_of(parameter)}" if values else "")
         if wrong or bytes_of(parameter) != size:
@@ -345,7 +346,7 @@ def values_fit(
     end = 0
     for value, offset in zip(values, offsets, strict=False):
         if not isinstance(value, DenseElements):
-            yield f"value {value} is no dense elements"
+            yield f"value {value} is not dense elements"
             return
         if offset < end:
             yield f"offset {offset} lies before the end {end} of the value before"

@@ -1,4 +1,6 @@
-"""After the stablehlo phase: functions of one block, of supported StableHLO ops with their regions, without calls."""
+"""Rules after the stablehlo phase: functions of one block, of supported StableHLO ops with their regions, without
+calls.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ from orchestrion.compiler.stablehlo.ops.sort import Sort
 from orchestrion.compiler.stablehlo.ops.structural import Constant
 from orchestrion.compiler.stablehlo.ops.windowed import ReduceWindow, SelectAndScatter
 
-from .dims import function
+from .dims import function_dims
 from .engine import Rules
 
 
@@ -51,7 +53,7 @@ def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
             yield from has_functions(op)
         case Func():
             yield from one_block(op)
-            yield from function(op)
+            yield from function_dims(op)
         case StablehloOp() if any(not is_supported(value.type) for value in (*op.operands, *op.results)):
             yield "has an operand or result of a type that is not supported"
         case DynamicOp():
@@ -63,19 +65,20 @@ def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
 
 
 def has_functions(scope: Operation) -> Iterator[str]:
+    """A module has at least one function."""
     if not any(isinstance(op, Func) for op in scope.regions[0].block):
         yield "has no function"
 
 
 def one_block(func: Func, allowed: Callable[[Type], bool] = is_supported) -> Iterator[str]:
-    """A body of one block, over tensors of types that are allowed."""
+    """A body of one block over tensors of allowed types."""
     if len(func.body.blocks) != 1:
         yield f"needs a body of one block, has {len(func.body.blocks)}"
     yield from signature(func, allowed)
 
 
 def signature(func: Func, allowed: Callable[[Type], bool] = is_supported) -> Iterator[str]:
-    """A function over tensors of types that are allowed."""
+    """Arguments and results are tensors of allowed types."""
     for type in (*func.function_type.inputs, *func.function_type.results):
         if not allowed(type):
             yield f"has an argument or result of type {type}, which is not supported"

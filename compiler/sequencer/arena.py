@@ -1,18 +1,17 @@
-"""Packs buffers that live at different times into one arena.
+"""Packs buffers with different lifetimes into one arena. Knows nothing of IR.
 
-A tenant occupies `size` bytes at the positions of `live`, a set as the bits of an integer. Two tenants that live at one
-time get ranges that do not overlap; others may share memory. Tenants are placed one after the other, each into the
-smallest gap that holds it (best fit), in several orders of which the smallest arena wins: by size, which is the
-greedy strategy of Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference" (2020), by size and
-length of life together, and by the time of birth. Where none reaches what must be live at one time, the tenant that
-lies on top is placed first of all, and again. Equal input gives equal offsets: ties go by the position in the list.
+A tenant occupies `size` bytes at the positions in `live`, a set stored as the bits of an integer. Two tenants that are
+live at the same position get disjoint ranges; others may share memory. Tenants are placed one after the other, each
+into the smallest gap that holds it (best fit). Several orders are tried and the smallest arena wins: by size, which is
+the greedy strategy of Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference" (2020), by size
+times lifetime, and by first position. If no order reaches the lower bound `peak_bytes`, the tenant at the top of the
+arena moves to the front of the order and the packing is repeated. Equal input gives equal offsets: ties are broken by
+the index in the list.
 
-A device has a largest allocation. `pack_parts` packs into several arenas where one would be larger than that.
+A device limits the size of one allocation. `pack_arenas` packs into several arenas if one would be larger than that.
 
-Sizes that are expressions over the sizes of a call stand behind all others, in slots: a tenant takes one that is free,
-and as large for all sizes of a call as far as is known, else a new one. So the packing holds for every call.
-
-It knows nothing of IR.
+Tenants with symbolic sizes follow all others, in slots. A tenant takes a free slot that is known to be large enough for
+all values of the symbols, else a new slot. So one packing is valid for every call.
 """
 
 from collections.abc import Sequence
@@ -23,31 +22,32 @@ from orchestrion.compiler.ir.dims import Dim, bounds, ceildiv, typical
 
 from .positions import spans
 
-#: The most that Vulkan lets a device ask of a storage buffer's offset; no OpenCL device asks for more.
+#: Alignment of offsets, in bytes: the largest alignment that Vulkan lets a device require of a storage buffer; no
+#: OpenCL device requires more.
 ALIGNMENT = 256
-#: bytes of the largest arena, and of the largest buffer of pooled constants. Every Vulkan device allocates 1 GiB at
-#: once, a WebGPU device 256 MiB unless it says more, an OpenCL device a quarter of its memory
+#: Maximum bytes of one arena and of one pool of constants. Every Vulkan device allocates 1 GiB at once, a WebGPU device
+#: 256 MiB unless it reports more, an OpenCL device a quarter of its memory.
 MAX_ALLOCATION = 256 << 20
-#: how often an order is improved, and for how many tenants
-MOST_TRIES, FEW_TENANTS = 24, 200
+#: Maximum number of repacks of one order, and the maximum number of tenants for which repacking is tried.
+MAX_TRIES, MAX_TENANTS_TO_RETRY = 24, 200
 
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
-    """A buffer of `size` bytes, live at the positions whose bits are set."""
+    """A buffer of `size` bytes that is live at the positions whose bits are set in `live`."""
 
     size: int
     live: int
 
 
 def align(size: int) -> int:
-    """`size` rounded up to the arena's alignment."""
+    """`size` in bytes, rounded up to the arena's alignment."""
     return ceildiv(size, ALIGNMENT) * ALIGNMENT
 
 
-def peak(tenants: Sequence[Tenant]) -> int:
-    """The most bytes, over aligned sizes, that are live at one position: no arena can be smaller. For sizes that are
-    expressions, typical ones.
+def peak_bytes(tenants: Sequence[Tenant]) -> int:
+    """Maximum number of bytes, over aligned sizes, that are live at one position: a lower bound of the arena's size.
+    Symbolic sizes count as typical values.
     """
     changes: dict[int, int] = {}
     for tenant in tenants:
@@ -59,15 +59,17 @@ def peak(tenants: Sequence[Tenant]) -> int:
 
 
 def pack(tenants: Sequence[Tenant]) -> tuple[list[int], int]:
-    """The offset of each tenant, in the order given, and the size of the arena; all multiples of `ALIGNMENT`."""
+    """Returns the offset of each tenant, in the order of `tenants`, and the size of the arena. All are multiples of
+    `ALIGNMENT`, in bytes.
+    """
     sized = [index for index, tenant in enumerate(tenants) if isinstance(tenant.size, Dim)]
     if sized:
         return _pack_sized(tenants, sized)
-    least = peak(tenants)
+    least = peak_bytes(tenants)
     best: tuple[list[int], int] | None = None
     for key in (_by_size, _by_area, _by_birth):
         order = sorted(range(len(tenants)), key=lambda i, key=key: (*key(tenants[i]), i))  # type: ignore[misc]
-        for _ in range(MOST_TRIES if len(tenants) <= FEW_TENANTS else 1):
+        for _ in range(MAX_TRIES if len(tenants) <= MAX_TENANTS_TO_RETRY else 1):
             offsets, total = _place(tenants, order)
             if best is None or total < best[1]:
                 best = offsets, total
@@ -79,28 +81,28 @@ def pack(tenants: Sequence[Tenant]) -> tuple[list[int], int]:
     return best
 
 
-def pack_parts(tenants: Sequence[Tenant], most: int) -> tuple[list[tuple[int, int]], list[int]]:
-    """The arena and the offset in it of each tenant, in the order given, and the sizes of the arenas.
+def pack_arenas(tenants: Sequence[Tenant], max_bytes: int) -> tuple[list[tuple[int, int]], list[int]]:
+    """Returns the (arena, offset) of each tenant, in the order of `tenants`, and the size of each arena, in bytes.
 
-    One arena where it has at most `most` bytes. Else tenants go, large ones first, each into the first arena that has
-    room for it. A tenant that is larger than `most` has an arena of its own. Sizes that are expressions are not split.
+    One arena if it has at most `max_bytes`. Otherwise tenants go, the largest first, into the first arena with room. A
+    tenant larger than `max_bytes` gets an arena of its own. An arena with symbolic sizes is never split.
     """
     offsets, total = pack(tenants)
-    if isinstance(total, Dim) or total <= most:
+    if isinstance(total, Dim) or total <= max_bytes:
         return [(0, offset) for offset in offsets], [total]
     places: dict[int, tuple[int, int]] = {}
     sizes: list[int] = []
     for index in sorted(range(len(tenants)), key=lambda index: (-tenants[index].size, index)):
         tenant = tenants[index]
-        places[index] = part, offset = _first_part(places, sizes, tenants, tenant, most)
+        places[index] = part, offset = _first_fit(places, sizes, tenants, tenant, max_bytes)
         sizes[part] = max(sizes[part], offset + align(tenant.size))
     return [places[index] for index in range(len(tenants))], sizes
 
 
-def _first_part(
-    places: dict[int, tuple[int, int]], sizes: list[int], tenants: Sequence[Tenant], tenant: Tenant, most: int
+def _first_fit(
+    places: dict[int, tuple[int, int]], sizes: list[int], tenants: Sequence[Tenant], tenant: Tenant, max_bytes: int
 ) -> tuple[int, int]:
-    """The first arena with room for a tenant, and the offset there. Makes one if there is none."""
+    """Returns the first arena with room for a tenant, and the offset in it. Appends a new arena if none has room."""
     for part in range(len(sizes)):
         taken = sorted(
             (offset, offset + align(tenants[other].size))
@@ -108,7 +110,7 @@ def _first_part(
             if place == part and tenants[other].live & tenant.live
         )
         offset = _best_fit(taken, align(tenant.size))
-        if offset + align(tenant.size) <= max(most, sizes[part]):
+        if offset + align(tenant.size) <= max(max_bytes, sizes[part]):
             return part, offset
     sizes.append(0)
     return len(sizes) - 1, 0
@@ -116,7 +118,7 @@ def _first_part(
 
 @dataclass(slots=True)
 class _Slot:
-    """Room for tenants whose sizes are expressions, one after the other."""
+    """Memory that tenants with symbolic sizes use one after the other."""
 
     size: int
     live: int
@@ -124,7 +126,7 @@ class _Slot:
 
 
 def _pack_sized(tenants: Sequence[Tenant], sized: Sequence[int]) -> tuple[list[int], int]:
-    """The offsets where the tenants `sized` have sizes that are expressions."""
+    """Returns the offsets if the tenants `sized` have symbolic sizes."""
     static = [index for index in range(len(tenants)) if index not in set(sized)]
     placed, end = pack([tenants[index] for index in static]) if static else ([], 0)
     offsets = dict(zip(static, placed, strict=True))
@@ -135,7 +137,7 @@ def _pack_sized(tenants: Sequence[Tenant], sized: Sequence[int]) -> tuple[list[i
 
 
 def _slots(tenants: Sequence[Tenant], sized: Sequence[int]) -> list[_Slot]:
-    """Large tenants first; each goes into the smallest slot that has room for it."""
+    """Assigns tenants to slots, the largest first, each to the smallest slot with room for it."""
     slots: list[_Slot] = []
     for index in sorted(sized, key=lambda index: (-typical(tenants[index].size), index)):
         tenant = tenants[index]
@@ -182,7 +184,7 @@ def _place(tenants: Sequence[Tenant], order: Sequence[int]) -> tuple[list[int], 
 
 
 def _best_fit(taken: list[tuple[int, int]], size: int) -> int:
-    """The start of the smallest gap between sorted ranges that holds `size` bytes, else the end of the last range."""
+    """Start of the smallest gap of at least `size` bytes between the sorted ranges, else the end of the last range."""
     end = 0
     best: tuple[int, int] | None = None
     for start, stop in taken:

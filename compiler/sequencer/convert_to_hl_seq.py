@@ -1,8 +1,8 @@
-"""convert-to-hl-seq: the tensors of every program become resources.
+"""convert-to-hl-seq: turns the tensors of every program into resources.
 
-A result that a dispatch or a fill makes, and that no other result has claimed, is external from birth; any other result
-(an argument, a constant, one returned twice) is a clone. What remains is transient. Blocks stay, their arguments
-become resources.
+A function result that a dispatch or a fill produces, and that no other result has claimed, is external from the start.
+Any other result (an argument, a constant, a value returned twice) is a clone. All remaining values are transient.
+Blocks stay; their arguments become resources.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _resource(type: Type, lifetime: str) -> DialectType:
 
 
 class _Body:
-    """The conversion of one function or initializer: `made` tensor -> resource."""
+    """Converts one function or initializer; `made` maps each tensor to its resource."""
 
     def __init__(self, source: Region, lifetimes: dict[str, str]) -> None:
         self.lifetimes = lifetimes
@@ -81,7 +81,7 @@ class _Body:
 
     def _block(self, block: Block) -> Block:
         is_entry = block is self.source.blocks[0]
-        types = [a.type if is_entry else _travelling(a.type) for a in block.arguments]
+        types = [a.type if is_entry else _block_argument_type(a.type) for a in block.arguments]
         return Block(types, [a.loc for a in block.arguments])
 
     def convert(self) -> Region:
@@ -128,12 +128,12 @@ class _Body:
                 built = self.builder.insert(op.clone(dict(self.made), self.blocks))
                 assert isinstance(built, util.BranchOp)
                 self._pass_on(built)
-            case _:  # what util has: stores, numbers
+            case _:  # ops of util: stores, host values
                 built = self.builder.insert(op.clone(dict(self.made), self.blocks))
         self.made.update(zip(op.results, built.results, strict=True))
 
     def _pass_on(self, branch: util.BranchOp) -> None:
-        """What a branch gives is memory of the function's own."""
+        """Branch operands become transient resources that the function owns; others are cloned."""
         for index in range(branch.choosing, len(branch.operands)):
             value = branch.operands[index]
             if hl_seq.is_resource(value.type) and hl_seq.lifetime_of(value.type) != "transient":
@@ -145,7 +145,7 @@ class _Body:
         return [_resource(value.type, "external" if value in self.returned else "transient") for value in op.results]
 
     def _results(self, op: Return) -> list[Value]:
-        """Exports, each over an external resource of its own."""
+        """Exports each result over an external resource that no other result uses."""
         exported: list[Value] = []
         for value in op.operands:
             storage = self.made[value]
@@ -158,6 +158,6 @@ class _Body:
         return exported
 
 
-def _travelling(type: Type) -> Type:
-    """Of a block argument: numbers of the sequencer itself stay what they are."""
+def _block_argument_type(type: Type) -> Type:
+    """Type of a block argument; host values keep their type."""
     return _resource(type, "transient") if isinstance(type, TensorType) else type

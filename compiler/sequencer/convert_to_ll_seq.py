@@ -1,7 +1,8 @@
-"""convert-to-ll-seq: a program becomes an instance: what initializers do, then the run loop of each function.
+"""convert-to-ll-seq: turns a program into an instance: the work of initializers, then the run loop of each function.
 
 Memory and commands are explicit from here on. A request still makes everything that it needs (executables, constants,
-memory, recordings): the passes that follow pack the memory, drop waits, and move to setup what no request changes.
+memory, recordings). The passes that follow pack the memory, remove barriers, and hoist whatever does not change between
+requests.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ from orchestrion.compiler.ir.types import tensor
 from orchestrion.compiler.stablehlo.ops.func import Func
 
 from . import hl_seq, ll_seq
-from .serve import Serving
-from .storage import Storage
-from .unit import Constants, Unit, constant
+from .buffer_assignment import BufferAssignment
+from .command_emitter import CommandEmitter, Constants, constant
+from .emit_run_loop import RunLoopEmitter
 
 if TYPE_CHECKING:
     from orchestrion.compiler.options import Options
 
-#: what a variable without a value begins with
+#: Initial content of a variable without a value.
 ZERO: Final = DenseElements(tensor((), "i8"), bytes(1))
 
 
@@ -34,10 +35,10 @@ def run(module: Module, options: Options) -> None:
             _convert(program, options.max_allocation)
 
 
-def _convert(program: hl_seq.Program, most: int) -> None:
+def _convert(program: hl_seq.Program, max_pool_bytes: int) -> None:
     block = program.body.block
     variables = [op for op in block if isinstance(op, util.Global)]
-    constants = Constants([v for v in variables if v.is_constant], most)
+    constants = Constants([v for v in variables if v.is_constant], max_pool_bytes)
     body = Block()
     builder = Builder(body, loc=program.loc)
     others = [v for v in variables if not v.is_constant and hl_seq.size_of(v.type)]
@@ -48,7 +49,7 @@ def _convert(program: hl_seq.Program, most: int) -> None:
             first = _initialize(op, builder, constants, buffers, first)
     for op in block.ops:
         if isinstance(op, Func):
-            builder.insert(Serving(op, constants, buffers).emit())
+            builder.insert(RunLoopEmitter(op, constants, buffers).emit())
     for op in block.ops:
         if isinstance(op, Func | util.Global | util.Initializer):
             op.erase()
@@ -56,7 +57,7 @@ def _convert(program: hl_seq.Program, most: int) -> None:
 
 
 def _global(variable: util.Global, builder: Builder) -> Value:
-    """The memory of a global that holds no constant; a variable begins with its value, else with zeros."""
+    """Allocates the memory of a non-constant global; a variable starts with its value, else with zeros."""
     name, size = variable.sym_name.value, hl_seq.size_of(variable.type)
     lifetime = "constant" if variable.mutable is None else "variable"
     with builder.at(variable.loc):
@@ -67,7 +68,7 @@ def _global(variable: util.Global, builder: Builder) -> Value:
 
 
 def _begin(value: DenseElements, name: str, buffer: Value, size: int, builder: Builder) -> None:
-    """Puts a variable's first value into its memory."""
+    """Records and executes the initialization of a variable."""
     body = Block()
     commands = Builder(body, loc=builder.loc)
     if value.is_splat:
@@ -84,13 +85,13 @@ def _begin(value: DenseElements, name: str, buffer: Value, size: int, builder: B
 def _initialize(
     op: util.Initializer, builder: Builder, constants: Constants, buffers: dict[str, Value], first: int
 ) -> int:
-    """Runs an initializer's commands once; gives the position behind its last."""
-    storage = Storage(op)
-    assert not storage.missing, "a copy is missing"
-    unit = Unit(storage, builder, constants, buffers, "setup", first)
-    unit.prepare()
+    """Emits the commands of an initializer; returns the position after its last."""
+    assignment = BufferAssignment(op)
+    assert not assignment.missing_copies, "a copy is missing"
+    emitter = CommandEmitter(assignment, builder, constants, buffers, "setup", first)
+    emitter.prepare()
     with builder.at(op.loc):
-        recorded = unit.record(op.body.block, builder)
+        recorded = emitter.record(op.body.block, builder)
         if recorded is not None:
             builder.build(ll_seq.Execute, recording=recorded[0], slots=recorded[1:])
-    return first + storage.lifetimes.end[op.body.block] + 1
+    return first + assignment.lifetimes.end[op.body.block] + 1

@@ -1,6 +1,6 @@
-"""What the passes over encodings share: the layout a program's target gives an encoding, and retyping what it flows to.
+"""Shared by the passes over encodings: the layout that a program's target gives an encoding, and changing encodings.
 
-An encoded value is made by a `flow.hoistable_dispatch`, may be kept in a global, and is read by dispatches.
+A `flow.hoistable_dispatch` produces an encoded value. A global may store it, and dispatches read it.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from orchestrion.compiler.targets.target import target
 
 from . import hl_seq
 
-#: a tensor type with a symbolic encoding -> the type with the layout that a target gives it, plain for none
+#: Maps a tensor type with a symbolic encoding to the type with the target's layout, without encoding for row-major.
 Resolve = Callable[[TensorType], TensorType]
 
 
 def odd_layout(encoding: Encoding, shape: tuple[int, ...]) -> Layout:
-    """A layout that no kernel likes: tiles of odd sizes, everything in another order."""
+    """A layout for tests: tiles of odd sizes, all axes in another order."""
     groups = (encoding.contract, encoding.free, *((encoding.batch,) if encoding.batch else ()))
     tiles = tuple(tile if may_be_cut(group, shape) else 1 for group, tile in zip(groups, (3, 5, 1), strict=False))
     return Layout(groups, tiles, tuple(group for group in (1, 0) if tiles[group] > 1))
 
 
 def resolver(program: hl_seq.Program, encodings: str) -> Resolve:
-    """How a program's target resolves symbolic encodings under an option (`pipeline.ENCODINGS`)."""
+    """The function that resolves symbolic encodings for a program's target under an option of `options.ENCODINGS`."""
     made_for = target(program.profile)
     machine = made_for.machine(program.machine_name)
     packs = machine is None or machine.packs
@@ -55,7 +55,7 @@ def resolver(program: hl_seq.Program, encodings: str) -> Resolve:
 
 
 def row_major_because(program: hl_seq.Program, encodings: str, encoding: Encoding, shape: tuple[int, ...]) -> str:
-    """Why `resolver` gives an encoding row-major order, for a placement report; empty where it does not."""
+    """Why `resolver` chooses row-major order for an encoding, for the placement report; empty if it does not."""
     made_for = target(program.profile)
     machine = made_for.machine(program.machine_name)
     match encodings:
@@ -72,9 +72,9 @@ def row_major_because(program: hl_seq.Program, encodings: str, encoding: Encodin
 
 
 def retype(value: Value, type: TensorType, program: hl_seq.Program) -> None:
-    """Gives an encoded value of a hoistable dispatch another encoding, and everything it flows to as it is.
+    """Gives the encoded result of a hoistable dispatch another type, and all globals and loads that hold it.
 
-    Dispatches are left with arguments that do not fit their entry: see `fit_entries`.
+    Dispatches may then have arguments that do not match their entry; `fit_entries` repairs them.
     """
     maker = value.defining_op
     assert isinstance(maker, HoistableDispatch)
@@ -91,7 +91,7 @@ def retype(value: Value, type: TensorType, program: hl_seq.Program) -> None:
 
 
 def fit_entries(program: hl_seq.Program) -> None:
-    """Where arguments were retyped, dispatches get a copy of their executable that takes them."""
+    """Gives each dispatch with retyped arguments a copy of its executable that takes the new types."""
     executables = {op.sym_name.value: op for op in program.body.block if isinstance(op, Executable)}
     names, made = Names.of(program), dict[tuple[str, tuple[Type, ...]], str]()
     for dispatch in [op for op in program.walk() if isinstance(op, Dispatch)]:
@@ -117,7 +117,7 @@ def _entry(executable: Executable, ref: SymbolRef) -> Func:
 
 
 def _variant(executable: Executable, name: str, types: tuple[Type, ...]) -> Operation:
-    """A copy of an executable of one entry, which takes arguments of these types."""
+    """A copy of a single-entry executable that takes arguments of these types."""
     copy = executable.clone()
     entry = copy.regions[0].block.first
     assert isinstance(entry, Func) and entry.next_op is None
@@ -125,12 +125,12 @@ def _variant(executable: Executable, name: str, types: tuple[Type, ...]) -> Oper
     entry.function_type = FunctionType(types, entry.function_type.results)
     for argument, type in zip(entry.body.block.arguments, types, strict=True):
         argument.type = type
-    drop_idle(copy)
+    erase_identity_encodings(copy)
     return copy
 
 
-def drop_idle(top: Operation) -> None:
-    """Erases encodings that change nothing, and hoistable dispatches that give what is there without them."""
+def erase_identity_encodings(top: Operation) -> None:
+    """Erases encodings that change nothing, and hoistable dispatches that then compute nothing."""
     for op in top.walk():
         if isinstance(op, SetEncoding | UnsetEncoding) and op.source.type == op.output.type:
             op.output.replace_by(op.source)

@@ -1,4 +1,4 @@
-"""form-programs: the module becomes a program per target and machine, each with a copy of all, still on tensors.
+"""form-programs: makes one program per target and machine; each is a copy of the whole module, still over tensors.
 
 If the module has parts (`compiler/parts.py`), a program is a copy of the part that its target can run.
 """
@@ -38,7 +38,7 @@ def run(module: Module, options: Options) -> None:
 
 
 def _machines(name: str, options: Options) -> tuple[str, ...]:
-    """The machines that a target has a program for: one where it makes the same code for all."""
+    """The machines for which a target gets a program: only the default if its code is the same for all machines."""
     if target(name).machines:
         return options.machines
     if options.recorder is not None and options.machines != (DEFAULT,):

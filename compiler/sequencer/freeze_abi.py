@@ -1,8 +1,8 @@
-"""freeze-abi: executables get their binding ABI, and the workload of their dispatches becomes a fact they hold.
+"""freeze-abi: fixes the binding ABI of executables, and moves the workload from dispatches to entries.
 
-The bindings of an entry are its inputs, then its outputs, each with access and least length in bytes, an expression
-over the entry's symbols where it has some. A body loads every input in front and stores its outputs at the end. An
-output that is tied to an input shares its binding, which is then for `readwrite`.
+The bindings of an entry are its inputs, then its outputs, each with an access and a least length in bytes, which may be
+an expression over the entry's symbols. A body loads all inputs first and stores its outputs at the end. An output that
+is tied to an input shares its binding, which then has access `readwrite`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def run(module: Module, options: Options) -> None:
 
 
 def _freeze(executable: hl_seq.Executable, dispatches: dict[SymbolRef, hl_seq.Dispatch]) -> None:
-    """Entries that nobody dispatches go, and executables without entries."""
+    """Erases entries that no dispatch names, and executables without entries."""
     body = Block()
     for func in executable.body.block:
         assert isinstance(func, Func) and func.symbol is not None

@@ -1,7 +1,7 @@
-"""group-by-barrier: dispatches that do not need each other stand together, so that fewer barriers part them.
+"""group-by-barrier: groups independent dispatches, so that fewer barriers are needed.
 
-In each block ops are put in waves: a wave holds what needs only earlier waves. That keeps values alive longer, so the
-order of the program stays where the waves save no barrier, or where a large arena would grow by more than a quarter.
+Each block is sorted into waves: a wave depends on earlier waves only. Grouping extends lifetimes, so a block keeps its
+original order if the waves save no barrier, or if a large arena would grow by more than a quarter.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from orchestrion.compiler.ir.core import Block, Operation
 from orchestrion.compiler.stablehlo.ops.func import Func
 
 from . import hl_seq
-from .arena import Tenant, peak
+from .arena import Tenant, peak_bytes
 from .lifetimes import COMMANDS, Lifetimes, overwritten
 
 if TYPE_CHECKING:
     from orchestrion.compiler.options import Options
 
-#: an arena of so many bytes is small; a larger one may grow to so many hundredths
+#: An arena of at most SMALL bytes may grow freely; a larger one to at most GROWTH percent.
 SMALL: Final = 1 << 20
 GROWTH: Final = 125
 
@@ -48,15 +48,17 @@ def _group(blocks: list[Block]) -> None:
 
 
 def _waves(ops: list[Operation]) -> dict[Operation, int]:
-    """An op comes after what it reads, and after earlier readers of what it overwrites or stores to."""
+    """Wave of each op: after the ops that it reads, and after earlier readers of memory that it overwrites or stores
+    to.
+    """
     wave: dict[Operation, int] = {}
-    stored: dict[SymbolRef, int] = {}  # variable -> the last wave of its stores
+    stored: dict[SymbolRef, int] = {}  # variable -> the last wave that stores to it
     loads: dict[SymbolRef, list[util.GlobalLoad]] = {}
     for op in ops:
         needed = [source for source in (value.defining_op for value in op.operands) if source in wave]
         needed += [user for value in overwritten(op) for user in value.users() if user in wave]
         least = 0
-        if isinstance(op, util.GlobalStore | util.GlobalLoad):  # a variable's loads and stores keep their order
+        if isinstance(op, util.GlobalStore | util.GlobalLoad):  # loads and stores of one variable keep their order
             least = stored.get(op.ref, 0)
         if isinstance(op, util.GlobalStore):
             before = loads.get(op.ref, [])
@@ -77,7 +79,7 @@ def _reorder(block: Block, ops: list[Operation], terminator: Operation) -> None:
 
 
 def _cost(blocks: list[Block]) -> tuple[int, int]:
-    """Waves, and the most bytes that live at one time, of the order as it is."""
+    """Number of waves, and the peak of live bytes, in the present order."""
     lifetimes = Lifetimes(blocks)
     transient = [v for v in lifetimes.of if hl_seq.lifetime_of(v.type) == "transient" and hl_seq.size_of(v.type) != 0]
-    return lifetimes.waves, peak([Tenant(hl_seq.size_of(value.type), lifetimes.of[value]) for value in transient])
+    return lifetimes.waves, peak_bytes([Tenant(hl_seq.size_of(value.type), lifetimes.of[value]) for value in transient])

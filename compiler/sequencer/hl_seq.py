@@ -1,9 +1,9 @@
-"""The hl_seq dialect: one program per target profile; tensors became resources with a size and a lifetime.
+"""The hl_seq dialect: one program per target profile; tensors are resources with a size and a lifetime.
 
-`!hl_seq.resource<transient, 64>`: the lifetime is one of `LIFETIMES`, the size is bytes, an expression over the
-symbols of the function where it depends on the call: `!hl_seq.resource<transient, 16 * b>`. Values are still SSA
-values of whole resources: nobody has said yet where they lie. The exported signature stays in tensors; `import` and
-`export` cross between the two.
+`!hl_seq.resource<transient, 64>`: a lifetime of `LIFETIMES` and a size in bytes. In functions with dynamic shapes the
+size is an expression over the function's symbols: `!hl_seq.resource<transient, 16 * b>`. Values are still SSA values of
+whole resources: no memory is assigned yet. The exported signature stays in tensors; `import` and `export` convert
+between the two.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LIFETIMES: Final[dict[str, str]] = {
 
 
 def resource(lifetime: str, size: int) -> DialectType:
-    """`!hl_seq.resource<lifetime, size>`."""
+    """The type `!hl_seq.resource<lifetime, size>`; `size` is in bytes."""
     return DialectType("hl_seq.resource", f"{lifetime}, {size}")
 
 
@@ -42,13 +42,13 @@ def is_resource(type: Type) -> bool:
 
 
 def lifetime_of(type: Type) -> str:
-    """The lifetime of a resource type."""
+    """The lifetime of a resource type: a key of `LIFETIMES`."""
     assert isinstance(type, DialectType)
     return type.body.partition(", ")[0]
 
 
 def size_of(type: Type) -> int:
-    """The bytes of a resource type."""
+    """The size of a resource type, in bytes."""
     assert isinstance(type, DialectType)
     size = _bytes(type.body.partition(", ")[2])
     assert size is not None
@@ -61,7 +61,7 @@ def _bytes(text: str) -> int | None:
 
 @cache
 def _expression(text: str) -> int | None:
-    """The size that is an expression; None where the text is none, or not as it would be printed."""
+    """The size that `text` states; None if it is no expression, or not in printed form."""
     try:
         found = parse_sizes(text)
     except ValueError:
@@ -70,8 +70,8 @@ def _expression(text: str) -> int | None:
 
 
 class TargetProgram(Operation):
-    """A program of one target profile for a kind of device, named by both; by the profile alone where it is for the
-    machine that needs no name.
+    """A program for one target profile and one machine. Its symbol names both, or only the profile for the default
+    machine.
     """
 
     sym_name = attr(StringAttr)
@@ -79,16 +79,17 @@ class TargetProgram(Operation):
 
     @property
     def machine_name(self) -> str:
+        """Name of the machine, a key of `kernel.machine.MACHINES`."""
         return DEFAULT if self.machine is None else self.machine.value
 
     @property
     def profile(self) -> str:
-        """The name of the target profile, if the program is called as it should be."""
+        """Name of the target profile, taken from the program's symbol."""
         return profile_of(self.sym_name.value, self.machine_name)
 
 
 class Program(TargetProgram):
-    """All that is compiled for one target profile and a kind of device."""
+    """Everything that is compiled for one target profile and one machine."""
 
     name = "hl_seq.program"
     body = region()
@@ -96,7 +97,7 @@ class Program(TargetProgram):
 
 
 class Executable(Operation):
-    """As `flow.executable`, now for one target."""
+    """Same as `flow.executable`, for one target."""
 
     name = "hl_seq.executable"
     sym_name = attr(StringAttr)
@@ -105,7 +106,7 @@ class Executable(Operation):
 
 
 class Import(Operation):
-    """The storage of an argument."""
+    """The resource of an argument."""
 
     name = "hl_seq.import"
     source = operand(TensorType)
@@ -114,7 +115,7 @@ class Import(Operation):
 
 
 class Export(Operation):
-    """A result over its storage, an external resource of its own."""
+    """A result of the function over its external resource."""
 
     name = "hl_seq.export"
     source = operand(is_resource)
@@ -127,10 +128,11 @@ class Export(Operation):
 
 
 class Dispatch(Operation):
-    """Runs an entry: arguments are read, outputs written in full, but a tied output only where it differs.
+    """Runs an entry: reads the arguments and writes every element of the outputs; of a tied output only the updated
+    ones.
 
-    `tied`: per output the argument that it is an update of, in the same memory, or -1. `in_place`: arguments whose
-    memory the output, the only one, may take if nobody else needs it.
+    `tied`: per output the index of the argument that it updates in the same memory, or -1. `in_place`: indices of the
+    arguments whose memory the only output may take over if nothing else needs it.
     """
 
     name = "hl_seq.dispatch"
@@ -143,13 +145,13 @@ class Dispatch(Operation):
     traits = frozenset({Trait.PURE})
 
     def updates(self) -> Iterator[tuple[Value, OpResult]]:
-        """Tied outputs with their arguments."""
+        """Yields (argument, tied output) pairs."""
         for output, index in zip(self.outputs, self.tied.ints if self.tied is not None else ()):  # noqa: B905
             if index >= 0:
                 yield self.arguments[index], output
 
     def reuses(self) -> Iterator[tuple[Value, OpResult]]:
-        """The output with each argument whose memory it may take."""
+        """Yields (argument, output) pairs for the arguments whose memory the output may take over."""
         for index in self.in_place.ints if self.in_place is not None else ():
             yield self.arguments[index], self.outputs[0]
 
@@ -165,7 +167,7 @@ class Dispatch(Operation):
 
 
 class Clone(Operation):
-    """A copy."""
+    """Copies a resource."""
 
     name = "hl_seq.clone"
     source = operand(is_resource)
@@ -174,7 +176,7 @@ class Clone(Operation):
 
 
 class Splat(Operation):
-    """Memory filled with one value."""
+    """A resource filled with one value."""
 
     name = "hl_seq.splat"
     value = attr(DenseElements)

@@ -1,11 +1,11 @@
-"""The passes that move setup out of the run loops: each request finds it made.
+"""The passes that hoist setup out of the run loops, so that requests reuse it.
 
-`hoist-allocations`, `hoist-executables` (and constants), `hoist-recordings`: an op moves before the run loop when all
-that it uses stands there. Equal executables and constants of several functions become one; so do their arenas, as the
-requests of one instance never overlap.
+`hoist-allocations`, `hoist-executables` (and constants) and `hoist-recordings` move an op before the run loop if all
+its operands are defined there. Equal executables and constants of several functions are merged. Their arenas are merged
+as well, because requests of one instance never overlap.
 
-`hoist-per-shape`: what depends on the sizes of a request, and on nothing else of it, moves into a `per_shape`, which a
-request finds made when one with such sizes came before.
+`hoist-per-shape` moves ops that depend only on the sizes of a request into a `per_shape`, whose results are reused by
+later requests with the same sizes.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 def allocations(module: Module, options: Options) -> None:
     """The pass `hoist-allocations`."""
-    for serve in _serves(module):
-        _hoist(serve, (ll_seq.Allocate,))
+    for run_loop in _run_loops(module):
+        _hoist(run_loop, (ll_seq.Allocate,))
     for instance in module.walk():
         if isinstance(instance, ll_seq.Instance):
             _share_arena(instance)
@@ -37,8 +37,8 @@ def allocations(module: Module, options: Options) -> None:
 
 def executables(module: Module, options: Options) -> None:
     """The pass `hoist-executables`."""
-    for serve in _serves(module):
-        _hoist(serve, (ll_seq.CreateExecutable, ll_seq.Constant))
+    for run_loop in _run_loops(module):
+        _hoist(run_loop, (ll_seq.CreateExecutable, ll_seq.Constant))
     for instance in module.walk():
         if isinstance(instance, ll_seq.Instance):
             _share_equal(instance)
@@ -46,26 +46,26 @@ def executables(module: Module, options: Options) -> None:
 
 def recordings(module: Module, options: Options) -> None:
     """The pass `hoist-recordings`."""
-    for serve in _serves(module):
-        _hoist(serve, (ll_seq.Record,))
+    for run_loop in _run_loops(module):
+        _hoist(run_loop, (ll_seq.Record,))
 
 
 def per_shape(module: Module, options: Options) -> None:
     """The pass `hoist-per-shape`."""
-    for serve in _serves(module):
-        measures = [op for op in serve.body.blocks[0] if isinstance(op, ll_seq.Measure)]
+    for run_loop in _run_loops(module):
+        measures = [op for op in run_loop.body.blocks[0] if isinstance(op, ll_seq.Measure)]
         if measures:
-            _per_shape(serve, measures)
+            _per_shape(run_loop, measures)
 
 
-#: what is made of sizes
+#: Ops that depend on sizes only.
 _OF_SIZES = (util.Assert, util.DimValue, ll_seq.Size, ll_seq.Allocate, ll_seq.Record)
 
 
-def _per_shape(serve: ll_seq.Serve, measures: list[ll_seq.Measure]) -> None:
-    ops = dict.fromkeys(op for block in serve.body.blocks for op in block.ops if isinstance(op, _OF_SIZES))
+def _per_shape(run_loop: ll_seq.RunLoop, measures: list[ll_seq.Measure]) -> None:
+    ops = dict.fromkeys(op for block in run_loop.body.blocks for op in block.ops if isinstance(op, _OF_SIZES))
     body = Block()
-    given = [value for op in ops for value in op.results if any(user not in ops for user in _outer(value, serve))]
+    given = [value for op in ops for value in op.results if any(user not in ops for user in _outer(value, run_loop))]
     made = Builder.after(measures[-1]).build(
         ll_seq.PerShape,
         sizes=[op.output for op in measures],
@@ -79,21 +79,21 @@ def _per_shape(serve: ll_seq.Serve, measures: list[ll_seq.Measure]) -> None:
         for user, index in list(value.uses):
             if _among(user, body) is None:
                 user.set_operand(index, output)
-    Builder(body, loc=serve.loc).build(ll_seq.Return, values=given)
+    Builder(body, loc=run_loop.loc).build(ll_seq.Return, values=given)
 
 
-def _outer(value: Value, serve: ll_seq.Serve) -> Iterator[Operation]:
-    """The ops of the run loop that use a value, in their regions or themselves."""
+def _outer(value: Value, run_loop: ll_seq.RunLoop) -> Iterator[Operation]:
+    """The ops directly in the run loop that use a value, themselves or in their regions."""
     for user in value.users():
         outer = user
-        while outer.parent_op is not serve:
+        while outer.parent_op is not run_loop:
             assert outer.parent_op is not None
             outer = outer.parent_op
         yield outer
 
 
 def _among(op: Operation, block: Block) -> Operation | None:
-    """The op of a block that is this one, or holds it."""
+    """The op of `block` that is `op` or contains it; None if there is none."""
     outer: Operation | None = op
     while outer is not None and outer.parent is not block:
         outer = outer.parent_op
@@ -101,7 +101,7 @@ def _among(op: Operation, block: Block) -> Operation | None:
 
 
 def _is_sized(op: Operation, tables: SymbolTables) -> bool:
-    """Whether it depends on the sizes of a request."""
+    """Whether an op depends on the sizes of a request."""
     for inner in op.walk():
         if any(isinstance(value, DimArray) for value in inner.properties.values()):
             return True
@@ -111,24 +111,24 @@ def _is_sized(op: Operation, tables: SymbolTables) -> bool:
     return False
 
 
-def _serves(module: Module) -> list[ll_seq.Serve]:
-    return [op for op in module.walk() if isinstance(op, ll_seq.Serve)]
+def _run_loops(module: Module) -> list[ll_seq.RunLoop]:
+    return [op for op in module.walk() if isinstance(op, ll_seq.RunLoop)]
 
 
-def _hoist(serve: ll_seq.Serve, kinds: tuple[type[Operation], ...]) -> None:
-    outer, tables = serve.parent, SymbolTables()
+def _hoist(run_loop: ll_seq.RunLoop, kinds: tuple[type[Operation], ...]) -> None:
+    outer, tables = run_loop.parent, SymbolTables()
     assert outer is not None
-    for block in serve.body.blocks:
+    for block in run_loop.body.blocks:
         for op in block.ops:
-            if not isinstance(op, kinds) or serve.dims is not None and _is_sized(op, tables):
+            if not isinstance(op, kinds) or run_loop.dims is not None and _is_sized(op, tables):
                 continue
-            if all(value.parent_block is outer for value in used(op)):
+            if all(value.parent_block is outer for value in values_from_outside(op)):
                 op.detach()
-                outer.insert_before(op, serve)
+                outer.insert_before(op, run_loop)
 
 
-def used(op: Operation) -> Iterator[Value]:
-    """What an op uses from outside, its regions included."""
+def values_from_outside(op: Operation) -> Iterator[Value]:
+    """Values from outside that an op uses, in its regions as well."""
     inside = {block for inner in op.walk() for region in inner.regions for block in region.blocks}
     for inner in op.walk():
         for value in inner.operands:
@@ -137,7 +137,7 @@ def used(op: Operation) -> Iterator[Value]:
 
 
 def _share_arena(instance: ll_seq.Instance) -> None:
-    """Functions take turns in one arena; one that has several shares each with those of the same label."""
+    """Merges the arenas of all functions that have the same label."""
     arenas = [op for op in instance.body.block if isinstance(op, ll_seq.Allocate) and op.lifetime.value == "transient"]
     shared: dict[str, ll_seq.Allocate] = {}
     for other in arenas:

@@ -1,9 +1,9 @@
-"""Entries that update a tensor where it is: which of their results are written into the memory of an argument.
+"""In-place updates of entries: which results are written into the memory of an argument.
 
-A binding that is loaded from and stored to holds such a tensor. Its entry says `%r = dynamic_update_slice(%x, ...)`
-of the loaded `%x` and stores `%r`; a target writes the window only. Or `%r = flow.scatter(%x, ...)`, which has as many
-such operands and results. Nothing else may use `%x` or `%r`: invocations run in any order, so whoever reads the tensor
-might see it before or after the update.
+A binding that is both loaded and stored holds an updated tensor. The entry computes `%r = dynamic_update_slice(%x,
+...)` of the loaded `%x` and stores `%r`; a target then writes only the window. Or it computes `%r = flow.scatter(%x,
+...)` with as many such operands and results. Nothing else may use `%x` or `%r`: invocations run in any order, so
+another reader might see the tensor before or after the update.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from orchestrion.compiler.ir.core import Block, Operation, Value
 
 from .ll_seq import LoadInput, StoreOutput
 
-#: store -> the update that it stores into the memory of what is updated
+#: store -> the in-place update whose result it stores
 Updates = dict[Operation, Update]
 
 
 def updates_in_place(body: Block) -> Updates:
-    """The stores that write a window only. CompileError where a binding is loaded from and stored to in another way."""
+    """The stores that write only a window. Raises CompileError if a binding is loaded and stored in any other way."""
     found: Updates = {}
     problems = []
     for store, load in _pairs(body):
@@ -40,7 +40,7 @@ def updates_in_place(body: Block) -> Updates:
 
 
 def _pairs(body: Block) -> Iterator[tuple[StoreOutput, LoadInput]]:
-    """Each store with each load of the same binding."""
+    """Each store paired with each load of the same binding."""
     loads: dict[Value, list[LoadInput]] = {}
     for op in body:
         if isinstance(op, LoadInput):
@@ -52,5 +52,5 @@ def _pairs(body: Block) -> Iterator[tuple[StoreOutput, LoadInput]]:
 
 
 def _only(value: Value, user: Operation, index: int) -> bool:
-    """Whether the value is used as that operand and nowhere else."""
+    """Whether the value's only use is this operand of this op."""
     return list(value.uses) == [(user, index)]

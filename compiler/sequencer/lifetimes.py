@@ -1,9 +1,9 @@
-"""When the values of a function live, counted in waves.
+"""Lifetimes of the values of a function, counted in waves of commands.
 
-Time is text order. A *position* is a wave of commands that need no barrier between them: a new one starts at a command
-that reads what the current one makes, or updates in place what the current one touches. Each block has a position for
-its arguments in front and one for its branch at the end. A lifetime is a set of positions, as the bits of an integer,
-and takes loops into account: what is used in a later turn lives through the whole loop.
+Time is the order of the text. A *position* is a wave of commands that need no barrier between them. A new wave starts
+at a command that reads a result of the current one, or updates in place what the current one touches. Each block has
+one more position at its start, for its arguments, and one at its end, for its branch. A lifetime is a set of positions,
+stored as the bits of an integer. It covers a whole loop if a later iteration uses the value.
 """
 
 from __future__ import annotations
@@ -14,14 +14,16 @@ from orchestrion.compiler.flow import util
 from orchestrion.compiler.ir.core import Block, Operation, Value
 
 from . import hl_seq
-from .positions import bits
+from .positions import interval
 
-#: ops that become commands of a recording
+#: Ops that become commands of a recording.
 COMMANDS = (hl_seq.Dispatch, hl_seq.Clone, hl_seq.Splat, util.GlobalStore)
 
 
 class Lifetimes:
-    """Of the blocks of one function: `position` of ops, `start` and `end` of blocks, `of` each resource."""
+    """For the blocks of one function: `position` of each op, `start` and `end` of each block, lifetime `of` each
+    resource.
+    """
 
     def __init__(self, blocks: Sequence[Block]) -> None:
         self.blocks = blocks
@@ -55,7 +57,8 @@ class Lifetimes:
             behind = True
             for op in reversed(block):
                 behind = behind and not isinstance(op, COMMANDS)
-                if behind or isinstance(op, hl_seq.Export):  # wherever it stands, its storage is seen when all is done
+                # an export counts at the end of its block: its storage is read after all commands
+                if behind or isinstance(op, hl_seq.Export):
                     self.position[op] = now
             now += 1
             self.waves += waves + bool(made)
@@ -90,11 +93,11 @@ class Lifetimes:
         for value, begin in first.items():
             stop = self.end[block] if value in leaves else last[value]
             if hl_seq.is_resource(value.type):
-                self.of[value] = self.of.get(value, 0) | bits(begin, stop)
+                self.of[value] = self.of.get(value, 0) | interval(begin, stop)
 
 
 def overwritten(op: Operation) -> list[Value]:
-    """The operands whose memory an op changes."""
+    """The operands whose memory an op overwrites."""
     return [argument for argument, _ in op.updates()] if isinstance(op, hl_seq.Dispatch) else []
 
 

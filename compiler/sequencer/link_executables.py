@@ -1,8 +1,8 @@
-"""link-executables: executables that one build of the driver makes become one, each with its entries.
+"""link-executables: merges executables into one with several entries, if the target builds them together.
 
-A driver that compiles source pays for every program, whatever is in it: PoCL reads the header of all built-in functions
-each time (docs/decisions/linked-executables.md). How many entries a program may have is the target's. What initializers
-alone run stays apart: they need not be built where what they compute is found in the cache.
+A driver that compiles source pays a fixed cost per program: PoCL reads the header of all built-in functions each time
+(docs/decisions/linked-executables.md). The target says how many entries a program may have. Executables that only
+initializers dispatch stay separate: they need not be built if their results are found in the cache.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from . import hl_seq, ll_seq
 if TYPE_CHECKING:
     from orchestrion.compiler.options import Options
 
-#: what linked executables are called, with a number behind it
+#: Name of linked executables, followed by a number.
 LINKED = "linked"
 
 
@@ -38,13 +38,13 @@ def run(module: Module, options: Options) -> None:
 
 
 def _dispatches(program: hl_seq.Program, *kinds: type[Operation]) -> list[hl_seq.Dispatch]:
-    """Those in functions, in initializers, or both."""
+    """The dispatches in top-level ops of these classes."""
     tops = [top for top in program.body.block if isinstance(top, kinds)]
     return [op for top in tops for op in top.walk() if isinstance(op, hl_seq.Dispatch)]
 
 
 def _groups(program: hl_seq.Program, most: int) -> Iterator[list[ll_seq.Executable]]:
-    """Executables to be linked, two at least, no two entries of one name, in their order."""
+    """Groups of at least two executables to link, without duplicate entry names, in text order."""
     executables = [op for op in program.body.block if isinstance(op, ll_seq.Executable)]
     called = {dispatch.entry.root for dispatch in _dispatches(program, Func)}
     for served in (False, True):
@@ -74,7 +74,7 @@ def _free_name(program: hl_seq.Program, ordinal: int) -> str:
 
 
 def _link(group: list[ll_seq.Executable], name: str) -> dict[SymbolRef, SymbolRef]:
-    """Puts one executable in the place of the first; what each entry was called, and is."""
+    """Replaces a group by one executable; returns the new reference of each entry by its old one."""
     body, renamed = Block(), dict[SymbolRef, SymbolRef]()
     for executable in group:
         renamed |= {ref: SymbolRef(name, ref.nested) for ref, _ in executable.entries()}

@@ -1,12 +1,12 @@
 """The ll_seq dialect: explicit memory, recorded commands, and the binding ABI of executables.
 
-Values are objects of the runtime (`!hal.buffer`, `!hal.view`, `!hal.executable`, `!hal.recording`). Inside a
-`record` region stand commands on buffers made outside and on slots, which a call fills. An `entry` takes bindings:
-its inputs, then its outputs.
+Values are objects of the runtime (`!hal.buffer`, `!hal.view`, `!hal.executable`, `!hal.recording`). The commands in a
+`record` region work on buffers from outside and on slots, which each call fills. An `entry` takes bindings: its inputs,
+then its outputs.
 
-Where sizes come with a call, sizes, offsets and workloads are expressions over the symbols of the function that a
-recording belongs to, and everything that depends on them is made by its `setup`: once for each set of sizes, of which
-a context keeps those used last.
+In functions with dynamic shapes, sizes, offsets and workloads are expressions over the symbols of the function that the
+recording belongs to. The function's `setup_func` makes everything that depends on them, once per set of sizes. A
+context keeps the results for the sets used last.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ VIEW: Final = DialectType("hal.view")
 EXECUTABLE: Final = DialectType("hal.executable")
 RECORDING: Final = DialectType("hal.recording")
 
-#: what `read` takes -> its bytes
+#: Type of the value that `read` reads -> its size in bytes.
 READ_BYTES: Final[dict[str, int]] = {"i1": 1, "i32": 4}
 
 
-#: lifetime of an allocation -> who has it
+#: Lifetime of an allocation -> what it lives with, and what it holds.
 LIFETIMES: Final[dict[str, str]] = {
     "constant": "the program: what an initializer makes",
     "setup": "one run of an initializer",
@@ -104,7 +104,7 @@ def is_recording(type: Type) -> bool:
 
 
 class Executable(Operation):
-    """Entries that are built together."""
+    """Entries that the driver builds together."""
 
     name = "ll_seq.executable"
     sym_name = attr(StringAttr)
@@ -112,21 +112,21 @@ class Executable(Operation):
     traits = frozenset({Trait.ISOLATED, Trait.SYMBOL, Trait.SYMBOL_TABLE, Trait.NO_TERMINATOR})
 
     def entries(self) -> Iterator[tuple[SymbolRef, Entry]]:
-        """The entries, by what dispatches call them."""
+        """Yields each entry with the reference that dispatches use for it."""
         for op in self.body.block:
             if isinstance(op, Entry):
                 yield SymbolRef(self.sym_name.value, (op.sym_name.value,)), op
 
 
 class Entry(Operation):
-    """One entry point: bindings with access and least length, and a workload.
+    """One entry point: bindings with access and least length in bytes, and a workload.
 
-    `dims` are the symbols that its types, lengths and workload have: parameter words of its dispatches, in order, each
-    the symbol of that name of the function that dispatches it. Once lowered, also the workgroup size, the names of the
-    source ops that it computes, the main one first, and the tensor that each binding holds.
+    `dims` are the symbols in its types, lengths and workload: the parameter words of its dispatches, in order. A
+    dispatch passes the symbols of the same names of its own function. After lowering an entry also has its workgroup
+    size, the names of the source ops that it computes, the main one first, and the tensor type of each binding.
 
-    `specialized` are rows of `Specialization`: entries that are dispatched in place of this one where the sizes of a
-    call are small enough, the first that may be. They differ from it in code and in invocations only.
+    `specialized` is a list of `Specialization`s: entries that replace this one in calls with small sizes. The first one
+    whose bound holds is dispatched. They compute the same results with other code and another number of invocations.
     """
 
     name = "ll_seq.entry"
@@ -151,11 +151,12 @@ class Specialization(NamedTuple):
 
     @property
     def attribute(self) -> Attribute:
+        """The item of `specialized` for it."""
         return attribute_of(self._asdict())
 
 
 def specializations_of(entry: Entry) -> list[Specialization]:
-    """The rows of `specialized`. Raises ValueError where it has something else."""
+    """The items of `specialized`. Raises ValueError for an item that is malformed."""
     rows = []
     for item in entry.specialized or ():
         name, size, most = (item.get(key) if isinstance(item, DictAttr) else None for key in Specialization._fields)
@@ -166,7 +167,7 @@ def specializations_of(entry: Entry) -> list[Specialization]:
 
 
 class LoadInput(Operation):
-    """The tensor that a binding holds."""
+    """Loads the tensor in a binding."""
 
     name = "ll_seq.load_input"
     binding = operand(is_binding)
@@ -174,7 +175,7 @@ class LoadInput(Operation):
 
 
 class StoreOutput(Operation):
-    """Writes a tensor into a binding."""
+    """Stores a tensor into a binding."""
 
     name = "ll_seq.store_output"
     value = operand(TensorType)
@@ -189,7 +190,7 @@ class End(Operation):
 
 
 class CreateExecutable(Operation):
-    """The executable, built for the device."""
+    """An executable, built for the device."""
 
     name = "ll_seq.create_executable"
     executable = attr(SymbolRef)
@@ -197,8 +198,8 @@ class CreateExecutable(Operation):
 
 
 class Constant(Operation):
-    """A read-only buffer of `size` bytes with each of the values at its offset, zero between; named in the module. Or
-    one over a parameter, without values.
+    """A read-only buffer of `size` bytes: each value at its offset, zeros between them; `label` is its name in the
+    module. Or a buffer over a parameter, without values.
     """
 
     name = "ll_seq.constant"
@@ -211,9 +212,10 @@ class Constant(Operation):
 
 
 class Allocate(Operation):
-    """Device memory of `size` bytes, undefined content; `label` names it for readers.
+    """Device memory of `size` bytes with undefined content; `label` is its name in the text.
 
-    `lifetime` is one of `LIFETIMES`. A transient lives at some positions of its function, pairs of first and last.
+    `lifetime` is a key of `LIFETIMES`. `live`, for a transient: the positions of its function at which it is live, as
+    pairs of first and last.
     """
 
     name = "ll_seq.allocate"
@@ -225,13 +227,14 @@ class Allocate(Operation):
 
     def check(self) -> Iterator[str]:
         if self.lifetime.value not in LIFETIMES:
-            yield f"lifetime {self.lifetime} is none of {', '.join(LIFETIMES)}"
+            yield f"lifetime {self.lifetime} is not one of {', '.join(LIFETIMES)}"
 
 
 class Record(Operation):
-    """A recording of the commands inside; block arguments are the slots that a call fills.
+    """A recording of the commands in its region; block arguments are the slots that each call fills.
 
-    `may_alias` are pairs of slots that a call may fill with one buffer: a donated argument and the result in its place.
+    `may_alias`: pairs of slots that a call may fill with the same buffer, a donated argument and the result in its
+    place.
     """
 
     name = "ll_seq.record"
@@ -241,7 +244,7 @@ class Record(Operation):
 
 
 class Dispatch(Operation):
-    """Runs an entry on its bindings: each is a buffer or slot from an offset in bytes on."""
+    """Runs an entry on its bindings: each is a buffer or slot, from an offset in bytes."""
 
     name = "ll_seq.dispatch"
     entry = attr(SymbolRef)
@@ -266,7 +269,7 @@ class Copy(Operation):
 
 
 class Fill(Operation):
-    """Writes the scalar `value` again and again over `length` bytes."""
+    """Repeats the scalar `value` over `length` bytes."""
 
     name = "ll_seq.fill"
     offset = size_attr()
@@ -276,15 +279,16 @@ class Fill(Operation):
 
 
 class Barrier(Operation):
-    """What stands after it sees the writes of what stands before it."""
+    """Makes the writes of all commands before it visible to all commands after it."""
 
     name = "ll_seq.barrier"
 
 
 class Check(Operation):
-    """The storage of an argument; fails, as the caller's mistake, unless it has this element type and shape.
+    """Returns the storage of an argument; fails as the caller's error if element type or static sizes differ from
+    `type`.
 
-    What sizes that are expressions have to be, assertions say.
+    Assertions check the sizes that are expressions.
     """
 
     name = "ll_seq.check"
@@ -294,7 +298,7 @@ class Check(Operation):
 
 
 class Measure(Operation):
-    """The size of an axis of an argument that was checked."""
+    """The size of one axis of a checked argument."""
 
     name = "ll_seq.measure"
     axis = attr(IntegerAttr)
@@ -303,7 +307,7 @@ class Measure(Operation):
 
 
 class Size(Operation):
-    """A size as a number of the host."""
+    """A size as a host value."""
 
     name = "ll_seq.size"
     value = size_attr()
@@ -312,7 +316,9 @@ class Size(Operation):
 
 
 class Destination(Operation):
-    """The place for a result: the view given, checked, or for null a new one. `sizes`: those that are expressions."""
+    """The view of a result: the given one after a check, or a new one if the given one is null. `sizes`: the sizes of
+    the type that are expressions, in order.
+    """
 
     name = "ll_seq.destination"
     type = attr(TensorType)
@@ -327,7 +333,7 @@ class Destination(Operation):
 
 
 class Storage(Operation):
-    """The buffer behind a view."""
+    """The buffer of a view."""
 
     name = "ll_seq.storage"
     view = operand(is_view)
@@ -335,7 +341,7 @@ class Storage(Operation):
 
 
 class Execute(Operation):
-    """Submits a recording with these buffers in its slots and waits for it."""
+    """Submits a recording with these buffers in its slots, and waits for it."""
 
     name = "ll_seq.execute"
     recording = operand(is_recording)
@@ -343,7 +349,7 @@ class Execute(Operation):
 
 
 class ImportedCall(Operation):
-    """Calls a function of another module over whole buffers: those of its arguments, then those of its results."""
+    """Calls a function of another module on whole buffers: those of its arguments, then those of its results."""
 
     name = "ll_seq.imported_call"
     callee = attr(StringAttr)
@@ -357,7 +363,7 @@ class ImportedCall(Operation):
 
 
 class Enqueue(Operation):
-    """Adds a recording, with these buffers in its slots, to what the next `execute` submits, in order."""
+    """Adds a recording, with these buffers in its slots, to the batch that the next `execute` submits, in order."""
 
     name = "ll_seq.enqueue"
     recording = operand(is_recording)
@@ -365,7 +371,7 @@ class Enqueue(Operation):
 
 
 class Read(Operation):
-    """A predicate (`i1`, one byte) or an index (`i32`, four) from a buffer, after what was executed before."""
+    """Reads a predicate (`i1`, 1 byte) or an index (`i32`, 4 bytes) from a buffer, after all executed recordings."""
 
     name = "ll_seq.read"
     offset = attr(IntegerAttr)
@@ -375,11 +381,13 @@ class Read(Operation):
 
     def check(self) -> Iterator[str]:
         if self.type.value not in READ_BYTES:
-            yield f"reads {self.type}, one of {', '.join(READ_BYTES)} wanted"
+            yield f"reads {self.type}, expected one of {', '.join(READ_BYTES)}"
 
 
 class CacheLoad(Operation):
-    """1 when the buffer was filled from the user's cache, with what `cache_save` of this key kept there; else 0."""
+    """1 if the buffer was filled from the user's cache with the bytes that `cache_save` stored under this
+    key, else 0.
+    """
 
     name = "ll_seq.cache_load"
     key = attr(IntegerAttr)
@@ -388,7 +396,7 @@ class CacheLoad(Operation):
 
 
 class CacheSave(Operation):
-    """Keeps what the buffer holds in the user's cache, under this key of the program."""
+    """Stores the content of a buffer in the user's cache, under this key of the program."""
 
     name = "ll_seq.cache_save"
     key = attr(IntegerAttr)
@@ -396,7 +404,7 @@ class CacheSave(Operation):
 
 
 class PerShape(Operation):
-    """What a function needs once for each set of measured sizes. Lives only inside the phase."""
+    """The work of a function that is needed once per set of measured sizes. Exists only inside the phase."""
 
     name = "ll_seq.per_shape"
     sizes = operands(is_i64)
@@ -404,13 +412,14 @@ class PerShape(Operation):
     outputs = results()
 
 
-class Setup(Operation):
-    """Makes what a function needs for the sizes of a call, which `sizes` names: `argI_J` is axis J of argument I.
+class SetupFunc(Operation):
+    """Makes everything that a function needs for one set of sizes; `sizes` names them: `argI_J` is axis J of argument
+    I.
 
-    `dims` says what symbols they give (`flow/util.py`).
+    `dims` are the symbols that follow from the sizes (`stablehlo/ops/function_dims.py`).
     """
 
-    name = "ll_seq.setup"
+    name = "ll_seq.setup_func"
     sym_name = attr(StringAttr)
     sizes = attr(ArrayAttr)
     dims = attr(ArrayAttr)
@@ -418,30 +427,34 @@ class Setup(Operation):
     traits = frozenset({Trait.ISOLATED, Trait.SYMBOL})
 
 
-class SetUp(Operation):
-    """What a setup gives for these sizes; it runs when the context does not have that of an earlier call."""
+class CallSetup(Operation):
+    """The results of a setup function for these sizes; it runs unless the context has kept them from an
+    earlier call.
+    """
 
-    name = "ll_seq.set_up"
+    name = "ll_seq.call_setup"
     callee = attr(SymbolRef)
     sizes = operands(is_i64)
     outputs = results()
 
 
 class Instance(Operation):
-    """All that one user of the program does: setup, then `serve` for each function. Lives only inside the phase."""
+    """All work for one user of the program: setup, then a `run_loop` for each function. Exists only inside
+    the phase.
+    """
 
     name = "ll_seq.instance"
     body = region()
     traits = frozenset({Trait.NO_TERMINATOR})
 
 
-class Serve(Operation):
-    """The run loop of a function: its body serves one request, again and again; what stands before runs once.
+class RunLoop(Operation):
+    """The run loop of a function: the body serves one request, and runs for each; everything before it runs once.
 
-    Takes and gives what `function` does, and uses values of the instance. Lives only inside the phase.
+    Takes and returns the same views as `function`, and uses values of the instance. Exists only inside the phase.
     """
 
-    name = "ll_seq.serve"
+    name = "ll_seq.run_loop"
     sym_name = attr(StringAttr)
     signature = attr(FunctionType)
     arg_attrs = optional(ArrayAttr)
@@ -451,9 +464,9 @@ class Serve(Operation):
 
 
 class Function(Operation):
-    """The run part of an exported function: takes views of arguments and destinations, gives views of results.
+    """The run part of an exported function: takes views of arguments and destinations, returns views of the results.
 
-    `signature` is the exported one, in tensors. `arg_attrs`, `res_attrs` and `dims`, its symbols, belong to it.
+    `signature` is the exported signature over tensors; `arg_attrs`, `res_attrs` and its symbols `dims` describe it.
     """
 
     name = "ll_seq.function"
@@ -467,19 +480,19 @@ class Function(Operation):
 
 
 class Return(Operation):
-    """The results of a function, or what a setup has made."""
+    """Returns the results of a function, or of a setup function."""
 
     name = "ll_seq.return"
     values = operands()
     traits = frozenset({Trait.TERMINATOR})
 
 
-#: a range of memory that a command touches: memory, first byte, end, whether it is written
+#: Range of memory that a command accesses: memory, first byte, end in bytes, whether it is written.
 Range = tuple[Value, int, int, bool]
 
 
-def ranges(op: Operation, entry: Entry | None) -> list[Range]:
-    """What a command reads and writes; `entry` is a dispatch's."""
+def accessed_ranges(op: Operation, entry: Entry | None) -> list[Range]:
+    """The ranges that a command reads and writes; `entry` is the entry of a dispatch, else None."""
     match op:
         case Copy():
             source, target, length = op.source_offset, op.target_offset, op.length
@@ -506,8 +519,8 @@ def length_of(binding: Attribute) -> int:
     return size_in(length)
 
 
-def shift(op: Operation, index: int, by: int) -> None:
-    """Moves an operand of a command or a read, which is memory, by so many bytes."""
+def shift_offset(op: Operation, index: int, by: int) -> None:
+    """Adds `by` bytes to the offset of a command or a read into operand `index`, which is memory."""
     match op:
         case Dispatch():
             offsets = list(op.offsets.ints)
@@ -532,6 +545,6 @@ DIALECT = Dialect(
         Executable, Entry, LoadInput, StoreOutput, End,
         CreateExecutable, Constant, Allocate, Record, Dispatch, Copy, Fill, Barrier,
         Check, Measure, Size, Destination, Storage, Enqueue, Execute, ImportedCall, Read, CacheLoad, CacheSave,
-        Instance, Serve, PerShape, Setup, SetUp, Function, Return,
+        Instance, RunLoop, PerShape, SetupFunc, CallSetup, Function, Return,
     ],
 )  # fmt: skip

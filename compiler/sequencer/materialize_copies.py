@@ -1,10 +1,12 @@
-"""materialize-copies: what cannot share memory gets a copy, so that every later pass may take memory as given.
+"""materialize-copies: inserts a copy where two values cannot share memory, so that later passes need not check.
 
-- An update in place of what is still needed, or belongs to somebody else, updates a copy (copy on write).
-- A value that a branch gives to a block argument, and that cannot lie where the argument does, is copied there.
-- A result in the memory of a donated argument is made elsewhere and copied when the argument is done with.
+- An in-place update of a value that is still needed, or that is not owned by the function, updates a copy (copy on
+  write).
+- A branch operand that cannot lie in the memory of the block argument is copied there.
+- A result in the memory of a donated argument is computed elsewhere, and copied after the last use of the argument.
 - The value of a variable that is stored to later is copied when it is loaded.
-A copy whose source is not needed any more costs nothing: `storage.py` puts both into one place.
+
+A copy whose source is dead afterwards costs nothing: `buffer_assignment.py` assigns both to one buffer.
 """
 
 from __future__ import annotations
@@ -18,13 +20,13 @@ from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.stablehlo.ops.func import Func
 
 from . import hl_seq
+from .buffer_assignment import BufferAssignment, MissingCopy
 from .split_edges import split_edges
-from .storage import Missing, Storage
 
 if TYPE_CHECKING:
     from orchestrion.compiler.options import Options
 
-#: beside one per block: a copy may show that another is missing, of donors, of updates, of branches that join
+#: Maximum rounds beyond one per block: inserting one copy may reveal that another is missing.
 MORE_ROUNDS: Final = 10
 
 
@@ -39,10 +41,10 @@ def run(module: Module, options: Options) -> None:
 
 
 def _complete(top: Func | util.Initializer) -> None:
-    """Makes copies until none is missing; a round may show what the one before hid."""
+    """Inserts copies until none is missing."""
     rounds = MORE_ROUNDS + len(top.body.blocks)
     for _ in range(rounds):
-        missing = Storage(top).missing
+        missing = BufferAssignment(top).missing_copies
         if not missing:
             return
         for found in missing:
@@ -51,12 +53,13 @@ def _complete(top: Func | util.Initializer) -> None:
     raise InternalError("materialize-copies", [fault])
 
 
-def _copy(missing: Missing) -> None:
+def _copy(missing: MissingCopy) -> None:
     op, index = missing.op, missing.index
     source = op.operands[index]
     size = hl_seq.size_of(source.type)
     lifetime = "transient"
-    if isinstance(op, hl_seq.Export):  # the storage itself was external: the copy is, when all else is done
+    # the exported resource becomes transient, and the copy is external, after all other ops
+    if isinstance(op, hl_seq.Export):
         source.type, lifetime = hl_seq.resource("transient", size), "external"
         block = op.parent
         assert block is not None
@@ -67,7 +70,7 @@ def _copy(missing: Missing) -> None:
 
 
 def _keep_loads(top: Func | util.Initializer) -> None:
-    """A variable that the function stores to is copied where it is loaded, unless all is read before the store."""
+    """Copies a loaded variable that the function stores to, unless all its reads precede the store."""
     stores = [op for block in top.body.blocks for op in block if isinstance(op, util.GlobalStore)]
     for store in stores:
         for block in top.body.blocks:
@@ -87,7 +90,7 @@ def _clone_load(load: util.GlobalLoad) -> None:
 
 
 def _read_before(load: util.GlobalLoad, store: util.GlobalStore) -> bool:
-    """Whether everything that reads the load stands before the store, in one block."""
+    """Whether all users of the load precede the store in the same block."""
     assert load.parent is not None
     before = set()
     for op in load.parent:

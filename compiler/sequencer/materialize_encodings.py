@@ -1,4 +1,4 @@
-"""materialize-encodings: the hoistable dispatches that are left become executables and dispatches like others."""
+"""materialize-encodings: turns the remaining hoistable dispatches into executables and ordinary dispatches."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def run(module: Module, options: Options) -> None:
 
 
 def _materialize(program: hl_seq.Program) -> None:
-    """Equal encodings of several tensors share an executable."""
+    """Equal hoistable dispatches share an executable."""
     names, made = Names.of(program), dict[str, str]()
     for top in program.body.block.ops:
         for region in [op for op in top.walk() if isinstance(op, HoistableDispatch)]:
@@ -39,5 +39,5 @@ def _materialize(program: hl_seq.Program) -> None:
 
 
 def _first_user(program: hl_seq.Program) -> Operation:
-    """The first initializer or function: executables and globals stand in front."""
+    """The first initializer or function; executables and globals precede it."""
     return next(op for op in program.body.block if isinstance(op, Initializer | Func))

@@ -1,8 +1,7 @@
-"""pack-arena: the transients of a function become ranges of one allocation, and so do those of initializers.
+"""pack-arena: turns the transient allocations of a function into ranges of one allocation, and so for initializers.
 
-Where that would be larger than `Options.max_allocation`, they become ranges of several.
-
-The lifetimes are written on the allocations; `arena.py` gives the offsets.
+If the arena would exceed `Options.max_allocation` bytes, there are several. Allocations state their lifetimes;
+`arena.py` computes the offsets.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block
 
 from . import ll_seq
-from .arena import Tenant, pack_parts
+from .arena import Tenant, pack_arenas
 from .positions import union
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 def run(module: Module, options: Options) -> None:
     for op in list(module.walk()):
         match op:
-            case ll_seq.Serve():
+            case ll_seq.RunLoop():
                 _pack(op.body.blocks[0], "arena", options.max_allocation)
             case ll_seq.Instance():
                 _pack(op.body.block, "setup", options.max_allocation)
@@ -33,8 +32,8 @@ def run(module: Module, options: Options) -> None:
                 pass
 
 
-def _pack(block: Block, label: str, most: int) -> None:
-    """Packs the allocations in a block that say when they live."""
+def _pack(block: Block, label: str, max_bytes: int) -> None:
+    """Packs the allocations of a block that state a lifetime."""
     tenants: list[tuple[ll_seq.Allocate, Tenant]] = []
     for op in block:
         if isinstance(op, ll_seq.Allocate) and op.live is not None:
@@ -42,7 +41,7 @@ def _pack(block: Block, label: str, most: int) -> None:
     if not tenants:
         return
     first = tenants[0][0]
-    places, sizes = pack_parts([tenant for _, tenant in tenants], most)
+    places, sizes = pack_arenas([tenant for _, tenant in tenants], max_bytes)
     front = Builder.before(first)
     labels = [label, *(f"{label}_{part}" for part in range(1, len(sizes)))]
     arenas = [
@@ -51,7 +50,7 @@ def _pack(block: Block, label: str, most: int) -> None:
     ]
     for (old, _), (part, offset) in zip(tenants, places, strict=True):
         for user, index in old.output.uses:
-            ll_seq.shift(user, index, offset)
+            ll_seq.shift_offset(user, index, offset)
         old.output.replace_by(arenas[part].output)
         old.erase()
 

@@ -1,8 +1,7 @@
-"""specialize-encodings: every symbolic encoding becomes the layout that the program's target gives it.
+"""specialize-encodings: replaces every symbolic encoding by the layout that the program's target chooses.
 
-The layout follows from the type alone, so types are replaced everywhere at once. Where the target wants row-major
-order, the encoding, its dispatch and the global that would have held it are gone; of encodings that are equal now, one
-is left.
+The layout depends only on the type, so types are replaced everywhere at once. If the target chooses row-major order,
+the encoding, its dispatch and the global that would have held it are removed. Encodings that are equal now are merged.
 """
 
 from __future__ import annotations
@@ -19,13 +18,13 @@ from orchestrion.compiler.ir.types import Attribute, FunctionType, TensorType, T
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 
 from . import hl_seq
-from .encodings import Resolve, drop_idle, resolver, row_major_because
+from .encodings import Resolve, erase_identity_encodings, resolver, row_major_because
 
 if TYPE_CHECKING:
     from orchestrion.compiler.options import Options
     from orchestrion.compiler.provenance import Recorder
 
-#: what a tensor is to a dot -> in words
+#: Role of a dot's operand -> its name in messages.
 SIDES: Final = {"lhs": "left", "rhs": "right"}
 
 
@@ -37,14 +36,14 @@ def run(module: Module, options: Options) -> None:
                 _note_plain(program, options.encodings, options.recorder)
             for op in program.walk():
                 _specialize(op, resolve)
-            drop_idle(program)
+            erase_identity_encodings(program)
             merge_equal(program, (HoistableDispatch,))
             merge_globals(program)
             drop_unused_globals(program)
 
 
 def _note_plain(program: hl_seq.Program, encodings: str, recorder: Recorder) -> None:
-    """Say which operands of dots stay in row-major order, and why."""
+    """Records for the report which operands of dots stay in row-major order, and why."""
     for op in program.walk():
         encoding = encoding_of(tensor_of(op.output)) if isinstance(op, SetEncoding) else None
         if isinstance(op, SetEncoding) and isinstance(encoding, Encoding):
@@ -55,7 +54,7 @@ def _note_plain(program: hl_seq.Program, encodings: str, recorder: Recorder) -> 
 
 
 def _specialize(op: Operation, resolve: Resolve) -> None:
-    """Resolves the types of an op's results, of the arguments of its blocks, and those among its properties."""
+    """Resolves the types of an op's results, block arguments and properties."""
     values = [
         *op.results,
         *(argument for region in op.regions for block in region.blocks for argument in block.arguments),

@@ -1,7 +1,7 @@
-"""Gives each choice that hands values to a block with other ways in a block of its own for doing so.
+"""Splits critical edges: a conditional branch with arguments to a block with several predecessors gets a block between.
 
-A copy that such a branch needs would be made on all its ways, and those to one block would be in each other's way. What
-our own phases make has no such branches; text from elsewhere may.
+A copy that such a branch needs would run on all its edges, and copies for several edges to one block would conflict.
+The compiler's own phases create no critical edges with arguments; text from elsewhere may have some.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from orchestrion.compiler.ir.core import Block, Region
 
 
 def split_edges(region: Region) -> None:
-    """Inserts blocks where they keep to the order that `rules/blocks.py` asks for."""
+    """Inserts blocks at positions that satisfy the block order of `rules/blocks.py`."""
     ways = entrances(region)
     for block in list(region.blocks):
         branch = block.last
@@ -39,7 +39,7 @@ def _split(region: Region, branch: BranchOp, number: int) -> None:
 
 
 def _loop(region: Region, header: Block, latch: Block) -> set[Block]:
-    """The blocks of a loop that reach this end of it."""
+    """The blocks of a loop from which `latch` is reached."""
     ways = entrances(region)
     found, stack = {header}, [latch]
     while stack:

@@ -1,12 +1,13 @@
-"""split-setup: an instance becomes init, run and fini.
+"""split-setup: turns an instance into init, run and fini.
 
-- *Init* is two initializers. The program's makes what all users share: executables, constants, what is computed from
-  constants (unless the user's cache has that). The context's makes what is one user's: arena, loop states, variables,
-  recordings.
-- *Run* is a function per run loop: it takes views of arguments, then of destinations, and gives views of the results.
-  What it needs per shape is a function of its own, the *setup*.
-- *Fini* is two finalizers, which release what the initializers stored, in reverse order, the context's first.
-What crosses between them lies in globals, stored once. This is the ABI of every program: `docs/architecture.md`.
+- *Init* is two initializers. The program's makes what all users share: executables, constants, and everything that is
+  computed from constants, unless the user's cache has it. The context's makes what belongs to one user: arena, loop
+  states, variables, recordings.
+- *Run* is a function per run loop: it takes views of arguments, then of destinations, and returns views of the results.
+  Its work per set of sizes is a separate function, the *setup function*.
+- *Fini* is two finalizers, which release whatever the initializers stored, in reverse order, the context's first.
+
+Values pass between them in globals that are stored once. This is the ABI of every program: `docs/architecture.md`.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.symbols import table_of
 
 from . import hl_seq, ll_seq
-from .hoist_setup import used
-from .keep_computed import keep_computed
-from .sizes import measured
+from .cache_initializers import cache_computed_buffers
+from .hoist_setup import values_from_outside
+from .size_assertions import measured_axes
 
 if TYPE_CHECKING:
     from orchestrion.compiler.options import Options
 
-#: lifetime of an allocation -> the initializer that makes it
+#: Lifetime of an allocation -> the initializer that makes it.
 MAKERS: Final = {
     "constant": "program",
     "setup": "program",
@@ -47,7 +48,7 @@ def run(module: Module, options: Options) -> None:
 
 
 class _Split:
-    """The split of one program."""
+    """Splits the instance of one program."""
 
     def __init__(self, program: hl_seq.Program) -> None:
         self.program = program
@@ -55,22 +56,22 @@ class _Split:
         instance = self.block.last
         assert isinstance(instance, ll_seq.Instance)
         self.instance = instance
-        served = [op.sym_name.value for op in instance.body.block if isinstance(op, ll_seq.Serve)]
-        self.names = Names([*table_of(program), *served])
+        run_loop_names = [op.sym_name.value for op in instance.body.block if isinstance(op, ll_seq.RunLoop)]
+        self.names = Names([*table_of(program), *run_loop_names])
         self.bodies = {kind: Block() for kind in util.KINDS}
         self.kinds: dict[Operation, str] = {}
         self.globals: dict[Value, util.Global] = {}
-        self.loaded: dict[tuple[Block, Value], Value] = {}  #: what a block has loaded of what is stored elsewhere
+        self.loaded: dict[tuple[Block, Value], Value] = {}  #: (block, value of an initializer) -> its load in the block
 
     def run(self) -> None:
-        serves = [op for op in self.instance.body.block if isinstance(op, ll_seq.Serve)]
+        run_loops = [op for op in self.instance.body.block if isinstance(op, ll_seq.RunLoop)]
         for op in self.instance.body.block.ops:
-            if op not in serves:
+            if op not in run_loops:
                 self.kinds[op] = self._kind(op)
         for op in self.kinds:
-            self._set_up(op)
-        setups = {serve: setup for serve in serves for setup in self._outline(serve)}
-        for region in (*(setup.body for setup in setups.values()), *(serve.body for serve in serves)):
+            self._move_to_initializer(op)
+        setups = {run_loop: setup for run_loop in run_loops for setup in self._outline(run_loop)}
+        for region in (*(setup.body for setup in setups.values()), *(run_loop.body for run_loop in run_loops)):
             self._load_in(region)
         builder = Builder(self.block, self.instance, self.program.loc)
         for variable in self.globals.values():
@@ -78,50 +79,54 @@ class _Split:
         for kind, body in self.bodies.items():
             if body.first is not None:
                 Builder(body, loc=self.program.loc).build(util.Return)
-                blocks = keep_computed(body) if kind == "program" else [body]
+                blocks = cache_computed_buffers(body) if kind == "program" else [body]
                 builder.build(util.Initializer, kind=kind, body=Region(blocks))
-        for serve in serves:
-            if serve in setups:
-                builder.insert(setups[serve])
-            builder.insert(_function(serve))
+        for run_loop in run_loops:
+            if run_loop in setups:
+                builder.insert(setups[run_loop])
+            builder.insert(_function(run_loop))
         for kind in reversed(util.KINDS):
-            self._finish(kind, builder)
+            self._finalizer(kind, builder)
         self.instance.erase()
 
     def _kind(self, op: Operation) -> str:
-        """Who sets up: a context, as soon as something of a context is used, or a request replays it."""
+        """The initializer of an op: the context's if an operand is the context's, or if run loops replay
+        the recording.
+        """
         if isinstance(op, ll_seq.Allocate):
             return MAKERS[op.lifetime.value]
-        if any(self.kinds.get(value.defining_op) == "context" for value in used(op) if value.defining_op):
+        if any(
+            self.kinds.get(value.defining_op) == "context" for value in values_from_outside(op) if value.defining_op
+        ):
             return "context"
-        served = any(user.parent is not op.parent for result in op.results for user in result.users())
-        return "context" if isinstance(op, ll_seq.Record) and served else "program"
+        run_loop_names = any(user.parent is not op.parent for result in op.results for user in result.users())
+        return "context" if isinstance(op, ll_seq.Record) and run_loop_names else "program"
 
-    def _set_up(self, op: Operation) -> None:
-        """Moves an op into its initializer; what others need goes into a global."""
+    def _move_to_initializer(self, op: Operation) -> None:
+        """Moves an op into its initializer; results that others use are stored in globals."""
         kind = self.kinds[op]
         body = self.bodies[kind]
         op.detach()
         body.append(op)
         self._load_used(op, body)
         for value in op.results:
-            if any(self._elsewhere(user, kind) for user in value.users()):
+            if any(self._is_used_elsewhere(user, kind) for user in value.users()):
                 self._store(op, value, Builder(body, loc=op.loc))
 
-    def _elsewhere(self, user: Operation, kind: str) -> bool:
+    def _is_used_elsewhere(self, user: Operation, kind: str) -> bool:
         outer = user
-        while outer not in self.kinds and not isinstance(outer, ll_seq.Serve):
+        while outer not in self.kinds and not isinstance(outer, ll_seq.RunLoop):
             assert outer.parent_op is not None
             outer = outer.parent_op
         return self.kinds.get(outer) != kind
 
     def _store(self, op: Operation, value: Value, builder: Builder) -> None:
-        name = self.names.fresh(_wish(op))
+        name = self.names.fresh(_global_name(op))
         self.globals[value] = util.Global.build(sym_name=name, type=value.type, loc=op.loc)
         builder.build(util.GlobalStore, ref=SymbolRef(name), value=value)
 
     def _load_used(self, op: Operation, body: Block) -> None:
-        """What an op uses of another initializer is loaded in front of the first that does."""
+        """Loads the values of other initializers that an op uses, before the first op in `body` that uses them."""
         for inner in op.walk():
             for index, value in enumerate(inner.operands):
                 variable = self.globals.get(value)
@@ -133,33 +138,35 @@ class _Split:
                     self.loaded[body, value] = load.value
                 inner.set_operand(index, self.loaded[body, value])
 
-    def _outline(self, serve: ll_seq.Serve) -> Iterator[ll_seq.Setup]:
-        """The setup that what a function needs per shape becomes."""
-        for op in serve.body.blocks[0].ops:
+    def _outline(self, run_loop: ll_seq.RunLoop) -> Iterator[ll_seq.SetupFunc]:
+        """Outlines the `per_shape` op of a run loop into a setup function."""
+        for op in run_loop.body.blocks[0].ops:
             if not isinstance(op, ll_seq.PerShape):
                 continue
-            name = self.names.fresh(f"{serve.sym_name.value}_setup")
+            name = self.names.fresh(f"{run_loop.sym_name.value}_setup")
             body = Block([value.type for value in op.sizes])
             for inner in op.body.block.ops:
                 inner.detach()
                 body.append(inner)
             made = Builder.before(op).build(
-                ll_seq.SetUp, callee=SymbolRef(name), sizes=op.sizes, outputs=[value.type for value in op.outputs]
+                ll_seq.CallSetup, callee=SymbolRef(name), sizes=op.sizes, outputs=[value.type for value in op.outputs]
             )
             for old, new in zip(op.outputs, made.outputs, strict=True):
                 old.replace_by(new)
             op.erase()
-            sizes = [axis.name for axis in measured(serve.signature)]
-            assert serve.dims is not None
-            yield ll_seq.Setup.build(sym_name=name, sizes=sizes, dims=serve.dims, body=Region([body]), loc=serve.loc)
+            sizes = [axis.name for axis in measured_axes(run_loop.signature)]
+            assert run_loop.dims is not None
+            yield ll_seq.SetupFunc.build(
+                sym_name=name, sizes=sizes, dims=run_loop.dims, body=Region([body]), loc=run_loop.loc
+            )
 
     def _load_in(self, body: Region) -> None:
-        """A function loads what it uses in each block where it does."""
+        """Loads, in each block, the globals that it uses."""
         for block in body.blocks:
             for op in block.ops:
                 self._load_used(op, block)
 
-    def _finish(self, kind: str, builder: Builder) -> None:
+    def _finalizer(self, kind: str, builder: Builder) -> None:
         stores = [op for op in self.bodies[kind] if isinstance(op, util.GlobalStore)]
         if not stores:
             return
@@ -171,8 +178,8 @@ class _Split:
         builder.build(util.Finalizer, kind=kind, body=Region([body]))
 
 
-def _wish(op: Operation) -> str:
-    """The name of the global that holds what an op makes."""
+def _global_name(op: Operation) -> str:
+    """Name of the global that holds the result of an op."""
     match op:
         case ll_seq.CreateExecutable():
             return f"{op.executable.root}_executable"
@@ -181,32 +188,32 @@ def _wish(op: Operation) -> str:
         case ll_seq.Allocate():
             return op.label.value
         case ll_seq.Record():
-            serves = {_serve_of(user) for user in op.output.users()}
-            return f"{next(name for name in serves if name)}_recording"
+            run_loops = {_run_loop_of(user) for user in op.output.users()}
+            return f"{next(name for name in run_loops if name)}_recording"
         case _:
             raise AssertionError(f"{op.name} makes nothing that is kept")
 
 
-def _serve_of(op: Operation) -> str | None:
+def _run_loop_of(op: Operation) -> str | None:
     outer: Operation | None = op
-    while outer is not None and not isinstance(outer, ll_seq.Serve):
+    while outer is not None and not isinstance(outer, ll_seq.RunLoop):
         outer = outer.parent_op
     return outer.sym_name.value if outer is not None else None
 
 
-def _function(serve: ll_seq.Serve) -> Operation:
+def _function(run_loop: ll_seq.RunLoop) -> Operation:
     body = Region()
-    for block in serve.body.blocks:
+    for block in run_loop.body.blocks:
         body.add(block)
-    serve.regions[0] = Region([Block()])
-    serve.regions[0].owner = serve
+    run_loop.regions[0] = Region([Block()])
+    run_loop.regions[0].owner = run_loop
     return ll_seq.Function.build(
-        sym_name=serve.sym_name,
-        signature=serve.signature,
-        arg_attrs=serve.arg_attrs,
-        res_attrs=serve.res_attrs,
-        dims=serve.dims,
+        sym_name=run_loop.sym_name,
+        signature=run_loop.signature,
+        arg_attrs=run_loop.arg_attrs,
+        res_attrs=run_loop.res_attrs,
+        dims=run_loop.dims,
         body=body,
-        attributes=serve.attributes,
-        loc=serve.loc,
+        attributes=run_loop.attributes,
+        loc=run_loop.loc,
     )

@@ -1,9 +1,9 @@
-"""unify-encodings: a constant that is wanted in several layouts is kept in one, which serves all, or as it is.
+"""unify-encodings: keeps a constant that several dots want in different layouts only once.
 
-A layout serves a dot when it groups the axes as the dot's encoding does: sizes of tiles are then the kernel's affair.
-Where the layouts of a constant's encodings differ in more than tiles (a matrix and its transpose, contracted over
-different axes), memory is not spent on both: the dots read the constant in row-major order, and their other operands
-with it, where nobody else wants those encoded.
+A layout suits a dot if it groups the axes as the dot's encoding does; the kernel handles any tile sizes. If the layouts
+of a constant's encodings differ in more than tile sizes (a matrix and its transpose, contracted over different axes),
+the constant is not stored twice. The dots then read it in row-major order, and so they do their other operands, unless
+other dots need those encoded.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 
 from . import hl_seq
-from .encodings import Resolve, drop_idle, fit_entries, resolver, retype
+from .encodings import Resolve, erase_identity_encodings, fit_entries, resolver, retype
 
 if TYPE_CHECKING:
     from orchestrion.compiler.options import Options
@@ -52,11 +52,11 @@ def _unify(program: hl_seq.Program, resolve: Resolve, recorder: Recorder | None)
         changed = True
     if changed:
         fit_entries(program)
-        drop_idle(program)
+        erase_identity_encodings(program)
 
 
 def _partners(values: list[Value], program: hl_seq.Program) -> list[Value]:
-    """What hoistable dispatches make for dispatches only that read one of these values."""
+    """Results of hoistable dispatches that only dispatches reading one of `values` use."""
     names = {user.ref.root for value in values for user in value.users() if isinstance(user, GlobalStore)}
     loads = [op.value for op in program.walk() if isinstance(op, GlobalLoad) and op.ref.root in names]
     readers = {user for value in (*values, *loads) for user in value.users() if isinstance(user, Dispatch)}
@@ -66,7 +66,7 @@ def _partners(values: list[Value], program: hl_seq.Program) -> list[Value]:
 
 
 def _encodings_of_constants(program: hl_seq.Program) -> dict[str | Value, list[Value]]:
-    """What is computed once -> its encodings: of the value of a global, by name, or of a value in an initializer."""
+    """Each constant (name of its global, or value in an initializer) -> its encoded forms."""
     found: dict[str | Value, list[Value]] = {}
     for op in program.walk():
         if not isinstance(op, HoistableDispatch) or not isinstance(op.parent_op, Initializer):

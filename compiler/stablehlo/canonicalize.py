@@ -1,9 +1,8 @@
-"""canonicalize: constants are folded (`fold.py`), ops that change nothing go, movements of movements become one; what
-reduces one element combines it with the initial value.
+"""canonicalize: folds constants (`fold.py`), removes ops without effect, and merges chains of data movement ops.
 
-Control flow is simplified too (`control_flow/simplify.py`).
-
-Nothing here changes a bit of a result: `x * 1` is `x` for floats too, `x + 0` is not (x may be -0), `x + -0` is.
+A reduction of one element becomes a combination with the initial value. Control flow is simplified as well
+(`control_flow/simplify.py`). No pattern changes a bit of a result: `x * 1` is `x` for floats too; `x + 0` is not (x may
+be -0), but `x + -0` is.
 """
 
 from __future__ import annotations
@@ -17,14 +16,14 @@ from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.dims import Dim, dim_min
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter, rewrite
-from orchestrion.compiler.stablehlo.builders.movement import reshape, spread
+from orchestrion.compiler.stablehlo.builders.shape_builders import broadcast, reshape
 from orchestrion.compiler.stablehlo.control_flow.simplify import PATTERNS as CONTROL_FLOW
 from orchestrion.compiler.stablehlo.fold import fold
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import Reduce
 from orchestrion.compiler.stablehlo.ops.elementwise import BitcastConvert, Convert, Select
 from orchestrion.compiler.stablehlo.ops.indexing import DynamicSlice, DynamicUpdateSlice, Gather
-from orchestrion.compiler.stablehlo.ops.scalar_regions import is_elementwise, widened
+from orchestrion.compiler.stablehlo.ops.scalar_regions import apply_to_tensors, is_elementwise
 from orchestrion.compiler.stablehlo.ops.structural import (
     BroadcastInDim,
     Concatenate,
@@ -39,8 +38,9 @@ from orchestrion.compiler.stablehlo.ops.structural import (
 if TYPE_CHECKING:
     from orchestrion.compiler.options import Options
 
-#: op -> operand that must be the number, the number: integer, float (as its repr, -0.0 is not 0.0); gives the other one
-_NEUTRAL: Final[dict[str, tuple[tuple[int, ...], int | None, str | None]]] = {
+#: Op -> indices of the operand that may be neutral, and the neutral number as an integer and as the repr of a float
+#: (-0.0 differs from 0.0). The op then equals its other operand.
+_IDENTITY_ELEMENTS: Final[dict[str, tuple[tuple[int, ...], int | None, str | None]]] = {
     "stablehlo.add": ((0, 1), 0, "-0.0"),
     "stablehlo.subtract": ((1,), 0, "0.0"),
     "stablehlo.multiply": ((0, 1), 1, "1.0"),
@@ -55,8 +55,8 @@ _NEUTRAL: Final[dict[str, tuple[tuple[int, ...], int | None, str | None]]] = {
     "stablehlo.shift_right_logical": ((1,), 0, None),
 }
 
-#: done twice they give what was there
-_TWICE: Final = frozenset({"stablehlo.negate", "stablehlo.not"})
+#: Involutions: applied twice they give the operand.
+_INVOLUTIONS: Final = frozenset({"stablehlo.negate", "stablehlo.not"})
 
 
 def run(module: Module, options: Options) -> None:
@@ -68,9 +68,9 @@ def _constant(value: Value) -> DenseElements | None:
     return maker.value if isinstance(maker, Constant) else None
 
 
-def _neutral(op: Operation, rewriter: Rewriter) -> bool:
-    """An operand that changes nothing."""
-    row = _NEUTRAL.get(op.name)
+def _drop_identity_element(op: Operation, rewriter: Rewriter) -> bool:
+    """Replaces an op with a neutral operand by its other operand."""
+    row = _IDENTITY_ELEMENTS.get(op.name)
     if row is None:
         return False
     places, integer, real = row
@@ -91,7 +91,7 @@ def _is(elements: DenseElements, integer: int | None, real: str | None) -> bool:
     return integer is not None and value == (integer != 0 if isinstance(value, bool) else integer)
 
 
-def _twice(op: Operation, rewriter: Rewriter) -> bool:
+def _involution(op: Operation, rewriter: Rewriter) -> bool:
     inner = op.operands[0].defining_op
     if inner is None or inner.name != op.name:
         return False
@@ -100,7 +100,7 @@ def _twice(op: Operation, rewriter: Rewriter) -> bool:
 
 
 def _bits_of_bits(op: Operation, rewriter: Rewriter) -> bool:
-    """A bitcast of a bitcast."""
+    """Merges a bitcast of a bitcast."""
     inner = op.operands[0].defining_op
     if not isinstance(inner, BitcastConvert):
         return False
@@ -123,7 +123,7 @@ def _select(op: Operation, rewriter: Rewriter) -> bool:
 
 
 def _unchanged(op: Operation, rewriter: Rewriter) -> bool:
-    """An op that gives its first operand back."""
+    """Replaces an op that returns its first operand unchanged."""
     if not _gives_operand(op):
         return False
     rewriter.replace(op, [op.operands[0]])
@@ -151,7 +151,7 @@ def _gives_operand(op: Operation) -> bool:
 
 
 def _reshape(op: Operation, rewriter: Rewriter) -> bool:
-    """Of a reshape of a reshape the inner one goes."""
+    """Merges a reshape of a reshape."""
     inner = op.operands[0].defining_op
     if not isinstance(inner, Reshape):
         return False
@@ -160,7 +160,7 @@ def _reshape(op: Operation, rewriter: Rewriter) -> bool:
 
 
 def _reshape_of_repeated(op: Operation, rewriter: Rewriter) -> bool:
-    """A scalar that is repeated is so in any shape."""
+    """A reshape of a broadcast scalar is a broadcast of the scalar."""
     inner = op.operands[0].defining_op
     if not isinstance(op, Reshape) or not isinstance(inner, BroadcastInDim) or tensor_of(inner.operand_).shape:
         return False
@@ -170,7 +170,7 @@ def _reshape_of_repeated(op: Operation, rewriter: Rewriter) -> bool:
 
 
 def _as_reshape(op: Operation, rewriter: Rewriter) -> bool:
-    """What only moves axes of size 1 about is a reshape."""
+    """Replaces an op that only moves axes of size 1 by a reshape."""
     source, type = tensor_of(op.operands[0]), tensor_of(op.results[0])
     if isinstance(op, Transpose):
         order = op.permutation.ints
@@ -206,7 +206,7 @@ def _broadcast(op: Operation, rewriter: Rewriter) -> bool:
 
 
 def _broadcast_of_reshape(op: Operation, rewriter: Rewriter) -> bool:
-    """A reshape that only puts in axes of size 1 is part of the broadcast behind it."""
+    """Merges a reshape that only inserts axes of size 1 into the broadcast of its result."""
     inner = op.operands[0].defining_op
     if not isinstance(op, BroadcastInDim) or not isinstance(inner, Reshape):
         return False
@@ -221,7 +221,7 @@ def _broadcast_of_reshape(op: Operation, rewriter: Rewriter) -> bool:
 
 
 def _slice(op: Operation, rewriter: Rewriter) -> bool:
-    """A slice of a slice: start and stride in terms of the outer source."""
+    """Merges a slice of a slice: start and stride refer to the outer source."""
     inner = op.operands[0].defining_op
     if not isinstance(op, Slice) or not isinstance(inner, Slice) or tensor_of(op.out).num_elements == 0:
         return False
@@ -246,7 +246,7 @@ def _slice(op: Operation, rewriter: Rewriter) -> bool:
 
 
 def _reverse(op: Operation, rewriter: Rewriter) -> bool:
-    """Twice along an axis is not at all."""
+    """Drops axes that are reversed twice."""
     inner = op.operands[0].defining_op
     if not isinstance(op, Reverse) or not isinstance(inner, Reverse):
         return False
@@ -257,7 +257,7 @@ def _reverse(op: Operation, rewriter: Rewriter) -> bool:
 
 
 def _concatenate(op: Operation, rewriter: Rewriter) -> bool:
-    """Operands without elements go, when others are there."""
+    """Drops operands without elements if others have some."""
     assert isinstance(op, Concatenate)
     full = [value for value in op.inputs if tensor_of(value).num_elements != 0]
     if not full or len(full) == len(op.inputs):
@@ -268,7 +268,7 @@ def _concatenate(op: Operation, rewriter: Rewriter) -> bool:
 
 
 def _starts(op: DynamicSlice | DynamicUpdateSlice) -> list[int] | None:
-    """The clamped starts where all are known: constants, or axes of which the window takes the whole."""
+    """The clamped start indices if all are known: constants, or axes that the window covers in full."""
     found = []
     for start, whole, size in zip(op.start_indices, tensor_of(op.operand_).shape, op.window, strict=True):
         known = _constant(start)
@@ -279,7 +279,7 @@ def _starts(op: DynamicSlice | DynamicUpdateSlice) -> list[int] | None:
 
 
 def _dynamic_slice(op: Operation, rewriter: Rewriter) -> bool:
-    """A slice from a known place."""
+    """A dynamic slice at known start indices is a slice."""
     assert isinstance(op, DynamicSlice)
     starts = _starts(op)
     if starts is None:
@@ -289,7 +289,7 @@ def _dynamic_slice(op: Operation, rewriter: Rewriter) -> bool:
 
 
 def _gather(op: Operation, rewriter: Rewriter) -> bool:
-    """One slice from a known place: `x[:, 0]` of a symbolic size."""
+    """A gather of one slice at a known place is a slice: `x[:, 0]` of a symbolic size."""
     assert isinstance(op, Gather)
     axes, known, shape, window = op.axes, _constant(op.start_indices), tensor_of(op.operand_).shape, op.slice_sizes.ints
     count = len(axes.start_index_map)
@@ -307,7 +307,7 @@ def _gather(op: Operation, rewriter: Rewriter) -> bool:
 
 
 def _window(rewriter: Rewriter, value: Value, starts: Sequence[int], sizes: Sequence[int]) -> Value:
-    """A slice without steps."""
+    """A slice with stride 1."""
     return rewriter.build(
         Slice,
         operand_=value,
@@ -319,7 +319,7 @@ def _window(rewriter: Rewriter, value: Value, starts: Sequence[int], sizes: Sequ
 
 
 def _dynamic_update_slice(op: Operation, rewriter: Rewriter) -> bool:
-    """An update of everything is the update, one of nothing the operand."""
+    """An update of the whole operand is the update; an update without elements is the operand."""
     assert isinstance(op, DynamicUpdateSlice)
     update = tensor_of(op.update)
     if update.num_elements != 0 and update != tensor_of(op.operand_):
@@ -329,20 +329,20 @@ def _dynamic_update_slice(op: Operation, rewriter: Rewriter) -> bool:
 
 
 def _reduce_of_one(op: Operation, rewriter: Rewriter) -> bool:
-    """Of axes of one element: the initial value, combined with that element."""
+    """A reduction over axes of size 1 combines the initial value with the one element."""
     if not isinstance(op, Reduce) or not is_elementwise(op.body.block):
         return False
     sizes = [tensor_of(op.inputs[0]).shape[axis] for axis in op.dimensions.ints]
     if any(isinstance(size, Dim) or size != 1 for size in sizes):
         return False
     shape = tensor_of(op.results[0]).shape
-    starts = [spread(rewriter, value, shape) for value in op.init_values]
+    starts = [broadcast(rewriter, value, shape) for value in op.init_values]
     elements = [reshape(rewriter, value, shape) for value in op.inputs]
-    rewriter.replace(op, widened(rewriter, op.body.block, [*starts, *elements], shape))
+    rewriter.replace(op, apply_to_tensors(rewriter, op.body.block, [*starts, *elements], shape))
     return True
 
 
-_MOVES: Final[dict[str, tuple[Pattern, ...]]] = {
+_DATA_MOVEMENT: Final[dict[str, tuple[Pattern, ...]]] = {
     "reshape": (_unchanged, _reshape, _reshape_of_repeated),
     "transpose": (_unchanged, _as_reshape, _transpose),
     "broadcast_in_dim": (_unchanged, _as_reshape, _broadcast, _broadcast_of_reshape),
@@ -360,9 +360,9 @@ _MOVES: Final[dict[str, tuple[Pattern, ...]]] = {
 }
 
 PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {
-    **{f"stablehlo.{name}": patterns for name, patterns in _MOVES.items()},
-    **{name: (_neutral,) for name in _NEUTRAL},
-    **{name: (_twice,) for name in _TWICE},
+    **{f"stablehlo.{name}": patterns for name, patterns in _DATA_MOVEMENT.items()},
+    **{name: (_drop_identity_element,) for name in _IDENTITY_ELEMENTS},
+    **{name: (_involution,) for name in _INVOLUTIONS},
     **CONTROL_FLOW,
     "": (fold,),
 }

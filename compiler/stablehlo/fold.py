@@ -1,7 +1,7 @@
-"""Constants computed at compile time, with the meaning in NumPy that `schema/scalars.py` gives each op.
+"""Constant folding, with the NumPy meaning that `schema/scalars.py` gives each op.
 
-An op of constants becomes a constant when that costs little: the stored result is at most 64 bytes (a splat stores one
-element), or it is no larger than the operands and nobody else needs those.
+An op on constants is folded if the stored result has at most 64 bytes (a splat stores one element), or if it is no
+larger than the operands and nothing else uses those.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, Any]
 
-#: gives the result of an op (of the class it is for) from its operands
+#: Computes the result of an op, of the class in the table, from its operands.
 Fold = Callable[[Any, list[DenseElements]], DenseElements]
 
 
 def fold(op: Operation, rewriter: Rewriter) -> bool:
-    """Replaces an op whose operands are constants by a constant, when it pays."""
+    """Replaces an op on constants by a constant, if that is worthwhile."""
     rule: Fold | None = _elementwise if isinstance(op, Elementwise) else _RULES.get(type(op))
     if rule is None:
         return False
@@ -54,7 +54,7 @@ def fold(op: Operation, rewriter: Rewriter) -> bool:
 def _pays(op: Operation, operands: list[DenseElements]) -> bool:
     type = tensor_of(op.results[0])
     if not type.is_static:
-        return False  # a constant has as many elements as a number says
+        return False  # a constant must have a static number of elements
     itemsize = BY_NAME[str(type.element)].itemsize
     mixes = isinstance(op, Iota | Pad | Concatenate | DynamicUpdateSlice)
     splat = not mixes and all(len(value.data) == value.itemsize for value in operands)
@@ -94,12 +94,12 @@ def _shaped(value: DenseElements, shape: tuple[int, ...]) -> Array:
 
 
 def _same_data(op: Operation, operands: list[DenseElements]) -> DenseElements:
-    """The elements in another shape."""
+    """The same elements in another shape."""
     return DenseElements(tensor_of(op.results[0]), operands[0].data)
 
 
 def _moved(move: Callable[[Any, Array], Array]) -> Fold:
-    """A rule for an op that moves elements; a splat stays one."""
+    """A rule for an op that moves elements; a splat stays a splat."""
 
     def rule(op: Operation, operands: list[DenseElements]) -> DenseElements:
         type = tensor_of(op.results[0])
@@ -166,7 +166,7 @@ def _iota(op: Iota, operands: list[DenseElements]) -> DenseElements:
     import numpy as np
 
     type = tensor_of(op.out)
-    if not type.num_elements:  # another axis may be of any size
+    if not type.num_elements:  # the other axes may be of any size
         return DenseElements(type, b"")
     axis = op.iota_dimension.value
     line = np.arange(type.shape[axis]).astype(BY_NAME[str(type.element)].numpy)

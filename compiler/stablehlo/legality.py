@@ -1,7 +1,7 @@
-"""check-legality: everything in a program that is not supported, or wrong, at once.
+"""check-legality: reports everything in a program that is unsupported or invalid, at once.
 
-An op is refused by its name, its type or an attribute; a message says what is supported instead. The verifier's
-findings about ops that are not refused come with them, so that one run of the compiler shows all there is to mend.
+An op is refused by its name, a type or an attribute; the message says what is supported instead. The verifier's
+messages about other ops are added, so that one compilation shows everything to be fixed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from orchestrion.compiler.ir.symbols import SymbolTables
 from orchestrion.compiler.ir.types import TOKEN, FunctionType, TensorType, Type, is_token
 from orchestrion.compiler.ir.verifier import declaration_problems, problems
 from orchestrion.compiler.stablehlo.functions.annotations import MESHES
-from orchestrion.compiler.stablehlo.functions.callbacks import is_callback, refusal
+from orchestrion.compiler.stablehlo.functions.callbacks import callbacks_diagnostic, is_callback
 from orchestrion.compiler.stablehlo.functions.calls import CallGraph
 from orchestrion.compiler.stablehlo.ops import chlo, contraction, dialect, imported, structural
 from orchestrion.compiler.stablehlo.ops.base import is_complex, is_known, is_supported
@@ -28,7 +28,7 @@ from orchestrion.compiler.stablehlo.ops.elementwise import BitcastConvert, Eleme
 from orchestrion.compiler.stablehlo.ops.func import Call, Func, Return
 from orchestrion.compiler.stablehlo.ops.scatter import Scatter
 from orchestrion.compiler.stablehlo.ops.sort import Sort
-from orchestrion.compiler.stablehlo.ops.tokens import HAND_ON, has_token
+from orchestrion.compiler.stablehlo.ops.tokens import PASS_ON_TOKENS, has_token
 from orchestrion.compiler.stablehlo.ops.windowed import ReduceWindow, SelectAndScatter
 from orchestrion.schema.dtypes import BOOL, BY_NAME, COMPUTED
 from orchestrion.schema.rules import MAX_RANK
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 _TYPES: Final = ", ".join(BY_NAME)
 
-#: name of an op, or a prefix that ends in `*` -> what it is, for the message
+#: Name of an op, or a prefix that ends in `*` -> the reason in the message.
 _FAMILIES: Final[dict[str, str]] = {
     "cf.*": "control flow other than stablehlo.if, case and while",
     "scf.*": "control flow other than stablehlo.if, case and while",
@@ -49,30 +49,30 @@ _FAMILIES: Final[dict[str, str]] = {
     "stablehlo.collective_*": "several devices",
     "stablehlo.cross-replica-sum": "several devices",
     "stablehlo.reduce_scatter": "several devices",
-    "stablehlo.send": "several devices: nobody is there to receive",
-    "stablehlo.recv": "several devices: nobody is there to send",
-    "stablehlo.infeed": "data while the program runs: take them as arguments",
-    "stablehlo.outfeed": "data while the program runs: give them as results",
-    "stablehlo.async_*": "what runs beside the program: calls are asynchronous, ops are not",
-    "stablehlo.after_all": "tokens, which order what no device here does",
-    "stablehlo.create_token": "tokens, which order what no device here does",
-    "stablehlo.tuple": "a tuple that another op than calls and control flow takes",
-    "stablehlo.get_tuple_element": "not an element of a tuple, or of one that another op made",
+    "stablehlo.send": "several devices: there is no receiver",
+    "stablehlo.recv": "several devices: there is no sender",
+    "stablehlo.infeed": "transfers while the program runs: use arguments",
+    "stablehlo.outfeed": "transfers while the program runs: use results",
+    "stablehlo.async_*": "asynchronous ops: only calls of the module are asynchronous",
+    "stablehlo.after_all": "tokens, which order effects that no device here has",
+    "stablehlo.create_token": "tokens, which order effects that no device here has",
+    "stablehlo.tuple": "a tuple as operand of an op other than calls and control flow",
+    "stablehlo.get_tuple_element": "an element of something that no tuple op made",
     "sdy.*": "several devices",
     "chlo.*": "an op of CHLO",
 }
 
-#: attributes worth naming when their op is refused
+#: Attributes that the message about a refused op states.
 _TELLING: Final = ("name", "custom_call_target")
 
 
 def run(module: Module, options: Options) -> None:
     refused: dict[Operation, list[str]] = {}
     graph = CallGraph(module)
-    callbacks = refusal(module, options.callbacks == "drop")
+    callbacks = callbacks_diagnostic(module, options.callbacks == "drop")
     for op in module.walk():
         found = list(_refusals(op))
-        if callbacks is not None:  # which says all there is to say about them and the tokens that order them
+        if callbacks is not None:  # this diagnostic covers the callbacks and the tokens that order them
             found = [] if _is_of_callbacks(op) else [message for message in found if f" is {TOKEN}: " not in message]
         if found:
             refused[op] = found
@@ -100,8 +100,8 @@ def _diagnostics(
 
 
 def _is_of_callbacks(op: Operation) -> bool:
-    """Whether it is a callback, or hands on the tokens of some."""
-    return is_callback(op) or op.name in HAND_ON and has_token(op)
+    """Whether the op is a callback, or passes on the tokens of some."""
+    return is_callback(op) or op.name in PASS_ON_TOKENS and has_token(op)
 
 
 def _refusals(op: Operation) -> Iterator[str]:
@@ -110,7 +110,7 @@ def _refusals(op: Operation) -> Iterator[str]:
         return
     if isinstance(op.parent_op, Module) and op.parent_op.parent is None and not isinstance(op, Func):
         if op.name not in MESHES:
-            yield "is not supported beside functions"
+            yield "is not supported outside of functions"
         return
     if isinstance(op, UnregisteredOp):
         yield _unknown(op)
@@ -118,8 +118,8 @@ def _refusals(op: Operation) -> Iterator[str]:
     rule = _RULES.get(type(op))
     if rule is not None and not any(declaration_problems(op)):
         yield from rule(op)
-    elif isinstance(op, CustomCall) and (reason := op.foreign()):
-        yield reason  # its types, which are said too, do not tell whom it calls
+    elif isinstance(op, CustomCall) and (reason := op.refusal_reason()):
+        yield reason  # the types, which are reported too, do not say what it calls
     for index, result in enumerate(op.results):
         for message in _type(result.type):
             yield f"result {index} is {result.type}: {message}"
@@ -171,7 +171,7 @@ def _type(type: Type) -> Iterator[str]:
 
 
 def _complex(op: Operation) -> Iterator[str]:
-    """An op on complex numbers that is not elementwise."""
+    """Refuses a non-elementwise op on complex numbers."""
     from orchestrion.compiler.stablehlo.complex.expand import OPS  # few programs have any
 
     if type(op) not in OPS and not isinstance(op, Call | Return | contraction.Return):
@@ -186,7 +186,7 @@ def _func(op: Operation) -> Iterator[str]:
             for message in _type(type):
                 yield f"argument {index} is {type}: {message}"
     if op.is_declaration:
-        yield from imported.refusals(op)
+        yield from imported.import_problems(op)
     elif len(op.body.blocks) != 1:
         yield f"has {len(op.body.blocks)} blocks: control flow other than stablehlo.if, case and while is not supported"
 
@@ -207,7 +207,7 @@ def _bitcast(op: Operation) -> Iterator[str]:
     assert isinstance(source, TensorType) and isinstance(target, TensorType)
     a, b = BY_NAME[str(source.element)], BY_NAME[str(target.element)]
     if a.bits != b.bits or BOOL in (a.kind, b.kind) and a is not b:
-        yield f"from {source} to {target} is not supported; a last axis holds the parts of what is wider; no i1"
+        yield f"from {source} to {target} is not supported; the parts of the wider type need a last axis; no i1"
 
 
 def _custom_call(op: Operation) -> Iterator[str]:
@@ -256,7 +256,7 @@ def _scalar_ops(what: str, region: Region) -> Iterator[str]:
 
 
 def _executed(region: Region) -> Iterator[Operation]:
-    """The ops of a region and of the functions that it calls."""
+    """The ops of a region, and of the functions that it calls."""
     tables, seen, regions = SymbolTables(), set[Operation](), [region]
     while regions:
         for op in regions.pop().walk():
@@ -274,7 +274,7 @@ def _accuracy(op: Elementwise) -> Iterator[str]:
         yield f"result_accuracy {wanted} is not supported; supported are the modes DEFAULT and HIGHEST"
 
 
-#: what changes nothing on a scalar; canonicalizing takes it out of reducers
+#: Ops without effect on scalars; canonicalization removes them from reducers.
 _SCALAR_NOOPS: Final = structural.Reshape | structural.BroadcastInDim | structural.Transpose | structural.Slice
 
 _RULES: Final[dict[type[Operation], Callable[[Operation], Iterator[str]]]] = {

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrion.compiler.sequencer.arena import ALIGNMENT, Tenant, align, pack, pack_parts, peak
+from orchestrion.compiler.sequencer.arena import ALIGNMENT, Tenant, align, pack, pack_arenas, peak_bytes
 
 
 def tenant(size: int, first: int, last: int) -> Tenant:
@@ -34,7 +34,7 @@ def test_live_ranges_never_overlap(tenants: list[Tenant]) -> None:
 @given(TENANTS)
 def test_the_arena_is_at_least_the_peak_and_at_most_the_sum(tenants: list[Tenant]) -> None:
     _, total = pack(tenants)
-    assert peak(tenants) <= total <= sum(-(-t.size // ALIGNMENT) * ALIGNMENT for t in tenants)
+    assert peak_bytes(tenants) <= total <= sum(-(-t.size // ALIGNMENT) * ALIGNMENT for t in tenants)
 
 
 def test_a_chain_needs_two_buffers() -> None:
@@ -53,7 +53,7 @@ def test_the_smallest_gap_that_fits_is_taken() -> None:
         tenant(1280, 1, 1),
     ]
     offsets, total = pack(tenants)
-    assert total == peak(tenants) == 10752
+    assert total == peak_bytes(tenants) == 10752
 
 
 def test_nothing_to_pack() -> None:
@@ -63,7 +63,7 @@ def test_nothing_to_pack() -> None:
 @given(TENANTS, st.integers(1, 8000))
 def test_parts_are_no_larger_than_asked(tenants: list[Tenant], most: int) -> None:
     """Unless a tenant is: that has a part of its own. What lives at one time shares no byte."""
-    places, sizes = pack_parts(tenants, most)
+    places, sizes = pack_arenas(tenants, most)
     assert set(range(len(sizes))) == {part for part, _ in places} or not tenants
     for i, (a, (part, offset)) in enumerate(zip(tenants, places, strict=True)):
         assert offset % ALIGNMENT == 0 and offset + a.size <= sizes[part]

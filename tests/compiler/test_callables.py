@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from orchestrion import compiler, vm
 from orchestrion.compiler.driver import Compilation
 from orchestrion.compiler.frontend.exported import interface_in
-from orchestrion.compiler.frontend.source import read
+from orchestrion.compiler.frontend.source import read_source
 from orchestrion.compiler.pipeline import PHASES
 from orchestrion.schema import trees
 from orchestrion.schema.errors import ModuleError
@@ -247,9 +247,9 @@ def test_trees_go_through_the_text_of_each_phase(phase, tmp_path) -> None:
 
     whole = Compilation(targets=("reference",))
     text = tmp_path / "text.mlir"
-    text.write_text(whole.text(read(dense, (PARAMS, X)), phase))
+    text.write_text(whole.text(read_source(dense, (PARAMS, X)), phase))
     later = Compilation(targets=("reference",), start=phase)
-    assert write(later.rows(text)) == write(whole.rows(read(dense, (PARAMS, X))))
+    assert write(later.rows(text)) == write(whole.rows(read_source(dense, (PARAMS, X))))
 
 
 def test_arguments_of_any_number_are_numbered() -> None:
@@ -356,11 +356,11 @@ def nodes() -> st.SearchStrategy[object]:
 @settings(max_examples=60, deadline=None)
 @given(nodes())
 def test_flattening_agrees_with_jax(tree) -> None:
-    from orchestrion.compiler.frontend.callables import _marked, node_of
+    from orchestrion.compiler.frontend.callables import _marks_of_leaves, node_of
     from orchestrion.vm.trees import builder, flatten
 
     leaves, shape = jax.tree.flatten(tree)
-    node = node_of(jax, jax.tree.unflatten(shape, _marked(leaves)))
+    node = node_of(jax, jax.tree.unflatten(shape, _marks_of_leaves(leaves)))
     found: list[object] = []
     flatten(node, tree, "t", found)
     assert len(found) == len(leaves) and all(one is other for one, other in zip(found, leaves, strict=True))

@@ -67,7 +67,7 @@ def test_one_refusal_names_every_place_and_the_ways_on() -> None:
     assert first.startswith(f"  test_callbacks.py:{line_of('first print')}:")
     assert second.startswith(f"  test_callbacks.py:{line_of('second print')}:")
     assert first.endswith(" in printing: jax.debug.print") and second.endswith(" in printing: jax.debug.print")
-    assert 'callbacks="drop" (--callbacks=drop) leaves out those whose results nobody needs' in ways
+    assert 'callbacks="drop" (--callbacks=drop) leaves out those with unused results' in ways
     assert not any("EQX_ON_ERROR" in way for way in ways)
 
 

@@ -126,7 +126,7 @@ def test_types_and_arrays_hold_sizes() -> None:
     [
         ("tensor<?xf32, #util.dims<b, s>>", "2 expressions for 1 dynamic dimensions"),
         ("tensor<?xf32, #util.dims<4>>", "1 expressions for 1 dynamic dimensions"),
-        ("tensor<?xf32, #util.dims<b +>>", "is no list of sizes"),
+        ("tensor<?xf32, #util.dims<b +>>", "is not a list of sizes"),
     ],
 )
 def test_types_that_do_not_fit_are_refused(type: str, message: str) -> None:

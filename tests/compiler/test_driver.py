@@ -10,7 +10,7 @@ import pytest
 from orchestrion import compiler, vm
 from orchestrion.compiler.driver import Compilation
 from orchestrion.compiler.errors import ArgumentTypeError, CompileError
-from orchestrion.compiler.pipeline import PASSES, PHASES, named, passes_of, phases_between
+from orchestrion.compiler.pipeline import PASSES, PHASES, passes_named, passes_of, phases_between
 from orchestrion.hal.policy import Policy
 from orchestrion.schema.container import open_file
 from orchestrion.schema.profiles import PROFILES
@@ -163,6 +163,6 @@ def test_every_phase_has_passes_and_every_pass_a_reason() -> None:
     assert {row.phase for row in PASSES} == set(PHASES) - {"input"}
     assert [row.phase for row in PASSES] == sorted((row.phase for row in PASSES), key=list(PHASES).index)
     for row in PASSES:
-        assert row.why and callable(row.run) and named([row.name])[0].path == row.path
+        assert row.why and callable(row.run) and passes_named([row.name])[0].path == row.path
     assert not passes_of("input")
     assert Compilation().targets == tuple(PROFILES)

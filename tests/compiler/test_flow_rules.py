@@ -44,25 +44,25 @@ GRAPHS = [
     ([IF.format(1, 2), GO.format(3), GO.format(3), END], []),
     ([GO.format(1), IF.format(2, 3), GO.format(1), END], []),
     ([GO.format(1), IF.format(2, 4), IF.format(3, 1), GO.format(1), END], []),
-    ([END, END], ["block 1 is never reached"]),
+    ([END, END], ["block 1 is unreachable"]),
     (
         [GO.format(2), END, GO.format(1)],
         [
-            "block 1 stands before block 2, which dominates it",
-            "block 2 goes back to block 1, which does not dominate it",
+            "block 1 precedes block 2, which dominates it",
+            "block 2 branches back to block 1, which does not dominate it",
         ],
     ),
     (
         [IF.format(1, 2), GO.format(2), IF.format(1, 3), END],
-        ["block 2 goes back to block 1, which does not dominate it"],
+        ["block 2 branches back to block 1, which does not dominate it"],
     ),
     (
         [GO.format(1), IF.format(3, 2), END, GO.format(1)],
-        ["block 2 stands between those of the loop of blocks 1 to 3"],
+        ["block 2 lies between the blocks of the loop of blocks 1 to 3"],
     ),
     (
         [IF.format(1, 3), GO.format(2), END, GO.format(2)],
-        ["block 3 goes back to block 2, which does not dominate it"],
+        ["block 3 branches back to block 2, which does not dominate it"],
     ),
 ]
 
@@ -75,11 +75,11 @@ def test_blocks_stand_in_their_order(blocks: list[str], messages: list[str]) -> 
 STATEMENTS = [
     (
         '"util.cond_branch"(%x)[^bb1, ^bb1] <{counts = array<i64: 0, 0>}> : (tensor<4xf32>) -> ()\n^bb1:\n' + END,
-        "decides by tensor<4xf32>, must be tensor<i1> or i32",
+        "branches on tensor<4xf32>, must be tensor<i1> or i32",
     ),
     (
         '"util.switch"(%p)[^bb1] <{counts = array<i64: 0>}> : (tensor<i1>) -> ()\n^bb1:\n' + END,
-        "decides by tensor<i1>, must be tensor<i32> or i32",
+        "branches on tensor<i1>, must be tensor<i32> or i32",
     ),
     (
         '%e = "flow.empty"() : () -> tensor<0xf32>\n"util.branch"(%e)[^bb1] : (tensor<0xf32>) -> ()\n'
@@ -144,7 +144,7 @@ UPDATE = """"builtin.module"() ({
 WINDOW = '"stablehlo.dynamic_update_slice"({}, %u, %i) : (tensor<9xf32>, tensor<2xf32>, tensor<i32>) -> tensor<9xf32>'
 PLAIN = "%r = " + WINDOW.format("%x")
 NEGATED = '%n = "stablehlo.negate"({}) : (tensor<9xf32>) -> tensor<9xf32>\n'
-NO_UPDATE = ["result 0 of the entry is no update of argument 0 that nothing else uses"]
+NO_UPDATE = ["result 0 of the entry is not an update of argument 0 that nothing else uses"]
 
 TIED = [
     (PLAIN, "0", 2, []),
@@ -202,4 +202,4 @@ def test_only_what_is_read_element_by_element_gives_its_memory(which: str) -> No
 def test_a_global_has_elements() -> None:
     text = '"util.global"() <{mutable, sym_name = "g", type = tensor<0xf32>}> : () -> ()'
     (found,) = said(f'"builtin.module"() ({{\n{text}\n{FUNC}\n}}) : () -> ()')
-    assert found == "is of type tensor<0xf32>, which has no elements: it is made where it is used"
+    assert found == "is of type tensor<0xf32>, which has no elements: create it where it is used"

@@ -11,8 +11,8 @@ import pytest
 from orchestrion import compiler
 from orchestrion.compiler.driver import Compilation
 from orchestrion.compiler.errors import CompileError, ParseError
-from orchestrion.compiler.frontend.source import KINDS, read
-from orchestrion.compiler.frontend.stablehlo import load
+from orchestrion.compiler.frontend.source import KINDS, read_source
+from orchestrion.compiler.frontend.stablehlo import load_module
 from orchestrion.compiler.ir.attributes import ArrayAttr, DenseElements, DictAttr, StringAttr
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.printer import print_module
@@ -75,14 +75,14 @@ def test_every_form_gives_the_same_program(lowered: Any) -> None:
     assert set(forms) == set(KINDS)
     found = {}
     for kind, source in forms.items():
-        assert read(source).kind == kind
+        assert read_source(source).kind == kind
         found[kind] = simplified(source)
-        assert any(isinstance(op.get("value"), DenseElements) for op in load(source).walk())
+        assert any(isinstance(op.get("value"), DenseElements) for op in load_module(source).walk())
     assert len(set(found.values())) == 1
 
 
 def test_exported_functions_are_read(exported: Any) -> None:
-    module = load(exported)
+    module = load_module(exported)
     assert module.find("main") is not None
     values = [op.properties["value"] for op in module.walk() if op.name == "stablehlo.constant"]
     large = [v.array() for v in values if isinstance(v, DenseElements) and v.nbytes == WEIGHTS.nbytes]
@@ -136,7 +136,7 @@ def test_bytecode_with_sharding_rules_is_read() -> None:
 
 
 def test_a_lowered_function_has_the_trees_besides(lowered: Any) -> None:
-    module, with_trees = load(lowered.compiler_ir("stablehlo")), print_module(load(lowered))
+    module, with_trees = load_module(lowered.compiler_ir("stablehlo")), print_module(load_module(lowered))
     assert "orchestrion.trees" not in print_module(module)
     main = module.find("main")
     assert main is not None
@@ -151,7 +151,7 @@ def attributes(func: Operation, key: str) -> list[DictAttr]:
 
 
 def test_arguments_and_results_get_the_names_of_the_source(lowered: Any) -> None:
-    main = load(lowered).find("main")
+    main = load_module(lowered).find("main")
     assert main is not None
     names = [item.get("orchestrion.name") for item in attributes(main, "arg_attrs")]
     assert names == [StringAttr("x"), StringAttr("bias")]
@@ -161,7 +161,7 @@ def test_arguments_and_results_get_the_names_of_the_source(lowered: Any) -> None
 
 def test_donation_is_kept() -> None:
     lowered = jax.jit(lambda x: x + 1, donate_argnums=0).lower(jnp.ones(4))
-    main = load(lowered).find("main")
+    main = load_module(lowered).find("main")
     assert main is not None
     (found,) = attributes(main, "arg_attrs")
     assert found.get("tf.aliasing_output") is not None or found.get("jax.buffer_donor") is not None
@@ -175,7 +175,7 @@ def test_donation_is_kept() -> None:
 
 
 def test_locations_are_those_of_the_python_source(lowered: Any) -> None:
-    adds = [op for op in load(lowered).walk() if op.name == "stablehlo.dot_general"]
+    adds = [op for op in load_module(lowered).walk() if op.name == "stablehlo.dot_general"]
     assert len(adds) == 1 and "test_frontend.py" in str(adds[0].loc) and "jit(model)/dot_general" in str(adds[0].loc)
 
 
@@ -185,7 +185,7 @@ def test_a_file_is_known_by_its_content(tmp_path: Path, lowered: Any) -> None:
     for kind in ("generic", "pretty", "bytecode", "artifact"):
         path = tmp_path / f"{kind}.anything"
         path.write_bytes(forms[kind].encode() if isinstance(forms[kind], str) else forms[kind])
-        assert read(path).kind == kind
+        assert read_source(path).kind == kind
         assert simplified(str(path)) == wanted
 
 
@@ -196,7 +196,7 @@ def test_the_folder_of_a_file_is_not_in_the_module(tmp_path: Path) -> None:
     (tmp_path / "a.mlir").write_text(PRETTY)
     (tmp_path / "g.mlir").write_text('"builtin.module"() ({\n^bb0:\n}) : () -> ()')
     for name in ("a.mlir", "g.mlir"):
-        text = print_module(load(tmp_path / name))
+        text = print_module(load_module(tmp_path / name))
         assert name in text and str(tmp_path) not in text and '"-"' not in text
 
 
@@ -220,7 +220,7 @@ def test_constants_keep_every_bit_in_every_type() -> None:
             values = (bits[:count] & 1).view(bool) if dtype == "bool" else bits.view(dtype)[:count]
             with jax.enable_x64(True):
                 lowered = jax.jit(lambda values=values: values).lower()
-            (found,) = [op.properties["value"] for op in load(lowered).walk() if op.name == "stablehlo.constant"]
+            (found,) = [op.properties["value"] for op in load_module(lowered).walk() if op.name == "stablehlo.constant"]
             assert isinstance(found, DenseElements) and found.array().tobytes() == values.tobytes(), dtype
 
 
@@ -234,14 +234,14 @@ def test_what_jax_export_serializes_is_read(tmp_path: Path) -> None:
     data = bytes(exported.serialize())
     for cut in range(0, data.find(b"ML\xefR") + len(exported.mlir_module_serialized) - 9, 7):
         with pytest.raises(CompileError):
-            load(data[:cut] + b"\xff" * 9)
+            load_module(data[:cut] + b"\xff" * 9)
 
 
 WRONG: list[tuple[Any, str]] = [
     ("no/such/file.mlir", "no/such/file.mlir: No such file or directory"),
     ("a\0b", "'a\\x00b': embedded null byte"),
-    (b"", "<bytes>: holds no program"),
-    ("// only a comment\n", "<text>: holds no program"),
+    (b"", "<bytes>: contains no program"),
+    ("// only a comment\n", "<text>: contains no program"),
     (b"\x7fELF\x02\x01\x01\x00\xff", "<bytes>: no StableHLO, this is native code"),
     (b"\x40\0\0\0\x10\0\0\0ORCH\0\0", "<bytes>: no StableHLO, this is a compiled module already: vm-run runs it"),
     (b"\x80\x01\x02\x03", "<bytes>: neither MLIR text nor bytecode; begins with 80 01 02 03"),
@@ -267,15 +267,15 @@ def test_what_is_no_program_is_refused(source: Any, message: str) -> None:
 def test_pretty_text_that_is_wrong_says_where() -> None:
     text = "func.func @main(%arg0: tensor<4xf32>) -> tensor<5xf32> {\n  return %arg0 : tensor<4xf32>\n}\n"
     with pytest.raises(CompileError) as caught:
-        load(text)
+        load_module(text)
     assert str(caught.value).startswith("<text>:2:3: ") and "doesn't match function result type" in str(caught.value)
     with pytest.raises(CompileError, match="<text>:1:12: "):
-        load("func.func @\n")
+        load_module("func.func @\n")
 
 
 def test_generic_text_that_is_wrong_says_where() -> None:
     with pytest.raises(ParseError, match=r"<text>:2:3: expected an operation in generic form, '}' or a block"):
-        load('"builtin.module"() ({\n  func.func\n}) : () -> ()')
+        load_module('"builtin.module"() ({\n  func.func\n}) : () -> ()')
 
 
 def test_what_jaxlib_does_not_know_is_refused_by_us() -> None:
@@ -291,16 +291,16 @@ def test_what_jaxlib_does_not_know_is_refused_by_us() -> None:
 
 
 def test_without_jaxlib_the_message_names_the_extra(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from orchestrion.compiler.frontend import foreign
+    from orchestrion.compiler.frontend import jaxlib_parent
     from orchestrion.schema.child_process import Child
 
     (tmp_path / "jaxlib").mkdir()
     (tmp_path / "jaxlib" / "__init__.py").write_text("raise ImportError('no jaxlib here')")
     monkeypatch.syspath_prepend(tmp_path)
-    child = Child(foreign._ANSWER)
-    monkeypatch.setattr(foreign, "_child", child)
+    child = Child(jaxlib_parent._ANSWER)
+    monkeypatch.setattr(jaxlib_parent, "_child", child)
     with pytest.raises(CompileError, match=f"no jaxlib here.*{re.escape(install('stablehlo'))}; the generic form"):
-        load(PRETTY)
+        load_module(PRETTY)
     child.end()
 
 
@@ -310,8 +310,8 @@ def test_nothing_heavy_is_imported_for_the_generic_form() -> None:
 
     code = (
         "import sys\n"
-        "from orchestrion.compiler.frontend.stablehlo import load\n"
-        "load('\"builtin.module\"() ({\\n^bb0:\\n}) : () -> ()')\n"
+        "from orchestrion.compiler.frontend.stablehlo import load_module\n"
+        "load_module('\"builtin.module\"() ({\\n^bb0:\\n}) : () -> ()')\n"
         "print([name for name in ('jax', 'jaxlib', 'numpy', 'flatbuffers') if name in sys.modules])"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -46,7 +46,7 @@ GLOBALS = [
         GLOBAL.format("a").replace("16", "0"),
         [
             "global @a has no value, and no initializer stores to it",
-            "is of type !hl_seq.resource<constant, 0>, which has no bytes: it is made where it is used",
+            "is of type !hl_seq.resource<constant, 0>, which has no bytes: create it where it is used",
         ],
     ),
 ]
@@ -68,7 +68,7 @@ IMPORT = '%{} = "hl_seq.import"(%{}) : (tensor<4xf32>) -> !hl_seq.resource<exter
 SPLAT = f'%s = "hl_seq.splat"() <{{value = dense<1.0> : tensor<f32>}}> : () -> {TRANSIENT}\n'
 IMPORTS = [
     (IMPORT.format("a", "x") + IMPORT.format("b", "y") + SPLAT, []),
-    (IMPORT.format("a", "x") + SPLAT + IMPORT.format("b", "y"), ["imports an argument behind other ops"]),
+    (IMPORT.format("a", "x") + SPLAT + IMPORT.format("b", "y"), ["imports an argument after other ops"]),
     (IMPORT.format("a", "x") + IMPORT.format("b", "x"), ["imports an argument twice"]),
 ]
 

@@ -123,9 +123,7 @@ def test_declarations_are_verified() -> None:
     assert found[0] == "operandSegmentSizes [0, 2, 1] do not fit 3 operands"
     assert "property key is missing" in found
     wrong.properties["operandSegmentSizes"] = DenseArray((0, 1, 2), I32)
-    assert verify(wrong)[
-        0
-    ].message == "operand last is of type tensor<4xf32>, must be: A type that has no parts for us: " + (
+    assert verify(wrong)[0].message == "operand last is of type tensor<4xf32>, must be: A scalar type: " + (
         "`f32`, `i1`, `ui8`, `complex<f32>`, `index`, `none`."
     )
     many = b.build(Groups, first=[x.out] * 3, middle=x.out, last=[], key="k")

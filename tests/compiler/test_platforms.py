@@ -153,5 +153,5 @@ def test_an_assertion_that_no_call_can_keep_is_refused_in_its_own_words() -> Non
         : (tensor<i1>, tensor<i32>) -> ()
       return %x : tensor<4xf32>
     }"""
-    with pytest.raises(CompileError, match="asserts what no call can keep: size 4 is no good"):
+    with pytest.raises(CompileError, match="asserts what no call can satisfy: size 4 is no good"):
         compiler.compile(text)

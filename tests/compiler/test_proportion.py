@@ -158,7 +158,7 @@ def test_no_function_is_called_out_of_proportion(
 
 def test_a_location_is_fused_of_so_many_places() -> None:
     place = fused(*(FileLoc("x", i, 1) for i in range(10)))
-    for i in range(10, 2 * locations.MOST_FUSED):
+    for i in range(10, 2 * locations.MAX_FUSED):
         place = fused(place, FileLoc("x", i, 1))
     assert isinstance(place, FusedLoc)
-    assert place.locations == tuple(FileLoc("x", i, 1) for i in range(locations.MOST_FUSED))
+    assert place.locations == tuple(FileLoc("x", i, 1) for i in range(locations.MAX_FUSED))

@@ -12,7 +12,7 @@ import pytest
 
 from orchestrion.compiler import Compilation
 from orchestrion.compiler.bytecode import assign_registers, vm
-from orchestrion.compiler.bytecode.moves import sequence
+from orchestrion.compiler.bytecode.moves import sequential_copies
 from orchestrion.compiler.bytecode.serialize import module_rows
 from orchestrion.compiler.ir.attributes import IntegerAttr
 from orchestrion.compiler.ir.builder import Builder
@@ -33,7 +33,7 @@ from orchestrion.vm.verifier import verify
 TYPES = (scalar("i32"), scalar("i64"))
 OPERATIONS = {"add": operator.add, "sub": operator.sub, "xor": operator.xor, "mul": operator.mul}
 ARGUMENTS = (7, -3, 12)
-#: blocks that a run may take; a program that takes more is none of the tests
+#: blocks that a run may take; a program that takes more is not one of the tests
 PATIENCE = 400
 
 
@@ -173,6 +173,6 @@ def test_parallel_copies() -> None:
         moves = [(chance.randrange(5), target) for target in targets]
         places = {place: f"v{place}" for place in range(5)}
         want = places | {target: places[source] for source, target in moves}
-        for source, target in sequence(moves, lambda place: 9):
+        for source, target in sequential_copies(moves, lambda place: 9):
             places[target] = places[source]
         assert {place: value for place, value in places.items() if place != 9} == want, moves

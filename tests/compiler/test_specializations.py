@@ -83,10 +83,10 @@ def test_the_text_continues(lowered: Callable[..., Path], target: str) -> None:
 
 
 CHANGES = [
-    ('entry = "main_dispatch_0_up_to_16"', 'entry = "other"', "specialized: other is no entry of the executable"),
+    ('entry = "main_dispatch_0_up_to_16"', 'entry = "other"', "specialized: other is not an entry of the executable"),
     ('entry = "main_dispatch_0_up_to_16"', 'entry = "main_dispatch_0"', "or one with specializations of its own"),
     ("most = 16 : i64", "most = 16.0 : f64", "names no entry, or no size and the most that it may be"),
-    ("size = #util.dims<s{..64}>}", "size = #util.dims<c>}", "specialized: c has c, which is none of its symbols"),
+    ("size = #util.dims<s{..64}>}", "size = #util.dims<c>}", "specialized: c has c, which is not one of its symbols"),
     ('"read"', '"readwrite"', "specialized: main_dispatch_0_up_to_16 has other bindings or other dims"),
 ]
 

@@ -474,13 +474,13 @@ def module_of() -> Callable[[Case], bytes]:
 @pytest.fixture(scope="session")
 def phases() -> Callable[[Case], dict[str, Any]]:
     """The IR of a case after each phase, for the reference target."""
-    from orchestrion.compiler.driver import load
+    from orchestrion.compiler.frontend.stablehlo import load_module
     from orchestrion.compiler.ir.builtin import Module
     from orchestrion.compiler.options import Options
     from orchestrion.compiler.pipeline import PHASES, run_phases
 
     def run(case: Case) -> dict[str, Module]:
-        module = load(case.lowered())
+        module = load_module(case.lowered())
         found: dict[str, Module] = {}
 
         def keep(phase: str, module: Module) -> None:

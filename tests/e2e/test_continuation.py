@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from orchestrion import compiler
-from orchestrion.compiler.pipeline import FIRST, PHASES
+from orchestrion.compiler.pipeline import FIRST_PHASE, PHASES
 from orchestrion.schema.profiles import PROFILES
 from orchestrion.schema.writer import write
 
@@ -29,7 +29,7 @@ def _targets(source: Path) -> tuple[str, ...]:
 
 def _start(source: Path) -> str:
     """The phase that the text is of."""
-    return _noted(source, "phase") or FIRST
+    return _noted(source, "phase") or FIRST_PHASE
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=[path.name for path in SOURCES])

@@ -16,7 +16,7 @@ import pytest
 
 from orchestrion.compiler import Compilation
 from orchestrion.compiler.options import Options
-from orchestrion.compiler.pipeline import named, run_passes
+from orchestrion.compiler.pipeline import passes_named, run_passes
 from orchestrion.compiler.sequencer import hl_seq, ll_seq
 from orchestrion.compiler.stablehlo.ops.func import Func
 from orchestrion.schema.writer import write
@@ -221,9 +221,9 @@ def test_the_arena_is_smaller_than_what_it_holds(target: str) -> None:
         for value in op.results
         if hl_seq.lifetime_of(value.type) == "transient"
     ]
-    run_passes(module, named(BEFORE_PACKING), options)
+    run_passes(module, passes_named(BEFORE_PACKING), options)
     apart = allocated(module)
-    run_passes(module, named(("pack-arena",)), options)
+    run_passes(module, passes_named(("pack-arena",)), options)
     (arena,) = allocated(module)
     assert len(transients) > len(apart) > 1
     assert max(apart) < arena < sum(apart) < sum(transients)

@@ -98,9 +98,9 @@ def test_columns_decide_as_well(device: str) -> None:
         (
             "most = 3 : i64, size = #util.dims<b>",
             "most = 3 : i64, size = #util.dims<c>",
-            "which is none of its symbols",
+            "which is not one of its symbols",
         ),
-        ('_up_to_3"', '_less"', "_less is no entry of the executable"),
+        ('_up_to_3"', '_less"', "_less is not an entry of the executable"),
     ],
 )
 def test_an_entry_of_few_fits_the_one_it_stands_for(

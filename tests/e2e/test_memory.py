@@ -16,10 +16,10 @@ from orchestrion import vm
 from orchestrion.compiler.driver import Compilation, compile
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.options import Options
-from orchestrion.compiler.pipeline import named, run_passes
+from orchestrion.compiler.pipeline import passes_named, run_passes
 from orchestrion.compiler.sequencer import hl_seq, ll_seq
-from orchestrion.compiler.sequencer.arena import Tenant, align, peak
-from orchestrion.compiler.sequencer.storage import Storage
+from orchestrion.compiler.sequencer.arena import Tenant, align, peak_bytes
+from orchestrion.compiler.sequencer.buffer_assignment import BufferAssignment
 from orchestrion.compiler.stablehlo.ops.func import Func
 from orchestrion.schema.writer import write
 
@@ -103,12 +103,12 @@ def _phase(network: Network, stop: str) -> Module:
 def _bound(network: Network) -> int:
     """The most bytes that live at one position, in the order that the memory is planned for."""
     module = _phase(network, "hl_seq")
-    run_passes(module, named(["group-by-barrier", "materialize-copies"]), Options(("reference",)))
+    run_passes(module, passes_named(["group-by-barrier", "materialize-copies"]), Options(("reference",)))
     (program,) = [op for op in module.block if isinstance(op, hl_seq.Program)]
     (func,) = [op for op in program.body.block if isinstance(op, Func)]
-    groups = Storage(func).groups()
+    groups = BufferAssignment(func).groups()
     own = [g for g in groups if g.home is None or g.home.kind in ("now", "next")]
-    return peak([Tenant(group.size, group.live) for group in own])
+    return peak_bytes([Tenant(group.size, group.live) for group in own])
 
 
 def _allocated(network: Network) -> int:

@@ -19,7 +19,7 @@ import jax.numpy as jnp  # noqa: E402
 
 from orchestrion import compiler, vm  # noqa: E402
 from orchestrion.compiler.errors import CompileError  # noqa: E402
-from orchestrion.compiler.pipeline import FIRST, PHASES  # noqa: E402
+from orchestrion.compiler.pipeline import FIRST_PHASE, PHASES  # noqa: E402
 from orchestrion.schema.container import open_bytes  # noqa: E402
 from orchestrion.schema.decoder import decode  # noqa: E402
 from orchestrion.schema.dtypes import of_numpy  # noqa: E402
@@ -202,7 +202,7 @@ def test_every_phase_continues_to_the_same_files(tmp_path: Path) -> None:
         job = compiler.Compilation(targets=("reference", "spirv"), start=start, parameters=tmp_path / "p.safetensors")
         return write(job.write_parameters(job.rows(source))), (tmp_path / "p.safetensors").read_bytes()
 
-    whole = compiled(constant_network(), FIRST)
+    whole = compiled(constant_network(), FIRST_PHASE)
     assert len(parameters_of(decode(open_bytes(whole[0])))) == 2
     for phase in list(PHASES)[1:]:
         job = compiler.Compilation(targets=("reference", "spirv"), parameters=tmp_path / "x", parameter_arguments=())

@@ -135,7 +135,7 @@ PROGRAM = """"builtin.module"() ({
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ('"func.return"(%0) : (tensor<4xf32>) -> ()', "func.return: returns what is not exported"),
+        ('"func.return"(%0) : (tensor<4xf32>) -> ()', "func.return: returns a value that is not exported"),
         (
             '%1 = "hl_seq.clone"(%0) : (tensor<4xf32>) -> tensor<4xf32>\n"func.return"(%1) : (tensor<4xf32>) -> ()',
             "hl_seq.clone: operand source is of type tensor<4xf32>, must be: a resource",

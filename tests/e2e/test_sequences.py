@@ -20,7 +20,7 @@ from orchestrion.compiler.ir.parser import parse
 from orchestrion.compiler.ir.printer import print_module
 from orchestrion.compiler.ir.verifier import check_own
 from orchestrion.compiler.options import Options
-from orchestrion.compiler.pipeline import named, run_passes
+from orchestrion.compiler.pipeline import passes_named, run_passes
 from orchestrion.compiler.rules.engine import check
 from orchestrion.schema.writer import write
 
@@ -215,7 +215,7 @@ def module(target: str, body: str) -> str:
 def compiled(target: str, body: str) -> bytes:
     """The module; what the text of its last phase gives is the same."""
     ir = parse(module(target, body), "sequence.mlir")
-    run_passes(ir, named(PASSES), Options((target,)))
+    run_passes(ir, passes_named(PASSES), Options((target,)))
     check_own(ir, ", ".join(PASSES))
     check(ir, "bytecode")
     blob = write(module_rows(ir))
@@ -280,7 +280,7 @@ def test_counted(device: str, trips: int) -> None:
 
 def registers_text() -> str:
     ir = parse(module("reference", WHILE), "sequence.mlir")
-    run_passes(ir, named(PASSES), Options(("reference",)))
+    run_passes(ir, passes_named(PASSES), Options(("reference",)))
     return print_module(ir, locations=False)
 
 

@@ -262,9 +262,7 @@ def test_the_longest_rows_and_folds() -> None:
     x[0, 0] = 2
     norm, dot, total = program.main(x, y)
     assert (norm[0, 0], norm[0, -1]) == (119_999, 119_998) and np.all(dot == 120_000) and np.all(total == 120_000)
-    with pytest.raises(
-        CallerError, match="folded of 120001 elements, of sizes that the call brings; 120000 are the most"
-    ):
+    with pytest.raises(CallerError, match="a reduction covers 120001 elements, 120000 are the most on this machine"):
         program.main(np.ones((1, 120_001), np.float32), np.ones((8, 120_001), np.float32))
     program.close()
 

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from orchestrion.compiler.driver import Compilation, load
+from orchestrion.compiler.driver import Compilation
+from orchestrion.compiler.frontend.stablehlo import load_module
 from orchestrion.compiler.ir.parser import parse
 from orchestrion.compiler.ir.printer import print_module
-from orchestrion.compiler.pipeline import LAST, PHASES
+from orchestrion.compiler.pipeline import LAST_PHASE, PHASES
 from orchestrion.schema import writer
 
 Check = Callable[[Any, list[np.ndarray]], None]
@@ -36,7 +37,7 @@ def test_every_phase_continues_to_the_same_bytes(graph_case: Any, tmp_path: Path
         ir.Module.parse(text, context)
     for phase, following in pairwise(PHASES):
         assert Compilation(start=phase).text(texts[phase], following) == texts[following], phase
-    assert writer.write(Compilation(start=LAST).rows(texts[LAST])) == wanted
+    assert writer.write(Compilation(start=LAST_PHASE).rows(texts[LAST_PHASE])) == wanted
 
 
 def test_simplifying_changes_no_result(case: Any, xla: Xla, check: Check) -> None:
@@ -60,7 +61,7 @@ def test_the_input_survives(case: Any) -> None:
     ir = pytest.importorskip("jaxlib.mlir.ir")
     lowered = case.lowered()
     module = lowered.compiler_ir("stablehlo")
-    ours = load(lowered)
+    ours = load_module(lowered)
     for op in ours.walk():
         for key in ("arg_attrs", "res_attrs"):
             op.properties.pop(key, None)

@@ -1,4 +1,4 @@
-"""Loops; those of a known length run as one submission: short forms for passes that write StableHLO."""
+"""Builders of loops for passes that write StableHLO. A loop with a known iteration count runs as one submission."""
 
 from __future__ import annotations
 
@@ -16,19 +16,21 @@ from .basic import compare, constant, elementwise
 Body = Callable[[Rewriter, Value, list[Value]], Sequence[Value]]
 
 
-def loop(rewriter: Rewriter, turns: int, inits: Sequence[Value], body: Body) -> list[Value]:
-    """`body` so many times, of the turn and the carried values; gives the last ones."""
-    return repeat(rewriter, inits, _test(turns), body)
+def counted_loop(rewriter: Rewriter, iterations: int, inits: Sequence[Value], body: Body) -> list[Value]:
+    """Runs `body` that many times on the iteration number and the carried values; returns the final carried values."""
+    return while_loop(rewriter, inits, _test(iterations), body)
 
 
-def repeat(rewriter: Rewriter, inits: Sequence[Value], test: Body, body: Body) -> list[Value]:
-    """`body` as long as `test` gives true, both of the turn and the carried values; gives the last ones."""
+def while_loop(rewriter: Rewriter, inits: Sequence[Value], test: Body, body: Body) -> list[Value]:
+    """Runs `body` while `test` is true, both on the iteration number and the carried values; returns the final carried
+    values.
+    """
     types = [TensorType((), I32), *map(tensor_of, inits)]
     regions = [Block(types), Block(types)]
     for block in regions:
         block.append(Return.build(values=[], loc=rewriter.loc))
     inner = Rewriter({})
-    for block, make in zip(regions, (test, _turn(body)), strict=True):
+    for block, make in zip(regions, (test, _iteration(body)), strict=True):
         end = block.end
         inner.at(end)
         end.set_operands(list(make(inner, block.arguments[0], list(block.arguments[1:]))))
@@ -38,13 +40,15 @@ def repeat(rewriter: Rewriter, inits: Sequence[Value], test: Body, body: Body) -
     return list(made.results[1:])
 
 
-def _test(turns: int) -> Body:
-    return lambda rewriter, turn, _: [compare(rewriter, "LT", turn, constant(rewriter, turns, tensor_of(turn)))]
+def _test(iterations: int) -> Body:
+    return lambda rewriter, iteration, _: [
+        compare(rewriter, "LT", iteration, constant(rewriter, iterations, tensor_of(iteration)))
+    ]
 
 
-def _turn(body: Body) -> Body:
-    def make(rewriter: Rewriter, turn: Value, carried: list[Value]) -> Sequence[Value]:
-        made = body(rewriter, turn, carried)
-        return [elementwise(rewriter, "add", turn, constant(rewriter, 1, tensor_of(turn))), *made]
+def _iteration(body: Body) -> Body:
+    def make(rewriter: Rewriter, iteration: Value, carried: list[Value]) -> Sequence[Value]:
+        made = body(rewriter, iteration, carried)
+        return [elementwise(rewriter, "add", iteration, constant(rewriter, 1, tensor_of(iteration))), *made]
 
     return make

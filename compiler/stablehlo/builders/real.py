@@ -1,7 +1,7 @@
-"""Real arithmetic written as Python expressions: `2.0 * x + y` inserts the ops and is a `Real` again.
+"""Real arithmetic as Python expressions: `2.0 * x + y` inserts the ops and is again a `Real`.
 
-For expansions whose formulas should read like formulas. All operands have one type, a float tensor; a Python number is
-a splat of that. Nothing is simplified: what is written is computed, rounded once per operation.
+Expansions use it so that formulas read like formulas. All operands have one type, a float tensor; a Python number is a
+splat of that type. Nothing is simplified: every operation is computed as written, and rounds once.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from orchestrion.compiler.ir.types import TensorType
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 
 from .basic import bitcast, compare, constant, elementwise
-from .movement import spread, total
+from .shape_builders import broadcast, reduce_axes
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """What formulas must know of a float format: `fraction` and `bias` are IEEE 754's."""
+    """Properties of a float format that formulas need. `fraction` (bits) and `bias` are those of IEEE 754."""
 
     integer: str
     fraction: int
     bias: int
-    #: beyond its square root nothing overflows, nor is lost, when it is squared
+    #: Squares of magnitudes between 1 / large and large neither overflow nor underflow
     large: float
-    #: e^x for |x| up to it is finite and normal
+    #: e^x is finite and normal for |x| up to this bound
     exponent: float
-    #: tanh(x) is 1, e^-2x is lost beside 1
+    #: tanh(x) rounds to 1 above this bound, since e^-2x vanishes beside 1
     flat: float
 
 
@@ -41,7 +41,7 @@ FORMATS: Final = {
 
 
 class Bits:
-    """Integers beside reals: what their bits are, and exponents."""
+    """Integer arithmetic on the bits and exponents of reals."""
 
     __slots__ = ("_rewriter", "value")
 
@@ -76,14 +76,15 @@ class Bits:
         return self._op("shift_right_arithmetic", other)
 
     def clamped(self, least: int, most: int) -> Bits:
+        """Clamps each integer to `least` .. `most`."""
         return self._op("maximum", least)._op("minimum", most)
 
     def real(self, like: Real) -> Real:
-        """The float of these bits."""
+        """The float with these bits."""
         return Real(self._rewriter, bitcast(self._rewriter, self.value, str(like.type.element)))
 
 
-class Truth:
+class Mask:
     """A boolean per element."""
 
     __slots__ = ("_rewriter", "value")
@@ -92,17 +93,17 @@ class Truth:
         self._rewriter = rewriter
         self.value = value
 
-    def __and__(self, other: Truth) -> Truth:
-        return Truth(self._rewriter, elementwise(self._rewriter, "and", self.value, other.value))
+    def __and__(self, other: Mask) -> Mask:
+        return Mask(self._rewriter, elementwise(self._rewriter, "and", self.value, other.value))
 
-    def __or__(self, other: Truth) -> Truth:
-        return Truth(self._rewriter, elementwise(self._rewriter, "or", self.value, other.value))
+    def __or__(self, other: Mask) -> Mask:
+        return Mask(self._rewriter, elementwise(self._rewriter, "or", self.value, other.value))
 
-    def __invert__(self) -> Truth:
-        return Truth(self._rewriter, elementwise(self._rewriter, "not", self.value))
+    def __invert__(self) -> Mask:
+        return Mask(self._rewriter, elementwise(self._rewriter, "not", self.value))
 
-    def pick(self, yes: Real | float, no: Real | float) -> Real:
-        """`yes` where it is true, else `no`; one of them must be a `Real`."""
+    def select(self, yes: Real | float, no: Real | float) -> Real:
+        """`yes` where the mask is true, else `no`; at least one of them must be a `Real`."""
         like = yes if isinstance(yes, Real) else no
         assert isinstance(like, Real), "one value has a type"
         chosen = elementwise(self._rewriter, "select", self.value, like.of(yes).value, like.of(no).value)
@@ -120,20 +121,22 @@ class Real:
 
     @property
     def type(self) -> TensorType:
+        """The tensor type of the value."""
         return tensor_of(self.value)
 
     @property
     def format(self) -> Format:
+        """The properties of the element type."""
         return FORMATS[str(self.type.element)]
 
     def of(self, number: Real | float) -> Real:
-        """A number as one of this type."""
+        """A Python number as a `Real` of this type; a `Real` unchanged."""
         if isinstance(number, Real):
             return number
         return Real(self._rewriter, constant(self._rewriter, number, self.type))
 
     def op(self, name: str, *others: Real | float) -> Real:
-        """An elementwise op of StableHLO, this its first operand."""
+        """An elementwise op of StableHLO; this value is its first operand."""
         operands = (self.value, *(self.of(other).value for other in others))
         return Real(self._rewriter, elementwise(self._rewriter, name, *operands))
 
@@ -167,43 +170,47 @@ class Real:
     def __abs__(self) -> Real:
         return self.op("abs")
 
-    def test(self, direction: str, other: Real | float) -> Truth:
-        """EQ, NE, LT, LE, GT or GE; with NaN all but NE are false."""
-        return Truth(self._rewriter, compare(self._rewriter, direction, self.value, self.of(other).value))
+    def compare(self, direction: str, other: Real | float) -> Mask:
+        """Compares by EQ, NE, LT, LE, GT or GE; NaN makes all but NE false."""
+        return Mask(self._rewriter, compare(self._rewriter, direction, self.value, self.of(other).value))
 
-    def spread(self, shape: Sequence[int], axes: Sequence[int]) -> Real:
-        """The same number along the axes that are not given; axis i becomes axis axes[i]."""
-        return Real(self._rewriter, spread(self._rewriter, self.value, shape, list(axes)))
+    def broadcast(self, shape: Sequence[int], axes: Sequence[int]) -> Real:
+        """Broadcasts to `shape`: axis i becomes axis axes[i]."""
+        return Real(self._rewriter, broadcast(self._rewriter, self.value, shape, list(axes)))
 
-    def total(self, axes: Sequence[int], name: str = "add") -> Real:
-        """The numbers along axes added, or combined by another op."""
-        return Real(self._rewriter, total(self._rewriter, self.value, list(axes), name))
-
-    @property
-    def is_finite(self) -> Truth:
-        return abs(self).test("LT", float("inf"))
+    def reduce(self, axes: Sequence[int], name: str = "add") -> Real:
+        """Reduces along axes, with `add` or another elementwise op."""
+        return Real(self._rewriter, reduce_axes(self._rewriter, self.value, list(axes), name))
 
     @property
-    def is_infinite(self) -> Truth:
-        return abs(self).test("EQ", float("inf"))
+    def is_finite(self) -> Mask:
+        """True for numbers that are neither infinite nor NaN."""
+        return abs(self).compare("LT", float("inf"))
 
     @property
-    def is_nan(self) -> Truth:
-        return self.test("NE", self)
+    def is_infinite(self) -> Mask:
+        """True for infinities of both signs."""
+        return abs(self).compare("EQ", float("inf"))
+
+    @property
+    def is_nan(self) -> Mask:
+        """True for NaN."""
+        return self.compare("NE", self)
 
     def bits(self) -> Bits:
+        """The bits of each number, as integers of the same width."""
         return Bits(self._rewriter, bitcast(self._rewriter, self.value, self.format.integer))
 
     def signed(self, sign: Real) -> Real:
-        """The magnitude with the sign of another, that of a zero or NaN too."""
+        """This magnitude with the sign of `sign`, including that of a zero or NaN."""
         least = -(1 << self.format.fraction + self.format.bias.bit_length() + 1)
         return ((abs(self).bits()) | (sign.bits() & least)).real(self)
 
     def exponent(self) -> Bits:
-        """The biased exponent of a magnitude, so clamped that powers of two of it and of its negative are normal."""
+        """The biased exponent of a magnitude, clamped so that 2 to this power and its inverse are normal numbers."""
         shifted = self.bits() >> self.format.fraction
         return shifted.clamped(1, 2 * self.format.bias - 1)
 
     def power(self, exponent: Bits) -> Real:
-        """2^(exponent - bias), a number of this type."""
+        """2^(exponent - bias) in this type."""
         return (exponent << self.format.fraction).real(self)

@@ -1,9 +1,9 @@
-"""expand-complex: every complex tensor becomes two real ones, its parts.
+"""expand-complex: represents every complex tensor by two real tensors, its parts.
 
-First the elementwise ops: what is computed is computed on parts, between `real`, `imag` and `complex`. Then values are
-split in two, op by op in the order of the text, through control flow and the regions of reductions and sorts: an
-operand, a result or an argument of a region that was complex is two, the real part first. At the boundary of a function
-a tensor `S x complex<f32>` is one of `S x 2 x f32`, which has the same bytes, and `orchestrion.type` keeps its type.
+First, elementwise ops are expressed on parts, between `real`, `imag` and `complex`. Then values are split op by op in
+text order, through control flow and the regions of reductions and sorts: a complex operand, result or region argument
+becomes two, the real part first. At function boundaries, a tensor `S x complex<f32>` becomes one of `S x 2 x f32`,
+which has the same bytes; `orchestrion.type` keeps the original type.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from orchestrion.compiler.ir.rewriter import Rewriter, rewrite
 from orchestrion.compiler.ir.types import TensorType, Type
 from orchestrion.compiler.stablehlo.builders.basic import constant
 from orchestrion.compiler.stablehlo.builders.basic import elementwise as computed
-from orchestrion.compiler.stablehlo.builders.movement import concatenated, part, reshape
+from orchestrion.compiler.stablehlo.builders.shape_builders import concatenate, reshape, slice_range
 from orchestrion.compiler.stablehlo.ops import elementwise, func
 from orchestrion.compiler.stablehlo.ops.base import is_complex, part_type, tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
@@ -49,7 +49,7 @@ Rule = Callable[[Operation, Rewriter, Parts], Sequence[Value]]
 
 
 def run(module: Module, options: Options) -> None:
-    if not any(_concerned(op) for op in module.walk()):
+    if not any(_involves_complex(op) for op in module.walk()):
         return
     from orchestrion.compiler.stablehlo.fft.expand import expand_fft
 
@@ -59,11 +59,11 @@ def run(module: Module, options: Options) -> None:
     for op in module.block:
         assert isinstance(op, func.Func), "nothing else is legal"
         _split_function(op)
-    rewrite(module, {Concatenate.name: (_regathered,)})
+    rewrite(module, {Concatenate.name: (_merge_interleaving,)})
 
 
-def _concerned(op: Operation) -> bool:
-    """Whether complex numbers go through it, or it takes parts of a real one."""
+def _involves_complex(op: Operation) -> bool:
+    """Whether an op has complex operands or results, or takes parts of a real number."""
     values = (*op.operands, *op.results, *(a for region in op.regions for b in region.blocks for a in b.arguments))
     return isinstance(op, elementwise.Part) or any(map(is_complex, values))
 
@@ -85,38 +85,38 @@ def _split_function(function: func.Func) -> None:
 
 
 def _retyped(block: Block, argument: BlockArgument) -> BlockArgument:
-    """A new argument in its place, of the type that the function takes now. The old one keeps its uses."""
+    """Replaces a block argument by one of the new type. The old argument keeps its uses."""
     made = BlockArgument(block, argument.index, _interleaved(argument.type), argument.loc)
     block.arguments[argument.index] = made
     return made
 
 
 def _interleaved(type: Type) -> Type:
-    """The type whose bytes are those of complex numbers."""
+    """The real type with the same bytes as a complex tensor."""
     if isinstance(type, TensorType) and str(type.element).startswith("complex<"):
         return part_type(type).with_shape((*type.shape, 2))
     return type
 
 
 def _unpacked(rewriter: Rewriter, value: Value) -> tuple[Value, Value]:
-    """The parts of numbers that lie side by side."""
+    """The parts of interleaved complex numbers."""
     type = tensor_of(value)
     shape, rank = type.shape[:-1], type.rank - 1
 
     def of(index: int) -> Value:
-        return reshape(rewriter, part(rewriter, value, (*(0,) * rank, index), (*shape, index + 1)), shape)
+        return reshape(rewriter, slice_range(rewriter, value, (*(0,) * rank, index), (*shape, index + 1)), shape)
 
     return of(0), of(1)
 
 
 def _packed(rewriter: Rewriter, parts: Iterable[Value]) -> Value:
-    """Numbers whose parts lie side by side."""
+    """Interleaves the parts of complex numbers."""
     lines = [reshape(rewriter, value, (*tensor_of(value).shape, 1)) for value in parts]
-    return concatenated(rewriter, lines, tensor_of(lines[0]).rank - 1)
+    return concatenate(rewriter, lines, tensor_of(lines[0]).rank - 1)
 
 
-def _regathered(op: Operation, rewriter: Rewriter) -> bool:
-    """Parts that were cut out of one tensor and lie side by side again are its axis of parts at another place."""
+def _merge_interleaving(op: Operation, rewriter: Rewriter) -> bool:
+    """Parts that were sliced from one tensor and are concatenated again are a transpose of that tensor."""
     assert isinstance(op, Concatenate)
     cuts = [found for value in op.operands if (found := _cut(value)) is not None]
     if len(op.operands) != 2 or len(cuts) != 2 or cuts[0][0] is not cuts[1][0]:
@@ -135,7 +135,7 @@ def _regathered(op: Operation, rewriter: Rewriter) -> bool:
 
 
 def _cut(value: Value) -> tuple[Value, int, int] | None:
-    """The tensor of which a value is one place along an axis, in whatever shape, that axis, and the place."""
+    """If a value is one index of an axis of a tensor, reshaped or not: the tensor, the axis and the index."""
     maker = value.defining_op
     while isinstance(maker, Reshape):
         maker = maker.operand_.defining_op
@@ -149,7 +149,7 @@ def _cut(value: Value) -> tuple[Value, int, int] | None:
 
 
 def _split_block(block: Block, rewriter: Rewriter, parts: Parts) -> None:
-    """Replaces what is complex in a block whose arguments are split."""
+    """Replaces complex values in a block whose arguments are already split."""
     ops = block.ops
     for op in ops:
         for region in op.regions:
@@ -165,7 +165,7 @@ def _split_block(block: Block, rewriter: Rewriter, parts: Parts) -> None:
 
 
 def _split_arguments(op: Operation, block: Block, parts: Parts) -> None:
-    """Two arguments for each that is complex."""
+    """Replaces each complex argument by two."""
     old = block.arguments
     if not any(map(is_complex, old)):
         return
@@ -200,7 +200,7 @@ def _split_op(op: Operation, rewriter: Rewriter, parts: Parts) -> None:
 
 
 def _flat(values: Iterable[Value], parts: Parts) -> list[Value]:
-    """Two values for each that is complex."""
+    """Replaces each complex value by its two parts."""
     return [part for value in values for part in (parts[value] if is_complex(value) else (value,))]
 
 
@@ -229,7 +229,7 @@ def _iota(op: Operation, rewriter: Rewriter, parts: Parts) -> Sequence[Value]:
 
 
 def _moved(op: Operation, rewriter: Rewriter, parts: Parts) -> Sequence[Value]:
-    """The same for both parts."""
+    """Applies a data movement op to both parts."""
     made = []
     for index in range(2):
         operands = [parts[value][index] if is_complex(value) else value for value in op.operands]
@@ -240,7 +240,7 @@ def _moved(op: Operation, rewriter: Rewriter, parts: Parts) -> Sequence[Value]:
 
 
 def _spread(op: Operation, rewriter: Rewriter, parts: Parts) -> Sequence[Value]:
-    """The op with its regions, on twice as many values."""
+    """Rebuilds an op and its regions with two values per complex value."""
     types = []
     for result in op.results:
         type = tensor_of(result)
@@ -251,7 +251,7 @@ def _spread(op: Operation, rewriter: Rewriter, parts: Parts) -> Sequence[Value]:
 
 
 def _product(op: Operation, rewriter: Rewriter, parts: Parts) -> Sequence[Value]:
-    """Four real ones: with three, what cancels would take the smaller part with it."""
+    """Four real products: with only three, cancellation would destroy the smaller part."""
     lhs, rhs = (parts[value] for value in op.operands)
     type = part_type(tensor_of(op.results[0]))
 
@@ -279,5 +279,5 @@ _RULES: Final[dict[type[Operation], Rule]] = {
     **dict.fromkeys(_MOVES, _moved),
     **dict.fromkeys(_SPREADS, _spread),
 }
-#: ops that take complex numbers beside elementwise ones; the legality check refuses others
+#: Non-elementwise ops that accept complex numbers; the legality check refuses others.
 OPS: Final = frozenset({Fft, *_RULES})

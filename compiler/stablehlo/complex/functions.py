@@ -1,6 +1,6 @@
-"""Elementwise ops on complex numbers: a table, a row an op, each written with real ops, `real`, `imag` and `complex`.
+"""Table of elementwise ops on complex numbers, one row per op, expressed by real ops, `real`, `imag` and `complex`.
 
-Ops of CHLO are replaced in `expand`, those of StableHLO in `expand-complex`, where the three around them cancel out.
+`expand` replaces ops of CHLO, `expand-complex` those of StableHLO; the conversions between ops cancel out.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter
 from orchestrion.compiler.ir.types import scalar
-from orchestrion.compiler.stablehlo.builders.basic import compare, constant, converted, elementwise
+from orchestrion.compiler.stablehlo.builders.basic import compare, constant, convert, elementwise
 from orchestrion.compiler.stablehlo.builders.real import Real
 from orchestrion.compiler.stablehlo.ops import elementwise as ops
 from orchestrion.compiler.stablehlo.ops.base import dtype_of, is_complex, part_type, tensor_of
@@ -20,7 +20,7 @@ from orchestrion.schema.dtypes import COMPLEX
 from . import inverses, numbers
 from .numbers import Complex
 
-#: gives the result's parts, or the real result
+#: Returns the result's parts, or the real result.
 Function = Callable[..., Complex | Real]
 
 FUNCTIONS: Final[dict[str, Function]] = {
@@ -66,14 +66,15 @@ def parts_of(rewriter: Rewriter, value: Value) -> tuple[Value, Value]:
     return real, imag
 
 
-def joined(rewriter: Rewriter, real: Value, imag: Value) -> Value:
+def make_complex(rewriter: Rewriter, real: Value, imag: Value) -> Value:
+    """The complex number with these parts."""
     type = tensor_of(real)
     out = type.with_element(scalar(f"complex<{type.element}>"))
     return rewriter.build(ops.Complex, lhs=real, rhs=imag, out=out).result
 
 
 def expand_function(op: Operation, rewriter: Rewriter) -> bool:
-    """An op of the table; leaves alone what has not the form it should."""
+    """Expands an op of the table; skips malformed ops."""
     if op.name not in FUNCTIONS or len(op.results) != 1 or not op.operands or not all(map(is_complex, op.operands)):
         return False
     type = tensor_of(op.operands[0])
@@ -82,7 +83,7 @@ def expand_function(op: Operation, rewriter: Rewriter) -> bool:
         return False
     pairs = [parts_of(rewriter, value) for value in op.operands]
     made = FUNCTIONS[op.name](*(Complex(Real(rewriter, re), Real(rewriter, im)) for re, im in pairs))
-    value = made.value if isinstance(made, Real) else joined(rewriter, made.re.value, made.im.value)
+    value = made.value if isinstance(made, Real) else make_complex(rewriter, made.re.value, made.im.value)
     rewriter.replace(op, [value])
     return True
 
@@ -103,7 +104,7 @@ def _select(op: Operation, rewriter: Rewriter) -> bool:
         return False
     sides = zip(parts_of(rewriter, op.on_true), parts_of(rewriter, op.on_false), strict=True)
     real, imag = (elementwise(rewriter, "select", op.pred, yes, no) for yes, no in sides)
-    rewriter.replace(op, [joined(rewriter, real, imag)])
+    rewriter.replace(op, [make_complex(rewriter, real, imag)])
     return True
 
 
@@ -114,12 +115,12 @@ def _convert(op: Operation, rewriter: Rewriter) -> bool:
     target = dtype_of(op.out)
     element = target.storage if target.kind == COMPLEX else target.name
     parts = parts_of(rewriter, op.operand_) if is_complex(op.operand_) else (op.operand_,)
-    given = [converted(rewriter, part, element) for part in parts]
+    given = [convert(rewriter, part, element) for part in parts]
     if target.kind != COMPLEX:
         rewriter.replace(op, given[:1])
         return True
     imag = given[1] if len(given) == 2 else constant(rewriter, 0.0, tensor_of(given[0]))
-    rewriter.replace(op, [joined(rewriter, given[0], imag)])
+    rewriter.replace(op, [make_complex(rewriter, given[0], imag)])
     return True
 
 
@@ -132,7 +133,7 @@ def _imag(op: Operation, rewriter: Rewriter) -> bool:
 
 
 def _part(op: Operation, rewriter: Rewriter, index: int) -> bool:
-    """Of a complex number whose parts are known, or of a real one."""
+    """The part of a complex number with known parts, or of a real number."""
     if not is_complex(op.operands[0]):
         part = op.operands[0] if index == 0 else constant(rewriter, 0.0, tensor_of(op.operands[0]))
         rewriter.replace(op, [part])
@@ -144,7 +145,7 @@ def _part(op: Operation, rewriter: Rewriter, index: int) -> bool:
     return True
 
 
-#: what leaves no elementwise op on complex numbers but `real`, `imag` and `complex`
+#: Patterns that leave no elementwise op on complex numbers except `real`, `imag` and `complex`.
 PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {
     **{name: (expand_function,) for name in FUNCTIONS if name.startswith("stablehlo.")},
     "stablehlo.compare": (_compare,),

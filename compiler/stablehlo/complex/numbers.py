@@ -1,8 +1,9 @@
-"""Complex arithmetic in terms of real ops: a number is a pair, a function takes and gives pairs.
+"""Complex arithmetic by real ops: a number is a pair of reals, and functions take and return pairs.
 
-Special values are those of C99's Annex G, and what XLA does on CPU where that says nothing; the product is the plain
-formula, as there and in NumPy, so that it gives NaN where an infinity meets a zero. Magnitudes are scaled by powers of
-two, so that nothing overflows or is lost on the way to a result that is in range.
+Special values follow C99's Annex G, and XLA on CPU where Annex G says nothing. The product is the plain formula, as in
+XLA and NumPy, so that it is NaN where an infinity meets a zero. Magnitudes are scaled by powers of two, so that
+intermediate values neither overflow nor underflow if the result is in range.
+
 Sources: ISO C99, Annex G; W. Kahan, "Branch cuts for complex elementary functions", 1987.
 """
 
@@ -10,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from orchestrion.compiler.stablehlo.builders.real import Bits, Real, Truth
+from orchestrion.compiler.stablehlo.builders.real import Bits, Mask, Real
 
 INFINITY = float("inf")
 NAN = float("nan")
@@ -18,62 +19,68 @@ NAN = float("nan")
 
 @dataclass(frozen=True, slots=True)
 class Complex:
-    """`re + im i`."""
+    """The number `re + im i`."""
 
     re: Real
     im: Real
 
     @property
-    def is_infinite(self) -> Truth:
-        """One part is, even when the other is NaN."""
+    def is_infinite(self) -> Mask:
+        """Whether a part is infinite, even if the other is NaN."""
         return self.re.is_infinite | self.im.is_infinite
 
     @property
-    def is_finite(self) -> Truth:
+    def is_finite(self) -> Mask:
+        """Whether both parts are finite."""
         return self.re.is_finite & self.im.is_finite
 
     @property
-    def is_zero(self) -> Truth:
-        return self.re.test("EQ", 0.0) & self.im.test("EQ", 0.0)
+    def is_zero(self) -> Mask:
+        """Whether both parts are zero."""
+        return self.re.compare("EQ", 0.0) & self.im.compare("EQ", 0.0)
 
     @property
     def largest(self) -> Real:
-        """The greater magnitude of both parts."""
+        """The greater magnitude of the two parts."""
         return abs(self.re).op("maximum", abs(self.im))
 
     def times(self, factor: Real | float) -> Complex:
+        """The product with a real number."""
         return Complex(self.re * factor, self.im * factor)
 
     def times_i(self) -> Complex:
+        """The product with i."""
         return Complex(-self.im, self.re)
 
     def over_i(self) -> Complex:
+        """The quotient by i."""
         return Complex(self.im, -self.re)
 
 
-def pick(condition: Truth, yes: Complex, no: Complex) -> Complex:
-    return Complex(condition.pick(yes.re, no.re), condition.pick(yes.im, no.im))
+def pick(condition: Mask, yes: Complex, no: Complex) -> Complex:
+    """`yes` where the condition is true, else `no`."""
+    return Complex(condition.select(yes.re, no.re), condition.select(yes.im, no.im))
 
 
 @dataclass(frozen=True, slots=True)
 class Scaled:
-    """`number * 2^(exponent - bias)` of parts below 4, one of them 2^-24 (2^-53) at least, or all zero."""
+    """`number * 2^(exponent - bias)`: parts are below 4, and one is at least 2^-24 (2^-53), or both are zero."""
 
     number: Complex
     exponent: Bits
-    #: |number|; infinite where a part is
+    #: |number|; infinite if a part is
     magnitude: Real
 
 
 def scaled(z: Complex, even: bool = False) -> Scaled:
-    """A number and its power of two; an even power when asked for."""
+    """Scales a number by a power of two, an even one if `even`."""
     largest = z.largest
     exponent = largest.exponent()
     if even:
         exponent = exponent | 1  # the bias is odd
     number = z.times(largest.power(2 * largest.format.bias - exponent))
     square = number.re * number.re + number.im * number.im
-    return Scaled(number, exponent, z.is_infinite.pick(INFINITY, square.op("sqrt")))
+    return Scaled(number, exponent, z.is_infinite.select(INFINITY, square.op("sqrt")))
 
 
 def add(z: Complex, w: Complex) -> Complex:
@@ -89,16 +96,18 @@ def negate(z: Complex) -> Complex:
 
 
 def multiply(z: Complex, w: Complex) -> Complex:
+    """The product by the plain formula: NaN where an infinity meets a zero."""
     return Complex(z.re * w.re - z.im * w.im, z.re * w.im + z.im * w.re)
 
 
 def divide(z: Complex, w: Complex) -> Complex:
+    """The quotient, scaled so that no intermediate value overflows; infinities and zeros as in Annex G."""
     above, below = scaled(z), scaled(w)
     a, b = above.number, below.number
     square = b.re * b.re + b.im * b.im
     product = _by_conjugate(a, b)
     exponent = above.exponent - below.exponent
-    half = exponent >> 1  # the power itself may be out of range, that of a half is not
+    half = exponent >> 1  # the power itself may be out of range, that of one half is not
     bias = z.re.format.bias
     quotient = Complex(product.re / square, product.im / square)
     for part in (half, exponent - half):
@@ -111,7 +120,7 @@ def _by_conjugate(z: Complex, w: Complex) -> Complex:
 
 
 def _recovered(quotient: Complex, z: Complex, w: Complex, above: Scaled, below: Scaled) -> Complex:
-    """Annex G's infinities and zeros where the formula gave NaN for both parts."""
+    """The infinities and zeros of Annex G where the formula gave NaN for both parts."""
     lost = quotient.re.is_nan & quotient.im.is_nan
     pole = lost & w.is_zero
     endless = w.re.of(INFINITY).signed(w.re)
@@ -119,16 +128,17 @@ def _recovered(quotient: Complex, z: Complex, w: Complex, above: Scaled, below: 
     far, near = z.is_infinite, w.is_infinite
     product = _by_conjugate(pick(far, _direction(z), above.number), pick(near, _direction(w), below.number))
     known = lost & ((far & w.is_finite) | (near & z.is_finite))
-    return pick(known, product.times(far.pick(z.re.of(INFINITY), 0.0)), quotient)
+    return pick(known, product.times(far.select(z.re.of(INFINITY), 0.0)), quotient)
 
 
 def _direction(z: Complex) -> Complex:
     """1 for infinite parts and 0 for others, with their signs."""
-    parts = (part.is_infinite.pick(part.of(1.0), 0.0).signed(part) for part in (z.re, z.im))
+    parts = (part.is_infinite.select(part.of(1.0), 0.0).signed(part) for part in (z.re, z.im))
     return Complex(*parts)
 
 
 def magnitude(z: Complex) -> Real:
+    """|z| without intermediate overflow."""
     parts = scaled(z)
     return parts.magnitude * z.re.power(parts.exponent)
 
@@ -140,20 +150,21 @@ def sign(z: Complex) -> Complex:
 
 
 def sqrt(z: Complex) -> Complex:
+    """The square root with a real part that is not negative."""
     parts, root = _root(z)
     made = root.times(z.re.power((parts.exponent + z.re.format.bias) >> 1))
-    endless = z.im.is_infinite  # even beside NaN
-    return Complex(endless.pick(INFINITY, made.re), endless.pick(z.im, made.im))
+    endless = z.im.is_infinite  # even if the other part is NaN
+    return Complex(endless.select(INFINITY, made.re), endless.select(z.im, made.im))
 
 
 def _root(z: Complex) -> tuple[Scaled, Complex]:
-    """The number scaled by an even power of two, and its root."""
+    """The number scaled by an even power of two, and its square root."""
     parts = scaled(z, even=True)
     a, b = parts.number.re, abs(parts.number.im)
     longer = ((abs(a) + parts.magnitude) * 0.5).op("sqrt")
-    shorter = longer.test("EQ", 0.0).pick(0.0, b / (longer + longer))
-    left = a.test("LT", 0.0)
-    return parts, Complex(left.pick(shorter, longer), left.pick(longer, shorter).signed(z.im))
+    shorter = longer.compare("EQ", 0.0).select(0.0, b / (longer + longer))
+    left = a.compare("LT", 0.0)
+    return parts, Complex(left.select(shorter, longer), left.select(longer, shorter).signed(z.im))
 
 
 def rsqrt(z: Complex) -> Complex:
@@ -167,25 +178,25 @@ def rsqrt(z: Complex) -> Complex:
 
 
 def cbrt(z: Complex) -> Complex:
-    large = z.largest.test("GT", z.re.format.large)
-    length = magnitude(z.times(large.pick(z.re.of(0.125), 1.0))).op("cbrt") * large.pick(z.re.of(2.0), 1.0)
+    large = z.largest.compare("GT", z.re.format.large)
+    length = magnitude(z.times(large.select(z.re.of(0.125), 1.0))).op("cbrt") * large.select(z.re.of(2.0), 1.0)
     return _polar(length, z.im.op("atan2", z.re) * z.re.of(1.0 / 3.0))
 
 
 def _polar(length: Real, angle: Real) -> Complex:
-    """An angle of zero keeps its sign whatever the length."""
-    return Complex(length * angle.op("cosine"), angle.test("EQ", 0.0).pick(angle, length * angle.op("sine")))
+    """The number with this magnitude and angle. A zero angle keeps its sign."""
+    return Complex(length * angle.op("cosine"), angle.compare("EQ", 0.0).select(angle, length * angle.op("sine")))
 
 
 def exponential(z: Complex) -> Complex:
     a, b = z.re, z.im
-    large = a.test("GT", a.format.exponent)
-    factor = large.pick(a * 0.5, a).op("exponential")
-    rest = large.pick(factor, 1.0)
-    turned = a.is_infinite & ~b.is_finite  # the angle is lost, the length is not
-    cosine = turned.pick(1.0, b.op("cosine"))
-    sine = turned.pick(a.test("LT", 0.0).pick(a.of(0.0), NAN), b.op("sine"))
-    return Complex(factor * cosine * rest, b.test("EQ", 0.0).pick(b, factor * sine * rest))
+    large = a.compare("GT", a.format.exponent)
+    factor = large.select(a * 0.5, a).op("exponential")
+    rest = large.select(factor, 1.0)
+    turned = a.is_infinite & ~b.is_finite  # the angle is undefined, the magnitude is not
+    cosine = turned.select(1.0, b.op("cosine"))
+    sine = turned.select(a.compare("LT", 0.0).select(a.of(0.0), NAN), b.op("sine"))
+    return Complex(factor * cosine * rest, b.compare("EQ", 0.0).select(b, factor * sine * rest))
 
 
 def exponential_minus_one(z: Complex) -> Complex:
@@ -193,86 +204,87 @@ def exponential_minus_one(z: Complex) -> Complex:
     whole = exponential(z)
     half = (b * 0.5).op("sine")
     near = a.op("exponential_minus_one") * b.op("cosine") - 2.0 * half * half
-    near = a.test("EQ", -INFINITY).pick(-1.0, near)
-    return Complex(a.test("GT", a.format.exponent).pick(whole.re, near), whole.im)
+    near = a.compare("EQ", -INFINITY).select(-1.0, near)
+    return Complex(a.compare("GT", a.format.exponent).select(whole.re, near), whole.im)
 
 
 def log(z: Complex) -> Complex:
     a, b = abs(z.re), abs(z.im)
     large, small = a.op("maximum", b), a.op("minimum", b)
-    bounded = large.is_finite & large.test("NE", 0.0)
-    ratio = (bounded | large.is_nan).pick(small / large, 0.0)
+    bounded = large.is_finite & large.compare("NE", 0.0)
+    ratio = (bounded | large.is_nan).select(small / large, 0.0)
     length = large.op("log") + (ratio * ratio).op("log_plus_one") * 0.5
-    return Complex(z.is_infinite.pick(INFINITY, length), z.im.op("atan2", z.re))
+    return Complex(z.is_infinite.select(INFINITY, length), z.im.op("atan2", z.re))
 
 
 def log_plus_one(z: Complex) -> Complex:
     a, b = z.re, z.im
     moved = a + 1.0
     near = (a * (a + 2.0) + b * b).op("log_plus_one") * 0.5
-    length = z.largest.test("LT", 0.5).pick(near, log(Complex(moved, b)).re)
+    length = z.largest.compare("LT", 0.5).select(near, log(Complex(moved, b)).re)
     return Complex(length, b.op("atan2", moved))
 
 
 def power(z: Complex, w: Complex) -> Complex:
-    """|z|^c e^(-d t) at the angle c t + d log|z|, t being the angle of z, and w = c + d i."""
+    """|z|^c e^(-d t) at the angle c t + d log|z|, where t is the angle of z, and w = c + d i."""
     logarithm = log(z)
     angle = logarithm.im
-    real = w.im.test("EQ", 0.0)
+    real = w.im.compare("EQ", 0.0)
     growth = magnitude(z).op("power", w.re) * (-(w.im * angle)).op("exponential")
-    outside = ~growth.is_finite | growth.test("EQ", 0.0)
-    both = (w.re * logarithm.re - w.im * angle).op("exponential")  # one factor is out of range, the product need not be
-    length = (outside & ~real).pick(both, growth)
+    outside = ~growth.is_finite | growth.compare("EQ", 0.0)
+    # a factor may be out of range while the product is not
+    both = (w.re * logarithm.re - w.im * angle).op("exponential")
+    length = (outside & ~real).select(both, growth)
     turn = w.re * angle
-    made = _polar(length, real.pick(turn, turn + w.im * logarithm.re))
+    made = _polar(length, real.select(turn, turn + w.im * logarithm.re))
     zero, one = z.re.of(0.0), z.re.of(1.0)
-    vanishing = z.is_zero & w.re.test("GT", 0.0)
+    vanishing = z.is_zero & w.re.compare("GT", 0.0)
     return pick(w.is_zero, Complex(one, zero), pick(vanishing, Complex(zero, zero), made))
 
 
 def logistic(z: Complex) -> Complex:
-    """1 / (1 + e^-z), multiplied through by e^(z/2) so that nothing cancels near its poles."""
+    """1 / (1 + e^-z), multiplied by e^(z/2) above and below so that nothing cancels near its poles."""
     a, b = z.re, z.im
     falling = (-abs(a)).op("exponential")
     rising = -(-abs(a)).op("exponential_minus_one")
     turned = a.is_infinite & ~b.is_finite
-    cosine = turned.pick(1.0, (b * 0.5).op("cosine"))
-    sine = turned.pick(0.0, (b * 0.5).op("sine"))
+    cosine = turned.select(1.0, (b * 0.5).op("cosine"))
+    sine = turned.select(0.0, (b * 0.5).op("sine"))
     across, along = (falling + 1.0) * cosine, rising * sine
     square = across * across + along * along
-    left = a.test("LT", 0.0)
-    beside = across * cosine + left.pick(-along, along) * sine
+    left = a.compare("LT", 0.0)
+    beside = across * cosine + left.select(-along, along) * sine
     twice = sine * cosine * 2.0
-    return Complex(left.pick(falling * beside, beside) / square, falling * twice / square)
+    return Complex(left.select(falling * beside, beside) / square, falling * twice / square)
 
 
 def _hyperbolic(x: Real) -> tuple[Real, Real, Real]:
-    """sinh and cosh, both to be multiplied by a factor that is not 1 only where they would be out of range."""
+    """sinh, cosh and a common factor for both, which is 1 unless they would be out of range."""
     length = abs(x)
-    large = length.test("GT", x.format.exponent)
-    change = large.pick(length * 0.5, length).op("exponential_minus_one")
+    large = length.compare("GT", x.format.exponent)
+    change = large.select(length * 0.5, length).op("exponential_minus_one")
     grown = change + 1.0
-    odd = large.pick(grown, change + change / grown) * 0.5
-    even = large.pick(grown, grown + 1.0 / grown) * 0.5
-    return odd.signed(x), even, large.pick(grown, 1.0)
+    odd = large.select(grown, change + change / grown) * 0.5
+    even = large.select(grown, grown + 1.0 / grown) * 0.5
+    return odd.signed(x), even, large.select(grown, 1.0)
 
 
 def sinh(z: Complex) -> Complex:
     a, b = z.re, z.im
     odd, even, factor = _hyperbolic(a)
-    turned = (a.is_infinite | a.test("EQ", 0.0)) & ~b.is_finite
-    cosine = turned.pick(1.0, b.op("cosine"))
+    turned = (a.is_infinite | a.compare("EQ", 0.0)) & ~b.is_finite
+    cosine = turned.select(1.0, b.op("cosine"))
     im = even * b.op("sine") * factor
-    return Complex(odd * cosine * factor, b.test("EQ", 0.0).pick(b, im))
+    return Complex(odd * cosine * factor, b.compare("EQ", 0.0).select(b, im))
 
 
 def cosh(z: Complex) -> Complex:
     a, b = z.re, z.im
     odd, even, factor = _hyperbolic(a)
     wild = ~b.is_finite
-    cosine = (wild & a.is_infinite).pick(1.0, b.op("cosine"))
-    sine = (wild & a.test("EQ", 0.0)).pick(1.0, b.op("sine"))
-    im = b.test("EQ", 0.0).pick(b * a.of(1.0).signed(a), odd * sine * factor)
+    cosine = (wild & a.is_infinite).select(1.0, b.op("cosine"))
+    sine = (wild & a.compare("EQ", 0.0)).select(1.0, b.op("sine"))
+    im = b.compare("EQ", 0.0).select(b * a.of(1.0).signed(a), odd * sine * factor)
     return Complex(even * cosine * factor, im)
 
 
@@ -287,16 +299,16 @@ def cosine(z: Complex) -> Complex:
 def tanh(z: Complex) -> Complex:
     a, b = z.re, z.im
     flat = a.format.flat
-    far = abs(a).test("GT", flat)
+    far = abs(a).compare("GT", flat)
     odd, even, _ = _hyperbolic(a.of(-flat).op("maximum", a).op("minimum", flat))
     sine, cosine = b.op("sine"), b.op("cosine")
     square = odd * odd + cosine * cosine
     turned = a.is_infinite & ~b.is_finite
     twice = sine * cosine
     tail = 4.0 * twice * (abs(a) * -2.0).op("exponential")
-    re = far.pick(a.of(1.0).signed(a), odd * even / square)
-    im = turned.pick(0.0, far.pick(tail, twice / square))
-    return Complex(a.test("EQ", 0.0).pick(a, re), b.test("EQ", 0.0).pick(b, im))
+    re = far.select(a.of(1.0).signed(a), odd * even / square)
+    im = turned.select(0.0, far.select(tail, twice / square))
+    return Complex(a.compare("EQ", 0.0).select(a, re), b.compare("EQ", 0.0).select(b, im))
 
 
 def tan(z: Complex) -> Complex:

@@ -1,7 +1,7 @@
-"""select-cheap-branches: an `if` or `case` of little work computes all its branches, and selects.
+"""select-cheap-branches: computes all branches of a cheap `if` or `case`, and selects the results.
 
-To branch, a predicate must be read back: a submission and a wait. Computing a few elements more costs less, and what
-follows can be one dispatch with it. `docs/decisions/branches-as-selects.md` has the measurement behind the bound.
+A branch requires reading its predicate back: a submission and a wait. Computing a few elements more is cheaper, and the
+following ops can join the same dispatch. `docs/decisions/branches-as-selects.md` has the measurement behind the limit.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from orchestrion.compiler.stablehlo.ops.elementwise import Elementwise
 if TYPE_CHECKING:
     from orchestrion.compiler.options import Options
 
-#: elements computed in all branches together, and selected
-MOST_WORK: Final = 1 << 15
-#: an op that is no arithmetic of one instruction counts so often
+#: Maximum number of elements computed in all branches and selected.
+MAX_WORK: Final = 1 << 15
+#: Weight of an op that takes more than a few instructions.
 EXPENSIVE_WORK: Final = 16
-#: elementwise ops of one or two instructions; the others are expensive
+#: Elementwise ops of one or two instructions; all others are expensive.
 _CHEAP: Final = frozenset(
     f"stablehlo.{name}"
     for name in (
@@ -38,13 +38,15 @@ _CHEAP: Final = frozenset(
 
 
 def run(module: Module, options: Options) -> None:
-    for op in reversed(list(module.walk())):  # what is inside comes first
-        if isinstance(op, Choice) and _work(op) <= MOST_WORK:
+    for op in reversed(list(module.walk())):  # inner ops come first
+        if isinstance(op, Choice) and _work(op) <= MAX_WORK:
             _select(op)
 
 
 def _work(op: Choice) -> float:
-    """Elements that would be computed; infinite when a branch holds anything but elementwise ops and movement."""
+    """Number of elements that would be computed; infinite if a branch contains other ops than elementwise ops and data
+    movement.
+    """
     selected = sum(_elements(result) for result in op.results) * (len(op.regions) - 1)
     return selected + sum(_cost(inner) for branch in op.regions for inner in branch.block)
 
@@ -66,7 +68,7 @@ def _elements(value: Value) -> int:
 
 
 def _select(op: Choice) -> None:
-    """All branches in place of the op; result i is that of the branch that the op would have taken."""
+    """Replaces the op by all its branches; each result is selected from those of the branches."""
     rewriter = Rewriter({})
     rewriter.at(op)
     given = [_moved(branch.block, rewriter) for branch in op.regions]
@@ -83,7 +85,7 @@ def _select(op: Choice) -> None:
 
 
 def _moved(block: Block, rewriter: Rewriter) -> list[Value]:
-    """Moves the ops of a branch before its op; gives what it returns."""
+    """Moves the ops of a branch before the op; returns the branch's results."""
     *inner, last = block.ops
     for op in inner:
         op.detach()

@@ -1,8 +1,8 @@
 """Patterns of `canonicalize` for `if`, `case` and `while`.
 
-What is known at compile time is not chosen at run time; what a loop carries unchanged, twice, or for nobody is not
-carried; results that nobody uses, or that every branch gives alike, are not results. A `case` of two branches is an
-`if`, so that one byte is read and not four.
+Selections known at compile time are made there. A loop does not carry values that never change, that equal another
+carried value, or that nothing reads. Unused results, and results that are equal in all branches, are dropped. A `case`
+of two branches becomes an `if`, whose predicate is one byte instead of four.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _constant_case(op: Operation, rewriter: Rewriter) -> bool:
 
 
 def _put_in_place(op: Operation, region: Region, arguments: Sequence[Value], rewriter: Rewriter) -> None:
-    """The ops of a region take the place of the op it belongs to."""
+    """Replaces an op by the ops of one of its regions."""
     for argument, value in zip(region.block.arguments, arguments, strict=True):
         argument.replace_by(value)
     *inner, last = region.block.ops
@@ -57,7 +57,7 @@ def _put_in_place(op: Operation, region: Region, arguments: Sequence[Value], rew
 
 
 def _case_of_two(op: Operation, rewriter: Rewriter) -> bool:
-    """An index that was a predicate is that predicate; of any other only 0 is the first branch."""
+    """A `case` of two branches: an index converted from a predicate is that predicate; any other is compared with 0."""
     assert isinstance(op, Case)
     if len(op.branches) != 2:
         return False
@@ -76,7 +76,7 @@ def _case_of_two(op: Operation, rewriter: Rewriter) -> bool:
 
 
 def _not(op: Operation, rewriter: Rewriter) -> bool:
-    """The branches of a negated predicate change places."""
+    """An `if` over a negated predicate swaps its branches."""
     assert isinstance(op, If)
     maker = op.pred.defining_op
     if maker is None or maker.name != "stablehlo.not":
@@ -86,8 +86,8 @@ def _not(op: Operation, rewriter: Rewriter) -> bool:
     return True
 
 
-def _alike(op: Operation, rewriter: Rewriter) -> bool:
-    """A result for which every branch gives the same value from outside, or the same constant, is that."""
+def _equal_results(op: Operation, rewriter: Rewriter) -> bool:
+    """Replaces a result for which every branch returns the same outside value, or equal constants."""
     assert isinstance(op, Choice)
     changed = False
     for index, result in enumerate(op.results):
@@ -106,7 +106,7 @@ def _alike(op: Operation, rewriter: Rewriter) -> bool:
 
 
 def _is_same(first: Value, second: Value) -> bool:
-    """The same value, or equal constants."""
+    """Whether two values are the same, or equal constants."""
     a, b = first.defining_op, second.defining_op
     return first is second or isinstance(a, Constant) and isinstance(b, Constant) and a.value == b.value
 
@@ -116,16 +116,16 @@ def _unused_results(op: Operation, rewriter: Rewriter) -> bool:
     used = [index for index, result in enumerate(op.results) if result.uses]
     if len(used) in (0, len(op.results)):
         return False
-    _keep(op, used, rewriter)
+    _keep_results(op, used, rewriter)
     return True
 
 
-def _keep(op: Operation, kept: Sequence[int], rewriter: Rewriter) -> None:
-    """The op again with some of its results; what its regions computed for the others goes."""
+def _keep_results(op: Operation, kept: Sequence[int], rewriter: Rewriter) -> None:
+    """Rebuilds the op with some of its results; the regions no longer return the others."""
     gone = sorted(set(range(len(op.results))).difference(kept))
     for region in op.regions:
         last = region.block.end
-        if len(last.operands) == len(op.results):  # not the predicate of a loop
+        if len(last.operands) == len(op.results):  # not the terminator of a loop's predicate
             last.set_operands([last.operands[index] for index in kept])
         for inner in reversed(region.block):
             if is_dead(inner):
@@ -141,8 +141,8 @@ def _keep(op: Operation, kept: Sequence[int], rewriter: Rewriter) -> None:
     rewriter.erase(op)
 
 
-def _few_turns(op: Operation, rewriter: Rewriter) -> bool:
-    """A loop that never runs gives what it starts with; one that runs once is its body."""
+def _few_iterations(op: Operation, rewriter: Rewriter) -> bool:
+    """A loop that never runs returns its initial values; one that runs once is its body."""
     assert isinstance(op, While)
     predicate = op.cond.block.end.operands[0].defining_op
     trips = trip_count(op)
@@ -155,8 +155,8 @@ def _few_turns(op: Operation, rewriter: Rewriter) -> bool:
     return trips in (0, 1)
 
 
-def _known_end(op: Operation, rewriter: Rewriter) -> bool:
-    """The counter of a loop of known length ends at a known number."""
+def _known_final_counter(op: Operation, rewriter: Rewriter) -> bool:
+    """The counter of a loop with a known iteration count has a known final value."""
     assert isinstance(op, While)
     trips = trip_count(op)
     if isinstance(trips, Dim):
@@ -171,7 +171,7 @@ def _known_end(op: Operation, rewriter: Rewriter) -> bool:
 
 
 def _carried_unchanged(op: Operation, rewriter: Rewriter) -> bool:
-    """A value that every turn leaves as it is, is what the loop started with."""
+    """Replaces a carried value that no iteration changes by its initial value."""
     assert isinstance(op, While)
     changed = False
     for index, (init, following) in enumerate(zip(op.inits, op.body.block.end.operands, strict=True)):
@@ -186,14 +186,14 @@ def _carried_unchanged(op: Operation, rewriter: Rewriter) -> bool:
 
 
 def _carried_twice(op: Operation, rewriter: Rewriter) -> bool:
-    """Of two values that start alike and advance alike, the second is the first."""
+    """Of two carried values with the same initial and next value, keeps one."""
     assert isinstance(op, While)
     following, arguments = op.body.block.end.operands, op.body.block.arguments
     known: dict[Hashable, int] = {}
     changed = False
     for index, argument in enumerate(arguments):
         start = _identity(op.inits[index])
-        ways = [(start, way) for way in _advances(following[index], argument)]
+        ways = [(start, way) for way in _update_descriptions(following[index], argument)]
         first = min((known[way] for way in ways if way in known), default=index)
         known.update((way, first) for way in ways if way not in known)
         values = (argument, op.cond.block.arguments[index], op.results[index])
@@ -206,9 +206,9 @@ def _carried_twice(op: Operation, rewriter: Rewriter) -> bool:
     return changed
 
 
-def _advances(value: Value, carried: Value) -> Iterator[Hashable]:
-    """How a loop advances what it carries: of two values with a way in common, the second is computed of itself, or of
-    others, as the first is.
+def _update_descriptions(value: Value, carried: Value) -> Iterator[Hashable]:
+    """Descriptions of how a loop computes the next value of a carried one. If two values share one, the second is
+    computed from itself or from others in the same way as the first.
     """
     op = value.defining_op
     yield value
@@ -225,8 +225,8 @@ def _identity(value: Value) -> Hashable:
     return op.value if isinstance(op, Constant) else value
 
 
-def _carried_for_nobody(op: Operation, rewriter: Rewriter) -> bool:
-    """A value that neither the predicate nor a used result ever depends on is not carried."""
+def _carried_unused(op: Operation, rewriter: Rewriter) -> bool:
+    """Drops a carried value that neither affects the predicate nor a used result."""
     assert isinstance(op, While)
     following = op.body.block.end.operands
     live = {index for index, result in enumerate(op.results) if result.uses}
@@ -237,12 +237,12 @@ def _carried_for_nobody(op: Operation, rewriter: Rewriter) -> bool:
         live |= fresh
     if len(live) == len(op.results):
         return False
-    _keep(op, sorted(live), rewriter)
+    _keep_results(op, sorted(live), rewriter)
     return True
 
 
 def _arguments_behind(block: Block, values: Iterable[Value], seen: set[Operation]) -> set[int]:
-    """The arguments of a block, by number, of which values in it are computed, but by the ops seen before."""
+    """Indices of the block arguments on which values depend, except through ops in `seen`."""
     found: set[int] = set()
     stack = list(values)
     while stack:
@@ -256,22 +256,22 @@ def _arguments_behind(block: Block, values: Iterable[Value], seen: set[Operation
     return found
 
 
-def _around(op: Operation, rewriter: Rewriter) -> bool:
-    """A region may return something else now: the op that it belongs to is looked at, once for all its regions."""
+def _revisit_owner(op: Operation, rewriter: Rewriter) -> bool:
+    """Visits the op that owns a region again, once for all its regions, after the region's results may have changed."""
     outer = op.parent_op
     if isinstance(outer, Choice | While) and outer.parent is not None:
-        rewriter.look_at_later(outer)
+        rewriter.postpone(outer)
     return False
 
 
-_CHOICE: Final[tuple[Pattern, ...]] = (_alike, _unused_results)
+_CHOICE: Final[tuple[Pattern, ...]] = (_equal_results, _unused_results)
 _OF: Final[dict[type[Operation], tuple[Pattern, ...]]] = {
     If: (_constant_if, _not, *_CHOICE),
     Case: (_constant_case, _case_of_two, *_CHOICE),
-    While: (_few_turns, _known_end, _carried_unchanged, _carried_twice, _carried_for_nobody),
+    While: (_few_iterations, _known_final_counter, _carried_unchanged, _carried_twice, _carried_unused),
 }
 
 PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {
     **{cls.name: patterns for cls, patterns in _OF.items()},
-    Return.name: (_around,),
+    Return.name: (_revisit_owner,),
 }

@@ -1,8 +1,8 @@
-"""How often a loop runs, when that follows from constants and sizes.
+"""Iteration counts of loops, as far as constants and sizes determine them.
 
-Known are loops as `lax.fori_loop` with static bounds and `lax.scan` make them: a scalar integer starts at a constant, a
-constant is added each time, and the predicate compares it with a constant, or with a size that comes with a call: then
-the count is an expression. Loops whose counter would wrap around are not counted.
+Recognized are loops in the form of `lax.fori_loop` with static bounds and `lax.scan`: a scalar integer starts at a
+constant, each iteration adds a constant, and the predicate compares it with a constant or with a size. If it is a
+symbolic size, the count is an expression. Loops whose counter would wrap around have no count.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MIRRORED: Final = {"LT": "GT", "LE": "GE", "GT": "LT", "GE": "LE", "EQ": "EQ", 
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """Carried value number `index` is `start`, `start + step`, ... as long as it compares so with `bound`."""
+    """The carried value `index` is `start`, `start + step`, ... as long as its comparison with `bound` is true."""
 
     index: int
     direction: str
@@ -34,7 +34,7 @@ class Counter:
 
 
 def trip_count(loop: While) -> int | None:
-    """How often the body runs; None when it is not known, or when the counter may leave the range of its type."""
+    """The number of iterations; None if it is unknown, or if the counter may leave the range of its type."""
     counter = _counter(loop)
     if counter is None:
         return None
@@ -72,7 +72,7 @@ def _trips(counter: Counter) -> int | None:
 
 
 def _sized_trips(start: int, step: int, bound: int) -> int:
-    """Turns up to a bound that is an expression."""
+    """The number of iterations up to a symbolic bound."""
     return dim_max(ceildiv(bound - start, step), 0)
 
 
@@ -96,7 +96,7 @@ def _advanced(loop: While, index: int, direction: str, bound: int) -> Counter | 
 
 
 def step_of(loop: While, index: int) -> int | None:
-    """What each turn adds to a carried integer; None when it does something else."""
+    """The amount that each iteration adds to a carried integer; None if it does anything else."""
     counter = loop.body.block.arguments[index]
     op = loop.body.block.end.operands[index].defining_op
     if op is None or op.name not in ("stablehlo.add", "stablehlo.subtract"):
@@ -109,7 +109,7 @@ def step_of(loop: While, index: int) -> int | None:
 
 
 def _number(value: Value) -> int | None:
-    """A scalar integer constant, or a size that its type holds."""
+    """A scalar integer constant, or a size that fits the value's type."""
     maker = value.defining_op
     if maker is None or maker.name != "flow.size":
         return integer(value)
@@ -121,7 +121,7 @@ def _number(value: Value) -> int | None:
 
 
 def integer(value: Value) -> int | None:
-    """A scalar integer constant."""
+    """A scalar integer constant; None for any other value."""
     maker = value.defining_op
     if not isinstance(maker, Constant) or tensor_of(value).rank or dtype_of(value).kind not in (SIGNED, UNSIGNED):
         return None

@@ -1,15 +1,15 @@
-"""unroll-short-loops: a loop of few turns and little in each becomes its turns, one after the other.
+"""unroll-short-loops: replaces a short loop with a small body by copies of the body.
 
-A turn of a loop is launches of its own: what it computes, and a copy of each value that changes its place. Unrolled,
-constants of the turns fold and one dispatch computes all of them. JAX's random numbers are such a loop, of five turns.
-`docs/decisions/short-loops.md` has the measurement behind the bounds.
+Each iteration of a loop costs launches, and copies of the carried values that move. After unrolling, constants of the
+iterations fold, and one dispatch computes all of them. JAX's random numbers are such a loop, with five iterations.
+`docs/decisions/short-loops.md` has the measurement behind the limits.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from orchestrion.compiler.ir.builder import inlined
+from orchestrion.compiler.ir.builder import inline_block
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block
 from orchestrion.compiler.ir.dims import Dim
@@ -24,33 +24,35 @@ from .trip_count import trip_count
 if TYPE_CHECKING:
     from orchestrion.compiler.options import Options
 
-MOST_TURNS: Final = 8
-#: ops of all turns together, constants not counted
-MOST_OPS: Final = 320
+MAX_ITERATIONS: Final = 8
+#: Maximum number of ops of all iterations together, without constants.
+MAX_OPS: Final = 320
 
 
 def run(module: Module, options: Options) -> None:
-    for op in reversed(list(module.walk())):  # what is inside comes first
+    for op in reversed(list(module.walk())):  # inner ops come first
         if not isinstance(op, While):
             continue
-        turns = trip_count(op)
-        if turns is None or isinstance(turns, Dim) or turns > MOST_TURNS:
+        iterations = trip_count(op)
+        if iterations is None or isinstance(iterations, Dim) or iterations > MAX_ITERATIONS:
             continue
-        if turns * _turn_size(op.body.block) <= MOST_OPS:
-            _unroll(op, turns)
+        if iterations * _iteration_size(op.body.block) <= MAX_OPS:
+            _unroll(op, iterations)
 
 
-def _turn_size(body: Block) -> float:
-    """Ops of a turn; infinite when there are others than elementwise ops and movement from known places to others."""
+def _iteration_size(body: Block) -> float:
+    """Number of ops of one iteration; infinite if there are others than elementwise ops and data movement between known
+    places.
+    """
     ops = [op for op in body if not isinstance(op, structural.Constant | Return)]
     simple = all(isinstance(op, Elementwise) or op.name in structural.OPS for op in ops)
     return len(ops) if simple else float("inf")
 
 
-def _unroll(loop: While, turns: int) -> None:
+def _unroll(loop: While, iterations: int) -> None:
     rewriter = Rewriter({})
     rewriter.at(loop)
     carried = list(loop.inits)
-    for _ in range(turns):
-        carried = inlined(loop.body.block, carried, rewriter.insert)
+    for _ in range(iterations):
+        carried = inline_block(loop.body.block, carried, rewriter.insert)
     rewriter.replace(loop, carried)

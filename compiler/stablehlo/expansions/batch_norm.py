@@ -1,4 +1,4 @@
-"""`batch_norm_inference`, `batch_norm_training` and `batch_norm_grad`, as the specification defines them."""
+"""`batch_norm_inference`, `batch_norm_training` and `batch_norm_grad`, as the StableHLO specification defines them."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from orchestrion.compiler.ir.attributes import FloatAttr, IntegerAttr
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter
 from orchestrion.compiler.ir.types import F64, TensorType
-from orchestrion.compiler.stablehlo.builders.basic import constant, converted, elementwise
-from orchestrion.compiler.stablehlo.builders.movement import spread, total
+from orchestrion.compiler.stablehlo.builders.basic import constant, convert, elementwise
+from orchestrion.compiler.stablehlo.builders.shape_builders import broadcast, reduce_axes
 from orchestrion.compiler.stablehlo.ops.base import is_known, tensor_of
 from orchestrion.schema.dtypes import BY_NAME, FLOAT
 
 
 @dataclass(frozen=True, slots=True)
 class _Features:
-    """What is computed per feature, and how that meets the operand."""
+    """Per-feature arithmetic, and its broadcast to the operand."""
 
     rewriter: Rewriter
     type: TensorType
@@ -28,16 +28,16 @@ class _Features:
         return elementwise(self.rewriter, name, *values)
 
     def wide(self, value: Value) -> Value:
-        """A number per feature, for each element."""
-        return spread(self.rewriter, value, self.type.shape, [self.axis])
+        """Broadcasts a number per feature to all elements."""
+        return broadcast(self.rewriter, value, self.type.shape, [self.axis])
 
     def sum(self, value: Value) -> Value:
-        return total(self.rewriter, value, [axis for axis in range(self.type.rank) if axis != self.axis])
+        return reduce_axes(self.rewriter, value, [axis for axis in range(self.type.rank) if axis != self.axis])
 
     def number(self, value: float, like: Value) -> Value:
-        """A number as a tensor, of the element type of the other."""
+        """A number as a tensor with the element type of `like`."""
         given = constant(self.rewriter, value, tensor_of(like).with_element(F64))
-        return converted(self.rewriter, given, str(tensor_of(like).element))
+        return convert(self.rewriter, given, str(tensor_of(like).element))
 
     def mean(self, value: Value) -> Value:
         summed = self.sum(value)
@@ -45,7 +45,7 @@ class _Features:
 
     @property
     def count(self) -> int:
-        """Elements per feature."""
+        """Number of elements per feature."""
         return self.type.num_elements // max(self.type.shape[self.axis], 1)
 
     def shifted(self, variance: Value) -> Value:
@@ -53,7 +53,7 @@ class _Features:
 
 
 def _features(op: Operation, rewriter: Rewriter, operands: int, results: int) -> _Features | None:
-    """None where the op does not have the form it should."""
+    """The features of an op; None if the op is malformed."""
     index, epsilon = op.get_as("feature_index", IntegerAttr), op.get_as("epsilon", FloatAttr)
     if (len(op.operands), len(op.results)) != (operands, results) or index is None or epsilon is None:
         return None

@@ -1,17 +1,19 @@
-"""`bitcast_convert` between types of different widths: an axis of parts, the lowest bits first, as in memory."""
+"""`bitcast_convert` between types of different widths: a last axis holds the parts of the wider type, the low bits
+first.
+"""
 
 from __future__ import annotations
 
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.rewriter import Rewriter
-from orchestrion.compiler.stablehlo.builders.basic import bitcast, constant, converted, elementwise
-from orchestrion.compiler.stablehlo.builders.movement import concatenated, part, reshape
+from orchestrion.compiler.stablehlo.builders.basic import bitcast, constant, convert, elementwise
+from orchestrion.compiler.stablehlo.builders.shape_builders import concatenate, reshape, slice_range
 from orchestrion.compiler.stablehlo.ops.base import dtype_of, is_known, tensor_of
 from orchestrion.schema.dtypes import BOOL, BY_NAME, DType
 
 
 def expand_bitcast(op: Operation, rewriter: Rewriter) -> bool:
-    """Leaves alone what is of one width, or does not have the form it should."""
+    """Expands a bitcast; skips equal widths and malformed ops."""
     if len(op.operands) != 1 or len(op.results) != 1 or not is_known(op.operands[0].type):
         return False
     if not is_known(op.results[0].type):
@@ -32,24 +34,24 @@ def expand_bitcast(op: Operation, rewriter: Rewriter) -> bool:
 
 
 def _split(rewriter: Rewriter, bits: Value, parts: int, target: DType) -> Value:
-    """Each number as its parts, along a new last axis."""
+    """Splits each number into parts along a new last axis."""
     type = tensor_of(bits)
     pieces = []
     for index in range(parts):
         by = constant(rewriter, index * target.bits, type)
-        piece = converted(rewriter, elementwise(rewriter, "shift_right_logical", bits, by), f"ui{target.bits}")
+        piece = convert(rewriter, elementwise(rewriter, "shift_right_logical", bits, by), f"ui{target.bits}")
         pieces.append(reshape(rewriter, piece, (*type.shape, 1)))
-    return concatenated(rewriter, pieces, type.rank)
+    return concatenate(rewriter, pieces, type.rank)
 
 
 def _merged(rewriter: Rewriter, bits: Value, parts: int, target: DType) -> Value:
-    """Numbers from the parts along the last axis."""
+    """Joins the parts along the last axis."""
     type, width = tensor_of(bits), dtype_of(bits).bits
     total: Value | None = None
     for index in range(parts):
         first, last = (0,) * (type.rank - 1), type.shape[:-1]
-        piece = reshape(rewriter, part(rewriter, bits, (*first, index), (*last, index + 1)), last)
-        wide = converted(rewriter, piece, f"ui{target.bits}")
+        piece = reshape(rewriter, slice_range(rewriter, bits, (*first, index), (*last, index + 1)), last)
+        wide = convert(rewriter, piece, f"ui{target.bits}")
         wide = elementwise(rewriter, "shift_left", wide, constant(rewriter, index * width, tensor_of(wide)))
         total = wide if total is None else elementwise(rewriter, "or", total, wide)
     assert total is not None, "there are two parts at least"

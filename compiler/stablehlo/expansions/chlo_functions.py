@@ -1,7 +1,7 @@
-"""Functions of CHLO in terms of StableHLO's: inverse and hyperbolic ones, and the neighbour of a float.
+"""Functions of CHLO by ops of StableHLO: inverse and hyperbolic functions, and the neighbour of a float.
 
-Each is written so that nothing cancels and nothing overflows on the way, so that errors stay a few units in the last
-place. The sign of an odd function is that of its argument, a zero's too. Source of the formulas: W. Kahan, "Branch cuts
+The formulas avoid cancellation and overflow of intermediate values, so that errors are a few units in the last place.
+An odd function has the sign of its argument, including that of a zero. Source of the formulas: W. Kahan, "Branch cuts
 for complex elementary functions", 1987.
 """
 
@@ -15,15 +15,15 @@ from orchestrion.compiler.ir.attributes import DenseElements, FloatAttr, Integer
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter
 from orchestrion.compiler.ir.types import TensorType
-from orchestrion.compiler.stablehlo.builders.basic import bitcast, compare, constant, converted, elementwise
+from orchestrion.compiler.stablehlo.builders.basic import bitcast, compare, constant, convert, elementwise
 from orchestrion.compiler.stablehlo.ops.base import dtype_of, is_known, is_supported, tensor_of
 from orchestrion.compiler.stablehlo.ops.structural import Constant
 from orchestrion.schema.dtypes import BY_NAME, SIGNED, UNSIGNED
 from orchestrion.schema.float_formats import FLOAT_FORMATS
 
-#: element type -> beyond it x^2 + 1 is x^2; beyond it e^x is near the end of the range
+#: Element type -> bound above which x^2 + 1 rounds to x^2, and bound above which e^x approaches the end of the range.
 _LARGE: Final = {"f32": (2.0**14, 80.0), "f64": (2.0**28, 700.0)}
-#: narrow floats whose bits count by magnitude on both sides of zero
+#: Narrow floats with negative zero: their bits count by magnitude on both sides of zero.
 _SIGNED_NARROW: Final = frozenset(name for name, row in FLOAT_FORMATS.items() if row.has_negative_zero)
 _LN_2: Final = 0.6931471805599453
 
@@ -69,7 +69,7 @@ def _atan(m: _Math, x: Value) -> Value:
 
 
 def _halves(m: _Math, a: Value) -> tuple[Value, Value]:
-    """e^a / 2 and e^-a / 2 for a that is not negative; e^a itself may be out of range."""
+    """e^a / 2 and e^-a / 2 for a >= 0; e^a itself may be out of range."""
     root = m.op("exponential", m.op("multiply", a, 0.5))
     direct = m.op("exponential", a)
     grown = m.op("multiply", m.op("multiply", root, 0.5), root)
@@ -121,7 +121,7 @@ def _unary(function: Callable[[_Math, Value], Value]) -> Pattern:
 
 
 def next_after(op: Operation, rewriter: Rewriter) -> bool:
-    """The bits of a float, read as an integer, count floats by magnitude."""
+    """`chlo.next_after`: the bits of a float, read as an integer, count floats by magnitude."""
     if not (_takes(op, 2) or _takes(op, 2, _SIGNED_NARROW)):
         return False
     x, y = op.operands
@@ -144,7 +144,7 @@ def next_after(op: Operation, rewriter: Rewriter) -> bool:
 
 
 def _takes(op: Operation, count: int, elements: Collection[str] = _LARGE) -> bool:
-    """Whether it has so many operands of one float type, and a result of that."""
+    """Whether the op has `count` operands of one supported float type, and a result of that type."""
     if len(op.operands) != count or len(op.results) != 1:
         return False
     type = op.results[0].type
@@ -154,7 +154,7 @@ def _takes(op: Operation, count: int, elements: Collection[str] = _LARGE) -> boo
 
 
 def _high_product(op: Operation, rewriter: Rewriter) -> bool:
-    """chlo.mulhi: the upper half of the product of two integers."""
+    """`chlo.mulhi`: the upper half of the product of two integers."""
     type = op.results[0].type if len(op.operands) == 2 and len(op.results) == 1 else None
     if not isinstance(type, TensorType) or not is_supported(type) or any(v.type != type for v in op.operands):
         return False
@@ -164,13 +164,13 @@ def _high_product(op: Operation, rewriter: Rewriter) -> bool:
     x, y = op.operands
     if dtype.bits < 64:
         wide = "i64" if dtype.kind == SIGNED else "ui64"
-        product = elementwise(rewriter, "multiply", converted(rewriter, x, wide), converted(rewriter, y, wide))
+        product = elementwise(rewriter, "multiply", convert(rewriter, x, wide), convert(rewriter, y, wide))
         amount = constant(rewriter, dtype.bits, tensor_of(product))
         upper = elementwise(rewriter, "shift_right_logical", product, amount)
-        rewriter.replace(op, [converted(rewriter, upper, dtype.name)])
+        rewriter.replace(op, [convert(rewriter, upper, dtype.name)])
         return True
     upper = _unsigned_high(rewriter, x, y)
-    if dtype.kind == SIGNED:  # a negative factor is 2^64 less than its bits say
+    if dtype.kind == SIGNED:  # a negative factor is 2^64 less than its unsigned bits
         zero = constant(rewriter, 0, type)
         for one, other in ((x, y), (y, x)):
             less = elementwise(rewriter, "select", compare(rewriter, "LT", one, zero), other, zero)
@@ -180,7 +180,7 @@ def _high_product(op: Operation, rewriter: Rewriter) -> bool:
 
 
 def _unsigned_high(rewriter: Rewriter, x: Value, y: Value) -> Value:
-    """Of 64 bits read as unsigned, by products of halves, none of which overflows."""
+    """The upper half of the product of unsigned 64-bit numbers, by products of halves that do not overflow."""
 
     def op(name: str, *values: Value) -> Value:
         return elementwise(rewriter, name, *values)
@@ -196,7 +196,7 @@ def _unsigned_high(rewriter: Rewriter, x: Value, y: Value) -> Value:
 
 
 def _constant_like(op: Operation, rewriter: Rewriter) -> bool:
-    """A number in the shape of the operand."""
+    """A constant with the shape of the operand."""
     type = op.results[0].type if len(op.results) == 1 else None
     value = op.get("value")
     if not isinstance(type, TensorType) or not is_supported(type) or not isinstance(value, FloatAttr | IntegerAttr):
@@ -206,7 +206,7 @@ def _constant_like(op: Operation, rewriter: Rewriter) -> bool:
 
 
 def _constant(op: Operation, rewriter: Rewriter) -> bool:
-    """`chlo.constant` is StableHLO's."""
+    """`chlo.constant` becomes `stablehlo.constant`."""
     value = op.get_as("value", DenseElements)
     if value is None or [value.type] != [result.type for result in op.results]:
         return False

@@ -1,6 +1,8 @@
-"""`chlo.scan`: a loop along an axis, whose body takes a slice of each input and what is carried, and gives a slice of
-each output and what is carried on. Slices lack the axis. A loop of known length is one submission; that a body is
-associative is not used.
+"""`chlo.scan`: a loop along an axis.
+
+The body takes a slice of each input and the carried values, and returns a slice of each output and the next carried
+values. Slices lack the axis. A loop with a known iteration count is one submission; the associativity of a body is not
+used.
 """
 
 from __future__ import annotations
@@ -8,19 +10,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from orchestrion.compiler.ir.attributes import BoolAttr, DenseArray, IntegerAttr
-from orchestrion.compiler.ir.builder import inlined
+from orchestrion.compiler.ir.builder import inline_block
 from orchestrion.compiler.ir.core import Block, Operation, Value
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import I32, TensorType
 from orchestrion.compiler.stablehlo.builders.basic import constant, elementwise
-from orchestrion.compiler.stablehlo.builders.loops import loop
-from orchestrion.compiler.stablehlo.builders.movement import read, reshape, write, zeros
+from orchestrion.compiler.stablehlo.builders.loops import counted_loop
+from orchestrion.compiler.stablehlo.builders.shape_builders import dynamic_slice, dynamic_update_slice, reshape, zeros
 from orchestrion.compiler.stablehlo.ops.base import is_known, tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import Return
 
 
 def expand_scan(op: Operation, rewriter: Rewriter) -> bool:
-    """Leaves alone what does not have the form it should."""
+    """Expands a scan; skips malformed ops."""
     axis, reverse = op.get_as("dimension", IntegerAttr), op.get_as("is_reverse", BoolAttr)
     parts = _parts(op)
     if axis is None or parts is None or len(op.regions) != 1 or len(op.regions[0].blocks) != 1:
@@ -35,11 +37,11 @@ def expand_scan(op: Operation, rewriter: Rewriter) -> bool:
         return False
     backwards = reverse is not None and reverse.value
 
-    def body(rewriter: Rewriter, turn: Value, carried: list[Value]) -> Sequence[Value]:
+    def body(rewriter: Rewriter, iteration: Value, carried: list[Value]) -> Sequence[Value]:
         last = constant(rewriter, length - 1, TensorType((), I32))
-        at = elementwise(rewriter, "subtract", last, turn) if backwards else turn
+        at = elementwise(rewriter, "subtract", last, iteration) if backwards else iteration
         slices = [_slice(rewriter, value, axis.value, at) for value in inputs]
-        made = inlined(block, [*slices, *carried[len(outputs) :]], rewriter.insert)
+        made = inline_block(block, [*slices, *carried[len(outputs) :]], rewriter.insert)
         written = [
             _written(rewriter, whole, value, axis.value, at)
             for whole, value in zip(carried, made[: len(outputs)], strict=False)
@@ -47,16 +49,16 @@ def expand_scan(op: Operation, rewriter: Rewriter) -> bool:
         return [*written, *made[len(outputs) :]]
 
     starts = [zeros(rewriter, tensor_of(value)) for value in outputs]
-    made = loop(rewriter, length, [*starts, *inits], body)
+    made = counted_loop(rewriter, length, [*starts, *inits], body)
     rewriter.replace(op, made)
     maker = made[0].defining_op
     assert maker is not None
-    rewriter.look_at(maker)
+    rewriter.revisit(maker)
     return True
 
 
 def _parts(op: Operation) -> tuple[list[Value], list[Value], list[Value]] | None:
-    """Inputs, initial values and outputs; None where the segments say otherwise, or a type has no row."""
+    """Inputs, initial values and outputs; None if the segment sizes are malformed, or a type is unknown."""
     given = [op.get_as(name, DenseArray) for name in ("operandSegmentSizes", "resultSegmentSizes")]
     counts = [segments.ints for segments in given if segments is not None and len(segments) == 2]
     if [sum(count) for count in counts] != [len(op.operands), len(op.results)] or counts[0][1] != counts[1][1]:
@@ -90,11 +92,11 @@ def _starts(rewriter: Rewriter, rank: int, axis: int, at: Value) -> list[Value]:
 def _slice(rewriter: Rewriter, value: Value, axis: int, at: Value) -> Value:
     shape = tensor_of(value).shape
     sizes = (*shape[:axis], 1, *shape[axis + 1 :])
-    one = read(rewriter, value, _starts(rewriter, len(shape), axis, at), sizes)
+    one = dynamic_slice(rewriter, value, _starts(rewriter, len(shape), axis, at), sizes)
     return reshape(rewriter, one, _without(value, axis).shape)
 
 
 def _written(rewriter: Rewriter, whole: Value, value: Value, axis: int, at: Value) -> Value:
     shape = tensor_of(whole).shape
     update = reshape(rewriter, value, (*shape[:axis], 1, *shape[axis + 1 :]))
-    return write(rewriter, whole, update, _starts(rewriter, len(shape), axis, at))
+    return dynamic_update_slice(rewriter, whole, update, _starts(rewriter, len(shape), axis, at))

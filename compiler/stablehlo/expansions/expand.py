@@ -1,6 +1,6 @@
-"""expand: ops that are others in disguise become those others, exactly.
+"""expand: replaces ops that are defined in terms of other ops by these, exactly. The table is `PATTERNS`.
 
-The rows of `PATTERNS` say which. Ops that do not have the form they should are left for the legality check.
+Malformed ops are left for the legality check.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from orchestrion.compiler.ir.types import TensorType
 from orchestrion.compiler.profiles import known_profile
 from orchestrion.compiler.stablehlo.builders.basic import compare, constant, elementwise
 from orchestrion.compiler.stablehlo.complex.parts import conjugate
-from orchestrion.compiler.stablehlo.functions import tuples
+from orchestrion.compiler.stablehlo.functions.tuples import PATTERNS as TUPLE_PATTERNS
 from orchestrion.compiler.stablehlo.linalg import jax_lapack, lapack_loops
 from orchestrion.compiler.stablehlo.linalg import triangular as linear_algebra
-from orchestrion.compiler.stablehlo.narrow.mixed_types import algorithm, in_f32, one_type
+from orchestrion.compiler.stablehlo.narrow.mixed_types import apply_algorithm, compute_in_f32, unify_types
 from orchestrion.compiler.stablehlo.narrow.reduce_precision import expand_reduce_precision
 from orchestrion.compiler.stablehlo.ops.base import is_complex, is_known, tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotDimensions, DotGeneral
-from orchestrion.compiler.stablehlo.ops.custom_call import canonical
+from orchestrion.compiler.stablehlo.ops.custom_call import canonicalize_call
 from orchestrion.compiler.stablehlo.ops.elementwise import OPS
 from orchestrion.compiler.stablehlo.ops.func import Call, Func
 from orchestrion.compiler.stablehlo.ops.func import Return as FuncReturn
 from orchestrion.compiler.stablehlo.shapes import static_forms
 from orchestrion.schema.dtypes import BY_NAME, FLOAT
 
-from . import batch_norm, old_forms, one_device
+from . import batch_norm, legacy_ops, one_device
 from . import chlo_functions as expand_chlo
 from .bit_widths import expand_bitcast
 from .random_bits import expand_rng_bit_generator
@@ -41,16 +41,21 @@ from .top_k import expand_approx_top_k, expand_dynamic_top_k, expand_top_k
 if TYPE_CHECKING:
     from orchestrion.compiler.options import Options
 
-#: `custom_call` targets that give back their operand, some because there is one device
+#: Targets of `custom_call` that return their operand, some because there is only one device.
 _IDENTITIES: Final = frozenset({"mhlo.copy", "Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape"})
 
 
 def run(module: Module, options: Options) -> None:
-    expand_all(module, loops=not any(known_profile(target).library_calls for target in options.targets))
+    expand_all(module, loops=not has_libraries(options))
+
+
+def has_libraries(options: Options) -> bool:
+    """Whether a target of the compilation has library functions, so that library calls stay."""
+    return any(known_profile(target).library_calls for target in options.targets)
 
 
 def expand_all(module: Module, loops: bool) -> None:
-    """Apply all patterns. `loops`: those that make loops of library calls, too."""
+    """Applies all patterns. `loops`: also those that replace library calls by loops."""
     patterns = dict(PATTERNS)
     if loops:
         patterns["stablehlo.custom_call"] += lapack_loops.PATTERNS["stablehlo.custom_call"]
@@ -58,7 +63,7 @@ def expand_all(module: Module, loops: bool) -> None:
 
 
 def _unary_type(op: Operation) -> TensorType | None:
-    """The type of the one operand, when it is one that is supported."""
+    """The type of the only operand, if it is supported."""
     if len(op.operands) != 1 or len(op.results) != 1:
         return None
     type = op.operands[0].type
@@ -75,7 +80,7 @@ def _square(op: Operation, rewriter: Rewriter) -> bool:
 
 
 def _infinity(op: Operation, rewriter: Rewriter) -> bool:
-    """chlo.is_inf, is_pos_inf, is_neg_inf."""
+    """`chlo.is_inf`, `is_pos_inf` and `is_neg_inf`."""
     type = _unary_type(op)
     if type is None or str(type.element) not in ("f32", "f64"):
         return False
@@ -89,7 +94,7 @@ def _infinity(op: Operation, rewriter: Rewriter) -> bool:
 
 
 def _conj(op: Operation, rewriter: Rewriter) -> bool:
-    """chlo.conj; what is real stays."""
+    """`chlo.conj`; real numbers stay unchanged."""
     type = _unary_type(op)
     if type is None or op.results[0].type != type:
         return False
@@ -118,10 +123,10 @@ def _scan(op: Operation, rewriter: Rewriter) -> bool:
 
 
 def _same(op: Operation, rewriter: Rewriter) -> bool:
-    """Gives back its operands."""
+    """Replaces the op by its operands."""
     if [value.type for value in op.operands] != [result.type for result in op.results]:
         return False
-    if any(value.defining_op is op for value in op.operands):  # not verified yet
+    if any(value.defining_op is op for value in op.operands):  # nothing is verified yet
         return False
     rewriter.replace(op, op.operands)
     return True
@@ -133,7 +138,7 @@ def _identity(op: Operation, rewriter: Rewriter) -> bool:
 
 
 def _return(op: Operation, rewriter: Rewriter) -> bool:
-    """JAX ends some functions as regions end."""
+    """JAX ends some functions with the terminator of regions."""
     if not isinstance(op.parent_op, Func) or op.results:
         return False
     rewriter.build(FuncReturn, values=op.operands)
@@ -142,7 +147,9 @@ def _return(op: Operation, rewriter: Rewriter) -> bool:
 
 
 def _composite(op: Operation, rewriter: Rewriter) -> bool:
-    """A composite is a call of its decomposition; of a function of CHLO, it is that: decompositions are less exact."""
+    """Replaces a composite by a call of its decomposition, or by the function of CHLO that it names: decompositions are
+    less exact.
+    """
     target, name = op.get_as("decomposition", SymbolRef), op.get_as("name", StringAttr)
     if target is None:
         return False
@@ -157,7 +164,7 @@ def _composite(op: Operation, rewriter: Rewriter) -> bool:
 
 
 def _is_function(op: Operation, name: str) -> bool:
-    """Whether it is of floats, or of complex numbers where there is such a function."""
+    """Whether the op is a function of floats, or of complex numbers if there is one."""
     types = [value.type for value in (*op.operands, *op.results)]
     if len(types) != 2 or types[0] != types[1] or len(op.operands) != 1:
         return False
@@ -166,7 +173,7 @@ def _is_function(op: Operation, name: str) -> bool:
 
 
 def _dot(op: Operation, rewriter: Rewriter) -> bool:
-    """`dot`: the last axis of the left with the first of the right."""
+    """`dot`: contracts the last axis of the left operand with the first axis of the right one."""
     if len(op.operands) != 2 or len(op.results) != 1:
         return False
     left = op.operands[0].type
@@ -180,14 +187,14 @@ def _dot(op: Operation, rewriter: Rewriter) -> bool:
 
 
 def _plain(op: Operation, rewriter: Rewriter) -> bool:
-    """Arithmetic is exact to the operands' type at every precision, so the request goes."""
+    """Drops the requested precision: arithmetic is exact to the operands' type at every precision."""
     if op.get_as("precision_config", ArrayAttr) is None:
         return False
     del op.properties["precision_config"]
     return True
 
 
-#: ops on each element by itself
+#: Elementwise ops.
 _FUNCTIONS: Final[dict[str, tuple[Pattern, ...]]] = {
     **{name: (*patterns, _on_complex) for name, patterns in expand_chlo.PATTERNS.items()},
     "chlo.square": (_square,),
@@ -196,17 +203,17 @@ _FUNCTIONS: Final[dict[str, tuple[Pattern, ...]]] = {
     "chlo.is_neg_inf": (_infinity,),
 }
 
-#: functions of CHLO that JAX writes as composites when it exports
+#: Functions of CHLO that JAX exports as composites.
 _UNARY: Final = frozenset(f"chlo.{name}" for name in ("acos", "acosh", "asin", "asinh", "atanh", "cosh", "erf", "sinh"))
 
 PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {
     **batch_norm.PATTERNS,
     **linear_algebra.PATTERNS,
-    **old_forms.PATTERNS,
+    **legacy_ops.PATTERNS,
     **one_device.PATTERNS,
     **static_forms.PATTERNS,
-    **tuples.PATTERNS,
-    **{name: (in_f32, *patterns) for name, patterns in _FUNCTIONS.items()},
+    **TUPLE_PATTERNS,
+    **{name: (compute_in_f32, *patterns) for name, patterns in _FUNCTIONS.items()},
     "chlo.conj": (_conj,),
     "chlo.next_after": (expand_chlo.next_after,),
     "chlo.ragged_dot": (_ragged_dot,),
@@ -216,19 +223,19 @@ PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {
     "sdy.sharding_constraint": (_same,),
     "stablehlo.bitcast_convert": (expand_bitcast,),
     "stablehlo.composite": (_composite,),
-    "stablehlo.convolution": (_plain, one_type),
+    "stablehlo.convolution": (_plain, unify_types),
     "stablehlo.return": (_return,),
     "stablehlo.custom_call": (
         _identity,
         expand_approx_top_k,
         expand_dynamic_top_k,
         expand_rng_bit_generator,
-        canonical,
+        canonicalize_call,
         jax_lapack.replace,
-        lapack_loops.without_library,
+        lapack_loops.expand_unsupported_by_libraries,
     ),
     "stablehlo.dot": (_dot,),
-    "stablehlo.dot_general": (_plain, algorithm, one_type),
+    "stablehlo.dot_general": (_plain, apply_algorithm, unify_types),
     "stablehlo.optimization_barrier": (_same,),
     "stablehlo.reduce_precision": (expand_reduce_precision,),
     "stablehlo.rng": (expand_rng,),

@@ -1,7 +1,8 @@
-"""Ops that speak of several devices, on the one there is: collectives, ids, tokens.
+"""Ops on several devices, for one device: collectives, ids, tokens.
 
-With one partition and one replica a collective gives back its operands, as the specification says of a group of one; a
-device that is in no group, or that nobody sends to, gets zeros. A group of more devices is left for the legality check.
+With one partition and one replica, a collective returns its operands, as the specification says of a group with one
+member. A device outside of all groups, or to which no device sends, gets zeros. Groups with more devices are left for
+the legality check.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter
 from orchestrion.compiler.ir.types import TensorType, scalar
 from orchestrion.compiler.stablehlo.builders.basic import constant
-from orchestrion.compiler.stablehlo.builders.movement import zeros
+from orchestrion.compiler.stablehlo.builders.shape_builders import zeros
 from orchestrion.compiler.stablehlo.ops.base import is_known, tensor_of
 
 
 def _collective(op: Operation, rewriter: Rewriter) -> bool:
-    """The operands, where the only group is that of this device; zeros where it is in none."""
+    """Returns the operands if the only group consists of this device, zeros if the device is in no group."""
     groups = op.get_as("replica_groups", DenseElements)
     values = [value.type for value in op.operands]
     if groups is None or values != [result.type for result in op.results] or not all(map(is_known, values)):
@@ -33,12 +34,12 @@ def _collective(op: Operation, rewriter: Rewriter) -> bool:
 
 
 def _members(listed: DenseElements) -> set[int | float]:
-    """The numbers of devices in a list, which may be a splat of any size."""
+    """The device numbers in a list, which may be a splat of any size."""
     return set(listed.scalars()) if listed.type.num_elements else set()
 
 
 def _permute(op: Operation, rewriter: Rewriter) -> bool:
-    """The operand, where this device sends to itself; zeros where nobody does."""
+    """Returns the operand if this device sends to itself, zeros if no device sends to it."""
     pairs = op.get_as("source_target_pairs", DenseElements)
     if pairs is None or len(op.operands) != 1 or [op.operands[0].type] != [result.type for result in op.results]:
         return False
@@ -50,7 +51,7 @@ def _permute(op: Operation, rewriter: Rewriter) -> bool:
 
 
 def _first(op: Operation, rewriter: Rewriter) -> bool:
-    """The number of the device, or of the partition: 0."""
+    """The number of the device or partition: 0."""
     type = TensorType((), scalar("ui32"))
     if op.operands or [result.type for result in op.results] != [type]:
         return False
@@ -59,14 +60,15 @@ def _first(op: Operation, rewriter: Rewriter) -> bool:
 
 
 def _token(op: Operation, rewriter: Rewriter) -> bool:
-    """What only says that something is over goes where nobody waits for it."""
+    """Drops a token op if nothing waits for it."""
     if any(result.uses for result in op.results):
         return False
     rewriter.erase(op)
     return True
 
 
-#: a device that is in no group of theirs gets zeros; no group at all is one of all devices for the others
+#: Collectives that give zeros to a device outside of all groups. For the others an empty list is one group of all
+#: devices.
 _NEEDS_GROUP: Final = frozenset({"stablehlo.collective_broadcast"})
 
 _ROWS: Final[dict[str, Callable[[Operation, Rewriter], bool]]] = {

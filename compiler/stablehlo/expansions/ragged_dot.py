@@ -1,8 +1,9 @@
-"""`chlo.ragged_dot`: a dot along one dimension of whose left operand stand groups of any sizes, one behind the other.
+"""`chlo.ragged_dot`: a dot whose lhs has variable-size groups, one after the other, along one dimension.
 
-As one `dot_general`. Where rows are in groups and each has a right operand of its own, the left operand is repeated per
-group with zeros outside of it, and the dot sums over the groups, too. Where what is summed over is in groups, the same
-gives a result per group. Where batches are, groups change nothing. What is behind the last group counts for none.
+It becomes one `dot_general`. If groups divide rows, each group has its own rhs: the lhs is repeated per group with
+zeros outside of the group, and the dot also sums over groups. If groups divide the contracted dimension, the same gives
+one result per group. If groups divide a batch dimension, they change nothing. Elements after the last group count as
+zero.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import TensorType
 from orchestrion.compiler.stablehlo.builders.basic import compare, elementwise
-from orchestrion.compiler.stablehlo.builders.movement import numbers, spread, total, transpose, zeros
+from orchestrion.compiler.stablehlo.builders.shape_builders import broadcast, iota, reduce_axes, transpose, zeros
 from orchestrion.compiler.stablehlo.ops.base import ShapeError, dtype_of, is_known, tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotDimensions, DotGeneral
 from orchestrion.compiler.stablehlo.ops.indexing import axis_lists
@@ -36,8 +37,8 @@ class RaggedAxes:
     rhs_group_dimensions: Ints
 
     def before(self, rank: int) -> Ints:
-        """The axes of the left operand that may each have groups of their own: the batches, and those in front of the
-        ragged one among its like.
+        """The axes of the lhs along which each index has its own groups: batch axes, and axes of the same kind before
+        the ragged one.
         """
         (ragged,), batch = self.lhs_ragged_dimensions, self.lhs_batching_dimensions
         summed = self.lhs_contracting_dimensions
@@ -46,7 +47,7 @@ class RaggedAxes:
 
 
 def expand_ragged_dot(op: Operation, rewriter: Rewriter) -> bool:
-    """Leaves alone what does not have the form it should."""
+    """Expands a ragged dot; skips malformed ops."""
     given = op.get_as("ragged_dot_dimension_numbers", DialectAttr)
     values = (*op.operands, *op.results)
     if given is None or len(values) != 4 or not all(is_known(value.type) for value in values):
@@ -63,7 +64,7 @@ def expand_ragged_dot(op: Operation, rewriter: Rewriter) -> bool:
 
 
 def _fits(op: Operation, axes: RaggedAxes) -> bool:
-    """Whether axes are ones of their operands, each named once, and the sizes of groups are integers."""
+    """Whether the axes exist in their operands, each at most once, and group sizes are integers."""
     lhs, rhs, sizes = op.operands
     ragged, batch, summed = axes.lhs_ragged_dimensions, axes.lhs_batching_dimensions, axes.lhs_contracting_dimensions
     named = (*axes.rhs_batching_dimensions, *axes.rhs_contracting_dimensions, *axes.rhs_group_dimensions)
@@ -102,7 +103,7 @@ def _made(op: Operation, rewriter: Rewriter, axes: RaggedAxes) -> Value | None:
 
 
 def _dot(op: Operation, rewriter: Rewriter, lhs: Value, rhs: Value, dimensions: DotDimensions) -> Value | None:
-    """With the element type of the op's result; None where the operands do not fit."""
+    """A dot with the element type of the op's result; None if the operands do not fit."""
     left, right = tensor_of(lhs), tensor_of(rhs)
     pairs = [(dimensions.lhs_batch, dimensions.rhs_batch), (dimensions.lhs_contract, dimensions.rhs_contract)]
     for ours, theirs in pairs:
@@ -115,24 +116,26 @@ def _dot(op: Operation, rewriter: Rewriter, lhs: Value, rhs: Value, dimensions: 
 
 
 def _grouped(rewriter: Rewriter, lhs: Value, sizes: Value, ragged: int, before: Sequence[int]) -> Value:
-    """The left operand per group, along an axis in front, and zero where an element is of another group."""
+    """The lhs per group, along a new first axis, with zeros for the elements of other groups."""
     type, count = tensor_of(lhs), tensor_of(sizes).shape[-1]
     shape = (count, *type.shape)
     own = [axis + 1 for axis in before] if tensor_of(sizes).rank > 1 else []
     ends = _sums(rewriter, sizes)
     starts = elementwise(rewriter, "subtract", ends, sizes)
-    first, end = (spread(rewriter, value, shape, (*own, 0)) for value in (starts, ends))
-    place = numbers(rewriter, shape, ragged + 1, str(tensor_of(sizes).element))
+    first, end = (broadcast(rewriter, value, shape, (*own, 0)) for value in (starts, ends))
+    place = iota(rewriter, shape, ragged + 1, str(tensor_of(sizes).element))
     inside = elementwise(rewriter, "and", compare(rewriter, "GE", place, first), compare(rewriter, "LT", place, end))
-    repeated = spread(rewriter, lhs, shape, range(1, len(shape)))
+    repeated = broadcast(rewriter, lhs, shape, range(1, len(shape)))
     return elementwise(rewriter, "select", inside, repeated, zeros(rewriter, type.with_shape(shape)))
 
 
 def _sums(rewriter: Rewriter, sizes: Value) -> Value:
-    """Each number and those in front of it, along the last axis."""
+    """Inclusive prefix sums along the last axis."""
     type = tensor_of(sizes)
     rank, shape = type.rank, (*type.shape, type.shape[-1])
     along = TensorType(shape, type.element)
-    counted = compare(rewriter, "LE", numbers(rewriter, shape, rank - 1), numbers(rewriter, shape, rank))
-    repeated = spread(rewriter, sizes, shape, range(rank))
-    return total(rewriter, elementwise(rewriter, "select", counted, repeated, zeros(rewriter, along)), (rank - 1,))
+    counted = compare(rewriter, "LE", iota(rewriter, shape, rank - 1), iota(rewriter, shape, rank))
+    repeated = broadcast(rewriter, sizes, shape, range(rank))
+    return reduce_axes(
+        rewriter, elementwise(rewriter, "select", counted, repeated, zeros(rewriter, along)), (rank - 1,)
+    )

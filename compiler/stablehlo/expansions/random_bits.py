@@ -1,9 +1,9 @@
-"""`rng_bit_generator` as arithmetic on integers: the bits that XLA gives on CPU, for each algorithm.
+"""`rng_bit_generator` as integer arithmetic: the same bits as XLA on CPU, for each algorithm.
 
-The state is a key and a counter, of 64 bits each; Philox may have 128 bits of counter, else the key is its upper half.
-Both algorithms encrypt counter, counter + 1, ...: Philox 4x32 with 10 rounds gives four words each (J. Salmon and
-others, Parallel random numbers: as easy as 1, 2, 3, 2011), ThreeFry 2x32 with 20 gives two. `DEFAULT` is Philox.
-Numbers of 8 and 16 bits are the lower bits of as many words of 32.
+The state is a key and a counter of 64 bits each; Philox may have a counter of 128 bits, else the key is its upper half.
+Both algorithms encrypt counter, counter + 1, ...: Philox 4x32 with 10 rounds gives four words for each, ThreeFry 2x32
+with 20 rounds two. `DEFAULT` is Philox. Numbers of 8 and 16 bits are the low bits of 32-bit words. Source: J. Salmon
+and others, "Parallel random numbers: as easy as 1, 2, 3", 2011.
 """
 
 from __future__ import annotations
@@ -17,14 +17,20 @@ from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.dims import Dim, UndecidedError
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import TensorType, scalar
-from orchestrion.compiler.stablehlo.builders.basic import bitcast, compare, constant, converted, elementwise
-from orchestrion.compiler.stablehlo.builders.movement import concatenated, first, part, reshape, spread
+from orchestrion.compiler.stablehlo.builders.basic import bitcast, compare, constant, convert, elementwise
+from orchestrion.compiler.stablehlo.builders.shape_builders import (
+    broadcast,
+    concatenate,
+    leading_slice,
+    reshape,
+    slice_range,
+)
 from orchestrion.compiler.stablehlo.ops.base import dtype_of, is_supported, tensor_of
 from orchestrion.compiler.stablehlo.ops.custom_call import CustomCall
 from orchestrion.compiler.stablehlo.ops.structural import Iota
 from orchestrion.schema.dtypes import SIGNED, UNSIGNED
 
-#: what a `custom_call` of `rng_bit_generator` names whose shape is computed
+#: Name in a `custom_call` of `rng_bit_generator` with a computed shape.
 RNG_BIT_GENERATOR: Final = "stablehlo.dynamic_rng_bit_generator"
 _U32: Final = scalar("ui32")
 _U64: Final = scalar("ui64")
@@ -36,7 +42,9 @@ _THREEFRY_PARITY: Final = 0x1BD11BDA
 
 
 def expand_rng_bit_generator(op: Operation, rewriter: Rewriter) -> bool:
-    """Leaves alone what does not have the form it should. Of a `custom_call` that of `RNG_BIT_GENERATOR`."""
+    """Expands the op, or a `custom_call` of `RNG_BIT_GENERATOR`; skips malformed ops. Raises UndecidedError for
+    undecided sizes.
+    """
     if isinstance(op, CustomCall) and op.get("call_target_name") != StringAttr(RNG_BIT_GENERATOR):
         return False
     given = op.get_as("rng_algorithm", DialectAttr)
@@ -54,39 +62,41 @@ def expand_rng_bit_generator(op: Operation, rewriter: Rewriter) -> bool:
     draw = _threefry if algorithm == "THREE_FRY" else _philox
     after, drawn = draw(rewriter, words, tensor_of(bits).shape, 2 if dtype_of(bits).bits == 64 else 1)
     name = str(tensor_of(bits).element)
-    drawn = converted(rewriter, drawn, f"ui{dtype_of(bits).bits}")
+    drawn = convert(rewriter, drawn, f"ui{dtype_of(bits).bits}")
     drawn = bitcast(rewriter, drawn, name) if dtype_of(bits).kind == SIGNED else drawn
     parts = [reshape(rewriter, value, (1,)) for value in (words[0], *after)]
-    rewriter.replace(op, [concatenated(rewriter, parts, 0), drawn])
+    rewriter.replace(op, [concatenate(rewriter, parts, 0), drawn])
     return True
 
 
-# The algorithms: each gives the words of the counter afterwards, and the numbers, of `width` words of 32 bits
+# The algorithms. Each returns the words of the next counter, and the numbers, of `width` 32-bit words each
 
 
 def _philox(rewriter: Rewriter, state: list[Value], shape: tuple[int, ...], width: int) -> tuple[list[Value], Value]:
-    """The words of each block stand one behind the other."""
+    """Philox: the words of consecutive blocks follow each other."""
     per_block = 4 // width
     count = prod(shape)
     blocks = -(-count // per_block)
     key, low, high = (*state, state[0])[:3]
     line = TensorType((blocks,), _U64)
     numbers = rewriter.build(Iota, iota_dimension=IntegerAttr(0), out=line).result
-    lows, highs = _sum128(rewriter, spread(rewriter, low, line.shape), spread(rewriter, high, line.shape), numbers)
+    lows, highs = _sum128(
+        rewriter, broadcast(rewriter, low, line.shape), broadcast(rewriter, high, line.shape), numbers
+    )
     words = _philox_rounds(
         rewriter, [*_halves(rewriter, lows), *_halves(rewriter, highs)], list(_halves(rewriter, key))
     )
     drawn = words if width == 1 else [_whole(rewriter, *words[:2]), _whole(rewriter, *words[2:])]
-    columns = concatenated(rewriter, [reshape(rewriter, value, (blocks, 1)) for value in drawn], 1)
-    flat = first(rewriter, reshape(rewriter, columns, (blocks * per_block,)), (count,))
+    columns = concatenate(rewriter, [reshape(rewriter, value, (blocks, 1)) for value in drawn], 1)
+    flat = leading_slice(rewriter, reshape(rewriter, columns, (blocks * per_block,)), (count,))
     after = _sum128(rewriter, low, high, constant(rewriter, blocks, tensor_of(low)))
     return list(after[: len(state) - 1]), reshape(rewriter, flat, shape)
 
 
 def _philox_rounds(rewriter: Rewriter, words: list[Value], key: list[Value]) -> list[Value]:
     type = tensor_of(words[0])
-    for turn in range(_PHILOX_ROUNDS):
-        if turn:
+    for iteration in range(_PHILOX_ROUNDS):
+        if iteration:
             steps = [constant(rewriter, step, tensor_of(key[0])) for step in _PHILOX_STEPS]
             key = [elementwise(rewriter, "add", word, step) for word, step in zip(key, steps, strict=True)]
         (high0, low0), (high1, low1) = (
@@ -94,7 +104,7 @@ def _philox_rounds(rewriter: Rewriter, words: list[Value], key: list[Value]) -> 
         )
         one = elementwise(rewriter, "xor", high1, words[1])
         other = elementwise(rewriter, "xor", high0, words[3])
-        keys = [spread(rewriter, word, type.shape) for word in key]
+        keys = [broadcast(rewriter, word, type.shape) for word in key]
         words = [
             elementwise(rewriter, "xor", one, keys[0]),
             low1,
@@ -105,28 +115,30 @@ def _philox_rounds(rewriter: Rewriter, words: list[Value], key: list[Value]) -> 
 
 
 def _threefry(rewriter: Rewriter, state: list[Value], shape: tuple[int, ...], width: int) -> tuple[list[Value], Value]:
-    """Numbers of 32 bits: the first word of a block and its second are neighbours along the axis that is halved."""
+    """ThreeFry: the first and the second word of a block are neighbours along the halved axis, for 32-bit numbers."""
     given, shape = shape, shape or (1,)
     axis = _halved_axis(shape) if width == 1 else 0
     half = shape if width == 2 else (*shape[:axis], -(-shape[axis] // 2), *shape[axis + 1 :])
     key, low = state
     line = TensorType((prod(half),), _U64)
     numbers = rewriter.build(Iota, iota_dimension=IntegerAttr(0), out=line).result
-    counters = elementwise(rewriter, "add", numbers, spread(rewriter, low, line.shape))
+    counters = elementwise(rewriter, "add", numbers, broadcast(rewriter, low, line.shape))
     words = _threefry_rounds(rewriter, _halves(rewriter, counters), _halves(rewriter, key))
     if width == 2:
         drawn = _whole(rewriter, *words)
     else:
         apart = (*half[: axis + 1], 1, *half[axis + 1 :])
-        pairs = concatenated(rewriter, [reshape(rewriter, word, apart) for word in words], axis + 1)
+        pairs = concatenate(rewriter, [reshape(rewriter, word, apart) for word in words], axis + 1)
         whole = (*half[:axis], 2 * half[axis], *half[axis + 1 :])
-        drawn = first(rewriter, reshape(rewriter, pairs, whole), shape)
+        drawn = leading_slice(rewriter, reshape(rewriter, pairs, whole), shape)
     after = elementwise(rewriter, "add", low, constant(rewriter, prod(half), tensor_of(low)))
     return [after], reshape(rewriter, drawn, given)
 
 
 def _halved_axis(shape: tuple[int, ...]) -> int:
-    """The first axis of an even size, else the first of the largest. Raises UndecidedError where a call says which."""
+    """The first axis of even size, else the first of the largest ones. Raises UndecidedError if symbolic sizes decide
+    it.
+    """
     for axis, size in enumerate(shape if len(shape) > 1 else ()):
         if isinstance(size % 2, Dim):
             raise UndecidedError(f"whether {size} is even, and its axis halved, depends on the sizes of a call")
@@ -139,17 +151,17 @@ def _threefry_rounds(rewriter: Rewriter, words: Sequence[Value], key: Sequence[V
     type = tensor_of(words[0])
     parity = constant(rewriter, _THREEFRY_PARITY, tensor_of(key[0]))
     last = elementwise(rewriter, "xor", elementwise(rewriter, "xor", *key), parity)
-    keys = [spread(rewriter, word, type.shape) for word in (*key, last)]
+    keys = [broadcast(rewriter, word, type.shape) for word in (*key, last)]
     x, y = (elementwise(rewriter, "add", word, own) for word, own in zip(words, keys, strict=False))
-    for turn in range(5):
-        for rotation in _THREEFRY_ROTATIONS[turn % 2]:
+    for iteration in range(5):
+        for rotation in _THREEFRY_ROTATIONS[iteration % 2]:
             x = elementwise(rewriter, "add", x, y)
             left = elementwise(rewriter, "shift_left", y, constant(rewriter, rotation, type))
             right = elementwise(rewriter, "shift_right_logical", y, constant(rewriter, 32 - rotation, type))
             y = elementwise(rewriter, "xor", elementwise(rewriter, "or", left, right), x)
-        x = elementwise(rewriter, "add", x, keys[(turn + 1) % 3])
-        y = elementwise(rewriter, "add", y, keys[(turn + 2) % 3])
-        y = elementwise(rewriter, "add", y, constant(rewriter, turn + 1, type))
+        x = elementwise(rewriter, "add", x, keys[(iteration + 1) % 3])
+        y = elementwise(rewriter, "add", y, keys[(iteration + 2) % 3])
+        y = elementwise(rewriter, "add", y, constant(rewriter, iteration + 1, type))
     return [x, y]
 
 
@@ -158,31 +170,31 @@ def _threefry_rounds(rewriter: Rewriter, words: Sequence[Value], key: Sequence[V
 
 def _product(rewriter: Rewriter, value: Value, factor: int) -> tuple[Value, Value]:
     """The upper and the lower word of a product of 32-bit numbers."""
-    wide = converted(rewriter, value, "ui64")
+    wide = convert(rewriter, value, "ui64")
     low, high = _halves(rewriter, elementwise(rewriter, "multiply", wide, constant(rewriter, factor, tensor_of(wide))))
     return high, low
 
 
 def _sum128(rewriter: Rewriter, low: Value, high: Value, added: Value) -> tuple[Value, Value]:
     total = elementwise(rewriter, "add", low, added)
-    carry = converted(rewriter, compare(rewriter, "LT", total, low), "ui64")
+    carry = convert(rewriter, compare(rewriter, "LT", total, low), "ui64")
     return total, elementwise(rewriter, "add", high, carry)
 
 
 def _halves(rewriter: Rewriter, value: Value) -> tuple[Value, Value]:
-    """The lower word, then the upper."""
+    """The lower and the upper word."""
     shifted = elementwise(rewriter, "shift_right_logical", value, constant(rewriter, 32, tensor_of(value)))
-    return converted(rewriter, value, "ui32"), converted(rewriter, shifted, "ui32")
+    return convert(rewriter, value, "ui32"), convert(rewriter, shifted, "ui32")
 
 
 def _whole(rewriter: Rewriter, low: Value, high: Value) -> Value:
-    wide = converted(rewriter, high, "ui64")
+    wide = convert(rewriter, high, "ui64")
     shifted = elementwise(rewriter, "shift_left", wide, constant(rewriter, 32, tensor_of(wide)))
-    return elementwise(rewriter, "or", shifted, converted(rewriter, low, "ui64"))
+    return elementwise(rewriter, "or", shifted, convert(rewriter, low, "ui64"))
 
 
-# Movement
+# Data movement
 
 
 def _word(rewriter: Rewriter, state: Value, at: int) -> Value:
-    return reshape(rewriter, part(rewriter, state, (at,), (at + 1,)), ())
+    return reshape(rewriter, slice_range(rewriter, state, (at,), (at + 1,)), ())

@@ -1,8 +1,8 @@
-"""`rng`: numbers between two bounds, or of a normal distribution, which the specification leaves to the implementation.
+"""`rng`: numbers between two bounds, or of a normal distribution; the specification leaves them to the implementation.
 
-There is no state on any device, so they are those of Philox with a key per op, its place among the `rng` ops of the
-program: the same in each call and on every device, others for each op. In a loop every turn gets the same ones. Who
-wants a stream of numbers carries a state, as `rng_bit_generator` has it and `jax.random` uses it.
+Devices hold no state, so the numbers are those of Philox with a key per op: its index among the program's `rng` ops.
+They are the same in each call and on every device, and differ between ops. All iterations of a loop get the same
+numbers. Programs that need a stream of numbers carry a state, as `rng_bit_generator` and `jax.random` do.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from orchestrion.compiler.ir.attributes import DenseElements, DialectAttr, Integ
 from orchestrion.compiler.ir.core import Operation, UnregisteredOp, Value
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import TensorType, scalar
-from orchestrion.compiler.stablehlo.builders.basic import bitcast, constant, converted, elementwise
-from orchestrion.compiler.stablehlo.builders.movement import spread
+from orchestrion.compiler.stablehlo.builders.basic import bitcast, constant, convert, elementwise
+from orchestrion.compiler.stablehlo.builders.shape_builders import broadcast
 from orchestrion.compiler.stablehlo.ops import chlo
 from orchestrion.compiler.stablehlo.ops.base import dtype_of, is_known, tensor_of
 from orchestrion.compiler.stablehlo.ops.structural import Constant
 from orchestrion.schema.dtypes import FLOAT, SIGNED, UNSIGNED
 
-#: the attribute that numbers the ops of a program, while they are expanded
+#: The attribute that numbers the `rng` ops of a program while they are expanded.
 _PLACE: Final = "orchestrion.place"
 
 
 def expand_rng(op: Operation, rewriter: Rewriter) -> bool:
-    """Leaves alone what does not have the form it should."""
+    """Expands the op; skips malformed ops."""
     given = op.get_as("rng_distribution", DialectAttr)
     if given is None or len(op.operands) != 3 or len(op.results) != 1:
         return False
@@ -40,18 +40,20 @@ def expand_rng(op: Operation, rewriter: Rewriter) -> bool:
         draw = _integers
     else:
         return False
-    rewriter.replace(op, [draw(op, rewriter, spread(rewriter, low, out.shape), spread(rewriter, high, out.shape))])
+    rewriter.replace(
+        op, [draw(op, rewriter, broadcast(rewriter, low, out.shape), broadcast(rewriter, high, out.shape))]
+    )
     return True
 
 
 def _uniform(op: Operation, rewriter: Rewriter, low: Value, high: Value) -> Value:
-    """low + u (high - low), with u a multiple of 2^-23, or 2^-52, from 0 on below 1."""
+    """low + u (high - low), where u is a multiple of 2^-23 or 2^-52 in [0, 1)."""
     unit = _unit(op, rewriter, tensor_of(low))
     return _moved(rewriter, unit, low, elementwise(rewriter, "subtract", high, low))
 
 
 def _normal(op: Operation, rewriter: Rewriter, mean: Value, deviation: Value) -> Value:
-    """By the inverse of the distribution function, at places between multiples of 2^-23, or 2^-52."""
+    """The inverse distribution function at midpoints between multiples of 2^-23 or 2^-52."""
     unit = _unit(op, rewriter, tensor_of(mean))
     type = tensor_of(unit)
     middle = constant(rewriter, 2.0 ** (-24 if str(type.element) == "f32" else -53), type)
@@ -65,22 +67,22 @@ def _normal(op: Operation, rewriter: Rewriter, mean: Value, deviation: Value) ->
 
 
 def _chlo(rewriter: Rewriter, name: str, value: Value) -> Value:
-    """An op of CHLO, whose own expansion follows where it has one."""
+    """An op of CHLO; its own expansion follows, if it has one."""
     cls = chlo.DIALECT.ops.get(f"chlo.{name}")
     op = UnregisteredOp(f"chlo.{name}", [value], [value.type]) if cls is None else cls([value], [value.type])
     return rewriter.insert(op).results[0]
 
 
 def _moved(rewriter: Rewriter, unit: Value, start: Value, scale: Value) -> Value:
-    """start + unit * scale, computed in the type of `unit`, where that is wider."""
+    """start + unit * scale, computed in the type of `unit`, which may be wider than the result's."""
     element, wide = str(tensor_of(start).element), str(tensor_of(unit).element)
-    start, scale = (value if element == wide else converted(rewriter, value, wide) for value in (start, scale))
+    start, scale = (value if element == wide else convert(rewriter, value, wide) for value in (start, scale))
     made = elementwise(rewriter, "add", start, elementwise(rewriter, "multiply", unit, scale))
-    return made if element == wide else converted(rewriter, made, element)
+    return made if element == wide else convert(rewriter, made, element)
 
 
 def _unit(op: Operation, rewriter: Rewriter, type: TensorType) -> Value:
-    """Numbers from 0 on below 1, in f64 for f64, in f32 for all others: random bits as those of a float from 1 to 2."""
+    """Uniform numbers in [0, 1), in f64 for f64, else in f32, from random bits as the mantissa of floats in [1, 2)."""
     wide, bits = ("f64", "ui64") if str(type.element) == "f64" else ("f32", "ui32")
     drawn = _bits(op, rewriter, type.with_element(scalar(bits)))
     shift, one = (12, 0x3FF << 52) if wide == "f64" else (9, 0x7F << 23)
@@ -90,7 +92,7 @@ def _unit(op: Operation, rewriter: Rewriter, type: TensorType) -> Value:
 
 
 def _integers(op: Operation, rewriter: Rewriter, low: Value, high: Value) -> Value:
-    """low + bits mod (high - low), in as many bits as the type has; everything where the two are equal."""
+    """low + bits mod (high - low), in the width of the type; all numbers if both bounds are equal."""
     type, dtype = tensor_of(low), dtype_of(low)
     name = f"ui{dtype.bits}"
     drawn = _bits(op, rewriter, type.with_element(scalar(name)))
@@ -110,7 +112,7 @@ def _bits(op: Operation, rewriter: Rewriter, type: TensorType) -> Value:
 
 
 def _place(op: Operation) -> int:
-    """The number of an op among those of its program: the first one that is looked at numbers all."""
+    """The index of an op among the `rng` ops of its program; the first query numbers all of them."""
     if _PLACE not in op.attributes:
         root = op
         while root.parent_op is not None:

@@ -1,9 +1,8 @@
-"""`chlo.top_k`: a sort of the last axis downwards, with the elements' numbers, of which the first k are kept. Where k
-is computed from sizes it is a `custom_call`.
+"""`chlo.top_k`: a descending sort of the last axis together with the elements' indices, of which the first k remain.
 
-Equal elements come in the order of their numbers, floats in total order: a NaN comes first, or last if it is negative.
-`ApproxTopK`, which JAX calls for `lax.approx_max_k` and `approx_min_k`, may miss some; here it is exact, a sort by the
-comparator that it names.
+If k is computed from sizes, the op is a `custom_call`. Equal elements are ordered by index, floats in total order: a
+NaN comes first, or last if it is negative. `ApproxTopK`, which JAX calls for `lax.approx_max_k` and `approx_min_k`, may
+be inexact; here it is exact, a sort by the comparator that it names.
 """
 
 from __future__ import annotations
@@ -16,25 +15,25 @@ from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.dims import is_less
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import I1, I32, TensorType
-from orchestrion.compiler.stablehlo.builders.movement import first
+from orchestrion.compiler.stablehlo.builders.shape_builders import leading_slice
 from orchestrion.compiler.stablehlo.ops.base import is_known, tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import Return
 from orchestrion.compiler.stablehlo.ops.func import Call, Func
-from orchestrion.compiler.stablehlo.ops.sort import Sort, ordering
+from orchestrion.compiler.stablehlo.ops.sort import Sort, comparator_region
 from orchestrion.compiler.stablehlo.ops.structural import Iota
 
-#: what a `custom_call` of `top_k` names whose k is computed
+#: Name in a `custom_call` of `top_k` with a computed k.
 TOP_K: Final = "stablehlo.dynamic_top_k"
 
 
 def expand_top_k(op: Operation, rewriter: Rewriter) -> bool:
-    """Leaves alone what does not have the form it should."""
+    """Expands the op; skips malformed ops."""
     k = op.get_as("k", IntegerAttr)
     return k is not None and k.value >= 0 and _largest(op, rewriter, k.value)
 
 
 def expand_dynamic_top_k(op: Operation, rewriter: Rewriter) -> bool:
-    """The call of so many as `refine-shapes` has found."""
+    """Expands a `custom_call` of `TOP_K` after `refine-shapes` has determined k."""
     if op.get("call_target_name") != StringAttr(TOP_K) or not op.results or not is_known(op.results[0].type):
         return False
     shape = tensor_of(op.results[0]).shape
@@ -55,14 +54,19 @@ def _largest(op: Operation, rewriter: Rewriter, count: int) -> bool:
     types = [type, type.with_element(I32)]
     inputs = [op.operands[0], numbers.result]
     ordered = rewriter.build(
-        Sort, inputs=inputs, dimension=axis, is_stable=BoolAttr(True), comparator=ordering(types, "GT"), out=types
+        Sort,
+        inputs=inputs,
+        dimension=axis,
+        is_stable=BoolAttr(True),
+        comparator=comparator_region(types, "GT"),
+        out=types,
     )
-    rewriter.replace(op, [first(rewriter, value, kept.shape) for value in ordered.results])
+    rewriter.replace(op, [leading_slice(rewriter, value, kept.shape) for value in ordered.results])
     return True
 
 
 def expand_approx_top_k(op: Operation, rewriter: Rewriter) -> bool:
-    """Operands are tensors, then a number for each that would fill places; the numbers are not needed."""
+    """Expands `ApproxTopK`. Its operands are tensors, then one padding value for each, which are not needed."""
     if op.get("call_target_name") != StringAttr("ApproxTopK"):
         return False
     count, called = len(op.results), op.get_as("called_computations", ArrayAttr)
@@ -74,7 +78,7 @@ def expand_approx_top_k(op: Operation, rewriter: Rewriter) -> bool:
     compared = called.items[0]
     types = [value.type for value in values if is_known(value.type)]
     function = rewriter.symbols.lookup(op, compared) if isinstance(compared, SymbolRef) else None
-    if isinstance(function, Func):  # JAX leaves it visible, and nobody calls it from outside
+    if isinstance(function, Func):  # JAX leaves it public, but callers do not call it
         function.sym_visibility = StringAttr("private")
     if not isinstance(compared, SymbolRef) or len(types) != count or not _fits(op, values, axis.value):
         return False
@@ -87,13 +91,13 @@ def expand_approx_top_k(op: Operation, rewriter: Rewriter) -> bool:
         out=types,
     )
     results = [tensor_of(result).shape for result in op.results]
-    kept = [first(rewriter, value, shape) for value, shape in zip(ordered.results, results, strict=True)]
+    kept = [leading_slice(rewriter, value, shape) for value, shape in zip(ordered.results, results, strict=True)]
     rewriter.replace(op, kept)
     return True
 
 
 def _fits(op: Operation, values: Sequence[Value], axis: int) -> bool:
-    """Whether each result has its operand's type, and no more of the axis."""
+    """Whether each result has its operand's type, with at most the operand's size along the axis."""
     for value, result in zip(values, op.results, strict=True):
         type, out = tensor_of(value), result.type
         if not isinstance(out, TensorType) or not 0 <= axis < type.rank or out.rank != type.rank:

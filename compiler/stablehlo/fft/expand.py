@@ -1,8 +1,8 @@
 """`fft` in terms of `flow.fft`, which transforms lines that fit a workgroup, and of elementwise ops.
 
-Numbers are real tensors whose last axis has their parts, as complex ones lie in memory. Axes are transformed where they
-are. A longer line is cut into the rows of a matrix: its columns are transformed, turned, and then its rows, whose
-results lie in columns; a length with a large prime factor is a convolution with a chirp (`plan.py`).
+Numbers are real tensors whose last axis has their parts, as complex numbers lie in memory. Axes are transformed in
+place. A longer line becomes a matrix: its columns are transformed, multiplied by twiddle factors, and then its rows,
+whose results lie in columns. A length with a large prime factor becomes a convolution with a chirp (`plan.py`).
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import tensor
 from orchestrion.compiler.stablehlo.builders.basic import constant, elementwise
-from orchestrion.compiler.stablehlo.builders.movement import part, reshape, spread, transpose
-from orchestrion.compiler.stablehlo.complex.functions import joined, parts_of
+from orchestrion.compiler.stablehlo.builders.shape_builders import broadcast, reshape, slice_range, transpose
+from orchestrion.compiler.stablehlo.complex.functions import make_complex, parts_of
 from orchestrion.compiler.stablehlo.ops.base import is_complex, tensor_of
 from orchestrion.compiler.stablehlo.ops.fourier import Fft
 from orchestrion.compiler.stablehlo.ops.structural import Concatenate, Constant, Pad, Reverse
@@ -31,23 +31,24 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, Any]
 
-#: a table of more bytes is not in the module, but computed when that is loaded
-MOST_BYTES: Final = 1 << 16
-#: the greatest length with a large prime factor: its tables, of twice the length, are computed by the compiler
-LONGEST_CHIRP: Final = 1 << 22
+#: Maximum bytes of a table in the module; larger tables are computed when the module is loaded.
+MAX_TABLE_BYTES: Final = 1 << 16
+#: Maximum length with a large prime factor: the compiler computes its tables, of twice the length.
+MAX_CHIRP_LENGTH: Final = 1 << 22
 
 
 def expand_fft(op: Operation, rewriter: Rewriter) -> bool:
+    """Expands a Fourier transform. Raises CompileError for a length that is too large."""
     assert isinstance(op, Fft)
     type, source = tensor_of(op.out), tensor_of(op.operand_)
     element = str(source.element).removeprefix("complex<").removesuffix(">")
     if 0 in (*type.shape, *source.shape):
         zero = constant(rewriter, 0.0, tensor(type.shape, element))
-        rewriter.replace(op, [joined(rewriter, zero, zero) if is_complex(op.out) else zero])
+        rewriter.replace(op, [make_complex(rewriter, zero, zero) if is_complex(op.out) else zero])
         return True
     for length in op.fft_length.ints:
-        if length > LONGEST_CHIRP and plan.rows(length, longest(BY_NAME[element].itemsize)) is None:
-            message = f"length {length} has a large prime factor; such lengths are supported up to {LONGEST_CHIRP}"
+        if length > MAX_CHIRP_LENGTH and plan.matrix_rows(length, longest(BY_NAME[element].itemsize)) is None:
+            message = f"length {length} has a large prime factor; such lengths are supported up to {MAX_CHIRP_LENGTH}"
             raise CompileError([Diagnostic(message, op.loc, op.name)])
     t = _Transform(rewriter, element, op.kind in ("IFFT", "IRFFT"))
     rewriter.replace(op, [_transformed(t, op)])
@@ -58,7 +59,7 @@ def _transformed(t: _Transform, op: Fft) -> Value:
     lengths, rank = op.fft_length.ints, tensor_of(op.operand_).rank
     last = rank - 1
     *others, _ = range(rank - len(lengths), rank)
-    if op.kind == "RFFT":  # the halved axis of real numbers is the first one there, and the last one back
+    if op.kind == "RFFT":  # RFFT: the halved axis is transformed first; IRFFT: last
         value = t.line(t.packed(op.operand_), last, count=lengths[-1] // 2 + 1)
     else:
         value = t.packed(*parts_of(t.rewriter, op.operand_))
@@ -67,11 +68,13 @@ def _transformed(t: _Transform, op: Fft) -> Value:
     if op.kind == "IRFFT":
         value = t.line(t.mirrored(value, last, lengths[-1]), last, to_real=True)
         return reshape(t.rewriter, value, tensor_of(op.out).shape)
-    return joined(t.rewriter, *t.parts(value if op.kind == "RFFT" else t.line(value, last)))
+    return make_complex(t.rewriter, *t.parts(value if op.kind == "RFFT" else t.line(value, last)))
 
 
 class _Transform:
-    """Writes the ops of a transform, of numbers whose parts are the last axis. A real number may have one part."""
+    """Writes the ops of a transform. The last axis of values has the parts of numbers; a real number may
+    have one part.
+    """
 
     def __init__(self, rewriter: Rewriter, element: str, inverse: bool) -> None:
         self.rewriter = rewriter
@@ -83,11 +86,11 @@ class _Transform:
         return 1 if self.inverse else -1
 
     def line(self, value: Value, axis: int, count: int = 0, to_real: bool = False) -> Value:
-        """An axis transformed; the first `count` numbers, or all; with `to_real` the real parts."""
+        """Transforms an axis; returns the first `count` numbers (0: all), with `to_real` only their real parts."""
         shape = tensor_of(value).shape
         length = shape[axis]
         count, parts = count or length, 1 if to_real else 2
-        rows = plan.rows(length, longest(BY_NAME[self.element].itemsize))
+        rows = plan.matrix_rows(length, longest(BY_NAME[self.element].itemsize))
         if rows == length and length > 1:
             return self._line(value, axis, count, parts)
         if rows is not None and length > 1:
@@ -98,7 +101,7 @@ class _Transform:
 
     def _line(self, value: Value, axis: int, count: int, parts: int) -> Value:
         shape = list(tensor_of(value).shape)
-        roots = plan.roots(plan.places(shape[axis]), shape[axis], self.sign)
+        roots = plan.roots(plan.positions(shape[axis]), shape[axis], self.sign)
         length, shape[axis], shape[-1] = shape[axis], count, parts
         return self.rewriter.build(
             LineFft,
@@ -110,7 +113,9 @@ class _Transform:
         ).result
 
     def _four_steps(self, value: Value, axis: int, rows: int, count: int, to_real: bool) -> Value:
-        """The line is a matrix, row by row; number k of the result is row k // rows, column k % rows, of another."""
+        """Transforms a line as a matrix in row-major order; result k is row k // rows, column k % rows of another
+        matrix.
+        """
         shape = tensor_of(value).shape
         columns = shape[axis] // rows
         value = reshape(self.rewriter, value, (*shape[:axis], rows, columns, *shape[axis + 1 :]))
@@ -147,8 +152,8 @@ class _Transform:
     # tables
 
     def _roots(self, rows: int, columns: int, length: int) -> tuple[Value, Value]:
-        """e^(sign 2 pi i row column / length), of shape rows by columns."""
-        if 2 * rows * columns * BY_NAME[self.element].itemsize > MOST_BYTES:
+        """e^(sign 2 pi i row column / length), of shape rows by columns, as real and imaginary parts."""
+        if 2 * rows * columns * BY_NAME[self.element].itemsize > MAX_TABLE_BYTES:
             return generated_roots(self.rewriter, self.element, (rows, columns), length, self.sign)
         return self._pair(plan.roots(plan.products(rows, columns), length, self.sign))
 
@@ -173,7 +178,7 @@ class _Transform:
         return real, imag
 
     def _filled(self, value: Value) -> Value:
-        """With both parts."""
+        """The numbers with both parts."""
         if tensor_of(value).shape[-1] == 2:
             return value
         zero = constant(self.rewriter, 0.0, tensor_of(value))
@@ -182,20 +187,20 @@ class _Transform:
     def multiplied(self, value: Value, table: tuple[Value, Value], axes: tuple[int, ...]) -> Value:
         """Complex products with a table along some axes."""
         a, b = self.parts(value)
-        c, d = (spread(self.rewriter, one, tensor_of(a).shape, axes) for one in table)
+        c, d = (broadcast(self.rewriter, one, tensor_of(a).shape, axes) for one in table)
         real = self._op("subtract", self._op("multiply", a, c), self._op("multiply", b, d))
         return self.packed(real, self._op("add", self._op("multiply", a, d), self._op("multiply", b, c)))
 
     def _op(self, name: str, *operands: Value) -> Value:
         return elementwise(self.rewriter, name, *operands)
 
-    # movement
+    # data movement
 
     def cut(self, value: Value, axis: int, start: int, limit: int) -> Value:
         shape = tensor_of(value).shape
         starts, limits = [0] * len(shape), list(shape)
         starts[axis], limits[axis] = start, limit
-        return part(self.rewriter, value, starts, limits)
+        return slice_range(self.rewriter, value, starts, limits)
 
     def _side_by_side(self, values: list[Value], axis: int) -> Value:
         if len(values) == 1:

@@ -1,8 +1,8 @@
-"""How a line of a transform is computed: how it is cut, and the numbers that takes.
+"""Plans a Fourier transform of a line: how it is divided, and the constants that it needs.
 
-A transform of length `a b` is `b` transforms of length `a`, a twiddle factor for each result, and `a` transforms of
-length `b`. A length with a large prime factor is a convolution with a chirp, at a length that has none (Bluestein).
-Numbers are worked out in double precision from exact integers.
+A transform of length `a b` is `b` transforms of length `a`, a multiplication by twiddle factors, and `a` transforms of
+length `b`. A length with a large prime factor is a convolution with a chirp (Bluestein's algorithm), of a length
+without such factors. Constants are computed in double precision from exact integers.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 @cache
-def rows(length: int, longest: int) -> int | None:
-    """The rows of the matrix that a line is cut into, near its root: all of it where one dispatch transforms it.
-    None: it has a large prime factor.
+def matrix_rows(length: int, longest: int) -> int | None:
+    """Number of rows of the matrix for a line, close to its square root; `length` if one dispatch transforms it. None
+    if the length has a large prime factor.
     """
     if radices(length) is None:
         return None
@@ -33,20 +33,20 @@ def rows(length: int, longest: int) -> int | None:
 
 @cache
 def padded_length(length: int, longest: int) -> int:
-    """The length of the cheapest transform by which a line is convolved with its chirp."""
+    """Length of the cheapest transform for the convolution of a line with its chirp."""
     least = 2 * length - 1
 
     def cost(size: int) -> tuple[int, int]:
         dispatches, rest = 1, size
         while rest > longest:
-            dispatches, rest = dispatches + 1, rest // (rows(rest, longest) or 1)
+            dispatches, rest = dispatches + 1, rest // (matrix_rows(rest, longest) or 1)
         return dispatches, size * (2 + len(radices(size) or ()))
 
     return min(_smooth(least, 2 * least), key=cost)
 
 
 def _smooth(least: int, most: int) -> list[int]:
-    """The numbers from `least` to `most` without prime factors but 2, 3 and 5, once each."""
+    """The numbers from `least` to `most` without prime factors other than 2, 3 and 5, once each."""
     found = []
     fives = 1
     while fives <= most:
@@ -63,7 +63,9 @@ def _smooth(least: int, most: int) -> list[int]:
 
 
 def roots(numerators: Array, length: int, sign: int) -> Array:
-    """e^(sign 2 pi i numerator / length): two numbers, the first axis. Numerators are integers from 0 on."""
+    """e^(sign 2 pi i numerator / length) as an array whose first axis has the two parts. Numerators are
+    integers >= 0.
+    """
     import numpy as np
 
     quarter = (4 * numerators + length // 2) // length
@@ -74,21 +76,22 @@ def roots(numerators: Array, length: int, sign: int) -> Array:
     return np.stack((real, sign * imag))
 
 
-def places(length: int) -> Array:
+def positions(length: int) -> Array:
+    """The indices of a line: 0, 1, 2, ..."""
     import numpy as np
 
     return np.arange(length)
 
 
 def products(rows: int, columns: int) -> Array:
-    """The row times the column."""
+    """The matrix of row index times column index."""
     import numpy as np
 
     return np.multiply.outer(np.arange(rows), np.arange(columns))
 
 
 def chirp(length: int, sign: int) -> Array:
-    """e^(sign pi i j^2 / length) for each place j: two numbers, the first axis."""
+    """e^(sign pi i j^2 / length) for each index j; the first axis has the two parts."""
     import numpy as np
 
     places = np.arange(length, dtype=np.int64)
@@ -96,7 +99,7 @@ def chirp(length: int, sign: int) -> Array:
 
 
 def chirp_spectrum(length: int, padded: int, sign: int) -> Array:
-    """The transform, of length `padded`, of the chirp that lines are convolved with: two numbers, the first axis."""
+    """The transform, of length `padded`, of the chirp in the convolution; the first axis has the two parts."""
     import numpy as np
 
     real, imag = chirp(length, -sign)

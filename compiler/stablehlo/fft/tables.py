@@ -1,6 +1,7 @@
-"""Roots of unity by ops: what a table that is too large for a module is computed from when that is loaded.
+"""Roots of unity computed by ops when a module is loaded, for tables that are too large for the module.
 
-Angles are reduced in integers to an eighth of a turn, so that a root is as near as a rounded one, and half a unit more.
+Angles are reduced with integers to an eighth of a turn, so that the error of a root is at most half a unit larger than
+that of a rounded one.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from orchestrion.compiler.ir.attributes import IntegerAttr
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import tensor
-from orchestrion.compiler.stablehlo.builders.basic import compare, constant, converted, elementwise
+from orchestrion.compiler.stablehlo.builders.basic import compare, constant, convert, elementwise
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.structural import Iota
 
@@ -19,7 +20,7 @@ from orchestrion.compiler.stablehlo.ops.structural import Iota
 def generated_roots(
     rewriter: Rewriter, element: str, shape: tuple[int, int], length: int, sign: int
 ) -> tuple[Value, Value]:
-    """e^(sign 2 pi i row column / length), the two parts."""
+    """e^(sign 2 pi i row column / length), as real and imaginary parts."""
     rows, columns = shape
     type = tensor(shape, "i32" if 4 * rows * columns + length < 2**31 else "i64")
 
@@ -30,7 +31,7 @@ def generated_roots(
     lines = [rewriter.build(Iota, iota_dimension=IntegerAttr(axis), out=type).result for axis in range(2)]
     turns = op("multiply", op("multiply", *lines), 4)
     quarter = op("divide", op("add", turns, length // 2), length)
-    rest = converted(rewriter, op("subtract", turns, op("multiply", quarter, length)), element)
+    rest = convert(rewriter, op("subtract", turns, op("multiply", quarter, length)), element)
     angle = elementwise(rewriter, "multiply", rest, constant(rewriter, pi / 2 / length, tensor_of(rest)))
     cosine, sine = (elementwise(rewriter, name, angle) for name in ("cosine", "sine"))
     odd = compare(rewriter, "NE", op("and", quarter, 1), constant(rewriter, 0, type))

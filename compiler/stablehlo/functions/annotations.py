@@ -1,7 +1,6 @@
-"""drop-annotations: what only a partitioner or another runtime reads goes.
+"""drop-annotations: removes attributes and ops that only a partitioner or another runtime reads.
 
-Kept are the names that the frontend gave, what is a parameter, and what says that a result may take an argument's
-storage.
+The frontend's names, the marks of parameters, and the attributes by which a result may take an argument's storage stay.
 """
 
 from __future__ import annotations
@@ -19,12 +18,12 @@ from .parameters import KEY
 if TYPE_CHECKING:
     from orchestrion.compiler.options import Options
 
-#: attributes that mean something to the phases behind
+#: Attributes that later phases read.
 KEPT: Final = frozenset(
     {"orchestrion.name", "orchestrion.doc", "orchestrion.trees", KEY, "tf.aliasing_output", "jax.buffer_donor"}
 )
 
-#: ops of the module that only a partitioner reads
+#: Module ops that only a partitioner reads.
 MESHES: Final = frozenset({"sdy.mesh"})
 
 
@@ -42,7 +41,7 @@ def run(module: Module, options: Options) -> None:
 
 
 def _set_if_any(func: Func, key: str, given: ArrayAttr) -> None:
-    """Back with what is kept; not at all when nothing is."""
+    """Sets the attribute to the kept dictionaries; erases it if all are empty."""
     items = [DictAttr.of(_kept(item.mapping)) if isinstance(item, DictAttr) else item for item in given]
     if any(isinstance(item, DictAttr) and item.items for item in items):
         func.properties[key] = ArrayAttr(tuple(items))

@@ -1,9 +1,9 @@
-"""drop-callbacks: calls of Python whose results nobody needs go, where the caller asks for that.
+"""drop-callbacks: removes callbacks into Python with unused results, if the option `callbacks` asks for it.
 
-JAX writes `jax.debug.print`, `jax.pure_callback`, `io_callback` and `eqx.error_if` as custom calls of Python in the
-process that traced the program. A module has no Python. `refusal` is the one diagnostic about all callbacks that are
-left, with the source line of each and the ways on. Ordered callbacks hand on tokens (`tokens.py`), which go as well,
-unless an op of another name takes or gives one: the legality check refuses that op.
+JAX exports `jax.debug.print`, `jax.pure_callback`, `io_callback` and `eqx.error_if` as custom calls into the Python
+process that traced the program. A module has no Python. `refusal` is the one diagnostic about all remaining callbacks,
+with the source line of each and the alternatives. Ordered callbacks are chained by tokens (`tokens.py`), which are
+removed as well. If any other op takes or returns a token, they stay, and the legality check refuses that op.
 """
 
 from __future__ import annotations
@@ -20,33 +20,33 @@ from orchestrion.compiler.ir.effects import erase_dead
 from orchestrion.compiler.ir.locations import FileLoc, Location, NameLoc, walk
 from orchestrion.compiler.ir.types import is_token
 from orchestrion.compiler.stablehlo.ops.func import Call, Func
-from orchestrion.compiler.stablehlo.ops.tokens import HAND_ON, drop_tokens, has_token
+from orchestrion.compiler.stablehlo.ops.tokens import PASS_ON_TOKENS, drop_tokens, has_token
 
 from .calls import CallGraph
 
 if TYPE_CHECKING:
     from orchestrion.compiler.options import Options
 
-#: names of JAX's calls of Python, of any platform and age
+#: Names of JAX's callbacks, for all platforms and versions.
 _PYTHON: Final = re.compile(r"_python_\w*callback")
-#: last part of the name that JAX gives to the location of a callback -> what its user wrote
+#: Last part of the name in a callback's location -> the function that the user called.
 _NAMES: Final[dict[str, str]] = {
     "debug_print": "jax.debug.print",
     "debug_callback": "jax.debug.callback",
     "io_callback": "io_callback",
     "pure_callback": "jax.pure_callback",
 }
-#: files of libraries, whose frames are not the user's
+#: Files of libraries; their frames are not the user's.
 _LIBRARY: Final = re.compile(r"[/\\](?:site|dist)-packages[/\\]")
-#: the file of `eqx.error_if`
+#: The file that defines `eqx.error_if`.
 _ERROR_IF: Final = re.compile(r"[/\\]equinox[/\\]_errors\.py$")
 _EQUINOX: Final = "eqx.error_if"
-#: lines of the diagnostic that name places
+#: Maximum number of lines about callbacks in the diagnostic.
 _MOST_NAMED: Final = 20
 
 
 class _Frame(NamedTuple):
-    """A line of Python on the way to an op, and the name of its function."""
+    """A line of Python in an op's location, and the name of its function."""
 
     file: FileLoc
     function: str
@@ -59,16 +59,16 @@ class _Frame(NamedTuple):
 def run(module: Module, options: Options) -> None:
     if options.callbacks != "drop" or not any(map(is_callback, module.walk())):
         return
-    if all(op.name in HAND_ON or is_callback(op) or not has_token(op) for op in module.walk()):
+    if all(op.name in PASS_ON_TOKENS or is_callback(op) or not has_token(op) for op in module.walk()):
         drop_tokens(module)
     while unneeded := [op for op in module.walk() if is_callback(op) and not _is_needed(op)]:
         for op in reversed(unneeded):
             op.erase()
-        erase_dead(module)  # what fed them may be the only user of another
+        erase_dead(module)  # the ops that computed its operands may have used another one
 
 
 def is_callback(op: Operation) -> bool:
-    """Whether it calls Python."""
+    """Whether the op calls Python."""
     target = op.get_as("call_target_name", StringAttr) if op.name == "stablehlo.custom_call" else None
     return target is not None and _PYTHON.search(target.value) is not None
 
@@ -77,7 +77,7 @@ def _is_needed(op: Operation) -> bool:
     return any(result.uses for result in op.results)
 
 
-def refusal(module: Module, is_dropping: bool) -> Diagnostic | None:
+def callbacks_diagnostic(module: Module, is_dropping: bool) -> Diagnostic | None:
     """The one diagnostic about all callbacks of a module; None if it has none."""
     found = [op for op in module.walk() if is_callback(op)]
     if not found:
@@ -95,18 +95,18 @@ def refusal(module: Module, is_dropping: bool) -> Diagnostic | None:
 
 def _ways(has_equinox: bool, is_dropping: bool) -> Iterator[str]:
     if not is_dropping:
-        yield 'callbacks="drop" (--callbacks=drop) leaves out those whose results nobody needs'
+        yield 'callbacks="drop" (--callbacks=drop) leaves out those with unused results'
     if has_equinox:
         yield (
             f"EQX_ON_ERROR=nan in the environment, before equinox is imported, makes {_EQUINOX} give NaN instead of an "
             "error; EQX_ON_ERROR=off leaves the check out"
         )
-    yield "what a callback computes can be written in jax.numpy, or computed by the caller and given as an argument"
+    yield "the computation can be written in jax.numpy, or done by the caller and passed as an argument"
 
 
 def _lines(op: Operation, module: Module) -> Iterator[str]:
-    """Where a callback stands and what its user wrote; a line per caller of its function, if its own place is in a
-    library.
+    """A line with a callback's place and name; one line per caller of its function, if its own place is in
+    a library.
     """
     needed = any(result.uses and not is_token(result.type) for result in op.results)
     name = f"{_name(op)}, whose result is used" if needed else _name(op)
@@ -124,7 +124,7 @@ def _name(op: Operation) -> str:
 
 
 def _places(op: Operation, module: Module) -> Iterator[str]:
-    """The user's lines that lead to an op: its own, or those that call the function that it is in."""
+    """The user's source lines of an op: its own, or those of the calls of its function."""
     graph = CallGraph(module)
     callers: dict[Func, list[Call]] = {}
     for calls in graph.calls.values():
@@ -154,7 +154,7 @@ def _function(op: Operation) -> Func | None:
 
 
 def _frames(location: Location) -> Sequence[_Frame]:
-    """The lines of Python in a location, innermost first."""
+    """The Python frames in a location, innermost first."""
     found: dict[FileLoc, _Frame] = {}
     for item in walk(location):
         if isinstance(item, NameLoc) and isinstance(item.child, FileLoc):

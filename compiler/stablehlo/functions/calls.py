@@ -1,4 +1,4 @@
-"""Who calls whom, by symbols that stand in one module."""
+"""The call graph of a module."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from orchestrion.compiler.stablehlo.ops.func import Call, Func
 
 
 class CallGraph:
-    """The functions of a module and the calls in each, in text order. References to no function are left out."""
+    """The functions of a module and the calls in each, in text order. Calls of undefined functions are omitted."""
 
     def __init__(self, module: Module) -> None:
         named = ((op.symbol, op) for op in module.block if isinstance(op, Func))
@@ -26,12 +26,12 @@ class CallGraph:
         }
 
     def target(self, call: Operation) -> Func | None:
-        """The function that a call names; None for no call, or no function."""
+        """The function that a call names; None if the op is no call, or the function is undefined."""
         callee = call.get_as("callee", SymbolRef) if isinstance(call, Call) else None
         return None if callee is None else self.functions.get(callee.root)
 
     def reachable(self) -> set[Func]:
-        """The public functions and whatever they call."""
+        """The public functions and all functions that they call, directly or indirectly."""
         stack = [func for func in self.functions.values() if func.is_public]
         found = set(stack)
         while stack:
@@ -42,10 +42,10 @@ class CallGraph:
         return found
 
     def callees_first(self) -> tuple[list[Func], list[Call]]:
-        """Every function behind those it calls, and the calls that close a cycle, where that is impossible."""
+        """All functions, each after those that it calls, and the calls that close a cycle."""
         order: list[Func] = []
         closing: list[Call] = []
-        state: dict[Func, bool] = {}  # False: on the way, True: done
+        state: dict[Func, bool] = {}  # False: in progress, True: done
         for root in self.functions.values():
             if root in state:
                 continue

@@ -1,4 +1,4 @@
-"""erase-private: private functions that no public one reaches go."""
+"""erase-private: erases private functions that no public function calls, directly or indirectly."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""inline: every call becomes a copy of what it calls; private functions go. A call of a function of another module
-becomes a `util.imported_call`.
+"""inline: replaces every call by a copy of the callee, and erases private functions.
 
-Callees first, so that each body is copied when it is final. What comes from a body is located at the op in the callee
-and the call (`callsite`). The size with calls inlined is counted before anything is copied: a program larger than
-`MOST` operations and than `GROWTH` times its own size is refused. So is one whose calls nest deeper than `DEEPEST`,
-since locations nest as deep.
+A call of a function of another module becomes a `util.imported_call`. Callees are processed first, so that each body is
+copied in its final form. The location of an inlined op is its place in the callee and the call (`callsite`). The size
+of the result is computed before anything is copied: a program with more than `MAX_OPERATIONS` operations and more than
+`MAX_GROWTH` times its own size is refused. So is a program with calls nested deeper than `MAX_CALL_DEPTH`, because
+locations nest equally deep. Raises CompileError.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from orchestrion.compiler.flow.util import ImportedCall
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Value
-from orchestrion.compiler.ir.locations import Location, called
+from orchestrion.compiler.ir.locations import Location, call_site
 from orchestrion.compiler.stablehlo.ops.func import Call, Func
 
 from .calls import CallGraph
@@ -24,14 +24,19 @@ from .calls import CallGraph
 if TYPE_CHECKING:
     from orchestrion.compiler.options import Options
 
-#: operations of all functions together with calls inlined: the larger of MOST, and GROWTH times those before inlining.
-#: The largest network in the tests has some 3,000; a compilation takes a millisecond or more for each
-MOST: Final = 250_000
-GROWTH: Final = 16
-DEEPEST: Final = 200
+#: The limit on operations after inlining is the larger of MAX_OPERATIONS and MAX_GROWTH times those before. The largest
+#: network in the tests has about 3,000; each takes a millisecond or more to compile.
+MAX_OPERATIONS: Final = 250_000
+MAX_GROWTH: Final = 16
+MAX_CALL_DEPTH: Final = 200
 
 
 def run(module: Module, options: Options) -> None:
+    inline_calls(module)
+
+
+def inline_calls(module: Module) -> None:
+    """Inlines all calls, and erases private functions. Raises CompileError if the program grows too large."""
     graph = CallGraph(module)
     order, closing = graph.callees_first()
     assert not closing, "the legality check refuses recursion"
@@ -48,9 +53,9 @@ def run(module: Module, options: Options) -> None:
 
 
 def _check_growth(graph: CallGraph, order: list[Func]) -> None:
-    """Raises CompileError for a program that inlining makes too large. `order`: callees first."""
+    """Raises CompileError if inlining makes a program too large. `order`: the functions, callees first."""
     sizes = {func: sum(1 for _ in func.walk()) for func in order}
-    most = max(MOST, GROWTH * sum(sizes.values()))
+    most = max(MAX_OPERATIONS, MAX_GROWTH * sum(sizes.values()))
     depths: dict[Func, int] = {}
     total = 0
     for func in order:
@@ -59,8 +64,8 @@ def _check_growth(graph: CallGraph, order: list[Func]) -> None:
         total += sizes[func]
         if total > most:
             raise _refusal(func, f"makes the program larger than {most} operations with its calls inlined")
-        if depths[func] > DEEPEST:
-            raise _refusal(func, f"makes calls nested deeper than {DEEPEST}")
+        if depths[func] > MAX_CALL_DEPTH:
+            raise _refusal(func, f"makes calls nested deeper than {MAX_CALL_DEPTH}")
 
 
 def _refusal(func: Func, message: str) -> CompileError:
@@ -68,7 +73,7 @@ def _refusal(func: Func, message: str) -> CompileError:
 
 
 def _import(call: Call, target: Func) -> None:
-    """A call of a function of another module stays one, and no longer needs the declaration."""
+    """Replaces a call of a function of another module, so that the declaration is no longer needed."""
     outputs = [value.type for value in call.results]
     made = Builder.before(call).build(
         ImportedCall, callee=target.sym_name, arguments=list(call.operands), outputs=outputs
@@ -88,7 +93,7 @@ def _inline(call: Call, target: Func) -> None:
         copy = op.clone(mapping)
         for inner in copy.walk():
             if inner.loc not in places:
-                places[inner.loc] = called(inner.loc, call.loc)
+                places[inner.loc] = call_site(inner.loc, call.loc)
             inner.loc = places[inner.loc]
         block.insert_before(copy, call)
     for old, value in zip(call.results, last.operands, strict=True):

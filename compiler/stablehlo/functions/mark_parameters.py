@@ -1,10 +1,12 @@
-"""mark-parameters: constants and arguments whose values are to lie outside the module get a name.
+"""mark-parameters: names the constants and arguments whose values lie outside of the module.
 
-Constants of `LEAST` bytes and more, if the options want parameters: each is called by the name that the location of its
-first user has, else by its file and line, else by its number; what is called alike gets a number behind it. A splat
-stays, as it has no bytes to speak of, and so does what safetensors has no type for. Arguments by the options' names:
-`w`, or `params` for all of `params['w']`, `params[0]` and `params.w`, or `argN` by number where none is called so.
-Those arguments go last, and the trees of the function (`schema.trees`) lose them.
+Constants of at least `MIN_PARAMETER_BYTES` bytes become parameters if the options ask for it. The name of one is the
+name in the location of its first user, else that location's file and line, else a number; equal names get numeric
+suffixes. Splats stay, because they store only one element, and so do element types that safetensors lacks.
+
+Arguments become parameters by name: `w`, or `params` for all of `params['w']`, `params[0]` and `params.w`, or `argN` by
+index if no argument has that name. These arguments move to the end, and the function's trees (`schema.trees`) lose
+them. Raises CompileError.
 """
 
 from __future__ import annotations
@@ -32,8 +34,8 @@ from .parameters import KEY, attributes_of, set_arguments
 if TYPE_CHECKING:
     from orchestrion.compiler.options import Options
 
-#: bytes of a constant that becomes a parameter
-LEAST: Final = 4096
+#: Minimum bytes of a constant that becomes a parameter.
+MIN_PARAMETER_BYTES: Final = 4096
 NAME: Final = "orchestrion.name"
 TREES: Final = "orchestrion.trees"
 _DONATED: Final = ("tf.aliasing_output", "jax.buffer_donor")
@@ -53,14 +55,14 @@ def _mark_constants(module: Module, taken: set[str]) -> None:
         value = op.get_as("value", DenseElements) if op.name == "stablehlo.constant" else None
         if value is None or KEY in op.attributes:
             continue
-        if len(value.data) >= LEAST and not value.is_splat and _has_type(value.type):
+        if len(value.data) >= MIN_PARAMETER_BYTES and not value.is_splat and _has_type(value.type):
             name = _unique(_place(op) or f"constant_{number}", taken)
             op.attributes[KEY] = parameter(name, value.type, value)
             number += 1
 
 
 def _unique(wish: str, taken: set[str]) -> str:
-    """`wish`, else `wish.1`, `wish.2` ..."""
+    """`wish` if it is not taken, else the first free one of `wish.1`, `wish.2`, ..."""
     name, number = wish, 0
     while name in taken:
         number += 1
@@ -70,13 +72,13 @@ def _unique(wish: str, taken: set[str]) -> str:
 
 
 def _place(op: Operation) -> str:
-    """How the source calls the place where a constant is used first; empty where nothing is known."""
+    """The name of the place where a constant is first used; empty if it is unknown."""
     users = [user.loc for result in op.results for user in result.users()[:1]]
     return next((text for loc in (*users, op.loc) if (text := _text(loc))), "")
 
 
 def _text(location: Location) -> str:
-    """The outermost name, else the innermost file, without its folders, and line."""
+    """The outermost name in a location, else the innermost file, without folders, and its line."""
     items = list(walk(location))
     name = next((item.name for item in items if isinstance(item, NameLoc)), "")
     if name:
@@ -86,7 +88,9 @@ def _text(location: Location) -> str:
 
 
 def _mark_arguments(module: Module, wanted: Sequence[str], taken: set[str]) -> None:
-    """Raises CompileError with all that is wrong with the arguments that the options name, or with those names."""
+    """Marks the arguments named in `wanted`. Raises CompileError with everything that is wrong with them or their
+    names.
+    """
     graph = CallGraph(module)
     called = {target for calls in graph.calls.values() for _, target in calls}
     types: dict[str, TensorType] = {}
@@ -116,13 +120,13 @@ def _refusal(func: Func, message: str) -> Diagnostic:
 
 
 def _names(func: Func) -> list[str]:
-    """What callers call the arguments."""
+    """The names of the arguments for callers."""
     names = [attrs.get(NAME) if isinstance(attrs, DictAttr) else None for attrs in attributes_of(func)]
     return [name.value if isinstance(name, StringAttr) else f"arg{index}" for index, name in enumerate(names)]
 
 
 def _chosen(func: Func, wanted: Sequence[str], found: set[str]) -> Iterator[tuple[int, str]]:
-    """The arguments that are wanted: number, name. `found` gets the names that choose one."""
+    """The wanted arguments: index and name. Adds to `found` the names in `wanted` that select one."""
     names = _names(func)
     said = {text for text in wanted for name in names if text == name or _is_part(name, text)}
     for index, name in enumerate(names):
@@ -134,7 +138,7 @@ def _chosen(func: Func, wanted: Sequence[str], found: set[str]) -> Iterator[tupl
 
 
 def _is_part(name: str, of: str) -> bool:
-    """Whether a name is that of a part: `params['w']` of `params`."""
+    """Whether `name` is a part of `of`, as `params['w']` is of `params`."""
     return name.startswith(of) and re.match(r"[\[.]", name[len(of) :]) is not None
 
 
@@ -158,7 +162,7 @@ def _has_type(type: TensorType) -> bool:
 
 
 def _mark(func: Func, chosen: dict[int, str]) -> None:
-    """Puts the chosen arguments last, and says what they are."""
+    """Moves the selected arguments to the end and marks them."""
     arguments, attrs = func.entry.arguments, attributes_of(func)
     order = sorted(range(len(arguments)), key=lambda index: index in chosen)
     types = [func.function_type.inputs[index] for index in order]
@@ -171,7 +175,7 @@ def _mark(func: Func, chosen: dict[int, str]) -> None:
 
 
 def _forget(func: Func, chosen: dict[int, str]) -> None:
-    """Callers do not give the chosen arguments, so that the trees do not have them."""
+    """Removes the selected arguments from the trees, since callers do not pass them."""
     for key in ("res_attrs", "arg_attrs"):
         given = func.get_as(key, ArrayAttr)
         for place, item in enumerate(given or ()):

@@ -1,8 +1,8 @@
-"""Parameters before there are globals: what says that a constant or an argument is one.
+"""Marks of parameters before they become globals.
 
-Until `take-parameters` the dictionary (`ir/parameters.py`) is the attribute `orchestrion.parameter` of a constant, from
-there on of an argument, in `arg_attrs` of the functions that use the parameter: nothing folds an argument, and nothing
-merges two. `hoist-parameters` makes globals of them.
+Until `take-parameters`, the dictionary of a parameter (`ir/parameters.py`) is the attribute `orchestrion.parameter` of
+a constant. Afterwards it is an attribute of an argument, in `arg_attrs` of the functions that use the parameter: no
+pass folds or merges arguments. `hoist-parameters` turns them into globals.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ KEY: Final = "orchestrion.parameter"
 
 
 def attributes_of(func: Func) -> Sequence[Attribute]:
-    """A dictionary for each argument."""
+    """One dictionary for each argument."""
     count = len(func.function_type.inputs)
     given = func.get_as("arg_attrs", ArrayAttr)
     return list(given) if given is not None and len(given) == count else [DictAttr(())] * count
 
 
 def parameters_of(func: Func) -> Iterator[tuple[int, DictAttr]]:
-    """The arguments of a function that are parameters: number, dictionary."""
+    """The arguments of a function that are parameters: index and dictionary."""
     for index, attrs in enumerate(attributes_of(func)):
         found = attrs.get(KEY) if isinstance(attrs, DictAttr) else None
         if isinstance(found, DictAttr):
@@ -33,7 +33,7 @@ def parameters_of(func: Func) -> Iterator[tuple[int, DictAttr]]:
 
 
 def set_arguments(func: Func, types: Sequence[Type], attrs: Sequence[Attribute]) -> None:
-    """Gives a function other arguments; its block has them already."""
+    """Changes the signature of a function to the arguments that its block already has."""
     func.properties["function_type"] = FunctionType(tuple(types), func.function_type.results)
     func.properties.pop("arg_attrs", None)
     if any(isinstance(item, DictAttr) and item.items for item in attrs):

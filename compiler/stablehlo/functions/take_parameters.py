@@ -1,6 +1,6 @@
-"""take-parameters: a constant that is marked as a parameter becomes an argument of each function that uses it.
+"""take-parameters: turns a constant marked as a parameter into an argument of each function that uses it.
 
-Nothing that follows can fold an argument, or merge two. A constant that several calls brought in is one argument.
+No later pass can fold an argument, or merge two. Copies of a constant from several inlined calls become one argument.
 """
 
 from __future__ import annotations

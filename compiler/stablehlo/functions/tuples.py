@@ -1,9 +1,9 @@
-"""flatten-tuples: what stands in a tuple goes by itself wherever tuples go, in and out of functions too.
+"""flatten-tuples: replaces tuples by their elements wherever ops pass them on, and at function boundaries.
 
-HLO has tuples where StableHLO has several operands and results, and texts that came from it still do. An op that hands
-tuples on (`_HANDS_ON`) takes and gives their elements, nested ones in order; in front of it the tuple is taken apart,
-behind it one is put together again. `expand` then finds what was taken out of a tuple where it was put in. Callers of a
-function give and get the elements. An op of another name that has a tuple is left for the legality check.
+HLO uses tuples where StableHLO has several operands and results, and programs converted from HLO still contain them. An
+op that passes tuples on (`_HANDS_ON`) takes and returns the elements instead, nested ones in order. The tuple is taken
+apart before the op and rebuilt after it; `expand` then cancels these pairs. Callers of a function pass and get the
+elements. Any other op with a tuple is left for the legality check.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _any(values: Iterable[Value]) -> bool:
 
 
 def _leaves(types: Iterable[Type]) -> list[Type]:
-    """The types with those of a tuple's elements in place of a tuple's."""
+    """The types, with tuples replaced by the types of their elements, recursively."""
     return [leaf for type in types for leaf in (_leaves(type.elements) if isinstance(type, TupleType) else [type])]
 
 
@@ -66,7 +66,9 @@ def _flatten_signature(func: Func) -> None:
 
 
 def _attributes(attrs: ArrayAttr, types: Sequence[Type], results: Sequence[Type]) -> Iterable[DictAttr]:
-    """Those of elements: none. What names a result by its number names it by its new one, unless it is a tuple."""
+    """Attributes of elements: none. References to a result by index are renumbered, and dropped if the result was a
+    tuple.
+    """
     for item, type in zip(attrs, types, strict=True):
         if isinstance(type, TupleType) or not isinstance(item, DictAttr):
             yield from [DictAttr(())] * len(_leaves([type]))
@@ -81,7 +83,7 @@ def _attributes(attrs: ArrayAttr, types: Sequence[Type], results: Sequence[Type]
 
 
 def _flatten_arguments(block: Block) -> None:
-    """A block takes the elements, and puts the tuple together first thing."""
+    """Makes a block take the elements, and rebuild the tuple at its start."""
     old = list(block.arguments)
     builder = Builder(block, block.first)
     for argument in old:
@@ -108,7 +110,7 @@ def _flatten(op: Operation) -> None:
 
 
 def _parts(builder: Builder, value: Value) -> list[Value]:
-    """The elements of a tuple, and of those in it; another value is its own part."""
+    """The elements of a tuple, recursively; any other value itself."""
     if not isinstance(value.type, TupleType):
         return [value]
     found = []
@@ -120,7 +122,7 @@ def _parts(builder: Builder, value: Value) -> list[Value]:
 
 
 def _whole(builder: Builder, type: Type, parts: Iterable[Value]) -> Value:
-    """A value of that type from the next of the parts."""
+    """A value of the type, built from the next parts."""
     if not isinstance(type, TupleType):
         return next(iter(parts))
     elements = [_whole(builder, element, parts) for element in type.elements]
@@ -128,7 +130,7 @@ def _whole(builder: Builder, type: Type, parts: Iterable[Value]) -> Value:
 
 
 def _element(op: Operation, rewriter: Rewriter) -> bool:
-    """What was put into a tuple."""
+    """Replaces an element of a tuple by the operand that the tuple was built from."""
     index = op.get_as("index", IntegerAttr)
     maker = op.operands[0].defining_op if len(op.operands) == 1 else None
     if index is None or maker is None or maker is op or maker.name != TUPLE or len(op.results) != 1:
@@ -140,7 +142,7 @@ def _element(op: Operation, rewriter: Rewriter) -> bool:
 
 
 def _tuple(op: Operation, rewriter: Rewriter) -> bool:
-    """Goes where everything is taken out of it again."""
+    """Replaces a tuple built from all elements of another one by that tuple."""
     if any(result.uses for result in op.results):
         return False
     rewriter.erase(op)

@@ -1,8 +1,8 @@
-"""The linear algebra of JAX: its calls of LAPACK become library calls, so that `jnp.linalg` needs no other source.
+"""JAX's linear algebra: iterations its calls of LAPACK into library calls, so that `jnp.linalg` needs no other source.
 
 JAX exports `cholesky`, `qr`, `eigh`, `svd`, `lu` and `triangular_solve` for CPUs as calls of `lapack_<type><name>_ffi`,
-with characters or booleans as attributes. A row of `ROWS` says which library function that is, what each attribute
-becomes, and which results that function has. What has no row stays, and is refused by its name.
+with characters or booleans as attributes. An entry of `LAPACK_CALLS` states the library function, the meaning of each
+attribute, and the results of that function. A call without an entry stays, and is refused by its name.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import Attribute, TensorType
 from orchestrion.compiler.stablehlo.complex.parts import conjugate, parts_of
 from orchestrion.compiler.stablehlo.ops.base import is_complex, is_known, part_type, tensor_of
-from orchestrion.compiler.stablehlo.ops.custom_call import SHAPES, TYPED, CustomCall
+from orchestrion.compiler.stablehlo.ops.custom_call import SHAPES, TYPED_FFI, CustomCall
 from orchestrion.compiler.stablehlo.ops.elementwise import OPS
 from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Constant
 
@@ -26,12 +26,14 @@ _NAME: Final = re.compile(r"lapack_([sdcz])(\w+)_ffi")
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """A routine. `flags`: attribute -> ours and the value for each character; what is ours without a name must have
-    that character, and goes. `numbers`: attribute -> ours. `results`: which ones are wanted, by the character of the
-    attribute `mode`; one entry for "" where there is no such attribute, none where all are wanted. `zeros`: operands
-    that go, and must be zero. `vectors`: flag -> the result that is there if the flag is true. `in_parts`: what is
-    complex are two values of ours, real and imaginary parts.
+class LapackCall:
+    """How a call of LAPACK becomes a library call.
+
+    `flags`: attribute -> our flag and its value for each character; a flag without a name must have that character, and
+    is dropped. `numbers`: attribute -> our attribute. `results`: indices of the wanted results for each character of
+    the attribute `mode`; key "" without such an attribute, empty if all are wanted. `zeros`: operands that must be
+    zero, and are dropped. `vectors`: flag -> the result that exists only if the flag is true. `in_parts`: a complex
+    value is two values of ours, its real and imaginary parts.
     """
 
     function: str
@@ -50,22 +52,22 @@ _TRUTH: Final = {"true": True, "false": False}
 _SIDES: Final = {"compute_left": ("left", _VECTORS), "compute_right": ("right", _VECTORS)}
 _UNSORTED: Final = {"sort": ("", {"N": False})}
 
-ROWS: Final[dict[str, Row]] = {
-    "gees": Row("lapack.gees", _UNSORTED, {"V": (0, 1, 2, 3, 5), "N": (0, 2, 3, 5)}),
-    "geev": Row("lapack.geev", _SIDES, vectors={"compute_left": 2, "compute_right": 3}, in_parts=True),
-    "gehrd": Row("lapack.gehrd", numbers={"low": "low", "high": "high"}),
-    "geqp3": Row("lapack.geqp3", zeros=(1,)),
-    "geqrf": Row("lapack.geqrf"),
-    "gesdd": Row("lapack.gesdd", results=_SINGULAR),
-    "gesvd": Row("lapack.gesdd", results=_SINGULAR),
-    "getrf": Row("lapack.getrf"),
-    "gtsv": Row("lapack.gtsv", results={"": (3, 4)}),
-    "orgqr": Row("lapack.orgqr"),
-    "ormqr": Row("lapack.ormqr", {"left": ("left", _TRUTH), "transpose": ("trans", _TRUTH)}),
-    "potrf": Row("lapack.potrf", {"uplo": _LOWER}),
-    "syevd": Row("lapack.syevd", {"uplo": _LOWER}, {"V": (0, 1, 2), "N": (1, 2)}),
-    "sytrd": Row("lapack.sytrd", {"uplo": _LOWER}),
-    "trsm": Row(
+LAPACK_CALLS: Final[dict[str, LapackCall]] = {
+    "gees": LapackCall("lapack.gees", _UNSORTED, {"V": (0, 1, 2, 3, 5), "N": (0, 2, 3, 5)}),
+    "geev": LapackCall("lapack.geev", _SIDES, vectors={"compute_left": 2, "compute_right": 3}, in_parts=True),
+    "gehrd": LapackCall("lapack.gehrd", numbers={"low": "low", "high": "high"}),
+    "geqp3": LapackCall("lapack.geqp3", zeros=(1,)),
+    "geqrf": LapackCall("lapack.geqrf"),
+    "gesdd": LapackCall("lapack.gesdd", results=_SINGULAR),
+    "gesvd": LapackCall("lapack.gesdd", results=_SINGULAR),
+    "getrf": LapackCall("lapack.getrf"),
+    "gtsv": LapackCall("lapack.gtsv", results={"": (3, 4)}),
+    "orgqr": LapackCall("lapack.orgqr"),
+    "ormqr": LapackCall("lapack.ormqr", {"left": ("left", _TRUTH), "transpose": ("trans", _TRUTH)}),
+    "potrf": LapackCall("lapack.potrf", {"uplo": _LOWER}),
+    "syevd": LapackCall("lapack.syevd", {"uplo": _LOWER}, {"V": (0, 1, 2), "N": (1, 2)}),
+    "sytrd": LapackCall("lapack.sytrd", {"uplo": _LOWER}),
+    "trsm": LapackCall(
         "blas.trsm",
         {
             "side": ("left", {"L": True, "R": False}),
@@ -76,25 +78,25 @@ ROWS: Final[dict[str, Row]] = {
     ),
 }
 
-#: of complex numbers: most have the operands and results of those of real ones
-_OF_COMPLEX: Final[dict[str, Row]] = {
-    **{name: ROWS[name] for name in ("gehrd", "geqrf", "gesdd", "gesvd", "getrf", "potrf", "trsm")},
-    "gees": Row("lapack.gees", _UNSORTED, {"V": (0, 1, 2, 4), "N": (0, 2, 4)}, in_parts=True),
-    "geev": Row("lapack.geev", _SIDES, vectors={"compute_left": 1, "compute_right": 2}, in_parts=True),
-    "heevd": ROWS["syevd"],
-    "hetrd": ROWS["sytrd"],
-    "ungqr": ROWS["orgqr"],
-    "unmqr": ROWS["ormqr"],
+#: Calls on complex numbers; most have the operands and results of those on real ones.
+COMPLEX_LAPACK_CALLS: Final[dict[str, LapackCall]] = {
+    **{name: LAPACK_CALLS[name] for name in ("gehrd", "geqrf", "gesdd", "gesvd", "getrf", "potrf", "trsm")},
+    "gees": LapackCall("lapack.gees", _UNSORTED, {"V": (0, 1, 2, 4), "N": (0, 2, 4)}, in_parts=True),
+    "geev": LapackCall("lapack.geev", _SIDES, vectors={"compute_left": 1, "compute_right": 2}, in_parts=True),
+    "heevd": LAPACK_CALLS["syevd"],
+    "hetrd": LAPACK_CALLS["sytrd"],
+    "ungqr": LAPACK_CALLS["orgqr"],
+    "unmqr": LAPACK_CALLS["ormqr"],
 }
 
 
 def replace(op: Operation, rewriter: Rewriter) -> bool:
-    """A call of LAPACK in the form of `custom_call.canonical`; nothing where a character is unknown."""
+    """Replaces a call of LAPACK by the form of `custom_call.canonical`; skips unknown characters."""
     target = op.get_as("call_target_name", StringAttr)
     name = _NAME.fullmatch(target.value) if isinstance(op, CustomCall) and target is not None else None
     row = _row(*name.groups()) if name is not None else None
     config = op.properties.get("backend_config")
-    if row is None or not isinstance(config, DictAttr) or SHAPES in op.attributes:  # `refine-shapes` first
+    if row is None or not isinstance(config, DictAttr) or SHAPES in op.attributes:  # `refine-shapes` runs first
         return False
     given = dict(config.items)
     results, attributes = _results(op, row, given), _attributes(row, given)
@@ -110,7 +112,7 @@ def replace(op: Operation, rewriter: Rewriter) -> bool:
         inputs=inputs,
         call_target_name=row.function,
         backend_config=attributes,
-        api_version=TYPED,
+        api_version=TYPED_FFI,
         out=[type for index in results for type in _types(op, row, index)],
     )
     ours, new = list(made.results), {}
@@ -119,22 +121,23 @@ def replace(op: Operation, rewriter: Rewriter) -> bool:
         if row.in_parts and is_complex(op.results[index]):
             parts = [new[index], ours.pop(0)]
             new[index] = rewriter.insert(OPS["stablehlo.complex"](parts, [op.results[index].type])).result
-    rewriter.replace(op, [new.get(index, made.results[0]) for index in range(len(op.results))])  # others have no use
+    # the other results are unused
+    rewriter.replace(op, [new.get(index, made.results[0]) for index in range(len(op.results))])
     return True
 
 
-def _row(type: str, routine: str) -> Row | None:
-    return (ROWS if type in "sd" else _OF_COMPLEX).get(routine)
+def _row(type: str, routine: str) -> LapackCall | None:
+    return (LAPACK_CALLS if type in "sd" else COMPLEX_LAPACK_CALLS).get(routine)
 
 
-def _types(op: Operation, row: Row, index: int) -> list[TensorType]:
-    """What of ours gives a result."""
+def _types(op: Operation, row: LapackCall, index: int) -> list[TensorType]:
+    """The types of our results for result `index`."""
     type = tensor_of(op.results[index])
     return [part_type(type)] * 2 if row.in_parts and is_complex(op.results[index]) else [type]
 
 
-def _results(op: Operation, row: Row, given: Mapping[str, Attribute]) -> tuple[int, ...] | None:
-    """Which ones the function has; None where others are used."""
+def _results(op: Operation, row: LapackCall, given: Mapping[str, Attribute]) -> tuple[int, ...] | None:
+    """Indices of the results that the function has; None if other results are used."""
     mode = _character(given["mode"]) if "mode" in given else ""
     wanted = row.results.get(mode) if row.results else tuple(range(len(op.results)))
     if wanted is None or max(wanted, default=0) >= len(op.results):
@@ -148,8 +151,8 @@ def _results(op: Operation, row: Row, given: Mapping[str, Attribute]) -> tuple[i
     return wanted if not any(result.uses for result in op.results if result.index not in wanted) else None
 
 
-def _attributes(row: Row, given: Mapping[str, Attribute]) -> DictAttr | None:
-    """Ours; None where there are others than the row has, or with other values."""
+def _attributes(row: LapackCall, given: Mapping[str, Attribute]) -> DictAttr | None:
+    """Our attributes; None if there are unknown attributes or values."""
     found: dict[str, Attribute] = {}
     if set(given) - {"mode"} != {*row.flags, *row.numbers} or ("mode" in given and not row.results):
         return None
@@ -167,7 +170,7 @@ def _attributes(row: Row, given: Mapping[str, Attribute]) -> DictAttr | None:
 
 
 def _is_zero(op: Operation, index: int) -> bool:
-    """Whether there is such an operand, and it is a splat of zero."""
+    """Whether the operand exists and is a splat of zero."""
     if index >= len(op.operands):
         return False
     maker = op.operands[index].defining_op

@@ -1,6 +1,7 @@
-"""LAPACK's calls for QR factors as loops: their shapes, and what the loops of `householder` are of them.
+"""Calls of LAPACK for QR factors, eigenvalues and singular values, as loops: checks shapes, then calls `householder`
+and others.
 
-Each function gives the results of a call, or None where the call does not have the form it should.
+Each function returns the results of a call, or None if the call is malformed.
 """
 
 from __future__ import annotations
@@ -10,21 +11,21 @@ from collections.abc import Sequence
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.dims import Dim
 from orchestrion.compiler.ir.rewriter import Rewriter
-from orchestrion.compiler.stablehlo.builders.movement import reshape
+from orchestrion.compiler.stablehlo.builders.shape_builders import reshape
 from orchestrion.compiler.stablehlo.complex.parts import adjoint
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 
-from .householder import eye, factored, reflected
-from .jacobi import eigen
-from .one_sided import singular
-from .triangular import matrices
+from .householder import apply_q, identity, qr_factors
+from .jacobi_eigen import eigenvalues
+from .jacobi_svd import singular_values
+from .triangular import batch_of_matrices
 
 Flags = dict[str, bool]
 Shape = tuple[int, ...]
 
 
 def matrix_shape(value: Value) -> tuple[Shape, int, int] | None:
-    """Batch, rows and columns of matrices that have elements and are of known size; how many, a call may bring."""
+    """Batch, rows and columns of matrices of static size with elements; None for others. The batch may be symbolic."""
     type = tensor_of(value)
     if type.rank < 2 or type.num_elements == 0 or any(isinstance(size, Dim) for size in type.shape[-2:]):
         return None
@@ -32,39 +33,41 @@ def matrix_shape(value: Value) -> tuple[Shape, int, int] | None:
     return tuple(batch), rows, columns
 
 
-def have(values: Sequence[Value], *shapes: Shape) -> bool:
+def have_shapes(values: Sequence[Value], *shapes: Shape) -> bool:
     """Whether the values have these shapes."""
     return [tensor_of(value).shape for value in values] == [*shapes]
 
 
-def vectors(rewriter: Rewriter, value: Value) -> Value:
-    """With one batch axis."""
+def batch_of_vectors(rewriter: Rewriter, value: Value) -> Value:
+    """Vectors with one batch axis."""
     *batch, size = tensor_of(value).shape
     count = tensor_of(value).num_elements // size
     return reshape(rewriter, value, (count, size))
 
 
 def geqrf(op: Operation, rewriter: Rewriter, flags: Flags) -> list[Value] | None:
+    """LAPACK's geqrf: packed QR factors. None if the call is malformed."""
     shape = matrix_shape(op.operands[0]) if len(op.operands) == 1 else None
     if shape is None:
         return None
     batch, rows, columns = shape
     taus = (*batch, min(rows, columns))
-    if not have(op.results, (*batch, rows, columns), taus):
+    if not have_shapes(op.results, (*batch, rows, columns), taus):
         return None
-    packed, found = factored(rewriter, matrices(rewriter, op.operands[0]))
+    packed, found = qr_factors(rewriter, batch_of_matrices(rewriter, op.operands[0]))
     return [reshape(rewriter, packed, (*batch, rows, columns)), reshape(rewriter, found, taus)]
 
 
 def orgqr(op: Operation, rewriter: Rewriter, flags: Flags) -> list[Value] | None:
+    """LAPACK's orgqr: Q from packed reflections. None if the call is malformed."""
     shape = matrix_shape(op.operands[0]) if len(op.operands) == 2 else None
     if shape is None or not _are_reflections(op.operands):
         return None
     batch, rows, columns = shape
-    if columns > rows or not have(op.results, (*batch, rows, columns)):
+    if columns > rows or not have_shapes(op.results, (*batch, rows, columns)):
         return None
-    packed = matrices(rewriter, op.operands[0])
-    made = reflected(rewriter, packed, vectors(rewriter, op.operands[1]), eye(rewriter, tensor_of(packed)))
+    packed = batch_of_matrices(rewriter, op.operands[0])
+    made = apply_q(rewriter, packed, batch_of_vectors(rewriter, op.operands[1]), identity(rewriter, tensor_of(packed)))
     return [reshape(rewriter, made, (*batch, rows, columns))]
 
 
@@ -76,42 +79,44 @@ def ormqr(op: Operation, rewriter: Rewriter, flags: Flags) -> list[Value] | None
     batch, rows, columns = shape
     left = flags["left"]
     order = rows if left else columns
-    if tensor_of(op.operands[0]).shape[:-1] != (*batch, order) or not have(op.results, (*batch, rows, columns)):
+    if tensor_of(op.operands[0]).shape[:-1] != (*batch, order) or not have_shapes(op.results, (*batch, rows, columns)):
         return None
-    packed, c = (matrices(rewriter, op.operands[index]) for index in (0, 2))
-    taus = vectors(rewriter, op.operands[1])
+    packed, c = (batch_of_matrices(rewriter, op.operands[index]) for index in (0, 2))
+    taus = batch_of_vectors(rewriter, op.operands[1])
     c = c if left else adjoint(rewriter, c)
-    made = reflected(rewriter, packed, taus, c, turned=flags["trans"] == left)
+    made = apply_q(rewriter, packed, taus, c, transposed=flags["trans"] == left)
     made = made if left else adjoint(rewriter, made)
     return [reshape(rewriter, made, (*batch, rows, columns))]
 
 
 def syevd(op: Operation, rewriter: Rewriter, flags: Flags) -> list[Value] | None:
-    """Vectors are wanted where there are three results."""
+    """Three results include eigenvectors."""
     shape = matrix_shape(op.operands[0]) if len(op.operands) == 1 else None
     if shape is None or shape[1] != shape[2]:
         return None
     batch, order, _ = shape
     wanted = [(*batch, order, order)] if len(op.results) == 3 else []
-    if not have(op.results, *wanted, (*batch, order), batch):
+    if not have_shapes(op.results, *wanted, (*batch, order), batch):
         return None
-    vectors, values, info = eigen(rewriter, matrices(rewriter, op.operands[0]), flags["lower"], bool(wanted))
+    vectors, values, info = eigenvalues(
+        rewriter, batch_of_matrices(rewriter, op.operands[0]), flags["lower"], bool(wanted)
+    )
     return [_shaped(rewriter, *both) for both in zip((*vectors, values, info), op.results, strict=True)]
 
 
 def gesdd(op: Operation, rewriter: Rewriter, flags: Flags) -> list[Value] | None:
-    """Vectors are wanted where there are four results, all of them where their matrices are square."""
+    """Four results include singular vectors: all of them if their matrices are square."""
     shape = matrix_shape(op.operands[0]) if len(op.operands) == 1 else None
     if shape is None:
         return None
     batch, rows, columns = shape
     least, with_vectors = min(rows, columns), len(op.results) == 4
-    full = with_vectors and have(op.results[1:3], (*batch, rows, rows), (*batch, columns, columns))
+    full = with_vectors and have_shapes(op.results[1:3], (*batch, rows, rows), (*batch, columns, columns))
     left, right = (rows, columns) if full else (least, least)
     wanted = [(*batch, rows, left), (*batch, right, columns)] if with_vectors else []
-    if not have(op.results, (*batch, least), *wanted, batch):
+    if not have_shapes(op.results, (*batch, least), *wanted, batch):
         return None
-    vectors, values, info = singular(rewriter, matrices(rewriter, op.operands[0]), with_vectors, full)
+    vectors, values, info = singular_values(rewriter, batch_of_matrices(rewriter, op.operands[0]), with_vectors, full)
     return [_shaped(rewriter, *both) for both in zip((values, *vectors, info), op.results, strict=True)]
 
 
@@ -120,7 +125,7 @@ def _shaped(rewriter: Rewriter, value: Value, result: Value) -> Value:
 
 
 def _are_reflections(given: Sequence[Value]) -> bool:
-    """Packed vectors, and a factor for each."""
+    """Whether these are packed reflections and one factor for each."""
     shape, taus = matrix_shape(given[0]), tensor_of(given[1]).shape
     if shape is None or tensor_of(given[0]).element != tensor_of(given[1]).element or not taus:
         return False

@@ -1,9 +1,9 @@
-"""Plane rotations of many pairs of rows at once, for `jacobi` and `one_sided`.
+"""Plane rotations of many pairs of rows at once, for `jacobi_eigen` and `jacobi_svd`.
 
-Who goes with whom in a turn is a tournament: i and j with i + j = turn modulo an odd number; who is left goes with the
-last one, or rests. So after that many turns every pair was there once, which is a sweep. Each row reads its partner's
-by a gather and computes the rotation for itself, from the same numbers as its partner: both get the same angle to the
-last bit.
+The pairs of a round follow a round-robin tournament: i and j are paired if i + j = round modulo an odd number; the
+remaining row is paired with the last one, or rests. After that many rounds every pair occurred once, which is a sweep.
+Each row gathers its partner and computes the rotation for itself, from the same numbers as its partner, so both get
+exactly the same angle.
 """
 
 from __future__ import annotations
@@ -16,29 +16,29 @@ from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import I32, TensorType
 from orchestrion.compiler.stablehlo.builders.basic import compare, constant, elementwise
-from orchestrion.compiler.stablehlo.builders.loops import Body, repeat
-from orchestrion.compiler.stablehlo.builders.movement import numbers, reshape, spread, total, zeros
-from orchestrion.compiler.stablehlo.builders.real import Real, Truth
-from orchestrion.compiler.stablehlo.complex.parts import joined, magnitude, parts_of
+from orchestrion.compiler.stablehlo.builders.loops import Body, while_loop
+from orchestrion.compiler.stablehlo.builders.real import Mask, Real
+from orchestrion.compiler.stablehlo.builders.shape_builders import broadcast, iota, reduce_axes, reshape, zeros
+from orchestrion.compiler.stablehlo.complex.parts import magnitude, parts_of, value_of_parts
 from orchestrion.compiler.stablehlo.ops.base import is_complex, tensor_of
 from orchestrion.compiler.stablehlo.ops.indexing import Gather
-from orchestrion.compiler.stablehlo.ops.sort import Sort, ordering
+from orchestrion.compiler.stablehlo.ops.sort import Sort, comparator_region
 from orchestrion.compiler.stablehlo.ops.structural import Slice
 
-#: more than any matrix needs
-MOST_SWEEPS: Final = 40
+#: More sweeps than any matrix needs.
+MAX_SWEEPS: Final = 40
 
 
-def turns(count: int) -> int:
-    """How many make a sweep of so many rows."""
+def rounds_per_sweep(count: int) -> int:
+    """The number of rounds in a sweep of `count` rows."""
     return count - 1 + count % 2
 
 
-def partners(rewriter: Rewriter, turn: Value, count: int) -> Value:
-    """Each row's partner [count] in a turn; itself if it rests."""
-    type, odd = TensorType((count,), I32), turns(count)
+def partners(rewriter: Rewriter, iteration: Value, count: int) -> Value:
+    """The partner [count] of each row in a round; a resting row is its own partner."""
+    type, odd = TensorType((count,), I32), rounds_per_sweep(count)
     one, zero, modulus, last = (constant(rewriter, number, type) for number in (1, 0, odd, count - 1))
-    row, now = numbers(rewriter, type.shape, 0), spread(rewriter, turn, type.shape)
+    row, now = iota(rewriter, type.shape, 0), broadcast(rewriter, iteration, type.shape)
     other = elementwise(rewriter, "subtract", now, row)
     other = _wrapped(rewriter, compare(rewriter, "LT", other, zero), other, modulus)
     if odd == count:
@@ -54,41 +54,42 @@ def _wrapped(rewriter: Rewriter, test: Value, number: Value, modulus: Value) -> 
 
 
 def angles(rewriter: Rewriter, partner: Value, own: Real, other: Real, between: Real) -> tuple[Real, Real]:
-    """(k, s) with which row i becomes (1 - k) row i - s row partner(i): cosine 1 - k and sine s of the smaller angle,
-    times a phase, that makes the element `between` of [[own, between], [its conjugate, other]] vanish. All are
-    [batch, n]; the partner's s is the negative conjugate. A small k has all its digits, which the cosine has not: with
-    that, rows would lose their length turn by turn.
+    """(k, s): row i becomes (1 - k) row i - s row partner(i).
+
+    1 - k is the cosine and s the sine, times a phase, of the smaller angle that makes the element `between` of [[own,
+    between], [its conjugate, other]] vanish. All are [batch, n]; the partner's s is the negative conjugate. A small k
+    keeps all its digits, which the cosine would lose; otherwise the norms of rows would shrink with each round.
     """
     shape = own.type.shape
-    row, partner = numbers(rewriter, shape, 1), spread(rewriter, partner, shape, (1,))
-    is_first = Truth(rewriter, compare(rewriter, "LT", row, partner))
+    row, partner = iota(rewriter, shape, 1), broadcast(rewriter, partner, shape, (1,))
+    is_first = Mask(rewriter, compare(rewriter, "LT", row, partner))
     type, phase = between.type, []
     if is_complex(between.value):
         size = magnitude(rewriter, between.value)
-        length = size.test("EQ", 0.0).pick(1.0, size)
+        length = size.compare("EQ", 0.0).select(1.0, size)
         phase, between = [part / length for part in parts_of(rewriter, between.value)], size
     apart = (other - own) / (between * 2.0)
-    is_up = apart.test("GT", 0.0) | (apart.test("EQ", 0.0) & is_first)
+    is_up = apart.compare("GT", 0.0) | (apart.compare("EQ", 0.0) & is_first)
     size = abs(apart)
     tangent = 1.0 / (size + (size * size + 1.0).op("sqrt"))
-    tangent = between.test("EQ", 0.0).pick(0.0, is_up.pick(tangent, -tangent))
+    tangent = between.compare("EQ", 0.0).select(0.0, is_up.select(tangent, -tangent))
     cosine = 1.0 / (tangent * tangent + 1.0).op("sqrt")
     sine = tangent * cosine
     parts = [part * sine for part in phase] or [sine]
     k = sine * sine / (cosine + 1.0)
-    return Real(rewriter, joined(rewriter, type, [k])), Real(rewriter, joined(rewriter, type, parts))
+    return Real(rewriter, value_of_parts(rewriter, type, [k])), Real(rewriter, value_of_parts(rewriter, type, parts))
 
 
-def unless_resting(rewriter: Rewriter, partner: Value, between: Real) -> Real:
+def zero_if_resting(rewriter: Rewriter, partner: Value, between: Real) -> Real:
     """Zero for rows that are their own partners."""
     shape = between.type.shape
-    row, partner = numbers(rewriter, shape, 1), spread(rewriter, partner, shape, (1,))
+    row, partner = iota(rewriter, shape, 1), broadcast(rewriter, partner, shape, (1,))
     none = Real(rewriter, zeros(rewriter, between.type))
-    return Truth(rewriter, compare(rewriter, "EQ", row, partner)).pick(none, between)
+    return Mask(rewriter, compare(rewriter, "EQ", row, partner)).select(none, between)
 
 
 def diagonal(rewriter: Rewriter, a: Value) -> Real:
-    """The diagonals [batch, n] of matrices, every n + 1st element; their real parts."""
+    """The real parts of the diagonals [batch, n] of matrices."""
     batch, n, _ = tensor_of(a).shape
     made = rewriter.build(
         Slice,
@@ -102,42 +103,44 @@ def diagonal(rewriter: Rewriter, a: Value) -> Real:
 
 
 def sweeps(rewriter: Rewriter, made: Sequence[Value], left: Real, bound: Real, sweep: Body) -> list[Value]:
-    """`sweep` as long as something is `left` [batch] beyond a bound: it gives what is left, and the others carried."""
+    """Runs `sweep` while some `left` [batch] exceeds the bound; it returns the new `left`, then the other carried
+    values.
+    """
 
     def is_unfinished(rewriter: Rewriter, number: Value, carried: list[Value]) -> Sequence[Value]:
-        few = compare(rewriter, "LT", number, constant(rewriter, MOST_SWEEPS, tensor_of(number)))
+        few = compare(rewriter, "LT", number, constant(rewriter, MAX_SWEEPS, tensor_of(number)))
         beyond = compare(rewriter, "GT", carried[0], bound.value)
-        return [elementwise(rewriter, "and", few, total(rewriter, beyond, (0,), "or"))]
+        return [elementwise(rewriter, "and", few, reduce_axes(rewriter, beyond, (0,), "or"))]
 
-    return repeat(rewriter, [left.value, *made], is_unfinished, sweep)
+    return while_loop(rewriter, [left.value, *made], is_unfinished, sweep)
 
 
-def finished(rewriter: Rewriter, left: Value, bound: Real, size: Real) -> tuple[Truth, Value]:
-    """Which matrices came to their end and are finite, and LAPACK's info: 0 for these, else 1."""
-    fine = Real(rewriter, left).test("LE", bound) & size.is_finite
+def convergence(rewriter: Rewriter, left: Value, bound: Real, size: Real) -> tuple[Mask, Value]:
+    """Mask of the matrices that converged and are finite, and LAPACK's info: 0 for these, else 1."""
+    fine = Real(rewriter, left).compare("LE", bound) & size.is_finite
     type = TensorType(bound.type.shape, I32)
     zero, one = (constant(rewriter, number, type) for number in (0, 1))
     return fine, elementwise(rewriter, "select", fine.value, zero, one)
 
 
-def or_nan(rewriter: Rewriter, fine: Truth, value: Value) -> Value:
-    """NaN for the matrices [batch] that are not fine."""
+def nan_unless(rewriter: Rewriter, fine: Mask, value: Value) -> Value:
+    """NaN for the matrices [batch] where the mask is false."""
     shape = tensor_of(value).shape
-    whole = Truth(rewriter, spread(rewriter, fine.value, shape, (0,)))
-    parts = [whole.pick(part, float("nan")) for part in parts_of(rewriter, value)]
-    return joined(rewriter, tensor_of(value), parts)
+    whole = Mask(rewriter, broadcast(rewriter, fine.value, shape, (0,)))
+    parts = [whole.select(part, float("nan")) for part in parts_of(rewriter, value)]
+    return value_of_parts(rewriter, tensor_of(value), parts)
 
 
-def in_order(rewriter: Rewriter, values: Value, direction: str, lines: Sequence[Value]) -> list[Value]:
-    """Values [batch, n] in ascending (LT) or descending (GT) order, and matrices whose rows follow."""
+def sort_lines(rewriter: Rewriter, values: Value, direction: str, lines: Sequence[Value]) -> list[Value]:
+    """Values [batch, n] in ascending (LT) or descending (GT) order, and matrices with their rows in that order."""
     type = tensor_of(values)
     types = [type, type.with_element(I32)]
     ordered, order = rewriter.build(
         Sort,
-        inputs=[values, numbers(rewriter, type.shape, 1)],
+        inputs=[values, iota(rewriter, type.shape, 1)],
         dimension=IntegerAttr(1),
         is_stable=BoolAttr(True),
-        comparator=ordering(types, direction),
+        comparator=comparator_region(types, direction),
         out=types,
     ).results
     return [ordered, *(_rows(rewriter, value, order) for value in lines)]
@@ -153,8 +156,8 @@ def _rows(rewriter: Rewriter, value: Value, order: Value) -> Value:
     return _gather(rewriter, value, order, axes, (1, 1, shape[2]), shape)
 
 
-def taken(rewriter: Rewriter, value: Value, at: Value, axis: int) -> Real:
-    """The lines of an axis with these numbers [any]."""
+def gather_lines(rewriter: Rewriter, value: Value, at: Value, axis: int) -> Real:
+    """The slices of an axis at these indices [any]."""
     shape = tensor_of(value).shape
     others = [number for number in range(len(shape)) if number != axis]
     axes = f"offset_dims = {others}, collapsed_slice_dims = [{axis}], start_index_map = [{axis}], index_vector_dim = 1"
@@ -176,8 +179,8 @@ def _gather(
     ).result
 
 
-def mixed(rewriter: Rewriter, rows: Value, partner: Value, k: Real, sine: Real) -> Value:
-    """Each row rotated with its partner's."""
+def rotate_rows(rewriter: Rewriter, rows: Value, partner: Value, k: Real, sine: Real) -> Value:
+    """Rotates each row with its partner."""
     shape, given = tensor_of(rows).shape, Real(rewriter, rows)
-    other = taken(rewriter, rows, partner, 1)
-    return (given - (k.spread(shape, (0, 1)) * given + sine.spread(shape, (0, 1)) * other)).value
+    other = gather_lines(rewriter, rows, partner, 1)
+    return (given - (k.broadcast(shape, (0, 1)) * given + sine.broadcast(shape, (0, 1)) * other)).value

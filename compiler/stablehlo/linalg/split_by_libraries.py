@@ -1,7 +1,7 @@
-"""split-by-libraries and expand-libraries: calls of LAPACK stay for targets with libraries, others get loops.
+"""split-by-libraries and expand-libraries: library calls stay for targets with libraries, and become loops for others.
 
 `expand` makes loops of the calls if no target has libraries, and keeps them if all have. If there are targets of both
-kinds, and a call for them to differ in, the module is split into parts (`compiler/parts.py`): one for each kind.
+kinds and a call that differs between them, the module is split into parts (`compiler/parts.py`), one per kind.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def split(module: Module, options: Options) -> None:
 
 
 def expand(module: Module, options: Options) -> None:
-    """The pass expand-libraries: in the part for targets without libraries, calls become loops."""
+    """The pass expand-libraries: iterations calls into loops in the part for targets without libraries."""
     if is_part_without_libraries(module):
         from orchestrion.compiler.stablehlo.expansions.expand import expand_all
 

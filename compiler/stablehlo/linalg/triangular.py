@@ -1,11 +1,10 @@
-"""`cholesky` and `triangular_solve` as loops of products, which every device has; JAX's calls of LAPACK for them, too.
+"""`cholesky` and `triangular_solve` as loops of products, which run on every device.
 
-Of f32 and f64 a turn of a loop makes a block (`blocked_solves.py`). Of other types, and of symbolic sizes, it makes one
-column of a factor, or one row of a solution, from what is there, by one product of a matrix and a vector, and writes it
-into the loop's own memory. The loops are of known length: one submission each.
-
-`lapack.potrf`, `blas.trsm` and `lapack.getrf` become such loops for targets without libraries, so that
-`jnp.linalg.cholesky`, `solve`, `inv` and `det` run everywhere; LAPACK is faster where it is there.
+For f32 and f64 each iteration computes a block (`blocked_solves.py`). For other types and symbolic sizes it computes
+one column of a factor, or one row of a solution, by one matrix-vector product, and writes it into the carried matrix.
+The iteration counts are known, so each loop is one submission. `lapack.potrf`, `blas.trsm` and `lapack.getrf` use these
+loops on targets without libraries, so that `jnp.linalg.cholesky`, `solve`, `inv` and `det` run everywhere; LAPACK is
+faster where it is available.
 """
 
 from __future__ import annotations
@@ -19,15 +18,15 @@ from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter
 from orchestrion.compiler.ir.types import F32, F64, TensorType
 from orchestrion.compiler.stablehlo.builders.basic import compare, constant, elementwise
-from orchestrion.compiler.stablehlo.builders.loops import loop
-from orchestrion.compiler.stablehlo.builders.movement import (
+from orchestrion.compiler.stablehlo.builders.loops import counted_loop
+from orchestrion.compiler.stablehlo.builders.shape_builders import (
+    broadcast,
     dot,
-    numbers,
-    read,
+    dynamic_slice,
+    dynamic_update_slice,
+    iota,
     reshape,
-    spread,
     transpose,
-    write,
     zeros,
 )
 from orchestrion.compiler.stablehlo.ops.base import dtype_of, is_known, tensor_of
@@ -37,23 +36,23 @@ from orchestrion.schema.dtypes import FLOAT
 
 from . import blocked_solves
 
-#: products of a matrix per batch and a vector: over its columns
+#: Products of a matrix per batch and a vector: over the matrix's columns, or over its rows.
 _BY_COLUMNS: Final = DotDimensions((0,), (0,), (2,), (1,))
 _BY_ROWS: Final = DotDimensions((0,), (0,), (1,), (1,))
 
 
-def matrices(rewriter: Rewriter, value: Value) -> Value:
-    """With one batch axis."""
+def batch_of_matrices(rewriter: Rewriter, value: Value) -> Value:
+    """Matrices with one batch axis."""
     *batch, rows, columns = tensor_of(value).shape
     return reshape(rewriter, value, (prod(batch), rows, columns))
 
 
-def _turned(rewriter: Rewriter, value: Value) -> Value:
+def _transposed(rewriter: Rewriter, value: Value) -> Value:
     return transpose(rewriter, value, (0, 2, 1))
 
 
 def _conjugate(rewriter: Rewriter, value: Value) -> Value:
-    """The value itself, where it is real."""
+    """The conjugate; a real value unchanged."""
     if not str(tensor_of(value).element).startswith("complex"):
         return value
     real, imaginary = (_parts(rewriter, value, name) for name in ("real", "imag"))
@@ -74,55 +73,63 @@ def _is_float(value: Value) -> bool:
     return dtype_of(value).kind == FLOAT or is_complex
 
 
-def factor(rewriter: Rewriter, a: Value) -> Value:
-    """The lower Cholesky factor of matrices [batch, n, n], of which the lower triangle is read; zero above."""
-    if blocked_solves.takes(a):
-        return blocked_solves.factor(rewriter, a)
+def cholesky_factor(rewriter: Rewriter, a: Value) -> Value:
+    """The lower Cholesky factor of matrices [batch, n, n]: reads the lower triangle, and writes zeros above."""
+    if blocked_solves.supports(a):
+        return blocked_solves.cholesky_factor(rewriter, a)
     batch, n, _ = tensor_of(a).shape
 
-    def column(rewriter: Rewriter, turn: Value, carried: list[Value]) -> Sequence[Value]:
-        (lower,), zero = carried, constant(rewriter, 0, tensor_of(turn))
-        row = reshape(rewriter, read(rewriter, lower, [zero, turn, zero], (batch, 1, n)), (batch, n))
-        given = reshape(rewriter, read(rewriter, a, [zero, zero, turn], (batch, n, 1)), (batch, n))
+    def column(rewriter: Rewriter, iteration: Value, carried: list[Value]) -> Sequence[Value]:
+        (lower,), zero = carried, constant(rewriter, 0, tensor_of(iteration))
+        row = reshape(rewriter, dynamic_slice(rewriter, lower, [zero, iteration, zero], (batch, 1, n)), (batch, n))
+        given = reshape(rewriter, dynamic_slice(rewriter, a, [zero, zero, iteration], (batch, n, 1)), (batch, n))
         known = dot(rewriter, lower, _conjugate(rewriter, row), _BY_COLUMNS)
         rest = elementwise(rewriter, "subtract", given, known)
-        pivot = elementwise(rewriter, "sqrt", read(rewriter, rest, [zero, turn], (batch, 1)))
-        pivot = spread(rewriter, reshape(rewriter, pivot, (batch,)), (batch, n), (0,))
-        place, here = numbers(rewriter, (batch, n), 1), spread(rewriter, turn, (batch, n))
+        pivot = elementwise(rewriter, "sqrt", dynamic_slice(rewriter, rest, [zero, iteration], (batch, 1)))
+        pivot = broadcast(rewriter, reshape(rewriter, pivot, (batch,)), (batch, n), (0,))
+        place, here = iota(rewriter, (batch, n), 1), broadcast(rewriter, iteration, (batch, n))
         below = elementwise(rewriter, "divide", rest, pivot)
         below = elementwise(
             rewriter, "select", compare(rewriter, "GT", place, here), below, zeros(rewriter, tensor_of(below))
         )
         made = elementwise(rewriter, "select", compare(rewriter, "EQ", place, here), pivot, below)
-        return [write(rewriter, lower, reshape(rewriter, made, (batch, n, 1)), [zero, zero, turn])]
+        return [dynamic_update_slice(rewriter, lower, reshape(rewriter, made, (batch, n, 1)), [zero, zero, iteration])]
 
-    return loop(rewriter, n, [zeros(rewriter, tensor_of(a))], column)[0]
+    return counted_loop(rewriter, n, [zeros(rewriter, tensor_of(a))], column)[0]
 
 
-def solution(rewriter: Rewriter, a: Value, b: Value, lower: bool, turned: bool, conjugate: bool, unit: bool) -> Value:
-    """The x of op(a) x = b, for matrices [batch, n, n] and [batch, n, m]; `lower` says which triangle of a is read."""
-    if blocked_solves.takes(b):
-        return blocked_solves.solution(rewriter, a, b, lower, turned, unit)
+def triangular_solution(
+    rewriter: Rewriter, a: Value, b: Value, lower: bool, transposed: bool, conjugate: bool, unit: bool
+) -> Value:
+    """Solves op(a) x = b for matrices [batch, n, n] and [batch, n, m]; `lower` selects the triangle of a
+    that is read.
+    """
+    if blocked_solves.supports(b):
+        return blocked_solves.triangular_solution(rewriter, a, b, lower, transposed, unit)
     batch, n, m = tensor_of(b).shape
-    forwards = lower != turned
+    forwards = lower != transposed
 
-    def row(rewriter: Rewriter, turn: Value, carried: list[Value]) -> Sequence[Value]:
-        (found,), zero = carried, constant(rewriter, 0, tensor_of(turn))
-        at = turn if forwards else elementwise(rewriter, "subtract", constant(rewriter, n - 1, tensor_of(turn)), turn)
-        starts, sizes = ([zero, zero, at], (batch, n, 1)) if turned else ([zero, at, zero], (batch, 1, n))
-        line = reshape(rewriter, read(rewriter, a, starts, sizes), (batch, n))
+    def row(rewriter: Rewriter, iteration: Value, carried: list[Value]) -> Sequence[Value]:
+        (found,), zero = carried, constant(rewriter, 0, tensor_of(iteration))
+        at = (
+            iteration
+            if forwards
+            else elementwise(rewriter, "subtract", constant(rewriter, n - 1, tensor_of(iteration)), iteration)
+        )
+        starts, sizes = ([zero, zero, at], (batch, n, 1)) if transposed else ([zero, at, zero], (batch, 1, n))
+        line = reshape(rewriter, dynamic_slice(rewriter, a, starts, sizes), (batch, n))
         line = _conjugate(rewriter, line) if conjugate else line
-        place, here = numbers(rewriter, (batch, n), 1), spread(rewriter, at, (batch, n))
+        place, here = iota(rewriter, (batch, n), 1), broadcast(rewriter, at, (batch, n))
         is_known = compare(rewriter, "LT" if forwards else "GT", place, here)
         used = elementwise(rewriter, "select", is_known, line, zeros(rewriter, tensor_of(line)))
-        given = reshape(rewriter, read(rewriter, b, [zero, at, zero], (batch, 1, m)), (batch, m))
+        given = reshape(rewriter, dynamic_slice(rewriter, b, [zero, at, zero], (batch, 1, m)), (batch, m))
         made = elementwise(rewriter, "subtract", given, dot(rewriter, used, found, _BY_ROWS))
         if not unit:
-            pivot = reshape(rewriter, read(rewriter, line, [zero, at], (batch, 1)), (batch,))
-            made = elementwise(rewriter, "divide", made, spread(rewriter, pivot, (batch, m), (0,)))
-        return [write(rewriter, found, reshape(rewriter, made, (batch, 1, m)), [zero, at, zero])]
+            pivot = reshape(rewriter, dynamic_slice(rewriter, line, [zero, at], (batch, 1)), (batch,))
+            made = elementwise(rewriter, "divide", made, broadcast(rewriter, pivot, (batch, m), (0,)))
+        return [dynamic_update_slice(rewriter, found, reshape(rewriter, made, (batch, 1, m)), [zero, at, zero])]
 
-    return loop(rewriter, n, [zeros(rewriter, tensor_of(b))], row)[0]
+    return counted_loop(rewriter, n, [zeros(rewriter, tensor_of(b))], row)[0]
 
 
 def _cholesky(op: Operation, rewriter: Rewriter) -> bool:
@@ -136,10 +143,13 @@ def _cholesky(op: Operation, rewriter: Rewriter) -> bool:
 
 
 def cholesky_of(rewriter: Rewriter, a: Value, lower: bool) -> Value:
-    a = matrices(rewriter, a)
+    """The Cholesky factor of matrices [batch, n, n], lower or upper."""
+    a = batch_of_matrices(rewriter, a)
     if lower:
-        return factor(rewriter, a)
-    return _conjugate(rewriter, _turned(rewriter, factor(rewriter, _conjugate(rewriter, _turned(rewriter, a)))))
+        return cholesky_factor(rewriter, a)
+    return _conjugate(
+        rewriter, _transposed(rewriter, cholesky_factor(rewriter, _conjugate(rewriter, _transposed(rewriter, a))))
+    )
 
 
 def _flag(op: Operation, name: str) -> bool:
@@ -153,16 +163,16 @@ def _triangular_solve(op: Operation, rewriter: Rewriter) -> bool:
         return False
     a, b = op.operands
     left = _flag(op, "left_side")
-    if not fit(a, b, left) or op.results[0].type != b.type:
+    if not shapes_fit(a, b, left) or op.results[0].type != b.type:
         return False
     kind = transposed.body.split()[-1]
     flags = (left, _flag(op, "lower"), kind != "NO_TRANSPOSE", kind == "ADJOINT", _flag(op, "unit_diagonal"))
-    rewriter.replace(op, [solved(rewriter, a, b, *flags)])
+    rewriter.replace(op, [solve(rewriter, a, b, *flags)])
     return True
 
 
-def fit(a: Value, b: Value, left: bool) -> bool:
-    """Whether a matrix per batch goes with the right-hand sides."""
+def shapes_fit(a: Value, b: Value, left: bool) -> bool:
+    """Whether the batches and sizes of the matrices and right-hand sides agree."""
     first, second = a.type, b.type
     if not isinstance(first, TensorType) or not isinstance(second, TensorType) or not is_known(second):
         return False
@@ -172,14 +182,14 @@ def fit(a: Value, b: Value, left: bool) -> bool:
     return first.shape == (*second.shape[:-2], n, n)
 
 
-def solved(
-    rewriter: Rewriter, a: Value, b: Value, left: bool, lower: bool, turned: bool, conjugate: bool, unit: bool
+def solve(
+    rewriter: Rewriter, a: Value, b: Value, left: bool, lower: bool, transposed: bool, conjugate: bool, unit: bool
 ) -> Value:
-    """x a = b is a^T x^T = b^T."""
-    wide, given = matrices(rewriter, a), matrices(rewriter, b)
-    given = given if left else _turned(rewriter, given)
-    found = solution(rewriter, wide, given, lower, turned == left, conjugate, unit)
-    return reshape(rewriter, found if left else _turned(rewriter, found), tensor_of(b).shape)
+    """Solves op(a) x = b, or x op(a) = b as a^T x^T = b^T."""
+    wide, given = batch_of_matrices(rewriter, a), batch_of_matrices(rewriter, b)
+    given = given if left else _transposed(rewriter, given)
+    found = triangular_solution(rewriter, wide, given, lower, transposed == left, conjugate, unit)
+    return reshape(rewriter, found if left else _transposed(rewriter, found), tensor_of(b).shape)
 
 
 PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {

@@ -1,8 +1,9 @@
-"""Systems with three diagonals: LAPACK's `gtsv` as two loops, elimination with exchange of neighbouring rows, and back.
+"""Tridiagonal systems: gtsv of LAPACK as two loops, elimination with exchange of neighbouring rows, and back
+substitution.
 
-A row is held as what stands in three neighbouring columns, from the eliminated one on, and its right-hand sides: one
-vector [batch, 3 + m]. A turn reads and writes one row; the loops are of known length. Where a pivot is zero `info` is
-its number, and what is solved means nothing, as in LAPACK.
+A row is a vector [batch, 3 + m]: its elements in three neighbouring columns, from the eliminated one on, and its
+right-hand sides. Each iteration reads and writes one row; the iteration counts are known. If a pivot is zero, `info` is
+its index from 1, and the solution is meaningless, as in LAPACK.
 """
 
 from __future__ import annotations
@@ -13,26 +14,26 @@ from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import I32, TensorType
 from orchestrion.compiler.stablehlo.builders.basic import compare, constant, elementwise
-from orchestrion.compiler.stablehlo.builders.loops import loop
-from orchestrion.compiler.stablehlo.builders.movement import (
-    concatenated,
-    numbers,
-    part,
-    read,
+from orchestrion.compiler.stablehlo.builders.loops import counted_loop
+from orchestrion.compiler.stablehlo.builders.shape_builders import (
+    broadcast,
+    concatenate,
+    dynamic_slice,
+    dynamic_update_slice,
+    iota,
+    reduce_axes,
     reshape,
-    spread,
-    total,
-    write,
+    slice_range,
     zeros,
 )
 from orchestrion.compiler.stablehlo.ops.base import is_complex, tensor_of
 
 from .lapack_factors import matrix_shape
-from .triangular import matrices
+from .triangular import batch_of_matrices
 
 
 def gtsv(op: Operation, rewriter: Rewriter, flags: dict[str, bool]) -> list[Value] | None:
-    """x of a x = b, and info; the lower and the upper diagonal have a place outside, in front and at the end."""
+    """x of a x = b, and info. The lower diagonal has an unused first element, the upper one an unused last element."""
     if (len(op.operands), len(op.results)) != (4, 2) or any(map(is_complex, op.operands)):
         return None
     *diagonals, b = op.operands
@@ -41,88 +42,96 @@ def gtsv(op: Operation, rewriter: Rewriter, flags: dict[str, bool]) -> list[Valu
         return None
     if any(tensor_of(diagonal).shape != type.shape[:-1] for diagonal in diagonals):
         return None
-    sides = matrices(rewriter, b)
+    sides = batch_of_matrices(rewriter, b)
     batch, n, _ = tensor_of(sides).shape
     lower, main, upper = (reshape(rewriter, diagonal, (batch, n, 1)) for diagonal in diagonals)
-    none = zeros(rewriter, tensor_of(part(rewriter, upper, (0, 0, 0), (batch, 1, 1))))
-    upper = concatenated(rewriter, [part(rewriter, upper, (0, 0, 0), (batch, n - 1, 1)), none], 1) if n > 1 else none
-    rows = _eliminated(rewriter, concatenated(rewriter, [lower, main, upper, sides], 2))
+    none = zeros(rewriter, tensor_of(slice_range(rewriter, upper, (0, 0, 0), (batch, 1, 1))))
+    upper = (
+        concatenate(rewriter, [slice_range(rewriter, upper, (0, 0, 0), (batch, n - 1, 1)), none], 1) if n > 1 else none
+    )
+    rows = _eliminated(rewriter, concatenate(rewriter, [lower, main, upper, sides], 2))
     solved = reshape(rewriter, _substituted(rewriter, rows), type.shape)
     info = reshape(rewriter, _first_zero(rewriter, rows), tensor_of(op.results[1]).shape)
     return [solved, info]
 
 
 def _column(rewriter: Rewriter, row: Value, first: int, last: int) -> Value:
-    return part(rewriter, row, (0, first), (tensor_of(row).shape[0], last))
+    return slice_range(rewriter, row, (0, first), (tensor_of(row).shape[0], last))
 
 
 def _eliminated(rewriter: Rewriter, given: Value) -> Value:
-    """The rows of an upper triangle with three diagonals, of rows [batch, n, 3 + m] of all three."""
+    """Eliminates the rows [batch, n, 3 + m] of a tridiagonal matrix; returns those of an upper triangle with three
+    diagonals.
+    """
     batch, n, width = tensor_of(given).shape
 
     def shifted(rewriter: Rewriter, row: Value) -> Value:
-        """As it stands one column further: what was eliminated goes, a zero comes."""
+        """The row seen one column further: drops the eliminated element, appends a zero."""
         zero = zeros(rewriter, tensor_of(row).with_shape((batch, 1)))
         parts = [_column(rewriter, row, 1, 3), zero, _column(rewriter, row, 3, width)]
-        return concatenated(rewriter, parts, 1)
+        return concatenate(rewriter, parts, 1)
 
-    def turn(rewriter: Rewriter, number: Value, carried: list[Value]) -> Sequence[Value]:
+    def iteration(rewriter: Rewriter, number: Value, carried: list[Value]) -> Sequence[Value]:
         (made, row), zero = carried, constant(rewriter, 0, tensor_of(number))
         after = elementwise(rewriter, "add", number, constant(rewriter, 1, tensor_of(number)))
-        below = reshape(rewriter, read(rewriter, given, [zero, after, zero], (batch, 1, width)), (batch, width))
+        below = reshape(
+            rewriter, dynamic_slice(rewriter, given, [zero, after, zero], (batch, 1, width)), (batch, width)
+        )
         sizes = [elementwise(rewriter, "abs", _column(rewriter, one, 0, 1)) for one in (row, below)]
         swap = compare(rewriter, "LT", *sizes)
-        swap = spread(rewriter, reshape(rewriter, swap, (batch,)), (batch, width), (0,))
+        swap = broadcast(rewriter, reshape(rewriter, swap, (batch,)), (batch, width), (0,))
         pivot = elementwise(rewriter, "select", swap, below, row)
         other = elementwise(rewriter, "select", swap, row, below)
         factor = elementwise(rewriter, "divide", _column(rewriter, other, 0, 1), _column(rewriter, pivot, 0, 1))
-        factor = spread(rewriter, reshape(rewriter, factor, (batch,)), (batch, width), (0,))
+        factor = broadcast(rewriter, reshape(rewriter, factor, (batch,)), (batch, width), (0,))
         rest = elementwise(rewriter, "subtract", other, elementwise(rewriter, "multiply", factor, pivot))
-        written = write(rewriter, made, reshape(rewriter, pivot, (batch, 1, width)), [zero, number, zero])
+        written = dynamic_update_slice(
+            rewriter, made, reshape(rewriter, pivot, (batch, 1, width)), [zero, number, zero]
+        )
         return [written, shifted(rewriter, rest)]
 
-    first = reshape(rewriter, part(rewriter, given, (0, 0, 0), (batch, 1, width)), (batch, width))
-    made, last = loop(rewriter, n - 1, [zeros(rewriter, tensor_of(given)), shifted(rewriter, first)], turn)
+    first = reshape(rewriter, slice_range(rewriter, given, (0, 0, 0), (batch, 1, width)), (batch, width))
+    made, last = counted_loop(rewriter, n - 1, [zeros(rewriter, tensor_of(given)), shifted(rewriter, first)], iteration)
     places = [constant(rewriter, place, TensorType((), I32)) for place in (0, n - 1, 0)]
-    return write(rewriter, made, reshape(rewriter, last, (batch, 1, width)), places)
+    return dynamic_update_slice(rewriter, made, reshape(rewriter, last, (batch, 1, width)), places)
 
 
 def _substituted(rewriter: Rewriter, rows: Value) -> Value:
-    """x [batch, n, m] from the last row up."""
+    """x [batch, n, m], from the last row to the first."""
     batch, n, width = tensor_of(rows).shape
     m = width - 3
 
-    def turn(rewriter: Rewriter, number: Value, carried: list[Value]) -> Sequence[Value]:
+    def iteration(rewriter: Rewriter, number: Value, carried: list[Value]) -> Sequence[Value]:
         (found,), zero = carried, constant(rewriter, 0, tensor_of(number))
         at = elementwise(rewriter, "subtract", constant(rewriter, n - 1, tensor_of(number)), number)
-        row = reshape(rewriter, read(rewriter, rows, [zero, at, zero], (batch, 1, width)), (batch, width))
-        # behind the last row are two of zeros, and nothing before `at` has been written
-        known = reshape(rewriter, read(rewriter, found, [zero, at, zero], (batch, 3, m)), (batch, 3 * m))
+        row = reshape(rewriter, dynamic_slice(rewriter, rows, [zero, at, zero], (batch, 1, width)), (batch, width))
+        # two zero rows follow the last row, and nothing before `at` has been written
+        known = reshape(rewriter, dynamic_slice(rewriter, found, [zero, at, zero], (batch, 3, m)), (batch, 3 * m))
         rest = _column(rewriter, row, 3, width)
         for place in (1, 2):
-            weight = spread(
+            weight = broadcast(
                 rewriter, reshape(rewriter, _column(rewriter, row, place, place + 1), (batch,)), (batch, m), (0,)
             )
             one = _column(rewriter, known, place * m, (place + 1) * m)
             rest = elementwise(rewriter, "subtract", rest, elementwise(rewriter, "multiply", weight, one))
-        pivot = spread(rewriter, reshape(rewriter, _column(rewriter, row, 0, 1), (batch,)), (batch, m), (0,))
+        pivot = broadcast(rewriter, reshape(rewriter, _column(rewriter, row, 0, 1), (batch,)), (batch, m), (0,))
         made = elementwise(rewriter, "divide", rest, pivot)
-        return [write(rewriter, found, reshape(rewriter, made, (batch, 1, m)), [zero, at, zero])]
+        return [dynamic_update_slice(rewriter, found, reshape(rewriter, made, (batch, 1, m)), [zero, at, zero])]
 
-    (found,) = loop(rewriter, n, [zeros(rewriter, tensor_of(rows).with_shape((batch, n + 2, m)))], turn)
-    return part(rewriter, found, (0, 0, 0), (batch, n, m))
+    (found,) = counted_loop(rewriter, n, [zeros(rewriter, tensor_of(rows).with_shape((batch, n + 2, m)))], iteration)
+    return slice_range(rewriter, found, (0, 0, 0), (batch, n, m))
 
 
 def _first_zero(rewriter: Rewriter, rows: Value) -> Value:
-    """The number of the first pivot that is zero, counted from 1; 0 where there is none."""
+    """The index from 1 of the first zero pivot; 0 if there is none."""
     batch, n, _ = tensor_of(rows).shape
-    pivots = reshape(rewriter, part(rewriter, rows, (0, 0, 0), (batch, n, 1)), (batch, n))
+    pivots = reshape(rewriter, slice_range(rewriter, rows, (0, 0, 0), (batch, n, 1)), (batch, n))
     counts = TensorType((batch, n), I32)
     zero = compare(rewriter, "EQ", pivots, zeros(rewriter, tensor_of(pivots)))
-    # the largest of n + 1 - number is the first
-    left = elementwise(rewriter, "subtract", constant(rewriter, n, counts), numbers(rewriter, (batch, n), 1))
+    # the largest n + 1 - index belongs to the first
+    left = elementwise(rewriter, "subtract", constant(rewriter, n, counts), iota(rewriter, (batch, n), 1))
     found = elementwise(rewriter, "select", zero, left, zeros(rewriter, counts))
-    most = total(rewriter, found, (1,), "maximum")
+    most = reduce_axes(rewriter, found, (1,), "maximum")
     number = elementwise(rewriter, "subtract", constant(rewriter, n + 1, tensor_of(most)), most)
     none = compare(rewriter, "EQ", most, zeros(rewriter, tensor_of(most)))
     return elementwise(rewriter, "select", none, zeros(rewriter, tensor_of(most)), number)

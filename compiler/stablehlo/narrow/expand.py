@@ -1,16 +1,16 @@
-"""expand-narrow: types that no device computes on become those that hold them, and arithmetic in f32 or i8.
+"""expand-narrow: replaces types that no device computes on by wider ones, with arithmetic in f32 or i8.
 
-A value of a narrow type has up to two forms, made where it is defined and only when somebody asks: *stored*, its bits
-in ui8 or ui16 (of an integer, the number in i8 or ui8), and for floats *wide*, the number in f32. What is computed is
-wide first, so that a chain of ops stays in f32, rounded after each op (`floats.py`); what comes from memory, is
-carried by a loop, gathered or sorted is stored. Ops are changed where they stand.
+A value of a narrow type has up to two forms, each made at its definition when it is first needed. The *stored* form is
+its bits in ui8 or ui16; for an integer, the number in i8 or ui8. The *wide* form of a float is the number in f32. A
+computed value is wide first, so that a chain of ops stays in f32, rounded after each op (`floats.py`). A value that
+comes from memory, is carried by a loop, gathered or sorted is stored first. Ops are changed in place.
 
-- Elementwise ops round once. Their operands are exact, and f32 has more than twice the bits of each type and two more,
-  so `add`, `subtract`, `multiply`, `divide` and `sqrt` are correctly rounded (Figueroa, 1995).
-- A dot, a convolution, a reduction or a scatter accumulates in f32, unrounded, and its result is rounded once. One that
-  only assigns moves bits.
-- An argument or result of a function keeps its true type in the attribute `orchestrion.type`. The bits above a small
-  integer are zero there, as NumPy's package ml_dtypes has them.
+- Elementwise ops round once. Their operands are exact, and f32 has more than twice the bits of each type plus two, so
+  `add`, `subtract`, `multiply`, `divide` and `sqrt` are correctly rounded (Figueroa, 1995).
+- A dot, a convolution, a reduction or a scatter accumulates in f32 without rounding, and its result is rounded once. An
+  assigning scatter moves bits.
+- An argument or result of a function keeps its original type in the attribute `orchestrion.type`. The bits above a
+  small integer are zero there, as in NumPy's package ml_dtypes.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from orchestrion.compiler.stablehlo.ops.scatter import Scatter
 from orchestrion.compiler.stablehlo.ops.sort import Sort
 from orchestrion.compiler.stablehlo.ops.windowed import Convolution, ReduceWindow, SelectAndScatter
 
+from .narrow_values import NarrowValues, narrow_dtype, stored_type
 from .ops import expand_elementwise
-from .values import Values, narrow_dtype, stored_type
 
 if TYPE_CHECKING:
     from orchestrion.compiler.options import Options
@@ -44,7 +44,7 @@ def run(module: Module, options: Options) -> None:
 
 
 def _is_narrow(func: Func) -> bool:
-    """Whether anything in a function is of a narrow type."""
+    """Whether a function has a value of a narrow type."""
     if any(narrow_dtype(argument.type) for argument in func.entry.arguments):
         return True
     return any(narrow_dtype(result.type) for op in func.walk() for result in op.results)
@@ -53,8 +53,8 @@ def _is_narrow(func: Func) -> bool:
 class _Function:
     def __init__(self, func: Func) -> None:
         self.func = func
-        self.values = Values()
-        self.done: list[Operation] = []  #: ops for which others stand
+        self.values = NarrowValues()
+        self.done: list[Operation] = []  #: ops that have been replaced
 
     def expand(self) -> None:
         signature = self.func.function_type
@@ -65,7 +65,8 @@ class _Function:
 
     def _block(self, block: Block, wide: bool = False) -> None:
         values, ops = self.values, list(block)
-        taken = values.take if block is self.func.entry else values.widen if wide else values.store
+        in_block = values.register_wide if wide else values.register_stored
+        taken = values.register_argument if block is self.func.entry else in_block
         for argument in block.arguments:
             taken(argument)
         for op in ops:
@@ -86,16 +87,16 @@ class _Function:
             case Reduce() | ReduceWindow() | Scatter() | SelectAndScatter():
                 self._combine(op)
             case DotGeneral() | Convolution() | structural.Iota():
-                self._operands(op, values.wide)
+                self._operands(op, values.wide_form)
                 for result in op.results:
-                    values.computed(result)
+                    values.register_computed(result)
             case Return() if in_reducer:
-                self._operands(op, values.wide)
+                self._operands(op, values.wide_form)
             case FuncReturn():
-                self._operands(op, values.given)
+                self._operands(op, values.returned_form)
             case _ if isinstance(op, _VIEWS) and self._stays_wide(op):
-                self._operands(op, values.wide)
-                values.widen(op.results[0])
+                self._operands(op, values.wide_form)
+                values.register_wide(op.results[0])
             case _ if isinstance(op, _MOVES):
                 self._move(op)
             case _:
@@ -106,30 +107,30 @@ class _Function:
             op.set_operand(index, form(value))
 
     def _stays_wide(self, op: Operation) -> bool:
-        """A computed value that changes its shape between others."""
+        """Whether the op reshapes a computed value that is used wide."""
         dtype = self.values.dtype(op.operands[0])
         return dtype is not None and self.values.is_wide(op.operands[0])
 
     def _move(self, op: Operation) -> None:
-        self._operands(op, self.values.stored)
+        self._operands(op, self.values.stored_form)
         for result in op.results:
-            self.values.store(result)
+            self.values.register_stored(result)
         for region in op.regions:
             for block in region.blocks:
                 self._block(block)
 
     def _combine(self, op: Operation) -> None:
-        """A reduction or a scatter: f32 in, f32 inside, rounded behind."""
-        self._operands(op, self.values.wide)
+        """Expands a reduction or a scatter: operands and computation in f32, rounding after it."""
+        self._operands(op, self.values.wide_form)
         self.values.unrounded = True
         for region in op.regions:
             self._block(region.block, wide=True)
         self.values.unrounded = False
         for result in op.results:
-            self.values.computed(result)
+            self.values.register_computed(result)
 
 
-#: what changes the place of elements only, and is free in a chain of elementwise ops
+#: Ops that only rearrange elements, and are free in a chain of elementwise ops.
 _VIEWS: Final = (
     structural.BroadcastInDim,
     structural.Reshape,
@@ -137,5 +138,5 @@ _VIEWS: Final = (
     structural.Slice,
     structural.Transpose,
 )
-#: what moves bits, whatever they mean
+#: Ops that move bits regardless of their meaning.
 _MOVES: Final = (*structural.OPS.values(), *indexing.OPS.values(), Choice, While, Sort, Return)

@@ -1,11 +1,12 @@
-"""Floats of 8 and 16 bits in StableHLO that every device has: bits in ui8 or ui16, numbers in f32.
+"""Floats of 8 and 16 bits by ops that every device has: bits in ui8 or ui16, numbers in f32.
 
-`decoded` gives the number that bits stand for, exactly; `rounded` the f32 nearest to one that the format holds, ties to
-even, with what the format has for what is too large; `encoded` the bits of a number that the format holds. Only
-integers, and additions that round where the least bit of the format is: nothing depends on the device.
+`decode` returns the number for the bits, exactly. `round_to_format` returns the nearest f32 that the format can hold,
+ties to even, with the format's own treatment of overflow. `encode` returns the bits of a number that the format can
+hold. They use only integer ops, and additions that round at the format's least bit, so results do not depend on the
+device.
 
-`to_odd` and `from_integer` bring wider numbers into f32 so that one rounding more gives what a single one would: what
-is not exact gets its last bit set (Boldo and Melquiond, "When double rounding is odd", 2005).
+`round_to_odd` and `from_integer` convert wider numbers to f32 such that a second rounding gives the same result as a
+single one: an inexact number gets its last bit set (Boldo and Melquiond, "When double rounding is odd", 2005).
 """
 
 from __future__ import annotations
@@ -15,18 +16,18 @@ import struct
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import F32
-from orchestrion.compiler.stablehlo.builders.basic import bitcast, compare, constant, converted, elementwise
+from orchestrion.compiler.stablehlo.builders.basic import bitcast, compare, constant, convert, elementwise
 from orchestrion.compiler.stablehlo.ops.base import dtype_of, tensor_of
 from orchestrion.schema.dtypes import SIGNED
 from orchestrion.schema.float_formats import FloatFormat, Special
 
-#: of f32: mantissa bits and bias, the sign, infinity, the NaN that is given
+#: Of f32: mantissa bits and exponent bias; sign bit, infinity, and the NaN that is returned.
 _MANTISSA, _BIAS = 23, 127
 _SIGN, _INFINITY, _NAN = 1 << 31, 0x7F800000, 0x7FC00000
 
 
 class _Bits:
-    """Integer arithmetic on values of one type, with numbers as operands."""
+    """Integer arithmetic on values of one type, with Python numbers as operands."""
 
     def __init__(self, rewriter: Rewriter) -> None:
         self.rewriter = rewriter
@@ -34,7 +35,7 @@ class _Bits:
     def op(self, name: str, x: Value, by: Value | int) -> Value:
         return elementwise(self.rewriter, name, x, self._value(by, x))
 
-    def test(self, direction: str, x: Value, by: Value | int) -> Value:
+    def compare(self, direction: str, x: Value, by: Value | int) -> Value:
         return compare(self.rewriter, direction, x, self._value(by, x))
 
     def select(self, predicate: Value, x: Value | int, otherwise: Value) -> Value:
@@ -44,34 +45,34 @@ class _Bits:
         return given if isinstance(given, Value) else constant(self.rewriter, given, tensor_of(like))
 
 
-def decoded(rewriter: Rewriter, bits: Value, row: FloatFormat) -> Value:
-    """f32 of the bits in a ui8 or ui16."""
+def decode(rewriter: Rewriter, bits: Value, row: FloatFormat) -> Value:
+    """The f32 for bits in ui8 or ui16."""
     b = _Bits(rewriter)
-    word = converted(rewriter, bits, "ui32")
+    word = convert(rewriter, bits, "ui32")
     if row.special is Special.FNU:
         return bitcast(rewriter, _power_of_two(b, word, row), "f32")
     shift = _MANTISSA - row.mantissa
-    if row.exponent == 8:  # the exponent of f32: its upper half
+    if row.exponent == 8:  # f32's exponent: the bits are the upper half of an f32
         return bitcast(rewriter, b.op("shift_left", word, shift), "f32")
     magnitude = b.op("and", word, (1 << row.bits - 1) - 1)
     sign = b.op("shift_left", b.op("and", word, 1 << row.bits - 1), 32 - row.bits)
     moved = b.op("shift_left", magnitude, shift)
     number = b.op("add", moved, _BIAS - row.bias << _MANTISSA)
     unit = constant(rewriter, 2.0**row.least_exponent, tensor_of(word).with_element(F32))
-    small = elementwise(rewriter, "multiply", converted(rewriter, magnitude, "f32"), unit)
-    number = b.select(b.test("LT", magnitude, 1 << row.mantissa), bitcast(rewriter, small, "ui32"), number)
+    small = elementwise(rewriter, "multiply", convert(rewriter, magnitude, "f32"), unit)
+    number = b.select(b.compare("LT", magnitude, 1 << row.mantissa), bitcast(rewriter, small, "ui32"), number)
     match row.special:
         case Special.IEEE:
-            number = b.select(b.test("GT", magnitude, row.greatest), b.op("or", moved, _INFINITY), number)
+            number = b.select(b.compare("GT", magnitude, row.greatest), b.op("or", moved, _INFINITY), number)
         case Special.FN:
-            number = b.select(b.test("EQ", magnitude, row.nan), _NAN, number)
+            number = b.select(b.compare("EQ", magnitude, row.nan), _NAN, number)
         case _:
-            number = b.select(b.test("EQ", word, row.nan), _NAN, number)
+            number = b.select(b.compare("EQ", word, row.nan), _NAN, number)
     return bitcast(rewriter, b.op("or", number, sign), "f32")
 
 
-def rounded(rewriter: Rewriter, x: Value, row: FloatFormat) -> Value:
-    """The f32 that `row` holds nearest to `x`."""
+def round_to_format(rewriter: Rewriter, x: Value, row: FloatFormat) -> Value:
+    """The f32 nearest to `x` that `row` can hold."""
     b = _Bits(rewriter)
     word = bitcast(rewriter, x, "ui32")
     if row.special is Special.FNU:
@@ -85,46 +86,46 @@ def rounded(rewriter: Rewriter, x: Value, row: FloatFormat) -> Value:
     number = _to_even(b, magnitude, shift)
     adder = _adder(rewriter, row, x)
     low = elementwise(rewriter, "subtract", elementwise(rewriter, "add", _float(rewriter, magnitude), adder), adder)
-    small = b.test("LT", magnitude, _BIAS - row.bias + 1 << _MANTISSA)
+    small = b.compare("LT", magnitude, _BIAS - row.bias + 1 << _MANTISSA)
     number = b.select(small, bitcast(rewriter, low, "ui32"), number)
     most = _f32_bits(row.value(row.greatest))
-    number = b.select(b.test("GT", number, most), _INFINITY if row.special is Special.IEEE else _NAN, number)
+    number = b.select(b.compare("GT", number, most), _INFINITY if row.special is Special.IEEE else _NAN, number)
     if row.special is Special.IEEE:
-        number = b.select(b.test("GT", magnitude, _INFINITY), _NAN, number)
+        number = b.select(b.compare("GT", magnitude, _INFINITY), _NAN, number)
     signed = b.op("or", number, sign)
     if row.special is Special.FNUZ:
-        signed = b.select(b.test("EQ", number, 0), number, signed)
+        signed = b.select(b.compare("EQ", number, 0), number, signed)
     return bitcast(rewriter, signed, "f32")
 
 
-def encoded(rewriter: Rewriter, x: Value, row: FloatFormat) -> Value:
-    """The bits, in a ui8 or ui16, of an f32 that `rounded` gave."""
+def encode(rewriter: Rewriter, x: Value, row: FloatFormat) -> Value:
+    """The bits, in ui8 or ui16, of an f32 from `round_to_format`."""
     b = _Bits(rewriter)
     word = bitcast(rewriter, x, "ui32")
     shift, storage = _MANTISSA - row.mantissa, f"ui{row.bits}"
     if row.exponent == 8 and row.special is Special.IEEE:
-        return converted(rewriter, b.op("shift_right_logical", word, shift), storage)
+        return convert(rewriter, b.op("shift_right_logical", word, shift), storage)
     magnitude = b.op("and", word, _SIGN - 1)
     if row.special is Special.FNU:
-        above = b.op("shift_right_logical", magnitude, shift)  # 2^-127 is subnormal, and 0 here as it should be
-        return converted(rewriter, b.select(b.test("GT", magnitude, _INFINITY), row.nan, above), storage)
+        above = b.op("shift_right_logical", magnitude, shift)  # 2^-127 is subnormal, and 0 here as required
+        return convert(rewriter, b.select(b.compare("GT", magnitude, _INFINITY), row.nan, above), storage)
     sign = b.op("shift_right_logical", b.op("and", word, _SIGN), 32 - row.bits)
     number = b.op("subtract", b.op("shift_right_logical", magnitude, shift), _BIAS - row.bias << row.mantissa)
     adder = _adder(rewriter, row, x)
     low = bitcast(rewriter, elementwise(rewriter, "add", _float(rewriter, magnitude), adder), "ui32")
     low = b.op("subtract", low, bitcast(rewriter, adder, "ui32"))
-    number = b.select(b.test("LT", magnitude, _BIAS - row.bias + 1 << _MANTISSA), low, number)
+    number = b.select(b.compare("LT", magnitude, _BIAS - row.bias + 1 << _MANTISSA), low, number)
     if row.special is Special.IEEE:
-        number = b.select(b.test("EQ", magnitude, _INFINITY), row.greatest + 1, number)
-    number = b.select(b.test("GT", magnitude, _INFINITY), row.nan, number)
-    return converted(rewriter, b.op("or", number, sign), storage)
+        number = b.select(b.compare("EQ", magnitude, _INFINITY), row.greatest + 1, number)
+    number = b.select(b.compare("GT", magnitude, _INFINITY), row.nan, number)
+    return convert(rewriter, b.op("or", number, sign), storage)
 
 
-def to_odd(rewriter: Rewriter, x: Value) -> Value:
-    """f32 of an f64: the next one towards zero, with its last bit set where that is not exact."""
+def round_to_odd(rewriter: Rewriter, x: Value) -> Value:
+    """An f64 as f32, rounded towards zero, with the last bit set if it is inexact."""
     b = _Bits(rewriter)
-    near = converted(rewriter, x, "f32")
-    back = converted(rewriter, near, "f64")
+    near = convert(rewriter, x, "f32")
+    back = convert(rewriter, near, "f64")
     magnitude, given = elementwise(rewriter, "abs", back), elementwise(rewriter, "abs", x)
     word = bitcast(rewriter, near, "ui32")
     above = b.select(compare(rewriter, "GT", magnitude, given), b.op("subtract", word, 1), word)
@@ -133,10 +134,10 @@ def to_odd(rewriter: Rewriter, x: Value) -> Value:
 
 
 def from_integer(rewriter: Rewriter, x: Value) -> Value:
-    """f32 of an integer, its last bit set where that is not exact."""
+    """An integer as f32, with the last bit set if it is inexact."""
     dtype = dtype_of(x)
     if dtype.bits <= 16:
-        return converted(rewriter, x, "f32")
+        return convert(rewriter, x, "f32")
     b = _Bits(rewriter)
     magnitude = x
     if dtype.kind == SIGNED:
@@ -145,11 +146,11 @@ def from_integer(rewriter: Rewriter, x: Value) -> Value:
     zeros = b.op("minimum", elementwise(rewriter, "count_leading_zeros", magnitude), excess)
     dropped = elementwise(rewriter, "subtract", constant(rewriter, excess, tensor_of(magnitude)), zeros)
     high = b.op("shift_right_logical", magnitude, dropped)
-    inexact = b.test("NE", b.op("shift_left", high, dropped), magnitude)
+    inexact = b.compare("NE", b.op("shift_left", high, dropped), magnitude)
     high = b.select(inexact, b.op("or", high, 1), high)
-    power = b.op("shift_left", b.op("add", converted(rewriter, dropped, "ui32"), _BIAS), _MANTISSA)
+    power = b.op("shift_left", b.op("add", convert(rewriter, dropped, "ui32"), _BIAS), _MANTISSA)
     scale = bitcast(rewriter, power, "f32")
-    number = elementwise(rewriter, "multiply", converted(rewriter, high, "f32"), scale)
+    number = elementwise(rewriter, "multiply", convert(rewriter, high, "f32"), scale)
     if dtype.kind != SIGNED:
         return number
     below = compare(rewriter, "LT", x, constant(rewriter, 0, tensor_of(x)))
@@ -157,14 +158,14 @@ def from_integer(rewriter: Rewriter, x: Value) -> Value:
 
 
 def _to_even(b: _Bits, word: Value, shift: int) -> Value:
-    """The lowest bits rounded away, ties to even; a carry runs into the exponent, as it should."""
+    """Rounds away the lowest bits, ties to even; a carry into the exponent is correct."""
     odd = b.op("and", b.op("shift_right_logical", word, shift), 1)
     raised = b.op("add", b.op("add", word, (1 << shift - 1) - 1), odd)
     return b.op("and", raised, -(1 << shift))
 
 
 def _adder(rewriter: Rewriter, row: FloatFormat, like: Value) -> Value:
-    """What an f32 is added to so that the sum ends where the format's subnormal numbers do."""
+    """An f32 such that adding it to a number rounds the sum at the format's subnormal spacing."""
     return constant(rewriter, 2.0 ** (row.least_exponent + _MANTISSA), tensor_of(like).with_element(F32))
 
 
@@ -173,22 +174,24 @@ def _float(rewriter: Rewriter, word: Value) -> Value:
 
 
 def _f32_bits(value: float) -> int:
-    """Of a power of two times a small integer, as the greatest numbers of formats are."""
+    """The bits of an f32, for a power of two times a small integer, as the formats' greatest numbers are."""
     return int.from_bytes(struct.pack("<f", value), "little")
 
 
 def _power_of_two(b: _Bits, word: Value, row: FloatFormat) -> Value:
-    """f32's bits of 2^(word - bias); the least one is subnormal."""
-    number = b.select(b.test("EQ", word, 0), 1 << _MANTISSA - 1, b.op("shift_left", word, _MANTISSA))
-    return b.select(b.test("EQ", word, row.nan), _NAN, number)
+    """The f32 bits of 2^(word - bias); the least one is subnormal."""
+    number = b.select(b.compare("EQ", word, 0), 1 << _MANTISSA - 1, b.op("shift_left", word, _MANTISSA))
+    return b.select(b.compare("EQ", word, row.nan), _NAN, number)
 
 
 def _nearest_power(b: _Bits, word: Value) -> Value:
-    """f32's bits of the nearest power of two, the greater one of two; NaN for what is not positive or too large."""
+    """The f32 bits of the nearest power of two, ties to the greater; NaN for numbers that are not positive or too
+    large.
+    """
     normal = b.op("and", b.op("add", word, 1 << _MANTISSA - 1), _INFINITY)
     least = 1 << _MANTISSA - 1
-    low = b.test("LT", word, least + (least >> 1))
+    low = b.compare("LT", word, least + (least >> 1))
     number = b.select(low, least, normal)
-    # not positive is the sign bit or nothing; what is not less than 1.5 * 2^127 rounds to infinity
-    beyond = b.test("GE", b.op("subtract", word, 1), _INFINITY - (1 << _MANTISSA - 1) - 1)
+    # numbers that are not positive have the sign bit or are 0; those of at least 1.5 * 2^127 round to infinity
+    beyond = b.compare("GE", b.op("subtract", word, 1), _INFINITY - (1 << _MANTISSA - 1) - 1)
     return b.select(beyond, _NAN, number)

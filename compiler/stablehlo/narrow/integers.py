@@ -1,6 +1,6 @@
-"""Integers of 2 and 4 bits in i8 and ui8: wrapped to their width, several to a byte where they are constants.
+"""Integers of 2 and 4 bits in i8 and ui8: wrapped to their width, and packed in bytes for constants.
 
-A value is as its type has it: the sign of a signed one is in all bits above, those of an unsigned one are zero.
+The bits above the width hold copies of the sign for signed types, and zeros for unsigned ones.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import TensorType, scalar
 from orchestrion.compiler.stablehlo.builders.basic import bitcast, constant, elementwise
-from orchestrion.compiler.stablehlo.builders.movement import part, reshape
+from orchestrion.compiler.stablehlo.builders.shape_builders import reshape, slice_range
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Constant, Iota
 from orchestrion.schema.dtypes import SIGNED, DType
 
 
-def wrapped(rewriter: Rewriter, value: Value, dtype: DType) -> Value:
-    """The lowest bits of an i8 or ui8 as a number of the type."""
+def wrap(rewriter: Rewriter, value: Value, dtype: DType) -> Value:
+    """The low bits of an i8 or ui8 as a number of the type."""
     type = tensor_of(value)
     if dtype.kind != SIGNED:
         return elementwise(rewriter, "and", value, constant(rewriter, (1 << dtype.bits) - 1, type))
@@ -26,13 +26,13 @@ def wrapped(rewriter: Rewriter, value: Value, dtype: DType) -> Value:
 
 
 def unsigned(rewriter: Rewriter, value: Value, dtype: DType) -> Value:
-    """The bits of a number, in an i8 or ui8: those above its width are zero."""
+    """The bits of a number, in an i8 or ui8, with zeros above its width."""
     mask = constant(rewriter, (1 << dtype.bits) - 1, tensor_of(value))
     return elementwise(rewriter, "and", value, mask) if dtype.kind == SIGNED else value
 
 
-def saturated(rewriter: Rewriter, value: Value, dtype: DType) -> Value:
-    """An i8 or ui8 in the range of the type."""
+def saturate(rewriter: Rewriter, value: Value, dtype: DType) -> Value:
+    """An i8 or ui8 clamped to the range of the type."""
     type, signed = tensor_of(value), dtype.kind == SIGNED
     most = (1 << dtype.bits - signed) - 1
     value = elementwise(rewriter, "minimum", value, constant(rewriter, most, type))
@@ -40,7 +40,7 @@ def saturated(rewriter: Rewriter, value: Value, dtype: DType) -> Value:
 
 
 def normal_bytes(data: bytes | memoryview, dtype: DType) -> bytes:
-    """Bytes, of which the lowest bits count, as numbers of the type."""
+    """Bytes whose low bits count, as bytes that hold numbers of the type."""
     mask, sign = (1 << dtype.bits) - 1, 1 << dtype.bits - 1
     above = 256 - (1 << dtype.bits) if dtype.kind == SIGNED else 0
     table = bytes((byte & mask) + (above if byte & sign else 0) for byte in range(256))
@@ -48,12 +48,12 @@ def normal_bytes(data: bytes | memoryview, dtype: DType) -> bytes:
 
 
 def is_packed(elements: DenseElements) -> bool:
-    """Whether a constant is large enough to be kept with several elements to a byte."""
+    """Whether a constant is large enough to pack several elements into a byte."""
     return len(elements.data) > INLINE_BYTES
 
 
-def unpacked(rewriter: Rewriter, elements: DenseElements, dtype: DType) -> Value:
-    """A constant of several elements to a byte, the first in the lowest bits, and the elements out of it."""
+def unpack(rewriter: Rewriter, elements: DenseElements, dtype: DType) -> Value:
+    """A packed constant (first element in the low bits), and the ops that unpack its elements."""
     import numpy as np
 
     type, parts = elements.type, 8 // dtype.bits
@@ -73,7 +73,7 @@ def unpacked(rewriter: Rewriter, elements: DenseElements, dtype: DType) -> Value
     if dtype.kind == SIGNED:
         found = bitcast(rewriter, found, "i8")
     flat = tensor_of(found).with_shape((size * parts,))
-    found = reshape(rewriter, wrapped(rewriter, found, dtype), flat.shape)
+    found = reshape(rewriter, wrap(rewriter, found, dtype), flat.shape)
     if size * parts != count:
-        found = part(rewriter, found, (0,), (count,))
+        found = slice_range(rewriter, found, (0,), (count,))
     return reshape(rewriter, found, type.shape)

@@ -1,10 +1,11 @@
-"""Ops that take several element types, or narrow ones, as ops in the one type that they compute in.
+"""Ops with several element types, or narrow ones, as ops in the one type in which they compute.
 
-- A dot or convolution whose operands and result differ: operands are widened before, or a result narrowed after.
-- A dot with an `algorithm`: operands are rounded to what they are taken as, and it accumulates in the type asked for,
-  or in f32 where that is narrower. Several operations stand for operands that are more precise than what each of them
-  takes: the operands as they are.
-- Functions of CHLO on narrow floats: in f32, rounded once.
+- A dot or convolution with different operand and result types: operands are widened before, or the result is narrowed
+  after.
+- A dot with an `algorithm`: operands are rounded to its operand types, and it accumulates in its accumulation type, or
+  in f32 if that is narrower. An algorithm of several operations approximates operands of higher precision; here the
+  operands stay as they are.
+- Functions of CHLO on narrow floats: computed in f32, rounded once.
 """
 
 from __future__ import annotations
@@ -16,25 +17,26 @@ from orchestrion.compiler.ir.attributes import DialectAttr
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import F32, TensorType, Type
-from orchestrion.compiler.stablehlo.builders.basic import converted
+from orchestrion.compiler.stablehlo.builders.basic import convert
 from orchestrion.compiler.stablehlo.ops.base import dtype_of, is_known, tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 from orchestrion.compiler.stablehlo.ops.windowed import Convolution
 from orchestrion.schema.dtypes import BY_NAME, FLOAT, DType
 
-from .reduce_precision import reduced
+from .reduce_precision import reduce_precision
 
 _FIELD: Final = re.compile(r"(\w+)\s*=\s*(\w+)\s*(?:,|$)")
-#: exponent and mantissa bits of the one type that is no element type
+#: Exponent and mantissa bits of tf32, which is no element type.
 _TF32: Final = (8, 10)
 
 
 def is_narrow_float(dtype: DType) -> bool:
+    """Whether this is a float type that no device computes on."""
     return dtype.kind == FLOAT and not dtype.computed
 
 
-def one_type(op: Operation, rewriter: Rewriter) -> bool:
-    """A dot or convolution in one element type."""
+def unify_types(op: Operation, rewriter: Rewriter) -> bool:
+    """Rewrites a dot or convolution to one element type."""
     if not isinstance(op, DotGeneral | Convolution) or (len(op.operands), len(op.results)) != (2, 1):
         return False
     if not all(is_known(value.type) for value in (*op.operands, *op.results)):
@@ -50,7 +52,7 @@ def one_type(op: Operation, rewriter: Rewriter) -> bool:
 
 
 def _inner(lhs: DType, rhs: DType, out: DType) -> DType | None:
-    """The type to compute in; None where there is none."""
+    """The type to compute in; None if there is none."""
     if any(map(is_narrow_float, (lhs, rhs))):
         return out if out.name in ("f32", "f64") else BY_NAME["f32"]
     if all(_holds(out, operand) for operand in (lhs, rhs)):
@@ -59,14 +61,14 @@ def _inner(lhs: DType, rhs: DType, out: DType) -> DType | None:
 
 
 def _holds(result: DType, operand: DType) -> bool:
-    """Whether arithmetic in the result's type loses nothing that arithmetic in the operands' type keeps."""
+    """Whether arithmetic in the result's type loses nothing compared with arithmetic in the operands' type."""
     if operand.kind == FLOAT:
         return result is operand or result.kind == FLOAT and result.bits > operand.bits
     return result.kind == FLOAT or result.bits >= operand.bits
 
 
 def _compute_in(op: Operation, rewriter: Rewriter, dtype: DType) -> None:
-    """Replaces an op by one on operands of a type, whose result is converted to what it was."""
+    """Replaces an op by one on operands of `dtype`, whose result is converted back."""
     operands = [_as(rewriter, value, dtype.name) for value in op.operands]
     out = tensor_of(op.results[0])
     made = rewriter.insert(type(op)(operands, [tensor_of(operands[0]).with_shape(out.shape)], op.properties))
@@ -74,11 +76,11 @@ def _compute_in(op: Operation, rewriter: Rewriter, dtype: DType) -> None:
 
 
 def _as(rewriter: Rewriter, value: Value, name: str) -> Value:
-    return value if str(tensor_of(value).element) == name else converted(rewriter, value, name)
+    return value if str(tensor_of(value).element) == name else convert(rewriter, value, name)
 
 
-def algorithm(op: Operation, rewriter: Rewriter) -> bool:
-    """A dot with an algorithm without one; left alone where it asks for types that are not known."""
+def apply_algorithm(op: Operation, rewriter: Rewriter) -> bool:
+    """Removes the algorithm of a dot; skips unknown types."""
     given = op.get_as("algorithm", DialectAttr)
     if given is None or not isinstance(op, DotGeneral) or (len(op.operands), len(op.results)) != (2, 1):
         return False
@@ -99,19 +101,19 @@ def algorithm(op: Operation, rewriter: Rewriter) -> bool:
 
 
 def _taken_as(rewriter: Rewriter, value: Value, fields: dict[str, str], side: str) -> Value | None:
-    """An operand rounded to the type that it is taken as; None for a type that nobody knows."""
+    """An operand rounded to the type that the algorithm takes; None for an unknown type."""
     name, given = fields.get(f"{side}_precision_type", ""), dtype_of(value)
     if name not in BY_NAME and name != "tf32":
         return None
     if name == given.name or fields.get("num_primitive_operations", "1") != "1":
         return value
     if name != "tf32":
-        return converted(rewriter, value, name)
-    return reduced(rewriter, value, *_TF32) if given.name in ("f32", "f64") else value
+        return convert(rewriter, value, name)
+    return reduce_precision(rewriter, value, *_TF32) if given.name in ("f32", "f64") else value
 
 
-def in_f32(op: Operation, rewriter: Rewriter) -> bool:
-    """An op on elements of narrow floats, each by itself, in f32."""
+def compute_in_f32(op: Operation, rewriter: Rewriter) -> bool:
+    """Computes an elementwise op on narrow floats in f32."""
     types: list[Type] = [value.type for value in (*op.operands, *op.results)]
     if len(op.results) != 1 or op.regions or not op.operands or not all(map(is_known, types)):
         return False
@@ -128,7 +130,7 @@ def in_f32(op: Operation, rewriter: Rewriter) -> bool:
 
 
 def _like(op: Operation, operands: list[Value], out: Type) -> Operation:
-    """The same op of other operands."""
+    """The same op with other operands."""
     made = op.clone({old: new for old, new in zip(op.operands, operands, strict=True)})
     made.results[0].type = out
     return made

@@ -1,4 +1,4 @@
-"""Elementwise ops on narrow types: their operands become wide or stored, their results are rounded or wrapped."""
+"""Elementwise ops on narrow types: operands become wide or stored, results are rounded or wrapped."""
 
 from __future__ import annotations
 
@@ -7,28 +7,28 @@ from typing import Final
 
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.rewriter import Rewriter
-from orchestrion.compiler.stablehlo.builders.basic import bitcast, constant, converted, elementwise
+from orchestrion.compiler.stablehlo.builders.basic import bitcast, constant, convert, elementwise
 from orchestrion.compiler.stablehlo.ops.base import dtype_of, tensor_of
 from orchestrion.compiler.stablehlo.ops.elementwise import BitcastConvert, Convert, Elementwise, Select
 from orchestrion.schema.dtypes import BOOL, BY_NAME, FLOAT, SIGNED, DType
 from orchestrion.schema.float_formats import FLOAT_FORMATS
 
-from .floats import from_integer, to_odd
-from .integers import saturated, unsigned, wrapped
-from .values import Values, narrow_dtype
+from .floats import from_integer, round_to_odd
+from .integers import saturate, unsigned, wrap
+from .narrow_values import NarrowValues, narrow_dtype
 
-#: on floats, results are operands, or as exact as they
+#: Ops on floats whose results are as exact as their operands.
 _EXACT: Final = frozenset({"abs", "clamp", "maximum", "minimum", "negate", "remainder", "sign"})
-#: integral values, which formats of 16 bits hold wherever they hold what is rounded
+#: Ops with integral results, which formats of 16 bits hold whenever they hold the operand.
 _INTEGRAL: Final = frozenset({"ceil", "floor", "round_nearest_afz", "round_nearest_even"})
-#: on integers, the result of numbers in range is one
+#: Ops on integers whose results are in range if the operands are.
 _IN_RANGE: Final = frozenset({"and", "clamp", "maximum", "minimum", "or", "remainder", "sign", "xor"})
-#: on signed integers, what reads the bits above the width as zeros
+#: Ops on signed integers that read the bits above the width as zeros.
 _UNSIGNED: Final = frozenset({"count_leading_zeros", "popcnt", "shift_right_logical"})
 
 
-def expand_elementwise(op: Elementwise, values: Values) -> bool:
-    """Changes an op with a narrow operand or result; says whether it is done with, and others stand for its result."""
+def expand_elementwise(op: Elementwise, values: NarrowValues) -> bool:
+    """Changes an op with a narrow operand or result. Returns whether the op was replaced."""
     match op:
         case Convert():
             return _convert(op, values)
@@ -39,8 +39,8 @@ def expand_elementwise(op: Elementwise, values: Values) -> bool:
     dtype = values.dtype(op.operands[-1])
     assert dtype is not None, f"{op.name} has an operand of the result's type"
     if dtype.kind == FLOAT:
-        _replace_operands(op, values.wide)
-        values.computed(op.results[0], _is_exact(op, dtype))
+        _replace_operands(op, values.wide_form)
+        values.register_computed(op.results[0], _is_exact(op, dtype))
     else:
         _integer(op, values, dtype)
     return False
@@ -64,8 +64,8 @@ def _before(op: Operation) -> Rewriter:
     return rewriter
 
 
-def _integer(op: Elementwise, values: Values, dtype: DType) -> None:
-    _replace_operands(op, values.stored)
+def _integer(op: Elementwise, values: NarrowValues, dtype: DType) -> None:
+    _replace_operands(op, values.stored_form)
     name, rewriter = op.scalar.name, _before(op)
     first = op.operands[0]
     if name in _UNSIGNED:
@@ -74,7 +74,7 @@ def _integer(op: Elementwise, values: Values, dtype: DType) -> None:
         by = constant(rewriter, 8 - dtype.bits, tensor_of(first))
         shifted = elementwise(rewriter, "shift_left", first, by)
         op.set_operand(0, elementwise(rewriter, "shift_right_arithmetic", shifted, by))
-    values.computed(op.results[0], exact=name in _IN_RANGE)
+    values.register_computed(op.results[0], exact=name in _IN_RANGE)
     if name == "count_leading_zeros":
         result = op.results[0]
         rewriter = Rewriter({})
@@ -82,63 +82,63 @@ def _integer(op: Elementwise, values: Values, dtype: DType) -> None:
         rewriter.at(op.next_op, op.loc)
         extra = constant(rewriter, 8 - dtype.bits, tensor_of(result))
         counted = elementwise(rewriter, "subtract", result, extra)
-        values.hold(result, wrapped(rewriter, counted, dtype), dtype)
+        values.register_bits(result, wrap(rewriter, counted, dtype), dtype)
 
 
-def _select(op: Select, values: Values) -> bool:
+def _select(op: Select, values: NarrowValues) -> bool:
     chosen = op.operands[1:]
     dtype = values.dtype(op.on_true)
     assert dtype is not None
     if dtype.kind == FLOAT and (values.unrounded or any(map(values.is_wide, chosen))):
-        _replace_operands(op, values.wide)
-        values.computed(op.results[0], exact=True)
+        _replace_operands(op, values.wide_form)
+        values.register_computed(op.results[0], exact=True)
     else:
-        _replace_operands(op, values.stored)
-        values.store(op.results[0])
+        _replace_operands(op, values.stored_form)
+        values.register_stored(op.results[0])
     return False
 
 
-def _bitcast(op: BitcastConvert, values: Values) -> bool:
-    """Between types of one width, of which one is narrow."""
+def _bitcast(op: BitcastConvert, values: NarrowValues) -> bool:
+    """A bitcast between types of equal width, at least one of them narrow."""
     source, target = values.dtype(op.operand_), narrow_dtype(op.out.type)
     given = BY_NAME[source.storage] if source is not None else dtype_of(op.operand_)
     wanted = BY_NAME[target.storage] if target is not None else BY_NAME[str(tensor_of(op.out).element)]
     rewriter = _before(op)
-    bits = values.stored(op.operand_)
+    bits = values.stored_form(op.operand_)
     if target is None:
         op.set_operand(0, bits)
         return False
     if given is not wanted:
         bits = bitcast(rewriter, bits, wanted.name)
     if target.bits < 8 and source is not None and source.kind != target.kind:
-        bits = wrapped(rewriter, bits, target)
-    values.hold(op.result, bits, target)
+        bits = wrap(rewriter, bits, target)
+    values.register_bits(op.result, bits, target)
     return True
 
 
-def _convert(op: Convert, values: Values) -> bool:
+def _convert(op: Convert, values: NarrowValues) -> bool:
     source, target = values.dtype(op.operand_), narrow_dtype(op.out.type)
-    number = values.wide(op.operand_)
-    if target is None:  # perhaps f32 already: a form of a value must not stand for a value that is not narrow
+    number = values.wide_form(op.operand_)
+    if target is None:  # the target may already be f32: a form of a narrow value must not stand for another value
         op.set_operand(0, number)
         return False
     rewriter = _before(op)
     if target.kind == FLOAT:
-        values.become(op.result, _as_f32(rewriter, number), target, exact=source is target)
+        values.register_replacement(op.result, _as_f32(rewriter, number), target, exact=source is target)
     elif dtype_of(number).kind == FLOAT:
-        rounded = saturated(rewriter, converted(rewriter, number, target.storage), target)
-        values.become(op.result, rounded, target, exact=True)
+        rounded = saturate(rewriter, convert(rewriter, number, target.storage), target)
+        values.register_replacement(op.result, rounded, target, exact=True)
     else:
-        given = number if dtype_of(number).name == target.storage else converted(rewriter, number, target.storage)
-        values.become(op.result, given, target)
+        given = number if dtype_of(number).name == target.storage else convert(rewriter, number, target.storage)
+        values.register_replacement(op.result, given, target)
     return True
 
 
 def _as_f32(rewriter: Rewriter, number: Value) -> Value:
-    """A number of any type that devices compute on, ready to be rounded."""
+    """A number of any type that devices compute on, as an f32 that can be rounded once more."""
     dtype = dtype_of(number)
     if dtype.name == "f32":
         return number
     if dtype.name == "f64":
-        return to_odd(rewriter, number)
-    return converted(rewriter, number, "f32") if dtype.kind == BOOL else from_integer(rewriter, number)
+        return round_to_odd(rewriter, number)
+    return convert(rewriter, number, "f32") if dtype.kind == BOOL else from_integer(rewriter, number)

@@ -1,9 +1,9 @@
-"""expand-quantized: values of quantized elements become their integers, arithmetic on them float arithmetic.
+"""expand-quantized: replaces quantized values by their integers, and arithmetic on them by float arithmetic.
 
-After StableHLO's specification: `uniform_quantize` and `uniform_dequantize` go over to numbers and back; an elementwise
-op, a dot or a convolution computes with the numbers that its operands stand for, and quantizes its result; whatever
-moves elements moves integers. Callers give and get the integers of the storage type. A quantized type that is not known
-stays, and is refused by its name.
+Follows StableHLO's specification. `uniform_quantize` and `uniform_dequantize` convert between numbers and integers. An
+elementwise op, a dot or a convolution computes with the numbers that its operands represent, and quantizes its result.
+Data movement moves integers. Callers pass and get integers of the storage type. An unknown quantized type stays, and is
+refused by its name.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import DialectType, FunctionType, TensorType, Type, scalar
-from orchestrion.compiler.stablehlo.builders.basic import converted
+from orchestrion.compiler.stablehlo.builders.basic import convert
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.elementwise import OPS
-from orchestrion.compiler.stablehlo.ops.quantized_types import Quantized, dequantize, quantize, quantized
+from orchestrion.compiler.stablehlo.ops.quantized_types import Quantized, dequantize, quantization_of, quantize
 
 if TYPE_CHECKING:
     from orchestrion.compiler.options import Options
 
 QUANTIZE: Final = "stablehlo.uniform_quantize"
 DEQUANTIZE: Final = "stablehlo.uniform_dequantize"
-#: elementwise ops that take elements as they are
+#: Elementwise ops that do not interpret their elements.
 _MOVES: Final = frozenset({"stablehlo.select", "stablehlo.bitcast_convert"})
-#: ops on the numbers that quantized elements stand for
+#: Ops on the numbers that quantized elements represent.
 _COMPUTES: Final = (frozenset(OPS) - _MOVES) | {"stablehlo.dot_general", "stablehlo.dot", "stablehlo.convolution"}
 
 
@@ -51,14 +51,14 @@ def run(module: Module, options: Options) -> None:
 
 
 def _collect(module: Module, known: dict[Value, Quantized]) -> Iterator[Diagnostic]:
-    """Finds the quantized values; gives those whose shape does not fit their scales."""
+    """Collects the quantized values; yields a diagnostic for each whose shape does not fit its scales."""
     for op in module.walk():
         arguments = [argument for region in op.regions for block in region.blocks for argument in block.arguments]
         for value in (*op.results, *arguments):
             type = value.type
             if not isinstance(type, TensorType) or not isinstance(type.element, DialectType):
                 continue
-            row = quantized(type)
+            row = quantization_of(type)
             if row is not None:
                 known[value] = row
                 if problem := row.problem(type):
@@ -72,7 +72,7 @@ def _stored(type: Type, row: Quantized) -> Type:
 
 def _signature(type: FunctionType) -> FunctionType:
     def stored(types: tuple[Type, ...]) -> tuple[Type, ...]:
-        rows = [quantized(item) for item in types]
+        rows = [quantization_of(item) for item in types]
         return tuple([item if row is None else _stored(item, row) for item, row in zip(types, rows, strict=True)])
 
     return FunctionType(stored(type.inputs), stored(type.results))
@@ -98,19 +98,19 @@ def _expand(op: Operation, known: dict[Value, Quantized]) -> None:
 
 
 def _between(op: Operation, rewriter: Rewriter, known: dict[Value, Quantized]) -> None:
-    """From numbers or other integers to integers, or from integers to numbers."""
+    """A conversion from numbers or other integers to integers, or from integers to numbers."""
     number = _number(rewriter, op.operands[0], known)
     row, out = known.get(op.results[0]), op.results[0].type
     if not isinstance(number.type, TensorType) or not isinstance(out, TensorType) or number.type.shape != out.shape:
         return
     wanted = row.expressed if row is not None else str(out.element)
     if str(number.type.element) != wanted:
-        number = converted(rewriter, number, wanted)
+        number = convert(rewriter, number, wanted)
     _replace(rewriter, op, number, known)
 
 
 def _replace(rewriter: Rewriter, op: Operation, number: Value, known: dict[Value, Quantized]) -> None:
-    """The number in place of the op, as integers where its result is quantized."""
+    """Replaces the op by a number, quantized if its result is."""
     row = known.get(op.results[0])
     if row is not None:
         number = quantize(rewriter, number, row)

@@ -1,7 +1,8 @@
-"""`reduce_precision` on integers: a float with fewer mantissa bits, to nearest even, in a smaller exponent range.
+"""`reduce_precision` on integers: rounds a float to fewer mantissa bits, to nearest even, and to a smaller exponent
+range.
 
-What is too large becomes an infinity, what is too small a zero of its sign; NaN stays, even with no mantissa bit left
-to say it. This is what XLA does on CPU.
+Overflow gives an infinity, underflow a zero with the number's sign; NaN stays NaN, even without mantissa bits. XLA on
+CPU does the same.
 """
 
 from __future__ import annotations
@@ -11,39 +12,40 @@ from typing import Final
 from orchestrion.compiler.ir.attributes import IntegerAttr
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.rewriter import Rewriter
-from orchestrion.compiler.stablehlo.builders.basic import bitcast, compare, constant, converted, elementwise
+from orchestrion.compiler.stablehlo.builders.basic import bitcast, compare, constant, convert, elementwise
 from orchestrion.compiler.stablehlo.ops.base import dtype_of, is_known, tensor_of
 from orchestrion.schema.dtypes import FLOAT
 from orchestrion.schema.float_formats import FLOAT_FORMATS
 
-#: float type -> unsigned type of its width, exponent bits, mantissa bits
+#: Float type -> unsigned type of its width, exponent bits, mantissa bits.
 _FORMATS: Final = {"f32": ("ui32", 8, 23), "f64": ("ui64", 11, 52)}
 
 
 def expand_reduce_precision(op: Operation, rewriter: Rewriter) -> bool:
+    """Expands `reduce_precision`; skips malformed ops."""
     exponent, mantissa = op.get_as("exponent_bits", IntegerAttr), op.get_as("mantissa_bits", IntegerAttr)
     if exponent is None or mantissa is None or len(op.operands) != 1 or not is_known(op.operands[0].type):
         return False
     x = op.operands[0]
     if dtype_of(x).kind != FLOAT or exponent.value < 1 or mantissa.value < 0 or op.results[0].type != x.type:
         return False
-    rewriter.replace(op, [reduced(rewriter, x, exponent.value, mantissa.value)])
+    rewriter.replace(op, [reduce_precision(rewriter, x, exponent.value, mantissa.value)])
     return True
 
 
-def reduced(rewriter: Rewriter, x: Value, exponent: int, mantissa: int) -> Value:
-    """A float of any type with so many exponent and mantissa bits at most."""
+def reduce_precision(rewriter: Rewriter, x: Value, exponent: int, mantissa: int) -> Value:
+    """A float of any type, rounded to at most this many exponent and mantissa bits."""
     name = dtype_of(x).name
     narrow = FLOAT_FORMATS.get(name)
     if narrow is not None:
-        wide = converted(rewriter, x, "f32")
-        made = reduced(
+        wide = convert(rewriter, x, "f32")
+        made = reduce_precision(
             rewriter,
             wide,
             8 if exponent >= narrow.exponent else exponent,
             23 if mantissa >= narrow.mantissa else mantissa,
         )
-        return converted(rewriter, made, name)
+        return convert(rewriter, made, name)
     unsigned, exponent_bits, mantissa_bits = _FORMATS[name]
     bits = bitcast(rewriter, x, unsigned)
     if mantissa < mantissa_bits:
@@ -56,7 +58,7 @@ def reduced(rewriter: Rewriter, x: Value, exponent: int, mantissa: int) -> Value
 
 
 def _rounded(rewriter: Rewriter, bits: Value, dropped: int) -> Value:
-    """Rounds the lowest `dropped` bits away, ties to even; a carry runs into the exponent, as it should."""
+    """Rounds away the lowest `dropped` bits, ties to even; a carry into the exponent is correct."""
     type = tensor_of(bits)
     shifted = elementwise(rewriter, "shift_right_logical", bits, constant(rewriter, dropped, type))
     odd = elementwise(rewriter, "and", shifted, constant(rewriter, 1, type))

@@ -1,7 +1,7 @@
-"""What StableHLO ops have in common: a shape rule, checked against the result types that the text states.
+"""Base of StableHLO ops: a shape rule, checked against the result types in the text.
 
-A shape rule gives the result types an op must have, or raises `ShapeError`. Ops on types that nobody knows (dynamic
-dimensions, quantized elements) are left to the legality check, which names them; the rules see known types only.
+A shape rule returns the result types that an op must have, or raises `ShapeError`. Ops on types that are not known yet
+(dynamic dimensions, quantized elements) are left to the legality check; the rules see only known types.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ class ShapeError(ValueError):
 
 
 class StablehloOp(Operation):
-    """An op whose result types follow from its operands and attributes, as far as `infer` says."""
+    """An op whose result types follow from its operands and attributes by `infer`."""
 
     def infer(self) -> Sequence[TensorType]:
-        """The result types it must have. Raises ShapeError."""
+        """The result types that the op must have. Raises ShapeError."""
         raise NotImplementedError(self.name)
 
     def check(self) -> Iterator[str]:
@@ -41,12 +41,12 @@ class StablehloOp(Operation):
 
 
 def is_known(type: Type) -> bool:
-    """A tensor of known shape, without encoding, of an element type in `schema/dtypes.py`."""
+    """A tensor of known shape, without encoding, whose element type is in `schema/dtypes.py`."""
     return isinstance(type, TensorType) and type.is_known and not type.encoding and str(type.element) in BY_NAME
 
 
 def is_supported(type: Type) -> bool:
-    """A known tensor type that devices compute on: what stands in a program after the expansions of types."""
+    """A known tensor type that devices compute on: the types that remain after types are expanded."""
     if not isinstance(type, TensorType) or not type.is_known or type.encoding:
         return False
     dtype = BY_NAME.get(str(type.element))
@@ -54,23 +54,23 @@ def is_supported(type: Type) -> bool:
 
 
 def may_be_empty(type: Type) -> bool:
-    """A tensor of known shape that has no elements, or none at some of the sizes that a call may bring."""
+    """A tensor of known shape without elements, or without elements for some values of its symbols."""
     return isinstance(type, TensorType) and type.is_known and bounds(type.num_elements)[0] == 0
 
 
 def is_complex(value: Value) -> bool:
-    """A tensor of complex numbers."""
+    """Whether this is a tensor of complex numbers."""
     return isinstance(value.type, TensorType) and str(value.type.element) in PARTS
 
 
 def part_type(type: TensorType) -> TensorType:
-    """The type of one part of complex numbers."""
+    """The type of the parts of complex numbers."""
     return type.with_element(scalar(PARTS[str(type.element)]))
 
 
 def tensor_of(value: Value) -> TensorType:
-    """The tensor type of a value of the stablehlo phase."""
-    assert isinstance(value.type, TensorType), f"{value.type} is no tensor"
+    """The tensor type of a value."""
+    assert isinstance(value.type, TensorType), f"{value.type} is not a tensor"
     return value.type
 
 
@@ -80,7 +80,7 @@ def dtype_of(value: Value) -> DType:
 
 
 def axes(name: str, given: DenseArray, rank: int) -> tuple[int, ...]:
-    """Distinct axes inside a rank. Raises ShapeError."""
+    """Distinct axes below `rank`. Raises ShapeError."""
     values = given.ints
     if len(set(values)) != len(values) or any(not 0 <= axis < rank for axis in values):
         raise ShapeError(f"{name} {list(values)} are not distinct axes of rank {rank}")
@@ -92,3 +92,8 @@ def per_axis(name: str, given: DenseArray, rank: int) -> tuple[int, ...]:
     if len(given) != rank:
         raise ShapeError(f"{name} has {len(given)} numbers for rank {rank}")
     return given.ints
+
+
+def type_list(types: Sequence[object]) -> str:
+    """Types separated by commas, for messages."""
+    return ", ".join(map(str, types))

@@ -1,4 +1,4 @@
-"""The CHLO dialect, which JAX writes beside StableHLO: the ops of it that are no others in disguise (`expand.py`)."""
+"""The CHLO dialect, which JAX uses beside StableHLO: its ops that `expand.py` does not replace by others."""
 
 from __future__ import annotations
 

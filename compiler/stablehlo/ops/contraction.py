@@ -12,13 +12,13 @@ from orchestrion.compiler.ir.core import Operation, Region, Trait, Value
 from orchestrion.compiler.ir.declare import attr, operand, operands, optional, region, result, results
 from orchestrion.compiler.ir.types import TensorType
 
-from .base import ShapeError, StablehloOp, axes, tensor_of
+from .base import ShapeError, StablehloOp, axes, tensor_of, type_list
 
 _LIST: Final = re.compile(r"(\w+)\s*=\s*\[\s*((?:[0-9]{1,9}(?:\s*,\s*[0-9]{1,9})*)?)\s*\]")
 
 
 class Return(Operation):
-    """Ends a region of an op with its values."""
+    """Ends a region of an op; its operands are the region's results."""
 
     name = "stablehlo.return"
     values = operands()
@@ -57,28 +57,30 @@ class Reduce(StablehloOp):
 
 
 def check_inits(values: Sequence[Value], scalars: list[TensorType]) -> None:
-    """One scalar per operand. Raises ShapeError."""
+    """Checks for one scalar init value per operand. Raises ShapeError."""
     inits = [value.type for value in values]
     if inits != scalars:
-        raise ShapeError(f"init values must be ({_list(scalars)}), are ({_list(inits)})")
+        raise ShapeError(f"init values must be ({type_list(scalars)}), are ({type_list(inits)})")
 
 
 def check_region(what: str, body: Region, takes: list[TensorType], gives: list[TensorType]) -> None:
-    """One block, of these arguments and results. Raises ShapeError."""
+    """Checks that a region has one block with these arguments and results. Raises ShapeError."""
     block = body.blocks[0] if body.blocks else None
     if block is None or len(body.blocks) != 1:
         raise ShapeError(f"the {what} needs one block, has {len(body.blocks)}")
     arguments = [argument.type for argument in block.arguments]
     if arguments != takes:
-        raise ShapeError(f"the {what} must take ({_list(takes)}), takes ({_list(arguments)})")
+        raise ShapeError(f"the {what} must take ({type_list(takes)}), takes ({type_list(arguments)})")
     given = [value.type for value in block.last.operands] if isinstance(block.last, Return) else []
     if given != gives:
-        raise ShapeError(f"the {what} must return ({_list(gives)}), returns ({_list(given)})")
+        raise ShapeError(f"the {what} must return ({type_list(gives)}), returns ({type_list(given)})")
 
 
 @dataclass(frozen=True, slots=True)
 class DotDimensions:
-    """Which axes of a dot's operands belong together; the rest are free. Result: batch, free of lhs, free of rhs."""
+    """Batch and contracted axes of a dot's operands; the others are free. Result axes: batch, free of lhs,
+    free of rhs.
+    """
 
     lhs_batch: tuple[int, ...]
     rhs_batch: tuple[int, ...]
@@ -96,6 +98,7 @@ class DotDimensions:
         return cls(*(found.get(key, ()) for key in _DOT_KEYS))
 
     def attribute(self) -> DialectAttr:
+        """The axes as `#stablehlo.dot<...>`."""
         values = (self.lhs_batch, self.rhs_batch, self.lhs_contract, self.rhs_contract)
         parts = [f"{key} = {list(value)}" for key, value in zip(_DOT_KEYS, values, strict=True) if value]
         return DialectAttr("stablehlo.dot", ", ".join(parts))
@@ -115,7 +118,9 @@ _DOT_KEYS: Final = (
 
 
 class DotGeneral(StablehloOp):
-    """Sums products over the contracted axes. Operands and result may differ in element type only before legalizing."""
+    """Sums products over the contracted axes. Operands and result may differ in element type only before
+    legalization.
+    """
 
     name = "stablehlo.dot_general"
     lhs = operand(TensorType)
@@ -128,6 +133,7 @@ class DotGeneral(StablehloOp):
 
     @property
     def dimensions(self) -> DotDimensions:
+        """The axes. Raises ShapeError."""
         return DotDimensions.of(self.dot_dimension_numbers)
 
     def infer(self) -> Sequence[TensorType]:
@@ -149,10 +155,6 @@ def _pairs(what: str, left: TensorType, right: TensorType, lhs: tuple[int, ...],
     for a, b in zip(lhs, rhs, strict=True):
         if a >= left.rank or b >= right.rank or left.shape[a] != right.shape[b]:
             raise ShapeError(f"{what} axes {a} of {left} and {b} of {right} do not match")
-
-
-def _list(types: Sequence[object]) -> str:
-    return ", ".join(map(str, types))
 
 
 OPS: Final[dict[str, type[Operation]]] = {cls.name: cls for cls in (Return, Reduce, DotGeneral)}

@@ -1,7 +1,7 @@
-"""StableHLO ops that choose what is computed: `if`, `case`, `while`.
+"""StableHLO ops of control flow: `if`, `case`, `while`.
 
-Their regions use values from outside freely. Nothing in them has an effect beyond its results, so an op whose results
-nobody uses goes, even a `while` that would never end.
+Their regions may use values from outside. Ops in them have no effect beyond their results, so an op with unused results
+is erased, even a `while` that would never end.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from orchestrion.compiler.ir.core import Region, Trait, Value
 from orchestrion.compiler.ir.declare import operand, operands, region, regions, results
 from orchestrion.compiler.ir.types import I1, I32, TensorType
 
-from .base import ShapeError, StablehloOp, tensor_of
+from .base import ShapeError, StablehloOp, tensor_of, type_list
 from .contraction import Return
 
 _PURE: Final = frozenset({Trait.PURE})
@@ -22,9 +22,9 @@ _INDEX: Final = TensorType((), I32)
 
 
 class Choice(StablehloOp):
-    """What `if` and `case` have in common: regions without arguments, of which one is computed."""
+    """Base of `if` and `case`: regions without arguments, one of which is computed."""
 
-    #: the type of the operand that chooses
+    #: the type of the operand that selects the region
     selector: ClassVar[TensorType] = _INDEX
 
     def infer(self) -> Sequence[TensorType]:
@@ -40,7 +40,7 @@ class Choice(StablehloOp):
 
 
 class If(Choice):
-    """Computes `true_branch` when `pred` is true, else `false_branch`."""
+    """Computes `true_branch` if `pred` is true, else `false_branch`."""
 
     name = "stablehlo.if"
     pred = operand(TensorType)
@@ -52,7 +52,7 @@ class If(Choice):
 
 
 class Case(Choice):
-    """Computes branch number `index`, or the last one when there is none."""
+    """Computes the branch with number `index`; the last one if the number is out of range."""
 
     name = "stablehlo.case"
     index = operand(TensorType)
@@ -62,7 +62,7 @@ class Case(Choice):
 
 
 class While(StablehloOp):
-    """The carried values start as `inits`; as long as `cond` of them is true, `body` gives the next ones."""
+    """Carried values start as `inits`; while `cond` returns true for them, `body` computes the next ones."""
 
     name = "stablehlo.while"
     inits = operands(TensorType)
@@ -81,26 +81,22 @@ class While(StablehloOp):
 
 
 def _check_region(what: str, given: Region, taken: list[TensorType], returned: list[TensorType]) -> None:
-    """One block that takes and returns values of these types. Raises ShapeError."""
+    """Checks that a region has one block that takes and returns these types. Raises ShapeError."""
     if len(given.blocks) != 1:
         raise ShapeError(f"{what} needs one block, has {len(given.blocks)}")
     arguments = [argument.type for argument in given.block.arguments]
     if arguments != taken:
-        raise ShapeError(f"{what} must take ({_list(taken)}), takes ({_list(arguments)})")
+        raise ShapeError(f"{what} must take ({type_list(taken)}), takes ({type_list(arguments)})")
     last = given.block.last
     if not isinstance(last, Return):
         raise ShapeError(f"{what} must end in {Return.name}")
     values = [value.type for value in last.operands]
     if values != returned:
-        raise ShapeError(f"{what} must return ({_list(returned)}), returns ({_list(values)})")
+        raise ShapeError(f"{what} must return ({type_list(returned)}), returns ({type_list(values)})")
 
 
 def _types(values: Sequence[Value]) -> list[TensorType]:
     return [tensor_of(value) for value in values]
-
-
-def _list(types: Sequence[object]) -> str:
-    return ", ".join(map(str, types))
 
 
 OPS: Final = {cls.name: cls for cls in (If, Case, While)}

@@ -1,9 +1,10 @@
-"""`stablehlo.custom_call` of a library function: `library.function` over tensors, attributes in its backend_config.
+"""`stablehlo.custom_call` of a library function: `library.function` over tensors, with attributes in its
+backend_config.
 
-`expand` brings what frontends write into one form, and only that one is supported: the function's name in
-`call_target_name`, its attributes in the dictionary `backend_config`, `api_version` 4, nothing else. The rest speaks of
-how XLA lays out memory (layouts, which result shares memory with which operand), or of what is refused: side effects,
-called computations, names that are no library function's.
+`expand` converts calls of frontends to one canonical form, the only one that is supported: the function's name in
+`call_target_name`, its attributes in the dictionary `backend_config`, `api_version` 4, and nothing else. Other fields
+describe XLA's memory layout (layouts, results that share memory with operands), or features that are refused: side
+effects, called computations, names that are no library functions.
 """
 
 from __future__ import annotations
@@ -32,12 +33,12 @@ from orchestrion.schema.tensor_shapes import ShapeError
 from .base import StablehloOp, may_be_empty, tensor_of
 from .dynamic import ASSERTION
 
-TYPED: Final = IntegerAttr(4, I32)  #: api_version: attributes are in a dictionary
-#: where JAX puts the dictionary, for readers that know older versions only
+TYPED_FFI: Final = IntegerAttr(4, I32)  #: api_version: the attributes are in a dictionary
+#: The attribute where JAX puts the dictionary, for readers that know only older versions.
 _FOREIGN_CONFIG: Final = "mhlo.backend_config"
-#: what says nothing about values
+#: Attributes that describe memory and no values.
 _MEMORY: Final = ("operand_layouts", "result_layouts", "output_operand_aliases")
-#: names of custom calls that JAX, XLA and Triton write for one kind of device -> the device
+#: Names of custom calls that JAX, XLA and Triton generate for one kind of device -> the device.
 _PLATFORMS: Final = (
     (re.compile(r"cu(?:solver|blas|sparse|dnn|fft|rand)?_|__cu(?:blas|dnn|solver)\b|__cu(?:blas|dnn)\$"), "CUDA"),
     (re.compile(r"(?:hip|roc)(?:solver|blas|sparse|fft|rand)?_|__hip"), "ROCm"),
@@ -45,14 +46,14 @@ _PLATFORMS: Final = (
     (re.compile(r"tpu_|Mosaic"), "TPUs"),
 )
 _FOR_CPU: Final = "export the program for cpu: jax.export.export(f, platforms=['cpu'])"
-#: names of ops, as of `dynamic_top_k`, which are calls only while their shapes are computed
+#: Prefix of op names, such as `dynamic_top_k`, that are calls only while their shapes are computed.
 _STABLEHLO: Final = "stablehlo."
-#: which operands hold the shapes of results, where those are symbolic
+#: The attribute that lists the operands with the shapes of results, if those are symbolic.
 SHAPES: Final = "indices_of_shape_operands"
 
 
 class CustomCall(StablehloOp):
-    """Calls a function that the device has. Same operands and attributes, same results, and no other effect."""
+    """Calls a function of the device. Equal operands and attributes give equal results; there is no other effect."""
 
     name = "stablehlo.custom_call"
     inputs = operands(TensorType)
@@ -68,6 +69,7 @@ class CustomCall(StablehloOp):
     traits = frozenset({Trait.PURE})
 
     def has(self, trait: Trait) -> bool:
+        """Whether the op has a trait; a call with side effects is not pure."""
         return super().has(trait) and not (trait is Trait.PURE and self.get("has_side_effect") == BoolAttr(True))
 
     @property
@@ -76,16 +78,16 @@ class CustomCall(StablehloOp):
         return self.call_target_name.value
 
     def check(self) -> Iterator[str]:
-        """Whether it is a call of a library function, in the one form that there is, which has something to compute."""
-        yield from self.form()
-        if not self.foreign() and not self._is_computed():
+        """Messages unless it is a call of a library function in canonical form, with something to compute."""
+        yield from self.form_problems()
+        if not self.refusal_reason() and not self._is_computed():
             yield from self._results()
 
-    def form(self) -> Iterator[str]:
-        """What is wrong with it but for its results."""
+    def form_problems(self) -> Iterator[str]:
+        """Messages about everything except its results."""
         if self._is_computed():
             return
-        if reason := self.foreign():
+        if reason := self.refusal_reason():
             yield reason
             return
         if self.has_side_effect == BoolAttr(True):
@@ -97,17 +99,17 @@ class CustomCall(StablehloOp):
             yield f"calls {self.function} with backend_config {config}, a dictionary (api_version = 4) is supported"
             return
         yield from attribute_problems(config)
-        if self.api_version != TYPED:
-            yield f"calls {self.function} with api_version {self.api_version}, supported is {TYPED}"
+        if self.api_version != TYPED_FFI:
+            yield f"calls {self.function} with api_version {self.api_version}, supported is {TYPED_FFI}"
 
     def _is_computed(self) -> bool:
-        """Whether `refine-shapes` reads it: it asserts, or says what shapes its results have."""
+        """Whether `refine-shapes` reads the call: it is an assertion, or states the shapes of its results."""
         known = all(isinstance(value.type, TensorType) and value.type.is_known for value in self.results)
         says = SHAPES in self.attributes or self.function.startswith(_STABLEHLO)
         return self.function == ASSERTION or (says and not known)
 
-    def foreign(self) -> str:
-        """Why it cannot be a call of a library function, by its name; empty if it can."""
+    def refusal_reason(self) -> str:
+        """Why the name cannot be that of a library function; empty if it can."""
         target = self.get_as("call_target_name", StringAttr)
         problem = name_problem(target.value) if target is not None else None
         if target is not None and target.value.startswith(_STABLEHLO):
@@ -129,12 +131,12 @@ class CustomCall(StablehloOp):
                 yield f"result {index} is {type}, which {has} no elements for {self.function} to compute"
 
 
-#: numbers of a library call's list that are written once
-MOST_REPEATED: Final = 1 << 16
+#: Maximum numbers of a list attribute that are expanded from one repeated number.
+MAX_REPEATED: Final = 1 << 16
 
 
 def attribute_problems(config: DictAttr) -> Iterator[str]:
-    """What is wrong with attributes of a library call."""
+    """What is wrong with the attributes of a library call."""
     for key, value in config.items:
         try:
             check_attributes(((key, _value(value)),))
@@ -143,7 +145,7 @@ def attribute_problems(config: DictAttr) -> Iterator[str]:
 
 
 def attribute_values(config: DictAttr) -> Attributes:
-    """The attributes as files hold them. ShapeError where `attribute_problems` finds something."""
+    """The attributes in the form of module files. Raises ShapeError if `attribute_problems` reports anything."""
     return tuple([(key, _value(value)) for key, value in config.items])
 
 
@@ -156,7 +158,7 @@ def _value(given: Attribute) -> Value:
         case DenseArray():
             return _list(given.values, str(given.element))
         case DenseElements() if given.type.rank == 1 and not (
-            given.is_splat and given.type.num_elements > MOST_REPEATED
+            given.is_splat and given.type.num_elements > MAX_REPEATED
         ):
             return _list(given.array().tolist(), str(given.type.element))
         case _:
@@ -170,8 +172,8 @@ def _list(values: object, element: str) -> Value:
     return tuple(values)
 
 
-def canonical(op: Operation, rewriter: Rewriter) -> bool:
-    """The one form of a call, where it has another and none of it is lost by that."""
+def canonicalize_call(op: Operation, rewriter: Rewriter) -> bool:
+    """Converts a call to canonical form if it is in another one that means the same."""
     if not isinstance(op, CustomCall):
         return False
     given = op.get("backend_config")
@@ -182,7 +184,7 @@ def canonical(op: Operation, rewriter: Rewriter) -> bool:
     elif given in (None, StringAttr("")):
         properties["backend_config"] = DictAttr(())
     if isinstance(properties.get("backend_config"), DictAttr):
-        properties["api_version"] = TYPED
+        properties["api_version"] = TYPED_FFI
     for key, nothing in (("has_side_effect", BoolAttr(False)), ("called_computations", ArrayAttr(()))):
         if properties.get(key) == nothing:
             del properties[key]

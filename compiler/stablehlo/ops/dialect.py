@@ -1,7 +1,4 @@
-"""The StableHLO dialect, as far as it is supported.
-
-What is not here is unregistered and refused by the legality check.
-"""
+"""The StableHLO dialect, as far as it is supported. Other ops are unregistered, and the legality check refuses them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""StableHLO ops whose shapes are computed: from integers that are operands.
+"""StableHLO ops with computed shapes: integers in operands determine them.
 
-They stand in programs as frontends write them, and nowhere behind `refine-shapes`: each is a row of its table, by which
-it becomes the op of fixed shape.
+Frontends write them; `refine-shapes` has a row for each that replaces it by the op of fixed shape, so none remains
+after that pass.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from orchestrion.compiler.ir.types import TensorType
 from .base import StablehloOp
 
 _PURE: Final = frozenset({Trait.PURE})
-#: the function that a `custom_call` of an assertion names
+#: The target of a `custom_call` that is an assertion about shapes.
 ASSERTION: Final = "shape_assertion"
 
 
 class DynamicOp(StablehloOp):
-    """What these ops have in common: their shapes are found, and checked, when they are replaced."""
+    """Base of these ops: their shapes are determined, and checked, when they are replaced."""
 
     def check(self) -> Iterator[str]:
         return iter(())
@@ -129,7 +129,7 @@ class DynamicConv(DynamicOp):
 
 
 class DynamicReduceWindow(DynamicOp):
-    """`reduce_window` with computed windows: JAX writes a `custom_call` of that name, its reducer being a function."""
+    """`reduce_window` with computed windows; JAX writes a `custom_call` of that name, whose reducer is a function."""
 
     name = "stablehlo.dynamic_reduce_window"
     operand_ = operand(TensorType)

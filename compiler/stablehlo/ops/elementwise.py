@@ -1,9 +1,9 @@
-"""Elementwise StableHLO ops: a table, a row an op.
+"""Elementwise StableHLO ops: a table with one row per op.
 
-Element types and meaning are those of the row's scalar op in `schema/scalars.py` or `kernel/special/`. All operands and
-the result have one shape, but the predicate of `select` and the bounds of `clamp` may be scalars. `op.scalar` is the
-scalar op it applies. Ops on complex numbers (those in `ON_COMPLEX`) have none; `complex/functions.py` says what they
-are in real ones.
+Element types and meaning are those of the row's scalar op in `schema/scalars.py` or `kernel/special/`, which is
+`op.scalar`. All operands and the result have one shape, except that the predicate of `select` and the bounds of `clamp`
+may be scalars. Ops on complex numbers (`ON_COMPLEX`) have no scalar op; `complex/functions.py` expresses them by real
+ops.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .base import ShapeError, StablehloOp, dtype_of, tensor_of
 _PURE: Final = frozenset({Trait.PURE})
 _COMMUTATIVE: Final = frozenset({Trait.PURE, Trait.COMMUTATIVE})
 
-#: name, operand fields, commutative, takes `result_accuracy`
+#: Rows: name, operand fields, whether commutative, whether it takes `result_accuracy`.
 _ROWS: Final = (
     ("abs", "operand_", False, False),
     ("add", "lhs rhs", True, False),
@@ -66,7 +66,7 @@ _ROWS: Final = (
     ("tanh", "operand_", False, True),
     ("xor", "lhs rhs", True, False),
 )
-#: as above, of the dialect CHLO, which JAX writes beside StableHLO
+#: Rows of the dialect CHLO, which JAX uses beside StableHLO.
 _CHLO_ROWS: Final = (
     ("erf", "operand_", False, False),
     ("erfc", "operand_", False, False),
@@ -74,7 +74,7 @@ _CHLO_ROWS: Final = (
 )
 
 
-#: ops that take complex numbers, beside those of `complex/functions.py` that are there for them only
+#: Ops that accept complex numbers, besides those that exist in `complex/functions.py` for complex numbers only.
 ON_COMPLEX: Final = frozenset(
     "abs add cbrt compare convert cosine divide exponential exponential_minus_one log log_plus_one logistic multiply "
     "negate power rsqrt select sign sine sqrt subtract tan tanh".split()
@@ -82,19 +82,19 @@ ON_COMPLEX: Final = frozenset(
 
 
 class Elementwise(StablehloOp):
-    """Computes each result element from the operand elements at the same place."""
+    """Computes each result element from the operand elements at the same index."""
 
-    #: operands that may be scalars whatever the shape of the result
+    #: operands that may be scalars for any shape of the result
     scalar_operands: tuple[int, ...] = ()
 
     @property
     def scalar(self) -> ScalarOp:
-        """The scalar op it applies."""
+        """The scalar op that it applies to elements."""
         return SCALARS[self.name.partition(".")[2]]
 
     @property
     def subject(self) -> int:
-        """The operand that has the result's shape."""
+        """The index of an operand that has the result's shape."""
         return 0
 
     def infer(self) -> Sequence[TensorType]:
@@ -112,7 +112,7 @@ class Elementwise(StablehloOp):
         return [TensorType(shape, given)]
 
     def _on_complex(self, operands: Sequence[DType], given: DType) -> str:
-        """The element type of the result where complex numbers are concerned. Raises ShapeError."""
+        """The element type of the result if complex numbers are involved. Raises ShapeError."""
         last, name = operands[-1], self.name.partition(".")[2]
         wanted = (BY_NAME["i1"] if index in self.scalar_operands else last for index in range(len(operands)))
         fits = all(dtype is want for dtype, want in zip(operands, wanted, strict=True))
@@ -122,7 +122,7 @@ class Elementwise(StablehloOp):
 
 
 class Compare(Elementwise):
-    """One of six comparisons; on floats also in IEEE 754 totalOrder."""
+    """One of six comparisons; on floats also in the total order of IEEE 754."""
 
     name = "stablehlo.compare"
     lhs = operand(TensorType)
@@ -144,7 +144,7 @@ class Compare(Elementwise):
 
     def infer(self) -> Sequence[TensorType]:
         if self.direction not in ("EQ", "NE", "LT", "LE", "GT", "GE"):
-            raise ShapeError(f"comparison_direction {self.direction} is none of EQ, NE, LT, LE, GT, GE")
+            raise ShapeError(f"comparison_direction {self.direction} is not one of EQ, NE, LT, LE, GT, GE")
         kind = dtype_of(self.lhs).kind
         given = "" if self.compare_type is None else self.compare_type.body.split()[-1]
         if kind == COMPLEX and self.direction not in ("EQ", "NE"):
@@ -193,7 +193,7 @@ class Clamp(Elementwise):
 
 
 class Convert(Elementwise):
-    """The value in another element type; a complex number's real part, when the other is real."""
+    """The value in another element type; the real part, if the operand is complex and the result is not."""
 
     name = "stablehlo.convert"
     operand_ = operand(TensorType)
@@ -205,7 +205,7 @@ class Convert(Elementwise):
 
 
 class Part(Elementwise):
-    """What `real` and `imag` have in common. A float is a complex number without imaginary part."""
+    """Base of `real` and `imag`. A float is a complex number without imaginary part."""
 
     def infer(self) -> Sequence[TensorType]:
         dtype = dtype_of(self.operands[0])
@@ -234,7 +234,7 @@ class Imag(Part):
 
 
 class Complex(Elementwise):
-    """A complex number of its parts."""
+    """A complex number from its parts."""
 
     name = "stablehlo.complex"
     lhs = operand(TensorType)

@@ -1,4 +1,4 @@
-"""`fft`: the discrete Fourier transform of the last axes, in its four kinds."""
+"""`fft`: the discrete Fourier transform of the last axes, of four kinds."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from orchestrion.schema.dtypes import COMPLEX, FLOAT
 
 from .base import ShapeError, StablehloOp, dtype_of, tensor_of
 
-#: the kinds: whether the operand is complex, whether the result is
+#: Kind -> whether the operand is complex, whether the result is complex.
 KINDS: Final = {"FFT": (True, True), "IFFT": (True, True), "RFFT": (False, True), "IRFFT": (True, False)}
 
 
 class Fft(StablehloOp):
-    """Transforms the last axes, of lengths `fft_length`, into frequencies or (`IFFT`, `IRFFT`) back, divided by their
-    product. What belongs to real numbers is the first half of the last axis, up to the middle one: `n / 2 + 1`.
+    """Transforms the last axes, of lengths `fft_length`, to frequencies, or (`IFFT`, `IRFFT`) back, divided by the
+    product of the lengths. The spectrum of real numbers has only the first half of the last axis: `n / 2 + 1` elements.
     """
 
     name = "stablehlo.fft"
@@ -31,12 +31,13 @@ class Fft(StablehloOp):
 
     @property
     def kind(self) -> str:
+        """A key of `KINDS`."""
         return self.fft_type.body.split()[-1]
 
     def infer(self) -> Sequence[TensorType]:
         type, dtype, lengths = tensor_of(self.operand_), dtype_of(self.operand_), self.fft_length.ints
         if self.kind not in KINDS:
-            raise ShapeError(f"fft_type {self.kind} is none of {', '.join(KINDS)}")
+            raise ShapeError(f"fft_type {self.kind} is not one of {', '.join(KINDS)}")
         if not 1 <= len(lengths) <= min(3, type.rank):
             raise ShapeError(f"fft_length has {len(lengths)} numbers for {type}, may have 1 to {min(3, type.rank)}")
         of_complex, to_complex = KINDS[self.kind]

@@ -16,8 +16,8 @@ from orchestrion.schema.dtypes import BY_NAME
 from .base import is_known, is_supported
 
 
-def aliases(arg_attrs: ArrayAttr | None) -> dict[int, int]:
-    """result -> the argument whose memory the caller may give for it: `tf.aliasing_output` is JAX's word for that."""
+def result_aliases(arg_attrs: ArrayAttr | None) -> dict[int, int]:
+    """Result -> the argument whose memory the caller may pass for it, from JAX's attribute `tf.aliasing_output`."""
     found = {}
     for index, attrs in enumerate(arg_attrs or ()):
         output = attrs.get("tf.aliasing_output") if isinstance(attrs, DictAttr) else None
@@ -27,18 +27,18 @@ def aliases(arg_attrs: ArrayAttr | None) -> dict[int, int]:
 
 
 def signature_attributes(type: FunctionType, arg_attrs: ArrayAttr | None, res_attrs: ArrayAttr | None) -> Iterator[str]:
-    """What is wrong with the attributes of arguments and results: a dictionary each, and what they say of aliases."""
+    """Messages about the attributes of arguments and results: one dictionary each, with valid aliases."""
     for attrs, types, what in ((arg_attrs, type.inputs, "arguments"), (res_attrs, type.results, "results")):
         if attrs is None:
             continue
         if len(attrs) != len(types):
             yield f"{len(attrs)} attribute dictionaries for {len(types)} {what}"
         if not all(isinstance(item, DictAttr) for item in attrs):
-            yield f"the attributes of {what} are no dictionaries"
-        for index, (made, seen) in enumerate(zip(types, true_types(types, attrs), strict=False)):
+            yield f"the attributes of {what} are not dictionaries"
+        for index, (made, seen) in enumerate(zip(types, types_for_callers(types, attrs), strict=False)):
             if seen is not made and not (is_known(seen) and is_supported(made) and _bytes(seen) == _bytes(made)):
-                yield f"{what[:-1]} {index} of type {made} is {seen} to callers, which has not the same bytes"
-    for result, argument in aliases(arg_attrs).items():
+                yield f"{what[:-1]} {index} of type {made} is {seen} to callers, which differs in size"
+    for result, argument in result_aliases(arg_attrs).items():
         if not 0 <= result < len(type.results):
             yield f"argument {argument} aliases result {result}, of which there are {len(type.results)}"
         elif argument < len(type.inputs) and type.inputs[argument] != type.results[result]:
@@ -46,27 +46,27 @@ def signature_attributes(type: FunctionType, arg_attrs: ArrayAttr | None, res_at
             yield f"argument {argument} of type {given} aliases result {result} of type {made}"
 
 
-#: what an argument or result is to callers, where that is another type than the devices' (an attribute of it)
-TRUE_TYPE: Final = "orchestrion.type"
+#: Attribute of an argument or result: its type for callers, if devices use another one.
+CALLER_TYPE: Final = "orchestrion.type"
 
 
-def true_types(types: Sequence[Type], attrs: ArrayAttr | None) -> list[Type]:
-    """What callers see of arguments or results of these types."""
+def types_for_callers(types: Sequence[Type], attrs: ArrayAttr | None) -> list[Type]:
+    """The types of arguments or results for callers."""
     given = list(attrs) if attrs is not None else [DictAttr(())] * len(types)
     pairs = zip(types, given, strict=False)
-    seen = [(type, item.get(TRUE_TYPE) if isinstance(item, DictAttr) else None) for type, item in pairs]
+    seen = [(type, item.get(CALLER_TYPE) if isinstance(item, DictAttr) else None) for type, item in pairs]
     return [true if isinstance(true, TensorType) else type for type, true in seen]
 
 
 def set_types(func: Func, inputs: Sequence[Type], results: Sequence[Type]) -> None:
-    """Gives a function another signature; what callers see stays."""
+    """Changes the signature of a function; the types for callers stay."""
     old = func.function_type
     for key, before, after in (("arg_attrs", old.inputs, inputs), ("res_attrs", old.results, results)):
         attrs = func.get_as(key, ArrayAttr)
         items = list(attrs) if attrs is not None else [DictAttr(())] * len(before)
-        seen = true_types(before, attrs)
+        seen = types_for_callers(before, attrs)
         changed = [
-            DictAttr.of({**item.mapping, TRUE_TYPE: type}) if isinstance(item, DictAttr) and type != made else item
+            DictAttr.of({**item.mapping, CALLER_TYPE: type}) if isinstance(item, DictAttr) and type != made else item
             for item, type, made in zip(items, seen, after, strict=True)
         ]
         if changed != items:
@@ -82,7 +82,7 @@ def _bytes(type: Type) -> int:
 class Func(Operation):
     """A function. Public (visible from outside) unless `sym_visibility` says otherwise.
 
-    `dims`: the symbols of its types, where sizes are known only when it is called (`flow/util.py`).
+    `dims`: the symbols in its types, for sizes that each call determines (`function_dims.py`).
     """
 
     name = "func.func"
@@ -98,16 +98,18 @@ class Func(Operation):
 
     @property
     def is_public(self) -> bool:
+        """Whether the function is visible from outside."""
         visibility = self.get_as("sym_visibility", StringAttr)
         return visibility is None or visibility.value == "public"
 
     @property
     def is_declaration(self) -> bool:
-        """It has no body."""
+        """Whether the function has no body."""
         return not self.body.blocks
 
     @property
     def entry(self) -> Block:
+        """The entry block."""
         return self.body.blocks[0]
 
     def check(self) -> Iterator[str]:
@@ -133,16 +135,16 @@ class Call(Operation):
     def check_symbols(self, tables: SymbolTables) -> Iterator[str]:
         target = tables.lookup(self, self.callee)
         if not isinstance(target, Func):
-            yield f"{self.callee} is no function"
+            yield f"{self.callee} is not a function"
             return
         given = FunctionType(tuple(v.type for v in self.operands), tuple(r.type for r in self.results))
-        wanted = target.get_as("function_type", FunctionType)  # None: wrong, and said where the function stands
+        wanted = target.get_as("function_type", FunctionType)  # None: malformed, and reported at the function
         if wanted is not None and given != wanted:
             yield f"{self.callee} is of type {wanted}, called as {given}"
 
 
 class Return(Operation):
-    """Ends a function with its results."""
+    """Returns from a function."""
 
     name = "func.return"
     values = operands()

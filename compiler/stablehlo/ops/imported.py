@@ -1,7 +1,7 @@
 """Functions of other modules: `func.func private @encoder.encode(tensor<4xf32>) -> tensor<8xf32>`, without a body.
 
-The name before the first dot is the module's, what follows is the name of an export of it. A call of one stays a call:
-whoever loads the module says which module it is (`docs/module-imports.md`).
+The name before the first dot is that of the module, the rest is that of its export. A call of such a function stays a
+call; whoever loads the module provides the other module (`docs/module-imports.md`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .func import Func
 _NAME: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_$-]*)\.([A-Za-z_$][A-Za-z0-9_$.-]*)")
 
 
-def refusals(declaration: Func) -> Iterator[str]:
+def import_problems(declaration: Func) -> Iterator[str]:
     """Why a function without a body cannot be imported from another module."""
     name = declaration.symbol or ""
     found = _NAME.fullmatch(name)
@@ -33,7 +33,7 @@ def refusals(declaration: Func) -> Iterator[str]:
         yield f"is declared in {found[1]}, which is a module of the runtime; a module of that name cannot be imported"
     signature = declaration.properties.get("function_type")
     if not isinstance(signature, FunctionType):
-        return  # the verifier says so
+        return  # the verifier reports it
     if not signature.results:
         yield "has no results: a function of another module is imported for its results"
     for what, types in (("argument", signature.inputs), ("result", signature.results)):

@@ -1,7 +1,7 @@
-"""StableHLO ops that find elements by numbers known only when the program runs.
+"""StableHLO ops that select elements by indices known only at run time.
 
-Start indices are scalars of any one integer type. They are clamped, so that what is read or written lies in the operand
-whatever they are: `start` becomes min(max(start, 0), size of the operand - size of the slice), per axis.
+Start indices are scalars of one integer type. They are clamped, so that all accessed elements lie in the operand:
+`start` becomes min(max(start, 0), size of the operand - size of the slice), per axis.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PURE: Final = frozenset({Trait.PURE})
 
 
 class DynamicSlice(StablehloOp):
-    """The elements from a start on, `slice_sizes` of them per axis."""
+    """The elements from the start indices on, `slice_sizes` per axis."""
 
     name = "stablehlo.dynamic_slice"
     operand_ = operand(TensorType)
@@ -34,12 +34,12 @@ class DynamicSlice(StablehloOp):
     slice_sizes = attr(DenseArray)
     out = result(TensorType)
     traits = _PURE
-    #: the operand number of the first start
+    #: the index of the operand with the first start index
     first_start = 1
 
     @property
     def window(self) -> tuple[int, ...]:
-        """The shape of what is read."""
+        """The shape of the elements that are read."""
         return self.slice_sizes.ints
 
     def infer(self) -> Sequence[TensorType]:
@@ -53,7 +53,7 @@ class DynamicSlice(StablehloOp):
 
 
 class DynamicUpdateSlice(StablehloOp):
-    """The operand with the elements from a start on replaced by those of `update`."""
+    """The operand, with the elements from the start indices on replaced by those of `update`."""
 
     name = "stablehlo.dynamic_update_slice"
     operand_ = operand(TensorType)
@@ -65,7 +65,7 @@ class DynamicUpdateSlice(StablehloOp):
 
     @property
     def window(self) -> tuple[int, ...]:
-        """The shape of what is written."""
+        """The shape of the elements that are written."""
         return tensor_of(self.update).shape
 
     def infer(self) -> Sequence[TensorType]:
@@ -80,7 +80,7 @@ class DynamicUpdateSlice(StablehloOp):
 
 
 def _check_starts(starts: Sequence[Value], rank: int) -> None:
-    """One scalar per axis, all of one integer type."""
+    """Checks for one scalar per axis, all of one integer type. Raises ShapeError."""
     if len(starts) != rank:
         raise ShapeError(f"{len(starts)} start indices for rank {rank}")
     types = [tensor_of(start) for start in starts]
@@ -94,9 +94,9 @@ _NUMBERS: Final = re.compile(r"\s*(?:[0-9]{1,9}\s*(?:,\s*[0-9]{1,9}\s*)*)?")
 
 
 def axis_lists(attribute: DialectAttr, name: str, kind: type) -> dict[str, Any]:
-    """From `#stablehlo.gather<offset_dims = [1], ..., index_vector_dim = 1>` the fields of a dataclass of axes.
+    """The fields of a dataclass of axes, from `#stablehlo.gather<offset_dims = [1], ..., index_vector_dim = 1>`.
 
-    One that is not given is empty, or 0. Raises ShapeError.
+    A missing field is empty, or 0. Raises ShapeError.
     """
     names = [field.name for field in fields(kind)]
     given: dict[str, Any] = {}
@@ -110,7 +110,7 @@ def axis_lists(attribute: DialectAttr, name: str, kind: type) -> dict[str, Any]:
 
 
 class Gather(StablehloOp):
-    """Slices of the operand, each from where an index vector says, side by side."""
+    """Slices of the operand, one at the start of each index vector."""
 
     name = "stablehlo.gather"
     operand_ = operand(TensorType)
@@ -123,6 +123,7 @@ class Gather(StablehloOp):
 
     @property
     def axes(self) -> GatherAxes:
+        """The correspondence of axes. Raises ShapeError."""
         return GatherAxes(**axis_lists(self.dimension_numbers, "stablehlo.gather", GatherAxes))
 
     def infer(self) -> Sequence[TensorType]:
@@ -136,7 +137,9 @@ class Gather(StablehloOp):
         return [tensor_of(self.operand_).with_shape(out.shape)]
 
     def _check_sizes(self) -> None:
-        """Slices that are taken fit; where a call may take none, it is seen with its sizes."""
+        """Checks that slices fit the operand. If there may be no slices, an assertion checks it at run time. Raises
+        ShapeError.
+        """
         for size, whole in zip(self.slice_sizes.ints, tensor_of(self.operand_).shape, strict=True):
             if size > whole:
                 raise ShapeError(f"slice of {size} of a dimension of {whole}")

@@ -1,8 +1,8 @@
-"""`!quant.uniform<i8:f32, 0.5:3>`: what quantized elements are, and how they become numbers and back.
+"""Quantized types, `!quant.uniform<i8:f32, 0.5:3>`: parsing, and conversion of elements to numbers and back.
 
-A quantized element is an integer of its storage type, which stands for (integer - zero point) * scale, a number of its
-expressed type; scales and zero points are one for a tensor, or one for each place along an axis. Definition:
-StableHLO's specification, "Quantization", and the same order of roundings.
+A quantized element is an integer of its storage type, and represents the number (integer - zero point) * scale of its
+expressed type. There is one scale and zero point per tensor, or one per index along an axis. Source: StableHLO's
+specification, "Quantization", with the same order of roundings.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from orchestrion.compiler.ir.attributes import DenseArray, DenseElements
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import DialectType, TensorType, Type, scalar
-from orchestrion.compiler.stablehlo.builders.basic import constant, converted, elementwise
+from orchestrion.compiler.stablehlo.builders.basic import constant, convert, elementwise
 from orchestrion.schema.dtypes import BY_NAME, FLOAT, SIGNED, UNSIGNED
 from orchestrion.schema.float_formats import FLOAT_FORMATS
 
@@ -34,8 +34,8 @@ _POINT: Final = re.compile(rf"\s*({_NUMBER})(?:\s*:\s*(-?[0-9]+))?\s*")
 
 @dataclass(frozen=True, slots=True)
 class Quantized:
-    """Names of the storage type and of the expressed one, the least and the greatest integer, the axis of scales and
-    zero points (None: one for all).
+    """Names of the storage type and of the expressed type, the least and the greatest integer, and the axis of scales
+    and zero points (None: one for all).
     """
 
     storage: str
@@ -47,7 +47,7 @@ class Quantized:
     zero_points: tuple[int, ...]
 
     def problem(self, type: TensorType) -> str:
-        """Why a tensor of this shape cannot have such elements; empty when it can."""
+        """Why a tensor of this shape cannot have such elements; empty if it can."""
         if self.axis is None:
             return ""
         if self.axis >= type.rank or type.shape[self.axis] != len(self.scales):
@@ -55,13 +55,14 @@ class Quantized:
         return ""
 
 
-def quantized(type: Type) -> Quantized | None:
-    """What the elements of a tensor type are; None for elements that are not quantized, or in a way not known."""
+def quantization_of(type: Type) -> Quantized | None:
+    """The quantization of a tensor type's elements; None if they are not quantized, or in an unknown way."""
     element = type.element if isinstance(type, TensorType) else None
-    return parsed(element) if isinstance(element, DialectType) and element.name == "quant.uniform" else None
+    return parse_quantized(element) if isinstance(element, DialectType) and element.name == "quant.uniform" else None
 
 
-def parsed(element: DialectType) -> Quantized | None:
+def parse_quantized(element: DialectType) -> Quantized | None:
+    """The quantization that a type states; None if its form is unknown."""
     match = _BODY.fullmatch(element.body)
     if match is None:
         return None
@@ -88,19 +89,19 @@ def parsed(element: DialectType) -> Quantized | None:
 
 
 def dequantize(rewriter: Rewriter, stored: Value, row: Quantized) -> Value:
-    """The numbers that integers of the storage type stand for."""
+    """The numbers that integers of the storage type represent."""
     type = tensor_of(stored)
     if any(row.zero_points):
         wide = "i64" if BY_NAME[row.storage].bits > 16 else "i32"
         points = DenseElements(TensorType((len(row.zero_points),), scalar(wide)), _packed(row.zero_points, wide))
         spread = _spread(rewriter, points, row, type)
-        stored = elementwise(rewriter, "subtract", converted(rewriter, stored, wide), spread)
-    return elementwise(rewriter, "multiply", converted(rewriter, stored, row.expressed), _scales(rewriter, row, type))
+        stored = elementwise(rewriter, "subtract", convert(rewriter, stored, wide), spread)
+    return elementwise(rewriter, "multiply", convert(rewriter, stored, row.expressed), _scales(rewriter, row, type))
 
 
 def quantize(rewriter: Rewriter, number: Value, row: Quantized) -> Value:
-    """The integers, of the storage type, that stand for numbers of the expressed type: rounded, ties to even, where
-    the zero point is added already.
+    """The integers of the storage type for numbers of the expressed type, rounded to even after the zero point is
+    added.
     """
     type = tensor_of(number)
     scaled = elementwise(rewriter, "divide", number, _scales(rewriter, row, type))
@@ -108,7 +109,8 @@ def quantize(rewriter: Rewriter, number: Value, row: Quantized) -> Value:
         scaled = elementwise(rewriter, "add", scaled, _numbers(rewriter, row, row.zero_points, type))
     above = elementwise(rewriter, "maximum", scaled, constant(rewriter, row.least, type))
     inside = elementwise(rewriter, "minimum", above, constant(rewriter, row.most, type))
-    return converted(rewriter, elementwise(rewriter, "round_nearest_even", inside), row.storage)  # saturates
+    # the conversion saturates
+    return convert(rewriter, elementwise(rewriter, "round_nearest_even", inside), row.storage)
 
 
 def _scales(rewriter: Rewriter, row: Quantized, type: TensorType) -> Value:

@@ -1,4 +1,4 @@
-"""What is known of reducers: the regions by which `reduce` and `reduce_window` combine two elements."""
+"""Properties of reducers: the regions by which `reduce` and `reduce_window` combine two elements."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Number = int | float | bool
 
 
 def _infinity(dtype: DType, sign: int) -> Number:
-    """The greatest value of a type, or the least."""
+    """The greatest value of a type for sign 1, the least for -1."""
     if dtype.kind == FLOAT:
         return sign * float("inf")
     if dtype.kind == BOOL:
@@ -26,19 +26,19 @@ def _infinity(dtype: DType, sign: int) -> Number:
     return int(info.max if sign > 0 else info.min)
 
 
-#: a reducer of one op -> the initial value that changes nothing
+#: Reducer of one op -> its identity element.
 _NEUTRAL: Final[dict[str, Callable[[DType], Number]]] = {
     "stablehlo.add": lambda dtype: 0,
     "stablehlo.multiply": lambda dtype: 1,
     "stablehlo.maximum": lambda dtype: _infinity(dtype, -1),
     "stablehlo.minimum": lambda dtype: _infinity(dtype, 1),
 }
-#: reducers of one op that give the same whichever operand is first
+#: Reducers of one op that are commutative.
 _COMMUTATIVE: Final = frozenset({*_NEUTRAL, "stablehlo.and", "stablehlo.or", "stablehlo.xor"})
 
 
-def single(body: Block) -> str:
-    """The name of the one op of both arguments that a reducer is; empty for any other."""
+def single_op_name(body: Block) -> str:
+    """The name of a reducer's only op, if that combines both arguments; empty for any other reducer."""
     if len(body.arguments) != 2 or body.first is None or body.first.next_op is not body.last:
         return ""
     both = list(body.first.operands) in (list(body.arguments), list(reversed(body.arguments)))
@@ -46,13 +46,13 @@ def single(body: Block) -> str:
 
 
 def is_commutative(body: Block) -> bool:
-    """Whether the order of the elements is known not to matter, but for how floats round."""
-    return single(body) in _COMMUTATIVE
+    """Whether the order of the elements is known not to matter, except for float rounding."""
+    return single_op_name(body) in _COMMUTATIVE
 
 
 def is_neutral(body: Block, init: Value) -> bool:
-    """Whether an initial value is known to change nothing: a constant, for a reducer of one op."""
-    neutral, start = _NEUTRAL.get(single(body)), init.defining_op
+    """Whether the initial value is known to be the identity: a constant, for a reducer of one op."""
+    neutral, start = _NEUTRAL.get(single_op_name(body)), init.defining_op
     if neutral is None or not isinstance(start, Constant):
         return False
     return bool(start.value.scalars()[0] == neutral(dtype_of(init)))

@@ -1,4 +1,4 @@
-"""Regions that compute scalars by elementwise ops: what they compute, element by element, of whole tensors."""
+"""Regions that compute scalars by elementwise ops, applied to whole tensors."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from .elementwise import Elementwise
 from .structural import BroadcastInDim, Constant
 
 
-def widened(rewriter: Rewriter, block: Block, given: Sequence[Value], shape: tuple[int, ...]) -> list[Value]:
-    """What a block returns, of tensors of this shape for its arguments. Holds elementwise ops and constants only."""
+def apply_to_tensors(rewriter: Rewriter, block: Block, given: Sequence[Value], shape: tuple[int, ...]) -> list[Value]:
+    """The results of a block applied to tensors of this shape, elementwise. The block has only elementwise ops and
+    constants.
+    """
     mapping: dict[Value, Value] = dict(zip(block.arguments, given, strict=True))
     *inner, last = block.ops
     for op in inner:
@@ -23,12 +25,12 @@ def widened(rewriter: Rewriter, block: Block, given: Sequence[Value], shape: tup
 
 
 def is_elementwise(block: Block) -> bool:
-    """Whether `widened` can say it."""
+    """Whether `apply_to_tensors` supports the block."""
     return all(isinstance(op, Elementwise | Constant) for op in block.ops[:-1])
 
 
 def _widened(rewriter: Rewriter, op: Operation, mapping: Mapping[Value, Value], shape: tuple[int, ...]) -> Value:
-    """An op on scalars, on tensors."""
+    """Rebuilds an op on scalars as an op on tensors."""
     type = tensor_of(op.results[0]).with_shape(shape)
     if isinstance(op, Constant):
         scalar = rewriter.insert(op.clone()).result

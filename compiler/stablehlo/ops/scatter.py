@@ -1,8 +1,8 @@
-"""`scatter`: windows of updates, each combined with the operand where an index vector says.
+"""`scatter`: combines windows of updates with the operand at the places that index vectors select.
 
-A window that does not lie in the operand as a whole changes nothing, as in XLA, so that a scatter is the gradient of a
-gather that gives a fill value there. Updates of one element are applied in the order of the scatter axes, so that
-results do not differ from run to run, nor between devices. With `unique_indices` no element may be updated twice.
+A window that does not lie entirely in the operand is skipped, as in XLA, so that a scatter is the gradient of a gather
+that fills. Updates of one element are applied in the order of the scatter axes, so that results are the same in all
+runs and on all devices. With `unique_indices` no element may be updated twice.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ Ints = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class ScatterAxes:
-    """Which axes of a scatter's operand, indices and updates belong together, in StableHLO's terms.
+    """The correspondence of axes of a scatter's operand, indices and updates, in StableHLO's terms.
 
-    An index vector lies along axis `index_vector_dim` of the indices (that may be their rank: each is one number) and
-    gives, for the operand axes `scatter_dims_to_operand_dims`, where a window starts. The updates have the other axes
-    of the indices, and between them, at `update_window_dims`, the operand's axes but the inserted and batching ones.
+    An index vector lies along axis `index_vector_dim` of the indices (if that is their rank, each index is one number).
+    It states the start of a window along the operand axes `scatter_dims_to_operand_dims`. The updates have the other
+    axes of the indices, and at `update_window_dims` the operand's axes except for the inserted and batching ones.
     """
 
     update_window_dims: Ints
@@ -41,16 +41,16 @@ class ScatterAxes:
     index_vector_dim: int
 
     def kept_dims(self, rank: int) -> Ints:
-        """The axes of an operand of that rank that stand in the updates, at `update_window_dims`."""
+        """The axes of an operand of this rank that occur in the updates, at `update_window_dims`."""
         gone = self.inserted_window_dims + self.input_batching_dims
         return tuple(axis for axis in range(rank) if axis not in gone)
 
     def scatter_dims(self, rank: int) -> Ints:
-        """The axes of updates of that rank that are those of the indices."""
+        """The axes of updates of this rank that come from the indices."""
         return tuple(axis for axis in range(rank) if axis not in self.update_window_dims)
 
     def window(self, rank: int, updates: Ints) -> Ints:
-        """The shape of a window in an operand of that rank."""
+        """The shape of a window in an operand of this rank."""
         sizes = [1] * rank
         for axis, source in zip(self.kept_dims(rank), self.update_window_dims, strict=True):
             sizes[axis] = updates[source]
@@ -58,8 +58,8 @@ class ScatterAxes:
 
 
 class Scatter(StablehloOp):
-    """The operands, with windows of updates combined into them. The combiner takes one scalar per operand for what is
-    there, then one per operand for the updates.
+    """The operands, with windows of updates combined into them. The combiner takes one scalar per operand for the
+    present elements, then one per operand for the updates.
     """
 
     name = "stablehlo.scatter"
@@ -76,16 +76,17 @@ class Scatter(StablehloOp):
 
     @property
     def axes(self) -> ScatterAxes:
-        """Raises ShapeError."""
+        """The correspondence of axes. Raises ShapeError."""
         return ScatterAxes(**axis_lists(self.scatter_dimension_numbers, "stablehlo.scatter", ScatterAxes))
 
     @property
     def is_unique(self) -> bool:
+        """Whether no element is updated twice."""
         return self.unique_indices is not None and self.unique_indices.value
 
     @property
     def assigns(self) -> bool:
-        """Whether updates are taken as they are."""
+        """Whether updates replace elements."""
         block = self.update_computation.block
         return list(block.end.operands) == list(block.arguments[len(self.inputs) :])
 
@@ -109,7 +110,7 @@ class Scatter(StablehloOp):
 
 
 def _check(axes: ScatterAxes, whole: Ints, indices: Ints, updates: Ints) -> None:
-    """The rules of the specification about axes. Raises ShapeError."""
+    """Checks the specification's rules about axes. Raises ShapeError."""
     vector = axes.index_vector_dim
     if not 0 <= vector <= len(indices):
         raise ShapeError(f"index_vector_dim {vector} for indices of rank {len(indices)}")

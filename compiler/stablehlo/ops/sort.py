@@ -1,4 +1,4 @@
-"""`sort`: lines of elements along one axis, put in the order that a comparator says."""
+"""`sort`: sorts the lines of elements along one axis by a comparator."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from orchestrion.compiler.ir.declare import operands, optional, region, results
 from orchestrion.compiler.ir.types import I1, TensorType
 from orchestrion.schema.dtypes import FLOAT
 
-from .base import ShapeError, StablehloOp, dtype_of, tensor_of
+from .base import ShapeError, StablehloOp, dtype_of, tensor_of, type_list
 from .contraction import Return
 from .elementwise import Compare
 
 
 class Sort(StablehloOp):
-    """Puts the lines along `dimension` in order, those of all operands alike.
+    """Sorts the lines along `dimension`, in all operands by the same permutation.
 
-    The comparator takes two scalars per operand, of one place and of another, and says whether the first place comes
-    before the second; it must be a strict weak order, else the order of the results is anyhow. A stable sort keeps the
-    order of places of which neither comes before the other. A dimension below zero counts from the last axis.
+    The comparator takes two scalars per operand, of two positions, and returns whether the first position comes before
+    the second. It must be a strict weak order, otherwise the order of the results is unspecified. A stable sort keeps
+    the order of positions of which neither comes before the other. A negative dimension counts from the last axis.
     """
 
     name = "stablehlo.sort"
@@ -34,7 +34,7 @@ class Sort(StablehloOp):
 
     @property
     def axis(self) -> int:
-        """The dimension, counted from the first axis; the last one when it is not given."""
+        """The dimension, counted from the first axis; by default the last."""
         given = -1 if self.dimension is None else self.dimension.value
         return given + tensor_of(self.inputs[0]).rank if given < 0 else given
 
@@ -48,7 +48,7 @@ class Sort(StablehloOp):
             raise ShapeError(f"{len(types)} operands need as many results, not {len(self.results)}")
         if not 0 <= self.axis < types[0].rank:
             given = -1 if self.dimension is None else self.dimension.value
-            raise ShapeError(f"dimension {given} is no axis of rank {types[0].rank}")
+            raise ShapeError(f"dimension {given} is not an axis of rank {types[0].rank}")
         self._check_comparator([type.with_shape(()) for type in types for _ in range(2)])
         return types
 
@@ -58,14 +58,14 @@ class Sort(StablehloOp):
         block = self.comparator.block
         taken = [argument.type for argument in block.arguments]
         if taken != wanted:
-            raise ShapeError(f"the comparator must take ({_list(wanted)}), takes ({_list(taken)})")
+            raise ShapeError(f"the comparator must take ({type_list(wanted)}), takes ({type_list(taken)})")
         given = [value.type for value in block.last.operands] if isinstance(block.last, Return) else []
         if given != [TensorType((), I1)]:
-            raise ShapeError(f"the comparator must return (tensor<i1>), returns ({_list(given)})")
+            raise ShapeError(f"the comparator must return (tensor<i1>), returns ({type_list(given)})")
 
 
-def ordering(types: Sequence[TensorType], direction: str) -> Region:
-    """A comparator of operands of these types: the first one's elements, in total order when they are floats."""
+def comparator_region(types: Sequence[TensorType], direction: str) -> Region:
+    """A comparator for operands of these types: compares the first operand's elements, floats in total order."""
     scalars = [type.with_shape(()) for type in types for _ in range(2)]
     block = Block(scalars)
     lhs, rhs = block.arguments[:2]
@@ -76,10 +76,6 @@ def ordering(types: Sequence[TensorType], direction: str) -> Region:
     block.append(compare)
     block.append(Return.build(values=[compare.result]))
     return Region([block])
-
-
-def _list(types: Sequence[object]) -> str:
-    return ", ".join(map(str, types))
 
 
 OPS: Final[dict[str, type[Operation]]] = {Sort.name: Sort}

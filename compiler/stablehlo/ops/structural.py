@@ -1,4 +1,4 @@
-"""StableHLO ops that make or move elements without computing on them."""
+"""StableHLO ops that create or move elements without computing on them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Constant(StablehloOp):
 
 
 class Iota(StablehloOp):
-    """Along one axis 0, 1, 2, ...; the same along the others."""
+    """0, 1, 2, ... along one axis; constant along the others."""
 
     name = "stablehlo.iota"
     iota_dimension = attr(IntegerAttr)
@@ -41,14 +41,14 @@ class Iota(StablehloOp):
     def infer(self) -> Sequence[TensorType]:
         type = tensor_of(self.out)
         if not 0 <= self.iota_dimension.value < type.rank:
-            raise ShapeError(f"iota_dimension {self.iota_dimension.value} is no axis of rank {type.rank}")
+            raise ShapeError(f"iota_dimension {self.iota_dimension.value} is not an axis of rank {type.rank}")
         if dtype_of(self.out).kind == BOOL:
             raise ShapeError("has no meaning for i1")
         return [type]
 
 
 class BroadcastInDim(StablehloOp):
-    """Operand axis i becomes result axis broadcast_dimensions[i]; axes of size 1 and new ones repeat."""
+    """Operand axis i becomes result axis broadcast_dimensions[i]; axes of size 1 and new axes repeat."""
 
     name = "stablehlo.broadcast_in_dim"
     operand_ = operand(TensorType)
@@ -116,13 +116,13 @@ class Slice(StablehloOp):
         strides = per_axis("strides", self.strides, source.rank)
         for axis, (start, limit, stride) in enumerate(zip(starts, limits, strides, strict=True)):
             if not (0 <= start <= limit <= source.shape[axis] and stride > 0):
-                raise ShapeError(f"{start}:{limit}:{stride} is no slice of axis {axis} of size {source.shape[axis]}")
+                raise ShapeError(f"{start}:{limit}:{stride} is not a slice of axis {axis} of size {source.shape[axis]}")
         sizes = (ceildiv(b - a, step) for a, b, step in zip(starts, limits, strides, strict=True))
         return [source.with_shape(tuple(sizes))]
 
 
 class Pad(StablehloOp):
-    """Adds (negative: removes) elements at both ends of each axis, and `interior` between each two elements."""
+    """Adds (negative: removes) elements at both ends of each axis, and `interior` between neighbouring elements."""
 
     name = "stablehlo.pad"
     operand_ = operand(TensorType)
@@ -152,7 +152,7 @@ class Pad(StablehloOp):
 
 
 class Concatenate(StablehloOp):
-    """One behind the other along an axis."""
+    """Joins the operands along an axis."""
 
     name = "stablehlo.concatenate"
     inputs = operands(TensorType)
@@ -166,7 +166,7 @@ class Concatenate(StablehloOp):
             raise ShapeError("has no operands")
         axis, first = self.dimension.value, types[0]
         if not 0 <= axis < first.rank:
-            raise ShapeError(f"dimension {axis} is no axis of rank {first.rank}")
+            raise ShapeError(f"dimension {axis} is not an axis of rank {first.rank}")
         rest = [(t.element, t.shape[:axis], t.shape[axis + 1 :]) for t in types]
         if any(item != rest[0] for item in rest):
             raise ShapeError(f"operands differ outside of dimension {axis}: {', '.join(map(str, types))}")
@@ -175,7 +175,7 @@ class Concatenate(StablehloOp):
 
 
 class Reverse(StablehloOp):
-    """The other way round along some axes."""
+    """Reverses the order of elements along some axes."""
 
     name = "stablehlo.reverse"
     operand_ = operand(TensorType)

@@ -1,7 +1,8 @@
-"""Tokens: values without content, by which JAX orders calls of Python.
+"""Tokens: values without content, with which JAX orders callbacks into Python.
 
-A token goes into a program as an argument, through calls and control flow, and out as a result. Once no op with an
-effect is left, all of them can go. `drop_tokens` takes them out of signatures, too, so that callers do not see them.
+A token enters a program as an argument, passes through calls and control flow, and leaves as a result. Once no op with
+an effect is left, all tokens can be removed. `drop_tokens` also removes them from signatures, so that callers do not
+see them.
 """
 
 from __future__ import annotations
@@ -17,21 +18,21 @@ from orchestrion.compiler.ir.types import Attribute, FunctionType, Type, is_toke
 
 from .func import Func
 
-#: ops that are about nothing else
+#: Ops whose only purpose is to handle tokens.
 ONLY_TOKENS: Final = frozenset({"stablehlo.after_all", "stablehlo.create_token", "stablehlo.optimization_barrier"})
-#: ops that hand tokens on
-HAND_ON: Final = ONLY_TOKENS | {
+#: Ops that pass tokens on.
+PASS_ON_TOKENS: Final = ONLY_TOKENS | {
     "func.call", "func.return", "stablehlo.case", "stablehlo.if", "stablehlo.return", "stablehlo.while"
 }  # fmt: skip
 
 
 def has_token(op: Operation) -> bool:
-    """Whether it takes or gives one."""
+    """Whether an operand or result is a token."""
     return any(is_token(value.type) for value in (*op.operands, *op.results))
 
 
 def drop_tokens(module: Module) -> None:
-    """Take all tokens out of the module. Ops that only handle tokens go."""
+    """Removes all tokens from the module. Ops that only handle tokens are erased."""
     ops = list(module.walk())
     for op in ops:
         if has_token(op):
@@ -64,12 +65,12 @@ def _change_signature(func: Func) -> None:
 
 
 def _others(types: Sequence[Type]) -> list[int]:
-    """The places of what is no token."""
+    """The indices of the types that are no tokens."""
     return [number for number, type in enumerate(types) if not is_token(type)]
 
 
 def _renumbered(item: Attribute, results: Sequence[int]) -> Attribute:
-    """What names a result by its number names it by its new one."""
+    """Renumbers references to results by index."""
     output = item.get("tf.aliasing_output") if isinstance(item, DictAttr) else None
     if not isinstance(item, DictAttr) or not isinstance(output, IntegerAttr) or output.value not in results:
         return item
@@ -78,7 +79,7 @@ def _renumbered(item: Attribute, results: Sequence[int]) -> Attribute:
 
 
 def _rebuild(op: Operation) -> None:
-    """The op without the results that are tokens; nothing if it has no other and only handles tokens."""
+    """Rebuilds the op without its token results; erases it if it has no others and only handles tokens."""
     kept = [result for result in op.results if not is_token(result.type)]
     if not kept and op.name in ONLY_TOKENS:
         op.erase()

@@ -1,8 +1,8 @@
 """StableHLO ops over windows of a tensor: `convolution`, `reduce_window` and `select_and_scatter`.
 
-A window has a size, and moves by a stride, per axis; its elements may lie apart (window dilation), and so may those of
-the tensor it moves over (base dilation), which is then padded, or cut where padding is negative. What an attribute
-leaves out is 1, or no padding.
+A window has a size and moves by a stride, per axis. Its elements may be spaced apart (window dilation), and so may
+those of the tensor (base dilation), which is then padded, or cropped by negative padding. Defaults are 1 and no
+padding.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Ints = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """One number per axis of each kind; `low` and `high` are padding."""
+    """One number per axis of each kind; `low` and `high` are the padding at both ends."""
 
     sizes: Ints
     strides: Ints
@@ -56,7 +56,7 @@ class Window:
         return cls(sizes, steps["strides"], low, high, steps["base dilations"], steps["window dilations"])
 
     def padded(self, shape: Sequence[int]) -> Ints:
-        """The sizes that the windows move over, of axes of these sizes. Raises ShapeError."""
+        """The sizes that windows move over after dilation and padding, for axes of these sizes. Raises ShapeError."""
         found = []
         for axis, size in enumerate(shape):
             found.append(self.low[axis] + spread(size, self.base_dilations[axis] - 1) + self.high[axis])
@@ -65,7 +65,7 @@ class Window:
         return tuple(found)
 
     def counts(self, shape: Sequence[int]) -> Ints:
-        """How many windows there are on axes of these sizes. Raises ShapeError."""
+        """The number of windows along axes of these sizes. Raises ShapeError."""
         rows = zip(self.padded(shape), self.sizes, self.strides, self.dilations, strict=True)
         return tuple(window_count(*row) for row in rows)
 
@@ -75,7 +75,7 @@ def _ones(rank: int) -> Ints:
 
 
 def _padding(padding: DenseElements | None, rank: int) -> tuple[Ints, Ints]:
-    """Before and after each axis."""
+    """The padding before and after each axis."""
     if padding is None:
         return (0,) * rank, (0,) * rank
     if padding.type != TensorType((rank, 2), I64):
@@ -89,7 +89,7 @@ _NUMBERS: Final = re.compile(r"\s*\[([\w\s,]*)\]\s*x\s*\[([\w\s,]*)\]\s*->\s*\[(
 
 @dataclass(frozen=True, slots=True)
 class ConvolutionAxes:
-    """What each axis of the operands and of the result is: a letter, or the number of a spatial axis.
+    """The meaning of each axis of the operands and of the result: a letter, or the number of a spatial axis.
 
     `b` batch and `f` feature in `lhs` and `out`; `i` and `o`, input and output feature, in `rhs`.
     """
@@ -109,20 +109,21 @@ class ConvolutionAxes:
         spatial = [str(axis) for axis in range(len(found.lhs) - 2)]
         for given, letters in ((found.lhs, "bf"), (found.rhs, "io"), (found.out, "bf")):
             if sorted(given) != sorted([*letters, *spatial]):
-                raise ShapeError(f"dimension_numbers {attribute}: [{', '.join(given)}] is no order of its axes")
+                raise ShapeError(f"dimension_numbers {attribute}: [{', '.join(given)}] is not an order of its axes")
         return found
 
     @property
     def spatial(self) -> tuple[str, ...]:
+        """The names of the spatial axes: "0", "1", ..."""
         return tuple(str(axis) for axis in range(len(self.lhs) - 2))
 
 
 class Convolution(StablehloOp):
-    """Products of windows of `lhs` with `rhs`, the kernel, summed up over the window and the input features.
+    """Products of windows of `lhs` with the kernel `rhs`, summed over the window and the input features.
 
-    Feature groups: the input features, and the output features, are in so many parts, and each part of the output
-    sees its part of the input only. Batch groups: the same with the batch instead of the input features.
-    Operands and result may differ in element type only before legalizing.
+    Feature groups divide the input features and the output features; each group of outputs uses only its group of
+    inputs. Batch groups divide the batch instead of the input features. Operands and result may differ in element type
+    only before legalization.
     """
 
     name = "stablehlo.convolution"
@@ -142,18 +143,19 @@ class Convolution(StablehloOp):
 
     @property
     def axes(self) -> ConvolutionAxes:
+        """The meaning of each axis. Raises ShapeError."""
         return ConvolutionAxes.of(self.dimension_numbers)
 
     @property
     def window(self) -> Window:
-        """Over the spatial axes, in the order of their numbers."""
+        """The window over the spatial axes, in the order of their numbers."""
         axes, kernel = self.axes, tensor_of(self.rhs).shape
         sizes = tuple(kernel[axes.rhs.index(axis)] for axis in axes.spatial)
         return Window.of(sizes, self.window_strides, self.padding, self.lhs_dilation, self.rhs_dilation)
 
     @property
     def reversed(self) -> tuple[bool, ...]:
-        """Per spatial axis, whether the kernel is the other way round."""
+        """Per spatial axis, whether the kernel is reversed."""
         if self.window_reversal is None:
             return (False,) * len(self.axes.spatial)
         return tuple(bool(x) for x in self.window_reversal.values)
@@ -189,7 +191,7 @@ class Convolution(StablehloOp):
 
 
 class ReduceWindow(StablehloOp):
-    """Combines the elements of each window, padding too, starting with the init values, which are the padding."""
+    """Combines the elements of each window, starting with the init values, which are also the padding."""
 
     name = "stablehlo.reduce_window"
     inputs = operands(TensorType)
@@ -206,6 +208,7 @@ class ReduceWindow(StablehloOp):
 
     @property
     def window(self) -> Window:
+        """The window over all axes. Raises ShapeError."""
         sizes = per_axis("window_dimensions", self.window_dimensions, tensor_of(self.inputs[0]).rank)
         return Window.of(sizes, self.window_strides, self.padding, self.base_dilations, self.window_dilations)
 
@@ -225,8 +228,8 @@ class ReduceWindow(StablehloOp):
 
 
 class SelectAndScatter(StablehloOp):
-    """Each window of the operand selects one of its elements; at that place, the element of `source` for the window is
-    combined with what is there, which is the init value at first. Padding is never selected.
+    """Selects one element in each window of the operand; at its place, combines the element of `source` for the window
+    with the present one, which is initially the init value. Padding is never selected.
     """
 
     name = "stablehlo.select_and_scatter"
@@ -243,6 +246,7 @@ class SelectAndScatter(StablehloOp):
 
     @property
     def window(self) -> Window:
+        """The window over all axes of the operand. Raises ShapeError."""
         rank = tensor_of(self.operand_).rank
         given = self.window_dimensions
         sizes = _ones(rank) if given is None else per_axis("window_dimensions", given, rank)

@@ -1,10 +1,10 @@
-"""refine-shapes: sizes that a program computes become expressions in its types.
+"""refine-shapes: turns the sizes that a program computes into expressions in its types.
 
-For programs with dynamic dimensions only, as `jax.export` writes them with symbolic ones; calls are inlined first. What
-assertions say of the arguments gives the symbols (`symbols.py`), what ops compute of those every shape
-(`values.py`). Ops that compute their shape become the ops of fixed shape (`OPS` of `dynamic.py`); assertions
-become `util.assert`, a scalar that is a size `flow.size`. From here on sizes are expressions instead of numbers, and
-nothing else is different from any other program. One that is wrong is left for the legality check, which says why.
+Only for programs with dynamic dimensions, as `jax.export` writes them for symbolic ones; calls are inlined first.
+Assertions about the arguments determine the symbols (`symbols.py`), and computations on them every other shape
+(`shape_values.py`). Ops with computed shapes become ops of fixed shape (`OPS` of `dynamic.py`), assertions become
+`util.assert`, and a scalar that is a size becomes `flow.size`. From here on, sizes are expressions instead of numbers,
+and the program is otherwise like any other. A malformed op is left for the legality check. Raises CompileError.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from orchestrion.compiler.ir.dims import Dim, UndecidedError, symbol
 from orchestrion.compiler.ir.symbols import SymbolTables
 from orchestrion.compiler.ir.types import DYNAMIC, I64, FunctionType, TensorType, Type
 from orchestrion.compiler.ir.verifier import problems
-from orchestrion.compiler.stablehlo.expansions import expand
+from orchestrion.compiler.stablehlo.expansions.expand import expand_all, has_libraries
 from orchestrion.compiler.stablehlo.expansions.random_bits import RNG_BIT_GENERATOR
 from orchestrion.compiler.stablehlo.expansions.top_k import TOP_K
-from orchestrion.compiler.stablehlo.functions import inline
 from orchestrion.compiler.stablehlo.functions.calls import CallGraph
+from orchestrion.compiler.stablehlo.functions.inline import inline_calls
 from orchestrion.compiler.stablehlo.ops import dynamic
 from orchestrion.compiler.stablehlo.ops.base import ShapeError, StablehloOp, tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import Return as RegionReturn
@@ -58,8 +58,8 @@ from orchestrion.compiler.stablehlo.ops.structural import (
 from orchestrion.compiler.stablehlo.ops.windowed import Convolution, ConvolutionAxes, ReduceWindow
 from orchestrion.schema.dtypes import BY_NAME
 
-from .symbols import Solution, measured, names_said, solve
-from .values import Comparison, Element, ShapeValues, Unknown
+from .shape_values import Comparison, Element, ShapeValues, Unknown
+from .symbols import Solution, measured, names_in_message, solve
 
 if TYPE_CHECKING:
     from orchestrion.compiler.options import Options
@@ -71,15 +71,15 @@ def run(module: Module, options: Options) -> None:
     _name_windows(module)
     if any(problems(module)) or CallGraph(module).callees_first()[1]:
         return
-    inline.run(module, options)
+    inline_calls(module)
     for op in module.block:
         if isinstance(op, Func) and len(op.body.blocks) == 1:
             _Refiner(op).run()
-    expand.run(module, options)  # of ops whose shapes were not known
+    expand_all(module, loops=not has_libraries(options))  # ops whose shapes were unknown before
 
 
 def _name_windows(module: Module) -> None:
-    """A `custom_call` of a reduction of windows becomes an op, with the function that it names as its reducer."""
+    """Turns a `custom_call` that reduces windows into an op, whose reducer is the function that the call names."""
     tables = SymbolTables()
     for op in [op for op in module.walk() if op.get("call_target_name") == StringAttr(DynamicReduceWindow.name)]:
         called = op.get_as("called_computations", ArrayAttr)
@@ -90,7 +90,7 @@ def _name_windows(module: Module) -> None:
             or len(reducer.body.blocks) != 1
             or (len(op.operands), len(op.results)) != (7, 1)
         ):
-            continue  # refused as it stands
+            continue  # refused in this form
         body = reducer.body.clone()
         last = body.block.last
         if isinstance(last, Return):
@@ -120,7 +120,7 @@ def _is_assertion(op: Operation) -> bool:
 
 
 class _Refiner:
-    """One function. `values` knows its sizes in terms of symbols, `asserted` in terms of what is measured."""
+    """Refines one function. `values` knows sizes in terms of symbols, `asserted` in terms of measured sizes."""
 
     def __init__(self, func: Func) -> None:
         self.func = func
@@ -144,30 +144,28 @@ class _Refiner:
             self.func.dims = dims_attribute(solution.symbols)
 
     def _assertions(self, entry: Block) -> Iterator[Comparison]:
-        """What the function asserts of measured sizes."""
+        """The function's assertions about measured sizes."""
         values = ShapeValues(_measured(entry))
         for op in entry:
-            values.see(op)
+            values.evaluate(op)
             if not _is_assertion(op):
                 continue
             condition, *numbers = (values.of(operand)[:1] for operand in op.operands)
             shown = tuple(number for found in numbers for number in found if isinstance(number, int | Dim))
             message = op.get("error_message")
             if len(shown) != len(numbers) or not isinstance(message, StringAttr):
-                raise _refusal(
-                    op, "asserts with numbers that are no expressions over sizes of arguments, or no message"
-                )
-            self.called |= names_said(message.value, shown)
+                raise _refusal(op, "asserts with numbers that are not sizes of arguments, or without a message")
+            self.called |= names_in_message(message.value, shown)
             match condition:
                 case (Comparison() as said,):
                     self.asserted[op] = said, shown
                     yield said
                 case (int(holds),):
                     if not holds:
-                        raise _refusal(op, f"asserts what no call can keep: {_said(message.value, shown)}")
+                        raise _refusal(op, f"asserts what no call can satisfy: {_message_text(message.value, shown)}")
                     self.asserted[op] = None
                 case _:
-                    raise _refusal(op, "asserts what is no comparison of expressions over sizes of arguments")
+                    raise _refusal(op, "asserts something other than a comparison of sizes of arguments")
 
     def block(self, block: Block) -> None:
         for op in block:
@@ -186,12 +184,12 @@ class _Refiner:
             op.erase()
             return
         self._retype(op)
-        self.values.see(op)
+        self.values.evaluate(op)
         if len(op.results) == 1 and not isinstance(op, Size):
             self._as_number(op.results[0])
 
     def _as_number(self, value: Value) -> None:
-        """A scalar that is a size is made of that."""
+        """Replaces a scalar that is a size by an op that makes it."""
         size = self.values.of(value)
         if isinstance(value.type, TensorType) and not value.type.shape and size and isinstance(size[0], Dim):
             op = value.defining_op
@@ -199,7 +197,7 @@ class _Refiner:
             value.replace_by(self.number(Builder.after(op), size[0], value.type))
 
     def number(self, builder: Builder, size: int, type: TensorType) -> Value:
-        """A scalar of that integer type."""
+        """A size as a scalar of an integer type."""
         made: Operation
         if isinstance(size, Dim):
             made = builder.build(Size, value=DimArray((size,)), out=type)
@@ -207,7 +205,7 @@ class _Refiner:
             width = int(str(type.element).lstrip("ui"))
             data = (size % (1 << width)).to_bytes(width // 8, "little")
             made = builder.build(Constant, value=DenseElements(type, data), out=type)
-        self.values.see(made)
+        self.values.evaluate(made)
         return made.results[0]
 
     def _assert(self, op: Operation) -> None:
@@ -227,7 +225,7 @@ class _Refiner:
         op.erase()
 
     def _retype(self, op: Operation) -> None:
-        """The result types of an op of known operand types."""
+        """Updates the result types of an op with known operand types."""
         if isinstance(op, While):
             for region in op.regions:
                 for argument, init in zip(region.block.arguments, op.operands, strict=True):
@@ -251,10 +249,10 @@ class _Refiner:
         else:
             types = [_like(result.type, op) for result in op.results]
         for result, type in zip(op.results, types, strict=True):
-            result.type = _as_stated(result.type, type)
+            result.type = _check_stated(result.type, type)
 
     def _of_call(self, op: CustomCall) -> Sequence[Type]:
-        """The types of a call's results. What says their shapes goes."""
+        """The result types of a call. Operands that only state them are dropped."""
         stated = [tensor_of(result) for result in op.results]
         rule = _by_shapes if SHAPES in op.attributes else _CALLS.get(op.function)
         if rule is None:
@@ -272,7 +270,7 @@ class _Refiner:
         return found
 
     def sizes(self, value: Value) -> tuple[int, ...]:
-        """A list of sizes that an op takes. Raises ShapeError."""
+        """A list of sizes. Raises ShapeError."""
         found = self.values.sizes(value)
         if found is None:
             raise ShapeError("its sizes depend on the values of tensors, which is not supported; only on other sizes")
@@ -304,7 +302,7 @@ def _size_of(value: Value, axis: int) -> int | None:
 
 
 def _measured(entry: Block) -> Callable[[Value, int], int | None]:
-    """The size of an axis: a number, or the name of that of an argument."""
+    """A function that returns the size of a value's axis: a number, or the measured size of an argument."""
 
     def size(value: Value, axis: int) -> int | None:
         known = _size_of(value, axis)
@@ -315,7 +313,7 @@ def _measured(entry: Block) -> Callable[[Value, int], int | None]:
 
 
 def _solved(argument: int, type: Type, solution: Solution) -> Type:
-    """The type of an argument, in terms of symbols."""
+    """The type of an argument in terms of symbols."""
     if not isinstance(type, TensorType) or type.is_known:
         return type
     if type.encoding:
@@ -329,7 +327,7 @@ def _solved(argument: int, type: Type, solution: Solution) -> Type:
 
 
 def _like(stated: Type, op: Operation) -> Type:
-    """The type of a result of an op of which only the name is known: that of an operand of its rank."""
+    """The result type of an unregistered op: the type of an operand of the same rank."""
     if (
         isinstance(stated, TensorType)
         and isinstance(op, UnregisteredOp)
@@ -339,20 +337,20 @@ def _like(stated: Type, op: Operation) -> Type:
             if isinstance(value.type, TensorType) and value.type.rank == stated.rank:
                 return stated.with_shape(value.type.shape)
     if _is_unknown(stated):
-        raise ShapeError(f"has a result of type {stated}, of which nobody knows the sizes")
+        raise ShapeError(f"has a result of type {stated}, whose sizes are unknown")
     return stated
 
 
 def _recast(stated: TensorType, given: TensorType) -> TensorType:
-    """The type of the same bits in other elements: a last axis of parts comes or goes."""
+    """The type of a bitcast's result: a last axis of parts is added or removed."""
     own, other = (BY_NAME[str(type.element)].bits for type in (stated, given))
     if own < other:
         return stated.with_shape((*given.shape, other // own))
     return stated.with_shape(given.shape[:-1] if own > other else given.shape)
 
 
-def _as_stated(stated: Type, found: Type) -> Type:
-    """The type found, if the one in the program says nothing else."""
+def _check_stated(stated: Type, found: Type) -> Type:
+    """`found`, if the type in the program does not contradict it. Raises ShapeError."""
     if isinstance(stated, TensorType) and isinstance(found, TensorType):
         fits = (
             stated.rank == found.rank
@@ -364,7 +362,7 @@ def _as_stated(stated: Type, found: Type) -> Type:
     return found
 
 
-def _said(message: str, numbers: Sequence[int]) -> str:
+def _message_text(message: str, numbers: Sequence[int]) -> str:
     """The text of an assertion with its numbers."""
     for place, number in enumerate(numbers):
         message = message.replace(f"{{{place}}}", str(number))
@@ -375,7 +373,7 @@ def _refusal(op: Operation, message: str) -> CompileError:
     return CompileError([Diagnostic(message, op.loc, op.name)])
 
 
-# What a call says of its results' types: these, and how many of its operands are left
+# What a call states about its result types: returns the types, and how many of its operands remain
 
 
 def _by_shapes(refiner: _Refiner, op: CustomCall, stated: Sequence[TensorType]) -> tuple[Sequence[Type], int]:
@@ -386,20 +384,20 @@ def _by_shapes(refiner: _Refiner, op: CustomCall, stated: Sequence[TensorType]) 
     if isinstance(listed, DenseElements) and listed.type == TensorType((len(wanted),), I64):
         found = listed.array().tolist()
     if found != wanted or kept < 0:
-        raise ShapeError(f"{SHAPES} must be the numbers of its last operands, {wanted}, is {listed}")
+        raise ShapeError(f"{SHAPES} must be the indices of its last operands, {wanted}, is {listed}")
     shapes = [refiner.shape(operand) for operand in op.operands[kept:]]
     return [type.with_shape(shape) for type, shape in zip(stated, shapes, strict=True)], kept
 
 
 def _by_count(refiner: _Refiner, op: CustomCall, stated: Sequence[TensorType]) -> tuple[Sequence[Type], int]:
-    """Of `top_k`: as many are wanted along the last axis as the other operand says."""
+    """`top_k`: the second operand is the number of wanted elements along the last axis."""
     _known_form(op)
     given, count = tensor_of(op.operands[0]).shape, refiner.shape(op.operands[1])
     return [type.with_shape((*given[:-1], *count)) for type in stated], 1
 
 
 def _by_shape(refiner: _Refiner, op: CustomCall, stated: Sequence[TensorType]) -> tuple[Sequence[Type], int]:
-    """Of `rng_bit_generator`: the state is one as before, the shape of the numbers is the other operand."""
+    """`rng_bit_generator`: the state keeps its type, the second operand is the shape of the numbers."""
     _known_form(op)
     return [tensor_of(op.operands[0]), stated[1].with_shape(refiner.shape(op.operands[1]))], 1
 
@@ -412,13 +410,13 @@ def _known_form(op: CustomCall) -> None:
 _CALLS: Final[dict[str, Callable[..., tuple[Sequence[Type], int]]]] = {TOP_K: _by_count, RNG_BIT_GENERATOR: _by_shape}
 
 
-# What becomes of an op that computes its shape
+# The replacements of ops with computed shapes
 
 
 def _dimension_size(refiner: _Refiner, op: dynamic.GetDimensionSize, builder: Builder) -> Value:
     size = _size_of(op.operand_, op.dimension.value)
     if size is None:
-        raise ShapeError(f"dimension {op.dimension.value} is no axis of {op.operand_.type}")
+        raise ShapeError(f"dimension {op.dimension.value} is not an axis of {op.operand_.type}")
     return refiner.number(builder, size, tensor_of(op.out))
 
 
@@ -426,7 +424,7 @@ def _shaped(op: Operation, shape: tuple[int, ...]) -> Type:
     """The result type of an op, with these sizes."""
     stated = op.results[0].type
     assert isinstance(stated, TensorType)
-    return _as_stated(stated, stated.with_shape(shape))
+    return _check_stated(stated, stated.with_shape(shape))
 
 
 def _broadcast(refiner: _Refiner, op: dynamic.DynamicBroadcastInDim, builder: Builder) -> Value:
@@ -447,7 +445,7 @@ def _iota(refiner: _Refiner, op: dynamic.DynamicIota, builder: Builder) -> Value
 def _pad(refiner: _Refiner, op: dynamic.DynamicPad, builder: Builder) -> Value:
     lists = (op.edge_padding_low, op.edge_padding_high, op.interior_padding)
     low, high, interior = (dense_ints(*refiner.sizes(value)) for value in lists)
-    return _made(
+    return _build_inferred(
         op,
         builder,
         Pad,
@@ -459,29 +457,31 @@ def _pad(refiner: _Refiner, op: dynamic.DynamicPad, builder: Builder) -> Value:
     )
 
 
-def _made(op: Operation, builder: Builder, kind: type[StablehloOp], stated: Type | None = None, **fields: Any) -> Value:
-    """An op of the type that follows from what it is made of, if that is the one of `op`, or the one stated."""
+def _build_inferred(
+    op: Operation, builder: Builder, kind: type[StablehloOp], stated: Type | None = None, **fields: Any
+) -> Value:
+    """Builds an op whose type follows from its fields; it must not contradict that of `op`, or `stated`."""
     made = builder.build(kind, out=stated or op.results[0].type, **fields)
     (found,) = made.infer()
-    made.results[0].type = _as_stated(made.results[0].type, found)
+    made.results[0].type = _check_stated(made.results[0].type, found)
     return made.results[0]
 
 
 def _slice(refiner: _Refiner, op: dynamic.RealDynamicSlice, builder: Builder) -> Value:
-    """With bounds that are sizes a slice; one as long as a size, from anywhere, is a dynamic slice."""
+    """Bounds that are sizes give a slice; an unknown start with a known length gives a dynamic slice."""
     of = refiner.values.of
     starts, limits, strides = of(op.start_indices), of(op.limit_indices), refiner.sizes(op.strides)
     if all(isinstance(bound, int | Dim) for bound in (*starts, *limits)):
         bounds = {"start_indices": starts, "limit_indices": limits, "strides": strides}
         given: dict[str, Any] = {name: dense_ints(*numbers) for name, numbers in bounds.items()}  # type: ignore[arg-type]
-        return _made(op, builder, Slice, operand_=op.operand_, **given)
+        return _build_inferred(op, builder, Slice, operand_=op.operand_, **given)
     sizes = [_length(start, limit) for start, limit in zip(starts, limits, strict=True)]
     if None in sizes or any(stride != 1 for stride in strides):
         raise ShapeError("its size depends on the values of tensors, which is not supported; only on other sizes")
     starting = _unclamped(refiner, op, sizes)
     scalars = [refiner.scalar(builder, starting, index) for index in range(len(starts))]
     numbers = dense_ints(*sizes)  # type: ignore[arg-type]
-    return _made(op, builder, DynamicSlice, operand_=op.operand_, start_indices=scalars, slice_sizes=numbers)
+    return _build_inferred(op, builder, DynamicSlice, operand_=op.operand_, start_indices=scalars, slice_sizes=numbers)
 
 
 def _length(start: Element, limit: Element) -> int | None:
@@ -492,7 +492,7 @@ def _length(start: Element, limit: Element) -> int | None:
 
 
 def _unclamped(refiner: _Refiner, op: dynamic.RealDynamicSlice, sizes: Sequence[int | None]) -> Value:
-    """The starts, without a clamp that does only what a dynamic slice does, too."""
+    """The start indices, without a clamp that a dynamic slice also does."""
     maker, shape = op.start_indices.defining_op, tensor_of(op.operand_).shape
     if not isinstance(maker, Clamp):
         return op.start_indices
@@ -502,7 +502,7 @@ def _unclamped(refiner: _Refiner, op: dynamic.RealDynamicSlice, sizes: Sequence[
 
 
 def _gather(refiner: _Refiner, op: dynamic.DynamicGather, builder: Builder) -> Value:
-    return _made(
+    return _build_inferred(
         op,
         builder,
         Gather,
@@ -521,7 +521,7 @@ _CONVOLUTION: Final = (
 
 
 def _convolution(refiner: _Refiner, op: dynamic.DynamicConv, builder: Builder) -> Value:
-    """Padding that is no number is put around the operand first."""
+    """Symbolic padding is added to the operand first."""
     amounts, lhs = refiner.sizes(op.padding), op.lhs
     fields: dict[str, Any] = {name: value for name in _CONVOLUTION if (value := op.get(name)) is not None}
     if any(isinstance(amount, Dim) for amount in amounts):
@@ -529,12 +529,12 @@ def _convolution(refiner: _Refiner, op: dynamic.DynamicConv, builder: Builder) -
         amounts = (0,) * len(amounts)
     type = TensorType((len(amounts) // 2, 2), I64)
     padding = DenseElements(type, b"".join(amount.to_bytes(8, "little", signed=True) for amount in amounts))
-    return _made(op, builder, Convolution, lhs=lhs, rhs=op.rhs, padding=padding, **fields)
+    return _build_inferred(op, builder, Convolution, lhs=lhs, rhs=op.rhs, padding=padding, **fields)
 
 
 def _padded(op: dynamic.DynamicConv, builder: Builder, amounts: Sequence[int]) -> Value:
     if op.lhs_dilation is not None and set(op.lhs_dilation.ints) != {1}:
-        raise ShapeError("pads a dilated operand by what is no number, which is not supported")
+        raise ShapeError("pads a dilated operand by a symbolic amount, which is not supported")
     type = tensor_of(op.lhs)
     low, high = [0] * type.rank, [0] * type.rank
     axes = ConvolutionAxes.of(op.dimension_numbers)
@@ -551,11 +551,11 @@ def _padded(op: dynamic.DynamicConv, builder: Builder, amounts: Sequence[int]) -
 
 
 def _reduce_window(refiner: _Refiner, op: DynamicReduceWindow, builder: Builder) -> Value:
-    """What is around the operand is put there first: its extent may be no number."""
+    """The window's padding is added to the operand first: its extent may be symbolic."""
     lists = (op.window_dimensions, op.window_strides, op.base_dilations, op.window_dilations)
     sizes, strides, base, dilations = map(refiner.sizes, lists)
     amounts, type = refiner.sizes(op.padding), tensor_of(op.operand_)
-    padded = _made(
+    padded = _build_inferred(
         op,
         builder,
         Pad,
@@ -576,11 +576,11 @@ def _reduce_window(refiner: _Refiner, op: DynamicReduceWindow, builder: Builder)
         body=op.body.clone(),
         out=[op.out.type],
     )
-    made.results[0].type = _as_stated(op.out.type, made.infer()[0])
+    made.results[0].type = _check_stated(op.out.type, made.infer()[0])
     return made.results[0]
 
 
-#: op -> the value that takes its place
+#: Op -> builder of the value that replaces it.
 _RULES: Final[dict[type[Operation], Callable[[_Refiner, Any, Builder], Value]]] = {
     dynamic.GetDimensionSize: _dimension_size,
     dynamic.DynamicBroadcastInDim: _broadcast,

@@ -1,7 +1,7 @@
-"""Ops of dynamic shape whose result is of a static one: the ops that say the same by attributes.
+"""Ops with dynamic shapes whose result type is static: replaces them by the ops with attributes.
 
-The operands that would say it are constants then, or must agree with the result's type, and are not looked at. Others
-are left for who knows sizes, or refuses them.
+The operands that would state the shape are constants, or must agree with the result type, and are ignored. Other ops
+are left for `refine-shapes`, or for the legality check.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter
 from orchestrion.compiler.ir.types import I32, TensorType
 from orchestrion.compiler.stablehlo.builders.basic import constant
-from orchestrion.compiler.stablehlo.builders.movement import reshape, spread
+from orchestrion.compiler.stablehlo.builders.shape_builders import broadcast, reshape
 from orchestrion.compiler.stablehlo.ops.base import is_known, tensor_of
 from orchestrion.compiler.stablehlo.ops.indexing import Gather
 from orchestrion.compiler.stablehlo.ops.structural import Constant, Iota, Pad, Slice
@@ -22,17 +22,17 @@ from orchestrion.schema.rules import MAX_RANK
 
 
 def _ints(value: Value) -> tuple[int, ...] | None:
-    """The integers of a constant of rank 1."""
+    """The integers of a constant of rank 1; None for any other value."""
     maker = value.defining_op
     if not isinstance(maker, Constant) or "value" not in maker.properties or maker.value.type.rank != 1:
         return None
-    if maker.value.type.num_elements > MAX_RANK:  # a splat may stand for any number of them
+    if maker.value.type.num_elements > MAX_RANK:  # a splat may stand for any number of elements
         return None
     return tuple(int(number) for number in maker.value.array())
 
 
 def _static(op: Operation, operands: int) -> TensorType | None:
-    """The type of the one result, where all types are static and there are so many operands."""
+    """The type of the only result, if all types are static and there are this many operands; else None."""
     if len(op.operands) != operands or len(op.results) != 1 or not all(is_known(x.type) for x in op.operands):
         return None
     return tensor_of(op.results[0]) if is_known(op.results[0].type) else None
@@ -44,7 +44,7 @@ def _broadcast(op: Operation, rewriter: Rewriter) -> bool:
         return False
     if any(not 0 <= axis < type.rank for axis in axes.ints):
         return False
-    rewriter.replace(op, [spread(rewriter, op.operands[0], type.shape, axes.ints)])
+    rewriter.replace(op, [broadcast(rewriter, op.operands[0], type.shape, axes.ints)])
     return True
 
 

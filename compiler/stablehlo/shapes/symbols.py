@@ -1,8 +1,9 @@
-"""Which symbols the sizes of a function's arguments are made of, as the assertions of the program say.
+"""Determines the symbols in the sizes of a function's arguments, from the assertions of the program.
 
-At first each unknown size of an argument is measured: `arg0_1` is the size of axis 1 of argument 0. What assertions say
-of measured sizes then defines the symbols: `arg1_0 == arg0_0` makes one symbol of two sizes, `arg0_0 mod 2 == 0` says
-that a size is twice a symbol, `arg0_0 >= 4` bounds one. What they say beyond that is checked, and not relied on.
+Initially each unknown size of an argument is measured: `arg0_1` is the size of axis 1 of argument 0. Assertions about
+measured sizes then define the symbols: `arg1_0 == arg0_0` makes two sizes one symbol, `arg0_0 mod 2 == 0` makes a size
+twice a symbol, `arg0_0 >= 4` bounds a symbol. Everything else in an assertion is checked at run time, and not relied
+on.
 """
 
 from __future__ import annotations
@@ -13,19 +14,19 @@ from dataclasses import dataclass
 from typing import Final
 
 from orchestrion.compiler.ir import dims
-from orchestrion.compiler.ir.dims import GREATEST, LEAST, Call, Dim, Symbol, substitute, symbols_of
+from orchestrion.compiler.ir.dims import DEFAULT_GREATEST, DEFAULT_LEAST, Call, Dim, Symbol, substitute, symbols_of
 from orchestrion.compiler.ir.types import DYNAMIC, TensorType, Type
 from orchestrion.compiler.stablehlo.ops.function_dims import measured_name, measured_place
 
-from .values import Comparison
+from .shape_values import Comparison
 
-#: a comparison seen from its other side
+#: Comparison -> the same comparison with its operands swapped.
 _MIRRORED: Final = {"EQ": "EQ", "NE": "NE", "LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE"}
 
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """The symbols, in order, each with the size over measured ones that it is; measured sizes as expressions."""
+    """The symbols, in order, each with its size over measured sizes; and measured sizes as expressions over symbols."""
 
     symbols: tuple[tuple[Symbol, int], ...]
     sizes: dict[str, int]
@@ -41,17 +42,17 @@ def measured(types: Sequence[Type]) -> list[str]:
     ]
 
 
-#: how JAX says in the message of an assertion what a variable is: its name, the number that it stands for
-_SAID: Final = re.compile(r"'([A-Za-z_]\w*)' = \{([0-9]{1,3})\} from specification ")
+#: JAX's form, in messages of assertions, of a variable's name and the index of its number.
+_SPECIFIED_NAME: Final = re.compile(r"'([A-Za-z_]\w*)' = \{([0-9]{1,3})\} from specification ")
 
 
-def names_said(message: str, numbers: Sequence[int]) -> dict[int, str]:
-    """size -> the name that the message of an assertion gives it."""
-    return {numbers[int(at)]: name for name, at in _SAID.findall(message) if int(at) < len(numbers)}
+def names_in_message(message: str, numbers: Sequence[int]) -> dict[int, str]:
+    """Size -> the name that the message of an assertion gives it."""
+    return {numbers[int(at)]: name for name, at in _SPECIFIED_NAME.findall(message) if int(at) < len(numbers)}
 
 
 def solve(names: Iterable[str], asserted: Sequence[Comparison], called: Mapping[int, str]) -> Solution:
-    """Symbols for measured sizes that keep to what was asserted; `called` are names for what they are."""
+    """The symbols for measured sizes that satisfy the assertions; `called` maps sizes to wanted names."""
     multiples = _multiples(asserted)
     sizes: dict[str, int] = {}
     symbols: list[tuple[Symbol, int]] = []
@@ -68,15 +69,15 @@ def solve(names: Iterable[str], asserted: Sequence[Comparison], called: Mapping[
         value = dims.floordiv(raw - rest, factor)
         own = _own_name(called.get(value), symbols)
         least, greatest = _bounds(name, asserted)
-        most = GREATEST if greatest == GREATEST else (greatest - rest) // factor
-        symbol = Symbol(own, max(-(-(least - rest) // factor), LEAST), max(most, LEAST))
+        most = DEFAULT_GREATEST if greatest == DEFAULT_GREATEST else (greatest - rest) // factor
+        symbol = Symbol(own, max(-(-(least - rest) // factor), DEFAULT_LEAST), max(most, DEFAULT_LEAST))
         sizes[name] = factor * dims.symbol(own, symbol.least, symbol.greatest) + rest
         symbols.append((symbol, value))
     return Solution(tuple(symbols), sizes)
 
 
 def _own_name(wanted: str | None, taken: Sequence[tuple[Symbol, int]]) -> str:
-    """The name that is wanted, or else one of ours."""
+    """The wanted name if it is free, else a generated one."""
     used = {symbol.name for symbol, _ in taken}
     if wanted is None or wanted in used or wanted in dims.OPS or measured_place(wanted) is not None:
         wanted = next(name for number in range(len(used) + 1) if (name := f"d{number}") not in used)
@@ -102,7 +103,7 @@ def _as_sum(lhs: int, rhs: int) -> tuple[int, int]:
 
 
 def _is_made_of(name: str, asserted: Sequence[Comparison], waiting: Sequence[str]) -> bool:
-    """Whether it is asserted to be an expression over sizes of which some are not defined yet."""
+    """Whether an assertion makes the size an expression over sizes that are not all defined yet."""
     this = dims.symbol(name)
     for lhs, rhs in _equalities(asserted):
         others = {symbol.name for symbol in symbols_of(rhs)} - {name}
@@ -112,7 +113,7 @@ def _is_made_of(name: str, asserted: Sequence[Comparison], waiting: Sequence[str
 
 
 def _equal_to(name: str, asserted: Sequence[Comparison], sizes: dict[str, int]) -> int | None:
-    """An expression over sizes that are defined, to which a measured one must be equal."""
+    """An expression over defined sizes that an assertion makes equal to a measured size."""
     for lhs, rhs in _equalities(asserted):
         if lhs == dims.symbol(name) and all(symbol.name in sizes for symbol in symbols_of(rhs)):
             return substitute(rhs, sizes)
@@ -120,7 +121,7 @@ def _equal_to(name: str, asserted: Sequence[Comparison], sizes: dict[str, int]) 
 
 
 def _multiples(asserted: Sequence[Comparison]) -> dict[str, tuple[int, int]]:
-    """measured size -> (factor, rest) where it is asserted to be a multiple of the factor, and the rest more."""
+    """Measured size -> (factor, rest), if it is asserted to be a multiple of the factor plus the rest."""
     found: dict[str, tuple[int, int]] = {}
     for lhs, rhs in _equalities(asserted):
         if rhs == 0 and isinstance(lhs, Dim) and len(lhs.terms) == 1 and lhs.terms[0][0] == 1:
@@ -133,7 +134,7 @@ def _multiples(asserted: Sequence[Comparison]) -> dict[str, tuple[int, int]]:
 
 
 def _shifted(size: int) -> tuple[str, int] | None:
-    """(name, number) of `name + number`."""
+    """(name, number) if the size is `name + number`, else None."""
     names = [symbol.name for symbol in symbols_of(size)]
     if len(names) != 1:
         return None
@@ -142,8 +143,8 @@ def _shifted(size: int) -> tuple[str, int] | None:
 
 
 def _bounds(name: str, asserted: Sequence[Comparison]) -> tuple[int, int]:
-    """What is asserted of a measured size alone."""
-    least, greatest = LEAST, GREATEST
+    """The asserted bounds of a single measured size."""
+    least, greatest = DEFAULT_LEAST, DEFAULT_GREATEST
     for one in asserted:
         difference = one.lhs - one.rhs
         for size, direction in ((difference, one.direction), (-difference, _MIRRORED[one.direction])):

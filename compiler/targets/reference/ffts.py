@@ -15,7 +15,7 @@ from orchestrion.compiler.ir.attributes import DenseElements, DialectAttr, Integ
 from orchestrion.compiler.ir.core import Block, Value
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.stablehlo.builders.basic import constant, elementwise
-from orchestrion.compiler.stablehlo.builders.movement import dot, part, reshape, spread, transpose
+from orchestrion.compiler.stablehlo.builders.shape_builders import broadcast, dot, reshape, slice_range, transpose
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotDimensions
 from orchestrion.compiler.stablehlo.ops.indexing import Gather
@@ -54,7 +54,7 @@ class _Lines:
         first, second = np.arange(a), np.arange(b)
         value = self._product(self._taken(np.multiply.outer(first, first) % a * b), self._given(), 1)
         shape = tensor_of(value[0]).shape
-        turns = [spread(self.rewriter, x, shape, (0, 2)) for x in self._taken(np.multiply.outer(first, second))]
+        turns = [broadcast(self.rewriter, x, shape, (0, 2)) for x in self._taken(np.multiply.outer(first, second))]
         value = self._times(value, turns, lambda x, y: self._op("multiply", x, y))
         return self._packed(self._product(self._taken(np.multiply.outer(second, second) % b * a), value, 2))
 
@@ -82,7 +82,7 @@ class _Lines:
         for value in parts[: out.shape[-1]]:
             *_, before, behind = tensor_of(value).shape
             value = reshape(self.rewriter, value, (self.length, before, behind))
-            value = part(self.rewriter, value, (0, 0, 0), (wanted, before, behind))
+            value = slice_range(self.rewriter, value, (0, 0, 0), (wanted, before, behind))
             if self.op.inverse.value:
                 value = self._op("multiply", value, constant(self.rewriter, 1.0 / self.length, tensor_of(value)))
             value = transpose(self.rewriter, value, (1, 0, 2))
@@ -108,7 +108,7 @@ class _Lines:
     def _parts(self, value: Value) -> Parts:
         *shape, parts = tensor_of(value).shape
         none = [0] * len(shape)
-        cuts = [part(self.rewriter, value, (*none, at), (*shape, at + 1)) for at in range(parts)]
+        cuts = [slice_range(self.rewriter, value, (*none, at), (*shape, at + 1)) for at in range(parts)]
         return tuple(reshape(self.rewriter, cut, shape) for cut in cuts)
 
     def _op(self, name: str, *operands: Value) -> Value:

@@ -14,7 +14,7 @@ from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import I32, TensorType
 from orchestrion.compiler.stablehlo.builders.basic import compare, constant, elementwise
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
-from orchestrion.compiler.stablehlo.ops.scalar_regions import widened
+from orchestrion.compiler.stablehlo.ops.scalar_regions import apply_to_tensors
 from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim
 
 
@@ -76,7 +76,7 @@ class _Merged:
 
     def _before(self, x: list[Value], y: list[Value]) -> Value:
         given = [value for both in zip(x, y, strict=True) for value in both]
-        return widened(self.rewriter, self.op.comparator.block, given, self.shape)[0]
+        return apply_to_tensors(self.rewriter, self.op.comparator.block, given, self.shape)[0]
 
     def _taken(self, places: Value) -> list[Value]:
         """The operands' elements at places along the axis, which a gather clamps."""

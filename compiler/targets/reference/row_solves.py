@@ -11,7 +11,7 @@ from orchestrion.compiler.ir.attributes import IntegerAttr
 from orchestrion.compiler.ir.core import Block, Value
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.stablehlo.builders.basic import elementwise
-from orchestrion.compiler.stablehlo.builders.movement import part, reshape, spread
+from orchestrion.compiler.stablehlo.builders.shape_builders import broadcast, reshape, slice_range
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.structural import Concatenate
 
@@ -32,15 +32,15 @@ def _solved(op: RowSolve, rewriter: Rewriter) -> Value:
     for at in range(columns):
         column = _column(rewriter, rest, 0)
         matrix = column if op.factor.value else _column(rewriter, op.matrix, at)
-        pivot = part(rewriter, matrix, (0, at), (batch, at + 1))
+        pivot = slice_range(rewriter, matrix, (0, at), (batch, at + 1))
         pivot = elementwise(rewriter, "sqrt", pivot) if op.factor.value else pivot
         shape = tensor_of(column).shape
         column = elementwise(
-            rewriter, "divide", column, spread(rewriter, reshape(rewriter, pivot, (batch,)), shape, (0,))
+            rewriter, "divide", column, broadcast(rewriter, reshape(rewriter, pivot, (batch,)), shape, (0,))
         )
-        made.append(reshape(rewriter, part(rewriter, column, (0, first), shape), (batch, count, 1)))
+        made.append(reshape(rewriter, slice_range(rewriter, column, (0, first), shape), (batch, count, 1)))
         if at + 1 < columns:
-            factors = part(rewriter, column if op.factor.value else matrix, (0, at + 1), (batch, columns))
+            factors = slice_range(rewriter, column if op.factor.value else matrix, (0, at + 1), (batch, columns))
             rest = _without(rewriter, rest, column, factors)
     return _beside(rewriter, made, 2)
 
@@ -48,17 +48,17 @@ def _solved(op: RowSolve, rewriter: Rewriter) -> Value:
 def _without(rewriter: Rewriter, rest: Value, column: Value, factors: Value) -> Value:
     """The columns behind the first, less the products of that with their factors."""
     batch, count, width = tensor_of(rest).shape
-    later = part(rewriter, rest, (0, 0, 1), (batch, count, width))
+    later = slice_range(rewriter, rest, (0, 0, 1), (batch, count, width))
     shape = tensor_of(later).shape
     products = elementwise(
-        rewriter, "multiply", spread(rewriter, column, shape, (0, 1)), spread(rewriter, factors, shape, (0, 2))
+        rewriter, "multiply", broadcast(rewriter, column, shape, (0, 1)), broadcast(rewriter, factors, shape, (0, 2))
     )
     return elementwise(rewriter, "subtract", later, products)
 
 
 def _column(rewriter: Rewriter, value: Value, at: int) -> Value:
     batch, count, _ = tensor_of(value).shape
-    return reshape(rewriter, part(rewriter, value, (0, 0, at), (batch, count, at + 1)), (batch, count))
+    return reshape(rewriter, slice_range(rewriter, value, (0, 0, at), (batch, count, at + 1)), (batch, count))
 
 
 def _beside(rewriter: Rewriter, values: list[Value], axis: int) -> Value:

@@ -8,7 +8,7 @@ from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.ir.core import BlockArgument, Operation, Value
 from orchestrion.compiler.ir.dims import Symbol
 from orchestrion.compiler.sequencer.ll_seq import Entry, Executable
-from orchestrion.compiler.stablehlo.ops.function_dims import rows_of
+from orchestrion.compiler.stablehlo.ops.function_dims import dim_definitions
 from orchestrion.schema.tensor_bytecode import Body, Code, EntryCode, body_parameters
 from orchestrion.schema.tensor_encoding import encode
 from orchestrion.schema.tensor_shapes import ShapeError
@@ -24,7 +24,7 @@ def serialize_executable(executable: Executable) -> bytes:
     CompileError where verified IR is no program yet: a binding stored to twice, an op that a body cannot hold.
     """
     entries = [op for op in executable.body.block if isinstance(op, Entry)]
-    symbols = [[symbol for symbol, _ in rows_of(entry.dims)] for entry in entries]
+    symbols = [[symbol for symbol, _ in dim_definitions(entry.dims)] for entry in entries]
     codes = [_entry(*pair) for pair in zip(entries, symbols, strict=True)]
     return encode_template(codes, list(map(len, symbols))) if any(symbols) else encode(codes)
 

@@ -1,4 +1,4 @@
-// passes: materialize-copies, freeze-abi, convert-to-ll-seq, pack-arena, coalesce-waits, hoist-allocations, hoist-executables, hoist-recordings, split-setup, lower-executables, convert-to-vm
+// passes: materialize-copies, freeze-abi, convert-to-ll-seq, pack-arena, coalesce-barriers, hoist-allocations, hoist-executables, hoist-recordings, split-setup, lower-executables, convert-to-vm
 // What program initializers store is immutable, what context initializers store is mutable. A null buffer and a slot
 // number are a binding; the arena and the constants are buffers with an offset. Arguments are checked in order.
 "builtin.module"() ({

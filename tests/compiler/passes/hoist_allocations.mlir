@@ -1,4 +1,4 @@
-// passes: materialize-copies, freeze-abi, convert-to-ll-seq, pack-arena, coalesce-waits, hoist-allocations
+// passes: materialize-copies, freeze-abi, convert-to-ll-seq, pack-arena, coalesce-barriers, hoist-allocations
 // The arena stands before the run loop.
 "builtin.module"() ({
   "hl_seq.program"() <{sym_name = "spirv"}> ({
@@ -47,7 +47,7 @@
     }) : () -> ()
     "ll_seq.instance"() ({
       %0 = "ll_seq.allocate"() <{label = "arena", lifetime = "transient", size = 512 : i64}> : () -> !hal.buffer
-      "ll_seq.serve"() <{signature = (tensor<4xf32>, tensor<9xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<3xi8>, tensor<0xf32>, tensor<3xi16>), sym_name = "main"}> ({
+      "ll_seq.run_loop"() <{signature = (tensor<4xf32>, tensor<9xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<3xi8>, tensor<0xf32>, tensor<3xi16>), sym_name = "main"}> ({
       ^bb0(%1: !hal.view, %2: !hal.view, %3: !hal.view, %4: !hal.view, %5: !hal.view, %6: !hal.view, %7: !hal.view):
         %8 = "ll_seq.create_executable"() <{executable = @main_dispatch_0}> : () -> !hal.executable
         %9 = "ll_seq.constant"() <{label = "constants", offsets = array<i64: 0, 256>, size = 259 : i64, values = [dense<[1, 2]> : tensor<2xi8>, dense<[3, 4, 5]> : tensor<3xi8>]}> : () -> !hal.buffer

@@ -1,4 +1,4 @@
-// passes: materialize-copies, freeze-abi, convert-to-ll-seq, pack-arena, coalesce-waits, hoist-allocations, hoist-executables
+// passes: materialize-copies, freeze-abi, convert-to-ll-seq, pack-arena, coalesce-barriers, hoist-allocations, hoist-executables
 // The executable and the constants follow.
 "builtin.module"() ({
   "hl_seq.program"() <{sym_name = "spirv"}> ({
@@ -49,7 +49,7 @@
       %0 = "ll_seq.allocate"() <{label = "arena", lifetime = "transient", size = 512 : i64}> : () -> !hal.buffer
       %1 = "ll_seq.create_executable"() <{executable = @main_dispatch_0}> : () -> !hal.executable
       %2 = "ll_seq.constant"() <{label = "constants", offsets = array<i64: 0, 256>, size = 259 : i64, values = [dense<[1, 2]> : tensor<2xi8>, dense<[3, 4, 5]> : tensor<3xi8>]}> : () -> !hal.buffer
-      "ll_seq.serve"() <{signature = (tensor<4xf32>, tensor<9xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<3xi8>, tensor<0xf32>, tensor<3xi16>), sym_name = "main"}> ({
+      "ll_seq.run_loop"() <{signature = (tensor<4xf32>, tensor<9xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<3xi8>, tensor<0xf32>, tensor<3xi16>), sym_name = "main"}> ({
       ^bb0(%3: !hal.view, %4: !hal.view, %5: !hal.view, %6: !hal.view, %7: !hal.view, %8: !hal.view, %9: !hal.view):
         %10 = "ll_seq.check"(%3) <{type = tensor<4xf32>}> : (!hal.view) -> !hal.buffer
         %11 = "ll_seq.check"(%4) <{type = tensor<9xf32>}> : (!hal.view) -> !hal.buffer

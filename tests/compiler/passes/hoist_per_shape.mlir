@@ -1,4 +1,4 @@
-// passes: materialize-copies, freeze-abi, convert-to-ll-seq, pack-arena, coalesce-waits, hoist-allocations, hoist-executables, hoist-recordings, hoist-per-shape
+// passes: materialize-copies, freeze-abi, convert-to-ll-seq, pack-arena, coalesce-barriers, hoist-allocations, hoist-executables, hoist-recordings, hoist-per-shape
 // Memory and recording depend on the size that a request brings, and on nothing else of it.
 "builtin.module"() ({
   "hl_seq.program"() <{sym_name = "reference"}> ({
@@ -36,7 +36,7 @@
     }) : () -> ()
     "ll_seq.instance"() ({
       %0 = "ll_seq.create_executable"() <{executable = @e}> : () -> !hal.executable
-      "ll_seq.serve"() <{arg_attrs = [{orchestrion.name = "x"}, {orchestrion.name = "y"}], dims = [{least = 1 : i64, name = "d0", value = #util.dims<arg0_0>}], signature = (tensor<?x4xf32, #util.dims<d0>>, tensor<?x4xf32, #util.dims<d0>>) -> tensor<?x4xf32, #util.dims<d0>>, sym_name = "main"}> ({
+      "ll_seq.run_loop"() <{arg_attrs = [{orchestrion.name = "x"}, {orchestrion.name = "y"}], dims = [{least = 1 : i64, name = "d0", value = #util.dims<arg0_0>}], signature = (tensor<?x4xf32, #util.dims<d0>>, tensor<?x4xf32, #util.dims<d0>>) -> tensor<?x4xf32, #util.dims<d0>>, sym_name = "main"}> ({
       ^bb0(%1: !hal.view, %2: !hal.view, %3: !hal.view):
         %4 = "ll_seq.check"(%1) <{type = tensor<?x4xf32, #util.dims<d0>>}> : (!hal.view) -> !hal.buffer
         %5 = "ll_seq.check"(%2) <{type = tensor<?x4xf32, #util.dims<d0>>}> : (!hal.view) -> !hal.buffer
@@ -68,7 +68,7 @@
   }) : () -> ()
 }) : () -> ()
 // -----
-// passes: materialize-copies, freeze-abi, convert-to-ll-seq, pack-arena, coalesce-waits, hoist-allocations, hoist-executables, hoist-recordings, hoist-per-shape, split-setup
+// passes: materialize-copies, freeze-abi, convert-to-ll-seq, pack-arena, coalesce-barriers, hoist-allocations, hoist-executables, hoist-recordings, hoist-per-shape, split-setup
 // With a loop: its states too, and how often it turns. The recording of what needs no size is the context's.
 "builtin.module"() ({
   "hl_seq.program"() <{sym_name = "reference"}> ({
@@ -145,7 +145,7 @@
       "util.global_store"(%1) <{ref = @step_executable}> : (!hal.executable) -> ()
       "util.return"() : () -> ()
     }) : () -> ()
-    "ll_seq.setup"() <{dims = [{least = 1 : i64, name = "d0", value = #util.dims<arg0_0>}], sizes = ["arg0_0"], sym_name = "main_setup"}> ({
+    "ll_seq.setup_func"() <{dims = [{least = 1 : i64, name = "d0", value = #util.dims<arg0_0>}], sizes = ["arg0_0"], sym_name = "main_setup"}> ({
     ^bb0(%0: i64):
       "util.assert"() <{lhs = #util.dims<arg0_0>, message = "size d0 is {0}, {1} is the least", numbers = #util.dims<arg0_0, 1>, predicate = "ge", rhs = array<i64: 1>}> : () -> ()
       "util.assert"() <{lhs = #util.dims<arg0_0>, message = "size d0 is {0}, {1} is the most", numbers = #util.dims<arg0_0, 2147483647>, predicate = "le", rhs = array<i64: 2147483647>}> : () -> ()
@@ -183,7 +183,7 @@
       %5 = "ll_seq.check"(%0) <{type = tensor<?x4xf32, #util.dims<d0>>}> : (!hal.view) -> !hal.buffer
       %6 = "ll_seq.check"(%1) <{type = tensor<4xf32>}> : (!hal.view) -> !hal.buffer
       %7 = "ll_seq.measure"(%0) <{axis = 0 : i64}> : (!hal.view) -> i64
-      %8:8 = "ll_seq.set_up"(%7) <{callee = @main_setup}> : (i64) -> (!hal.buffer, !hal.buffer, i64, i64, !hal.recording, i32, !hal.recording, !hal.recording)
+      %8:8 = "ll_seq.call_setup"(%7) <{callee = @main_setup}> : (i64) -> (!hal.buffer, !hal.buffer, i64, i64, !hal.recording, i32, !hal.recording, !hal.recording)
       %9 = "ll_seq.destination"(%2, %8#2) <{type = tensor<?x4xf32, #util.dims<2 * d0>>}> : (!hal.view, i64) -> !hal.view
       %10 = "ll_seq.destination"(%3, %8#3) <{type = tensor<?x4xf32, #util.dims<d0>>}> : (!hal.view, i64) -> !hal.view
       %11 = "ll_seq.destination"(%4) <{type = tensor<4xf32>}> : (!hal.view) -> !hal.view

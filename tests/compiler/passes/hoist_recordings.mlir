@@ -1,4 +1,4 @@
-// passes: materialize-copies, freeze-abi, convert-to-ll-seq, pack-arena, coalesce-waits, hoist-allocations, hoist-executables, hoist-recordings
+// passes: materialize-copies, freeze-abi, convert-to-ll-seq, pack-arena, coalesce-barriers, hoist-allocations, hoist-executables, hoist-recordings
 // The recording, too: a request checks its arguments and executes it.
 "builtin.module"() ({
   "hl_seq.program"() <{sym_name = "spirv"}> ({
@@ -64,7 +64,7 @@
         "ll_seq.copy"(%2, %7) <{length = 3 : i64, source_offset = 256 : i64, target_offset = 0 : i64}> : (!hal.buffer, !ll_seq.slot) -> ()
         "ll_seq.end"() : () -> ()
       }) : () -> !hal.recording
-      "ll_seq.serve"() <{signature = (tensor<4xf32>, tensor<9xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<3xi8>, tensor<0xf32>, tensor<3xi16>), sym_name = "main"}> ({
+      "ll_seq.run_loop"() <{signature = (tensor<4xf32>, tensor<9xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<3xi8>, tensor<0xf32>, tensor<3xi16>), sym_name = "main"}> ({
       ^bb0(%4: !hal.view, %5: !hal.view, %6: !hal.view, %7: !hal.view, %8: !hal.view, %9: !hal.view, %10: !hal.view):
         %11 = "ll_seq.check"(%4) <{type = tensor<4xf32>}> : (!hal.view) -> !hal.buffer
         %12 = "ll_seq.check"(%5) <{type = tensor<9xf32>}> : (!hal.view) -> !hal.buffer
@@ -84,7 +84,7 @@
   }) : () -> ()
 }) : () -> ()
 // -----
-// passes: materialize-copies, freeze-abi, convert-to-ll-seq, pack-arena, coalesce-waits, hoist-allocations, hoist-executables, hoist-recordings
+// passes: materialize-copies, freeze-abi, convert-to-ll-seq, pack-arena, coalesce-barriers, hoist-allocations, hoist-executables, hoist-recordings
 // With a loop, one recording per block.
 "builtin.module"() ({
   "hl_seq.program"() <{sym_name = "spirv"}> ({
@@ -176,7 +176,7 @@
         "ll_seq.copy"(%9, %10) <{length = 16 : i64, source_offset = 0 : i64, target_offset = 0 : i64}> : (!ll_seq.slot, !ll_seq.slot) -> ()
         "ll_seq.end"() : () -> ()
       }) : () -> !hal.recording
-      "ll_seq.serve"() <{signature = (tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>), sym_name = "main"}> ({
+      "ll_seq.run_loop"() <{signature = (tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>), sym_name = "main"}> ({
       ^bb0(%9: !hal.view, %10: !hal.view, %11: !hal.view, %12: !hal.view):
         %13 = "ll_seq.check"(%9) <{type = tensor<4xf32>}> : (!hal.view) -> !hal.buffer
         %14 = "ll_seq.check"(%10) <{type = tensor<4xf32>}> : (!hal.view) -> !hal.buffer

@@ -46,7 +46,7 @@
       }) : () -> ()
     }) : () -> ()
     "ll_seq.instance"() ({
-      "ll_seq.serve"() <{signature = (tensor<4xf32>, tensor<9xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<3xi8>, tensor<0xf32>, tensor<3xi16>), sym_name = "main"}> ({
+      "ll_seq.run_loop"() <{signature = (tensor<4xf32>, tensor<9xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<3xi8>, tensor<0xf32>, tensor<3xi16>), sym_name = "main"}> ({
       ^bb0(%0: !hal.view, %1: !hal.view, %2: !hal.view, %3: !hal.view, %4: !hal.view, %5: !hal.view, %6: !hal.view):
         %7 = "ll_seq.create_executable"() <{executable = @main_dispatch_0}> : () -> !hal.executable
         %8 = "ll_seq.allocate"() <{label = "arena", lifetime = "transient", size = 512 : i64}> : () -> !hal.buffer

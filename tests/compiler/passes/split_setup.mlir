@@ -1,4 +1,4 @@
-// passes: materialize-copies, freeze-abi, convert-to-ll-seq, pack-arena, coalesce-waits, hoist-allocations, hoist-executables, hoist-recordings, split-setup
+// passes: materialize-copies, freeze-abi, convert-to-ll-seq, pack-arena, coalesce-barriers, hoist-allocations, hoist-executables, hoist-recordings, split-setup
 // Four dispatches in a chain: the first and the third transient share memory, barriers stand between. The fill needs
 // none, the copy of the last result does. The unused argument and the empty result have no slot.
 "builtin.module"() ({
@@ -107,7 +107,7 @@
   }) : () -> ()
 }) : () -> ()
 // -----
-// passes: materialize-copies, freeze-abi, convert-to-ll-seq, pack-arena, coalesce-waits, hoist-allocations, hoist-executables, hoist-recordings, split-setup
+// passes: materialize-copies, freeze-abi, convert-to-ll-seq, pack-arena, coalesce-barriers, hoist-allocations, hoist-executables, hoist-recordings, split-setup
 // The states of the loop belong to the context, executables to the program.
 "builtin.module"() ({
   "hl_seq.program"() <{sym_name = "spirv"}> ({

@@ -17,7 +17,7 @@ from orchestrion.compiler.ir.printer import print_module
 from orchestrion.compiler.ir.verifier import check_own
 from orchestrion.compiler.kernel.machine import DEFAULT
 from orchestrion.compiler.options import Options
-from orchestrion.compiler.pipeline import PASSES, named, run_passes
+from orchestrion.compiler.pipeline import PASSES, passes_named, run_passes
 
 HERE = Path(__file__).parent
 DIVIDER = "// -----\n"
@@ -45,7 +45,7 @@ def _run(case: str) -> str:
         parameter_arguments=tuple(_header(case, "arguments")),
         callbacks=(_header(case, "callbacks") or ["refuse"])[0],
     )
-    run_passes(module, named(passes), options)
+    run_passes(module, passes_named(passes), options)
     check_own(module, ", ".join(passes))
     return source + ARROW + print_module(module, locations=False).rstrip("\n") + "\n"
 

@@ -75,7 +75,7 @@
 // 33:10: stablehlo.while: body must return (tensor<4xf32>), returns (tensor<4xf32>, tensor<4xf32>)
 // 40:10: stablehlo.while: 2 operands need as many results, not 1
 // 52:12: stablehlo.cholesky: is not supported
-// 54:14: stablehlo.infeed: is not supported (data while the program runs: take them as arguments)
+// 54:14: stablehlo.infeed: is not supported (transfers while the program runs: use arguments)
 // 57:14: stablehlo.convert: result 0 is tensor<4xf80>: element type f80 is not supported; supported are i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64, f32, f64, i2, i4, ui2, ui4, f16, bf16, f8E3M4, f8E4M3, f8E4M3FN, f8E4M3FNUZ, f8E4M3B11FNUZ, f8E5M2, f8E5M2FNUZ, f8E8M0FNU, complex<f32>, complex<f64>
 // 58:9: some.effect: is not supported (dialect some)
 // 63:11: some.use: is not supported (dialect some)

@@ -45,8 +45,8 @@
 // the program calls back into Python, and a module has no Python:
 //   5:10: xla_ffi_python_cpu_callback, whose result is used
 //   6:10: xla_ffi_python_cpu_callback
-// callbacks="drop" (--callbacks=drop) leaves out those whose results nobody needs
-// what a callback computes can be written in jax.numpy, or computed by the caller and given as an argument
+// callbacks="drop" (--callbacks=drop) leaves out those with unused results
+// the computation can be written in jax.numpy, or done by the caller and passed as an argument
 // -----
 // Inside a reducer.
 "builtin.module"() ({

@@ -24,7 +24,7 @@
 // =====
 // 5:10: stablehlo.custom_call: is not supported (code from elsewhere): 'annotate_device_placement' is no name of a library function, which is like library.function
 // 12:12: chlo.rank_specialization_cluster: is not supported (an op of CHLO)
-// 15:10: stablehlo.infeed: is not supported (data while the program runs: take them as arguments)
+// 15:10: stablehlo.infeed: is not supported (transfers while the program runs: use arguments)
 // 16:10: mystery.op: is not supported (dialect mystery)
 // supported ops of StableHLO are abs, add, and, atan2, bitcast_convert, broadcast_in_dim, case, cbrt, ceil, clamp, compare, complex, concatenate, constant, convert, convolution, cosine, count_leading_zeros, custom_call, divide, dot_general, dynamic_broadcast_in_dim, dynamic_conv, dynamic_gather, dynamic_iota, dynamic_pad, dynamic_reduce_window, dynamic_reshape, dynamic_slice, dynamic_update_slice, exponential, exponential_minus_one, fft, floor, gather, get_dimension_size, if, imag, iota, is_finite, log, log_plus_one, logistic, maximum, minimum, multiply, negate, not, or, pad, popcnt, power, real, real_dynamic_slice, reduce, reduce_window, remainder, reshape, return, reverse, round_nearest_afz, round_nearest_even, rsqrt, scatter, select, select_and_scatter, shift_left, shift_right_arithmetic, shift_right_logical, sign, sine, slice, sort, sqrt, subtract, tan, tanh, transpose, while, xor; of chlo: bessel_i1e, digamma, erf, erf_inv, erfc, lgamma, polygamma, zeta; of func: func, call, return
 // -----
@@ -41,7 +41,7 @@
 }) {mhlo.num_partitions = 2 : i32} : () -> ()
 // =====
 // 2:1: builtin.module: mhlo.num_partitions is 2: programs for several devices are not supported
-// 3:3: ml_program.global: is not supported beside functions
+// 3:3: ml_program.global: is not supported outside of functions
 // 4:3: func.func: has no body: a function of another module is declared private, with a name like @module.function
 // 5:3: func.func: has 2 blocks: control flow other than stablehlo.if, case and while is not supported
 // 7:5: cf.br: is not supported (control flow other than stablehlo.if, case and while)
@@ -111,7 +111,7 @@
 // =====
 // 5:10: stablehlo.tanh: result_accuracy #stablehlo.result_accuracy<ulps = 1, mode = #stablehlo.result_accuracy_mode<TOLERANCE>> is not supported; supported are the modes DEFAULT and HIGHEST
 // 6:10: stablehlo.dot_general: algorithm #stablehlo.dot_algorithm<lhs_precision_type = f80, rhs_precision_type = f80, accumulation_type = f32, lhs_component_count = 1, rhs_component_count = 1, num_primitive_operations = 1, allow_imprecise_accumulation = false> is not supported; supported are element types and tf32, accumulated in a type that holds them
-// 7:10: stablehlo.bitcast_convert: from tensor<4xf32> to tensor<2xf64> is not supported; a last axis holds the parts of what is wider; no i1
+// 7:10: stablehlo.bitcast_convert: from tensor<4xf32> to tensor<2xf64> is not supported; the parts of the wider type need a last axis; no i1
 // -----
 // Sorts: what is no axis, operands of two shapes, comparators of other types or of more than scalars.
 "builtin.module"() ({
@@ -147,7 +147,7 @@
   }) : () -> ()
 }) : () -> ()
 // =====
-// 5:10: stablehlo.sort: dimension 1 is no axis of rank 1
+// 5:10: stablehlo.sort: dimension 1 is not an axis of rank 1
 // 10:12: stablehlo.sort: operands differ in shape: tensor<4xf32>, tensor<4x2xi32>
 // 15:10: stablehlo.sort: the comparator must take (tensor<f32>, tensor<f32>), takes (tensor<f32>, tensor<i32>)
 // 20:10: stablehlo.sort: the comparator must return (tensor<i1>), returns (tensor<f32>)
@@ -169,9 +169,9 @@
 // =====
 // 3:3: func.func: argument 2 is !stablehlo.token: values must be tensors; a token orders effects, and nothing here has any
 // 5:10: stablehlo.all_gather: is not supported (several devices)
-// 6:10: stablehlo.send: is not supported (several devices: nobody is there to receive)
-// 7:12: stablehlo.infeed: is not supported (data while the program runs: take them as arguments)
+// 6:10: stablehlo.send: is not supported (several devices: there is no receiver)
+// 7:12: stablehlo.infeed: is not supported (transfers while the program runs: use arguments)
 // 8:10: stablehlo.set_dimension_size: is not supported (dimensions with a bound, of which a part is used)
-// 9:10: stablehlo.tuple: is not supported (a tuple that another op than calls and control flow takes)
+// 9:10: stablehlo.tuple: is not supported (a tuple as operand of an op other than calls and control flow)
 // 10:5: some.use: is not supported (dialect some)
 // supported ops of StableHLO are abs, add, and, atan2, bitcast_convert, broadcast_in_dim, case, cbrt, ceil, clamp, compare, complex, concatenate, constant, convert, convolution, cosine, count_leading_zeros, custom_call, divide, dot_general, dynamic_broadcast_in_dim, dynamic_conv, dynamic_gather, dynamic_iota, dynamic_pad, dynamic_reduce_window, dynamic_reshape, dynamic_slice, dynamic_update_slice, exponential, exponential_minus_one, fft, floor, gather, get_dimension_size, if, imag, iota, is_finite, log, log_plus_one, logistic, maximum, minimum, multiply, negate, not, or, pad, popcnt, power, real, real_dynamic_slice, reduce, reduce_window, remainder, reshape, return, reverse, round_nearest_afz, round_nearest_even, rsqrt, scatter, select, select_and_scatter, shift_left, shift_right_arithmetic, shift_right_logical, sign, sine, slice, sort, sqrt, subtract, tan, tanh, transpose, while, xor; of chlo: bessel_i1e, digamma, erf, erf_inv, erfc, lgamma, polygamma, zeta; of func: func, call, return

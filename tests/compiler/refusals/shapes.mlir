@@ -40,7 +40,7 @@
 // 14:5: some.use: is not supported (dialect some)
 // 15:11: stablehlo.compare: compare_type SIGNED does not fit f32, must be FLOAT or TOTALORDER
 // 16:5: some.use: is not supported (dialect some)
-// 17:11: stablehlo.compare: comparison_direction UP is none of EQ, NE, LT, LE, GT, GE
+// 17:11: stablehlo.compare: comparison_direction UP is not one of EQ, NE, LT, LE, GT, GE
 // 18:5: some.use: is not supported (dialect some)
 // 19:11: stablehlo.compare: does not take (f32, f32) -> f32
 // 20:5: some.use: is not supported (dialect some)
@@ -106,7 +106,7 @@
   }) : () -> ()
 }) : () -> ()
 // =====
-// 5:12: stablehlo.iota: iota_dimension 1 is no axis of rank 1
+// 5:12: stablehlo.iota: iota_dimension 1 is not an axis of rank 1
 // 6:5: some.use: is not supported (dialect some)
 // 7:12: stablehlo.iota: has no meaning for i1
 // 8:5: some.use: is not supported (dialect some)
@@ -124,9 +124,9 @@
 // 20:5: some.use: is not supported (dialect some)
 // 21:12: stablehlo.transpose: result 0 must be tensor<3x2xf32>, is tensor<2x3xf32>
 // 22:5: some.use: is not supported (dialect some)
-// 23:12: stablehlo.slice: 0:4:1 is no slice of axis 1 of size 3
+// 23:12: stablehlo.slice: 0:4:1 is not a slice of axis 1 of size 3
 // 24:5: some.use: is not supported (dialect some)
-// 25:12: stablehlo.slice: 0:3:0 is no slice of axis 1 of size 3
+// 25:12: stablehlo.slice: 0:3:0 is not a slice of axis 1 of size 3
 // 26:5: some.use: is not supported (dialect some)
 // 27:12: stablehlo.slice: limit_indices has 1 numbers for rank 2
 // 28:5: some.use: is not supported (dialect some)
@@ -138,7 +138,7 @@
 // 34:5: some.use: is not supported (dialect some)
 // 35:12: stablehlo.concatenate: operands differ outside of dimension 0: tensor<2x3xf32>, tensor<4xf32>
 // 36:5: some.use: is not supported (dialect some)
-// 37:12: stablehlo.concatenate: dimension 2 is no axis of rank 2
+// 37:12: stablehlo.concatenate: dimension 2 is not an axis of rank 2
 // 38:5: some.use: is not supported (dialect some)
 // 39:12: stablehlo.concatenate: has no operands
 // 40:5: some.use: is not supported (dialect some)

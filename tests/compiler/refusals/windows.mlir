@@ -21,7 +21,7 @@
   }) : () -> ()
 }) : () -> ()
 // =====
-// 5:10: stablehlo.convolution: dimension_numbers #stablehlo.conv<[b, 0, 0, f]x[0, 1, i, o]->[b, 0, 1, f]>: [b, 0, 0, f] is no order of its axes
+// 5:10: stablehlo.convolution: dimension_numbers #stablehlo.conv<[b, 0, 0, f]x[0, 1, i, o]->[b, 0, 1, f]>: [b, 0, 0, f] is not an order of its axes
 // 6:10: stablehlo.convolution: dimension_numbers #stablehlo.conv<b, 0, 1, f> is not understood
 // 7:10: stablehlo.convolution: dimension_numbers are of rank 3, operands are tensor<2x9x7x4xf32> and tensor<3x3x4x6xf32>
 // 8:10: stablehlo.convolution: 4 input features, the kernel has 4 for 2 groups

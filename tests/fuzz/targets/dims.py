@@ -64,7 +64,7 @@ def one_input(data: bytes) -> None:
 
 
 def _range(least: str, most: str) -> tuple[int, int]:
-    return int(least or dims.LEAST), int(most or dims.GREATEST)
+    return int(least or dims.DEFAULT_LEAST), int(most or dims.DEFAULT_GREATEST)
 
 
 def _value(size: int, place: int) -> int:

@@ -74,7 +74,7 @@ def _tree(builder, kind: int, children: Sequence[int] | None = None, names: Sequ
 
 def one_input(data: bytes) -> None:
     try:
-        found = source.read(data)
+        found = source.read_source(data)
     except CompileError as error:
         check(str(error), "an error without a message")
         return

@@ -1,6 +1,7 @@
-"""Reducers and comparators use nothing from outside in our IR; in StableHLO they may: constants are copied into them.
+"""Copies captured constants into isolated regions.
 
-Whatever else a region takes from outside is left for the legality check, which refuses it by its place.
+Reducers and comparators are isolated in our IR; in StableHLO they may use constants from outside. Any other captured
+value stays, and the legality check refuses it with its location.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from orchestrion.compiler.ir.core import Operation, Region, Trait, Value
 
 
 def copy_constants(module: Module) -> None:
-    """Gives isolated regions copies of the constants that they use from outside."""
+    """Copies into isolated regions the constants that they use from outside."""
     for op in module.walk():
         if op.has(Trait.ISOLATED) and not op.has(Trait.SYMBOL) and not isinstance(op, Module):
             for region in op.regions:

@@ -1,10 +1,10 @@
-"""Emits the commands of a function or an initializer over memory that its `Storage` describes.
+"""Emits the commands of a function or an initializer over the buffers that a `BufferAssignment` describes.
 
-Everything that the commands need is made in front: executables, constants, allocations. Each block becomes one
-recording; what a request brings (arguments, destinations, the state of loops) are its slots. A recording that must be
-over before the host can go on (a predicate is read, the results are returned) is executed; any other is enqueued and
-goes to the device with the next that is. Between any two commands stands a barrier: `coalesce-waits` leaves those that
-are needed.
+Everything that the commands need is made first: executables, constants, allocations. Each block becomes one recording;
+the buffers of a request (arguments, destinations, loop states) are its slots. A recording that must finish before the
+host continues (a predicate is read, results are returned) is executed. Any other recording is enqueued, and submitted
+together with the next one that is executed. There is a barrier between any two commands; `coalesce-barriers` keeps the
+necessary ones.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from orchestrion.compiler.ir.parameters import bytes_of
 
 from . import hl_seq, ll_seq
 from .arena import MAX_ALLOCATION, align
+from .buffer_assignment import BufferAssignment, BufferGroup, Placement
 from .lifetimes import COMMANDS
 from .positions import spans
-from .storage import Group, Home, Storage
 
-#: a buffer and an offset in bytes
-Place = tuple[Value, int]
-#: content of a constant buffer: values with their offsets
+#: A buffer and an offset in bytes.
+Address = tuple[Value, int]
+#: Content of a constant buffer: values with their offsets in bytes.
 Content = list[tuple[DenseElements, int]]
 
 
 class Constants:
-    """The constants of a program: where each lies (`places`: global -> buffer, offset), what buffers hold."""
+    """The constants of a program. `places`: global -> (buffer, offset in bytes); `buffers`: buffer -> its content."""
 
-    #: bytes; a module's segments of this size and more are page aligned, so that devices can import them
+    #: Bytes. Segments of a module of this size and more are page aligned, so that devices can import them.
     POOLED_BELOW = 64 * 1024
     POOL = "constants"
 
-    def __init__(self, variables: Iterable[util.Global], most: int = MAX_ALLOCATION) -> None:
-        """`most`: bytes of a pool, of which there may be several."""
+    def __init__(self, variables: Iterable[util.Global], max_pool_bytes: int = MAX_ALLOCATION) -> None:
+        """`max_pool_bytes`: maximum bytes of one pool; there may be several."""
         self.places: dict[str, tuple[str, int]] = {}
         self.buffers: dict[str, Content | DictAttr] = {}
         pool, pooled = self.POOL, list[tuple[DenseElements, int]]()
@@ -53,7 +53,7 @@ class Constants:
                 self.places[name] = name, 0
                 self.buffers[name] = [(value, 0)]
                 continue
-            if end + value.nbytes > most and pooled:
+            if end + value.nbytes > max_pool_bytes and pooled:
                 self.buffers[pool] = pooled
                 pool, pooled, end = f"{self.POOL}_{len(self.buffers)}", [], 0
             self.places[name] = pool, end
@@ -64,7 +64,7 @@ class Constants:
 
 
 def constant(label: str, content: Content | DictAttr, builder: Builder) -> Value:
-    """A constant buffer with this content, or over a parameter."""
+    """Emits a constant buffer with this content, or over a parameter."""
     if isinstance(content, DictAttr):
         values = ArrayAttr(())
         return builder.build(
@@ -87,37 +87,42 @@ def constant(label: str, content: Content | DictAttr, builder: Builder) -> Value
     ).output
 
 
-class Unit:
-    """What is at hand while the code of one function or initializer is emitted.
+class CommandEmitter:
+    """Emits the commands of one function or initializer.
 
-    `front` is where setup goes; `globals` are the buffers of globals that hold no constant; `requested` the buffers
-    that each request brings, which become slots. `first` is added to the positions in lifetimes.
+    `front` is where setup ops go. `globals` holds the buffers of non-constant globals, `slot_buffers` the buffers of a
+    request, which become slots. `first` is added to all positions in lifetimes.
     """
 
     def __init__(
-        self, storage: Storage, front: Builder, constants: Constants, variables: dict[str, Value], lifetime: str,
+        self,
+        buffers: BufferAssignment,
+        front: Builder,
+        constants: Constants,
+        variables: dict[str, Value],
+        lifetime: str,
         first: int = 0,
-    ) -> None:  # fmt: skip
-        self.storage = storage
+    ) -> None:
+        self.buffers = buffers
         self.front = front
         self.constants = constants
         self.globals = variables
         self.lifetime = lifetime
         self.first = first
-        self.requested: dict[Value, int] = {}  #: in the order in which slots have them
-        self.homes: dict[Home, Value] = {}
-        self.offsets: dict[int, int] = {}  #: id of a group in a loop's state -> offset
-        self.states: dict[Block, Value] = {}  #: loop -> the state of its first turn
+        self.slot_buffers: dict[Value, int] = {}  #: buffer -> its rank among the slots
+        self.placements: dict[Placement, Value] = {}
+        self.offsets: dict[int, int] = {}  #: id of a group in a loop's state -> offset in bytes
+        self.states: dict[Block, Value] = {}  #: loop header -> the state buffer of its first iteration
         self.made: dict[object, Value] = {}
 
-    def bring(self, home: Home, buffer: Value) -> None:
-        """A buffer of the request."""
-        self.homes[home] = buffer
-        self.requested[buffer] = len(self.requested)
+    def add_slot_buffer(self, placement: Placement, buffer: Value) -> None:
+        """Registers the buffer of a placement that each request fills."""
+        self.placements[placement] = buffer
+        self.slot_buffers[buffer] = len(self.slot_buffers)
 
     def prepare(self) -> None:
-        """Makes what the commands need, so that all of it stands in front."""
-        for block in self.storage.blocks:
+        """Makes everything that the commands need, before all of them."""
+        for block in self.buffers.blocks:
             for op in block:
                 if isinstance(op, COMMANDS):
                     with self.front.at(op.loc):
@@ -127,42 +132,43 @@ class Unit:
         if isinstance(op, hl_seq.Dispatch):
             self.executable(op.entry.root)
         for value in (*op.operands, *op.results):
-            group = self.storage.group.get(value)
-            if group is not None and (group.home is None or group.home.kind == "constant"):
-                self.place(value)
+            group = self.buffers.group.get(value)
+            if group is not None and (group.placement is None or group.placement.kind == "constant"):
+                self.address_of(value)
 
     def executable(self, name: str) -> Value:
+        """The executable with this name, created once."""
         return self._once(("executable", name), lambda: self.front.build(
             ll_seq.CreateExecutable, executable=SymbolRef(name), output=ll_seq.EXECUTABLE
         ).output)  # fmt: skip
 
-    def place(self, value: Value) -> Place:
-        """Where a resource lies."""
-        group = self.storage.group[value]
-        home = group.home
-        if home is None:
+    def address_of(self, value: Value) -> Address:
+        """The buffer and offset of a resource."""
+        group = self.buffers.group[value]
+        placement = group.placement
+        if placement is None:
             return self._once(id(group), lambda: self._allocate(group)), 0
-        if home.kind == "constant" and home.key in self.constants.places:
-            assert isinstance(home.key, str)
-            name, offset = self.constants.places[home.key]
+        if placement.kind == "constant" and placement.key in self.constants.places:
+            assert isinstance(placement.key, str)
+            name, offset = self.constants.places[placement.key]
             return self._once(
                 ("constant", name), lambda: constant(name, self.constants.buffers[name], self.front)
             ), offset
-        if home.kind in ("constant", "variable", "made"):
-            assert isinstance(home.key, str)
-            return self.globals[home.key], 0
-        if home.kind == "now":
-            assert isinstance(home.key, Block)
-            if self.storage.is_before(value, home.key):
-                return self.states[home.key], self.offsets[id(group)]
-        return self.homes[home], self.offsets.get(id(group), 0)
+        if placement.kind in ("constant", "variable", "made"):
+            assert isinstance(placement.key, str)
+            return self.globals[placement.key], 0
+        if placement.kind == "now":
+            assert isinstance(placement.key, Block)
+            if self.buffers.is_before(value, placement.key):
+                return self.states[placement.key], self.offsets[id(group)]
+        return self.placements[placement], self.offsets.get(id(group), 0)
 
     def _once(self, key: object, make: Callable[[], Value]) -> Value:
         if key not in self.made:
             self.made[key] = make()
         return self.made[key]
 
-    def _allocate(self, group: Group) -> Value:
+    def _allocate(self, group: BufferGroup) -> Value:
         live = [self.first + position for span in spans(group.live) for position in span]
         return self.front.build(
             ll_seq.Allocate,
@@ -176,7 +182,9 @@ class Unit:
     def record(
         self, source: Block, builder: Builder, aliases: Iterable[tuple[Value, Value]] = ()
     ) -> list[Value] | None:
-        """Records the commands of a block: the recording, then what goes into its slots; None without commands."""
+        """Records the commands of a block. Returns the recording, then the buffers for its slots; None without
+        commands.
+        """
         commands = _Commands(self, builder)
         for op in source:
             if isinstance(op, COMMANDS):
@@ -184,16 +192,16 @@ class Unit:
                     commands.op(op)
         return commands.finish(builder, aliases)
 
-    def nothing(self, builder: Builder) -> list[Value]:
-        """A recording without commands: what was enqueued before is executed with it."""
+    def empty_recording(self, builder: Builder) -> list[Value]:
+        """A recording without commands; executing it submits the enqueued recordings."""
         return _Commands(self, builder).close(builder, ())
 
 
 class _Commands:
     """The body of one recording."""
 
-    def __init__(self, unit: Unit, builder: Builder) -> None:
-        self.unit = unit
+    def __init__(self, emitter: CommandEmitter, builder: Builder) -> None:
+        self.emitter = emitter
         self.body = Block()
         self.builder = Builder(self.body, loc=builder.loc)
         self.slots: dict[Value, BlockArgument] = {}
@@ -208,38 +216,40 @@ class _Commands:
                     ll_seq.Dispatch,
                     entry=op.entry,
                     offsets=dense_ints(*(offset for _, offset in places)),
-                    executable=self.unit.executable(op.entry.root),
+                    executable=self.emitter.executable(op.entry.root),
                     bindings=[memory for memory, _ in places],
                 )
             case hl_seq.Clone():
                 self._copy(op.source, self._place_of(op.output))
-            case util.GlobalStore() if op.value in self.unit.storage.group:
-                self._copy(op.value, (self.unit.globals[op.ref.root], 0))
-            case hl_seq.Splat() if op.output in self.unit.storage.group:
+            case util.GlobalStore() if op.value in self.emitter.buffers.group:
+                self._copy(op.value, (self.emitter.globals[op.ref.root], 0))
+            case hl_seq.Splat() if op.output in self.emitter.buffers.group:
                 target, offset = self._place(op.output)
                 length = hl_seq.size_of(op.output.type)
                 self._command(ll_seq.Fill, target=target, offset=offset, length=length, value=op.value)
             case _:
-                pass  # a splat or a store of nothing
+                pass  # a splat or a store of zero bytes
 
-    def _copy(self, source: Value, target: Place | None) -> None:
-        """Nothing where both are one place: `storage.py` saw to it that the source is not needed any more."""
-        if target is None or self.unit.place(source) == target:
+    def _copy(self, source: Value, target: Address | None) -> None:
+        """Emits a copy unless source and target share memory; `buffer_assignment.py` ensured that the source is then
+        dead.
+        """
+        if target is None or self.emitter.address_of(source) == target:
             return
-        given, offset = self._slot(self.unit.place(source))
+        given, offset = self._slot(self.emitter.address_of(source))
         taken, to = self._slot(target)
         length = hl_seq.size_of(source.type)
         self._command(ll_seq.Copy, source=given, source_offset=offset, target=taken, target_offset=to, length=length)
 
-    def _place_of(self, value: Value) -> Place | None:
-        return self.unit.place(value) if value in self.unit.storage.group else None
+    def _place_of(self, value: Value) -> Address | None:
+        return self.emitter.address_of(value) if value in self.emitter.buffers.group else None
 
-    def _place(self, value: Value) -> Place:
-        return self._slot(self.unit.place(value))
+    def _place(self, value: Value) -> Address:
+        return self._slot(self.emitter.address_of(value))
 
-    def _slot(self, place: Place) -> Place:
+    def _slot(self, place: Address) -> Address:
         memory, offset = place
-        if memory not in self.unit.requested:
+        if memory not in self.emitter.slot_buffers:
             return place
         if memory not in self.slots:
             self.slots[memory] = self.body.add_argument(ll_seq.SLOT)
@@ -255,7 +265,7 @@ class _Commands:
 
     def close(self, builder: Builder, aliases: Iterable[tuple[Value, Value]]) -> list[Value]:
         self.builder.build(ll_seq.End)
-        self.slots = dict(sorted(self.slots.items(), key=lambda item: self.unit.requested[item[0]]))
+        self.slots = dict(sorted(self.slots.items(), key=lambda item: self.emitter.slot_buffers[item[0]]))
         self.body.arguments = list(self.slots.values())
         for index, argument in enumerate(self.body.arguments):
             argument.index = index

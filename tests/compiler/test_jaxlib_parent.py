@@ -11,11 +11,11 @@ import pytest
 
 from orchestrion.compiler.driver import Compilation
 from orchestrion.compiler.errors import CompileError, ParseError
-from orchestrion.compiler.frontend import foreign, jaxlib_child, jaxlib_reader
-from orchestrion.compiler.frontend.stablehlo import load
+from orchestrion.compiler.frontend import jaxlib_child, jaxlib_parent, jaxlib_reader
+from orchestrion.compiler.frontend.stablehlo import load_module
 from orchestrion.compiler.ir.aliases import check_aliases
 from orchestrion.compiler.ir.attributes import ELIDED, INLINE_BYTES, DenseElements
-from orchestrion.compiler.ir.nesting import DEEPEST, LONG, check_nesting
+from orchestrion.compiler.ir.nesting import LONG_STRING, MAX_NESTING, check_nesting
 from orchestrion.compiler.ir.printer import print_module
 from orchestrion.schema.child_process import ChildLate, ChildUnavailable, Message
 from orchestrion.tools import compile as vm_compile
@@ -80,7 +80,7 @@ CRASHING = {
 @pytest.mark.parametrize("name", NESTED)
 def test_text_nested_too_deeply_is_refused_before_jaxlib_sees_it(name: str) -> None:
     with pytest.raises(ParseError, match="nested too deeply") as caught:
-        load(NESTED[name].encode())
+        load_module(NESTED[name].encode())
     assert caught.value.line >= 1 and len(str(caught.value)) < 200
 
 
@@ -88,8 +88,8 @@ def test_text_nested_too_deeply_is_refused_before_jaxlib_sees_it(name: str) -> N
 def test_a_crash_of_jaxlib_is_an_error(name: str) -> None:
     pytest.importorskip("jaxlib")
     with pytest.raises(CompileError, match="jaxlib crashed reading it: the process that read it was ended by SIG"):
-        load(CRASHING[name].encode())
-    assert load(EXAMPLES / "simple_mul.mlir").find("simple_mul") is not None
+        load_module(CRASHING[name].encode())
+    assert load_module(EXAMPLES / "simple_mul.mlir").find("simple_mul") is not None
 
 
 def test_the_command_ends_with_status_1_and_one_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -128,9 +128,9 @@ GENERIC = {
     ),
     "many uses of an alias": (generic(f"[{'#a, ' * 1000}#a]", f"#a = [{'1, ' * 100_000}1]\n"), "the aliases stand for"),
     "powers": (generic(f"tensor<?xf32, #util.dims<{'b*' * DEEP}b>>"), "4096 are the most"),
-    "digits": (generic("1" * DEEP), "is no i64"),
-    "digits of a float": (generic("1" * DEEP + ".0"), "is no f64"),
-    "exponent": (generic("1e" + "9" * DEEP), "is no f64"),
+    "digits": (generic("1" * DEEP), "is not of type i64"),
+    "digits of a float": (generic("1" * DEEP + ".0"), "is not of type f64"),
+    "exponent": (generic("1e" + "9" * DEEP), "is not of type f64"),
     "digits of a size": (generic(f"tensor<{'9' * DEEP}xf32>"), "a dimension does not fit 64 bits"),
 }
 
@@ -140,7 +140,7 @@ def test_generic_text_out_of_proportion_is_refused(name: str) -> None:
     text, message = GENERIC[name]
     start = time.process_time()
     with pytest.raises(CompileError, match=message) as caught:
-        load(text.encode())
+        load_module(text.encode())
     assert len(str(caught.value)) < 400
     assert time.process_time() - start < 30
 
@@ -165,10 +165,10 @@ def test_aliases_that_double_are_refused(name: str) -> None:
 
 
 def test_aliases_are_counted_before_jaxlib_sees_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(foreign._child, "request", lambda *_, **__: pytest.fail("jaxlib was asked"))
+    monkeypatch.setattr(jaxlib_parent._child, "request", lambda *_, **__: pytest.fail("jaxlib was asked"))
     for name in ("attributes", "types", "many uses"):
         with pytest.raises(ParseError, match="stands? for more than"):
-            load(DOUBLING[name].encode())
+            load_module(DOUBLING[name].encode())
 
 
 def test_aliases_that_do_not_double_are_read() -> None:
@@ -183,7 +183,7 @@ def test_aliases_that_do_not_double_are_read() -> None:
             '#loc1 = loc("x"(unknown))\n',
         )
     )
-    assert load(text.encode()).find("main") is not None
+    assert load_module(text.encode()).find("main") is not None
 
 
 @pytest.mark.parametrize("unit", ["#a=", "#a", "! //", "#a = [", "#a//x\n", "#a = #a\n", '"', "#a=(", "!-", "#a\n"])
@@ -198,7 +198,7 @@ def test_counting_aliases_takes_linear_time(unit: str) -> None:
 
 def test_regions_as_deep_as_the_limit_allows_leave_no_recursion_error() -> None:
     pytest.importorskip("jaxlib")
-    for depth in (DEEPEST // 4, DEEPEST // 2, DEEPEST - 4):
+    for depth in (MAX_NESTING // 4, MAX_NESTING // 2, MAX_NESTING - 4):
         text = "%r0 = stablehlo.add %a, %a : tensor<f32>"
         for i in range(1, depth):
             branches = (
@@ -214,23 +214,23 @@ def test_regions_as_deep_as_the_limit_allows_leave_no_recursion_error() -> None:
 
 
 COUNTED = [
-    ("(" * DEEPEST, True),
-    ("(" * (DEEPEST + 1), False),
-    ("()" * DEEPEST, True),
-    ("([" * (DEEPEST // 2) + "<", False),
-    ('"' + "(" * DEEPEST * 2 + '"', True),
-    ("//" + "(" * DEEPEST * 2, True),
-    ("//\n" + "(" * DEEPEST * 2, False),
-    ("//\r" + "(" * DEEPEST * 2, False),
-    ("() -> " * DEEPEST * 2, True),
-    ("(x >= 0) (x <= 0)" * DEEPEST, True),
-    ("(]" * (DEEPEST + 1), False),
-    ('"\\"' + "(" * DEEPEST * 2 + '"', True),
-    ('"a" "b"' + "(" * DEEPEST * 2, False),
-    ("#a.b<//>" + "(" * DEEPEST * 2, False),
-    ('"0x' + "0" * LONG * 2 + '"' + "(" * DEEPEST, True),
-    ('"0x' + "0" * LONG * 2 + '"' + "(" * DEEPEST + "<", False),
-    ('"a"0x' + "0" * LONG * 2 + "(" * DEEPEST * 2 + '"', False),
+    ("(" * MAX_NESTING, True),
+    ("(" * (MAX_NESTING + 1), False),
+    ("()" * MAX_NESTING, True),
+    ("([" * (MAX_NESTING // 2) + "<", False),
+    ('"' + "(" * MAX_NESTING * 2 + '"', True),
+    ("//" + "(" * MAX_NESTING * 2, True),
+    ("//\n" + "(" * MAX_NESTING * 2, False),
+    ("//\r" + "(" * MAX_NESTING * 2, False),
+    ("() -> " * MAX_NESTING * 2, True),
+    ("(x >= 0) (x <= 0)" * MAX_NESTING, True),
+    ("(]" * (MAX_NESTING + 1), False),
+    ('"\\"' + "(" * MAX_NESTING * 2 + '"', True),
+    ('"a" "b"' + "(" * MAX_NESTING * 2, False),
+    ("#a.b<//>" + "(" * MAX_NESTING * 2, False),
+    ('"0x' + "0" * LONG_STRING * 2 + '"' + "(" * MAX_NESTING, True),
+    ('"0x' + "0" * LONG_STRING * 2 + '"' + "(" * MAX_NESTING + "<", False),
+    ('"a"0x' + "0" * LONG_STRING * 2 + "(" * MAX_NESTING * 2 + '"', False),
 ]
 
 
@@ -239,14 +239,14 @@ def test_brackets_are_counted_where_they_are_brackets(text: str, fits: bool) -> 
     if fits:
         check_nesting(text, "x")
         return
-    with pytest.raises(ParseError, match=f"more than {DEEPEST} brackets are open"):
+    with pytest.raises(ParseError, match=f"more than {MAX_NESTING} brackets are open"):
         check_nesting(text, "x")
 
 
 @pytest.mark.parametrize("unit", ["[", '"', '"\\', '"0x', "//", "->", '("0x', "#a<//", "()", "<{", "(]", "'"])
 def test_counting_takes_linear_time(unit: str) -> None:
     start = time.process_time()
-    for text in (unit * 500_000, unit * 500_000 + "\n" + "(" * DEEPEST * 2):
+    for text in (unit * 500_000, unit * 500_000 + "\n" + "(" * MAX_NESTING * 2):
         try:
             check_nesting(text, "x")
         except ParseError as error:
@@ -293,7 +293,7 @@ class _Bytes(bytearray):
 
 def test_constants_come_back_from_the_child_as_from_this_process(forms: dict[str, Any]) -> None:
     values = {
-        name: [op.properties["value"] for op in load(source).walk() if op.name == "stablehlo.constant"]
+        name: [op.properties["value"] for op in load_module(source).walk() if op.name == "stablehlo.constant"]
         for name, source in forms.items()
         if name != "artifact"
     }
@@ -303,13 +303,13 @@ def test_constants_come_back_from_the_child_as_from_this_process(forms: dict[str
 
 
 def test_large_programs_travel_in_files(forms: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    want = print_module(load(forms["bytecode"]))
-    monkeypatch.setattr(foreign, "LARGE", 0)
-    assert print_module(load(forms["bytecode"])) == want
+    want = print_module(load_module(forms["bytecode"]))
+    monkeypatch.setattr(jaxlib_parent, "FILE_TRANSFER_BYTES", 0)
+    assert print_module(load_module(forms["bytecode"])) == want
     with pytest.raises(CompileError, match="jaxlib crashed"):
-        load(CRASHING["aliases"].encode())
+        load_module(CRASHING["aliases"].encode())
     with pytest.raises(CompileError, match="custom op 'nonsense' is unknown"):
-        load(b"module { nonsense }\n")
+        load_module(b"module { nonsense }\n")
 
 
 def test_what_the_child_says_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -328,9 +328,9 @@ def test_what_the_child_says_is_not_believed(monkeypatch: pytest.MonkeyPatch) ->
         Message({"findings": [["wrong", "x", "y"]]}),
     ]
     for answer in answers:
-        monkeypatch.setattr(foreign._child, "request", lambda *_, answer=answer, **__: answer)
+        monkeypatch.setattr(jaxlib_parent._child, "request", lambda *_, answer=answer, **__: answer)
         with pytest.raises(CompileError):
-            load(b"module {}\n")
+            load_module(b"module {}\n")
 
 
 @pytest.mark.parametrize(
@@ -344,9 +344,9 @@ def test_no_answer_is_an_error(raised: Exception, message: str, monkeypatch: pyt
     def request(*_: object, **__: object) -> None:
         raise raised
 
-    monkeypatch.setattr(foreign._child, "request", request)
+    monkeypatch.setattr(jaxlib_parent._child, "request", request)
     with pytest.raises(CompileError, match=message):
-        load(b"module {}\n")
+        load_module(b"module {}\n")
 
 
 def test_a_constant_that_is_used_often_travels_once() -> None:
@@ -363,7 +363,7 @@ def test_a_constant_that_is_used_often_travels_once() -> None:
     made = jaxlib_child.answer(Message({"kind": "pretty"}, text.encode()))
     assert made.fields["constants"] == [(False, 4 * size), *[0] * (count - 1)]
     assert len(made.data) < 8 * size
-    values = [op.properties["value"] for op in load(text.encode()).walk() if op.name == "stablehlo.constant"]
+    values = [op.properties["value"] for op in load_module(text.encode()).walk() if op.name == "stablehlo.constant"]
     assert len(values) == count and all(value == values[0] for value in values)
 
 
@@ -381,7 +381,7 @@ def test_splats_of_any_size_stay_one_element() -> None:
 
 
 def test_the_words_of_the_reader_are_those_of_the_parser() -> None:
-    assert jaxlib_reader._ELIDED == ELIDED and jaxlib_reader.MOST_ELEMENTS == INLINE_BYTES // 8
+    assert jaxlib_reader._ELIDED == ELIDED and jaxlib_reader.MAX_INLINE_ELEMENTS == INLINE_BYTES // 8
 
 
 #: a crash takes the start of another process
@@ -394,7 +394,7 @@ def test_damaged_bytes_are_read_or_refused(form: str, forms: dict[str, bytes]) -
     refused = 0
     for _ in range(MUTANTS):
         try:
-            load(mutant(source, whole))
+            load_module(mutant(source, whole))
         except CompileError as error:
             assert error.diagnostics
             refused += 1

@@ -1,10 +1,10 @@
-"""limit-folds: where the loops of a machine's invocations are limited, functions assert that no call exceeds that.
+"""limit-reductions: adds assertions to functions whose dynamic loops may exceed a machine's iteration limit.
 
-How many elements a reduction or a dot folds may be a dynamic size, and so may be how many updates an invocation of a
-scatter goes through. Where drivers end an invocation's loops after a number of turns (`Machine.loop_turns`), an
-invocation can take so many only (docs/decisions/loop-turns.md); a workgroup, which few folds have each, as many times
-more as it has invocations. Where the bounds of the symbols do not say that it is less, an assertion of the function
-does. Programs for other machines are left as they are.
+The number of elements that a reduction or a dot reduces may be dynamic, and so may the number of updates per invocation
+of a scatter. Some drivers terminate the loops of an invocation after a number of iterations (`Machine.loop_turns`), so
+an invocation can handle only that many (docs/decisions/loop-turns.md). A workgroup that shares one reduction can handle
+as many times more as it has invocations. If the bounds of the symbols do not guarantee the limit, the function asserts
+it. Programs for other machines stay as they are.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from . import hl_seq
 if TYPE_CHECKING:
     from orchestrion.compiler.options import Options
 
-#: kind of limit -> message of the assertion
+#: Kind of limit -> message of the assertion.
 MESSAGES: Final = {
-    "folds": "a result is folded of {{0}} elements, of sizes that the call brings; {most} are the most",
-    "updates": "a scatter has {{0}} updates, of sizes that the call brings; {most} are the most",
+    "folds": "a reduction covers {{0}} elements, {most} are the most on this machine",
+    "updates": "a scatter has {{0}} updates, {most} are the most on this machine",
 }
 
-#: a size, the most it may be, and a row of `MESSAGES`
+#: A size, its maximum, and a key of `MESSAGES`.
 Limit = tuple[int, int, str]
 
 
@@ -64,7 +64,7 @@ def _limit(program: hl_seq.Program, machine: Machine) -> None:
 
 
 def _limits(op: Operation, machine: Machine) -> list[Limit]:
-    """How many elements an op folds, or updates it makes, and how many it may, where they are not known to be fewer."""
+    """The dynamic sizes of an op that may exceed the limits of a machine: reduced elements, or updates of a scatter."""
     if isinstance(op, Scatter):
         updates = tensor_of(op.indices).shape[1]
         return [] if op.is_unique else _beyond(updates, max_updates(machine), "updates")
@@ -82,7 +82,7 @@ def _along(value: Value, axes: Sequence[int]) -> int:
 
 
 def _sharing_dot(op: DotGeneral) -> int:
-    """As `sharing`, but where a dot has rows and columns an invocation may compute some of them, each by itself."""
+    """Number of invocations that share one reduction of a dot; 1 if the dot has both rows and columns."""
     dims, sides = op.dimensions, (op.lhs, op.rhs)
     free = [_along(value, dims.free(tensor_of(value).rank, value is op.lhs)) for value in sides]
     return 1 if 1 not in free else sharing(tensor_of(op.out).num_elements)

@@ -1,8 +1,9 @@
-"""Emits the run loop of a function: what one request does, and what it needs for that, which later passes take out.
+"""Emits the run loop of a function: the work of one request, and everything that it needs, which later passes hoist.
 
-A block of the function becomes a block. Loops with a state take its two buffers as arguments, `now` and `next`, and
-give them back swapped. Values of the sequencer itself (counters of loops) travel as they are. Where shapes are
-symbolic, sizes are measured once arguments are checked, and what the function demands of them is asserted first.
+Each block of the function becomes one block. The header of a loop with a state takes the state's two buffers as
+arguments, `now` and `next`; the back edge passes them swapped. Host values, such as loop counters, stay as they are. In
+functions with dynamic shapes, arguments are checked, then their sizes are measured, then the function's conditions on
+them are asserted.
 """
 
 from __future__ import annotations
@@ -15,50 +16,51 @@ from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.dims import Dim
 from orchestrion.compiler.ir.types import I32, I64, FunctionType, TensorType
-from orchestrion.compiler.stablehlo.ops.func import Func, Return, aliases, true_types
+from orchestrion.compiler.stablehlo.ops.func import Func, Return, result_aliases, types_for_callers
 
 from . import hl_seq, ll_seq
 from .arena import align
+from .buffer_assignment import EXTERNAL_KINDS, BufferAssignment, Placement
+from .command_emitter import CommandEmitter, Constants
 from .lifetimes import COMMANDS
-from .sizes import demands, measured
-from .storage import FOREIGN, Home, Storage
-from .unit import Constants, Unit
+from .size_assertions import measured_axes, size_assertions
 
-#: bytes of what a branch reads -> how it is read
-READS = {size: kind for kind, size in ll_seq.READ_BYTES.items()}
+#: Bytes of a branch's selector -> the type by which it is read.
+READ_KINDS = {size: kind for kind, size in ll_seq.READ_BYTES.items()}
 
 
-class Serving:
-    """The emission of one function."""
+class RunLoopEmitter:
+    """Emits the run loop of one function."""
 
     def __init__(self, func: Func, constants: Constants, variables: dict[str, Value]) -> None:
         self.func = func
         signature = func.properties["function_type"]
         assert isinstance(signature, FunctionType)
         self.signature = signature
-        self.storage = Storage(func)
-        assert not self.storage.missing, "a copy is missing"
+        self.buffers = BufferAssignment(func)
+        assert not self.buffers.missing_copies, "a copy is missing"
         self.sources = func.body.blocks
         self.blocks = {block: Block() for block in self.sources}
         self.entry = self.blocks[self.sources[0]]
         self.builder = Builder(self.entry, loc=func.loc)
-        self.unit = Unit(self.storage, self.builder, constants, variables, "transient")
+        self.commands = CommandEmitter(self.buffers, self.builder, constants, variables, "transient")
         self.numbers: dict[Value, Value] = {}
         self.sizes: dict[int, Value] = {}
         self.results: list[Value] = []
 
-    def emit(self) -> ll_seq.Serve:
+    def emit(self) -> ll_seq.RunLoop:
+        """Emits the `run_loop` op of the function."""
         for _ in (*self.signature.inputs, *self.signature.results):
             self.entry.add_argument(ll_seq.VIEW)
         self._asserts()
-        self.unit.prepare()
+        self.commands.prepare()
         self._states()
         self._checks()
         pending = self._pending()
         for source, block in self.blocks.items():
             self.builder.block = block
             self._block(source, pending[source])
-        return ll_seq.Serve.build(
+        return ll_seq.RunLoop.build(
             sym_name=self.func.sym_name,
             signature=self.signature,
             arg_attrs=self.func.arg_attrs,
@@ -70,17 +72,17 @@ class Serving:
         )
 
     def _asserts(self) -> None:
-        """What the sizes of a call must be, the program's own assertions first."""
+        """Asserts the conditions on the sizes of a call, those of the program itself first."""
         if self.func.dims is None:
             return
         for op in self.sources[0]:
             if isinstance(op, util.Assert):
                 self.builder.insert(op.clone())
-        for demand in demands(self.signature, self.func.dims, self._computed()):
+        for demand in size_assertions(self.signature, self.func.dims, self._computed()):
             self.builder.insert(demand)
 
     def _computed(self) -> list[Operation]:
-        """What the function's dispatches compute."""
+        """The ops in the entries that the function dispatches."""
         program = self.func.parent_op
         assert program is not None
         used = {op.entry for block in self.sources for op in block if isinstance(op, hl_seq.Dispatch)}
@@ -89,15 +91,15 @@ class Serving:
         return [op for entry in entries for op in entry.walk()]
 
     def _states(self) -> None:
-        """Blocks take their arguments; loops with a state get its two buffers."""
+        """Adds block arguments; loop headers with a state take its two buffers."""
         for source, block in list(self.blocks.items())[1:]:
             sizes = self._layout(source)
             if sizes != 0:
                 first, second = self._state(sizes), self._state(sizes)
-                self.unit.states[source] = first
-                self.unit.made["second", source] = second
+                self.commands.states[source] = first
+                self.commands.made["second", source] = second
                 for kind in ("now", "next"):
-                    self.unit.bring(Home(kind, source), block.add_argument(ll_seq.BUFFER))
+                    self.commands.add_slot_buffer(Placement(kind, source), block.add_argument(ll_seq.BUFFER))
             for argument in source.arguments:
                 if not hl_seq.is_resource(argument.type):
                     self.numbers[argument] = block.add_argument(argument.type)
@@ -109,52 +111,52 @@ class Serving:
         ).output  # fmt: skip
 
     def _layout(self, header: Block) -> int:
-        """Gives the values of a loop's state their offsets, the same for a value and its successor; the bytes.
+        """Assigns offsets to the values of a loop's state, the same to a value and to its successor; returns the bytes.
 
-        Those of a static size go first: the host reads predicates where it knows their place.
+        Values of static size go first: the host reads predicates at static offsets.
         """
         end = 0
-        groups = self.storage.group
+        groups = self.buffers.group
         for argument in sorted(header.arguments, key=lambda a: a in groups and isinstance(groups[a].size, Dim)):
-            following = self.storage.next.get(argument)
+            following = self.buffers.next.get(argument)
             if following is not None:
                 for value in (argument, following):
-                    self.unit.offsets[id(self.storage.group[value])] = end
-                end += align(self.storage.group[argument].size)
+                    self.commands.offsets[id(self.buffers.group[value])] = end
+                end += align(self.buffers.group[argument].size)
         return end
 
     def _checks(self) -> None:
-        """Arguments and destinations are checked before anything runs."""
+        """Checks arguments and destinations before any command runs."""
         source = self.sources[0]
         views = self.entry.arguments
-        for index, type in enumerate(true_types(self.signature.inputs, self.func.arg_attrs)):
+        for index, type in enumerate(types_for_callers(self.signature.inputs, self.func.arg_attrs)):
             assert isinstance(type, TensorType)
             loc = source.arguments[index].loc
             with self.builder.at(loc.at(self.func.loc)):
                 checked = self.builder.build(ll_seq.Check, type=type, view=views[index], output=ll_seq.BUFFER)
-            self.unit.bring(Home("argument", index), checked.output)
-        for axis in measured(self.signature):
+            self.commands.add_slot_buffer(Placement("argument", index), checked.output)
+        for axis in measured_axes(self.signature):
             self.builder.build(ll_seq.Measure, axis=axis.axis, view=views[axis.argument], output=I64)
-        for index, type in enumerate(true_types(self.signature.results, self.func.res_attrs)):
+        for index, type in enumerate(types_for_callers(self.signature.results, self.func.res_attrs)):
             assert isinstance(type, TensorType)
             view = views[len(self.signature.inputs) + index]
             sizes = [self._size(size) for size in type.shape if isinstance(size, Dim)]
             made = self.builder.build(ll_seq.Destination, type=type, view=view, sizes=sizes, output=ll_seq.VIEW)
             self.results.append(made.output)
-        homes = {group.home for group in self.storage.groups()}
+        placements = {group.placement for group in self.buffers.groups()}
         for index in range(len(self.signature.results)):
-            if Home("result", index) in homes:
+            if Placement("result", index) in placements:
                 storage = self.builder.build(ll_seq.Storage, view=self.results[index], output=ll_seq.BUFFER)
-                self.unit.bring(Home("result", index), storage.output)
+                self.commands.add_slot_buffer(Placement("result", index), storage.output)
 
     def _size(self, size: int) -> Value:
-        """A size as a number, made once."""
+        """A size as a host value, emitted once."""
         if size not in self.sizes:
             self.sizes[size] = self.builder.build(ll_seq.Size, value=size, output=I64).output
         return self.sizes[size]
 
     def _pending(self) -> dict[Block, bool]:
-        """Blocks that may be entered with recordings that were enqueued and not executed."""
+        """For each block, whether enqueued recordings may be pending when control enters it."""
         enters = dict.fromkeys(self.sources, False)
         changed = True
         while changed:
@@ -167,47 +169,50 @@ class Serving:
         return enters
 
     def _waits(self, block: Block) -> bool:
-        """Whether the host goes on from a block only when the device is done."""
+        """Whether the host must wait for the device at the end of a block."""
         match block.last:
             case Return() | util.ImportedCallBranch():
                 return True
             case util.CondBranch() | util.Switch():
                 chosen = block.last.operands[0]
-                return hl_seq.is_resource(chosen.type) and not self._is_foreign(chosen)
+                return hl_seq.is_resource(chosen.type) and not self._is_external(chosen)
             case _:
                 return False
 
-    def _is_foreign(self, value: Value) -> bool:
-        home = self.storage.group[value].home
-        return home is not None and home.kind in FOREIGN and home.kind != "variable"
+    def _is_external(self, value: Value) -> bool:
+        placement = self.buffers.group[value].placement
+        return placement is not None and placement.kind in EXTERNAL_KINDS and placement.kind != "variable"
 
     def _block(self, source: Block, pending: bool) -> None:
         for op in source:
             if op is not source.last and op.results and not hl_seq.is_resource(op.results[0].type):
-                self._number(op)
+                self._host_op(op)
         terminator = source.last
         assert terminator is not None
         pairs = [
-            (self.unit.homes[Home("argument", argument)], self.unit.homes.get(Home("result", result)))
-            for result, argument in aliases(self.func.arg_attrs).items()
+            (
+                self.commands.placements[Placement("argument", argument)],
+                self.commands.placements.get(Placement("result", result)),
+            )
+            for result, argument in result_aliases(self.func.arg_attrs).items()
         ]
-        recorded = self.unit.record(source, self.builder, [(a, r) for a, r in pairs if r is not None])
+        recorded = self.commands.record(source, self.builder, [(a, r) for a, r in pairs if r is not None])
         with self.builder.at(terminator.loc):
             if recorded is None and pending and self._waits(source):
-                recorded = self.unit.nothing(self.builder)
+                recorded = self.commands.empty_recording(self.builder)
             if recorded is not None:
                 kind: Any = ll_seq.Execute if self._waits(source) else ll_seq.Enqueue
                 self.builder.build(kind, recording=recorded[0], slots=recorded[1:])
-            self._leave(terminator)
+            self._terminator(terminator)
 
-    def _number(self, op: Operation) -> None:
-        """An op of the sequencer itself."""
+    def _host_op(self, op: Operation) -> None:
+        """Emits an op on host values."""
         if isinstance(op, hl_seq.Export):
             return
         built = self.builder.insert(op.clone(dict(self.numbers)))
         self.numbers.update(zip(op.results, built.results, strict=True))
 
-    def _leave(self, op: Operation) -> None:
+    def _terminator(self, op: Operation) -> None:
         if isinstance(op, Return):
             self.builder.build(ll_seq.Return, values=self.results)
             return
@@ -215,8 +220,8 @@ class Serving:
         if isinstance(op, util.ImportedCallBranch):
             self._call(op)
             return
-        chosen = [self._chosen(op.operands[0])] if op.choosing else []
-        given = [self._given(edge, op) for edge in op.edges]
+        chosen = [self._selector(op.operands[0])] if op.choosing else []
+        given = [self._branch_arguments(edge, op) for edge in op.edges]
         fields: dict[str, Any] = {"arguments": [value for values in given for value in values]}
         targets = [self.blocks[edge.target] for edge in op.edges]
         if not isinstance(op, util.Branch):
@@ -231,28 +236,31 @@ class Serving:
         self.builder.build(type(op), **fields)
 
     def _call(self, op: util.ImportedCallBranch) -> None:
-        """The device is done with what the block records: the call works on the globals' memory."""
-        buffers = [self.unit.globals[ref.root] for ref in op.globals]
+        """Calls a function of another module on the globals' memory, after the block's commands have finished."""
+        buffers = [self.commands.globals[ref.root] for ref in op.globals]
         self.builder.build(ll_seq.ImportedCall, callee=op.callee, function_type=op.function_type, buffers=buffers)
-        self.builder.build(util.Branch, arguments=self._given(op.edges[0], op), to=self.blocks[op.to])
+        self.builder.build(util.Branch, arguments=self._branch_arguments(op.edges[0], op), to=self.blocks[op.to])
 
-    def _chosen(self, value: Value) -> Value:
+    def _selector(self, value: Value) -> Value:
         if not hl_seq.is_resource(value.type):
             return self.numbers[value]
-        buffer, offset = self.unit.place(value)
-        kind = READS[hl_seq.size_of(value.type)]
+        buffer, offset = self.commands.address_of(value)
+        kind = READ_KINDS[hl_seq.size_of(value.type)]
         return self.builder.build(ll_seq.Read, buffer=buffer, offset=offset, type=kind, output=I32).output
 
-    def _given(self, edge: util.Edge, branch: Operation) -> list[Value]:
-        """What a branch gives: the state of a loop, swapped when it comes back, then numbers."""
+    def _branch_arguments(self, edge: util.Edge, branch: Operation) -> list[Value]:
+        """The arguments of a branch: the loop's state, swapped on the back edge, then host values."""
         header = edge.target
         given: list[Value] = []
-        if header in self.unit.states:
+        if header in self.commands.states:
             assert branch.parent is not None
-            if self.storage.order[branch.parent] >= self.storage.order[header]:
-                given = [self.unit.homes[Home("next", header)], self.unit.homes[Home("now", header)]]
+            if self.buffers.order[branch.parent] >= self.buffers.order[header]:
+                given = [
+                    self.commands.placements[Placement("next", header)],
+                    self.commands.placements[Placement("now", header)],
+                ]
             else:
-                given = [self.unit.states[header], self.unit.made["second", header]]
+                given = [self.commands.states[header], self.commands.made["second", header]]
         return given + [self.numbers[value] for value in edge.values if not hl_seq.is_resource(value.type)]
 
 

@@ -1,7 +1,7 @@
-"""Files that people give to the compiler and that hold no StableHLO: what each is, and the way on.
+"""Recognizes files that contain no StableHLO, and tells users how to proceed.
 
-A file is known by its content, never by its name. `what_is` is asked before a file is read as a program;
-`what_may_be` only if it cannot be read as one, since its signs are weak.
+A file is recognized by its content, never by its name. `recognize` runs before a file is read as a program. `guess`
+runs only if it cannot be read as one, because its signs are weak.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _WEIGHTS: Final = "weights without a program: give them with vm-run --parameters
 _STABLEHLO: Final = "the compiler reads StableHLO, as jax.jit(f).lower(x).as_text() and jax.export write it"
 _TENSORFLOW: Final = "take the StableHLO of a tf.function (docs/quickstart/tensorflow.md)"
 
-#: first bytes (at an offset) -> what such a file is
+#: Offset and magic bytes -> description of the file.
 _MAGIC: Final = (
     (8, b"ORCH", "a compiled module already: vm-run runs it"),
     (4, b"TFL3", f"a TFLite model: {_TENSORFLOW}"),
@@ -26,7 +26,7 @@ _MAGIC: Final = (
     (0, b"GGUF", f"a GGUF file, {_WEIGHTS}, after a conversion to safetensors"),
     (0, b"HloModule ", f"HLO text: {_STABLEHLO}"),
 )
-#: part of a name in a zip archive -> what the archive is; the first that fits
+#: Part of a name in a zip archive -> description of the archive; the first match counts.
 _IN_ZIP: Final = (
     ("archive_format", f"a program of torch.export: {_TORCH}"),
     ("serialized_exported_program.json", f"a program of torch.export: {_TORCH}"),
@@ -35,21 +35,21 @@ _IN_ZIP: Final = (
     ("model.weights.h5", "a Keras model: load it in Keras (docs/quickstart/keras.md)"),
     (".npy", "a NumPy archive"),
 )
-#: fields of a protobuf message that it has, with their wire types, -> what it is; the first that fits
+#: Fields of a protobuf message and their wire types -> description; the first match counts.
 _MESSAGES: Final = (
     ({1: 0, 7: 2}, f"an ONNX model, which is no input of this compiler: compile the program that it was made from; "
                    f"{_STABLEHLO}"),
     ({1: 2, 2: 2, 3: 2}, f"a protobuf of HLO: {_STABLEHLO}"),
     ({1: 0, 2: 2}, f"the graph of a TensorFlow SavedModel: {_TENSORFLOW}"),
 )  # fmt: skip
-#: comments and docstrings may stand before the first import
+#: Comments and docstrings may precede the first import.
 _PYTHON: Final = re.compile(rb'(?:\s|#[^\n]*\n|"""(?:[^"]|"(?!""))*""")*+(?:import|from|def|class) ')
-#: fields of a protobuf message that are looked at
+#: Maximum number of fields of a protobuf message that are read.
 _MOST_FIELDS: Final = 4096
 
 
-def what_is(data: bytes) -> str | None:
-    """What the file is, for a message; None where nothing says so."""
+def recognize(data: bytes) -> str | None:
+    """Description of the file for a message; None if it is not recognized."""
     for offset, magic, what in _MAGIC:
         if data[offset : offset + len(magic)] == magic:
             return what
@@ -61,8 +61,8 @@ def what_is(data: bytes) -> str | None:
     return None
 
 
-def what_may_be(data: bytes) -> str | None:
-    """What a file may be that is no program; None where nothing says so."""
+def guess(data: bytes) -> str | None:
+    """Description of a file that is no program, from weak signs; None if it is not recognized."""
     if data[:1] == b"\x80" and data[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05") and data.endswith(b"."):
         return f"a pickle, which is not read; if it is one of torch.save, {_TORCH}"
     if _PYTHON.match(data):
@@ -71,8 +71,8 @@ def what_may_be(data: bytes) -> str | None:
     return next((what for wanted, what in _MESSAGES if wanted.items() <= fields.items()), None)
 
 
-def what_is_folder(path: Path) -> str | None:
-    """What a folder is; None where the path is none."""
+def recognize_folder(path: Path) -> str | None:
+    """Description of a folder; None if the path is no folder."""
     if not path.is_dir():
         return None
     if (path / "saved_model.pb").exists():
@@ -92,7 +92,7 @@ def _of_zip(data: bytes) -> str:
 
 
 def _fields(data: bytes) -> dict[int, int]:
-    """The first fields of a protobuf message and their wire types; none where it is no such message."""
+    """The first fields of a protobuf message and their wire types; empty if the data is no such message."""
     found: dict[int, int] = {}
     place = 0
     for _ in range(_MOST_FIELDS):
@@ -114,7 +114,7 @@ def _fields(data: bytes) -> dict[int, int]:
 
 
 def _varint(data: bytes, place: int) -> tuple[int, int]:
-    """The number and the place behind it, which is past the end where the number is cut off or too long."""
+    """The number and the offset after it, which is past the end if the number is truncated or too long."""
     value = 0
     for shift in range(0, 70, 7):
         if place >= len(data):

@@ -1,8 +1,9 @@
-"""What a function of symbolic shapes demands of the sizes of a call, as assertions in front of all that relies on them.
+"""Assertions about the sizes of a call, for functions with symbolic shapes. They precede everything that relies on
+them.
 
-In this order: what the program itself asserts; that each symbol lies within its bounds; that the arguments have the
-sizes that their types say; that no tensor of a kernel has a size below 0, or more elements than 32 bits count; that
-what is taken out of one is there. What is true for all symbols within their bounds is not asserted.
+In this order: the program's own assertions; the bounds of each symbol; the sizes of arguments against their types; for
+tensors of kernels, that no size is negative and that 32 bits count the elements; that slices fit their source.
+Conditions that hold for all values of the symbols are not asserted.
 """
 
 from __future__ import annotations
@@ -16,29 +17,30 @@ from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.dims import Dim, bounds, dim_min, symbol, symbols_of
 from orchestrion.compiler.ir.types import DIMS, FunctionType, TensorType
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
-from orchestrion.compiler.stablehlo.ops.function_dims import Row, rows_of
+from orchestrion.compiler.stablehlo.ops.function_dims import DimDefinition, dim_definitions
 from orchestrion.compiler.stablehlo.ops.indexing import Gather
 
-#: kernels index in 32 bits where a size is an expression
-MOST_ELEMENTS: Final = 2**31 - 1
+#: Maximum elements of a tensor with symbolic sizes: kernels index them with 32 bits.
+MAX_ELEMENTS: Final = 2**31 - 1
 
 
-class Measured(NamedTuple):
+class MeasuredAxis(NamedTuple):
     """An axis of an argument whose size is known when the function is called."""
 
     argument: int
     axis: int
-    size: int  #: what its type says of it
+    size: int  #: the size in the argument's type
 
     @property
     def name(self) -> str:
+        """The name of the measured size: `argI_J` for axis J of argument I."""
         return f"arg{self.argument}_{self.axis}"
 
 
-def measured(signature: FunctionType) -> list[Measured]:
-    """The axes of a function's arguments that each call has sizes for."""
+def measured_axes(signature: FunctionType) -> list[MeasuredAxis]:
+    """The axes of a function's arguments whose sizes are symbolic."""
     return [
-        Measured(argument, axis, size)
+        MeasuredAxis(argument, axis, size)
         for argument, type in enumerate(signature.inputs)
         if isinstance(type, TensorType)
         for axis, size in enumerate(type.shape)
@@ -46,18 +48,20 @@ def measured(signature: FunctionType) -> list[Measured]:
     ]
 
 
-def demands(signature: FunctionType, dims: ArrayAttr | None, computed: Sequence[Operation]) -> Iterator[Operation]:
-    """The assertions beside the program's own; `computed` is what its kernels hold."""
-    symbols = rows_of(dims)
+def size_assertions(
+    signature: FunctionType, dims: ArrayAttr | None, computed: Sequence[Operation]
+) -> Iterator[Operation]:
+    """The assertions in addition to the program's own; `computed` are the ops in its kernels."""
+    symbols = dim_definitions(dims)
     yield from _bounds(symbols)
-    for axis in measured(signature):
+    for axis in measured_axes(signature):
         yield from _same(axis, symbols)
     types = [value.type for op in computed for value in op.results]
     yield from _elements([type for type in types if isinstance(type, TensorType)])
     yield from _slices(computed)
 
 
-def _bounds(symbols: Iterable[Row]) -> Iterator[Operation]:
+def _bounds(symbols: Iterable[DimDefinition]) -> Iterator[Operation]:
     for one, value in symbols:
         assert value is not None
         for predicate, bound, wanted in (("ge", one.least, "least"), ("le", one.greatest, "most")):
@@ -65,16 +69,16 @@ def _bounds(symbols: Iterable[Row]) -> Iterator[Operation]:
             yield _assertion(value, predicate, bound, message, value, bound)
 
 
-def _same(axis: Measured, symbols: Iterable[Row]) -> Iterator[Operation]:
+def _same(axis: MeasuredAxis, symbols: Iterable[DimDefinition]) -> Iterator[Operation]:
     own = symbol(axis.name)
     if any(_is(axis.size, one.name) and value is not None and _is(value, axis.name) for one, value in symbols):
-        return  # it is where the symbol comes from
+        return  # this axis defines the symbol
     place = f"argument {axis.argument}, dimension {axis.axis}"
     yield _assertion(own, "eq", axis.size, f"{place} is {{0}}, {axis.size} = {{1}} wanted", own, axis.size)
 
 
 def _is(size: int, name: str) -> bool:
-    """Whether a size is that symbol."""
+    """Whether a size is exactly the symbol `name`."""
     found = symbols_of(size)
     return len(found) == 1 and found[0].name == name and str(size) == str(found[0])
 
@@ -87,13 +91,13 @@ def _elements(tensors: Iterable[TensorType]) -> Iterator[Operation]:
         for axis, size in enumerate(type.shape):
             if bounds(size)[0] < 0:
                 yield _assertion(size, "ge", 0, f"dimension {axis} of {name} would be {{0}}, 0 is the least", size)
-        if high > MOST_ELEMENTS:
-            message = f"{name} has {{0}} elements, {MOST_ELEMENTS} are the most"
-            yield _assertion(count, "le", MOST_ELEMENTS, message, count)
+        if high > MAX_ELEMENTS:
+            message = f"{name} has {{0}} elements, {MAX_ELEMENTS} are the most"
+            yield _assertion(count, "le", MAX_ELEMENTS, message, count)
 
 
 def _slices(computed: Iterable[Operation]) -> Iterator[Operation]:
-    """A gather that takes slices takes them out of something as large."""
+    """The slices of a gather must fit its source."""
     seen = set()
     for op in computed:
         if not isinstance(op, Gather):

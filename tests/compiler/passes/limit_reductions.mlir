@@ -1,4 +1,4 @@
-// passes: limit-folds
+// passes: limit-reductions
 // A fold that a call may make too long; rows of which there are many fold less than few. Only programs whose
 // machine limits loops assert anything.
 "builtin.module"() ({
@@ -128,8 +128,8 @@
     }) : () -> ()
     "func.func"() <{dims = [{least = 1 : i64, name = "b", value = #util.dims<arg0_0>}, {least = 1 : i64, name = "s", value = #util.dims<arg0_1>}], function_type = (tensor<?x?xf32, #util.dims<b, s>>) -> tensor<f32>, sym_name = "main"}> ({
     ^bb0(%0: tensor<?x?xf32, #util.dims<b, s>>):
-      "util.assert"() <{lhs = #util.dims<s>, message = "a result is folded of {0} elements, of sizes that the call brings; 120000 are the most", numbers = #util.dims<s>, predicate = "le", rhs = #util.dims<120000>}> : () -> ()
-      "util.assert"() <{lhs = #util.dims<b>, message = "a result is folded of {0} elements, of sizes that the call brings; 15360000 are the most", numbers = #util.dims<b>, predicate = "le", rhs = #util.dims<15360000>}> : () -> ()
+      "util.assert"() <{lhs = #util.dims<s>, message = "a reduction covers {0} elements, 120000 are the most on this machine", numbers = #util.dims<s>, predicate = "le", rhs = #util.dims<120000>}> : () -> ()
+      "util.assert"() <{lhs = #util.dims<b>, message = "a reduction covers {0} elements, 15360000 are the most on this machine", numbers = #util.dims<b>, predicate = "le", rhs = #util.dims<15360000>}> : () -> ()
       %1 = "flow.dispatch"(%0) <{entry = @rows::@rows, workload = #util.dims<b, 1, 1>}> : (tensor<?x?xf32, #util.dims<b, s>>) -> tensor<?xf32, #util.dims<b>>
       %2 = "flow.dispatch"(%1) <{entry = @all::@all, workload = array<i64: 1, 1, 1>}> : (tensor<?xf32, #util.dims<b>>) -> tensor<f32>
       "func.return"(%2) : (tensor<f32>) -> ()
@@ -201,7 +201,7 @@
   }) : () -> ()
 }) : () -> ()
 // -----
-// passes: limit-folds
+// passes: limit-reductions
 // Updates of rows that may meet are counted, those of rows that do not are not.
 "builtin.module"() ({
   "hl_seq.program"() <{sym_name = "spirv"}> ({
@@ -258,7 +258,7 @@
     }) : () -> ()
     "func.func"() <{dims = [{least = 1 : i64, name = "n", value = #util.dims<arg1_1>}], function_type = (tensor<1x9x7xf32>, tensor<1x?xi32, #util.dims<n>>, tensor<1x?x7xf32, #util.dims<n>>) -> tensor<1x9x7xf32>, sym_name = "main"}> ({
     ^bb0(%0: tensor<1x9x7xf32>, %1: tensor<1x?xi32, #util.dims<n>>, %2: tensor<1x?x7xf32, #util.dims<n>>):
-      "util.assert"() <{lhs = #util.dims<n>, message = "a scatter has {0} updates, of sizes that the call brings; 262144 are the most", numbers = #util.dims<n>, predicate = "le", rhs = #util.dims<262144>}> : () -> ()
+      "util.assert"() <{lhs = #util.dims<n>, message = "a scatter has {0} updates, 262144 are the most on this machine", numbers = #util.dims<n>, predicate = "le", rhs = #util.dims<262144>}> : () -> ()
       %3 = "flow.dispatch"(%0, %1, %2) <{entry = @meeting::@meeting, tied = array<i64: 0>, workload = #util.dims<7 * n, 1, 1>}> : (tensor<1x9x7xf32>, tensor<1x?xi32, #util.dims<n>>, tensor<1x?x7xf32, #util.dims<n>>) -> tensor<1x9x7xf32>
       %4 = "flow.dispatch"(%3, %1, %2) <{entry = @apart::@apart, tied = array<i64: 0>, workload = #util.dims<7 * n, 1, 1>}> : (tensor<1x9x7xf32>, tensor<1x?xi32, #util.dims<n>>, tensor<1x?x7xf32, #util.dims<n>>) -> tensor<1x9x7xf32>
       "func.return"(%4) : (tensor<1x9x7xf32>) -> ()

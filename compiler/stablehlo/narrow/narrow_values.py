@@ -1,6 +1,6 @@
-"""Values of narrow types while `expand-narrow` replaces them: which forms each has, made when somebody asks.
+"""Values of narrow types while `expand-narrow` replaces them: their forms, made on demand.
 
-A form stands directly behind the definition of its value, so that all uses may share it.
+A form follows directly after the definition of its value, so that all uses can share it.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from orchestrion.compiler.stablehlo.ops.structural import Constant
 from orchestrion.schema.dtypes import BY_NAME, FLOAT, SIGNED, UNSIGNED, DType
 from orchestrion.schema.float_formats import FLOAT_FORMATS
 
-from .floats import decoded, encoded, rounded
-from .integers import is_packed, normal_bytes, unpacked, unsigned, wrapped
+from .floats import decode, encode, round_to_format
+from .integers import is_packed, normal_bytes, unpack, unsigned, wrap
 
 _KINDS: Final = (FLOAT, SIGNED, UNSIGNED)
 
@@ -34,70 +34,70 @@ def narrow_dtype(type: Type) -> DType | None:
 
 
 def stored_type(type: Type) -> Type:
-    """What holds a tensor of a narrow type; any other type as it is."""
+    """The type that holds a tensor of a narrow type; any other type unchanged."""
     dtype = narrow_dtype(type)
     return type.with_element(scalar(dtype.storage)) if dtype is not None and isinstance(type, TensorType) else type
 
 
-class Values:
+class NarrowValues:
     """The narrow values of one function.
 
-    `unrounded`: inside of a reducer, where what is computed stays as it is in f32.
+    `unrounded`: inside a reducer, where computed values stay unrounded in f32.
     """
 
     def __init__(self) -> None:
-        self.dtypes: dict[Value, DType] = {}  #: what each value was
+        self.dtypes: dict[Value, DType] = {}  #: original type of each value
         self.unrounded = False
-        self.loc: Location = UNKNOWN  #: of the op that asks
+        self.loc: Location = UNKNOWN  #: location of the op that needs a form
         self._stored: dict[Value, Value] = {}
         self._wide: dict[Value, Value] = {}
-        self._raw: dict[Value, Value] = {}  #: f32, still to be rounded
+        self._raw: dict[Value, Value] = {}  #: f32 that is not rounded yet
 
     def dtype(self, value: Value) -> DType | None:
-        """What a value was before its type changed, if it was narrow."""
+        """The original narrow type of a value; None if it was not narrow."""
         return self.dtypes.get(value) or narrow_dtype(value.type)
 
     def is_wide(self, value: Value) -> bool:
-        """Whether a value was computed, so that its stored form would have to be made."""
+        """Whether a value was computed, so that its stored form does not exist yet."""
         return value not in self._stored
 
-    def store(self, value: Value) -> None:
-        """A value is its bits from here on."""
+    def register_stored(self, value: Value) -> None:
+        """Makes a value hold its bits from now on."""
         dtype = narrow_dtype(value.type)
         if dtype is not None:
             self.dtypes[value] = dtype
             self._stored[value] = value
             value.type = stored_type(value.type)
 
-    def take(self, argument: Value) -> None:
-        """An argument of the function: whatever is in the bits above an integer does not count."""
-        self.store(argument)
+    def register_argument(self, argument: Value) -> None:
+        """Registers a function argument, whose bits above an integer's width are ignored."""
+        self.register_stored(argument)
         dtype = self.dtypes.get(argument)
         if dtype is not None and dtype.bits < 8:
-            self._stored[argument] = self._behind(argument, lambda r: wrapped(r, argument, dtype))
+            self._stored[argument] = self._after_definition(argument, lambda r: wrap(r, argument, dtype))
 
-    def widen(self, value: Value) -> None:
-        """A float is an exact f32 from here on, an integer as stored."""
+    def register_wide(self, value: Value) -> None:
+        """Makes a value hold its number from now on: a float in f32, an integer in its storage."""
         dtype = narrow_dtype(value.type)
         if dtype is None or dtype.kind != FLOAT:
-            return self.store(value)
+            return self.register_stored(value)
         self.dtypes[value] = dtype
         self._wide[value] = value
         value.type = tensor_of(value).with_element(F32)
 
-    def computed(self, value: Value, exact: bool = False) -> None:
-        """The op gives a float in f32, an integer in its storage, which is to be rounded or wrapped unless exact."""
+    def register_computed(self, value: Value, exact: bool = False) -> None:
+        """Registers a computed value, in f32 or in an integer's storage; it is rounded or wrapped unless `exact`."""
         dtype = narrow_dtype(value.type)
         if dtype is None:
             return
         value.type = tensor_of(value).with_element(F32 if dtype.kind == FLOAT else scalar(dtype.storage))
-        self.become(value, value, dtype, exact)
+        self.register_replacement(value, value, dtype, exact)
 
-    def become(self, value: Value, given: Value, dtype: DType, exact: bool = False) -> None:
-        """`given` stands for a value: an f32 or a stored integer, to be rounded or wrapped unless exact."""
+    def register_replacement(self, value: Value, given: Value, dtype: DType, exact: bool = False) -> None:
+        """Makes `given`, an f32 or a stored integer, stand for a value; it is rounded or wrapped unless `exact`."""
         self.dtypes[value] = dtype
         if dtype.kind != FLOAT:
-            self._stored[value] = given if exact else self._behind(given, lambda r: wrapped(r, given, dtype))
+            self._stored[value] = given if exact else self._after_definition(given, lambda r: wrap(r, given, dtype))
         elif exact or self.unrounded:
             self._wide[value] = given
             if not exact:
@@ -105,34 +105,34 @@ class Values:
         else:
             self._raw[value] = given
 
-    def hold(self, value: Value, bits: Value, dtype: DType) -> None:
-        """`bits` are the stored form of a value."""
+    def register_bits(self, value: Value, bits: Value, dtype: DType) -> None:
+        """Makes `bits` the stored form of a value."""
         self.dtypes[value] = dtype
         self._stored[value] = bits
 
-    def stored(self, value: Value) -> Value:
-        """The bits; a value that is not narrow as it is."""
+    def stored_form(self, value: Value) -> Value:
+        """The stored form of a value; a value that is not narrow unchanged."""
         dtype = self.dtypes.get(value)
         if dtype is None:
             return value
         if value not in self._stored:
             number = self._rounded(value, dtype)
             row = FLOAT_FORMATS[dtype.name]
-            self._stored[value] = self._behind(number, lambda r: encoded(r, number, row))
+            self._stored[value] = self._after_definition(number, lambda r: encode(r, number, row))
         return self._stored[value]
 
-    def given(self, value: Value) -> Value:
-        """What the function returns for a value: the bits above an integer are zero."""
-        dtype, bits = self.dtypes.get(value), self.stored(value)
+    def returned_form(self, value: Value) -> Value:
+        """The form of a value that the function returns, with zeros above the width of an integer."""
+        dtype, bits = self.dtypes.get(value), self.stored_form(value)
         if dtype is None or dtype.bits == 8 or dtype.kind != SIGNED:
             return bits
-        return self._behind(bits, lambda r: unsigned(r, bits, dtype))
+        return self._after_definition(bits, lambda r: unsigned(r, bits, dtype))
 
-    def wide(self, value: Value) -> Value:
-        """The f32 of a float; an integer as stored, a value that is not narrow as it is."""
+    def wide_form(self, value: Value) -> Value:
+        """The f32 of a float, the stored form of an integer; a value that is not narrow unchanged."""
         dtype = self.dtypes.get(value)
         if dtype is None or dtype.kind != FLOAT:
-            return self.stored(value)
+            return self.stored_form(value)
         if value not in self._wide:
             if value in self._raw:
                 self._wide[value] = self._rounded(value, dtype)
@@ -144,18 +144,20 @@ class Values:
         raw = self._raw.get(value)
         if raw is None:
             return self._wide[value]
-        return self._behind(raw, lambda r: rounded(r, raw, FLOAT_FORMATS[dtype.name]))
+        return self._after_definition(raw, lambda r: round_to_format(r, raw, FLOAT_FORMATS[dtype.name]))
 
     def _decoded(self, bits: Value, number: Callable[[int], float], dtype: DType) -> Value:
         maker = bits.defining_op
         if isinstance(maker, Constant) and 4 * len(maker.value.data) // dtype.itemsize <= INLINE_BYTES:
             type = tensor_of(bits).with_element(F32)
             data = _numbers(maker.value, number)
-            return self._behind(bits, lambda r: r.build(Constant, value=DenseElements(type, data), out=type).result)
-        return self._behind(bits, lambda r: decoded(r, bits, FLOAT_FORMATS[dtype.name]))
+            return self._after_definition(
+                bits, lambda r: r.build(Constant, value=DenseElements(type, data), out=type).result
+            )
+        return self._after_definition(bits, lambda r: decode(r, bits, FLOAT_FORMATS[dtype.name]))
 
     def constant(self, op: Constant) -> None:
-        """A constant of a narrow type as one of its storage; of small integers, several to a byte."""
+        """A constant of a narrow type as one of its storage type; small integers are packed."""
         dtype = narrow_dtype(op.out.type)
         if dtype is None:
             return
@@ -164,13 +166,15 @@ class Values:
         data = given.data if dtype.kind == FLOAT else normal_bytes(given.data, dtype)
         elements = DenseElements(type, data)
         if dtype.bits < 8 and is_packed(elements):
-            self.hold(op.result, self._behind(op.result, lambda r: unpacked(r, elements, dtype)), dtype)
+            self.register_bits(
+                op.result, self._after_definition(op.result, lambda r: unpack(r, elements, dtype)), dtype
+            )
             return
-        self.store(op.result)
+        self.register_stored(op.result)
         op.properties["value"] = elements
 
-    def _behind(self, value: Value, make: Callable[[Rewriter], Value]) -> Value:
-        """What `make` builds, behind the definition of a value."""
+    def _after_definition(self, value: Value, make: Callable[[Rewriter], Value]) -> Value:
+        """Builds a form directly after the definition of a value."""
         rewriter = Rewriter({})
         if isinstance(value, BlockArgument):
             anchor: Operation | None = value.block.first
@@ -184,6 +188,6 @@ class Values:
 
 
 def _numbers(elements: DenseElements, number: Callable[[int], float]) -> bytes:
-    """The f32 that the bits in a constant stand for."""
+    """The bytes of the f32 numbers for the bits in a constant."""
     bits = elements.scalars()
     return struct.pack(f"<{len(bits)}f", *(number(int(item)) for item in bits))

@@ -1,8 +1,10 @@
-"""What a program initializer computes is kept in the user's cache, and loaded from there the next time.
+"""Keeps the results of program initializers in the user's cache, so that later loads skip the computation.
 
-before: the memory for it, and all that others need; how much the cache has; cond_branch ^compute, ^done
-^compute: what is needed for computing only; execute; save; branch ^done
-^done: return
+An initializer becomes three blocks:
+
+- The first allocates the results and whatever else others need, and asks the cache; `cond_branch ^compute, ^done`.
+- `^compute`: whatever only the computation needs; execute; save; `branch ^done`.
+- `^done`: return.
 """
 
 from __future__ import annotations
@@ -18,12 +20,12 @@ from orchestrion.compiler.ir.types import I32
 from . import ll_seq
 
 
-def keep_computed(body: Block) -> list[Block]:
-    """The blocks of an initializer that was one."""
+def cache_computed_buffers(body: Block) -> list[Block]:
+    """Splits the only block of an initializer; returns its blocks."""
     *ops, end = body.ops
     computing = _only_for([op for op in ops if isinstance(op, ll_seq.Execute)], ops)
     made = [op for op in ops if isinstance(op, ll_seq.Allocate) and op.lifetime.value == "constant"]
-    kept = [op.output for op in made if op not in computing]  # what nobody uses is computed, and not kept
+    kept = [op.output for op in made if op not in computing]  # a buffer that only the computation uses is not cached
     if not kept or not computing:
         return [body]
     compute, done = Block(), Block()
@@ -33,7 +35,7 @@ def keep_computed(body: Block) -> list[Block]:
             compute.append(op)
     end.detach()
     done.append(end)
-    _ask(Builder(body, loc=end.loc), kept, compute, done)
+    _load_from_cache(Builder(body, loc=end.loc), kept, compute, done)
     saving = Builder(compute, loc=end.loc)
     for key, buffer in enumerate(kept):
         saving.build(ll_seq.CacheSave, buffer=buffer, key=key)
@@ -41,8 +43,8 @@ def keep_computed(body: Block) -> list[Block]:
     return [body, compute, done]
 
 
-def _ask(builder: Builder, kept: Sequence[Value], compute: Block, done: Block) -> None:
-    """Loads what the cache has; goes on to compute unless that is everything."""
+def _load_from_cache(builder: Builder, kept: Sequence[Value], compute: Block, done: Block) -> None:
+    """Loads all cached buffers; branches to `compute` unless all were found."""
     found: Value | None = None
     for key, buffer in enumerate(kept):
         hit = builder.build(ll_seq.CacheLoad, buffer=buffer, key=key, output=I32).output
@@ -56,7 +58,7 @@ def _ask(builder: Builder, kept: Sequence[Value], compute: Block, done: Block) -
 
 
 def _only_for(wanted: list[Operation], ops: list[Operation]) -> set[Operation]:
-    """The ops that stand there for these alone."""
+    """The ops that only the ops in `wanted` use, with those."""
     found = set(wanted)
     for op in reversed(ops):
         users = [_among(user, ops) for result in op.results for user in result.users()]
@@ -66,7 +68,7 @@ def _only_for(wanted: list[Operation], ops: list[Operation]) -> set[Operation]:
 
 
 def _among(op: Operation, ops: list[Operation]) -> Operation | None:
-    """The op of the list that holds `op`."""
+    """The op of the list that is `op` or contains it; None if there is none."""
     block, outer = ops[0].parent, op
     while outer.parent is not block:
         if outer.parent_op is None:

@@ -1,8 +1,8 @@
-"""coalesce-waits: a barrier stays only before a command that touches what an earlier one since the last barrier wrote,
-or writes what one read.
+"""coalesce-barriers: keeps a barrier only if the next command conflicts with a command since the last kept barrier.
 
-Slots are different buffers, but for those that a recording says may be one. Ranges whose ends depend on the sizes of a
-call are apart where that holds for all sizes.
+Two commands conflict if they touch the same bytes and one of them writes. Different slots are different buffers, except
+for the pairs that a recording lists in `may_alias`. Ranges with symbolic ends are disjoint only if they are so for all
+values of the symbols.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ def _coalesce(record: ll_seq.Record, tables: SymbolTables) -> None:
     same: dict[Value, Value] = {
         block.arguments[b]: block.arguments[a] for a, b in zip(pairs[::2], pairs[1::2], strict=True)
     }
-    pending: dict[Value, tuple[list[ll_seq.Range], list[ll_seq.Range]]] = {}  # buffer -> what is read, what is written
+    pending: dict[Value, tuple[list[ll_seq.Range], list[ll_seq.Range]]] = {}  # buffer -> ranges read, ranges written
     for op in block.ops:
         if isinstance(op, ll_seq.Barrier):
             op.erase()
             continue
         entry = tables.lookup(op, op.entry) if isinstance(op, ll_seq.Dispatch) else None
         assert entry is None or isinstance(entry, ll_seq.Entry)
-        touched = [(same.get(r[0], r[0]), *r[1:]) for r in ll_seq.ranges(op, entry)]
+        touched = [(same.get(r[0], r[0]), *r[1:]) for r in ll_seq.accessed_ranges(op, entry)]
         if any(_overlap(a, b) for a in touched if a[0] in pending for b in _rivals(a, pending[a[0]])):
             block.insert_before(ll_seq.Barrier.build(loc=op.loc), op)
             pending = {}
@@ -50,7 +50,7 @@ def _coalesce(record: ll_seq.Record, tables: SymbolTables) -> None:
 
 
 def _rivals(item: ll_seq.Range, others: tuple[list[ll_seq.Range], list[ll_seq.Range]]) -> Iterator[ll_seq.Range]:
-    """The ranges of the same buffer that may conflict with the item: one of the two is written."""
+    """Ranges of the same buffer that may conflict with `item`: at least one of the two is written."""
     reads, writes = others
     yield from writes
     if item[3]:
@@ -62,7 +62,9 @@ def _overlap(a: ll_seq.Range, b: ll_seq.Range) -> bool:
 
 
 def _apart(a: ll_seq.Range, b: ll_seq.Range) -> bool:
-    """Whether the first ends before the second begins. Of places that are expressions, other places are other slots."""
+    """Whether `a` ends before `b` begins. Symbolic offsets belong to arena slots: different offsets are different
+    slots.
+    """
     if isinstance(a[1], Dim) or isinstance(b[1], Dim):
         return a[1] != b[1]
     return bounds(b[1] - a[2])[0] >= 0

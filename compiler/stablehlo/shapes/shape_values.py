@@ -1,8 +1,8 @@
-"""What is known of the integers that programs compute shapes with: a size per element, as an expression.
+"""Symbolic evaluation of the integers with which programs compute shapes: a size per element, as an expression.
 
-Ops are seen in the order of the program. An element is a size (`ir/dims.py`), what a comparison says, or unknown: then
-it has a name, so that the distance of two that differ by a size is still known. Rows of `RULES` say how an op makes
-elements of those of its operands; what has no row, or is large, is unknown.
+Ops are visited in program order. An element is a size (`ir/dims.py`), the result of a comparison, or unknown. An
+unknown element has a name, so that the distance between two that differ by a size is known. `RULES` state how an op's
+elements follow from those of its operands; results without a rule, and large tensors, are unknown.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from orchestrion.compiler.stablehlo.ops.elementwise import Compare
 from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Concatenate, Constant, Slice
 from orchestrion.schema.dtypes import BOOL, BY_NAME, SIGNED, UNSIGNED
 
-#: elements that a tensor of sizes has at most
-MOST: Final = 64
+#: Maximum number of elements of a tensor that is evaluated.
+MAX_TRACKED_ELEMENTS: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """What `name` stands for, and a size more."""
+    """An unknown integer, plus a size."""
 
     name: Hashable
     more: int = 0
@@ -35,7 +35,7 @@ class Unknown:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Whether two sizes compare as one of EQ, NE, LT, LE, GT, GE."""
+    """The result of comparing two sizes by EQ, NE, LT, LE, GT or GE."""
 
     direction: str
     lhs: int
@@ -48,26 +48,26 @@ Rule = Callable[[Any, list[Elements]], Elements | None]
 
 
 class ShapeValues:
-    """The elements of values, as far as ops were seen. `measured` gives the size of an axis of a tensor, or None."""
+    """The known elements of values. `measured` returns the size of an axis of a tensor, or None."""
 
     def __init__(self, measured: Callable[[Value, int], int | None]) -> None:
         self.measured = measured
         self._known: dict[Value, Elements] = {}
 
     def of(self, value: Value) -> Elements:
-        """The elements of a small tensor of integers in row-major order; none of another value."""
+        """The elements of a small tensor of integers in row-major order; empty for any other value."""
         if value not in self._known:
             self._known[value] = tuple(Unknown((value, i)) for i in range(_count(value)))
         return self._known[value]
 
     def sizes(self, value: Value) -> tuple[int, ...] | None:
-        """The elements of a list of sizes, when all are known."""
+        """The elements of a list of sizes, if all are known; else None."""
         found = self.of(value)
         sizes = tuple(element for element in found if isinstance(element, int | Dim))
         return sizes if len(sizes) == len(found) and _count(value) == _length(value) else None
 
-    def see(self, op: Operation) -> None:
-        """Finds the elements of an op's results."""
+    def evaluate(self, op: Operation) -> None:
+        """Computes the elements of an op's results."""
         if len(op.results) != 1 or not _count(op.results[0]):
             return
         if op.name == "stablehlo.get_dimension_size":
@@ -84,18 +84,18 @@ class ShapeValues:
 
 
 def _length(value: Value) -> int:
-    """Elements of a tensor, -1 where that is no number."""
+    """Number of elements of a tensor, -1 if it is not static."""
     type = value.type
     return type.num_elements if isinstance(type, TensorType) and type.is_static else -1
 
 
 def _count(value: Value) -> int:
-    """Elements of a small tensor of integers, 0 for everything else."""
+    """Number of elements of a small tensor of integers, 0 for any other value."""
     type = value.type
     row = BY_NAME.get(str(type.element)) if isinstance(type, TensorType) else None
     if row is None or row.kind not in (BOOL, SIGNED, UNSIGNED):
         return 0
-    return _length(value) if _length(value) <= MOST else 0
+    return _length(value) if _length(value) <= MAX_TRACKED_ELEMENTS else 0
 
 
 def _constant(op: Constant, operands: list[Elements]) -> Elements:
@@ -132,7 +132,7 @@ def _slice(op: Slice, operands: list[Elements]) -> Elements | None:
 
 
 def _each(function: Callable[..., Element | None]) -> Rule:
-    """A rule of an elementwise op; None is unknown."""
+    """A rule for an elementwise op; None means unknown."""
 
     def rule(op: Operation, operands: list[Elements]) -> Elements:
         out = op.results[0]
@@ -167,7 +167,7 @@ def _product(x: Element, y: Element) -> Element | None:
 
 
 def _quotient(x: Element, y: Element) -> Element | None:
-    """Rounded towards zero, which is down where x is positive; else it has a name, by which `_chosen` knows it."""
+    """Rounds towards zero, which is down for positive x; else the quotient gets a name that `_chosen` recognizes."""
     if not _is_size(x, y) or dims.bounds(y)[0] <= 0:  # type: ignore[arg-type]
         return None
     return x // y if dims.bounds(x)[0] > 0 else Unknown(("quotient", x, y))  # type: ignore[arg-type,operator]
@@ -180,8 +180,8 @@ def _remainder(x: Element, y: Element) -> Element | None:
 
 
 def _chosen(pred: Element, yes: Element, no: Element) -> Element | None:
-    """A select; of a quotient towards zero and one less, or a remainder and a divisor more, it is those of division
-    downwards, which is how frontends write them.
+    """A select. Recognizes floor division and its remainder in the form that frontends write: a select of the quotient
+    towards zero or one less, and of the remainder or the remainder plus the divisor.
     """
     if isinstance(pred, Comparison):
         pred = _decided(pred)
@@ -199,7 +199,7 @@ def _chosen(pred: Element, yes: Element, no: Element) -> Element | None:
 
 
 def _decided(pred: Comparison) -> Element:
-    """A comparison whose answer is known as a number."""
+    """A comparison with a known answer as a number."""
     try:
         return int(_COMPARED[pred.direction](pred.lhs, pred.rhs))
     except dims.UndecidedError:
@@ -255,7 +255,7 @@ def _convert(op: Operation, operands: list[Elements]) -> Elements | None:
     return operands[0] if isinstance(source, TensorType) and str(source.element) != "i1" else None
 
 
-#: op -> the elements of its result, of an integer type; None where nothing is known
+#: Op -> the elements of its result, of an integer type; None if they are unknown.
 RULES: Final[dict[str, Rule]] = {
     "stablehlo.constant": _constant,
     "stablehlo.reshape": _same,

@@ -1,9 +1,9 @@
-"""Ops that say in another way what `dot_general`, `gather` and elementwise ops say: StableHLO's older ones, and those
-of CHLO that broadcast their operands to each other.
+"""Legacy ops of StableHLO, and ops of CHLO that broadcast their operands, by `dot_general`, `gather` and elementwise
+ops.
 
-`map` is its computation on whole tensors. An `einsum` is a `dot_general`, before it sums along the axes that one
-operand alone has, behind it a transpose; an axis may not stand twice in one operand. Ops that do not have the form they
-should are left for the legality check.
+A `map` becomes its computation on whole tensors. An `einsum` becomes a `dot_general`, after sums over axes that only
+one operand has, and before a transpose; no letter may occur twice in one operand. Malformed ops are left for the
+legality check.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from orchestrion.compiler.ir.attributes import DenseArray, DialectAttr, IntegerA
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter
 from orchestrion.compiler.ir.types import TensorType
-from orchestrion.compiler.stablehlo.builders.movement import dot, spread, total, transpose
+from orchestrion.compiler.stablehlo.builders.shape_builders import broadcast, dot, reduce_axes, transpose
 from orchestrion.compiler.stablehlo.ops.base import is_known, tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotDimensions, Return
 from orchestrion.compiler.stablehlo.ops.elementwise import OPS, Elementwise
 from orchestrion.compiler.stablehlo.ops.indexing import Gather
-from orchestrion.compiler.stablehlo.ops.scalar_regions import widened
+from orchestrion.compiler.stablehlo.ops.scalar_regions import apply_to_tensors
 from orchestrion.compiler.stablehlo.ops.structural import Constant
 
 
@@ -37,7 +37,7 @@ def _result(op: Operation, rewriter: Rewriter, made: Value) -> bool:
 
 
 def _broadcast(op: Operation, rewriter: Rewriter) -> bool:
-    """New axes in front."""
+    """Adds leading axes."""
     sizes = op.get_as("broadcast_sizes", DenseArray)
     if sizes is None or not _known(op, 1):
         return False
@@ -45,7 +45,7 @@ def _broadcast(op: Operation, rewriter: Rewriter) -> bool:
     shape = (*sizes.ints, *own.shape)
     if op.results[0].type != own.with_shape(shape):
         return False
-    return _result(op, rewriter, spread(rewriter, op.operands[0], shape, range(len(sizes), len(shape))))
+    return _result(op, rewriter, broadcast(rewriter, op.operands[0], shape, range(len(sizes), len(shape))))
 
 
 def _map(op: Operation, rewriter: Rewriter) -> bool:
@@ -62,7 +62,7 @@ def _map(op: Operation, rewriter: Rewriter) -> bool:
         return False
     if [value.type for value in last.operands] != [tensor_of(op.results[0]).with_shape(())]:
         return False
-    rewriter.replace(op, widened(rewriter, block, op.operands, shape))
+    rewriter.replace(op, apply_to_tensors(rewriter, block, op.operands, shape))
     return True
 
 
@@ -86,7 +86,7 @@ def _einsum(op: Operation, rewriter: Rewriter) -> bool:
     for at, term in enumerate(terms):
         others = set("".join([*terms[:at], *terms[at + 1 :], out]))
         gone = [axis for axis, letter in enumerate(term) if letter not in others]
-        values[at] = total(rewriter, values[at], gone)
+        values[at] = reduce_axes(rewriter, values[at], gone)
         terms[at] = "".join(letter for letter in term if letter in others)
     made, letters = (values[0], terms[0]) if count == 1 else _product(rewriter, values, terms, out)
     return _result(op, rewriter, transpose(rewriter, made, [letters.index(letter) for letter in out]))
@@ -104,7 +104,7 @@ def _sizes_agree(op: Operation, terms: list[str], out: str) -> bool:
 
 
 def _product(rewriter: Rewriter, values: list[Value], terms: list[str], out: str) -> tuple[Value, str]:
-    """The dot of two operands, and the letters of its axes."""
+    """The dot product of two operands, and the letters of its axes."""
     left, right = terms
     both = [letter for letter in left if letter in right]
     batch, contract = ([x for x in both if x in out], [x for x in both if x not in out])
@@ -116,7 +116,7 @@ def _product(rewriter: Rewriter, values: list[Value], terms: list[str], out: str
 
 
 def _torch_index_select(op: Operation, rewriter: Rewriter) -> bool:
-    """Whole slices at indices along `dim`; the first `batch_dims` axes go together."""
+    """Gathers whole slices at indices along `dim`; the first `batch_dims` axes are batches."""
     dim, batch = op.get_as("dim", IntegerAttr), op.get_as("batch_dims", IntegerAttr)
     if dim is None or batch is None or not _known(op, 2):
         return False
@@ -148,7 +148,7 @@ def _torch_index_select(op: Operation, rewriter: Rewriter) -> bool:
     return _result(op, rewriter, made.result)
 
 
-#: ops of CHLO that are these once their operands are of one shape
+#: Broadcasting op of CHLO -> the op on operands of one shape.
 _BROADCASTING: Final = {
     f"chlo.broadcast_{name}": f"stablehlo.{name}"
     for name in (
@@ -170,7 +170,7 @@ def _broadcasting(op: Operation, rewriter: Rewriter) -> bool:
         to = axes.ints if given and axes is not None else range(len(shape) - type.rank, len(shape))
         if not _fits(type, to, shape):
             return False
-        values.append(spread(rewriter, value, shape, to))
+        values.append(broadcast(rewriter, value, shape, to))
     properties = {key: value for key, value in op.properties.items() if key != "broadcast_dimensions"}
     attributes = {key: value for key, value in op.attributes.items() if key != "broadcast_dimensions"}
     declared = {key: properties.pop(key, None) or attributes.pop(key, None) for key in _kept(cls)}

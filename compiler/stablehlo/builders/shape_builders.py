@@ -1,4 +1,7 @@
-"""Short forms for passes that write StableHLO on whole tensors: each inserts where it changes something at all."""
+"""Builders of ops that move or combine whole tensors, for passes that write StableHLO.
+
+A builder inserts no op if the op would change nothing.
+"""
 
 from __future__ import annotations
 
@@ -27,28 +30,30 @@ Ints = Sequence[int]
 
 
 def reshape(rewriter: Rewriter, value: Value, shape: Ints) -> Value:
+    """`reshape` to `shape`."""
     if tensor_of(value).shape == tuple(shape):
         return value
     return rewriter.build(Reshape, operand_=value, out=tensor_of(value).with_shape(tuple(shape))).result
 
 
 def transpose(rewriter: Rewriter, value: Value, order: Ints) -> Value:
+    """`transpose`: result axis i is operand axis order[i]."""
     if list(order) == sorted(order):
         return value
     out = tensor_of(value).with_shape(tuple(tensor_of(value).shape[axis] for axis in order))
     return rewriter.build(Transpose, operand_=value, permutation=dense_ints(*order), out=out).result
 
 
-def spread(rewriter: Rewriter, value: Value, shape: Ints, axes: Ints = ()) -> Value:
-    """`broadcast_in_dim`: axis i becomes axis axes[i]."""
+def broadcast(rewriter: Rewriter, value: Value, shape: Ints, axes: Ints = ()) -> Value:
+    """`broadcast_in_dim`: operand axis i becomes result axis axes[i]."""
     out = tensor_of(value).with_shape(tuple(shape))
     if out == tensor_of(value) and list(axes) == list(range(len(shape))):
         return value
     return rewriter.build(BroadcastInDim, operand_=value, broadcast_dimensions=dense_ints(*axes), out=out).result
 
 
-def part(rewriter: Rewriter, value: Value, starts: Ints, limits: Ints) -> Value:
-    """A slice without gaps."""
+def slice_range(rewriter: Rewriter, value: Value, starts: Ints, limits: Ints) -> Value:
+    """A slice with stride 1: elements from `starts` up to `limits`, exclusive."""
     shape = tuple(limit - start for start, limit in zip(starts, limits, strict=True))
     return rewriter.build(
         Slice,
@@ -60,34 +65,35 @@ def part(rewriter: Rewriter, value: Value, starts: Ints, limits: Ints) -> Value:
     ).result
 
 
-def first(rewriter: Rewriter, value: Value, shape: Ints) -> Value:
-    """A slice from the start of each axis."""
-    return part(rewriter, value, (0,) * len(shape), shape)
+def leading_slice(rewriter: Rewriter, value: Value, shape: Ints) -> Value:
+    """A slice of the given shape from the start of each axis."""
+    return slice_range(rewriter, value, (0,) * len(shape), shape)
 
 
-def concatenated(rewriter: Rewriter, values: Sequence[Value], axis: int) -> Value:
+def concatenate(rewriter: Rewriter, values: Sequence[Value], axis: int) -> Value:
+    """`concatenate` along an axis."""
     shape = list(tensor_of(values[0]).shape)
     shape[axis] = sum(tensor_of(value).shape[axis] for value in values)
     out = tensor_of(values[0]).with_shape(tuple(shape))
     return rewriter.build(Concatenate, inputs=values, dimension=IntegerAttr(axis), out=out).result
 
 
-def numbers(rewriter: Rewriter, shape: Ints, axis: int, element: str = "i32") -> Value:
-    """0, 1, 2, ... along an axis."""
+def iota(rewriter: Rewriter, shape: Ints, axis: int, element: str = "i32") -> Value:
+    """`iota`: 0, 1, 2, ... along an axis."""
     out = TensorType(tuple(shape), scalar(element))
     return rewriter.build(Iota, iota_dimension=IntegerAttr(axis), out=out).result
 
 
 def zeros(rewriter: Rewriter, type: TensorType) -> Value:
-    """Of any element type that has a row."""
+    """Zeros of any element type in `schema/dtypes.py`."""
     stated = type if type.is_static else type.with_shape(())
     elements = DenseElements(stated, bytes(BY_NAME[str(type.element)].itemsize))
     made = rewriter.build(Constant, value=elements, out=stated).result
-    return made if type.is_static else spread(rewriter, made, type.shape)
+    return made if type.is_static else broadcast(rewriter, made, type.shape)
 
 
-def total(rewriter: Rewriter, value: Value, axes: Ints, name: str = "add", start: Value | None = None) -> Value:
-    """The elements along axes combined by an op of the table; `start` is zero unless given."""
+def reduce_axes(rewriter: Rewriter, value: Value, axes: Ints, name: str = "add", start: Value | None = None) -> Value:
+    """Reduces the elements along axes with an elementwise op; the initial value is zero unless `start` is given."""
     type = tensor_of(value)
     if not axes:
         return value
@@ -108,6 +114,7 @@ def total(rewriter: Rewriter, value: Value, axes: Ints, name: str = "add", start
 
 
 def dot(rewriter: Rewriter, lhs: Value, rhs: Value, dimensions: DotDimensions) -> Value:
+    """`dot_general`; the result has the element type of lhs."""
     left, right = tensor_of(lhs), tensor_of(rhs)
     shape = [left.shape[axis] for axis in (*dimensions.lhs_batch, *dimensions.free(left.rank, True))]
     shape += [right.shape[axis] for axis in dimensions.free(right.rank, False)]
@@ -115,16 +122,16 @@ def dot(rewriter: Rewriter, lhs: Value, rhs: Value, dimensions: DotDimensions) -
     return rewriter.build(DotGeneral, lhs=lhs, rhs=rhs, dot_dimension_numbers=dimensions.attribute(), out=out).result
 
 
-def read(rewriter: Rewriter, value: Value, starts: Sequence[Value], sizes: Ints) -> Value:
-    """`dynamic_slice`."""
+def dynamic_slice(rewriter: Rewriter, value: Value, starts: Sequence[Value], sizes: Ints) -> Value:
+    """`dynamic_slice` of `sizes` elements per axis at `starts`."""
     out = tensor_of(value).with_shape(tuple(sizes))
     return rewriter.build(
         DynamicSlice, operand_=value, start_indices=starts, slice_sizes=dense_ints(*sizes), out=out
     ).result
 
 
-def write(rewriter: Rewriter, value: Value, update: Value, starts: Sequence[Value]) -> Value:
-    """`dynamic_update_slice`."""
+def dynamic_update_slice(rewriter: Rewriter, value: Value, update: Value, starts: Sequence[Value]) -> Value:
+    """`dynamic_update_slice` of `update` at `starts`."""
     return rewriter.build(
         DynamicUpdateSlice, operand_=value, update=update, start_indices=starts, out=value.type
     ).result

@@ -1,7 +1,7 @@
-"""Sizes that come with a call as instructions: 64-bit arithmetic that ends the call instead of wrapping.
+"""Emits symbolic sizes as instructions: 64-bit arithmetic that traps on overflow instead of wrapping.
 
-A setup has the measured sizes as arguments. Symbols are computed from them where an expression first needs one, and
-what was computed once is not computed again.
+The arguments of a setup function are the measured sizes. A symbol is computed from them when an expression first needs
+it; every computed value is reused.
 """
 
 from __future__ import annotations
@@ -17,29 +17,31 @@ from orchestrion.compiler.ir.types import I32, I64
 
 from .emitter import Emitter
 
-#: predicate of an assertion -> the comparison of signed numbers
+#: Predicate of an assertion -> comparison of signed numbers.
 _COMPARE: Final[dict[str, str]] = {"eq": "eq", "ne": "ne", "lt": "lt_s", "le": "le_s", "gt": "gt_s", "ge": "ge_s"}
 
 
-class Sizes:
-    """The sizes of one function; `symbols` are the expressions of those that are not `measured`."""
+class SizeEmitter:
+    """The sizes of one function. `measured`: name of a measured size -> its value; `symbols`: name of a symbol -> its
+    expression.
+    """
 
     def __init__(self, emitter: Emitter, measured: Mapping[str, Value], symbols: Mapping[str, int]) -> None:
         self.emitter = emitter
         self.symbols = symbols
         self._named = dict(measured)
-        self._made: dict[object, Value] = {}  #: of sizes, products and atoms
+        self._made: dict[object, Value] = {}  #: size, product or atom -> its value
 
     def number(self, size: int) -> Value | int:
-        """As an operand that takes an i64: numbers stay what they are."""
+        """A size as an i64 operand; static sizes stay numbers."""
         return self.value(size) if isinstance(size, Dim) else size
 
     def word(self, size: int) -> Value:
-        """The low 32 bits."""
+        """The low 32 bits of a size, as an i32."""
         return self.emitter.op("i32.wrap_i64", a=self.value(size), d=I32).result
 
     def value(self, size: int) -> Value:
-        """The i64 that holds a size."""
+        """A size as an i64."""
         if not isinstance(size, Dim):
             return self.emitter.constant("i64", size)
         if size not in self._made:
@@ -48,11 +50,11 @@ class Sizes:
         return self._made[size]
 
     def at_most(self, size: int, most: int) -> Value:
-        """Whether a size is no more than a number."""
+        """i32: whether a size is at most `most`."""
         return self.emitter.op("i64.le_s", a=self.value(size), b=self.value(most), d=I32).result
 
     def require(self, op: util.Assert) -> None:
-        """The assertion."""
+        """Emits an assertion."""
         lhs, rhs = self.value(op.lhs.ints[0]), self.value(op.rhs.ints[0])
         holds = self.emitter.op(f"i64.{_COMPARE[op.predicate.value]}", a=lhs, b=rhs, d=I32).result
         numbers = [self.value(number) for number in op.numbers.ints]
@@ -85,7 +87,7 @@ class Sizes:
             first = self.emitter.op(f"i64.{'gt_s' if atom.op == 'max' else 'lt_s'}", a=lhs, b=rhs, d=I32).result
             return self.emitter.op("i64.select", c=first, a=lhs, b=rhs, d=I64).result
         rest = self._op("rem_s", lhs, rhs)
-        if bounds(atom.lhs)[0] < 0:  # the remainder has the sign of what is divided
+        if bounds(atom.lhs)[0] < 0:  # the remainder has the sign of the dividend
             rest = self._op("rem_s", self._op("add_checked", rest, rhs), rhs)
         return rest if atom.op == "mod" else self._op("div_s", self._op("sub_checked", lhs, rest), rhs)
 

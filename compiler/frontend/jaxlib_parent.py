@@ -1,10 +1,9 @@
-"""Programs that need jaxlib are read in a child process. If jaxlib crashes, hangs or takes too much memory there, this
-process raises CompileError and goes on.
+"""Reads programs that need jaxlib in a child process (`jaxlib_child.py`).
 
-Brackets in text and what aliases stand for are counted first, so that text nested too deeply, or that doubles, is
-refused with its place. The child returns
-generic text and the bytes of constants; this process never gives foreign input to jaxlib. One child serves all
-compilations of a process, and ends when it had no request for a while.
+If jaxlib crashes, hangs or exceeds its memory limit there, this process raises CompileError and continues. The nesting
+of brackets and the expansion of aliases are checked first, so that excessive text is refused with its location. The
+child returns generic text and the bytes of constants; this process never passes untrusted input to jaxlib. One child
+serves all compilations of a process, and ends after some idle time.
 """
 
 from __future__ import annotations
@@ -25,34 +24,34 @@ from orchestrion.schema.child_process import Child, ChildDied, ChildFailed, Chil
 from orchestrion.schema.hints import install
 
 from .jaxlib_reader import Constant, Converted
-from .source import Read
+from .source import SourceContent
 
-#: bytes of memory the child may have, and how many more for each byte of input
+#: Memory limit of the child in bytes, and the additional bytes per byte of input.
 MEMORY: Final = 2 << 30
 MEMORY_PER_BYTE: Final = 24
-#: seconds the child may take, and how many more for each byte of input
+#: Time limit of the child in seconds, and the additional seconds per byte of input.
 SECONDS: Final = 30.0
 SECONDS_PER_BYTE: Final = 2e-5
-#: bytes of input from which on input and answer go through files instead of pipes, and the child may have more memory
-LARGE: Final = 64 << 20
+#: From this many bytes of input on, input and answer travel in files instead of pipes, and the memory limit grows.
+FILE_TRANSFER_BYTES: Final = 64 << 20
 
 _ANSWER: Final = f"{__package__}.jaxlib_child:answer"
 _child: Final = Child(_ANSWER, memory=MEMORY)
 
 
-def prepare(given: Read) -> bool:
-    """Start the child if there is none, without waiting for it. True if it was started now."""
-    if _child.pid is not None or len(given.data) >= LARGE:
+def start_child(given: SourceContent) -> bool:
+    """Starts the child if there is none, without waiting for it. Returns whether it was started now."""
+    if _child.pid is not None or len(given.data) >= FILE_TRANSFER_BYTES:
         return False
     try:
         _child.start()
     except ChildUnavailable:
-        return False  # `read_foreign` raises the error
+        return False  # `read_in_child` raises the error
     return True
 
 
-def read_foreign(given: Read) -> Converted:
-    """Text or bytes, converted by jaxlib in the child. Raises CompileError."""
+def read_in_child(given: SourceContent) -> Converted:
+    """Converts text or bytes with jaxlib in the child. Raises CompileError."""
     if isinstance(given.data, str):
         check_nesting(given.data, given.name)
         check_aliases(given.data, given.name)
@@ -61,7 +60,7 @@ def read_foreign(given: Read) -> Converted:
     except UnicodeEncodeError as error:
         raise CompileError(f"{given.name}: not text: {error.reason} at character {error.start}") from None
     try:
-        return _through_files(given, data) if len(data) >= LARGE else _through_pipe(given, data)
+        return _through_files(given, data) if len(data) >= FILE_TRANSFER_BYTES else _through_pipe(given, data)
     except ChildDied as error:
         raise CompileError(f"{given.name}: jaxlib crashed reading it: the process that read it {error.how}") from None
     except ChildLate as error:
@@ -72,13 +71,13 @@ def read_foreign(given: Read) -> Converted:
         raise CompileError(f"{given.name}: jaxlib cannot read it: {error}") from None
 
 
-def _through_pipe(given: Read, data: bytes) -> Converted:
+def _through_pipe(given: SourceContent, data: bytes) -> Converted:
     answer = _child.request({"kind": given.kind}, data, deadline=_seconds(data))
     return _converted(given, answer.fields, memoryview(answer.data))
 
 
-def _through_files(given: Read, data: bytes) -> Converted:
-    """Large programs: a child of its own with memory in proportion, and no copy of the constants in this process."""
+def _through_files(given: SourceContent, data: bytes) -> Converted:
+    """Converts a large program: in a new child with a larger memory limit, without a copy of the constants here."""
     child = Child(_ANSWER, memory=MEMORY + MEMORY_PER_BYTE * len(data))
     with tempfile.TemporaryDirectory(prefix="orchestrion-") as folder:
         source, into = Path(folder, "source"), Path(folder, "into")
@@ -103,8 +102,8 @@ def _seconds(data: bytes) -> float:
     return SECONDS + SECONDS_PER_BYTE * len(data)
 
 
-def _converted(given: Read, fields: dict[str, Any], data: memoryview) -> Converted:
-    """The answer, checked like any input: foreign input may have taken over the child."""
+def _converted(given: SourceContent, fields: dict[str, Any], data: memoryview) -> Converted:
+    """Converts and checks the answer like any untrusted input: the input may have taken over the child."""
     try:
         if "missing" in fields:
             raise CompileError(
