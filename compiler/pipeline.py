@@ -114,6 +114,7 @@ PASSES: Final[tuple[Pass, ...]] = (
     Pass("specialize-encodings", "hl_seq", "sequencer.specialize_encodings", "a target knows what it gains by"),
     Pass("materialize-encodings", "hl_seq", "sequencer.materialize_encodings", "what is left is a dispatch"),
     Pass("convert-to-hl-seq", "hl_seq", "sequencer.convert_to_hl_seq", "sizes in memory are known now"),
+    Pass("choose-schedules", "hl_seq", "targets.choose_schedules", "bodies are final, and so is who is in place"),
     Pass("group-by-barrier", "ll_seq", "sequencer.group_by_barrier", "the order is final before memory is planned"),
     Pass("materialize-copies", "ll_seq", "sequencer.materialize_copies", "in the final order, before the ABI"),
     Pass("freeze-abi", "ll_seq", "sequencer.freeze_abi", "workloads are still at the dispatches"),

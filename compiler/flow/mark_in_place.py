@@ -20,7 +20,7 @@ from orchestrion.compiler.stablehlo.ops.func import Func
 from .access import ROOT, Path, operand_paths
 from .dialect import Dispatch, Executable
 from .layout import storage_bytes
-from .rows import rows_of, taken_rows
+from .rows import rows_of
 
 if TYPE_CHECKING:
     from orchestrion.compiler.options import Options
@@ -32,21 +32,25 @@ def run(module: Module, options: Options) -> None:
         if isinstance(executable, Executable):
             (entry,) = executable.body.block
             assert isinstance(entry, Func)
-            found[executable.sym_name.value] = candidates(entry.body.block)
+            found[executable.sym_name.value] = candidates(entry.body.block, is_by_rows(entry))
     for op in module.walk():
         if isinstance(op, Dispatch) and op.get("tied") is None and found[op.entry.root]:
             op.in_place = dense_ints(*found[op.entry.root])
 
 
-def candidates(body: Block) -> list[int]:
-    """The arguments, by number, that may give their memory to the result of an entry."""
+def is_by_rows(entry: Func) -> bool:
+    """Whether an entry is of the kind that computes rows one by one."""
+    return entry.kind is not None and entry.kind.value == "rows"
+
+
+def candidates(body: Block, by_rows: bool) -> list[int]:
+    """The arguments, by number, that may give their memory to the result of an entry. `by_rows`: it is of that kind."""
     terminator = body.last
     assert terminator is not None
     if len(terminator.operands) != 1:
         return []
     (result,) = terminator.operands
     ops = body.ops[:-1]
-    by_rows = taken_rows(ops, [result]) is not None
     paths: dict[Value, set[Path]] = {result: {ROOT}}
     for op in reversed(ops):
         reached = {path for value in op.results for path in paths.get(value, ())}

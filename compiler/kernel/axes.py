@@ -50,7 +50,7 @@ class Axes:
 def _are_one(value: Value, first: int, second: int) -> bool:
     """Whether a step along `first` is as far in memory as all steps along `second`."""
     match value.defining_op:
-        case LoadInput() | UnsetEncoding():
+        case None | LoadInput() | UnsetEncoding():
             return second == first + 1 or _only_ones(shape_of(value)[first + 1 : second])
         case Elementwise() as op:
             return all(_are_one(operand, first, second) for operand in op.operands if shape_of(operand))

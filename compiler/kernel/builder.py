@@ -92,12 +92,18 @@ class KernelBuilder(LoweringEmitter[Value]):
     """
 
     def __init__(
-        self, entry: Block, index_type: str = "ui32", machine: Machine = PLAIN, symbols: Sequence[str] = ()
+        self,
+        entry: Block,
+        index_type: str = "ui32",
+        machine: Machine = PLAIN,
+        symbols: Sequence[str] = (),
+        unroll: int = 1,
     ) -> None:
         self.entry = entry
         self.block = entry
         self.index_type = index_type
         self.machine = machine
+        self.unroll = unroll
         self.loc: Location = UNKNOWN
         self.numbering = Scopes()
         self.memo = Scopes()

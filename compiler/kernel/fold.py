@@ -4,21 +4,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from orchestrion.compiler.ir.core import Region, Value
-from orchestrion.compiler.ir.dims import typical
-from orchestrion.compiler.sequencer.ll_seq import LoadInput
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
 from orchestrion.compiler.stablehlo.ops.reducers import is_neutral
-from orchestrion.compiler.stablehlo.ops.structural import Constant, Reshape
+from orchestrion.compiler.stablehlo.ops.structural import Constant
 
 from .axes import Axes
 from .builder import KernelBuilder
-from .dialect import VECTOR
 from .index import Index, Shape
 from .loops import Fold, Scalars, sequential
 from .rules import Requests, Rule, element_of, scalar_index, shape_of
-
-#: elements of a fold from which on a turn of its loop takes several
-LONG = 256
 
 # reduce
 
@@ -80,18 +74,10 @@ def _neutral(b: KernelBuilder, op: Reduce) -> list[Value] | None:
 
 def reduce(b: KernelBuilder, op: Reduce, result: int, at: Index) -> Requests:
     fold = reduce_fold(b, op, at)
-    values = yield from sequential(b, fold, VECTOR if typical(fold.count) >= LONG and _is_loaded(op) else 1)
+    values = yield from sequential(b, fold, b.unroll)
     for value, output in zip(values, op.results, strict=True):
         b.memo.set((output, at.key), value)
     return values[result]
-
-
-def _is_loaded(op: Reduce) -> bool:
-    """Whether elements are read from memory as they are: then a turn of a loop costs more than what it folds."""
-    source = op.inputs[0].defining_op
-    while isinstance(source, Reshape):
-        source = source.operand_.defining_op
-    return len(op.inputs) == 1 and isinstance(source, LoadInput)
 
 
 # dot_general
@@ -152,12 +138,7 @@ def _place(at: Index, shape: Shape, axes: Sequence[int], values: Sequence[Value]
 
 
 def dot_general(b: KernelBuilder, op: DotGeneral, result: int, at: Index) -> Requests:
-    return (yield from sequential(b, dot_fold(b, op, at), per_turn(b)))[0]
-
-
-def per_turn(b: KernelBuilder) -> int:
-    """Products that a turn of a dot's innermost loop takes: as many as one load may give."""
-    return VECTOR if b.machine.vectors else 1
+    return (yield from sequential(b, dot_fold(b, op, at), b.unroll))[0]
 
 
 #: op name -> the fold behind one element

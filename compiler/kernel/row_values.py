@@ -77,9 +77,9 @@ def reached(values: list[Value], rows: int) -> set[Value]:
 def _sources(value: Value, rows: int) -> list[Value] | None:
     """The operands that are read at the place of the element itself; None where it is not one of a turn."""
     op = value.defining_op
-    if op is None or not is_longer(value, rows):
+    if not is_longer(value, rows):
         return None
-    if isinstance(op, LoadInput):
+    if op is None or isinstance(op, LoadInput):
         return []
     if isinstance(op, Elementwise) or keeps_order(op):
         return [operand for operand in op.operands if elements(operand) == elements(value)]

@@ -77,6 +77,8 @@ def _entry(func: Func, dispatch: hl_seq.Dispatch) -> Operation:
         sym_name=func.symbol,
         workload=dispatch.workload,
         dims=func.dims,
+        kind=func.kind,
+        schedules=func.schedules,
         bindings=ArrayAttr(tuple(map(_binding, access, types))),
         body=Region([block]),
         loc=func.loc,

@@ -122,8 +122,9 @@ class Entry(Operation):
     """One entry point: bindings with access and least length, and a workload.
 
     `dims` are the symbols that its types, lengths and workload have: parameter words of its dispatches, in order, each
-    the symbol of that name of the function that dispatches it. Once lowered, also the workgroup size, the names of the
-    source ops that it computes, the main one first, and the tensor that each binding holds.
+    the symbol of that name of the function that dispatches it. `kind` and `schedules` are those of the function that it
+    was. Once lowered, also the workgroup size, the names of the source ops that it computes, the main one first, and
+    the tensor that each binding holds.
 
     `specialized` are rows of `Specialization`: entries that are dispatched in place of this one where the sizes of a
     call are small enough, the first that may be. They differ from it in code and in invocations only.
@@ -134,6 +135,8 @@ class Entry(Operation):
     workload = attr(DenseArray)
     bindings = attr(ArrayAttr)
     dims = optional(ArrayAttr)
+    kind = optional(StringAttr)
+    schedules = optional(ArrayAttr)
     workgroup_size = optional(DenseArray)
     source_ops = optional(ArrayAttr)
     binding_types = optional(ArrayAttr)

@@ -9,7 +9,7 @@ The `executables` phase calls `lower` on every `ll_seq.entry` of a program, the 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -18,8 +18,9 @@ from typing import ClassVar
 from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.flow.layout import ROLES, Encoding, Layout
 from orchestrion.compiler.ir.core import Operation
+from orchestrion.compiler.kernel.body import Body
+from orchestrion.compiler.kernel.choose import Choice
 from orchestrion.compiler.kernel.machine import DEFAULT, MACHINES, Machine, find_machine
-from orchestrion.compiler.kernel.plan import EntryPlan
 from orchestrion.schema.errors import PluginError
 from orchestrion.schema.plugins import declared, load
 
@@ -80,11 +81,12 @@ class Target(ABC):
         `CompileError` names what cannot be lowered.
         """
 
-    def plan(self, entry: Operation, machine: str = DEFAULT) -> Sequence[EntryPlan]:
-        """The entries that `lower` will make of one, for a placement report; none where there is nothing to choose, or
-        `lower` will refuse it.
+    def choose(self, body: Body, machine: str = DEFAULT) -> Choice | None:
+        """The schedules of a body, which `lower` finds on its entry; None if the target has no schedules.
+
+        `CompileError`: no schedule takes the body.
         """
-        return ()
+        return None
 
     def layout(self, encoding: Encoding, shape: tuple[int, ...]) -> Layout | None:
         """How an operand of that shape is to lie in memory for a dot to be faster, though it is put so in every call;

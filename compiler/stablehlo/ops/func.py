@@ -82,7 +82,9 @@ def _bytes(type: Type) -> int:
 class Func(Operation):
     """A function. Public (visible from outside) unless `sym_visibility` says otherwise.
 
-    `dims`: the symbols of its types, where sizes are known only when it is called (`flow/util.py`).
+    `dims`: the symbols of its types, where sizes are known only when it is called (`flow/util.py`). An entry of an
+    executable has a `kind` (`flow/kinds.py`) and, from the phase `hl_seq` on, `schedules` (`kernel/schedule.py`): those
+    for dispatches of some sizes first, the one for all others last.
     """
 
     name = "func.func"
@@ -93,6 +95,8 @@ class Func(Operation):
     res_attrs = optional(ArrayAttr)
     no_inline = optional(UnitAttr)
     dims = optional(ArrayAttr)
+    kind = optional(StringAttr)
+    schedules = optional(ArrayAttr)
     body = region()
     traits = frozenset({Trait.ISOLATED, Trait.SYMBOL})
 

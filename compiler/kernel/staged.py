@@ -1,110 +1,43 @@
-"""The `blocked` schedule of a dot: a workgroup computes a block of results, with slices of operands in shared memory.
+"""Dots whose operands are staged in shared memory, slice by slice of the reduction, for the tiles of a workgroup.
 
-The invocations stand in a grid, 8 down and 16 across. Each has a tile of results, whose rows are 8 apart and whose
-columns are 16, so that neighbours write neighbours. In turns all of them fetch a slice of either operand, with whatever
-is fused in front of it, put it into shared memory between two barriers, and add the products of what is there.
+In turns all invocations of a workgroup fetch a slice of either operand, with whatever is fused in front of it, put it
+into shared memory between two barriers, and add the products of what is there.
 
-The sums are those of the other schedules, bit for bit: blocks of 64 along the axes of the fold, as `loops.Nest` cuts
-them; no slice reaches into the next block. At the edges of the result the last row or column that there is stands for
-those beyond; what comes of it is not written.
+The sums are those of other schedules, bit for bit: blocks of 64 along the axes of the reduction, as `loops.Nest` cuts
+them; no slice reaches into the next block.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
 
 from orchestrion.compiler.flow.dialect import Windows
-from orchestrion.compiler.ir.core import Operation, Value
-from orchestrion.compiler.ir.dims import Dim, typical
+from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 from orchestrion.compiler.stablehlo.ops.elementwise import Elementwise
 from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Transpose
-from orchestrion.schema.dtypes import BY_NAME
 
+from .body import Extents
 from .builder import KernelBuilder
-from .elemental import Elemental
+from .dots import scalar_fold
 from .fold import Factors
-from .fold_limits import max_loop_turns
+from .grid import local_place
 from .index import Index, delinearize
 from .loops import BLOCK, Nest, Scalars
-from .machine import Machine
-from .packed import Side, places_of, remember
 from .rules import element_of, shape_of
-from .tiled import MOST_OPS, Extents, Tile, scalar_fold
+from .schedule import Schedule
 
-#: invocations of a workgroup, down and across: no more than every Vulkan device takes
-DOWN, ACROSS = 8, 16
-LANES = DOWN * ACROSS
-#: bytes of a slice of 64 rows or columns, a quarter of the shared memory that every Vulkan device has
-SLICE_BYTES = 4096
-#: places of a fold in a slice, at most
-DEEPEST = 16
-#: elements in shared memory between the last of a place of the fold and the first of the next: what neighbours fetch,
-#: along either, goes to different banks
+#: elements in shared memory between the last of a place of the reduction and the first of the next: what neighbours
+#: fetch, along either, goes to different banks
 GAP = 2
-#: the least tile: in a block of it there is an element of a slice for every invocation to fetch
-LEAST = Tile(2, 1)
-#: fewer rows, columns, or places of the fold than this leave most of a block empty
-LEAST_SIZE = 8
-#: blocks are halved while there are fewer than this: a GPU has tens of compute units
-MANY_BLOCKS = 64
-
-
-# which dots, and how large a block
-
-
-def block_of(hero: Operation | None, ops: int, machine: Machine) -> Tile | None:
-    """The tile of an invocation, at most `machine.block`, of a dot whose body takes `ops` ops for one result. None
-    where blocks do not serve it: few rows or columns, or a fold that is short, dynamic, or takes too many turns.
-    """
-    most = machine.block
-    if most is None or not isinstance(hero, DotGeneral) or not _may_stage(hero, machine):
-        return None
-    extents = Extents.of(hero)
-    rows, columns = typical(extents.rows), typical(extents.columns)
-    if min(rows, columns) < LEAST_SIZE:
-        return None
-    tile = Tile(*most)
-    while tile.rows > LEAST.rows and tile.rows * DOWN >= 2 * rows:
-        tile = Tile(tile.rows // 2, tile.columns)
-    while tile.columns > LEAST.columns and tile.columns * ACROSS >= 2 * columns:
-        tile = Tile(tile.rows, tile.columns // 2)
-    while tile != LEAST and (_blocks(tile, extents) < MANY_BLOCKS or tile.rows * tile.columns * ops > MOST_OPS):
-        tile = _halved(tile)
-    return tile if tile.rows * tile.columns * ops <= MOST_OPS else None
-
-
-def _may_stage(dot: DotGeneral, machine: Machine) -> bool:
-    length = prod(shape_of(dot.lhs)[axis] for axis in dot.dimensions.lhs_contract)
-    return not isinstance(length, Dim) and LEAST_SIZE <= length <= max_loop_turns(machine) // 2
-
-
-def _blocks(tile: Tile, extents: Extents) -> int:
-    return typical(prod(block(tile).grid(extents)))
-
-
-def _halved(tile: Tile) -> Tile:
-    """Half as many results, of a block that is as square as can be."""
-    wide = tile.columns > LEAST.columns and tile.columns * ACROSS >= tile.rows * DOWN
-    if wide or tile.rows == LEAST.rows:
-        return Tile(tile.rows, tile.columns // 2)
-    return Tile(tile.rows // 2, tile.columns)
-
-
-def block(tile: Tile) -> Tile:
-    """The results of a workgroup."""
-    return Tile(tile.rows * DOWN, tile.columns * ACROSS)
-
-
-# one operand
 
 
 class Slice:
     """An operand's elements for `depth` places of the fold, in shared memory: `size` rows or columns for each place."""
 
-    def __init__(self, b: KernelBuilder, size: int, depth: int, dtype: str) -> None:
+    def __init__(self, b: KernelBuilder, size: int, depth: int, dtype: str, lanes: int) -> None:
         self.builder = b
         self.size = size
+        self.lanes = lanes
         self.depth = depth
         self.pitch = size + GAP
         self.array = b.shared(depth * self.pitch, dtype)
@@ -117,11 +50,11 @@ class Slice:
         fast, slow = (
             b.op(f"unchecked_{name}", b.local_id(), b.const(along, "ui32")) for name in ("remainder", "divide")
         )
-        step = LANES // along
+        step = self.lanes // along
         base = self._at(fast, slow) if deep else self._at(slow, fast)
         fast, slow = (b.op("convert", word, to=b.index_type) for word in (fast, slow))
         found = []
-        for number in range(self.size * self.depth // LANES):
+        for number in range(self.size * self.depth // self.lanes):
             moved = b.op("add", slow, b.index(number * step))
             where = b.op("add", base, b.const(number * step * (1 if deep else self.pitch), "ui32"))
             found.append((moved, fast, where) if deep else (fast, moved, where))
@@ -188,15 +121,12 @@ def fastest_axis(value: Value) -> int | None:
     return wide[-1] if wide else None
 
 
-# the block
-
-
 @dataclass(frozen=True)
 class StagedNest(Nest):
     """The folds of a tile, of elements that the workgroup puts into shared memory, slice by slice of their blocks."""
 
     operands: tuple[Operand, Operand]
-    tile: Tile
+    schedule: Schedule
 
     def _one_block(
         self, level: int, outer: Sequence[Value], bounds: tuple[Value, Value], start: Sequence[Value]
@@ -244,41 +174,30 @@ class StagedNest(Nest):
     def _products(self, count: Value, start: Sequence[Value]) -> Scalars:
         """Adds the products of so many places of the slices, in their order."""
         b, (left, right) = self.builder, self.operands
-        down, across = lanes(b)
+        local, schedule = local_place(b, self.schedule), self.schedule
         loop = b.begin_loop(b.const(0, "ui32"), count, b.const(1, "ui32"), start)
-        xs = left.slice.tile(loop.index, down, DOWN, self.tile.rows)
-        ys = right.slice.tile(loop.index, across, ACROSS, self.tile.columns)
+        xs = left.slice.tile(loop.index, local["m"], schedule.local("m"), schedule.count("tile", "m"))
+        ys = right.slice.tile(loop.index, local["n"], schedule.local("n"), schedule.count("tile", "n"))
         products = [b.op("multiply", x, y) for x in xs for y in ys]
         return b.end_loop(loop, (yield from self.fold.combine(loop.carried, products)))
 
 
-def lanes(b: KernelBuilder) -> tuple[Value, Value]:
-    """The place of an invocation in the workgroup's grid, as words."""
-    across = b.const(ACROSS, "ui32")
-    return b.op("unchecked_divide", b.local_id(), across), b.op("unchecked_remainder", b.local_id(), across)
-
-
-def emit_block(elemental: Elemental, dot: DotGeneral, tile: Tile, number: Value) -> tuple[list[Index], Side, Side]:
-    """The results of an invocation in block `number`, remembered at their places; gives these and the tile's sides."""
-    b, extents, whole = elemental.builder, Extents.of(dot), block(tile)
-    batch, down, across = delinearize(b, number, whole.grid(extents))
-    lane_down, lane_across = lanes(b)
-    rows = _side(b, down, lane_down, DOWN, tile.rows, extents.rows)
-    columns = _side(b, across, lane_across, ACROSS, tile.columns, extents.columns)
-    places = places_of(b, extents, batch, rows.results, columns.results)
-    dtype = element_of(dot.out)
-    depth = min(DEEPEST, SLICE_BYTES // (64 * BY_NAME[dtype].itemsize))
-    slices = [Slice(b, size, depth, dtype) for size in (whole.rows, whole.columns)]
+def staged_results(
+    b: KernelBuilder,
+    dot: DotGeneral,
+    schedule: Schedule,
+    tile: tuple[Value, Value, Value],
+    places: Sequence[Index],
+) -> Scalars:
+    """The results at the places of an invocation's tile. `tile`: the workgroup's batch, and its numbers down and
+    across the grid.
+    """
+    batch, down, across = tile
+    sizes = [schedule.count("tile", dim) * schedule.local(dim) for dim in ("m", "n")]
+    depth, dtype = schedule.count("stage", "lhs"), element_of(dot.out)
+    slices = [Slice(b, size, depth, dtype, schedule.workgroup_size) for size in sizes]
     left = Operand.of(b, dot, True, slices[0], batch, down)
     right = Operand.of(b, dot, False, slices[1], batch, across)
     fold = scalar_fold(b, dot, places)
     assert fold.neutral is not None
-    values = elemental.run(StagedNest(b, fold, (left, right), tile).axis(0, (), fold.neutral))
-    remember(b, dot, places, values)
-    return places, rows, columns
-
-
-def _side(b: KernelBuilder, number: Value, lane: Value, apart: int, count: int, extent: int) -> Side:
-    start = b.op("add", b.op("multiply", number, b.index(apart * count)), b.op("convert", lane, to=b.index_type))
-    places = [b.op("add", start, b.index(at * apart)) for at in range(count)]
-    return Side.ending(b, places, extent, extent % (apart * count) != 0)
+    return (yield from StagedNest(b, fold, (left, right), schedule).axis(0, (), fold.neutral))
