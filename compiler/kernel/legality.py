@@ -129,7 +129,9 @@ def _reduction(body: Body, schedule: Schedule, machine: Machine) -> Iterator[str
             yield f"{step}: k is unrolled by a power of two up to {MAX_UNROLL}"
         elif schedule.lanes > 1 or body.kind == "rows" or schedule.find("stage", "lhs") is not None:
             yield f"{step}: only loops of one invocation over memory are unrolled"
-    each = ceildiv(longest(length, machine), schedule.lanes)
+    limit = schedule.range_of("k")[1]
+    most = longest(length, machine)
+    each = ceildiv(most if limit is None else min(most, limit), schedule.lanes)
     if each > (max_loop_turns(machine) if body.kind == "rows" else max_elements(machine)):
         yield f"an invocation reduces {each} elements, more than the machine's loops take"
 
