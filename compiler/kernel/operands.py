@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from orchestrion.compiler.flow.axes import followed, joined
 from orchestrion.compiler.flow.dialect import UnsetEncoding
 from orchestrion.compiler.flow.layout import layout_of
-from orchestrion.compiler.ir.core import Operation
+from orchestrion.compiler.flow.structure import axes_in_memory, joined
 from orchestrion.compiler.sequencer.ll_seq import LoadInput
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
@@ -14,14 +13,12 @@ from orchestrion.compiler.stablehlo.ops.structural import Reshape
 
 def packed_tile(dot: DotGeneral, index: int) -> int | None:
     """How many places of an operand's free axes are a tile of its layout; None if it has no such layout."""
-    chain: list[Operation] = []
     op = dot.operands[index].defining_op
     while op is not None and not isinstance(op, UnsetEncoding) and len(op.operands) == 1:
-        chain.append(op)
         op = op.operands[0].defining_op
     if not isinstance(op, UnsetEncoding):
         return None
-    axes, layout = followed(chain, op.output), layout_of(tensor_of(op.source))
+    axes, layout = axes_in_memory(dot.operands[index], op.output), layout_of(tensor_of(op.source))
     if axes is None or layout is None:
         return None
     free = joined(axes, dot.dimensions.free(len(axes), index == 0))

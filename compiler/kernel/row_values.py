@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from functools import reduce
 from typing import NamedTuple
 
-from orchestrion.compiler.flow.access import elements, is_expensive, keeps_order
+from orchestrion.compiler.flow.access import elements, is_expensive
 from orchestrion.compiler.flow.rows import rows_of
+from orchestrion.compiler.flow.structure import keeps_order
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.dims import Dim, bounds, dim_max
 from orchestrion.compiler.sequencer.ll_seq import LoadInput

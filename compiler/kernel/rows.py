@@ -14,7 +14,7 @@ from math import prod
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.flow.access import elements
-from orchestrion.compiler.flow.rows import prefix
+from orchestrion.compiler.flow.structure import row_axes
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.dims import Dim, ceildiv, dim_min, typical
 from orchestrion.compiler.stablehlo.ops.contraction import Reduce
@@ -89,7 +89,7 @@ class Row:
     def _at(self, value: Value, position: Value | None = None) -> Index:
         """The place of an element of the row, by its position in the row, in a value."""
         b, shape = self.builder, shape_of(value)
-        length, first = prod(shape) // self.rows, prefix(shape, self.rows)
+        length, first = prod(shape) // self.rows, row_axes(shape, self.rows)
         position = b.index(0) if position is None else position
         linear = b.op("add", b.op("multiply", self.number, b.index(length)), position)
         if first is None:

@@ -10,11 +10,9 @@ them; no slice reaches into the next block.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from orchestrion.compiler.flow.dialect import Windows
+from orchestrion.compiler.flow.structure import fastest_axis
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
-from orchestrion.compiler.stablehlo.ops.elementwise import Elementwise
-from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Transpose
 
 from .body import Extents
 from .builder import KernelBuilder
@@ -96,29 +94,6 @@ class Operand:
             at = Index(b, shape_of(dot.out), (*of_batch, *rest))
             share.append((Factors(b, dot, at), place, where))
         return cls(left, slice, share)
-
-
-def fastest_axis(value: Value) -> int | None:
-    """The axis along which neighbours are neighbours in memory; the last one where that is not seen."""
-    shape = shape_of(value)
-    match value.defining_op:
-        case Elementwise() as op:
-            ranked = [operand for operand in op.operands if shape_of(operand)]
-            return fastest_axis(ranked[0]) if ranked else None
-        case Transpose() as op:
-            axis = fastest_axis(op.operand_)
-            return None if axis is None else op.permutation.ints.index(axis)
-        case BroadcastInDim() as op:
-            axis = fastest_axis(op.operand_)
-            return None if axis is None else op.broadcast_dimensions.ints[axis]
-        case Windows() as op:
-            axis, windowed = fastest_axis(op.operand_), op.axes.ints
-            steps = dict(zip(windowed, op.strides.ints, strict=True))
-            if axis is None or axis not in steps or steps[axis] == 1:
-                return axis
-            return len(shape_of(op.operand_)) + windowed.index(axis)
-    wide = [axis for axis, size in enumerate(shape) if size != 1]
-    return wide[-1] if wide else None
 
 
 @dataclass(frozen=True)
