@@ -13,7 +13,7 @@ from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.dims import typical
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
-from orchestrion.compiler.stablehlo.ops.elementwise import OPS, Elementwise
+from orchestrion.compiler.stablehlo.ops.elementwise import Elementwise
 from orchestrion.compiler.stablehlo.ops.indexing import DynamicSlice, DynamicUpdateSlice, Gather
 from orchestrion.compiler.stablehlo.ops.structural import (
     BroadcastInDim,
@@ -48,15 +48,6 @@ MOVEMENT: Final = (
     Reshape, Transpose, Slice, BroadcastInDim, Pad, Concatenate, Reverse, DynamicSlice, DynamicUpdateSlice,
     Gather, Windows,
 )  # fmt: skip
-#: elementwise ops that cost much more than a read
-EXPENSIVE: Final = frozenset(
-    f"stablehlo.{name}"
-    for name in (
-        "atan2", "cbrt", "cosine", "divide", "exponential", "exponential_minus_one", "log", "log_plus_one",
-        "logistic", "power", "remainder", "rsqrt", "sine", "sqrt", "tan", "tanh",
-    )
-) | {name for name in OPS if name.startswith("chlo.")}  # fmt: skip
-
 #: elements that an update writes again rather than being a dispatch of its own; see `is_in_place`
 LEAST_KEPT: Final = 1024
 
@@ -91,10 +82,6 @@ def _is_of_sizes(op: Operation, depth: int = 4) -> bool:
     return all(
         isinstance(maker, GENERATORS) or (maker is not None and _is_of_sizes(maker, depth - 1)) for maker in makers
     )
-
-
-def is_expensive(op: Operation) -> bool:
-    return op.name in EXPENSIVE
 
 
 def is_in_place(op: Operation) -> TypeGuard[Update]:
