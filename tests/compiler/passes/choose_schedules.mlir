@@ -133,7 +133,7 @@
 "builtin.module"() ({
   "hl_seq.program"() <{sym_name = "spirv"}> ({
     "hl_seq.executable"() <{sym_name = "main_dispatch_0"}> ({
-      "func.func"() <{dims = [{least = 1 : i64, name = "d0"}], function_type = (tensor<?x32xf32, #util.dims<d0>>, tensor<32x64xf32>) -> tensor<?x64xf32, #util.dims<d0>>, kind = "contraction", schedules = [#kernel.schedule<[specialize(m <= 7), tile(m, 2), tile(n, 8), bind(grid, invocation, 32), unroll(k, 4), guard(m, clamp)]>, #kernel.schedule<[assume(m >= 8), tile(m, 8), tile(n, 8), bind(grid, invocation, 32), unroll(k, 4), guard(m, shift)]>], sym_name = "main_dispatch_0"}> ({
+      "func.func"() <{dims = [{least = 1 : i64, name = "d0"}], function_type = (tensor<?x32xf32, #util.dims<d0>>, tensor<32x64xf32>) -> tensor<?x64xf32, #util.dims<d0>>, kind = "contraction", schedules = [#kernel.schedule<[specialize(m, ..7), tile(m, 2), tile(n, 8), bind(grid, invocation, 32), unroll(k, 4), guard(m, clamp)]>, #kernel.schedule<[assume(m, 8..), tile(m, 8), tile(n, 8), bind(grid, invocation, 32), unroll(k, 4), guard(m, shift)]>], sym_name = "main_dispatch_0"}> ({
       ^bb0(%0: tensor<?x32xf32, #util.dims<d0>>, %1: tensor<32x64xf32>):
         %2 = "stablehlo.dot_general"(%0, %1) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>}> : (tensor<?x32xf32, #util.dims<d0>>, tensor<32x64xf32>) -> tensor<?x64xf32, #util.dims<d0>>
         "func.return"(%2) : (tensor<?x64xf32, #util.dims<d0>>) -> ()
