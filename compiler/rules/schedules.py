@@ -27,3 +27,9 @@ def well_formed(given: ArrayAttr | None) -> Iterator[str]:
             parse(item)
         except ScheduleError as error:
             yield f"schedules: {error}"
+
+
+def without_schedules(given: ArrayAttr | None) -> Iterator[str]:
+    """An entry that serves all targets has none."""
+    if given is not None:
+        yield "has schedules, which entries get in the phase hl_seq"
