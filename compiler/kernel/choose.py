@@ -142,7 +142,7 @@ class Task:
     @cached_property
     def tiles_long(self) -> bool:
         """Whether few long reductions are tiled, too. A dynamic length may be what a workgroup alone can reduce."""
-        return self.machine.long_tiles and not isinstance(self.body.extents["k"], Dim)
+        return self.machine.units < FEW_FOLDS and not isinstance(self.body.extents["k"], Dim)
 
     @cached_property
     def may_tile(self) -> bool:
@@ -188,7 +188,7 @@ class Task:
 
     def lanes(self, columns: int) -> Step | None:
         """The vectors of a tile."""
-        lanes = min(self.machine.width, columns)
+        lanes = min(self.machine.vector_lanes, columns)
         assert self.dot is not None
         if lanes < 2 or columns % lanes or BY_NAME[element_of(self.dot.out)].kind != FLOAT:
             return None
@@ -197,7 +197,7 @@ class Task:
     @property
     def unrolled(self) -> Step | None:
         """As many products in a turn as one load may give."""
-        return Step("unroll", "k", count=VECTOR) if self.machine.vectors else None
+        return Step("unroll", "k", count=VECTOR) if self.machine.wide_loads else None
 
 
 def _tile(rows: int, columns: int) -> tuple[Step, Step]:
@@ -231,7 +231,7 @@ def packed_dot(task: Task) -> Schedule | None:
 
 def staged_dot(task: Task) -> Schedule | None:
     """A workgroup computes a block of results, with slices of the operands in shared memory."""
-    if not task.may_tile or task.machine.block is None or task.dot is None or task.is_long_and_few:
+    if not task.may_tile or task.machine.staged_tile is None or task.dot is None or task.is_long_and_few:
         return None
     extents, length = task.body.extents, task.body.extents["k"]
     if isinstance(length, Dim) or not LEAST_SIZE <= length <= max_loop_turns(task.machine) // 2:
@@ -239,7 +239,7 @@ def staged_dot(task: Task) -> Schedule | None:
     rows, columns = typical(extents["m"]), typical(extents["n"])
     if min(rows, columns) < LEAST_SIZE:
         return None
-    tile = task.machine.block
+    tile = task.machine.staged_tile
     while tile[0] > LEAST_STAGED[0] and tile[0] * DOWN >= 2 * rows:
         tile = tile[0] // 2, tile[1]
     while tile[1] > LEAST_STAGED[1] and tile[1] * ACROSS >= 2 * columns:
@@ -341,7 +341,7 @@ def _specialized(task: Task, name: str, schedule: Schedule) -> Choice:
     """Schedules for dispatches with few rows, few columns, or few elements of a reduction beside the one for others."""
     few = _few(task, name)
     missed = ""
-    if few is not None and not task.machine.few:
+    if few is not None and not task.machine.quick_builds:
         missed = f"dispatches with {_size(task, few)} have no kernel of their own on this machine"
         few = None
     special = [] if few is None else [_for_few(task, few)]
@@ -423,7 +423,7 @@ def _row_lanes(body: Body, machine: Machine) -> int:
         return _dynamic_lanes(lengths, [elements(value) // rows for value in results], machine)
     length, shortest = max(lengths), min(lengths)
     many = not isinstance(rows, Dim) and rows >= MANY_ROWS
-    if length <= SHORT or (length <= machine.row and many and not kept_values(ops, rows, results)):
+    if length <= SHORT or (length <= machine.barrier and many and not kept_values(ops, rows, results)):
         return 1
     held = held_lanes(ops, length_of(ops, rows, results), machine)
     if held:
@@ -438,7 +438,7 @@ def _dynamic_lanes(folded: Sequence[int], written: Sequence[int], machine: Machi
     """As many as a row of a typical length has, as machines see it, or more: no invocation may take more turns than
     there are.
     """
-    length = max(map(typical, folded)) * machine.short_row // TYPICAL
+    length = max(map(typical, folded)) * machine.quirks.typical_row // TYPICAL
     wanted = next(lanes for most, lanes in ROW_LANES.items() if length <= most)
     lengths = (*folded, *dict.fromkeys(written))
     most = [longest(length, machine) if length in folded else bounds(length)[1] for length in lengths]

@@ -178,8 +178,8 @@ def _dot(body: Body, schedule: Schedule, machine: Machine) -> Iterator[str]:
 def _vectors(dot: DotGeneral, schedule: Schedule, step: Step, machine: Machine) -> Iterator[str]:
     if step.dim != "n" or step.count not in LANES or schedule.count("tile", "n") % step.count:
         yield f"{step}: vectors have {', '.join(map(str, LANES))} lanes along n, which divide its tile"
-    if step.count > machine.width:
-        yield f"{step}: the machine has vectors of {machine.width} lanes"
+    if step.count > machine.vector_lanes:
+        yield f"{step}: the machine has vectors of {machine.vector_lanes} lanes"
     if BY_NAME[element_of(dot.out)].kind != FLOAT:
         yield f"{step}: vectors are of floats"
     if any(schedule.named("stage")):

@@ -89,7 +89,7 @@ class RegisterRow(Row):
 
     def _width(self, length: int) -> int:
         """Elements of a run."""
-        return VECTOR if self.builder.machine.vectors and length % VECTOR == 0 else 1
+        return VECTOR if self.builder.machine.wide_loads and length % VECTOR == 0 else 1
 
     def _each(self, length: int) -> int:
         """Runs of an invocation."""

@@ -141,7 +141,7 @@ def held_lanes(ops: Sequence[Operation], length: int, machine: Machine) -> int:
     them can.
     """
     most = min(MOST_HELD, MOST_TEXT // max(sum(map(_text, ops)), 1))
-    few = [1] if length <= SHORT else [lanes for lanes in HOLDERS if lanes >= machine.holders]
+    few = [1] if length <= SHORT else [lanes for lanes in HOLDERS if lanes >= machine.subgroup]
     return next((lanes for lanes in few if length <= lanes * most), 0)
 
 

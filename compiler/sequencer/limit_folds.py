@@ -1,7 +1,7 @@
 """limit-folds: where the loops of a machine's invocations are limited, functions assert that no call exceeds that.
 
 How many elements a reduction or a dot folds may be a dynamic size, and so may be how many updates an invocation of a
-scatter goes through. Where drivers end an invocation's loops after a number of turns (`Machine.loop_turns`), an
+scatter goes through. Where drivers end an invocation's loops after a number of turns (`Quirks.loop_turns`), an
 invocation can take so many only (docs/decisions/loop-turns.md); a workgroup, which few folds have each, as many times
 more as it has invocations. Where the bounds of the symbols do not say that it is less, an assertion of the function
 does. Programs for other machines are left as they are.

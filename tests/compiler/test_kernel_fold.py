@@ -9,7 +9,7 @@ from stablehlo_text import DTYPES, filled, ints, main, reducer, reduction, tenso
 
 from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.kernel.fold_limits import max_elements
-from orchestrion.compiler.kernel.machine import LLVMPIPE_TURNS, Machine
+from orchestrion.compiler.kernel.machine import LLVMPIPE_TURNS, Machine, Quirks
 
 EACH_TARGET = pytest.mark.parametrize("target", ["opencl", "spirv"])
 #: an invocation for each result, with turns of one element and of several; a workgroup for each result
@@ -288,7 +288,7 @@ def repeated_sum(count: int, start: str) -> str:
     return main([scalar], lines, [("%r", scalar)])
 
 
-LONGEST = max_elements(Machine(loop_turns=LLVMPIPE_TURNS)) * 128
+LONGEST = max_elements(Machine(quirks=Quirks(loop_turns=LLVMPIPE_TURNS))) * 128
 
 
 @EACH_TARGET

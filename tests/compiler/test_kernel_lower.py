@@ -11,7 +11,7 @@ from orchestrion.compiler.ir.core import UnregisteredOp
 from orchestrion.compiler.kernel.elemental import ELEMENT_RULES
 from orchestrion.compiler.kernel.fold import FOLDS, HEROES
 from orchestrion.compiler.kernel.loops import BLOCK, elements_per_turn
-from orchestrion.compiler.kernel.machine import LLVMPIPE_TURNS, Machine
+from orchestrion.compiler.kernel.machine import LLVMPIPE_TURNS, Machine, Quirks
 from orchestrion.compiler.stablehlo.ops import control_flow, dynamic
 from orchestrion.compiler.stablehlo.ops.chlo import DIALECT as CHLO
 from orchestrion.compiler.stablehlo.ops.dialect import DIALECT
@@ -104,7 +104,7 @@ def test_a_single_long_fold_is_made_once(lowered: Any) -> None:
 @pytest.mark.parametrize("count", [1, 1000, 32_768, 327_680, 800_000])
 def test_a_fold_stays_below_the_turns_that_llvmpipe_makes(count: int) -> None:
     assert elements_per_turn(count, Machine()) == 1
-    unroll = elements_per_turn(count, Machine(loop_turns=LLVMPIPE_TURNS))
+    unroll = elements_per_turn(count, Machine(quirks=Quirks(loop_turns=LLVMPIPE_TURNS)))
     turns, left = count / unroll, count
     while left > BLOCK:
         left /= BLOCK

@@ -333,7 +333,7 @@ def test_a_profile_without_a_target(acme: PluginFolder) -> None:
 
 MACHINE = """
 from orchestrion.compiler.kernel.machine import Machine, MachineKind
-kind = MachineKind("a GPU of ACME", {"spirv": Machine(tile=(2, 2))})
+kind = MachineKind("a GPU of ACME", {"spirv": Machine(simd=2, accumulators=4)})
 """
 
 

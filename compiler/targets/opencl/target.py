@@ -10,7 +10,7 @@ from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.flow.layout import Encoding, Layout
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.dims import Dim
-from orchestrion.compiler.kernel.machine import Machine
+from orchestrion.compiler.kernel.machine import Machine, Quirks
 from orchestrion.compiler.kernel.signature import Signature, signature_of
 from orchestrion.compiler.sequencer.ll_seq import Entry, Executable
 from orchestrion.compiler.targets.kernel_target import KernelTarget
@@ -21,9 +21,10 @@ from .render import KernelText
 from .reserved import is_reserved
 
 #: PoCL's compiler loses the vectors of unrolled scalars at the least provocation: it is given vectors
+SOURCE = Quirks(functions=True)
 MACHINES = {
-    "cpu": Machine(tile=(8, 16), width=16, row=256, long_tiles=True, calls=True),
-    "gpu": Machine(tile=(8, 8), block=(8, 4), packs=False, holders=32, calls=True),
+    "cpu": Machine(simd=16, accumulators=128, explicit_vectors=True, barrier=256, units=64, quirks=SOURCE),
+    "gpu": Machine(staging=True, subgroup=32, quirks=SOURCE),
 }
 #: rows of a dot that are worth an order of the other operand's columns
 ORDERED_ROWS = 64

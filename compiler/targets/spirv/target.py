@@ -1,9 +1,11 @@
 """The target of the `spirv` profile: a SPIR-V 1.3 module per executable, for Vulkan 1.1, an entry point per entry."""
 
+from dataclasses import replace
+
 from orchestrion.compiler.flow.layout import Encoding, Layout
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.dims import Dim
-from orchestrion.compiler.kernel.machine import LLVMPIPE_TURNS, Machine
+from orchestrion.compiler.kernel.machine import LLVMPIPE_TURNS, Machine, Quirks
 from orchestrion.compiler.kernel.signature import signature_of
 from orchestrion.compiler.sequencer.ll_seq import Entry, Executable
 from orchestrion.compiler.targets.kernel_target import KernelTarget
@@ -14,11 +16,10 @@ from .render import FunctionWords, ModuleVariables
 
 #: llvmpipe loads lane by lane, in a loop per load: four elements in one serve the products of a tile four times; GPUs
 #: have such loads, too. Code for GPUs runs on llvmpipe as well, and is right there
+LLVMPIPE = Quirks(loop_turns=LLVMPIPE_TURNS)
 MACHINES = {
-    "cpu": Machine(tile=(8, 8), vectors=True, short_row=32, few=True, long_tiles=True, loop_turns=LLVMPIPE_TURNS),
-    "gpu": Machine(
-        tile=(8, 8), vectors=True, block=(8, 4), packs=False, holders=32, few=True, loop_turns=LLVMPIPE_TURNS
-    ),
+    "cpu": Machine(wide_loads=True, units=64, quick_builds=True, quirks=replace(LLVMPIPE, typical_row=32)),
+    "gpu": Machine(wide_loads=True, staging=True, subgroup=32, quick_builds=True, quirks=LLVMPIPE),
 }
 #: how often an element of a dot's operand is read, and how many products there are, for tiles to be worth it
 LEAST_REUSE, LEAST_PRODUCTS = 32, 1 << 20

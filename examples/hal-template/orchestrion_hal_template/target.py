@@ -18,13 +18,13 @@ from .declarations import PROFILE
 
 NUMBERS = {name: number for number, name in enumerate(NAMES)}
 #: a machine of the package: an invocation computes four columns of a dot
-WIDE = MachineKind("NumPy with wide invocations", {PROFILE.name: Machine(tile=(1, 4), packs=False)})
+WIDE = MachineKind("NumPy with wide invocations", {PROFILE.name: Machine(simd=4, accumulators=4, cached=False)})
 
 
 class TemplateTarget(KernelTarget):
     name = PROFILE.name
     api_version = (1, 0)
-    machines = {"cpu": Machine(tile=(1, 1), packs=False)}
+    machines = {"cpu": Machine(simd=1, accumulators=1, cached=False)}
 
     def serialize(self, executable: Operation) -> Payload:
         assert isinstance(executable, Executable)
