@@ -129,6 +129,8 @@ def _reduction(body: Body, schedule: Schedule, machine: Machine) -> Iterator[str
             yield f"{step}: k is unrolled by a power of two up to {MAX_UNROLL}"
         elif schedule.lanes > 1 or body.kind == "rows" or schedule.find("stage", "lhs") is not None:
             yield f"{step}: only loops of one invocation over memory are unrolled"
+    if schedule.find("stage", "k") is not None:  # without loops
+        return
     each = ceildiv(longest(length, machine), schedule.lanes)
     if each > (max_loop_turns(machine) if body.kind == "rows" else max_elements(machine)):
         yield f"an invocation reduces {each} elements, more than the machine's loops take"
@@ -184,12 +186,12 @@ def _vectors(dot: DotGeneral, schedule: Schedule, step: Step, machine: Machine) 
 
 
 def _edge(body: Body, dot: DotGeneral, schedule: Schedule, dim: str, index: int) -> Iterator[str]:
-    """The guard of a dimension that its tiles do not divide."""
+    """The guard of a dimension that its tiles do not divide. Nothing is dispatched if the extent is 0."""
     size, extent = schedule.count("tile", dim) * schedule.local(dim), body.extents[dim]
     step = schedule.find("guard", dim)
     least = max(bounds(extent)[0], schedule.count("assume", dim, 0))
     if step is None:
-        if least < size or extent % size != 0:
+        if extent % size != 0:
             yield f"tiles of {size} do not divide {dim}, of extent {extent}: it needs a guard"
         return
     if step.how == "shift" and (least < size or schedule.local(dim) > 1):
@@ -198,10 +200,6 @@ def _edge(body: Body, dot: DotGeneral, schedule: Schedule, dim: str, index: int)
         tile = packed_tile(dot, index)
         if any(schedule.named("stage")) or schedule.local(dim) > 1 or tile is None or tile % size:
             yield f"{step}: the operand does not lie in tiles that {size} divides"
-        elif least < 1:
-            yield f"{step}: the extent may be 0"
-    if step.how == "clamp" and least < 1:
-        yield f"{step}: the extent may be 0"
 
 
 def _staged(body: Body, dot: DotGeneral, schedule: Schedule, machine: Machine) -> Iterator[str]:
