@@ -37,6 +37,8 @@ MAX_TILE: Final = 256
 MAX_UNROLL: Final = 64
 #: steps about dimensions
 _OF_DIMENSIONS: Final = ("specialize", "assume", "tile", "reorder", "vectorize", "unroll", "reduce", "guard")
+#: steps whose count is a size
+_DIVIDING: Final = ("tile", "bind", "vectorize", "unroll", "reduce")
 
 
 def problems(body: Body, schedule: Schedule, machine: Machine) -> Iterator[str]:
@@ -44,9 +46,9 @@ def problems(body: Body, schedule: Schedule, machine: Machine) -> Iterator[str]:
     if body.kind in KERNELS or schedule.library is not None:
         yield from _library(body, schedule)
         return
-    unknown = list(_unknown(body, schedule))
-    yield from unknown
-    if not unknown:
+    basic = [*_unknown(body, schedule), *_counts(schedule)]
+    yield from basic
+    if not basic:
         yield from _sizes(body, schedule)
         yield from _workgroup(schedule)
         yield from _reduction(body, schedule, machine)
@@ -85,8 +87,17 @@ def _unknown(body: Body, schedule: Schedule) -> Iterator[str]:
         yield "no bind(grid, ...) says who takes a place of the grid"
 
 
+def _counts(schedule: Schedule) -> Iterator[str]:
+    """Counts of 0, by which nothing can be divided. The grid has one if it is bound to a workgroup."""
+    for step in schedule.steps:
+        if step.name in _DIVIDING and step.dim != "grid" and step.count < 1:
+            yield f"{step}: the count is 1 or more"
+
+
 def _sizes(body: Body, schedule: Schedule) -> Iterator[str]:
-    """Conditions and assumptions about extents."""
+    """Conditions and assumptions about extents, and how many results an invocation computes."""
+    if len(list(schedule.named("specialize"))) > 1:
+        yield "a schedule has one condition"
     for step in (*schedule.named("specialize"), *schedule.named("assume")):
         extent = body.extents[step.dim]
         least, most = bounds(extent)
@@ -94,9 +105,6 @@ def _sizes(body: Body, schedule: Schedule) -> Iterator[str]:
             yield f"{step}: the extent of {step.dim} is {extent}, not dynamic"
         elif not least <= step.count <= most:
             yield f"{step}: the extent of {step.dim} is from {least} to {most}"
-    for step in (*schedule.named("tile"), *schedule.named("unroll"), *schedule.named("vectorize")):
-        if step.count < 1:
-            yield f"{step}: the count is 1 or more"
     if prod(step.count for step in schedule.named("tile")) > MAX_TILE:
         yield f"an invocation computes {MAX_TILE} results at most"
 
