@@ -180,7 +180,8 @@ def _step(name: str, text: str) -> Step:
     if row is None:
         raise ScheduleError(f"no step is called {name}; steps are {', '.join(STEPS)}")
     pattern = re.escape(row[0]).replace(r"\{", "{").replace(r"\}", "}").format(**_PARTS)
-    match = re.fullmatch(pattern, text) or re.fullmatch(pattern.removesuffix(",\\ " + _PARTS["count"]), text)
+    short = pattern.removesuffix(",\\ " + _PARTS["count"]) if name in WAYS else pattern
+    match = re.fullmatch(pattern, text) or re.fullmatch(short, text)
     if match is None:
         raise ScheduleError(f"{name}({text}) is not of the form {name}({row[0].format(dim='d', how='w', count='n')})")
     parts = match.groupdict()
@@ -188,5 +189,5 @@ def _step(name: str, text: str) -> Step:
     if name in WAYS and step.how not in WAYS[name]:
         raise ScheduleError(f"{step}: {step.how} is none of {', '.join(WAYS[name])}")
     if str(step) != f"{name}({text})":
-        raise ScheduleError(f"{name}({text}) is not of the form {step}")
+        raise ScheduleError(f"{name}({text}) is written {step}")
     return step
