@@ -140,8 +140,9 @@ def _reduction(body: Body, schedule: Schedule, machine: Machine) -> Iterator[str
     if schedule.find("stage", "k") is not None:  # without loops
         return
     each = ceildiv(longest(length, machine), schedule.lanes)
-    if each > (max_loop_turns(machine) if body.kind == "rows" else max_elements(machine)):
-        yield f"an invocation reduces {each} elements, more than the machine's loops take"
+    most = max_loop_turns(machine) if body.kind == "rows" else max_elements(machine)
+    if each > most:
+        yield f"an invocation would reduce {each} elements, loops of the machine take {most} at most"
 
 
 def _elements(body: Body, schedule: Schedule) -> Iterator[str]:
@@ -228,7 +229,9 @@ def _staged(body: Body, dot: DotGeneral, schedule: Schedule, machine: Machine) -
     used = sum(depth * (size + GAP) for size in sizes) * BY_NAME[element_of(dot.out)].itemsize
     if used > MAX_SHARED_BYTES:
         yield f"slices take {used} bytes of shared memory; every device has {MAX_SHARED_BYTES}"
-    if isinstance(length, Dim) or not 1 <= length <= max_loop_turns(machine) // 2:
+    if not dot.dimensions.lhs_contract:
+        yield "a dot that reduces nothing has no slices to stage"
+    elif isinstance(length, Dim) or not 1 <= length <= max_loop_turns(machine) // 2:
         yield f"a reduction of {length} elements is not staged on this machine"
 
 
