@@ -182,12 +182,15 @@ def _step(name: str, text: str) -> Step:
     pattern = re.escape(row[0]).replace(r"\{", "{").replace(r"\}", "}").format(**_PARTS)
     short = pattern.removesuffix(",\\ " + _PARTS["count"]) if name in WAYS else pattern
     match = re.fullmatch(pattern, text) or re.fullmatch(short, text)
-    if match is None:
-        raise ScheduleError(f"{name}({text}) is not of the form {name}({row[0].format(dim='d', how='w', count='n')})")
-    parts = match.groupdict()
+    step = None if match is None else _of_parts(name, match.groupdict())
+    form = f"{name}({row[0].format(dim='d', how='w', count='n')})" if step is None else str(step)
+    if step is None or form != f"{name}({text})":
+        raise ScheduleError(f"{name}({text}) is not of the form {form}")
+    return step
+
+
+def _of_parts(name: str, parts: dict[str, str]) -> Step:
     step = Step(name, parts["dim"], parts.get("how", ""), int(parts.get("count") or 0))
     if name in WAYS and step.how not in WAYS[name]:
         raise ScheduleError(f"{step}: {step.how} is none of {', '.join(WAYS[name])}")
-    if str(step) != f"{name}({text})":
-        raise ScheduleError(f"{name}({text}) is written {step}")
     return step
