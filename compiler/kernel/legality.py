@@ -155,7 +155,7 @@ def _elements(body: Body, schedule: Schedule) -> Iterator[str]:
         yield "a reduction is not tiled"
     if (size > 1 or schedule.lanes > 1) and len({count_of(value) for value in body.results}) > 1:
         yield "results of several sizes are computed element by element"
-    if schedule.lanes > 1 and not body.has_one_size:
+    if schedule.lanes > 1 and body.hero is not None and not body.has_one_size:
         yield "a reduction is shared only if all results have its size"
     for value in body.results if size > 1 else ():
         last = (1, *stored_shape(value))[-1]

@@ -145,11 +145,13 @@ CASES: list[tuple[str, list[str], str] | tuple[str, list[str], str, str]] = [
     ("elements", ["bind(grid, invocation, 256)"], "a workgroup of 256 invocations; it has from 1 to 128"),
     # reductions
     ("reduction", [f"{GROUP}, reduce(k, tree, 3)"], "reduce(k, tree, 3): k is shared by a power of two of invocations"),
+    ("elements", [f"{GROUP}, reduce(e, tree, 8)"], "reduce(e, tree, 8): k is shared by a power of two of invocations"),
     ("reduction of nothing", [f"{GROUP}, reduce(k, tree, 8)"], "reduce(k, tree, 8): there is nothing to reduce"),
     ("reduction", [f"{GRID}, unroll(k, 128)"], "unroll(k, 128): k is unrolled by a power of two up to 64"),
     ("rows", [f"{GRID}, unroll(k, 4)"], "unroll(k, 4): only loops of one invocation over memory are unrolled"),
     (
-        "dynamic rows", [GRID], "an invocation would reduce 120000 elements, loops of the machine take 32768 at most", "spirv",
+        "dynamic rows", [GRID], "an invocation would reduce 120000 elements, loops of the machine take 32768 at most",
+        "spirv",
     ),
     # elements in the order of memory
     ("elements", [f"{GRID}, guard(e, clamp)"], "guard(e, clamp): only tiles of a dot along m and n have that"),

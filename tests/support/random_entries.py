@@ -363,9 +363,9 @@ def library(rng: random.Random) -> Case:
 KINDS: dict[str, tuple[Callable[[random.Random], Case], int]] = {
     "elementwise": (elementwise, 3),
     "reduction": (reduction, 3),
-    "contraction": (contraction, 5),
+    "contraction": (contraction, 6),
     "rows": (rows, 3),
-    "library": (library, 1),
+    "library": (library, 2),
 }
 
 

@@ -76,8 +76,9 @@ def trial(judge: Judge, seed: int, targets: tuple[str, ...] = tuple(DRIVERS)) ->
                 found.judged += 1
                 found.taken.update(names)
                 judge.judge(case, schedules, name, machine)
-        except Wrong as error:
-            found.findings.append(_finding(seed, case, name, machine, schedules, str(error)))
+        except Exception as error:  # also those of the compiler that nothing should raise
+            what = str(error) if isinstance(error, Wrong) else f"{type(error).__name__}: {error}"
+            found.findings.append(_finding(seed, case, name, machine, schedules, what))
     return found
 
 
