@@ -157,6 +157,10 @@ def _elements(body: Body, schedule: Schedule) -> Iterator[str]:
         yield "results of several sizes are computed element by element"
     if schedule.lanes > 1 and body.hero is not None and not body.has_one_size:
         yield "a reduction is shared only if all results have its size"
+    if schedule.lanes > 1 and body.hero is not None:
+        used = size * schedule.lanes * sum(BY_NAME[element_of(value)].itemsize for value in body.hero.results)
+        if used > MAX_SHARED_BYTES:
+            yield f"parts of {size} results take {used} bytes of shared memory; every device has {MAX_SHARED_BYTES}"
     for value in body.results if size > 1 else ():
         last = (1, *stored_shape(value))[-1]
         if isinstance(last, Dim) or last % size:

@@ -80,6 +80,10 @@ CASES: list[tuple[str, list[str], str] | tuple[str, list[str], str, str]] = [
         "reduction of two sizes", [f"{GROUP}, reduce(k, tree, 8)"],
         "a reduction is shared only if all results have its size",
     ),
+    (
+        "reduction of many", [f"tile(e, 64), {GROUP}, reduce(k, tree, 128)"],
+        "parts of 64 results take 32768 bytes of shared memory; every device has 16384",
+    ),
     ("elements", [f"tile(e, 4), {GRID}"], "tile(e, 4): the last dimension in memory has 10 elements, no multiple"),
     # tiles of dots
     ("dot", [f"{TILE}, {GROUP}, reduce(k, tree, 8)"], "the reduction of a dot in tiles is not shared"),

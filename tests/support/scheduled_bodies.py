@@ -37,10 +37,10 @@ def elements(more: bool = False) -> Case:
     return draft.case("elements")
 
 
-def reduction(length: int = 100, dynamic: bool = False, wide: bool = False) -> Case:
-    """Four sums; `wide`: they are also written several times."""
+def reduction(length: int = 100, dynamic: bool = False, wide: bool = False, sums: int = 4) -> Case:
+    """Sums; `wide`: they are also written several times."""
     draft = Draft(random.Random(0))
-    x = draft.argument((4, draft.symbol(length) if dynamic else length), "f32")
+    x = draft.argument((sums, draft.symbol(length) if dynamic else length), "f32")
     (out,) = draft.reduce([x], [draft.constant(0, "f32")], [1], REDUCERS["add"])
     draft.result(out)
     if wide:
@@ -74,6 +74,7 @@ BODIES: dict[str, Callable[[], Case]] = {
     "elements": elements,
     "elements of two sizes": lambda: elements(True),
     "reduction": reduction,
+    "reduction of many": lambda: reduction(sums=64),
     "reduction of two sizes": lambda: reduction(wide=True),
     "reduction of nothing": lambda: reduction(0),
     "dynamic reduction": lambda: reduction(dynamic=True),
