@@ -354,7 +354,8 @@ def _specialized(task: Task, name: str, schedule: Schedule) -> Choice:
         if few is None or extents["m"] != extents["n"] or few.count < narrow.count:
             special.append(_tiled(task, assumed, narrow))
         assumed = assumed | {"n": columns}
-        if rows <= columns and is_less(extents["n"] - 1, extents["m"]):  # no fewer rows than columns
+        dynamic = isinstance(extents["m"], Dim)
+        if dynamic and rows <= columns and is_less(extents["n"] - 1, extents["m"]):  # no fewer rows than columns
             assumed["m"] = rows
     return Choice(_tiled(task, assumed), tuple(special), missed)
 

@@ -37,6 +37,8 @@ MAX_TILE: Final = 256
 MAX_UNROLL: Final = 64
 #: steps about dimensions
 _OF_DIMENSIONS: Final = ("specialize", "assume", "tile", "reorder", "vectorize", "unroll", "reduce", "guard")
+#: steps whose count is a size
+_DIVIDING: Final = ("tile", "bind", "vectorize", "unroll", "reduce")
 
 
 def problems(body: Body, schedule: Schedule, machine: Machine) -> Iterator[str]:
@@ -44,9 +46,9 @@ def problems(body: Body, schedule: Schedule, machine: Machine) -> Iterator[str]:
     if body.kind in KERNELS or schedule.library is not None:
         yield from _library(body, schedule)
         return
-    unknown = list(_unknown(body, schedule))
-    yield from unknown
-    if not unknown:
+    basic = [*_unknown(body, schedule), *_counts(schedule)]
+    yield from basic
+    if not basic:
         yield from _sizes(body, schedule)
         yield from _workgroup(schedule)
         yield from _reduction(body, schedule, machine)
@@ -85,8 +87,17 @@ def _unknown(body: Body, schedule: Schedule) -> Iterator[str]:
         yield "no bind(grid, ...) says who takes a place of the grid"
 
 
+def _counts(schedule: Schedule) -> Iterator[str]:
+    """Counts of 0, by which nothing can be divided. The grid has one if it is bound to a workgroup."""
+    for step in schedule.steps:
+        if step.name in _DIVIDING and step.dim != "grid" and step.count < 1:
+            yield f"{step}: the count is 1 or more"
+
+
 def _sizes(body: Body, schedule: Schedule) -> Iterator[str]:
-    """Conditions and assumptions about extents."""
+    """Conditions and assumptions about extents, and how many results an invocation computes."""
+    if len(list(schedule.named("specialize"))) > 1:
+        yield "a schedule has one condition"
     for step in (*schedule.named("specialize"), *schedule.named("assume")):
         extent = body.extents[step.dim]
         least, most = bounds(extent)
@@ -94,9 +105,6 @@ def _sizes(body: Body, schedule: Schedule) -> Iterator[str]:
             yield f"{step}: the extent of {step.dim} is {extent}, not dynamic"
         elif not least <= step.count <= most:
             yield f"{step}: the extent of {step.dim} is from {least} to {most}"
-    for step in (*schedule.named("tile"), *schedule.named("unroll"), *schedule.named("vectorize")):
-        if step.count < 1:
-            yield f"{step}: the count is 1 or more"
     if prod(step.count for step in schedule.named("tile")) > MAX_TILE:
         yield f"an invocation computes {MAX_TILE} results at most"
 
@@ -129,9 +137,9 @@ def _reduction(body: Body, schedule: Schedule, machine: Machine) -> Iterator[str
             yield f"{step}: k is unrolled by a power of two up to {MAX_UNROLL}"
         elif schedule.lanes > 1 or body.kind == "rows" or schedule.find("stage", "lhs") is not None:
             yield f"{step}: only loops of one invocation over memory are unrolled"
-    limit = schedule.range_of("k")[1]
-    most = longest(length, machine)
-    each = ceildiv(most if limit is None else min(most, limit), schedule.lanes)
+    if schedule.find("stage", "k") is not None:  # without loops
+        return
+    each = ceildiv(longest(length, machine), schedule.lanes)
     most = max_loop_turns(machine) if body.kind == "rows" else max_elements(machine)
     if each > most:
         yield f"an invocation would reduce {each} elements, loops of the machine take {most} at most"
@@ -147,8 +155,12 @@ def _elements(body: Body, schedule: Schedule) -> Iterator[str]:
         yield "a reduction is not tiled"
     if (size > 1 or schedule.lanes > 1) and len({count_of(value) for value in body.results}) > 1:
         yield "results of several sizes are computed element by element"
-    if schedule.lanes > 1 and not body.has_one_size:
+    if schedule.lanes > 1 and body.hero is not None and not body.has_one_size:
         yield "a reduction is shared only if all results have its size"
+    if schedule.lanes > 1 and body.hero is not None:
+        used = size * schedule.lanes * sum(BY_NAME[element_of(value)].itemsize for value in body.hero.results)
+        if used > MAX_SHARED_BYTES:
+            yield f"parts of {size} results take {used} bytes of shared memory; every device has {MAX_SHARED_BYTES}"
     for value in body.results if size > 1 else ():
         last = (1, *stored_shape(value))[-1]
         if isinstance(last, Dim) or last % size:
@@ -187,12 +199,12 @@ def _vectors(dot: DotGeneral, schedule: Schedule, step: Step, machine: Machine) 
 
 
 def _edge(body: Body, dot: DotGeneral, schedule: Schedule, dim: str, index: int) -> Iterator[str]:
-    """The guard of a dimension that its tiles do not divide."""
+    """The guard of a dimension that its tiles do not divide. Nothing is dispatched if the extent is 0."""
     size, extent = schedule.count("tile", dim) * schedule.local(dim), body.extents[dim]
     step = schedule.find("guard", dim)
     least = max(bounds(extent)[0], schedule.count("assume", dim, 0))
     if step is None:
-        if least < size or extent % size != 0:
+        if extent % size != 0:
             yield f"tiles of {size} do not divide {dim}, of extent {extent}: it needs a guard"
         return
     if step.how == "shift" and (least < size or schedule.local(dim) > 1):
@@ -201,10 +213,6 @@ def _edge(body: Body, dot: DotGeneral, schedule: Schedule, dim: str, index: int)
         tile = packed_tile(dot, index)
         if any(schedule.named("stage")) or schedule.local(dim) > 1 or tile is None or tile % size:
             yield f"{step}: the operand does not lie in tiles that {size} divides"
-        elif least < 1:
-            yield f"{step}: the extent may be 0"
-    if step.how == "clamp" and least < 1:
-        yield f"{step}: the extent may be 0"
 
 
 def _staged(body: Body, dot: DotGeneral, schedule: Schedule, machine: Machine) -> Iterator[str]:

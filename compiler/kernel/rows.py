@@ -16,7 +16,7 @@ from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.flow.access import elements
 from orchestrion.compiler.flow.structure import row_axes
 from orchestrion.compiler.ir.core import Operation, Value
-from orchestrion.compiler.ir.dims import Dim, ceildiv, dim_min, typical
+from orchestrion.compiler.ir.dims import Dim, ceildiv, dim_max, dim_min, typical
 from orchestrion.compiler.stablehlo.ops.contraction import Reduce
 from orchestrion.compiler.stablehlo.ops.reducers import is_commutative
 
@@ -116,7 +116,7 @@ class Row:
     def _parts(self, op: Reduce, fold: Fold) -> tuple[list[Value], int]:
         """Every invocation folds its elements; gives shared arrays of what came out, and how many parts there are."""
         b, lanes = self.builder, self.lanes
-        each = ceildiv(fold.count, lanes)
+        each = dim_max(ceildiv(fold.count, lanes), 1)
         limit = max_loop_turns(b.machine)
         if longest(fold.count, b.machine) > limit * lanes:
             message = f"one invocation would fold {each} elements of a row, {limit} are the most"

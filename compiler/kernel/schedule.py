@@ -1,11 +1,11 @@
 """Schedules: how the invocations of a dispatch share the iteration domain of an entry, as an attribute of the entry.
 
-    #kernel.schedule<[tile(m, 8), tile(n, 16), vectorize(n, 16), bind(grid, invocation, 32), guard(n, shift)]>
+    #kernel.schedule<[tile(m, 8), tile(n, 16), bind(grid, invocation, 32), vectorize(n, 16), guard(n, shift)]>
 
 A schedule is a list of steps, one of `STEPS` each, about dimensions of the body (`body.DIMENSIONS`), its operands, or
 the grid. The grid has a place for each tile of the parallel dimensions, in row-major order. Each schedule has one
-text: a step stands once per dimension, and steps stand in the order of the table. `legality.py` says whether a schedule
-fits a body; `emit.py` lowers a body by its schedule.
+text: a step stands once per dimension, steps stand in the order of the table, those of one row by the names of their
+dimensions. `legality.py` says whether a schedule fits a body; `emit.py` lowers a body by its schedule.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Steps in the order of `STEPS`."""
+    """Steps in the order of `STEPS`, those of one row in the order of the names of their dimensions."""
 
     steps: tuple[Step, ...]
 
@@ -87,7 +87,8 @@ class Schedule:
     def of(cls, *steps: Step | None) -> Schedule:
         """The schedule of some steps, in any order; None is left out."""
         order = list(STEPS)
-        return cls(tuple(sorted((step for step in steps if step is not None), key=lambda s: order.index(s.name))))
+        given = [step for step in steps if step is not None]
+        return cls(tuple(sorted(given, key=lambda step: (order.index(step.name), step.dim))))
 
     def __str__(self) -> str:
         return f"#{ATTRIBUTE}<{self._body}>"
@@ -167,7 +168,7 @@ def _parsed(body: str) -> Schedule:
         raise ScheduleError(f"#{ATTRIBUTE}<{body}> is not a list of steps such as tile(m, 8)")
     found = Schedule(tuple(_step(match[1], match[2]) for match in _STEP.finditer(body)))
     if found != Schedule.of(*found.steps):
-        raise ScheduleError(f"the steps of {found} do not stand in the order {', '.join(STEPS)}")
+        raise ScheduleError(f"the steps of {found} do not stand in the order {', '.join(STEPS)}, by dimension")
     keys = [(step.name, step.dim) for step in found.steps]
     if repeated := sorted({f"{name}({dim})" for name, dim in keys if keys.count((name, dim)) > 1}):
         raise ScheduleError(f"{found} has {', '.join(repeated)} twice")
@@ -179,13 +180,17 @@ def _step(name: str, text: str) -> Step:
     if row is None:
         raise ScheduleError(f"no step is called {name}; steps are {', '.join(STEPS)}")
     pattern = re.escape(row[0]).replace(r"\{", "{").replace(r"\}", "}").format(**_PARTS)
-    match = re.fullmatch(pattern, text) or re.fullmatch(pattern.removesuffix(",\\ " + _PARTS["count"]), text)
-    if match is None:
-        raise ScheduleError(f"{name}({text}) is not of the form {name}({row[0].format(dim='d', how='w', count='n')})")
-    parts = match.groupdict()
+    short = pattern.removesuffix(",\\ " + _PARTS["count"]) if name in WAYS else pattern
+    match = re.fullmatch(pattern, text) or re.fullmatch(short, text)
+    step = None if match is None else _of_parts(name, match.groupdict())
+    form = f"{name}({row[0].format(dim='d', how='w', count='n')})" if step is None else str(step)
+    if step is None or form != f"{name}({text})":
+        raise ScheduleError(f"{name}({text}) is not of the form {form}")
+    return step
+
+
+def _of_parts(name: str, parts: dict[str, str]) -> Step:
     step = Step(name, parts["dim"], parts.get("how", ""), int(parts.get("count") or 0))
     if name in WAYS and step.how not in WAYS[name]:
         raise ScheduleError(f"{step}: {step.how} is none of {', '.join(WAYS[name])}")
-    if str(step) != f"{name}({text})":
-        raise ScheduleError(f"{name}({text}) is not of the form {step}")
     return step
