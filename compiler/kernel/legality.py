@@ -44,7 +44,7 @@ def problems(body: Body, schedule: Schedule, machine: Machine) -> Iterator[str]:
     if body.kind in KERNELS or schedule.library is not None:
         yield from _library(body, schedule)
         return
-    unknown = list(_unknown(body, schedule))
+    unknown = [*_unknown(body, schedule), *_zeros(schedule)]
     yield from unknown
     if not unknown:
         yield from _sizes(body, schedule)
@@ -85,6 +85,14 @@ def _unknown(body: Body, schedule: Schedule) -> Iterator[str]:
         yield "no bind(grid, ...) says who takes a place of the grid"
 
 
+def _zeros(schedule: Schedule) -> Iterator[str]:
+    """Counts of 0, which nothing can be divided by."""
+    for step in schedule.steps:
+        counted = step.name in ("tile", "unroll", "vectorize", "reduce") or step.how in ("local", "invocation")
+        if counted and step.count < 1:
+            yield f"{step}: the count is 1 or more"
+
+
 def _sizes(body: Body, schedule: Schedule) -> Iterator[str]:
     """Conditions and assumptions about extents."""
     for step in (*schedule.named("specialize"), *schedule.named("assume")):
@@ -94,9 +102,6 @@ def _sizes(body: Body, schedule: Schedule) -> Iterator[str]:
             yield f"{step}: the extent of {step.dim} is {extent}, not dynamic"
         elif not least <= step.count <= most:
             yield f"{step}: the extent of {step.dim} is from {least} to {most}"
-    for step in (*schedule.named("tile"), *schedule.named("unroll"), *schedule.named("vectorize")):
-        if step.count < 1:
-            yield f"{step}: the count is 1 or more"
     if prod(step.count for step in schedule.named("tile")) > MAX_TILE:
         yield f"an invocation computes {MAX_TILE} results at most"
 
