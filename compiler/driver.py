@@ -208,7 +208,8 @@ def _read_schedules(path: str | os.PathLike[str]) -> ScheduleFile:
 @dataclass(frozen=True)
 class Compilation:
     """What is asked for. `targets` are profiles. `may_leave_out`: targets that cannot compile the program are left out
-    as long as one can; `warn` is then called with a text about all of them, and with one about unused schedules. `start` is the phase the source is of;
+    as long as one can. `warn` gets a text about all of them, and one about unused schedules, each with the class of the
+    warning. `start` is the phase the source is of;
     `dump` a folder that gets the text of each phase; `print_after` names of passes whose IR goes to `stream` when they
     have run; `attributes` are the module's; `report` is filled on the way to the last phase, from a phase that still
     has ops of the source; `parameters` is the file that large constants go to, `parameter_arguments` the arguments that

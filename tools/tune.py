@@ -54,7 +54,9 @@ def tune(options: argparse.Namespace) -> int:
 
 def parser() -> Parser:
     made = cli.parser("vm-tune", "Searches schedules for the kernels of a program on a device.", EXAMPLES)
-    made.add_argument("input", metavar="IN", help="StableHLO, or the text of a phase, as vm-compile takes it; - for stdin")
+    made.add_argument(
+        "input", metavar="IN", help="StableHLO, or the text of a phase, as vm-compile takes it; - for stdin"
+    )
     group = made.group("output")
     group.add_argument(
         "-o", dest="output", metavar="FILE", help="the schedules, for vm-compile --schedules (default: standard output)"

@@ -13,7 +13,7 @@ from orchestrion.compiler.flow.layout import storage_bytes
 from orchestrion.compiler.ir.attributes import ArrayAttr, SymbolRef, attribute_of
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
-from orchestrion.compiler.ir.core import Block, Operation, Region, Value
+from orchestrion.compiler.ir.core import Block, Region, Value
 from orchestrion.compiler.ir.types import Attribute, TensorType, Type
 from orchestrion.compiler.stablehlo.ops.func import Func
 

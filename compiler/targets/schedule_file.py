@@ -151,7 +151,9 @@ def parse(data: bytes, name: str) -> ScheduleFile:
         raise _wrong(name, data.count(b"\n", 0, error.start) + 1, "the line is no UTF-8") from None
     lines = text.removesuffix("\n").split("\n")
     if lines[0].rstrip("\r") != HEADER:
-        raise _wrong(name, 1, f"the first line is not {HEADER!r}: this is no file of schedules, or one of another version")
+        raise _wrong(
+            name, 1, f"the first line is not {HEADER!r}: this is no file of schedules, or one of another version"
+        )
     found: dict[Key, SavedChoice] = {}
     for number, line in enumerate(lines[1:], 2):
         choice = _choice(line.rstrip("\r"), name, number)

@@ -1,18 +1,17 @@
 """The search for the best schedule of one entry: hill climbing with restarts, by duels on a device.
 
-A *duel* runs two kernels in turns on the same buffers, so that what else the machine does meets both. The challenger
-wins if the median of the ratios of its times to those of the other is below 1 by `MARGIN` and by twice its standard
-error. A schedule whose results differ from those of the compiler's own is never taken. Equal times, seed and number of
-trials give equal schedules.
+A *duel* runs two kernels in turns on the same buffers, so that what else the machine does meets both. Other work on the
+machine can only lengthen a launch, so a kernel's time is the first quartile of its launches. The challenger wins if
+it is faster in each of `BATCHES` batches of launches, and by `MARGIN` in all of them. A schedule whose results differ
+from those of the compiler's own is never taken. Equal times, seed and number of trials give equal schedules.
 """
 
 from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from statistics import median
 from time import monotonic
 
 from orchestrion.compiler.errors import CompileError
@@ -25,13 +24,9 @@ from .rig import Array, Bench, Rig, difference, tolerance_of
 
 #: a challenger is faster by this part at least
 MARGIN = 0.03
-#: rounds of a duel until a challenger may be rejected, and until it may win
-FEWEST, MOST = 3, 15
-#: seconds of launches in one submission, about
-SUBMISSION = 0.002
-#: rounds of one submission at most
-MOST_ROUNDS = 8
-#: changes between the best schedule and where the search starts again
+#: batches of a duel, and rounds of a batch, in each of which both kernels run: as many as fit the seconds
+BATCHES, ROUNDS, FEWEST, SECONDS = 3, 12, 3, 0.4
+#: changes between a schedule and where the search starts again
 JUMP = 3
 #: how often the search starts again, at most
 MOST_JUMPS = 200
@@ -137,7 +132,7 @@ class Search:
     def _climb(self, start: _Built | None, best: _Built, budget: Budget) -> _Built | None:
         """What is reached from a start by steps each of which is faster; None if the start is hopeless."""
         now = start
-        if now is None or (now is not best and self._ratio(now, best) > HOPELESS):
+        if now is None or (now is not best and self._is_hopeless(now, best)):
             return None
         while not budget.is_spent:
             near = [one for one in self._space.neighbours(now.schedule) if one not in self._tried]
@@ -173,36 +168,43 @@ class Search:
         return _Built(schedule, code, self._rig.build(self._kernel.format, code))
 
     def _difference(self, made: _Built) -> str:
-        """How its results differ from those of the compiler's own schedule: bit by bit if it reduces in the same order."""
+        """How its results differ from those of the compiler's own schedule, bit by bit if both reduce in one order."""
         reordered = is_reordered(made.schedule, self._kernel.schedule)
         tolerance = tolerance_of(self._kernel.memory, self._kernel.body.extents.get("k", 0)) if reordered else 0.0
         return difference(self._want, self._bench.results(made.code, made.executable), tolerance)
 
-    def _ratio(self, one: _Built, other: _Built) -> float:
-        """How many times as long one takes as another, by one launch of each."""
-        ((a, b),) = self._bench.times([(one.code, one.executable), (other.code, other.executable)], 1)
-        return a / b if b > 0 else 1.0
+    def _seconds(self, kernels: Sequence[_Built], rounds: int = 1) -> list[list[float]]:
+        """The seconds of each kernel's launches, in turns."""
+        taken = self._bench.times([(one.code, one.executable) for one in kernels], rounds)
+        return [list(times) for times in zip(*taken, strict=True)]
+
+    def _is_hopeless(self, one: _Built, other: _Built) -> bool:
+        """Whether a kernel takes much longer than another; a launch that was held up shows nothing."""
+        ((first,), (second,)) = self._seconds((other, one))
+        return second > HOPELESS * first and min(self._seconds((one,), FEWEST)[0]) > HOPELESS * first
 
     def _duel(self, challenger: _Built, other: _Built) -> tuple[float, float] | None:
-        """Median seconds of the other and of the challenger if that wins; None if not, as early as that is seen."""
-        pairs: list[tuple[float, float]] = []
-        pair = [(one.code, one.executable) for one in (other, challenger)]
-        rounds = 1
-        while len(pairs) < MOST:
-            pairs += [(a, b) for a, b in self._bench.times(pair, rounds)]
-            middle = median(b / a if a > 0 else 1.0 for a, b in pairs)
-            if middle > HOPELESS or (len(pairs) >= FEWEST and middle > 1 - MARGIN):
+        """Seconds of the other and of the challenger if that wins; None if not, as early as that is seen."""
+        if self._is_hopeless(challenger, other):
+            return None
+        once = self._seconds((other, challenger))
+        rounds = max(FEWEST, min(ROUNDS, int(SECONDS / (once[0][0] + once[1][0] + 1e-9))))
+        taken: tuple[list[float], list[float]] = ([], [])
+        for _ in range(BATCHES):
+            batch = self._seconds((other, challenger), rounds)
+            if quartile(batch[1]) >= quartile(batch[0]):
                 return None
-            rounds = _rounds(sum(pairs[-1]))
-        return summary(pairs)
+            for times, more in zip(taken, batch, strict=True):
+                times += more
+        before, after = map(quartile, taken)
+        return (before, after) if after <= (1 - MARGIN) * before else None
 
     def _settle(self, first: _Built, best: _Built) -> None:
         """Measure both at the end. What does not hold there is not taken."""
         found = None if best is first else self._duel(best, first)
         self._outcome.schedule = first.schedule if found is None else best.schedule
         if found is None:
-            taken = self._bench.times([(first.code, first.executable)], FEWEST)
-            found = (median(one[0] for one in taken),) * 2
+            found = (quartile(self._seconds((first,), ROUNDS)[0]),) * 2
         self._outcome.before, self._outcome.after = found
 
 
@@ -211,22 +213,6 @@ def is_reordered(one: Schedule, other: Schedule) -> bool:
     return list(one.named("reduce")) != list(other.named("reduce"))
 
 
-def _rounds(seconds: float) -> int:
-    """Rounds of a submission, of which one takes so long."""
-    return max(1, min(MOST_ROUNDS, int(SUBMISSION / max(seconds, 1e-9))))
-
-
-def summary(pairs: list[tuple[float, float]]) -> tuple[float, float] | None:
-    """Medians of both, if the second is faster by the margin and by more than the noise; None if it is not.
-
-    The noise is the standard error of the median of the ratios, from their median absolute deviation.
-    """
-    ratios = [b / a for a, b in pairs if a > 0]
-    if not ratios:
-        return None
-    middle = median(ratios)
-    spread = 1.4826 * median(abs(one - middle) for one in ratios)
-    error = 1.2533 * spread / math.sqrt(len(ratios))
-    if middle > 1 - max(MARGIN, 2 * error):
-        return None
-    return median(a for a, _ in pairs), median(b for _, b in pairs)
+def quartile(times: Sequence[float]) -> float:
+    """The first quartile of some times: the least that a quarter of them does not exceed."""
+    return sorted(times)[(len(times) - 1) // 4]

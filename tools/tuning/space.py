@@ -1,14 +1,14 @@
 """The schedules that a search looks at: knobs of each form of schedule, and the neighbours of a schedule.
 
 A *form* is a way to share the work of a body: elements, tiles of a dot, blocks of a dot in shared memory, rows. Its
-knobs have values; `build` makes a schedule of them and adds the guards that the body's edges need. Which of the schedules
-fit a body, only `compiler/kernel/legality.py` says. What is to be searched besides schedules, such as layouts of
-operands, would be another space beside this one: the search asks for `starts`, `neighbours` and `is_legal` alone.
+knobs have values; `build` makes a schedule of them and adds the guards that the body's edges need. Only
+`compiler/kernel/legality.py` says which schedules fit a body. Whatever else is to be searched, such as layouts of
+operands, would be another space beside this one: the search asks a space for `starts` and `neighbours` alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -127,8 +127,8 @@ class Space:
                     yield found
 
     def neighbours(self, schedule: Schedule) -> list[Schedule]:
-        """The legal schedules of the same form that differ in one knob or in a pair of them, each once, in an order that
-        depends on the schedule alone; none of a schedule that has no knobs.
+        """The legal schedules of the same form that differ in one knob or in a pair of them, each once, in an order
+        that depends on the schedule alone. A schedule that has no knobs has no neighbours.
         """
         form, knobs = read(schedule, self.body)
         if not form or build(self.body, form, knobs) != schedule:
@@ -143,24 +143,29 @@ class Space:
         found = dict.fromkeys(build(self.body, form, {**knobs, **change}) for change in changes)
         return [one for one in found if one != schedule and self.is_legal(one)]
 
-    def _values(self, form: str, knob: str) -> list[int | str]:
-        values = list(KNOBS[form][knob])
-        if form != "blocks" and knob in _DIMENSION and (extent := self.body.extents.get(_DIMENSION[knob])):
-            more = [size for size in range(2, LARGEST_DIVISOR + 1) if extent % size == 0]
-            values = sorted({*values, *more})  # type: ignore[type-var]
-        return values
+    def _next(self, form: str, knobs: Knobs, knob: str) -> list[int | str]:
+        """The values next to that of a knob, in both directions: of the table, and of the divisors of an extent."""
+        found = [self._moved(form, knobs, knob, way) for way in (-1, 1)]
+        extent = self.body.extents.get(_DIMENSION.get(knob, ""), 0)
+        if form != "blocks" and extent:
+            divisors = [size for size in range(2, LARGEST_DIVISOR + 1) if extent % size == 0]
+            found += [_beside(divisors, knobs[knob], way) for way in (-1, 1)]
+        return list(dict.fromkeys(value for value in found if value is not None))
 
     def _moved(self, form: str, knobs: Knobs, knob: str, way: int) -> int | str | None:
-        """The next value of a knob in a direction, -1 or 1; None behind the last."""
-        values, now = self._values(form, knob), knobs[knob]
-        if now not in values:
-            values = sorted([*values, now])  # type: ignore[type-var]
+        """The next value of a knob in its table in a direction, -1 or 1; None behind the last."""
+        return _beside(KNOBS[form][knob], knobs[knob], way)
+
+
+def _beside(values: Sequence[int | str], now: int | str, way: int) -> int | str | None:
+    """The next of some values in a direction; None behind the last. Numbers ascend."""
+    if now in values:
         place = values.index(now) + way
         return values[place] if 0 <= place < len(values) else None
-
-    def _next(self, form: str, knobs: Knobs, knob: str) -> list[int | str]:
-        found = [self._moved(form, knobs, knob, way) for way in (-1, 1)]
-        return [value for value in found if value is not None]
+    beyond = [
+        value for value in values if isinstance(value, int) and isinstance(now, int) and (value > now) == (way > 0)
+    ]
+    return None if not beyond else min(beyond) if way > 0 else max(beyond)
 
 
 def read(schedule: Schedule, body: Body) -> tuple[str, dict[str, int | str]]:
