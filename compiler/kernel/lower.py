@@ -84,10 +84,10 @@ def lower_entry(entry: Operation, machine: Machine) -> None:
 
 def illegal(body: Body, schedules: list[Schedule], machine: Machine) -> Iterator[str]:
     """Why the schedules of an entry do not fit its body; nothing if they do."""
-    for schedule in schedules:
-        for message in problems(body, schedule, machine):
-            yield f"the schedule {schedule} does not fit: {message}"
-    yield from choice_problems(body, schedules)
+    found = [(schedule, message) for schedule in schedules for message in problems(body, schedule, machine)]
+    yield from (f"the schedule {schedule} does not fit: {message}" for schedule, message in found)
+    if not found:
+        yield from choice_problems(body, schedules)
 
 
 def _refuse(diagnostics: Iterator[Diagnostic] | list[Diagnostic]) -> None:

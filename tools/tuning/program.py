@@ -76,17 +76,18 @@ def profile(program: Program, name: str, arguments: Sequence[Any]) -> dict[str, 
         function(*arguments)
         calls += 1
     rows = program.profile().rows(name)
-    total = sum(row.total_seconds for row in rows)
     found: dict[str, float] = {}
     ops: dict[str, str] = {}
+    total = 0.0
     for row in rows:
+        seconds = row.median_seconds * row.launches / row.calls  # a launch that was held up counts as the others
+        total += seconds
         if row.command.kind == "dispatch":
             entry = row.command.entry
-            found[entry] = found.get(entry, 0.0) + row.total_seconds / row.calls
+            found[entry] = found.get(entry, 0.0) + seconds
             ops.setdefault(entry, row.command.source_op)
     order = sorted(found, key=lambda entry: -found[entry])
-    part = calls / total if total else 0.0
-    return {entry: Times(found[entry], found[entry] * part, ops[entry]) for entry in order}
+    return {entry: Times(found[entry], found[entry] / total if total else 0.0, ops[entry]) for entry in order}
 
 
 def compared(
