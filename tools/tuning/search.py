@@ -51,9 +51,9 @@ class Budget:
         return self.seconds == 0 or self.trials < 1
 
     def part(self, share: float) -> Budget:
-        """A share of what is left."""
-        trials = None if self.trials == math.inf else math.ceil(self.trials * share)
-        return Budget(self.seconds * share, trials)
+        """A share of what is left, rounded up."""
+        trials = None if self.trials == math.inf else int(min(self.trials, math.ceil(self.trials * share)))
+        return Budget(self.seconds * min(share, 1.0), trials)
 
 
 @dataclass
