@@ -17,6 +17,7 @@ from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.locations import UNKNOWN, source_text
 from orchestrion.compiler.kernel.body import Body
 from orchestrion.compiler.kernel.choose import Choice
+from orchestrion.compiler.kernel.library import KERNELS
 from orchestrion.compiler.kernel.lower import attribute_of, illegal
 from orchestrion.compiler.kernel.refusals import diagnose
 from orchestrion.compiler.sequencer import hl_seq
@@ -105,10 +106,13 @@ def _problems(program: hl_seq.Program, saved: SavedChoice, func: Func, dispatch:
 
 
 def _choice(made_for: Target, machine: str, func: Func, dispatch: hl_seq.Dispatch) -> Choice | None:
-    """The schedules of an entry; None if its target has no schedules or will refuse the entry."""
-    if any(True for _ in diagnose(func.entry.ops[:-1])):
+    """The schedules of an entry; None if its target has no schedules or will refuse the entry. Whether a library kernel
+    stores its results as it must is seen in the next phase.
+    """
+    body = body_of(func, dispatch)
+    if body.kind not in KERNELS and any(True for _ in diagnose(func.entry.ops[:-1])):
         return None
     try:
-        return made_for.choose(body_of(func, dispatch), machine)
+        return made_for.choose(body, machine)
     except CompileError:
         return None
