@@ -46,6 +46,7 @@ EXAMPLES = (
         "vm-compile model.mlir -o model.fb --parameters=weights.safetensors",
         "Writes the weights to a file of their own.",
     ),
+    ("vm-compile model.mlir -o model.fb --schedules=model.schedules", "Takes the schedules that vm-tune found."),
     ("vm-compile model.mlir -o model.fb --time-passes", "Prints how long each pass took."),
     ("vm-compile model.mlir --compile-to=flow", "Prints the IR after the phase flow."),
 )

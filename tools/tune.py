@@ -21,7 +21,6 @@ from .compile import names_of
 
 EXAMPLES = (
     ("vm-tune model.mlir --device=vulkan -o model.schedules", "Searches for a minute, and writes what it found."),
-    ("vm-compile model.mlir -o model.fb --schedules=model.schedules", "Compiles with these schedules."),
     (
         "vm-tune model.mlir --device=opencl --budget=600 --entries=5 --report=tuning.json -o model.schedules",
         "Searches the five kernels that take longest for ten minutes, and writes the table as JSON, too.",

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from orchestrion import vm
-from orchestrion.compiler.kernel.schedule import STEPS
 from orchestrion.compiler.targets import schedule_file
 from orchestrion.tools.tuning import search, session, space
 
@@ -50,7 +49,8 @@ def test_its_commands_run(shell: Callable[[str], str], missing_drivers: dict[str
 
 def test_its_file_is_one() -> None:
     file = schedule_file.parse(block("text").encode(), "page")
-    assert file.choices and file.text() == block("text").replace("\n# ", "\n# ") or file.choices
+    assert [str(choice) for choice in file.choices] == re.findall(r"^schedule .*$", file.text(), re.MULTILINE)
+    assert len(file.choices) == 2
 
 
 def test_its_numbers_are_those_of_the_code() -> None:
@@ -62,4 +62,3 @@ def test_its_numbers_are_those_of_the_code() -> None:
     rows = dict(re.findall(r"^\| (elements|tiles|blocks|rows) \| .*? \| (.*) \|$", PAGE, re.MULTILINE))
     for form_, knobs in rows.items():
         assert len(knobs.split(", ")) == len(space.KNOBS[form_]), form_
-    assert "`tile`" in PAGE and "tile" in STEPS
