@@ -134,9 +134,12 @@ def _reduction(body: Body, schedule: Schedule, machine: Machine) -> Iterator[str
             yield f"{step}: k is unrolled by a power of two up to {MAX_UNROLL}"
         elif schedule.lanes > 1 or body.kind == "rows" or schedule.find("stage", "lhs") is not None:
             yield f"{step}: only loops of one invocation over memory are unrolled"
-    each = ceildiv(longest(length, machine), schedule.lanes)
-    if each > (max_loop_turns(machine) if body.kind == "rows" else max_elements(machine)):
-        yield f"an invocation reduces {each} elements, more than the machine's loops take"
+    limit = schedule.range_of("k")[1]
+    most = longest(length, machine)
+    each = ceildiv(most if limit is None else min(most, limit), schedule.lanes)
+    most = max_loop_turns(machine) if body.kind == "rows" else max_elements(machine)
+    if each > most:
+        yield f"an invocation would reduce {each} elements, loops of the machine take {most} at most"
 
 
 def _elements(body: Body, schedule: Schedule) -> Iterator[str]:
@@ -227,7 +230,9 @@ def _staged(body: Body, dot: DotGeneral, schedule: Schedule, machine: Machine) -
     used = sum(depth * (size + GAP) for size in sizes) * BY_NAME[element_of(dot.out)].itemsize
     if used > MAX_SHARED_BYTES:
         yield f"slices take {used} bytes of shared memory; every device has {MAX_SHARED_BYTES}"
-    if isinstance(length, Dim) or not 1 <= length <= max_loop_turns(machine) // 2:
+    if not dot.dimensions.lhs_contract:
+        yield "a dot that reduces nothing has no slices to stage"
+    elif isinstance(length, Dim) or not 1 <= length <= max_loop_turns(machine) // 2:
         yield f"a reduction of {length} elements is not staged on this machine"
 
 

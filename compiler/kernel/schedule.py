@@ -22,8 +22,8 @@ ATTRIBUTE: Final = "kernel.schedule"
 #: text form of the arguments of a step -> what the step means; a form without a count stands for a count of 0
 STEPS: Final[dict[str, tuple[str, str]]] = {
     "library": ("{dim}, {count}", "a kernel that is no loop nest, in workgroups of so many invocations"),
-    "specialize": ("{dim} <= {count}", "the kernel is for dispatches in which the extent is at most so large"),
-    "assume": ("{dim} >= {count}", "dispatches of the kernel have an extent of at least so much"),
+    "specialize": ("{dim}, ..{count}", "the kernel is for dispatches in which the extent is at most so large"),
+    "assume": ("{dim}, {count}..", "dispatches of the kernel have an extent of at least so much"),
     "tile": ("{dim}, {count}", "an invocation computes so many neighbours along a dimension"),
     "reorder": ("{dim}, {how}", "of two dimensions of the grid the second counts faster"),
     "bind": ("{dim}, {how}, {count}", "who takes a place of the grid; how many invocations share a dimension"),

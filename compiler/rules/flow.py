@@ -60,6 +60,7 @@ from .blocks import blocks, choice
 from .encodings import encoded_values, hoistable, in_entry, is_encoded_entry_type
 from .engine import Rules
 from .globals import store, stored_once
+from .schedules import known_kind, without_schedules
 from .stablehlo import has_functions, one_block, signature
 
 #: what stands in functions and initializers, beside what ends them
@@ -117,6 +118,8 @@ def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
         case Func() if isinstance(op.parent_op, Executable):
             yield from one_block(op, is_encoded_entry_type)
             yield from dims.entry(op)
+            yield from known_kind(op.kind)
+            yield from without_schedules(op.schedules)
             if len(op.body.blocks) == 1:
                 yield from body(op)
         case Func():

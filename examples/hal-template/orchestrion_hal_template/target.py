@@ -1,7 +1,4 @@
-"""The compiler target of the profile `template`: kernel IR as instructions of `template-lanes`.
-
-The interface of targets is provisional: `API_VERSION` of `compiler.targets.target` must be the one stated here.
-"""
+"""The compiler target of the profile `template`: kernel IR as instructions of `template-lanes`."""
 
 import struct
 from collections.abc import Sequence
@@ -26,7 +23,7 @@ WIDE = MachineKind("NumPy with wide invocations", {PROFILE.name: Machine(tile=(1
 
 class TemplateTarget(KernelTarget):
     name = PROFILE.name
-    api_version = (0, 1)
+    api_version = (1, 0)
     machines = {"cpu": Machine(tile=(1, 1), packs=False)}
 
     def serialize(self, executable: Operation) -> Payload:
