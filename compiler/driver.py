@@ -14,7 +14,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
-from orchestrion.compiler.errors import ArgumentTypeError, ArgumentValueError, CompileError, Diagnostic, TargetsError
+from orchestrion.compiler.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    CompileError,
+    Diagnostic,
+    ScheduleWarning,
+    TargetsError,
+    TargetWarning,
+)
 from orchestrion.compiler.frontend.source import Read, Source, read
 from orchestrion.compiler.frontend.stablehlo import load, prepare
 from orchestrion.compiler.ir.builtin import Module
@@ -46,10 +54,13 @@ from orchestrion.schema.profiles import PROFILES
 if TYPE_CHECKING:
     from orchestrion.compiler.placement import Report
     from orchestrion.compiler.provenance import Recorder
+    from orchestrion.compiler.targets.schedule_file import SavedSchedules, ScheduleFile
     from orchestrion.schema import writer
 
 #: the first phase whose text decides where values lie and what code runs; modules made from it are not vouched for
 FIRST_UNTRUSTED = "ll_seq"
+#: the phase whose entries have schedules; a file of them may change its text
+SCHEDULED = "hl_seq"
 #: phases whose text says nothing of the source beyond locations
 LATE = ("ll_seq", "executables", "bytecode")
 
@@ -67,6 +78,7 @@ def compile(
     parameter_arguments: str | Sequence[str] = (),
     max_allocation: int = MAX_ALLOCATION,
     callbacks: str = "refuse",
+    schedules: str | os.PathLike[str] | None = None,
 ) -> bytes:
     """The bytes of a module file, for `vm.load` or a file.
 
@@ -86,7 +98,9 @@ def compile(
     `params[...]`) whose values come from such files, too, when the module is loaded, not from callers
     (docs/parameters.md). `max_allocation`: bytes above which intermediate values and small constants go into
     several allocations, for devices that allocate less at once than others (docs/memory.md). `callbacks`: what
-    becomes of calls of Python, a name of `pipeline.CALLBACKS` (docs/callbacks.md).
+    becomes of calls of Python, a name of `pipeline.CALLBACKS` (docs/callbacks.md). `schedules`: a file that `vm-tune`
+    wrote, whose schedules go before the compiler's own; a `ScheduleWarning` names those that the program has no body
+    for (docs/tuning.md).
 
     The module's digest goes into the user's trust store. Raises CompileError with everything that is wrong in the
     program (its subclass `TargetsError` where a target cannot compile it), when the source cannot be used, or when the
@@ -96,8 +110,9 @@ def compile(
     from orchestrion.schema.writer import write
 
     job = _job(
-        targets, encodings, machines, attributes, report, parameters, parameter_arguments, max_allocation, callbacks
-    )
+        targets, encodings, machines, attributes, report, parameters, parameter_arguments, max_allocation, callbacks,
+        schedules,
+    )  # fmt: skip
     rows = job.write_parameters(job.rows(read(source, args, kwargs)))
     blob = write(rows)
     job.vouch(open_bytes(blob).digest, holds_native_code(rows))
@@ -118,13 +133,15 @@ def compile_to_file(
     parameter_arguments: str | Sequence[str] = (),
     max_allocation: int = MAX_ALLOCATION,
     callbacks: str = "refuse",
+    schedules: str | os.PathLike[str] | None = None,
 ) -> None:
     """As `compile`, into a file: the whole of it or, with CompileError or OSError, nothing."""
     if not isinstance(path, str | os.PathLike):
         raise ArgumentTypeError(f"the second argument is the path of the module, not of type {type(path).__name__}")
     job = _job(
-        targets, encodings, machines, attributes, report, parameters, parameter_arguments, max_allocation, callbacks
-    )
+        targets, encodings, machines, attributes, report, parameters, parameter_arguments, max_allocation, callbacks,
+        schedules,
+    )  # fmt: skip
     job.write(read(source, args, kwargs), path)
 
 
@@ -163,7 +180,10 @@ def _job(
     parameter_arguments: str | Sequence[str],
     max_allocation: int,
     callbacks: str,
+    schedules: str | os.PathLike[str] | None,
 ) -> Compilation:
+    if schedules is not None and not isinstance(schedules, str | os.PathLike):
+        raise ArgumentTypeError(f"schedules are given by the path of a file, not by a {type(schedules).__name__}")
     return Compilation(
         targets=tuple(PROFILES) if targets is None else profile_names(targets),
         may_leave_out=targets is None,
@@ -175,18 +195,26 @@ def _job(
         parameter_arguments=names_in(parameter_arguments),
         max_allocation=max_allocation,
         callbacks=callbacks,
+        schedules=None if schedules is None else _read_schedules(schedules),
     )
+
+
+def _read_schedules(path: str | os.PathLike[str]) -> ScheduleFile:
+    from orchestrion.compiler.targets import schedule_file
+
+    return schedule_file.read(path)
 
 
 @dataclass(frozen=True)
 class Compilation:
     """What is asked for. `targets` are profiles. `may_leave_out`: targets that cannot compile the program are left out
-    as long as one can; `warn` is then called with a text about all of them. `start` is the phase the source is of;
+    as long as one can. `warn` gets a text about all of them, and one about unused schedules, each with the class of the
+    warning. `start` is the phase the source is of;
     `dump` a folder that gets the text of each phase; `print_after` names of passes whose IR goes to `stream` when they
     have run; `attributes` are the module's; `report` is filled on the way to the last phase, from a phase that still
     has ops of the source; `parameters` is the file that large constants go to, `parameter_arguments` the arguments that
-    become parameters; `max_allocation` bounds what is allocated at once; `steps` is told of
-    each step.
+    become parameters; `max_allocation` bounds what is allocated at once; `schedules` are a file's, which go before
+    those of the text or the compiler; `steps` is told of each step.
     """
 
     targets: tuple[str, ...] = tuple(PROFILES)
@@ -202,8 +230,9 @@ class Compilation:
     parameter_arguments: tuple[str, ...] = ()
     max_allocation: int = MAX_ALLOCATION
     callbacks: str = "refuse"
+    schedules: ScheduleFile | None = None
     may_leave_out: bool = False
-    warn: Callable[[str], None] = warn
+    warn: Callable[[str, type[Warning]], None] = warn
     steps: Steps = field(default_factory=Steps, compare=False)
 
     def __post_init__(self) -> None:
@@ -229,6 +258,8 @@ class Compilation:
             raise ArgumentValueError(f"the text of phase {self.start} says itself which machines its programs are for")
         if self.report is not None and self.start in LATE:
             raise ArgumentValueError(f"the text of phase {self.start} has no ops of a source that could be reported")
+        if self.schedules is not None and self.start in LATE:
+            raise ArgumentValueError(f"the text of phase {self.start} says itself which schedules its entries have")
         if self.start != FIRST and self.parameter_arguments:
             raise ArgumentValueError(f"the text of phase {self.start} says itself what is a parameter")
 
@@ -343,7 +374,7 @@ class Compilation:
                 job = replace(job, targets=kept)
                 continue
             if refusals:
-                self.warn(left_out_text(refusals, job.targets))
+                self.warn(left_out_text(refusals, job.targets), TargetWarning)
                 if self.report is not None:
                     from orchestrion.compiler.provenance import refusal_rows
 
@@ -358,6 +389,7 @@ class Compilation:
             self._make_folder()
         self._after_phase(self.start, module)
         recorder = self._recorder(module)
+        schedules = self._saved_schedules()
         options = Options(
             self.targets,
             self.encodings,
@@ -367,16 +399,37 @@ class Compilation:
             self.parameter_arguments,
             self.max_allocation,
             self.callbacks,
+            schedules,
             self.steps,
         )
         with paused():
             try:
+                if schedules is not None and self.start == SCHEDULED:
+                    next(row for row in passes_of(SCHEDULED) if row.name == "choose-schedules").run(module, options)
                 run_phases(module, phases, options, self._after_pass(recorder), self._after_phase)
             except CompileError as error:
                 if recorder is not None:
                     recorder.failed(error)
                 raise
+        if schedules is not None and SCHEDULED in (self.start, *phases):
+            self._warn_of_unused(schedules, module)
         return module
+
+    def _saved_schedules(self) -> SavedSchedules | None:
+        """The schedules of the file, of which nobody has taken any."""
+        if self.schedules is None:
+            return None
+        from orchestrion.compiler.targets.schedule_file import SavedSchedules
+
+        return SavedSchedules(self.schedules)
+
+    def _warn_of_unused(self, schedules: SavedSchedules, module: Module) -> None:
+        """Warn of schedules that no body of the module's programs has."""
+        from orchestrion.compiler.sequencer.hl_seq import TargetProgram
+
+        programs = [(op.profile, op.machine_name) for op in module.block if isinstance(op, TargetProgram)]
+        if text := schedules.unused_text(programs):
+            self.warn(text, ScheduleWarning)
 
     def _parsed(self, given: Read, phases: Sequence[str]) -> Module:
         """The source as IR of the phase `start`."""

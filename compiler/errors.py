@@ -48,6 +48,10 @@ class TargetWarning(UserWarning):
     """A module has no program for some of the default targets, which cannot compile the program."""
 
 
+class ScheduleWarning(UserWarning):
+    """A file of schedules has some for bodies that the program does not have."""
+
+
 class ArgumentTypeError(CompileError, TypeError):
     """An argument of `compile` of the wrong type, or a function that JAX cannot trace for that reason."""
 

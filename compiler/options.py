@@ -11,6 +11,7 @@ from orchestrion.compiler.steps import Steps
 
 if TYPE_CHECKING:
     from orchestrion.compiler.provenance import Recorder
+    from orchestrion.compiler.targets.schedule_file import SavedSchedules
 
 #: how the operands of dots are laid out
 ENCODINGS: Final[dict[str, str]] = {
@@ -32,7 +33,8 @@ class Options:
     one of `ENCODINGS`, `machines` are names of `kernel.machine.MACHINES`, best first. `recorder`: who is told what was
     decided, for a placement report. `parameters`: large constants lie outside the module, and so do the arguments
     called `parameter_arguments`. `max_allocation`: bytes above which an arena or a pool of constants is split into
-    several. `callbacks`: one of `CALLBACKS`. `steps`: is told of each pass.
+    several. `callbacks`: one of `CALLBACKS`. `schedules`: those of a file, which go before the table's. `steps`: is
+    told of each pass.
     """
 
     targets: tuple[str, ...]
@@ -43,4 +45,5 @@ class Options:
     parameter_arguments: tuple[str, ...] = ()
     max_allocation: int = MAX_ALLOCATION
     callbacks: str = "refuse"
+    schedules: SavedSchedules | None = None
     steps: Steps = field(default_factory=Steps, compare=False)
