@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO := build/demo
 
-.PHONY: help demo test lint types drivers bench bless fuzz fuzz-targets programs zoo ray-batch stress frozen-app clean
+.PHONY: help demo test lint types drivers bench bless fuzz fuzz-targets programs zoo schedules ray-batch stress frozen-app clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -59,6 +59,9 @@ fuzz: fuzz-targets $(VENV)/ready-test ## all of fuzzing: targets, mutants, rando
 
 fuzz-targets: $(VENV)/ready-test $(VENV)/ready-fuzz ## every fuzz target for TIME=60 seconds, guided by coverage; findings are kept in build/fuzz
 	$(BIN)/python tests/fuzz/run.py --target=$(or $(TARGET),all) --time=$(or $(TIME),60) --seed=$(or $(SEED),0) --jobs=$(or $(JOBS),1)
+
+schedules: $(VENV)/ready-test ## random schedules of random entries on every device: legal ones compute the same (some 20 minutes)
+	$(BIN)/python tests/fuzz/schedule_run.py --count=$(or $(ORCHESTRION_SCHEDULE_PAIRS),10000) --jobs=2
 
 programs: $(VENV)/ready-test ## networks, training steps and others as people export them, all of them on every device
 	ORCHESTRION_REAL_PROGRAMS=all $(BIN)/python -m pytest -q -rs tests/e2e/test_real_programs.py tests/e2e/test_devices.py

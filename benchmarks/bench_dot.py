@@ -1,17 +1,18 @@
 """Matrix products of f32 with arguments on the device: tiled, untiled, and by JAX and IREE on the CPU.
 
-"untiled" is the same compiler with a `tile_of` that finds no tile, as dots were compiled before there were tiles.
+"untiled" is the same program with a schedule of one result per invocation, as all dots were compiled before there were
+tiles.
 
 Expected before the tiles were written: a sixth to a tenth of the untiled time on PoCL, a quarter to a third on lavapipe
 (which loads lane by lane, so that only fewer loads help); JAX, which multiplies and adds in one instruction and packs
 its operands, is two to five times as fast as PoCL.
 """
 
+import re
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 from harness import Timing, arguments, measure, need, ratio, save, table, versions
@@ -19,6 +20,8 @@ from harness import Timing, arguments, measure, need, ratio, save, table, versio
 #: rows, depth, columns -> calls in a block: enough that the peers' thread pools are idle during most of them
 SHAPES = {(128, 128, 128): 20, (512, 512, 512): 3, (1000, 37, 513): 5}
 
+#: an invocation computes one result
+UNTILED = "schedules = [#kernel.schedule<[bind(grid, invocation, 64)]>]"
 #: profile, device
 DEVICES = (("opencl", "opencl"), ("spirv", "vulkan"), ("reference", "reference"))
 
@@ -36,14 +39,16 @@ def text(rows: int, depth: int, columns: int) -> str:
 
 
 def ours(source: str, profile: str, device: str, x: np.ndarray, y: np.ndarray, tiled: bool) -> Callable[[], Any]:
-    from orchestrion import compiler, vm
-    from orchestrion.compiler.kernel import lower
+    from orchestrion import vm
+    from orchestrion.compiler import Compilation
 
-    tile_of = lower.tile_of
     with tempfile.TemporaryDirectory() as name:
         path = Path(name) / "dot.fb"
-        with patch.object(lower, "tile_of", tile_of if tiled else lambda hero, ops, most: None):
-            compiler.compile_to_file(source, path, targets=[profile])
+        if tiled:
+            Compilation(targets=(profile,)).write(source, path)
+        else:
+            lines = Compilation(targets=(profile,), encodings="none").text(source, "hl_seq")
+            Compilation(start="hl_seq").write(re.sub(r"schedules = \[.*?>\]", UNTILED, lines), path)
         program = vm.load(path, device=device, allow_native_code=True)
     out = program.put(np.zeros((x.shape[0], y.shape[1]), np.float32))
     left, right, function = program.put(x), program.put(y), program.dot

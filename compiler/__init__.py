@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         Diagnostic,
         InternalError,
         ParseError,
+        ScheduleWarning,
         TargetsError,
         TargetWarning,
     )
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ArgumentTypeError", "ArgumentValueError", "Compilation", "CompileError", "Diagnostic", "InternalError",
-    "ParseError", "Report", "TargetWarning", "TargetsError", "compile", "compile_to_file",
+    "ParseError", "Report", "ScheduleWarning", "TargetWarning", "TargetsError", "compile", "compile_to_file",
 ]  # fmt: skip
 
 _HOMES = {"Compilation": "driver", "compile": "driver", "compile_to_file": "driver", "Report": "placement"}

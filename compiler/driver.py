@@ -15,7 +15,15 @@ from operator import index
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, SupportsIndex, TextIO, cast
 
-from orchestrion.compiler.errors import ArgumentTypeError, ArgumentValueError, CompileError, Diagnostic, TargetsError
+from orchestrion.compiler.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    CompileError,
+    Diagnostic,
+    ScheduleWarning,
+    TargetsError,
+    TargetWarning,
+)
 from orchestrion.compiler.frontend.source import Source, SourceContent, read_source
 from orchestrion.compiler.frontend.stablehlo import load_module, start_reader
 from orchestrion.compiler.ir.builtin import Module
@@ -47,10 +55,13 @@ from orchestrion.schema.profiles import PROFILES
 if TYPE_CHECKING:
     from orchestrion.compiler.placement import Report
     from orchestrion.compiler.provenance import Recorder
+    from orchestrion.compiler.targets.schedule_file import SavedSchedules, ScheduleFile
     from orchestrion.schema import writer
 
 #: The first phase whose text determines memory layout and code; modules made from it are not added to the trust store.
 FIRST_UNTRUSTED_PHASE = "ll_seq"
+#: The phase whose entries have schedules; a file of schedules may change its text.
+SCHEDULED = "hl_seq"
 #: Phases whose text contains no ops of the source, only locations.
 PHASES_WITHOUT_SOURCE_OPS = ("ll_seq", "executables", "bytecode")
 
@@ -68,6 +79,7 @@ def compile(
     parameter_arguments: str | Sequence[str] = (),
     max_allocation: int = MAX_ALLOCATION,
     callbacks: str = "refuse",
+    schedules: str | os.PathLike[str] | None = None,
 ) -> bytes:
     """Compiles a program; returns the bytes of a module file, for `vm.load` or a file.
 
@@ -92,6 +104,8 @@ def compile(
     - `max_allocation`: bytes above which intermediate values and small constants are split into several allocations,
       for devices with a smaller limit per allocation (docs/memory.md).
     - `callbacks`: what happens to callbacks into Python, a key of `options.CALLBACKS` (docs/callbacks.md).
+    - `schedules`: a file that `vm-tune` wrote, whose schedules replace those that the compiler chooses; one
+      `ScheduleWarning` names the schedules whose body is not in the program (docs/tuning.md).
 
     The module's digest is added to the user's trust store. Raises CompileError with everything that is wrong with the
     program (its subclass `TargetsError` if a target cannot compile it), if the source cannot be read, or if the module
@@ -102,8 +116,9 @@ def compile(
     from orchestrion.schema.writer import write
 
     job = _job(
-        targets, encodings, machines, attributes, report, parameters, parameter_arguments, max_allocation, callbacks
-    )
+        targets, encodings, machines, attributes, report, parameters, parameter_arguments, max_allocation, callbacks,
+        schedules,
+    )  # fmt: skip
     rows = job.write_parameters(job.rows(read_source(source, args, kwargs)))
     blob = write(rows)
     job.vouch(open_bytes(blob).digest, holds_native_code(rows))
@@ -124,13 +139,15 @@ def compile_to_file(
     parameter_arguments: str | Sequence[str] = (),
     max_allocation: int = MAX_ALLOCATION,
     callbacks: str = "refuse",
+    schedules: str | os.PathLike[str] | None = None,
 ) -> None:
     """Same as `compile`, but writes a file: the whole file, or nothing if CompileError or OSError is raised."""
     if not isinstance(path, str | os.PathLike):
         raise ArgumentTypeError(f"the second argument is the path of the module, not of type {type(path).__name__}")
     job = _job(
-        targets, encodings, machines, attributes, report, parameters, parameter_arguments, max_allocation, callbacks
-    )
+        targets, encodings, machines, attributes, report, parameters, parameter_arguments, max_allocation, callbacks,
+        schedules,
+    )  # fmt: skip
     job.write(read_source(source, args, kwargs), path)
 
 
@@ -169,7 +186,10 @@ def _job(
     parameter_arguments: str | Sequence[str],
     max_allocation: int,
     callbacks: str,
+    schedules: str | os.PathLike[str] | None,
 ) -> Compilation:
+    if schedules is not None and not isinstance(schedules, str | os.PathLike):
+        raise ArgumentTypeError(f"schedules are given by the path of a file, not by a {type(schedules).__name__}")
     _check_types(attributes, report, parameters, max_allocation)
     return Compilation(
         targets=tuple(PROFILES) if targets is None else profile_names(targets),
@@ -182,6 +202,7 @@ def _job(
         parameter_arguments=names_in(parameter_arguments, "parameter_arguments"),
         max_allocation=index(max_allocation),
         callbacks=callbacks,
+        schedules=None if schedules is None else _read_schedules(schedules),
     )
 
 
@@ -204,14 +225,20 @@ def _is_report(given: object) -> bool:
     return isinstance(given, Report)
 
 
+def _read_schedules(path: str | os.PathLike[str]) -> ScheduleFile:
+    from orchestrion.compiler.targets import schedule_file
+
+    return schedule_file.read(path)
+
+
 @dataclass(frozen=True)
 class Compilation:
     """A compilation with its options; see `compile` for those of the same names.
 
-    `targets` are profiles. `may_leave_out`: leave out targets that cannot compile the program as long as one can;
-    `warn` is then called with a text about all of them. `start`: the phase of the source. `dump`: a folder for the text
-    of each phase. `print_after`: names of passes after which the IR is printed to `stream`. `steps` is notified of each
-    step.
+    `targets` are profiles. `may_leave_out`: leave out targets that cannot compile the program as long as one can.
+    `warn` is called with a text about all of them, and with one about unused schedules, each with the class of the
+    warning. `start`: the phase of the source. `dump`: a folder for the text of each phase. `print_after`: names of
+    passes after which the IR is printed to `stream`. `steps` is notified of each step.
     """
 
     targets: tuple[str, ...] = tuple(PROFILES)
@@ -227,8 +254,9 @@ class Compilation:
     parameter_arguments: tuple[str, ...] = ()
     max_allocation: int = MAX_ALLOCATION
     callbacks: str = "refuse"
+    schedules: ScheduleFile | None = None
     may_leave_out: bool = False
-    warn: Callable[[str], None] = warn
+    warn: Callable[[str, type[Warning]], None] = warn
     steps: Steps = field(default_factory=Steps, compare=False)
 
     def __post_init__(self) -> None:
@@ -254,6 +282,8 @@ class Compilation:
             raise ArgumentValueError(f"the text of phase {self.start} already states the machines of its programs")
         if self.report is not None and self.start in PHASES_WITHOUT_SOURCE_OPS:
             raise ArgumentValueError(f"the text of phase {self.start} has no ops of a source that could be reported")
+        if self.schedules is not None and self.start in PHASES_WITHOUT_SOURCE_OPS:
+            raise ArgumentValueError(f"the text of phase {self.start} already states the schedules of its entries")
         if self.start != FIRST_PHASE and self.parameter_arguments:
             raise ArgumentValueError(f"the text of phase {self.start} already states its parameters")
 
@@ -370,7 +400,7 @@ class Compilation:
                 job = replace(job, targets=kept)
                 continue
             if refusals:
-                self.warn(left_out_text(refusals, job.targets))
+                self.warn(left_out_text(refusals, job.targets), TargetWarning)
                 if self.report is not None:
                     from orchestrion.compiler.provenance import refusal_rows
 
@@ -385,6 +415,7 @@ class Compilation:
             self._make_folder()
         self._after_phase(self.start, module)
         recorder = self._recorder(module)
+        schedules = self._saved_schedules()
         options = Options(
             self.targets,
             self.encodings,
@@ -394,16 +425,37 @@ class Compilation:
             self.parameter_arguments,
             self.max_allocation,
             self.callbacks,
+            schedules,
             self.steps,
         )
         with collection_paused():
             try:
+                if schedules is not None and self.start == SCHEDULED:
+                    next(row for row in passes_of(SCHEDULED) if row.name == "choose-schedules").run(module, options)
                 run_phases(module, phases, options, self._after_pass(recorder), self._after_phase)
             except CompileError as error:
                 if recorder is not None:
                     recorder.failed(error)
                 raise
+        if schedules is not None and SCHEDULED in (self.start, *phases):
+            self._warn_of_unused(schedules, module)
         return module
+
+    def _saved_schedules(self) -> SavedSchedules | None:
+        """The schedules of the file, of which nobody has taken any."""
+        if self.schedules is None:
+            return None
+        from orchestrion.compiler.targets.schedule_file import SavedSchedules
+
+        return SavedSchedules(self.schedules)
+
+    def _warn_of_unused(self, schedules: SavedSchedules, module: Module) -> None:
+        """Warn of schedules that no body of the module's programs has."""
+        from orchestrion.compiler.sequencer.hl_seq import TargetProgram
+
+        programs = [(op.profile, op.machine_name) for op in module.block if isinstance(op, TargetProgram)]
+        if text := schedules.unused_text(programs):
+            self.warn(text, ScheduleWarning)
 
     def _parsed(self, given: SourceContent, phases: Sequence[str]) -> Module:
         """The source as IR of the phase `start`."""

@@ -48,6 +48,10 @@ class TargetWarning(UserWarning):
     """Some default targets cannot compile the program; the module has no programs for them."""
 
 
+class ScheduleWarning(UserWarning):
+    """A file of schedules has some for bodies that the program does not have."""
+
+
 class ArgumentTypeError(CompileError, TypeError):
     """An argument of `compile` has the wrong type, or JAX raises TypeError when it traces the function."""
 

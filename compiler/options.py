@@ -11,6 +11,7 @@ from orchestrion.compiler.steps import Steps
 
 if TYPE_CHECKING:
     from orchestrion.compiler.provenance import Recorder
+    from orchestrion.compiler.targets.schedule_file import SavedSchedules
 
 #: Option `encodings`: how the operands of dots are laid out.
 ENCODINGS: Final[dict[str, str]] = {
@@ -33,8 +34,8 @@ class Options:
     `targets`: keys of `schema.profiles.PROFILES`, best first. `encodings`: a key of `ENCODINGS`. `machines`: keys of
     `kernel.machine.MACHINES`, best first. `recorder`: is notified of decisions, for a placement report. `parameters`:
     large constants lie outside the module, and so do the arguments named in `parameter_arguments`. `max_allocation`:
-    bytes above which an arena or a pool of constants is split. `callbacks`: a key of `CALLBACKS`. `steps`: is notified
-    of each pass.
+    bytes above which an arena or a pool of constants is split. `callbacks`: a key of `CALLBACKS`. `schedules`: those
+    of a file, which replace chosen ones. `steps`: is notified of each pass.
     """
 
     targets: tuple[str, ...]
@@ -45,4 +46,5 @@ class Options:
     parameter_arguments: tuple[str, ...] = ()
     max_allocation: int = MAX_ALLOCATION
     callbacks: str = "refuse"
+    schedules: SavedSchedules | None = None
     steps: Steps = field(default_factory=Steps, compare=False)

@@ -79,8 +79,8 @@ class SourceOp:
 
 @dataclass(frozen=True, slots=True)
 class EntryRow:
-    """A kernel. `schedule`: how its invocations share the work (`compiler/kernel/schedule.py`), empty if the target has
-    none. `calls`: the calls that it is for, empty for all, or all others.
+    """A kernel. `schedule`: how its invocations share the work, as steps of `compiler/kernel/schedule.py`, empty if the
+    target has no schedules. `calls`: the calls that it is for, empty for all, or all others.
     """
 
     executable: str

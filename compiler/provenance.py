@@ -24,7 +24,7 @@ from .ir.attributes import StringAttr
 from .ir.core import Operation, Trait
 from .ir.locations import Location, Origin, Tracked, numbers_of, origin_of, place_of, source_text
 from .ir.parameters import name_of
-from .kernel.plan import EntryPlan
+from .kernel.lower import schedules_of
 from .parts import parts_of
 from .placement import EntryRow, NotTaken, Place, ProgramRow, Refusal, Report, SourceOp
 from .sequencer import hl_seq, ll_seq
@@ -72,7 +72,6 @@ class Recorder:
         self._folded: dict[int, str] = {}  #: number -> the pass after which only constants were left
         #: (number, a place of it), and (number, a program with a place of it)
         self._placed: set[tuple[int, Place | str]] = set()
-        self._plans: dict[tuple[str, str, str], EntryPlan] = {}
         self._refusals: dict[tuple[str, str, str], list[str]] = {}
         self._not_taken: dict[tuple[str, str, str], list[str]] = {}
 
@@ -285,25 +284,11 @@ class Recorder:
         key = (what, source_text(loc), reason)
         self._not_taken.setdefault(key, []).extend([program] if program else [])
 
-    def planned(self, program: str, entry: ll_seq.Entry, plans: Iterable[EntryPlan]) -> None:
-        """Records the kernels that were made from an entry."""
-        executable = entry.parent_op
-        for plan in plans:
-            if plan.missed:
-                self.not_taken(program, f"specialization of {plan.entry}", entry.loc, plan.missed)
-            else:
-                self._plans[program, (executable and executable.symbol) or "", plan.entry] = plan
-
     def _lowered(self, module: Module) -> None:
         for program, row in self._rows(module, hl_seq.Program):
             for op in program.walk():
                 if isinstance(op, ll_seq.Executable):
-                    row.entries += [self._kernel(row.name, op.sym_name.value, entry) for _, entry in op.entries()]
-
-    def _kernel(self, program: str, executable: str, entry: ll_seq.Entry) -> EntryRow:
-        name, size = entry.sym_name.value, entry.workgroup_size
-        plan = self._plans.get((program, executable, name), EntryPlan(name, ""))
-        return EntryRow(executable, name, plan.schedule, () if size is None else size.ints, plan.calls)
+                    row.entries += list(_kernels(op))
 
     def _finish(self, module: Module) -> None:
         for program, row in self._rows(module, vm.Program):
@@ -315,6 +300,17 @@ class Recorder:
         for op in module.block:
             if isinstance(op, kind):
                 yield op, rows[op.symbol or ""]
+
+
+def _kernels(executable: ll_seq.Executable) -> Iterator[EntryRow]:
+    """The entries of an executable, each with its schedule and the sizes of the dispatches that take it."""
+    entries = [entry for _, entry in executable.entries()]
+    sizes = {row.entry: f"{row.size} <= {row.most}" for entry in entries for row in ll_seq.specializations_of(entry)}
+    for entry in entries:
+        name, size = entry.sym_name.value, entry.workgroup_size
+        schedule = ", ".join(str(one) for found in schedules_of(entry) for one in found.steps)
+        workgroup = () if size is None else size.ints
+        yield EntryRow(executable.sym_name.value, name, schedule, workgroup, sizes.get(name, ""))
 
 
 def refusal_rows(refusals: Mapping[str, Sequence[Diagnostic]]) -> list[Refusal]:

@@ -1,8 +1,8 @@
-"""The modules and names that a package with a driver may import: the driver interface, version `backend.API_VERSION`.
+"""What other packages may import: the modules and names of two interfaces.
 
-Within a major version these names stay, and code written for them keeps working. Everything else may change at any
-time. `PROVISIONAL` lists what a compiler target needs; it changes with the version of the target interface
-(`compiler.targets.target.API_VERSION`), which is not stable yet.
+`PUBLIC` belongs to the driver interface, version `hal.backend.API_VERSION`. `TARGET_INTERFACE` lists what a compiler
+target needs besides, version `compiler.targets.target.API_VERSION`. Within a major version these names stay, and code
+written for them keeps working. Everything else may change at any time.
 """
 
 from typing import Final
@@ -35,10 +35,17 @@ PUBLIC: Final[dict[str, tuple[str, ...]]] = {
     "orchestrion.vm.native": ("NativeModule", "native"),
 }  # fmt: skip
 
-PROVISIONAL: Final[tuple[str, ...]] = (
-    "orchestrion.compiler.errors",
-    "orchestrion.compiler.ir",
-    "orchestrion.compiler.kernel",
-    "orchestrion.compiler.sequencer.ll_seq",
-    "orchestrion.compiler.targets.target",
-)
+TARGET_INTERFACE: Final[dict[str, tuple[str, ...]]] = {
+    "orchestrion.compiler.errors": ("CompileError", "Diagnostic"),
+    "orchestrion.compiler.flow.layout": ("Encoding", "Layout"),
+    "orchestrion.compiler.ir.core": ("Block", "Operation", "Region", "Value"),
+    "orchestrion.compiler.kernel": ("dialect",),
+    "orchestrion.compiler.kernel.body": ("Body",),
+    "orchestrion.compiler.kernel.choose": ("Choice", "choose"),
+    "orchestrion.compiler.kernel.machine": ("DEFAULT", "Machine", "MachineKind"),
+    "orchestrion.compiler.kernel.schedule": ("Schedule", "Step"),
+    "orchestrion.compiler.kernel.signature": ("signature_of",),
+    "orchestrion.compiler.sequencer.ll_seq": ("Entry", "Executable"),
+    "orchestrion.compiler.targets.kernel_target": ("KernelTarget",),
+    "orchestrion.compiler.targets.target": ("API_VERSION", "Payload", "Target"),
+}

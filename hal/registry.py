@@ -143,7 +143,7 @@ def _require_timestamps(info: DeviceInfo) -> None:
 
 
 def _load_plugin(name: str) -> BackendDriver:
-    from orchestrion.schema.plugins import contained, declared, load
+    from orchestrion.schema.plugins import check_version, contained, declared, load
 
     plugin = declared(GROUP).get(name)
     if plugin is None:
@@ -151,25 +151,12 @@ def _load_plugin(name: str) -> BackendDriver:
     kind = load(plugin)
     if not isinstance(kind, type) or not issubclass(kind, BackendDriver):
         raise PluginError(f"{plugin}: {plugin.point.value} is not a subclass of BackendDriver")
-    if why := _version_refusal(kind):
-        raise PluginError(f"{plugin} {why}")
+    check_version(plugin, kind.api_version, API_VERSION, "driver interface")
     with contained(f"{plugin} cannot be created"):
         driver: BackendDriver = kind()
         if driver.name != name:
             raise PluginError(f"{plugin} calls itself {driver.name!r}: entry point and class must have one name")
     return driver
-
-
-def _version_refusal(kind: type[BackendDriver]) -> str:
-    """Why a driver does not fit this version of the driver interface; empty if it does."""
-    stated: object = kind.api_version
-    if not (isinstance(stated, tuple) and len(stated) == 2 and all(type(part) is int for part in stated)):
-        return f"states the api_version {stated!r}, not a pair of numbers such as (1, 0)"
-    text, ours = ".".join(map(str, stated)), ".".join(map(str, API_VERSION))
-    if stated[0] == API_VERSION[0] and stated[1] <= API_VERSION[1]:
-        return ""
-    cure = "orchestrion" if stated > API_VERSION else "the package"
-    return f"was written for version {text} of the driver interface, this is version {ours}: update {cure}"
 
 
 @contextmanager

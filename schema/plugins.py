@@ -53,6 +53,21 @@ class Plugin:
         return f"{GROUPS[self.group]} {self.name} of package {' and of package '.join(self.packages)}"
 
 
+def check_version(plugin: Plugin, stated: object, ours: tuple[int, int], interface: str) -> None:
+    """Checks the version of an interface that a plugin was written for: the major version is the same, the minor one
+    is no later.
+
+    Raises PluginError for another version, and for what is no pair of numbers.
+    """
+    if not (isinstance(stated, tuple) and len(stated) == 2 and all(type(part) is int for part in stated)):
+        raise PluginError(f"{plugin} states the api_version {stated!r}, not a pair of numbers such as (1, 0)")
+    if stated[0] == ours[0] and stated[1] <= ours[1]:
+        return
+    versions = f"version {stated[0]}.{stated[1]} of the {interface}, this is version {ours[0]}.{ours[1]}"
+    cure = "orchestrion" if stated > ours else "the package"
+    raise PluginError(f"{plugin} was written for {versions}: update {cure}")
+
+
 def declared(group: str) -> Mapping[str, Plugin]:
     """The plugins of a group by name, sorted, without those of this package."""
     return _scan()[0].get(group, MappingProxyType({}))

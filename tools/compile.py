@@ -16,7 +16,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from orchestrion.compiler.driver import PHASES_WITHOUT_SOURCE_OPS, Compilation
+from orchestrion.compiler.driver import PHASES_WITHOUT_SOURCE_OPS, SCHEDULED, Compilation
 from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.ir.garbage import collection_paused
 from orchestrion.compiler.kernel.machine import DEFAULT, MACHINES
@@ -33,6 +33,7 @@ from .attributes import add_attributes, attributes_of
 
 if TYPE_CHECKING:
     from orchestrion.compiler.placement import Report
+    from orchestrion.compiler.targets.schedule_file import ScheduleFile
 
 EXAMPLES = (
     ("vm-compile model.mlir -o model.fb", "Compiles for every target into one module."),
@@ -44,6 +45,7 @@ EXAMPLES = (
         "vm-compile model.mlir -o model.fb --parameters=weights.safetensors",
         "Writes the weights to a file of their own.",
     ),
+    ("vm-compile model.mlir -o model.fb --schedules=model.schedules", "Takes the schedules that vm-tune found."),
     ("vm-compile model.mlir -o model.fb --time-passes", "Prints how long each pass took."),
     ("vm-compile model.mlir --compile-to=flow", "Prints the IR after the phase flow."),
 )
@@ -110,6 +112,8 @@ def refuse_together(options: argparse.Namespace, attributes: Mapping[str, str]) 
         raise cli.UsageError(f"--compile-from={options.compile_from} comes after --compile-to={options.compile_to}")
     if attributes and options.compile_to is not None:
         raise cli.UsageError(f"{', '.join(attributes)}: the text of a phase holds no attributes of a module")
+    if options.schedules is not None and options.compile_to in phases[: phases.index(SCHEDULED)]:
+        raise cli.UsageError(f"--schedules are for phase {SCHEDULED}, and --compile-to stops before")
     if options.report and options.compile_to is not None:
         raise cli.UsageError("--report needs the whole way to a module, and --compile-to stops before")
     if options.report and options.compile_from in PHASES_WITHOUT_SOURCE_OPS:
@@ -122,7 +126,7 @@ def compilation(
     return Compilation(
         targets=tuple(PROFILES) if options.target is None else options.target,
         may_leave_out=options.target is None,
-        warn=warned.append,
+        warn=lambda text, _: warned.append(text),
         encodings=options.encodings,
         machines=options.machine,
         start=options.compile_from,
@@ -134,8 +138,17 @@ def compilation(
         parameter_arguments=options.parameter_arguments,
         callbacks=options.callbacks,
         max_allocation=options.max_allocation,
+        schedules=schedules_of(options.schedules),
         steps=steps,
     )
+
+
+def schedules_of(path: str | None) -> "ScheduleFile | None":
+    if path is None:
+        return None
+    from orchestrion.compiler.targets import schedule_file
+
+    return schedule_file.read(path)
 
 
 def write_text(text: str, output: str | None) -> None:
@@ -215,6 +228,9 @@ def _add_targets(made: Parser) -> None:
         type=one_of(CALLBACKS),
         default="refuse",
         help="how calls of Python are compiled: " + ", or ".join(f"{name}, {doc}" for name, doc in CALLBACKS.items()),
+    )
+    group.add_argument(
+        "--schedules", metavar="FILE", help="schedules of kernels that vm-tune found, in place of the compiler's own"
     )
     group.add_argument(
         "--max-allocation",

@@ -24,11 +24,12 @@ from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, OpResult, Region, Value
 from orchestrion.compiler.ir.effects import is_dead
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
+from orchestrion.compiler.stablehlo.ops.costs import is_expensive
 from orchestrion.compiler.stablehlo.ops.elementwise import Elementwise
 from orchestrion.compiler.stablehlo.ops.indexing import Gather
 from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Concatenate, Constant, Reshape
 
-from .access import GENERATORS, MOVEMENT, count, elements, is_expensive, is_free, is_in_place
+from .access import GENERATORS, MOVEMENT, count, elements, is_free, is_in_place
 from .blocks import code_of
 from .dialect import DispatchRegion, Empty, Splat, Yield
 from .groups import MAX_BINDINGS, Group, Grouping, is_sink

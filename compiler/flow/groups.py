@@ -21,11 +21,12 @@ from orchestrion.compiler.ir.dims import dim_max, typical
 from orchestrion.compiler.ir.types import scalar
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
+from orchestrion.compiler.stablehlo.ops.costs import is_expensive
 from orchestrion.compiler.stablehlo.ops.custom_call import CustomCall
 from orchestrion.compiler.stablehlo.ops.elementwise import Compare, Elementwise, Select
 from orchestrion.compiler.stablehlo.ops.structural import Pad, Reshape
 
-from .access import HEROES, MOVEMENT, ROOT, Path, count, elements, is_expensive, is_free, is_in_place, operand_paths
+from .access import HEROES, MOVEMENT, ROOT, Path, count, elements, is_free, is_in_place, operand_paths
 from .fft import LineFft
 from .merge import Merge
 from .row_solve import RowSolve

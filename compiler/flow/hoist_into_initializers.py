@@ -22,13 +22,15 @@ from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.cse import merge_equal
 from orchestrion.compiler.ir.effects import erase_dead, is_pure
 from orchestrion.compiler.ir.types import TensorType
+from orchestrion.compiler.stablehlo.ops.costs import is_expensive
 from orchestrion.compiler.stablehlo.ops.func import Func
 from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Reshape, Slice
 
-from .access import GENERATORS, HEROES, is_expensive, is_free, keeps_order
+from .access import GENERATORS, HEROES, is_free
 from .captures import inputs
 from .dialect import DispatchRegion, Empty, Size, Splat
 from .layout import storage_bytes
+from .structure import keeps_order
 from .symbols import Names
 from .util import Global, GlobalLoad, GlobalStore, ImportedCallBranch, Initializer, Return
 

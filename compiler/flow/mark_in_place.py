@@ -17,10 +17,10 @@ from orchestrion.compiler.ir.types import TensorType
 from orchestrion.compiler.stablehlo.ops.contraction import Reduce
 from orchestrion.compiler.stablehlo.ops.func import Func
 
-from .access import ROOT, Path, operand_paths
 from .dialect import Dispatch, Executable
 from .layout import storage_bytes
-from .rows import rows_of, taken_rows
+from .rows import rows_of
+from .structure import reads_in_order
 
 if TYPE_CHECKING:
     from orchestrion.compiler.options import Options
@@ -32,31 +32,33 @@ def run(module: Module, options: Options) -> None:
         if isinstance(executable, Executable):
             (entry,) = executable.body.block
             assert isinstance(entry, Func)
-            found[executable.sym_name.value] = candidates(entry.body.block)
+            found[executable.sym_name.value] = candidates(entry.body.block, is_by_rows(entry))
     for op in module.walk():
         if isinstance(op, Dispatch) and op.get("tied") is None and found[op.entry.root]:
             op.in_place = dense_ints(*found[op.entry.root])
 
 
-def candidates(body: Block) -> list[int]:
-    """The arguments, by number, that may give their memory to the result of an entry."""
+def is_by_rows(entry: Func) -> bool:
+    """Whether an entry is of the kind that computes rows one by one."""
+    return entry.kind is not None and entry.kind.value == "rows"
+
+
+def candidates(body: Block, by_rows: bool) -> list[int]:
+    """The arguments, by number, that may give their memory to the result of an entry. `by_rows`: it is of that kind."""
     terminator = body.last
     assert terminator is not None
     if len(terminator.operands) != 1:
         return []
     (result,) = terminator.operands
     ops = body.ops[:-1]
-    by_rows = taken_rows(ops, [result]) is not None
-    paths: dict[Value, set[Path]] = {result: {ROOT}}
+    in_order: dict[Value, bool] = {result: True}  # whether all that read a value, read it in the order of the result
     for op in reversed(ops):
-        reached = {path for value in op.results for path in paths.get(value, ())}
+        ordered = all(in_order[value] for value in op.results if value in in_order)
         for index, value in enumerate(op.operands):
-            if by_rows and isinstance(op, Reduce) and index < len(op.inputs):
-                paths.setdefault(value, set()).add(ROOT)
-                continue
-            for path in reached:
-                paths.setdefault(value, set()).add(operand_paths(op, index, path, 1)[0])
-    found = [a for a in body.arguments if paths.get(a) == {ROOT} and _fits(a, result)]
+            by_row = by_rows and isinstance(op, Reduce) and index < len(op.inputs)
+            fits = by_row or (ordered and reads_in_order(op, index))
+            in_order[value] = fits and in_order.get(value, True)
+    found = [a for a in body.arguments if in_order.get(a) and _fits(a, result)]
     return [a.index for a in found if not by_rows or rows_of(ops, [result], [a]) is not None]
 
 

@@ -22,6 +22,7 @@ from orchestrion.compiler.stablehlo.ops.function_dims import dims_attribute, use
 from .blocks import code_of
 from .captures import captures
 from .dialect import Dispatch, DispatchRegion, Executable, HoistableDispatch
+from .kinds import kind_of
 from .layout import storage_elements
 from .scatter import Update, changes, update_of, updated
 from .symbols import Names, prefix_of
@@ -97,7 +98,9 @@ def _entry(region: Outlined, name: str) -> Operation:
     returned = [mapping[value] for value in terminator.operands]
     block.append(Return.build(values=returned, loc=region.loc))
     type = FunctionType(inputs, tuple(value.type for value in returned))
-    entry = Func.build(sym_name=name, function_type=type, body=Region([block]), loc=region.loc)
+    results = zip(terminator.operands, _updates(region), strict=True)
+    kind = kind_of(ops, [value if update is None else changes(update[0]) for value, update in results])
+    entry = Func.build(sym_name=name, function_type=type, kind=kind, body=Region([block]), loc=region.loc)
     symbols = used_symbols(entry)
     if symbols:
         entry.dims = dims_attribute((symbol, None) for symbol in symbols)

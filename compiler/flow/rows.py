@@ -12,12 +12,12 @@ from collections.abc import Collection, Iterable, Sequence
 
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.dims import is_less
-from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import Reduce
 from orchestrion.compiler.stablehlo.ops.elementwise import Elementwise
 from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim
 
-from .access import HEROES, elements, keeps_order
+from .access import HEROES, elements
+from .structure import keeps_order, stays_in_row
 
 
 def rows_of(ops: Sequence[Operation], results: Iterable[Value], within: Collection[Value] = ()) -> int | None:
@@ -51,42 +51,14 @@ def taken_rows(ops: Sequence[Operation], results: Sequence[Value]) -> int | None
 
 
 def _reduces_rows(op: Reduce, rows: int) -> bool:
-    rank = tensor_of(op.inputs[0]).rank
-    last = sorted(op.dimensions.ints) == list(range(rank - len(op.dimensions), rank))
-    return last and elements(op.results[0]) == rows and elements(op.inputs[0]) != 0
+    return elements(op.results[0]) == rows and elements(op.inputs[0]) != 0 and stays_in_row(op, 0, rows)
 
 
 def _stays(op: Operation, dependent: Collection[Value], rows: int) -> bool:
     """Whether an op reads of each row only what belongs to it."""
-    given = [value for value in op.operands if value in dependent]
+    given = [index for index, value in enumerate(op.operands) if value in dependent]
     if isinstance(op, Reduce):
-        return not any(value in dependent for value in op.init_values)
-    if isinstance(op, Elementwise):
-        return all(elements(value) == elements(op.results[0]) for value in given)
-    if isinstance(op, BroadcastInDim) and not keeps_order(op):
-        return _repeats_in_rows(op, rows)
-    return keeps_order(op)
-
-
-def _repeats_in_rows(op: BroadcastInDim, rows: int) -> bool:
-    """Whether the axes that count the rows, which come first, are the same ones before and after."""
-    shape, source = tensor_of(op.out).shape, tensor_of(op.operand_).shape
-    dims = op.broadcast_dimensions.ints
-    kept = [(dim, size) for dim, size in zip(dims, source, strict=True) if size != 1]
-    before = [(dim, size) for dim, size in enumerate(shape) if size != 1]
-    first = prefix(source, rows)
-    if first is None or prefix(shape, rows) is None:
+        return all(index < len(op.inputs) for index in given)
+    if not (isinstance(op, Elementwise | BroadcastInDim) or keeps_order(op)):
         return False
-    count = sum(size != 1 for size in source[:first])
-    end = before[count - 1][0] if count else -1
-    return kept[:count] == before[:count] and all(dim > end for dim, _ in kept[count:])
-
-
-def prefix(shape: Sequence[int], rows: int) -> int | None:
-    """How many axes, from the first, have so many elements; None where no number of them has."""
-    size = 1
-    for axis, length in enumerate(shape):
-        if size == rows:
-            return axis
-        size *= length
-    return len(shape) if size == rows else None
+    return all(stays_in_row(op, index, rows) for index in given)

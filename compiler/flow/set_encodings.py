@@ -28,11 +28,11 @@ from orchestrion.compiler.ir.types import TensorType
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 
-from .axes import Axes, followed, joined
 from .captures import captures
 from .dialect import DispatchRegion, HoistableDispatch, SetEncoding, UnsetEncoding, Yield
 from .groups import MAX_BINDINGS
 from .layout import ROLES, Encoding, encoded
+from .structure import Axes, axes_in_memory, joined
 from .util import GlobalLoad
 
 if TYPE_CHECKING:
@@ -70,7 +70,10 @@ def _set_encodings(region: DispatchRegion, dot: DotGeneral, options: Options) ->
         return f"{size}; dots are worth it from {LEAST_SIZE} along each axis and {LEAST_PRODUCTS} products on"
     ways = [_way_to_memory(operand, region) for operand in dot.operands]
     may_be = [_may_be_encoded(dot, sizes, index, way) for index, way in enumerate(ways)]
-    axes = [followed(*way) if may else None for way, may in zip(ways, may_be, strict=True)]
+    axes = [
+        axes_in_memory(operand, way[1]) if may else None
+        for operand, way, may in zip(dot.operands, ways, may_be, strict=True)
+    ]
     one_by_one = options.encodings == "test" or not _is_static(dot)
     done = [
         _encode(region, dot, index, way, found, sizes)

@@ -92,12 +92,18 @@ class KernelBuilder(LoweringEmitter[Value]):
     """
 
     def __init__(
-        self, entry: Block, index_type: str = "ui32", machine: Machine = PLAIN, symbols: Sequence[str] = ()
+        self,
+        entry: Block,
+        index_type: str = "ui32",
+        machine: Machine = PLAIN,
+        symbols: Sequence[str] = (),
+        unroll: int = 1,
     ) -> None:
         self.entry = entry
         self.block = entry
         self.index_type = index_type
         self.machine = machine
+        self.unroll = unroll
         self.loc: Location = UNKNOWN
         self.numbering = Scopes()
         self.memo = Scopes()
@@ -166,7 +172,7 @@ class KernelBuilder(LoweringEmitter[Value]):
     def expanded(self, name: str, way: Expansion, operands: Sequence[Value], result: DType) -> Value:
         """A call where the machine has functions and the expansion is long; else the ops of the expansion."""
         constants = tuple(self._known.get(operand) for operand in operands)
-        if not self.machine.calls or None not in constants:
+        if not self.machine.quirks.functions or None not in constants:
             return super().expanded(name, way, operands, result)
         function = Function(name, tuple(map(self.dtype, operands)), constants, result.name)
         if body_of(function).length < LEAST_CALLED:

@@ -44,7 +44,7 @@ def stored_at(b: KernelBuilder, value: Value, at: Index) -> Value:
 def load(b: KernelBuilder, binding: Value, value: Value, at: Index) -> Value:
     """The element of a tensor value in a binding; as one of four neighbours, where it is seen which of them it is."""
     position, dtype = stored_at(b, value, at), element_of(value)
-    if not b.machine.vectors or dtype == "i1" or prod(stored_shape(value)) % VECTOR != 0:
+    if not b.machine.wide_loads or dtype == "i1" or prod(stored_shape(value)) % VECTOR != 0:
         return b.load(binding, position, dtype)
     place = aligned(b, position, VECTOR)
     return b.load(binding, position, dtype) if place is None else b.load_vector(binding, place[0], dtype)[place[1]]
@@ -66,7 +66,7 @@ def store(b: KernelBuilder, values: Sequence[Value], binding: Value, positions: 
 
 def _vector_of(b: KernelBuilder, values: Sequence[Value], positions: Sequence[Value]) -> Value | None:
     """Which four elements of memory these are, counted in fours; None where that is not seen."""
-    if not b.machine.vectors or len(values) != VECTOR or b.dtype(values[0]) == "i1":
+    if not b.machine.wide_loads or len(values) != VECTOR or b.dtype(values[0]) == "i1":
         return None
     places = [aligned(b, position, VECTOR) for position in positions]
     numbers = {place[0] for place in places if place is not None}

@@ -3,22 +3,17 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from orchestrion.compiler.flow.structure import Read, structure_of
 from orchestrion.compiler.ir.core import Region, Value
-from orchestrion.compiler.ir.dims import typical
-from orchestrion.compiler.sequencer.ll_seq import LoadInput
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
 from orchestrion.compiler.stablehlo.ops.reducers import is_neutral
-from orchestrion.compiler.stablehlo.ops.structural import Constant, Reshape
+from orchestrion.compiler.stablehlo.ops.structural import Constant
 
 from .axes import Axes
 from .builder import KernelBuilder
-from .dialect import VECTOR
-from .index import Index, Shape
+from .index import Index
 from .loops import Fold, Scalars, sequential
-from .rules import Requests, Rule, element_of, scalar_index, shape_of
-
-#: elements of a fold from which on a turn of its loop takes several
-LONG = 256
+from .rules import Requests, Rule, element_of, mapped, scalar_index, shape_of
 
 # reduce
 
@@ -26,9 +21,8 @@ LONG = 256
 def reduce_fold(b: KernelBuilder, op: Reduce, at: Index) -> Fold:
     """The fold behind one element of a `stablehlo.reduce`, over its operands' elements at the reduced coordinates."""
     inputs, starts = op.inputs, op.init_values
-    shape, dims = shape_of(inputs[0]), op.dimensions.ints
-    kept = [axis for axis in range(len(shape)) if axis not in dims]
-    axes = Axes([(value, sorted(dims)) for value in inputs])
+    shape, read = shape_of(inputs[0]), structure_of(op).reads[0]
+    axes = Axes([(value, sorted(op.dimensions.ints)) for value in inputs])
     outer = at.coordinates  # found here, in front of all loops: drivers may not move what each turn divides
 
     def start() -> Scalars:
@@ -38,12 +32,8 @@ def reduce_fold(b: KernelBuilder, op: Reduce, at: Index) -> Fold:
         return values
 
     def element(folded: Sequence[Value]) -> Scalars:
-        coordinates = [b.index(0)] * len(shape)
-        for axis, coordinate in zip(kept, outer, strict=True):
-            coordinates[axis] = coordinate
-        for axis, coordinate in zip(sorted(dims), axes.apart(b, folded), strict=True):
-            coordinates[axis] = coordinate
-        place = at.at(shape, coordinates)
+        assert read.coordinates is not None
+        place = at.at(shape, mapped(b, read.coordinates, outer, axes.apart(b, folded)))
         values = []
         for value in inputs:
             values.append((yield value, place))
@@ -80,18 +70,10 @@ def _neutral(b: KernelBuilder, op: Reduce) -> list[Value] | None:
 
 def reduce(b: KernelBuilder, op: Reduce, result: int, at: Index) -> Requests:
     fold = reduce_fold(b, op, at)
-    values = yield from sequential(b, fold, VECTOR if typical(fold.count) >= LONG and _is_loaded(op) else 1)
+    values = yield from sequential(b, fold, b.unroll)
     for value, output in zip(values, op.results, strict=True):
         b.memo.set((output, at.key), value)
     return values[result]
-
-
-def _is_loaded(op: Reduce) -> bool:
-    """Whether elements are read from memory as they are: then a turn of a loop costs more than what it folds."""
-    source = op.inputs[0].defining_op
-    while isinstance(source, Reshape):
-        source = source.operand_.defining_op
-    return len(op.inputs) == 1 and isinstance(source, LoadInput)
 
 
 # dot_general
@@ -106,11 +88,8 @@ class Factors:
         self.at = at
         self.dtype = element_of(op.out)
         self.axes = Axes([(op.lhs, dims.lhs_contract), (op.rhs, dims.rhs_contract)])
-        left, right = dims.free(len(shape_of(op.lhs)), True), dims.free(len(shape_of(op.rhs)), False)
-        batch, rest = at.coordinates[: len(dims.lhs_batch)], at.coordinates[len(dims.lhs_batch) :]
-        #: operand, its axes as batch, free and contracted ones, the coordinates of the first two
-        self._left = op.lhs, (*dims.lhs_batch, *left, *dims.lhs_contract), (*batch, *rest[: len(left)])
-        self._right = op.rhs, (*dims.rhs_batch, *right, *dims.rhs_contract), (*batch, *rest[len(left) :])
+        #: operands with their index maps
+        self._left, self._right = zip(op.operands, structure_of(op).reads, strict=True)
 
     def left(self, folded: Sequence[Value]) -> Scalars:
         return self._factor(*self._left, folded)
@@ -118,9 +97,11 @@ class Factors:
     def right(self, folded: Sequence[Value]) -> Scalars:
         return self._factor(*self._right, folded)
 
-    def _factor(self, operand: Value, axes: Sequence[int], outer: Sequence[Value], folded: Sequence[Value]) -> Scalars:
-        b, shape = self.builder, shape_of(operand)
-        value = yield operand, _place(self.at, shape, axes, (*outer, *self.axes.apart(b, folded)))
+    def _factor(self, operand: Value, read: Read, folded: Sequence[Value]) -> Scalars:
+        b, point = self.builder, self.at.coordinates
+        assert read.coordinates is not None
+        coordinates = mapped(b, read.coordinates, point, self.axes.apart(b, folded))
+        value = yield operand, self.at.at(shape_of(operand), coordinates)
         return [b.op("convert", value, to=self.dtype)]
 
 
@@ -145,19 +126,8 @@ def dot_fold(b: KernelBuilder, op: DotGeneral, at: Index) -> Fold:
     return Fold(factors.axes.sizes, start, element, combine, zero)
 
 
-def _place(at: Index, shape: Shape, axes: Sequence[int], values: Sequence[Value]) -> Index:
-    """The place in a tensor of that shape with these coordinates on these axes, which are all."""
-    by_axis = dict(zip(axes, values, strict=True))
-    return at.at(shape, [by_axis[axis] for axis in range(len(shape))])
-
-
 def dot_general(b: KernelBuilder, op: DotGeneral, result: int, at: Index) -> Requests:
-    return (yield from sequential(b, dot_fold(b, op, at), per_turn(b)))[0]
-
-
-def per_turn(b: KernelBuilder) -> int:
-    """Products that a turn of a dot's innermost loop takes: as many as one load may give."""
-    return VECTOR if b.machine.vectors else 1
+    return (yield from sequential(b, dot_fold(b, op, at), b.unroll))[0]
 
 
 #: op name -> the fold behind one element

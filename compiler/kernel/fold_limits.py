@@ -1,6 +1,6 @@
 """Who shares a fold, and how many elements an invocation folds at most on a machine.
 
-Some drivers end the loops of an invocation after a number of turns (`Machine.loop_turns`,
+Some drivers end the loops of an invocation after a number of turns (`Quirks.loop_turns`,
 docs/decisions/loop-turns.md). The numbers below were chosen for llvmpipe's 65,535 turns. They grow with the turns of a
 machine: where loops have no limit, nothing reaches them.
 """
@@ -23,12 +23,12 @@ def sharing(folds: int) -> int:
 
 
 def _scaled(limit: int, machine: Machine) -> int:
-    return limit * machine.loop_turns // LLVMPIPE_TURNS
+    return limit * machine.quirks.loop_turns // LLVMPIPE_TURNS
 
 
 def max_loop_turns(machine: Machine) -> int:
     """Turns of the loops of a fold whose innermost turns are counted, but not each exit: half of the limit."""
-    return (machine.loop_turns + 1) // 2
+    return (machine.quirks.loop_turns + 1) // 2
 
 
 def max_counted_turns(machine: Machine) -> int:

@@ -112,3 +112,9 @@ def _times(b: KernelBuilder, coordinate: Value, stride: int) -> tuple[Sum, int]:
         return sum_of(b, coordinate), stride
     known = gcd(*(count for count, _ in stride.terms))
     return sum_of(b, b.op("multiply", coordinate, b.index(stride // known))), known
+
+
+def invocation_index(b: KernelBuilder, workgroup_size: int) -> Value:
+    """The linear index of the invocation in the dispatch."""
+    local = b.op("convert", b.local_id(), to=b.index_type)
+    return b.op("add", b.op("multiply", b.workgroup_id(), b.index(workgroup_size)), local)

@@ -34,33 +34,66 @@ def profile_of(name: str, machine: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
-    """`tile`: the most rows and columns of a dot's result that one invocation computes. `vectors`: four neighbours in
-    memory are loaded together where it is seen that they are aligned. `width`: neighbouring results are computed in
-    vectors of so many lanes at most, 0 for none. `row`: where there are many rows to reduce, an invocation takes
-    one of up to so many elements by itself, without barriers; 0 where only the shortest are taken so. `block`: the most
-    rows and columns of a dot's result that an invocation computes of a workgroup's block, staged in shared memory; None
-    where invocations load for themselves. `packs`: operands of dots are put in tiles where the target gains by it.
-    `holders`: the fewest invocations that hold a row of more than 16 elements among them. `short_row`: what a row is
-    taken for of which a call brings the length, where it is chosen how many share it. `few`: calls that bring few
-    rows of a dot, or elements of a fold, have code of their own, where that is faster. `long_tiles`: a long dot of few
-    results is tiled, too, in place of a workgroup for each result: what shares loads wins over what has many
-    invocations. `calls`: long expansions of scalar ops are functions that the kernels of an executable share.
-    `loop_turns`: turns of all loops of an invocation, outer ones counted, that drivers of the target finish.
+class Quirks:
+    """What drivers for a machine do that has nothing to do with its hardware. A row touches no other target.
+
+    `loop_turns`: turns of all loops of an invocation, outer ones counted, after which the driver ends them without an
+    error. `typical_row`: length that rows of dynamic length are taken for, if it is chosen how many invocations share
+    one; short ones pay for each loop. `functions`: long expansions of scalar ops are functions that the kernels of an
+    executable share, since the driver's compiler takes long for them.
     """
 
-    tile: tuple[int, int] = (8, 8)
-    vectors: bool = False
-    width: int = 0
-    row: int = 0
-    block: tuple[int, int] | None = None
-    packs: bool = True
-    holders: int = 8
-    short_row: int = TYPICAL
-    few: bool = False
-    long_tiles: bool = False
-    calls: bool = False
     loop_turns: int = UNLIMITED_TURNS
+    typical_row: int = TYPICAL
+    functions: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """Facts of a kind of device, as kernels of a target meet it. Schedules are chosen by them (`choose.py`).
+
+    `simd`: f32 values that one instruction computes, and neighbours in memory that one access serves. `accumulators`:
+    f32 values that an invocation keeps in registers. `explicit_vectors`: the driver's compiler makes no vectors of
+    scalar code, so kernels write them out. `wide_loads`: a load of four neighbours costs as much as one of an element.
+    `cached`: memory is read through caches, by the line, so that its order pays. `staging`: shared memory is faster
+    than the caches, and a barrier costs little. `subgroup`: invocations that run in lockstep. `barrier`: elements that
+    an invocation reduces in the time of a barrier. `units`: invocations that run at the same time. `quick_builds`: a
+    driver builds a kernel in less time than a few calls save by it.
+    """
+
+    simd: int = 8
+    accumulators: int = 64
+    explicit_vectors: bool = False
+    wide_loads: bool = False
+    cached: bool = True
+    staging: bool = False
+    subgroup: int = 8
+    barrier: int = 0
+    units: int = 1 << 14
+    quick_builds: bool = False
+    quirks: Quirks = Quirks()
+
+    @property
+    def tile(self) -> tuple[int, int]:
+        """Rows and columns of the largest tile of a dot: a row of it is a vector, all of it stays in registers."""
+        return max(self.accumulators // self.simd, 1), self.simd
+
+    @property
+    def staged_tile(self) -> tuple[int, int] | None:
+        """The largest tile of an invocation whose operands lie in shared memory: half of the registers hold what it
+        multiplies. None if staging does not pay.
+        """
+        return (self.simd, max(self.accumulators // 2 // self.simd, 1)) if self.staging else None
+
+    @property
+    def packs(self) -> bool:
+        """Whether operands of dots are put in tiles in memory."""
+        return self.cached and not self.staging
+
+    @property
+    def vector_lanes(self) -> int:
+        """Lanes of the vectors that kernels write out, 1 for none."""
+        return self.simd if self.explicit_vectors else 1
 
 
 #: one that loads and computes element by element

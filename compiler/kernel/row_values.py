@@ -4,13 +4,15 @@ from collections.abc import Sequence
 from functools import reduce
 from typing import NamedTuple
 
-from orchestrion.compiler.flow.access import elements, is_expensive, keeps_order
+from orchestrion.compiler.flow.access import elements
 from orchestrion.compiler.flow.rows import rows_of
+from orchestrion.compiler.flow.structure import keeps_order
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.dims import Dim, bounds, dim_max
 from orchestrion.compiler.sequencer.ll_seq import LoadInput
 from orchestrion.compiler.stablehlo.ops.base import dtype_of
 from orchestrion.compiler.stablehlo.ops.contraction import Reduce
+from orchestrion.compiler.stablehlo.ops.costs import cost_of, is_expensive
 from orchestrion.compiler.stablehlo.ops.elementwise import Elementwise
 
 from .machine import Machine
@@ -25,10 +27,6 @@ SHORT = 16
 LENGTHS = (16, 64, 128, 256, 512, 1024)
 #: elements of a row that an invocation may hold, and about how many primitives may be written for all of them
 MOST_HELD, MOST_TEXT = 64, 1200
-#: about how many primitives an element takes, of ops whose names do not say it: `_text` has the others
-_TEXT = {
-    "stablehlo.divide": 1, "stablehlo.sqrt": 1, "stablehlo.rsqrt": 2, "stablehlo.maximum": 8, "stablehlo.minimum": 8,
-}  # fmt: skip
 
 
 def of_a_row(ops: Sequence[Operation], rows: int) -> set[Operation]:
@@ -77,9 +75,9 @@ def reached(values: list[Value], rows: int) -> set[Value]:
 def _sources(value: Value, rows: int) -> list[Value] | None:
     """The operands that are read at the place of the element itself; None where it is not one of a turn."""
     op = value.defining_op
-    if op is None or not is_longer(value, rows):
+    if not is_longer(value, rows):
         return None
-    if isinstance(op, LoadInput):
+    if op is None or isinstance(op, LoadInput):
         return []
     if isinstance(op, Elementwise) or keeps_order(op):
         return [operand for operand in op.operands if elements(operand) == elements(value)]
@@ -143,7 +141,7 @@ def held_lanes(ops: Sequence[Operation], length: int, machine: Machine) -> int:
     them can.
     """
     most = min(MOST_HELD, MOST_TEXT // max(sum(map(_text, ops)), 1))
-    few = [1] if length <= SHORT else [lanes for lanes in HOLDERS if lanes >= machine.holders]
+    few = [1] if length <= SHORT else [lanes for lanes in HOLDERS if lanes >= machine.subgroup]
     return next((lanes for lanes in few if length <= lanes * most), 0)
 
 
@@ -166,11 +164,7 @@ def _text(op: Operation) -> int:
     """About how many primitives an element takes."""
     if isinstance(op, Reduce):
         return sum(map(_text, op.body.block))
-    if op.name in _TEXT:
-        return _TEXT[op.name]
-    if op.name.startswith("chlo."):
-        return 400
-    return 40 if is_expensive(op) else 2
+    return cost_of(op).code
 
 
 def held_values(ops: Sequence[Operation], rows: int, results: Sequence[Value]) -> list[Value]:

@@ -8,15 +8,15 @@ The elements of a fold keep their order unless the reducer is known to be commut
 neighbouring invocations, which is how memory is read best.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.flow.access import elements
-from orchestrion.compiler.flow.rows import prefix
+from orchestrion.compiler.flow.structure import row_axes
 from orchestrion.compiler.ir.core import Operation, Value
-from orchestrion.compiler.ir.dims import TYPICAL, Dim, bounds, ceildiv, dim_min, typical
+from orchestrion.compiler.ir.dims import Dim, ceildiv, dim_max, dim_min, typical
 from orchestrion.compiler.stablehlo.ops.contraction import Reduce
 from orchestrion.compiler.stablehlo.ops.reducers import is_commutative
 
@@ -24,66 +24,17 @@ from . import dialect as k
 from .builder import KernelBuilder
 from .elemental import Elemental
 from .fold import FOLDS
-from .fold_limits import longest, max_counted_turns, max_loop_turns
+from .fold_limits import longest, max_loop_turns
 from .index import Index, delinearize
-from .loops import Fold, Scalars, sequential, symbolic, turns
-from .machine import Machine
-from .row_values import HOLDERS, SHORT, Span, array_length, held_lanes, kept_values, length_of, of_a_row, reached
+from .loops import Fold, Scalars, sequential, symbolic
+from .row_values import array_length, kept_values, of_a_row, reached
 from .rules import element_of, shape_of
 
-#: rows from which on an invocation may take a longer one by itself, where the machine likes it
-MANY_ROWS = 1024
-#: longest row -> invocations that share one, the last for all longer ones; mostly each has an element of every fold
-LANES = {63: 16, 255: 32, 1023: 64, 1 << 62: 128}
 #: parts that every invocation folds by itself; more are folded in groups of `RADIX` first
 FEW_PARTS, RADIX = 16, 8
 
 #: a result and what writes its element at an index
 Result = tuple[Value, Callable[[Sequence[Index], Sequence[Value]], None]]
-
-
-def lanes_of(
-    ops: Sequence[Operation], rows: int, results: Sequence[Value], machine: Machine, span: Span | None = None
-) -> int:
-    """How many invocations share a row: a power of two, 1 for short rows. One invocation has nowhere to keep what is
-    expensive. `span`: of rows that are held.
-    """
-    if span is not None:
-        return held_lanes(ops, span.most, machine)
-    lengths = [elements(op.inputs[0]) // rows for op in ops if isinstance(op, Reduce)]
-    if any(isinstance(length, Dim) for length in lengths):
-        return _symbolic_lanes(lengths, {elements(value) // rows for value in results}, machine)
-    length, shortest = max(lengths), min(lengths)
-    if length <= SHORT:
-        return 1
-    if (
-        not isinstance(rows, Dim)
-        and length <= machine.row
-        and rows >= MANY_ROWS
-        and not kept_values(ops, rows, results)
-    ):
-        return 1
-    held = held_lanes(ops, length_of(ops, rows, results), machine)
-    if held:
-        return held
-    lanes = next(count for most, count in LANES.items() if length <= most)
-    while lanes > max(shortest, HOLDERS[0]):
-        lanes //= 2
-    return lanes
-
-
-def _symbolic_lanes(folded: Sequence[int], written: Collection[int], machine: Machine) -> int:
-    """As many as a row of a typical length has, as machines see it, or more: no invocation may take more turns than
-    there are.
-    """
-    length = max(map(typical, folded)) * machine.short_row // TYPICAL
-    wanted = next(lanes for most, lanes in LANES.items() if length <= most)
-    most = [longest(length, machine) if length in folded else bounds(length)[1] for length in (*folded, *written)]
-    for lanes in LANES.values():
-        if lanes >= wanted and sum(turns(ceildiv(each, lanes)) for each in most) <= max_counted_turns(machine):
-            return lanes
-    message = f"rows of up to {max(most)} elements, {len(most)} times, are too long for a workgroup"
-    raise CompileError([Diagnostic(message)])
 
 
 @dataclass(slots=True)
@@ -138,7 +89,7 @@ class Row:
     def _at(self, value: Value, position: Value | None = None) -> Index:
         """The place of an element of the row, by its position in the row, in a value."""
         b, shape = self.builder, shape_of(value)
-        length, first = prod(shape) // self.rows, prefix(shape, self.rows)
+        length, first = prod(shape) // self.rows, row_axes(shape, self.rows)
         position = b.index(0) if position is None else position
         linear = b.op("add", b.op("multiply", self.number, b.index(length)), position)
         if first is None:
@@ -165,7 +116,7 @@ class Row:
     def _parts(self, op: Reduce, fold: Fold) -> tuple[list[Value], int]:
         """Every invocation folds its elements; gives shared arrays of what came out, and how many parts there are."""
         b, lanes = self.builder, self.lanes
-        each = ceildiv(fold.count, lanes)
+        each = dim_max(ceildiv(fold.count, lanes), 1)
         limit = max_loop_turns(b.machine)
         if longest(fold.count, b.machine) > limit * lanes:
             message = f"one invocation would fold {each} elements of a row, {limit} are the most"

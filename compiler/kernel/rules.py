@@ -6,16 +6,17 @@ that may not exist is read at a place that does, and not used. The rules of `red
 """
 
 from collections.abc import Callable, Generator, Sequence
-from itertools import pairwise
 from typing import Any
 
-from orchestrion.compiler.flow.dialect import Size, Windows
-from orchestrion.compiler.ir.core import Value
+from orchestrion.compiler.flow.dialect import Size
+from orchestrion.compiler.flow.structure import PLACING, parallel, reads_in_order, reduction, structure_of
+from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.dims import Dim, is_less
 from orchestrion.compiler.stablehlo.ops import elementwise as elementwise_ops
 from orchestrion.compiler.stablehlo.ops import structural as ops
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 
+from . import sizes
 from .builder import KernelBuilder
 from .index import Index, Shape
 
@@ -90,56 +91,25 @@ def iota(b: KernelBuilder, op: ops.Iota, result: int, at: Index) -> Requests:
     return b.op("convert", at.coordinates[op.iota_dimension.value], to=element_of(op.out))
 
 
-# Shape and place: each asks for one element of its operand at another index
+# Place: an element of the operand at another index
 
 
-def broadcast_in_dim(b: KernelBuilder, op: ops.BroadcastInDim, result: int, at: Index) -> Requests:
-    operand = op.operand_
-    shape, dims = shape_of(operand), op.broadcast_dimensions.ints
-    if _keeps_positions(shape, at.shape, dims):
-        return (yield operand, at.reshaped(shape))
-    zero = b.index(0)
-    coordinates = [zero if size == 1 else at.coordinates[dim] for size, dim in zip(shape, dims, strict=True)]
-    return (yield operand, at.at(shape, coordinates))
+def placed(b: KernelBuilder, op: Operation, result: int, at: Index) -> Requests:
+    """The element that the op's index map names."""
+    (operand,), (read,) = op.operands, structure_of(op).reads
+    if reads_in_order(op, 0):
+        return (yield operand, at.reshaped(shape_of(operand)))
+    assert read.coordinates is not None
+    return (yield operand, at.at(shape_of(operand), mapped(b, read.coordinates, at.coordinates)))
 
 
-def _keeps_positions(shape: Shape, result: Shape, dims: Sequence[int]) -> bool:
-    """Whether a broadcast only adds dimensions of size 1, without changing the order of the others."""
-    larger = [dim for size, dim in zip(shape, dims, strict=True) if size != 1]
-    sizes = [size for size in shape if size != 1]
-    return sizes == [size for size in result if size != 1] and all(x < y for x, y in pairwise(larger))
-
-
-def reshape(b: KernelBuilder, op: ops.Reshape, result: int, at: Index) -> Requests:
-    operand = op.operand_
-    return (yield operand, at.reshaped(shape_of(operand)))
-
-
-def transpose(b: KernelBuilder, op: ops.Transpose, result: int, at: Index) -> Requests:
-    operand = op.operand_
-    shape, permutation = shape_of(operand), op.permutation.ints
-    moved = [axis for axis in permutation if shape[axis] != 1]
-    if moved == sorted(moved):
-        return (yield operand, at.reshaped(shape))
-    coordinates = [at.coordinates[permutation.index(axis)] for axis in range(len(shape))]
-    return (yield operand, at.at(shape, coordinates))
-
-
-def slice_(b: KernelBuilder, op: ops.Slice, result: int, at: Index) -> Requests:
-    operand = op.operand_
-    coordinates = [
-        b.op("add", b.op("multiply", coordinate, b.index(stride)), b.index(start))
-        for coordinate, start, stride in zip(at.coordinates, op.start_indices.ints, op.strides.ints, strict=True)
-    ]
-    return (yield operand, at.at(shape_of(operand), coordinates))
-
-
-def reverse(b: KernelBuilder, op: ops.Reverse, result: int, at: Index) -> Requests:
-    coordinates = list(at.coordinates)
-    for axis in op.dimensions.ints:
-        if at.shape[axis] != 1:
-            coordinates[axis] = b.op("subtract", b.index(at.shape[axis] - 1), coordinates[axis])
-    return (yield op.operand_, at.at(at.shape, coordinates))
+def mapped(
+    b: KernelBuilder, coordinates: Sequence[int], points: Sequence[Value], reduced: Sequence[Value] = ()
+) -> list[Value]:
+    """The coordinates of an index map at a point, and at a point of the reduction dimensions."""
+    values = {parallel(number): point for number, point in enumerate(points)}
+    values |= {reduction(number): point for number, point in enumerate(reduced)}
+    return [sizes.emit(b, coordinate, values) for coordinate in coordinates]
 
 
 def pad(b: KernelBuilder, op: ops.Pad, result: int, at: Index) -> Requests:
@@ -181,17 +151,6 @@ def _unpad(b: KernelBuilder, padded: Value, count: int, size: int, low: int, ste
     if not is_less((count - 1 - low) // step, size):
         holds = b.op("and", holds, b.op("compare_lt", coordinate, b.index(size)))
     return coordinate, holds
-
-
-def windows(b: KernelBuilder, op: Windows, result: int, at: Index) -> Requests:
-    shape = shape_of(op.operand_)
-    coordinates, inner = list(at.coordinates[: len(shape)]), at.coordinates[len(shape) :]
-    rows = zip(op.axes.ints, op.strides.ints, op.dilations.ints, inner, strict=True)
-    for axis, stride, dilation, element in rows:
-        # a step that is never taken may be larger than any index
-        first = b.op("multiply", coordinates[axis], b.index(stride if at.shape[axis] not in (0, 1) else 0))
-        coordinates[axis] = b.op("add", first, b.op("multiply", element, b.index(dilation)))
-    return (yield op.operand_, at.at(shape, coordinates))
 
 
 def concatenate(b: KernelBuilder, op: ops.Concatenate, result: int, at: Index) -> Requests:
@@ -243,12 +202,7 @@ RULES: dict[str, Rule] = {
     ops.Constant.name: constant,
     ops.Iota.name: iota,
     Size.name: size,
-    ops.BroadcastInDim.name: broadcast_in_dim,
-    ops.Reshape.name: reshape,
-    ops.Transpose.name: transpose,
-    ops.Slice.name: slice_,
-    ops.Reverse.name: reverse,
+    **dict.fromkeys((op.name for op in PLACING), placed),
     ops.Pad.name: pad,
     ops.Concatenate.name: concatenate,
-    Windows.name: windows,
 }

@@ -20,7 +20,7 @@ from orchestrion.compiler.flow.dialect import (
 from orchestrion.compiler.flow.fft import LineFft
 from orchestrion.compiler.flow.groups import MAX_BINDINGS
 from orchestrion.compiler.flow.layout import problem, storage_bytes, storage_elements
-from orchestrion.compiler.flow.mark_in_place import candidates
+from orchestrion.compiler.flow.mark_in_place import candidates, is_by_rows
 from orchestrion.compiler.flow.merge import Merge
 from orchestrion.compiler.flow.row_solve import RowSolve
 from orchestrion.compiler.flow.rows import rows_of
@@ -60,6 +60,7 @@ from .blocks import blocks, branch_selector
 from .encodings import encoded_values, hoistable, in_entry, is_encoded_entry_type
 from .engine import Rules
 from .globals import store, stored_once
+from .schedules import known_kind, without_schedules
 from .stablehlo import has_functions, one_block, signature
 
 #: Ops in functions and initializers, besides their terminators.
@@ -117,6 +118,8 @@ def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
         case Func() if isinstance(op.parent_op, Executable):
             yield from one_block(op, is_encoded_entry_type)
             yield from dims.entry_dims(op)
+            yield from known_kind(op.kind)
+            yield from without_schedules(op.schedules)
             if len(op.body.blocks) == 1:
                 yield from body(op)
         case Func():
@@ -272,7 +275,7 @@ def in_place(op: Operation, entry: Func) -> Iterator[str]:
     given = op.get_as("in_place", DenseArray)
     if given is None or len(entry.body.blocks) != 1 or not _all_sized(entry.body.block):
         return
-    allowed = candidates(entry.body.block) if op.get("tied") is None else []
+    allowed = candidates(entry.body.block, is_by_rows(entry)) if op.get("tied") is None else []
     if not set(given.ints) <= set(allowed) or len(set(given.ints)) != len(given):
         yield f"in_place {list(given.ints)} must be of {allowed}, the arguments that may give their memory, each once"
 

@@ -57,6 +57,7 @@ from .encodings import encoded_values, is_entry_type
 from .engine import Rules
 from .flow import body, in_place, load, most_elements, same_ties, stored_elements, updates
 from .globals import stored_once
+from .schedules import known_kind, well_formed
 from .stablehlo import has_functions, one_block, signature
 
 #: An export: name, type, attributes of arguments, attributes of results.
@@ -97,6 +98,8 @@ def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
         case Func() if isinstance(op.parent_op, Executable):
             yield from one_block(op, is_entry_type)
             yield from dims.entry_dims(op)
+            yield from known_kind(op.kind)
+            yield from well_formed(op.schedules)
             if len(op.body.blocks) == 1:
                 yield from body(op)
         case Func():

@@ -38,6 +38,7 @@ from .encodings import encoded_values, in_entry, is_entry_type
 from .engine import Rules
 from .flow import load
 from .hl_seq import Signature, programs, same_exports
+from .schedules import known_kind, well_formed
 
 
 def children(op: Operation) -> tuple[type[Operation], ...] | None:
@@ -184,6 +185,8 @@ def _entry(op: ll_seq.Entry) -> Iterator[str]:
     if len(sizes) != 3 or any(bounds(size)[1] < 1 for size in sizes):
         yield f"workload {list(sizes)} must be three positive numbers"
     yield from parameters(op)
+    yield from known_kind(op.kind)
+    yield from well_formed(op.schedules)
     for index, item in enumerate(op.bindings):
         if not is_binding(item):
             yield f"binding {index} must have an access, {', '.join(ACCESSES)}, and a positive length, is {item}"

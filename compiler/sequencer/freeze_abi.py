@@ -13,7 +13,7 @@ from orchestrion.compiler.flow.layout import storage_bytes
 from orchestrion.compiler.ir.attributes import ArrayAttr, SymbolRef, attribute_of
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
-from orchestrion.compiler.ir.core import Block, Operation, Region, Value
+from orchestrion.compiler.ir.core import Block, Region, Value
 from orchestrion.compiler.ir.types import Attribute, TensorType, Type
 from orchestrion.compiler.stablehlo.ops.func import Func
 
@@ -41,13 +41,14 @@ def _freeze(executable: hl_seq.Executable, dispatches: dict[SymbolRef, hl_seq.Di
         assert isinstance(func, Func) and func.symbol is not None
         dispatch = dispatches.get(SymbolRef(executable.sym_name.value, (func.symbol,)))
         if dispatch is not None:
-            body.append(_entry(func, dispatch))
+            body.append(entry_of(func, dispatch))
     if body.first is not None:
         frozen = ll_seq.Executable.build(sym_name=executable.sym_name, body=Region([body]), loc=executable.loc)
         Builder.before(executable).insert(frozen)
 
 
-def _entry(func: Func, dispatch: hl_seq.Dispatch) -> Operation:
+def entry_of(func: Func, dispatch: hl_seq.Dispatch) -> ll_seq.Entry:
+    """The entry that a function becomes; the function stays as it is."""
     source = func.regions[0].block
     *ops, terminator = source.ops
     tied = dispatch.tied.ints if dispatch.tied is not None else (-1,) * len(terminator.operands)
@@ -77,6 +78,8 @@ def _entry(func: Func, dispatch: hl_seq.Dispatch) -> Operation:
         sym_name=func.symbol,
         workload=dispatch.workload,
         dims=func.dims,
+        kind=func.kind,
+        schedules=func.schedules,
         bindings=ArrayAttr(tuple(map(_binding, access, types))),
         body=Region([block]),
         loc=func.loc,

@@ -1,7 +1,7 @@
 """limit-reductions: adds assertions to functions whose dynamic loops may exceed a machine's iteration limit.
 
 The number of elements that a reduction or a dot reduces may be dynamic, and so may the number of updates per invocation
-of a scatter. Some drivers terminate the loops of an invocation after a number of iterations (`Machine.loop_turns`), so
+of a scatter. Some drivers terminate the loops of an invocation after a number of iterations (`Quirks.loop_turns`), so
 an invocation can handle only that many (docs/decisions/loop-turns.md). A workgroup that shares one reduction can handle
 as many times more as it has invocations. If the bounds of the symbols do not guarantee the limit, the function asserts
 it. Programs for other machines stay as they are.

@@ -122,8 +122,9 @@ class Entry(Operation):
     """One entry point: bindings with access and least length in bytes, and a workload.
 
     `dims` are the symbols in its types, lengths and workload: the parameter words of its dispatches, in order. A
-    dispatch passes the symbols of the same names of its own function. After lowering an entry also has its workgroup
-    size, the names of the source ops that it computes, the main one first, and the tensor type of each binding.
+    dispatch passes the symbols of the same names of its own function. `kind` and `schedules` are those of the function
+    in `hl_seq`. After lowering an entry also has its workgroup size, the names of the source ops that it computes, the
+    main one first, and the tensor type of each binding.
 
     `specialized` is a list of `Specialization`s: entries that replace this one in calls with small sizes. The first one
     whose bound holds is dispatched. They compute the same results with other code and another number of invocations.
@@ -134,6 +135,8 @@ class Entry(Operation):
     workload = attr(DenseArray)
     bindings = attr(ArrayAttr)
     dims = optional(ArrayAttr)
+    kind = optional(StringAttr)
+    schedules = optional(ArrayAttr)
     workgroup_size = optional(DenseArray)
     source_ops = optional(ArrayAttr)
     binding_types = optional(ArrayAttr)

@@ -68,9 +68,9 @@ def left_out_text(refusals: Mapping[str, Sequence[Diagnostic]], kept: Sequence[s
     )
 
 
-def warn(text: str) -> None:
-    """Emit `TargetWarning` at the line that called the compiler."""
+def warn(text: str, category: type[Warning] = TargetWarning) -> None:
+    """Emit a warning at the line that called the compiler."""
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_COMPILER):
         frame, level = frame.f_back, level + 1
-    warnings.warn(text, TargetWarning, stacklevel=level)
+    warnings.warn(text, category, stacklevel=level)

@@ -22,7 +22,6 @@ from .target import target
 
 if TYPE_CHECKING:
     from orchestrion.compiler.options import Options
-    from orchestrion.compiler.provenance import Recorder
 
 
 def run(module: Module, options: Options) -> None:
@@ -33,7 +32,7 @@ def run(module: Module, options: Options) -> None:
         options.steps.part(number, len(work))
         name_source_ops(entry)
         note_binding_types(entry)
-        refused = _lower(entry, program, options.recorder)
+        refused = _lower(entry, program)
         if refused and options.recorder is not None:
             options.recorder.refused(program.profile, refused)
         if refused:
@@ -42,18 +41,15 @@ def run(module: Module, options: Options) -> None:
         raise TargetsError(found)
 
 
-def _lower(entry: ll_seq.Entry, program: hl_seq.Program, recorder: Recorder | None) -> list[Diagnostic]:
+def _lower(entry: ll_seq.Entry, program: hl_seq.Program) -> list[Diagnostic]:
     """Lower an entry, or say why its target does not."""
     made_for, machine = target(program.profile), program.machine_name
     if calls := list(_library_calls(entry, known_profile(program.profile))):
         return calls
-    plan = () if recorder is None else made_for.plan(entry, machine)
     try:
         made_for.lower(entry, machine)
     except CompileError as error:
         return list(error.diagnostics)
-    if recorder is not None:
-        recorder.planned(program.sym_name.value, entry, plan)
     return []
 
 

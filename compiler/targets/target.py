@@ -1,15 +1,17 @@
 """What a target is: how the bodies of entries become code for one executable format.
 
 Other packages declare targets by entry points of the group `orchestrion.targets`, each named like its profile, for an
-instance of `Target`. This interface is provisional: its minor version changes with every change, and a target of
-another version than `API_VERSION` is refused.
+instance of `Target`. `API_VERSION` is the version of this interface: of this file and of the names in
+`hal.public.TARGET_INTERFACE`. A target runs if the major version that it states is the same and the minor one is no
+later. Methods that are added within a major version have a default body.
 
-The `executables` phase calls `lower` on every `ll_seq.entry` of a program, the `bytecode` phase `serialize` on every
-`ll_seq.executable`. Nothing passes between the two but the IR: its text, read back, serializes to the same bytes.
+The `hl_seq` phase calls `choose` for every entry, the `executables` phase `lower` on every `ll_seq.entry` of a program,
+the `bytecode` phase `serialize` on every `ll_seq.executable`. Nothing passes between them but the IR: its text, read
+back, serializes to the same bytes.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -18,13 +20,14 @@ from typing import ClassVar
 from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.flow.layout import ROLES, Encoding, Layout
 from orchestrion.compiler.ir.core import Operation
+from orchestrion.compiler.kernel.body import Body
+from orchestrion.compiler.kernel.choose import Choice
 from orchestrion.compiler.kernel.machine import DEFAULT, MACHINES, Machine, find_machine
-from orchestrion.compiler.kernel.plan import EntryPlan
 from orchestrion.schema.errors import PluginError
-from orchestrion.schema.plugins import declared, load
+from orchestrion.schema.plugins import check_version, declared, load
 
-#: version of this interface; 0: provisional
-API_VERSION = (0, 1)
+#: version of this interface, major and minor
+API_VERSION = (1, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +42,14 @@ class Payload:
 
 
 class Target(ABC):
-    """One executable format. `name` is its profile's; `api_version`: the version of this interface that a target of
-    another package was written for; `tiles`: how many rows of the left
-    operand of a dot, and columns of the right one, lie side by side when they lie in tiles; `most_entries`: how many
-    entries an executable may have, since drivers build it as a whole; `machines`: the rows of
-    `kernel.machine.MACHINES`, of a target whose code is shaped for a kind of device.
+    """One executable format. `name` is its profile's; `api_version`: the version of this interface that the
+    target was written for; `tiles`: how many rows of the left operand of a dot, and columns of the right one, lie side
+    by side when they lie in tiles; `most_entries`: how many entries an executable may have, since drivers build it as a
+    whole; `machines`: the rows of `kernel.machine.MACHINES`, of a target whose code is shaped for a kind of device.
     """
 
     name: str
-    api_version: ClassVar[tuple[int, int] | None] = None
+    api_version: ClassVar[tuple[int, int]] = (1, 0)
     tiles: tuple[int, int] = (1, 1)
     most_entries: int = 1
     machines: Mapping[str, Machine] = {}
@@ -80,11 +82,12 @@ class Target(ABC):
         `CompileError` names what cannot be lowered.
         """
 
-    def plan(self, entry: Operation, machine: str = DEFAULT) -> Sequence[EntryPlan]:
-        """The entries that `lower` will make of one, for a placement report; none where there is nothing to choose, or
-        `lower` will refuse it.
+    def choose(self, body: Body, machine: str = DEFAULT) -> Choice | None:
+        """The schedules of a body, which `lower` finds on its entry; None if the target has no schedules.
+
+        `CompileError`: no schedule takes the body.
         """
-        return ()
+        return None
 
     def layout(self, encoding: Encoding, shape: tuple[int, ...]) -> Layout | None:
         """How an operand of that shape is to lie in memory for a dot to be faster, though it is put so in every call;
@@ -139,9 +142,5 @@ def _declared(name: str) -> Target:
         raise PluginError(f"{plugin} is a {type(found).__name__}, not a Target")
     if found.name != name:
         raise PluginError(f"{plugin} calls itself {found.name!r}: entry point and target must have one name")
-    if found.api_version != API_VERSION:
-        raise PluginError(
-            f"{plugin} was written for version {found.api_version} of the target interface, this is version "
-            f"{API_VERSION}: the interface is provisional, and a target must state this very version"
-        )
+    check_version(plugin, found.api_version, API_VERSION, "target interface")
     return found

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from orchestrion.compiler.ir.attributes import attribute_of, dense_ints
+from orchestrion.compiler.ir.attributes import ArrayAttr, DialectAttr, attribute_of, dense_ints
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Region
@@ -39,6 +39,14 @@ class Lowered:
     workgroup_size: Grid
     results: list[tuple[tuple[int, ...], np.dtype[Any]]]
     parameters: int = 0
+
+    @property
+    def schedule(self) -> str:
+        """The steps of the entry's schedule, as text."""
+        entry = next(op for op in self.module.walk() if isinstance(op, ll_seq.Entry))
+        (schedule,) = entry.schedules or ()
+        assert isinstance(schedule, DialectAttr)
+        return schedule.body
 
 
 def entry_module(text: str) -> Module:
@@ -91,12 +99,18 @@ def serialized(
     )
 
 
-def lower(text: str, name: str, machine: str = DEFAULT) -> Lowered:
-    """Lower for a target's machine and serialize: from the IR, and from its text read back, which must be the same."""
+def lower(text: str, name: str, machine: str = DEFAULT, schedule: str | None = None) -> Lowered:
+    """Lower for a target's machine and serialize: from the IR, and from its text read back, which must be the same.
+
+    `schedule`: the steps of the entry's schedule, such as `[tile(e, 4), bind(grid, invocation, 64)]`. Without it the
+    target chooses.
+    """
     func = next(op for op in parse(text, "test.mlir").walk() if isinstance(op, Func))
     results = [(tensor_of(value).shape, dtype_of(value).numpy) for value in func.entry.last.operands]
     module = entry_module(text)
     entry = next(op for op in module.walk() if isinstance(op, ll_seq.Entry))
+    if schedule is not None:
+        entry.schedules = ArrayAttr((DialectAttr("kernel.schedule", schedule),))
     target(name).lower(entry, machine)
     payload = target(name).serialize(module.block.first)
     if name == "spirv":
@@ -123,7 +137,7 @@ def entry() -> Callable[[str], Module]:
 
 @pytest.fixture(scope="session")
 def lowered() -> Callable[..., Lowered]:
-    """`lowered(text, target, machine)`: `@main` of StableHLO text as one lowered and serialized entry."""
+    """`lowered(text, target, machine, schedule)`: `@main` of StableHLO text as one lowered and serialized entry."""
     return lower
 
 
@@ -210,12 +224,19 @@ def kernel() -> Callable[..., Lowered]:
 
 @pytest.fixture
 def computes(devices: Devices) -> Callable[..., list[np.ndarray]]:
-    """`computes(text, target, *arrays)`: the results of `@main` on a target's device, made for a machine."""
+    """`computes(text, target, *arrays)`: the results of `@main` on a target's device, made for a machine, by a schedule
+    if one is given.
+    """
 
     def run(
-        text: str, name: str, *arrays: np.ndarray, most_groups: Grid | None = None, machine: str = DEFAULT
+        text: str,
+        name: str,
+        *arrays: np.ndarray,
+        most_groups: Grid | None = None,
+        machine: str = DEFAULT,
+        schedule: str | None = None,
     ) -> list[np.ndarray]:
-        return devices.run(lower(text, name, machine), *arrays, most_groups=most_groups)
+        return devices.run(lower(text, name, machine, schedule), *arrays, most_groups=most_groups)
 
     return run
 

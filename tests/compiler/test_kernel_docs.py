@@ -1,10 +1,15 @@
-"""docs/kernel.md shows the ops and primitives as they are. `BLESS=1` writes the tables; review the diff."""
+"""docs/kernel.md shows ops, primitives and schedules as they are. `BLESS=1` writes the tables; review the diff."""
 
+import inspect
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
+from orchestrion.compiler.kernel.body import DIMENSIONS
+from orchestrion.compiler.kernel.choose import PATTERNS
 from orchestrion.compiler.kernel.dialect import DIALECT, SCALARS
 from orchestrion.compiler.kernel.primitives import PRIMITIVES
+from orchestrion.compiler.kernel.schedule import STEPS, WAYS
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "kernel.md"
 START = "The tables are written by `BLESS=1 pytest tests/compiler/test_kernel_docs.py`.\n"
@@ -24,6 +29,56 @@ def tables() -> str:
         kinds = ", ".join(f"{kind} -> {row.to[kind]}" for kind in row.kinds) if row.result == "U" else row.kinds
         lines.append(f"| `kernel.{row.name}` | {kinds} | {row.doc.replace('|', chr(92) + '|')} |")
     return "\n".join(lines) + "\n"
+
+
+def steps() -> Iterator[str]:
+    """A row per step, then one per word that it may have."""
+    yield from ("| step | meaning |", "| --- | --- |")
+    for name, (form, meaning) in STEPS.items():
+        shown = form.replace("{", "").replace("}", "")
+        yield f"| `{name}({shown})` | {meaning} |"
+        for how, sense in WAYS.get(name, {}).items():
+            yield f"| &nbsp;&nbsp;`how` = `{how}` | {sense} |"
+
+
+def dimensions() -> Iterator[str]:
+    yield from ("| dimension | what it counts |", "| --- | --- |")
+    yield from (f"| `{name}` | {meaning} |" for name, meaning in DIMENSIONS.items())
+
+
+def patterns() -> Iterator[str]:
+    yield from ("| pattern | schedule |", "| --- | --- |")
+    for name, pattern in PATTERNS:
+        text = " ".join((inspect.getdoc(pattern) or "").split())
+        yield f"| {name} | {text.removesuffix('.')} |"
+
+
+#: the line in front of a table -> its lines
+TABLES = {
+    "`BLESS=1 pytest tests/compiler/test_kernel_docs.py` writes the tables of this section.": steps,
+    "Dimensions:": dimensions,
+    "`kernel/choose.py` chooses: the first pattern whose conditions a body meets on a machine makes its schedule.": patterns,
+}
+
+
+def with_tables(text: str) -> str:
+    """The page with the tables of `TABLES` behind their lines."""
+    for line, rows in TABLES.items():
+        head, found, tail = text.partition(f"\n{line}\n\n")
+        assert found, line
+        lines = tail.split("\n")
+        while lines[0].startswith("|"):
+            lines.pop(0)
+        rest = "\n".join(lines).lstrip("\n")
+        text = head + found + "\n".join(rows()) + "\n\n" + rest
+    return text
+
+
+def test_the_page_shows_schedules() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    if os.environ.get("BLESS"):
+        PAGE.write_text(with_tables(text), encoding="utf-8")
+    assert PAGE.read_text(encoding="utf-8") == with_tables(text)
 
 
 def test_the_page_shows_the_tables() -> None:

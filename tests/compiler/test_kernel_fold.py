@@ -8,17 +8,25 @@ import pytest
 from stablehlo_text import DTYPES, filled, ints, main, reducer, reduction, tensor
 
 from orchestrion.compiler.errors import CompileError
-from orchestrion.compiler.kernel.fold_limits import FEW_FOLDS, max_elements
-from orchestrion.compiler.kernel.machine import LLVMPIPE_TURNS, Machine
-from orchestrion.compiler.kernel.schedule import LONG_FOLD, SCHEDULES
+from orchestrion.compiler.kernel.fold_limits import max_elements
+from orchestrion.compiler.kernel.machine import LLVMPIPE_TURNS, Machine, Quirks
 
 EACH_TARGET = pytest.mark.parametrize("target", ["opencl", "spirv"])
+#: an invocation for each result, with turns of one element and of several; a workgroup for each result
+SCHEDULES = [
+    "[bind(grid, invocation, 64)]",
+    "[bind(grid, invocation, 32), unroll(k, 4)]",
+    "[bind(grid, workgroup), reduce(k, tree, 2)]",
+    "[bind(grid, workgroup), reduce(k, tree, 16)]",
+    "[bind(grid, workgroup), reduce(k, tree, 128)]",
+]
+EACH_SCHEDULE = pytest.mark.parametrize("schedule", SCHEDULES)
 
 #: shape, reduced axes: short folds, long ones with few and with many results, none at all
 SHAPES: list[tuple[list[int], list[int]]] = [
     ([6], [0]), ([3, 5], [0]), ([3, 5], [1]), ([3, 5], [0, 1]), ([2, 3, 4, 5], [1, 3]), ([4, 300], [1]),
-    ([300, 4], [0]), ([5000], [0]), ([2, 40, 50], [1, 2]), ([40, 2, 50], [0, 2]), ([FEW_FOLDS, 300], [1]),
-    ([LONG_FOLD + 1], [0]), ([3, 1], [1]), ([4], []), ([300_000], [0]), ([9_000_000], [0]),
+    ([300, 4], [0]), ([5000], [0]), ([2, 40, 50], [1, 2]), ([40, 2, 50], [0, 2]), ([1024, 300], [1]),
+    ([257], [0]), ([3, 1], [1]), ([4], []), ([300_000], [0]), ([9_000_000], [0]),
 ]  # fmt: skip
 
 
@@ -30,6 +38,26 @@ def test_sums_of_integers_from_a_start_that_counts_once(
     x = filled(shape)
     (got,) = computes(reduction(shape, dims, "add", "i32", "5"), target, x)
     np.testing.assert_array_equal(got, x.sum(tuple(dims), dtype=np.int32) + 5)
+
+
+@EACH_TARGET
+@EACH_SCHEDULE
+@pytest.mark.parametrize(("shape", "dims"), [one for one in SHAPES if np.prod(one[0]) <= 1 << 19], ids=str)
+def test_sums_by_each_schedule(computes: Any, target: str, schedule: str, shape: list[int], dims: list[int]) -> None:
+    x = filled(shape)
+    (got,) = computes(reduction(shape, dims, "add", "i32", "5"), target, x, schedule=schedule)
+    np.testing.assert_array_equal(got, x.sum(tuple(dims), dtype=np.int32) + 5)
+
+
+@EACH_TARGET
+@pytest.mark.parametrize("size", [2, 3, 6, 12])
+@pytest.mark.parametrize("lanes", [1, 16])
+def test_neighbouring_results_of_one_invocation(computes: Any, target: str, size: int, lanes: int) -> None:
+    x = filled([70, 5, 12])
+    bind = "bind(grid, invocation, 64)" if lanes == 1 else f"bind(grid, workgroup), reduce(k, tree, {lanes})"
+    text = reduction([70, 5, 12], [0], "add", "i32", "5")
+    (got,) = computes(text, target, x, schedule=f"[tile(e, {size}), {bind}]")
+    np.testing.assert_array_equal(got, x.sum(0) + 5)
 
 
 REDUCERS = [
@@ -142,14 +170,15 @@ def composition_text(shape: Sequence[int]) -> str:
 
 
 @EACH_TARGET
+@pytest.mark.parametrize("schedule", [None, *SCHEDULES])
 @pytest.mark.parametrize("shape", [[3, 4], [3, 200], [2, 1000], [1100, 300], [1, 70000]], ids=str)
-def test_the_order_of_elements_is_kept(computes: Any, target: str, shape: list[int]) -> None:
+def test_the_order_of_elements_is_kept(computes: Any, target: str, shape: list[int], schedule: str | None) -> None:
     a, b = 2 * filled(shape) + 1, filled(shape)[::-1].copy()
     with np.errstate(over="ignore"):
         m, n = np.full(shape[:-1], 2, np.int32), np.full(shape[:-1], 3, np.int32)
         for k in range(shape[-1]):
             m, n = m * a[..., k], m * b[..., k] + n
-    got = computes(composition_text(shape), target, a, b)
+    got = computes(composition_text(shape), target, a, b, schedule=schedule)
     np.testing.assert_array_equal(got, [m, n])
 
 
@@ -157,8 +186,9 @@ def test_the_order_of_elements_is_kept(computes: Any, target: str, shape: list[i
 
 
 @EACH_TARGET
+@EACH_SCHEDULE
 @pytest.mark.parametrize("shape", [[20, 30], [20, 600]], ids=str)
-def test_prologue_and_epilogue(computes: Any, target: str, shape: list[int]) -> None:
+def test_prologue_and_epilogue(computes: Any, target: str, schedule: str, shape: list[int]) -> None:
     """The mean of squares, its root, and the same reshaped: two results behind one fold."""
     t, f, out = tensor(shape, "f32"), "tensor<f32>", tensor(shape[:1], "f32")
     tall = tensor([4, shape[0] // 4], "f32")
@@ -175,7 +205,7 @@ def test_prologue_and_epilogue(computes: Any, target: str, shape: list[int]) -> 
         f'%w = "stablehlo.reshape"(%r) : ({out}) -> {tall}',
     ]
     x = filled(shape, "f32")
-    mean, root = computes(main([t], lines, [("%m", out), ("%w", tall)]), target, x)
+    mean, root = computes(main([t], lines, [("%m", out), ("%w", tall)]), target, x, schedule=schedule)
     want = np.square(x.astype(np.float64)).mean(1)
     np.testing.assert_allclose(mean, want, rtol=1e-6)
     np.testing.assert_allclose(root.reshape(-1), np.sqrt(want), rtol=1e-6)
@@ -258,7 +288,7 @@ def repeated_sum(count: int, start: str) -> str:
     return main([scalar], lines, [("%r", scalar)])
 
 
-LONGEST = max_elements(Machine(loop_turns=LLVMPIPE_TURNS)) * SCHEDULES["workgroup_of_128"].workgroup_size
+LONGEST = max_elements(Machine(quirks=Quirks(loop_turns=LLVMPIPE_TURNS))) * 128
 
 
 @EACH_TARGET
@@ -270,7 +300,7 @@ def test_the_longest_fold_is_whole(computes: Any, target: str, start: int) -> No
 
 def test_a_longer_fold_is_refused_where_loops_have_a_limit(computes: Any) -> None:
     text, one = repeated_sum(LONGEST + 1, "0"), np.array(1, np.int32)
-    with pytest.raises(CompileError, match="one invocation would fold 800001 elements, 800000 are the most"):
+    with pytest.raises(CompileError, match="would reduce 800001 elements, loops of the machine take 800000 at most"):
         computes(text, "spirv", one)
     (got,) = computes(text, "opencl", one)
     assert int(got) == LONGEST + 1

@@ -17,7 +17,7 @@ from orchestrion.compiler.kernel.dialect import For, LoadLanes, MultiplyVectors
 from orchestrion.compiler.kernel.fold_limits import max_loop_turns
 from orchestrion.compiler.kernel.index import delinearize, linearize
 from orchestrion.compiler.kernel.loops import BLOCK, Fold, Nest, Scalars
-from orchestrion.compiler.kernel.machine import LLVMPIPE_TURNS, Machine
+from orchestrion.compiler.kernel.machine import LLVMPIPE_TURNS, Machine, Quirks
 
 
 @pytest.fixture
@@ -118,7 +118,7 @@ def longest_block(block: Block, b: KernelBuilder) -> int:
 def test_a_nest_has_a_loop_per_axis_and_blocks(b: KernelBuilder, sizes: tuple[int, ...]) -> None:
     seen: list[tuple[Value, ...]] = []
     nest = Nest(b, counting(b, sizes, seen))
-    assert nest.turns() <= max_loop_turns(Machine(loop_turns=LLVMPIPE_TURNS))
+    assert nest.turns() <= max_loop_turns(Machine(quirks=Quirks(loop_turns=LLVMPIPE_TURNS)))
     drained(nest.axis(0, (), [b.const(0.0, "f32")]))
     assert len(seen) <= 4 and all(len(place) == len(sizes) for place in seen)
     assert longest_block(b.entry, b) <= BLOCK

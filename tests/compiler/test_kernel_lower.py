@@ -4,17 +4,14 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from stablehlo_text import ints, main, reducer, reduction, tensor
+from stablehlo_text import ints, main, reducer, tensor
 
 from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.ir.core import UnregisteredOp
 from orchestrion.compiler.kernel.elemental import ELEMENT_RULES
 from orchestrion.compiler.kernel.fold import FOLDS, HEROES
-from orchestrion.compiler.kernel.fold_limits import FEW_FOLDS
 from orchestrion.compiler.kernel.loops import BLOCK, elements_per_turn
-from orchestrion.compiler.kernel.machine import LLVMPIPE_TURNS, Machine
-from orchestrion.compiler.kernel.rows import MANY_ROWS
-from orchestrion.compiler.kernel.schedule import LONG_FOLD, SCHEDULES
+from orchestrion.compiler.kernel.machine import LLVMPIPE_TURNS, Machine, Quirks
 from orchestrion.compiler.stablehlo.ops import control_flow, dynamic
 from orchestrion.compiler.stablehlo.ops.chlo import DIALECT as CHLO
 from orchestrion.compiler.stablehlo.ops.dialect import DIALECT
@@ -63,23 +60,6 @@ def test_ops_keep_the_location_of_their_source(lowered: Any) -> None:
     assert not any(isinstance(op, UnregisteredOp) for op in module.walk())
 
 
-@pytest.mark.parametrize(
-    ("shape", "schedule"),
-    [
-        ([3, LONG_FOLD], "thread"),
-        ([3, LONG_FOLD + 1], "workgroup_of_128"),
-        ([FEW_FOLDS, LONG_FOLD + 1], "thread"),
-        ([FEW_FOLDS - 1, LONG_FOLD + 1], "workgroup_of_128"),
-    ],
-)
-def test_long_and_few_folds_take_a_workgroup_each(lowered: Any, shape: list[int], schedule: str) -> None:
-    made = lowered(reduction(shape, [1], "add", "f32", "0.0"), "spirv")
-    row = SCHEDULES[schedule]
-    assert made.workgroup_size == (row.workgroup_size, 1, 1)
-    assert made.workload == (shape[0] * (row.workgroup_size if schedule == "workgroup_of_128" else 1), 1, 1)
-    assert bool(made.payload.shared_memory_bytes) == (schedule == "workgroup_of_128")
-
-
 def _centred(shape: list[int], expensive: bool) -> str:
     """Rows without their sums, negated or exponentials of that, times the sums of those."""
     rows, source, scalar = tensor(shape[:1], "f32"), tensor(shape, "f32"), tensor([], "f32")
@@ -98,25 +78,10 @@ def _centred(shape: list[int], expensive: bool) -> str:
     return main([source], lines, [("%r", source)])
 
 
-@pytest.mark.parametrize(
-    ("target", "shape", "expensive", "invocations"),
-    [
-        ("opencl", [MANY_ROWS, 256], False, 1),
-        ("opencl", [MANY_ROWS, 256], True, 16),
-        ("opencl", [MANY_ROWS - 1, 256], False, 8),
-        ("opencl", [MANY_ROWS, 257], False, 8),
-        ("spirv", [MANY_ROWS, 256], False, 8),
-    ],
-)
-def test_many_short_rows_are_an_invocation_s_on_opencl(
-    lowered: Any, target: str, shape: list[int], expensive: bool, invocations: int
-) -> None:
-    assert lowered(_centred(shape, expensive), target).workload == (shape[0] * invocations, 1, 1)
-
-
 def test_a_row_is_held(lowered: Any) -> None:
     """Each element is loaded, computed and written once, in fours, though three turns over the row need it."""
-    module = lowered(_centred([64, 256], True), "spirv").module
+    schedule = "[bind(grid, workgroup), reduce(k, tree, 16), stage(k, register)]"
+    module = lowered(_centred([64, 256], True), "spirv", schedule=schedule).module
     names = Counter(op.name.removeprefix("kernel.") for op in module.walk())
     assert (names["load_vector"], names["load"], names["store_vector"], names["store"], names["for"]) == (4, 0, 4, 0, 0)
     assert (names["round_nearest_even"], names["barrier"]) == (16, 2)
@@ -131,24 +96,15 @@ def test_a_single_long_fold_is_made_once(lowered: Any) -> None:
         f" : ({source}, {scalar}) -> {folded}",
         f'%r = "stablehlo.reshape"(%f) : ({folded}) -> {scalar}',
     ]
-    module = lowered(main([source], lines, [("%r", scalar)]), "spirv").module
+    schedule = "[bind(grid, workgroup), reduce(k, tree, 128)]"
+    module = lowered(main([source], lines, [("%r", scalar)]), "spirv", schedule=schedule).module
     assert [op.name for op in module.walk() if op.name in ("kernel.load", "kernel.load_vector")] == ["kernel.load"]
-
-
-def test_workgroups_are_a_power_of_two_that_every_device_takes() -> None:
-    assert all(row.workgroup_size & (row.workgroup_size - 1) == 0 for row in SCHEDULES.values())
-    assert all(row.workgroup_size <= 128 for row in SCHEDULES.values())
-    rows = {f"rows_of_{lanes}" for lanes in (1, 8, 16, 32, 64, 128)}
-    lines = {f"fft_of_{lanes}" for lanes in (16, 32, 64, 128)}
-    groups = {f"workgroup_of_{lanes}" for lanes in (16, 128)}
-    others = {"thread", "tiled", "packed", "blocked", "pack", "scatter", "merge", "solve_rows"}
-    assert set(SCHEDULES) == {*others, *rows, *lines, *groups}
 
 
 @pytest.mark.parametrize("count", [1, 1000, 32_768, 327_680, 800_000])
 def test_a_fold_stays_below_the_turns_that_llvmpipe_makes(count: int) -> None:
     assert elements_per_turn(count, Machine()) == 1
-    unroll = elements_per_turn(count, Machine(loop_turns=LLVMPIPE_TURNS))
+    unroll = elements_per_turn(count, Machine(quirks=Quirks(loop_turns=LLVMPIPE_TURNS)))
     turns, left = count / unroll, count
     while left > BLOCK:
         left /= BLOCK

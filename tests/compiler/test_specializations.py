@@ -1,5 +1,6 @@
-"""Entries for short rows beside one for all: which there are, that their text continues, and what is refused of it."""
+"""Entries for short rows beside one for all: each schedule is one, their text continues, and what is refused of it."""
 
+import re
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -8,6 +9,8 @@ import pytest
 
 from orchestrion.compiler.driver import Compilation
 from orchestrion.compiler.errors import CompileError
+from orchestrion.compiler.ir.attributes import StringAttr
+from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.parser import parse
 from orchestrion.compiler.sequencer import ll_seq
@@ -24,16 +27,33 @@ def _text(most: int | None) -> bytes:
     return made
 
 
+#: rows of up to 100 elements in the registers of one invocation and of eight, longer ones in loops
+ONE = "[specialize(k, ..16), bind(grid, invocation, 64), stage(k, register)]"
+EIGHT = "[specialize(k, ..64), assume(k, 17..), bind(grid, workgroup), reduce(k, tree, 8), stage(k, register)]"
+LONGER = "[assume(k, 65..), bind(grid, workgroup), reduce(k, tree, 8), stage(k, register)]"
+LOOPS = "[bind(grid, workgroup), reduce(k, tree, 128)]"
+#: most elements of a row -> schedules
+SCHEDULES = {
+    None: [ONE, EIGHT, LOOPS],
+    100: [ONE, EIGHT, LONGER],
+    64: [ONE, EIGHT.replace("specialize(k, ..64), ", "")],
+}
+
+
 @pytest.fixture(scope="module")
 def lowered(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int | None, str], Path]:
-    """`lowered(most, target)`: rows of up to so many elements as IR after the executables phase."""
+    """`lowered(most, target)`: rows of up to so many elements, by `SCHEDULES`, as IR after the executables phase."""
     place, made = tmp_path_factory.mktemp("phases"), dict[tuple[int | None, str], Path]()
 
     def lower(most: int | None, target: str) -> Path:
         if (most, target) not in made:
             folder = place / f"{most}-{target}"
             folder.mkdir()
-            module = write(Compilation(targets=(target,), dump=folder).rows(_text(most)))
+            text = Compilation(targets=(target,)).text(_text(most), "hl_seq")
+            schedules = ", ".join(f"#kernel.schedule<{one}>" for one in SCHEDULES[most])
+            text, count = re.subn(r"schedules = \[.*?>\]", f"schedules = [{schedules}]", text)
+            assert count == 1
+            module = write(Compilation(start="hl_seq", dump=folder).rows(text))
             (folder / "module.fb").write_bytes(module)
             (made[most, target],) = folder.glob("*-executables.mlir")
         return made[most, target]
@@ -46,17 +66,24 @@ def _entries(path: Path) -> dict[str, Operation]:
     return {str(entry.symbol).removeprefix("main_dispatch_0"): entry for entry in entries}
 
 
+@pytest.mark.parametrize("target", ["spirv", "opencl"])
+@pytest.mark.parametrize(("most", "least"), [(None, 3), (100, 2), (9, 1)])
+def test_there_are_as_many_as_a_call_may_need(target: str, most: int | None, least: int) -> None:
+    """What is chosen has a schedule for each range of lengths, each in registers but the one for the longest."""
+    text = Compilation(targets=(target,)).text(_text(most), "hl_seq")
+    chosen = re.findall(r"#kernel\.schedule<(\[.*?\])>", text)
+    lengths = [int(found[1]) for one in chosen for found in [re.search(r"specialize\(k, \.\.(\d+)\)", one)] if found]
+    assert len(chosen) >= least and len(lengths) == len(chosen) - 1
+    assert lengths == sorted(set(lengths)) and all(length < (most or 1 << 62) for length in lengths)
+    assert ["stage(k, register)" in one for one in chosen] == [True] * len(lengths) + [most is not None]
+
+
 @pytest.mark.parametrize(
     ("most", "names"),
-    [
-        (None, ["", "_up_to_16", "_up_to_64", "_up_to_128", "_up_to_256", "_up_to_512", "_up_to_1024"]),
-        (100, ["", "_up_to_16", "_up_to_64"]),
-        (64, ["", "_up_to_16"]),
-        (9, [""]),
-    ],
+    [(None, ["", "_up_to_16", "_up_to_64"]), (100, ["", "_up_to_16", "_up_to_64"]), (64, ["", "_up_to_16"])],
 )
-def test_there_are_as_many_as_a_call_may_need(lowered: Callable[..., Path], most: int | None, names: list[str]) -> None:
-    """None goes through loops but the one for rows that are longer than any that is held."""
+def test_each_schedule_is_an_entry(lowered: Callable[..., Path], most: int | None, names: list[str]) -> None:
+    """None goes through loops but the one whose rows are not in registers."""
     entries = _entries(lowered(most, "spirv"))
     assert list(entries) == names
     rows = ll_seq.specializations_of(entries[""])
@@ -80,6 +107,24 @@ def test_the_text_continues(lowered: Callable[..., Path], target: str) -> None:
     path = lowered(64, target)
     module = write(Compilation(targets=(target,), start="executables").rows(str(path)))
     assert module == (path.parent / "module.fb").read_bytes()
+
+
+def test_a_name_that_another_entry_has(lowered: Callable[..., Path]) -> None:
+    """Entries of one executable have different names: the one that is made gets a longer one."""
+    text = Compilation(targets=("spirv",)).text(_text(64), "ll_seq")
+    module = parse(text, "text")
+    (entry,) = (op for op in module.walk() if isinstance(op, ll_seq.Entry))
+    other = entry.clone({})
+    assert isinstance(other, ll_seq.Entry)
+    other.sym_name = StringAttr("main_dispatch_0_up_to_16")
+    other.schedules = None
+    other.properties.pop("schedules", None)
+    Builder.before(entry).insert(other)
+    made = parse(Compilation(start="ll_seq").text(str(module), "executables"), "made")
+    entries = {str(op.symbol): op for op in made.walk() if isinstance(op, ll_seq.Entry)}
+    (row,) = ll_seq.specializations_of(entries["main_dispatch_0"])
+    assert row.entry == "main_dispatch_0_up_to_16_" and row.entry in entries
+    assert "main_dispatch_0_up_to_16_up_to_16" in entries
 
 
 CHANGES = [

@@ -12,7 +12,6 @@ import pytest
 
 from orchestrion import compiler
 from orchestrion.compiler.ir.parser import parse
-from orchestrion.compiler.kernel.blocked import LANES
 from orchestrion.compiler.kernel.machine import program_name
 from orchestrion.compiler.sequencer.ll_seq import Entry
 from orchestrion.hal.backend import DeviceInfo, Limits
@@ -71,7 +70,7 @@ def test_blocks_compute_what_jax_does(device: str, program: Any, load_on: LoadOn
     source, profile = source_of(function, arguments), {"vulkan": "spirv", "opencl": "opencl"}[device]
     text = compiler.Compilation(targets=(profile,), machines=("gpu",)).text(source, "executables")
     entries = [op for op in parse(text, "text").walk() if isinstance(op, Entry)]
-    staged = [op for op in entries if op.workgroup_size.ints[0] == LANES and "kernel.barrier" in str(op)]
+    staged = [op for op in entries if "stage(lhs, shared, " in str(op.schedules) and "kernel.barrier" in str(op)]
     assert len(staged) == blocks
     results = load_on(compiler.compile(source, targets=[profile], machines=("gpu",)), device).main(*arguments)
     for got, want in zip(results, jax.jit(function)(*arguments), strict=True):

@@ -12,6 +12,7 @@ from plugin_packages import PluginFolder, plugin_folder
 from orchestrion import vm
 from orchestrion.compiler.driver import Compilation
 from orchestrion.compiler.errors import CompileError
+from orchestrion.compiler.kernel.body import Body
 from orchestrion.hal import backend
 from orchestrion.hal.cts import catalogue
 from orchestrion.hal.errors import DriverUnavailable
@@ -280,21 +281,39 @@ def test_built_in_names_start_no_scan(tmp_path: Path) -> None:
         (BOOM, "compiler target acme of package acme-target 1.0 cannot be loaded: ValueError: boom"),
         ("TARGET = 5", "is a int, not a Target"),
         ("T.name = 'other'", "calls itself 'other'"),
+        ("T.api_version = (1, 1)", "written for version 1.1 of the target interface, this is version 1.0: update orch"),
         (
-            "T.api_version = (0, 2)",
-            r"was written for version \(0, 2\) of the target interface, this is version \(0, 1\)",
+            "T.api_version = (0, 1)",
+            "written for version 0.1 of the target interface, this is version 1.0: update the p",
         ),
-        ("T.api_version = None", "was written for version None of the target interface"),
+        ("T.api_version = None", "states the api_version None, not a pair of numbers"),
     ],
 )
 def test_targets_that_do_not_fit(acme: PluginFolder, source: str, words: str) -> None:
     whole = (
         "from orchestrion.compiler.targets.opencl.target import OpenCLTarget\n"
-        "class T(OpenCLTarget):\n    name = 'acme'\n    api_version = (0, 1)\n" + "TARGET = T()\n" + source + "\n"
+        "class T(OpenCLTarget):\n    name = 'acme'\n    api_version = (1, 0)\n" + "TARGET = T()\n" + source + "\n"
     )
     acme.install("acme-target", {"orchestrion.targets": {"acme": "acme_target:TARGET"}}, acme_target=whole)
     with pytest.raises(CompileError, match=words):
         Compilation(targets=("acme",))
+
+
+def test_later_versions_take_earlier_targets(acme: PluginFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that states no version is of 1.0, and chooses no schedules unless it says how."""
+    from orchestrion.compiler.targets import target
+
+    source = (
+        "from orchestrion.compiler.targets.target import Payload, Target\n"
+        "class T(Target):\n    name = 'acme'\n"
+        "    def lower(self, entry, machine='cpu'): pass\n"
+        "    def serialize(self, executable): return Payload(b'', frozenset(), 0)\n"
+        "TARGET = T()\n"
+    )
+    monkeypatch.setattr(target, "API_VERSION", (1, 7))
+    acme.install("acme-target", {"orchestrion.targets": {"acme": "acme_target:TARGET"}}, acme_target=source)
+    found = target.target.__wrapped__("acme")
+    assert found.api_version == (1, 0) and found.choose(Body("elementwise", [], {}, [], [])) is None
 
 
 def test_a_device_of_a_package_stands_for_its_profile(acme: PluginFolder) -> None:
@@ -314,7 +333,7 @@ def test_a_profile_without_a_target(acme: PluginFolder) -> None:
 
 MACHINE = """
 from orchestrion.compiler.kernel.machine import Machine, MachineKind
-kind = MachineKind("a GPU of ACME", {"spirv": Machine(tile=(2, 2))})
+kind = MachineKind("a GPU of ACME", {"spirv": Machine(simd=2, accumulators=4)})
 """
 
 

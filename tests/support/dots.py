@@ -39,6 +39,26 @@ def matmul(rows: int, depth: int, columns: int) -> Dot:
     return Dot((rows, depth), (depth, columns), PLAIN_DOT, "ij,jk->ik", (rows, columns))
 
 
+def tiled(rows: int, columns: int, *more: str, rows_faster: bool = False, guard: str = "clamp") -> str:
+    """A schedule by which an invocation computes a tile of a dot's results. `more`: steps behind `bind`."""
+    steps = [f"tile(m, {rows})", f"tile(n, {columns})", *(["reorder(n, m)"] if rows_faster else [])]
+    steps += ["bind(grid, invocation, 32)", *more]
+    return f"[{', '.join([*steps, f'guard(m, {guard})', f'guard(n, {guard})'])}]"
+
+
+def staged(rows: int, columns: int, depth: int, workgroup: tuple[int, int] = (8, 16)) -> str:
+    """A schedule by which a workgroup, of so many invocations down and across, stages slices of both operands."""
+    steps = [
+        *(f"tile({dim}, {size})" for dim, size in (("m", rows), ("n", columns))),
+        "bind(grid, workgroup)",
+        *(f"bind({dim}, local, {size})" for dim, size in zip("mn", workgroup, strict=True)),
+        *(f"stage({operand}, shared, {depth})" for operand in ("lhs", "rhs")),
+        "guard(m, clamp)",
+        "guard(n, clamp)",
+    ]
+    return f"[{', '.join(steps)}]"
+
+
 @st.composite
 def dots(draw: st.DrawFn, least: int = 1) -> Dot:
     """Any number of batch, free and contracted axes, each operand's in any order; most results fill several tiles. No

@@ -18,6 +18,7 @@ from orchestrion.compiler.stablehlo.ops import structural
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import Return
 from orchestrion.compiler.stablehlo.ops.control_flow import Choice, If
+from orchestrion.compiler.stablehlo.ops.costs import cost_of
 from orchestrion.compiler.stablehlo.ops.elementwise import Elementwise
 
 if TYPE_CHECKING:
@@ -25,16 +26,6 @@ if TYPE_CHECKING:
 
 #: Maximum number of elements computed in all branches and selected.
 MAX_WORK: Final = 1 << 15
-#: Weight of an op that takes more than a few instructions.
-EXPENSIVE_WORK: Final = 16
-#: Elementwise ops of one or two instructions; all others are expensive.
-_CHEAP: Final = frozenset(
-    f"stablehlo.{name}"
-    for name in (
-        "abs", "add", "and", "bitcast_convert", "ceil", "clamp", "compare", "convert", "floor", "is_finite", "maximum",
-        "minimum", "multiply", "negate", "not", "or", "select", "sign", "subtract", "xor",
-    )
-)  # fmt: skip
 
 
 def run(module: Module, options: Options) -> None:
@@ -56,7 +47,7 @@ def _cost(op: Operation) -> float:
         case Return() | structural.Constant():
             return 0
         case Elementwise():
-            return _elements(op.results[0]) * (1 if op.name in _CHEAP else EXPENSIVE_WORK)
+            return _elements(op.results[0]) * cost_of(op).time
         case _ if op.name in structural.OPS:
             return _elements(op.results[0])
         case _:

@@ -82,7 +82,9 @@ def _bytes(type: Type) -> int:
 class Func(Operation):
     """A function. Public (visible from outside) unless `sym_visibility` says otherwise.
 
-    `dims`: the symbols in its types, for sizes that each call determines (`function_dims.py`).
+    `dims`: the symbols in its types, for sizes that each call determines (`function_dims.py`). An entry of an
+    executable has a `kind` (`flow/kinds.py`) and, from the phase `hl_seq` on, `schedules` (`kernel/schedule.py`): those
+    for dispatches of some sizes first, the one for all others last.
     """
 
     name = "func.func"
@@ -93,6 +95,8 @@ class Func(Operation):
     res_attrs = optional(ArrayAttr)
     no_inline = optional(UnitAttr)
     dims = optional(ArrayAttr)
+    kind = optional(StringAttr)
+    schedules = optional(ArrayAttr)
     body = region()
     traits = frozenset({Trait.ISOLATED, Trait.SYMBOL})
 

@@ -4,35 +4,34 @@ The driver builds it with correctly rounded division and square root; contractio
 """
 
 import re
-from collections.abc import Sequence
 from math import prod
 
 from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.flow.layout import Encoding, Layout
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.dims import Dim
-from orchestrion.compiler.kernel.lower import lower_entry, plan_entry
-from orchestrion.compiler.kernel.machine import DEFAULT, Machine
-from orchestrion.compiler.kernel.plan import EntryPlan
+from orchestrion.compiler.kernel.machine import Machine, Quirks
 from orchestrion.compiler.kernel.signature import Signature, signature_of
 from orchestrion.compiler.sequencer.ll_seq import Entry, Executable
-from orchestrion.compiler.targets.target import Payload, Target
+from orchestrion.compiler.targets.kernel_target import KernelTarget
+from orchestrion.compiler.targets.target import Payload
 
 from .functions import Functions
 from .render import KernelText
 from .reserved import is_reserved
 
 #: PoCL's compiler loses the vectors of unrolled scalars at the least provocation: it is given vectors
+SOURCE = Quirks(functions=True)
 MACHINES = {
-    "cpu": Machine(tile=(8, 16), width=16, row=256, long_tiles=True, calls=True),
-    "gpu": Machine(tile=(8, 8), block=(8, 4), packs=False, holders=32, calls=True),
+    "cpu": Machine(simd=16, accumulators=128, explicit_vectors=True, barrier=256, units=64, quirks=SOURCE),
+    "gpu": Machine(staging=True, subgroup=32, quirks=SOURCE),
 }
 #: rows of a dot that are worth an order of the other operand's columns
 ORDERED_ROWS = 64
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
-class OpenCLTarget(Target):
+class OpenCLTarget(KernelTarget):
     """Source text, UTF-8."""
 
     name = "opencl"
@@ -63,12 +62,6 @@ class OpenCLTarget(Target):
     def _fills_tiles(self, encoding: Encoding, shape: tuple[int, ...]) -> bool:
         columns = prod(shape[axis] for axis in encoding.free)
         return not isinstance(columns, Dim) and columns % self.tiles[1] == 0
-
-    def lower(self, entry: Operation, machine: str = DEFAULT) -> None:
-        lower_entry(entry, self.row(machine))
-
-    def plan(self, entry: Operation, machine: str = DEFAULT) -> Sequence[EntryPlan]:
-        return plan_entry(entry, self.row(machine))
 
     def serialize(self, executable: Operation) -> Payload:
         assert isinstance(executable, Executable)

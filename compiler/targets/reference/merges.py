@@ -1,7 +1,7 @@
 """What `flow.merge` means, in StableHLO: the reference device computes it as that, all elements side by side.
 
 Each element of the result finds by halving how many of those before it come from the left run, as kernels do
-(`compiler/kernel/merge.py`), which says whether it is the next of the left run or of the right one.
+(`compiler/kernel/library/merge.py`), which says whether it is the next of the left run or of the right one.
 """
 
 from __future__ import annotations

@@ -1,33 +1,31 @@
 """The target of the `spirv` profile: a SPIR-V 1.3 module per executable, for Vulkan 1.1, an entry point per entry."""
 
-from collections.abc import Sequence
+from dataclasses import replace
 
 from orchestrion.compiler.flow.layout import Encoding, Layout
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.dims import Dim
-from orchestrion.compiler.kernel.lower import lower_entry, plan_entry
-from orchestrion.compiler.kernel.machine import DEFAULT, LLVMPIPE_TURNS, Machine
-from orchestrion.compiler.kernel.plan import EntryPlan
+from orchestrion.compiler.kernel.machine import LLVMPIPE_TURNS, Machine, Quirks
 from orchestrion.compiler.kernel.signature import signature_of
 from orchestrion.compiler.sequencer.ll_seq import Entry, Executable
-from orchestrion.compiler.targets.target import Payload, Target
+from orchestrion.compiler.targets.kernel_target import KernelTarget
+from orchestrion.compiler.targets.target import Payload
 
 from .assembler import Assembler
 from .render import FunctionWords, ModuleVariables
 
 #: llvmpipe loads lane by lane, in a loop per load: four elements in one serve the products of a tile four times; GPUs
 #: have such loads, too. Code for GPUs runs on llvmpipe as well, and is right there
+LLVMPIPE = Quirks(loop_turns=LLVMPIPE_TURNS)
 MACHINES = {
-    "cpu": Machine(tile=(8, 8), vectors=True, short_row=32, few=True, long_tiles=True, loop_turns=LLVMPIPE_TURNS),
-    "gpu": Machine(
-        tile=(8, 8), vectors=True, block=(8, 4), packs=False, holders=32, few=True, loop_turns=LLVMPIPE_TURNS
-    ),
+    "cpu": Machine(wide_loads=True, units=64, quick_builds=True, quirks=replace(LLVMPIPE, typical_row=32)),
+    "gpu": Machine(wide_loads=True, staging=True, subgroup=32, quick_builds=True, quirks=LLVMPIPE),
 }
 #: how often an element of a dot's operand is read, and how many products there are, for tiles to be worth it
 LEAST_REUSE, LEAST_PRODUCTS = 32, 1 << 20
 
 
-class SpirvTarget(Target):
+class SpirvTarget(KernelTarget):
     """Words of the subset in `schema/spirv.py`, little endian."""
 
     name = "spirv"
@@ -46,12 +44,6 @@ class SpirvTarget(Target):
         if products < LEAST_PRODUCTS:
             return f"the dot has {products} products, tiles are worth it from {LEAST_PRODUCTS} on"
         return "a call brings a size of the operand" if any(isinstance(size, Dim) for size in shape) else ""
-
-    def lower(self, entry: Operation, machine: str = DEFAULT) -> None:
-        lower_entry(entry, self.row(machine))
-
-    def plan(self, entry: Operation, machine: str = DEFAULT) -> Sequence[EntryPlan]:
-        return plan_entry(entry, self.row(machine))
 
     def serialize(self, executable: Operation) -> Payload:
         assert isinstance(executable, Executable)

@@ -1,8 +1,4 @@
-"""The compiler target of the profile `template`: translates kernel IR to instructions of `template-lanes`.
-
-The interface of targets is provisional: `TemplateTarget.api_version` must equal `API_VERSION` of
-`compiler.targets.target`.
-"""
+"""The compiler target of the profile `template`: translates kernel IR to instructions of `template-lanes`."""
 
 import struct
 from collections.abc import Sequence
@@ -10,12 +6,11 @@ from collections.abc import Sequence
 from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.ir.core import Block, Operation, Value
 from orchestrion.compiler.kernel import dialect as k
-from orchestrion.compiler.kernel.lower import lower_entry, plan_entry
-from orchestrion.compiler.kernel.machine import DEFAULT, Machine, MachineKind
-from orchestrion.compiler.kernel.plan import EntryPlan
+from orchestrion.compiler.kernel.machine import Machine, MachineKind
 from orchestrion.compiler.kernel.signature import signature_of
 from orchestrion.compiler.sequencer.ll_seq import Entry, Executable
-from orchestrion.compiler.targets.target import Payload, Target
+from orchestrion.compiler.targets.kernel_target import KernelTarget
+from orchestrion.compiler.targets.target import Payload
 from orchestrion.schema.dtypes import BY_NAME, DType
 
 from .bytecode import MAGIC, NAMES, VERSION
@@ -23,19 +18,13 @@ from .declarations import PROFILE
 
 NUMBERS = {name: number for number, name in enumerate(NAMES)}
 #: a kind of machine that the package adds: an invocation computes four columns of a dot
-WIDE = MachineKind("NumPy with wide invocations", {PROFILE.name: Machine(tile=(1, 4), packs=False)})
+WIDE = MachineKind("NumPy with wide invocations", {PROFILE.name: Machine(simd=4, accumulators=4, cached=False)})
 
 
-class TemplateTarget(Target):
+class TemplateTarget(KernelTarget):
     name = PROFILE.name
-    api_version = (0, 1)
-    machines = {"cpu": Machine(tile=(1, 1), packs=False)}
-
-    def lower(self, entry: Operation, machine: str = DEFAULT) -> None:
-        lower_entry(entry, self.row(machine))
-
-    def plan(self, entry: Operation, machine: str = DEFAULT) -> Sequence[EntryPlan]:
-        return plan_entry(entry, self.row(machine))
+    api_version = (1, 0)
+    machines = {"cpu": Machine(simd=1, accumulators=1, cached=False)}
 
     def serialize(self, executable: Operation) -> Payload:
         assert isinstance(executable, Executable)

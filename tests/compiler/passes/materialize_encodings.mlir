@@ -45,14 +45,14 @@
       }) : () -> ()
     }) : () -> ()
     "flow.executable"() <{sym_name = "encoding_0"}> ({
-      "func.func"() <{function_type = (tensor<64x64xf32>) -> tensor<64x64xf32, #util.layout<axes = [[1], [0]], tiles = [3, 5], inner = [1, 0]>>, sym_name = "encoding_0"}> ({
+      "func.func"() <{function_type = (tensor<64x64xf32>) -> tensor<64x64xf32, #util.layout<axes = [[1], [0]], tiles = [3, 5], inner = [1, 0]>>, kind = "elementwise", sym_name = "encoding_0"}> ({
       ^bb0(%0: tensor<64x64xf32>):
         %1 = "flow.set_encoding"(%0) : (tensor<64x64xf32>) -> tensor<64x64xf32, #util.layout<axes = [[1], [0]], tiles = [3, 5], inner = [1, 0]>>
         "func.return"(%1) : (tensor<64x64xf32, #util.layout<axes = [[1], [0]], tiles = [3, 5], inner = [1, 0]>>) -> ()
       }) : () -> ()
     }) : () -> ()
     "flow.executable"() <{sym_name = "encoding_1"}> ({
-      "func.func"() <{function_type = (tensor<64x64xf32>) -> tensor<64x64xf32, #util.layout<axes = [[0], [1]], tiles = [3, 5], inner = [1, 0]>>, sym_name = "encoding_1"}> ({
+      "func.func"() <{function_type = (tensor<64x64xf32>) -> tensor<64x64xf32, #util.layout<axes = [[0], [1]], tiles = [3, 5], inner = [1, 0]>>, kind = "elementwise", sym_name = "encoding_1"}> ({
       ^bb0(%0: tensor<64x64xf32>):
         %1 = "flow.set_encoding"(%0) : (tensor<64x64xf32>) -> tensor<64x64xf32, #util.layout<axes = [[0], [1]], tiles = [3, 5], inner = [1, 0]>>
         "func.return"(%1) : (tensor<64x64xf32, #util.layout<axes = [[0], [1]], tiles = [3, 5], inner = [1, 0]>>) -> ()

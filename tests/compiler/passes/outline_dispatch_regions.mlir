@@ -13,7 +13,7 @@
 // =====
 "builtin.module"() ({
   "flow.executable"() <{sym_name = "main_dispatch_0"}> ({
-    "func.func"() <{function_type = (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>, sym_name = "main_dispatch_0"}> ({
+    "func.func"() <{function_type = (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>, kind = "elementwise", sym_name = "main_dispatch_0"}> ({
     ^bb0(%0: tensor<4xf32>, %1: tensor<4xf32>):
       %2 = "stablehlo.subtract"(%0, %1) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
       "func.return"(%2) : (tensor<4xf32>) -> ()
@@ -54,7 +54,7 @@
   "util.global"() <{sym_name = "w", type = tensor<4xf32>}> : () -> ()
   "util.global"() <{mutable, sym_name = "v", type = tensor<4xf32>, value = dense<1.000000e+00> : tensor<4xf32>}> : () -> ()
   "flow.executable"() <{sym_name = "initializer_dispatch_0"}> ({
-    "func.func"() <{function_type = () -> tensor<4xf32>, sym_name = "initializer_dispatch_0"}> ({
+    "func.func"() <{function_type = () -> tensor<4xf32>, kind = "elementwise", sym_name = "initializer_dispatch_0"}> ({
       %0 = "stablehlo.iota"() <{iota_dimension = 0 : i64}> : () -> tensor<4xf32>
       %1 = "stablehlo.exponential"(%0) : (tensor<4xf32>) -> tensor<4xf32>
       "func.return"(%1) : (tensor<4xf32>) -> ()
@@ -66,7 +66,7 @@
     "util.return"() : () -> ()
   }) : () -> ()
   "flow.executable"() <{sym_name = "main_dispatch_0"}> ({
-    "func.func"() <{function_type = (tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>), sym_name = "main_dispatch_0"}> ({
+    "func.func"() <{function_type = (tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>), kind = "elementwise", sym_name = "main_dispatch_0"}> ({
     ^bb0(%0: tensor<4xf32>, %1: tensor<4xf32>):
       %2 = "stablehlo.tanh"(%0) : (tensor<4xf32>) -> tensor<4xf32>
       %3 = "stablehlo.multiply"(%2, %1) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
@@ -98,14 +98,14 @@
 // =====
 "builtin.module"() ({
   "flow.executable"() <{sym_name = "main_dispatch_0"}> ({
-    "func.func"() <{function_type = (tensor<64x64xf32>) -> tensor<64x64xf32>, sym_name = "main_dispatch_0"}> ({
+    "func.func"() <{function_type = (tensor<64x64xf32>) -> tensor<64x64xf32>, kind = "elementwise", sym_name = "main_dispatch_0"}> ({
     ^bb0(%0: tensor<64x64xf32>):
       %1 = "stablehlo.exponential"(%0) : (tensor<64x64xf32>) -> tensor<64x64xf32>
       "func.return"(%1) : (tensor<64x64xf32>) -> ()
     }) : () -> ()
   }) : () -> ()
   "flow.executable"() <{sym_name = "main_dispatch_1"}> ({
-    "func.func"() <{function_type = (tensor<64xf32>, tensor<64x64xf32>, tensor<i32>) -> (tensor<64xf32>, tensor<64x64xf32>), sym_name = "main_dispatch_1"}> ({
+    "func.func"() <{function_type = (tensor<64xf32>, tensor<64x64xf32>, tensor<i32>) -> (tensor<64xf32>, tensor<64x64xf32>), kind = "elementwise", sym_name = "main_dispatch_1"}> ({
     ^bb0(%0: tensor<64xf32>, %1: tensor<64x64xf32>, %2: tensor<i32>):
       %3 = "stablehlo.tanh"(%0) : (tensor<64xf32>) -> tensor<64xf32>
       %4 = "stablehlo.reshape"(%3) : (tensor<64xf32>) -> tensor<1x64xf32>

@@ -13,13 +13,14 @@ from math import prod
 
 from orchestrion.compiler.flow.merge import Merge
 from orchestrion.compiler.ir.core import Value
+from orchestrion.compiler.kernel.builder import KernelBuilder
+from orchestrion.compiler.kernel.elemental import Elemental
+from orchestrion.compiler.kernel.fold import instance
+from orchestrion.compiler.kernel.index import Index, delinearize, invocation_index
+from orchestrion.compiler.kernel.rules import scalar_index, shape_of
 
-from .builder import KernelBuilder
-from .elemental import Elemental
-from .fold import instance
-from .index import Index, delinearize
-from .rules import scalar_index, shape_of
-
+#: invocations of a workgroup
+WORKGROUP_SIZE = 64
 #: elements that an invocation makes
 SHARE = 16
 #: steps that a kernel knows: runs are of 2^30 elements at most, which no axis that a device holds goes beyond
@@ -31,9 +32,10 @@ def invocations(op: Merge) -> int:
     return prod(shape) // shape[op.axis] * -(-shape[op.axis] // SHARE)
 
 
-def emit(elemental: Elemental, op: Merge, bindings: Mapping[Value, Value], position: Value) -> None:
-    """The code of the invocation at a position. `bindings`: where each result is written."""
+def emit(elemental: Elemental, op: Merge, bindings: Mapping[Value, Value]) -> None:
+    """The code of an invocation. `bindings`: where each result is written."""
     b, shape = elemental.builder, shape_of(op.inputs[0])
+    position = invocation_index(b, WORKGROUP_SIZE)
     branch = b.begin_if(b.op("compare_lt", position, b.index(invocations(op))))
     others = shape[: op.axis] + shape[op.axis + 1 :]
     line, share = delinearize(b, position, (prod(others), -(-shape[op.axis] // SHARE)))

@@ -5,17 +5,17 @@ row of it: a column at a time, a barrier behind each. Pivots lie above the diago
 others still read. An invocation's own elements lie in shared memory, too, since registers have no places.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import prod
 
 from orchestrion.compiler.flow.row_solve import BLOCK, RowSolve
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.dims import ceildiv
-
-from .builder import KernelBuilder
-from .elemental import Elemental
-from .index import Index, delinearize
-from .rules import element_of, shape_of
+from orchestrion.compiler.kernel.builder import KernelBuilder
+from orchestrion.compiler.kernel.elemental import Elemental
+from orchestrion.compiler.kernel.index import Index, delinearize
+from orchestrion.compiler.kernel.rules import element_of, shape_of
 
 
 def groups(op: RowSolve) -> int:
@@ -29,9 +29,14 @@ def _grid(op: RowSolve) -> tuple[int, int]:
     return batch, ceildiv(rows, BLOCK)
 
 
-def emit(elemental: Elemental, op: RowSolve, binding: Value) -> None:
-    """The code of a workgroup. `binding`: where the result is written."""
-    b = elemental.builder
+def invocations(op: RowSolve) -> int:
+    """Invocations of a dispatch."""
+    return groups(op) * BLOCK
+
+
+def emit(elemental: Elemental, op: RowSolve, bindings: Mapping[Value, Value]) -> None:
+    """The code of a workgroup. `bindings`: where the result is written."""
+    b, (binding,) = elemental.builder, bindings.values()
     dtype = element_of(op.rows)
     square, own = (b.shared(BLOCK * BLOCK, dtype) for _ in range(2))
     _Rows(elemental, op, binding, square, own).emit()

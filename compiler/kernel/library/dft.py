@@ -9,8 +9,7 @@ from fractions import Fraction
 from math import cos, pi, sin
 
 from orchestrion.compiler.ir.core import Value
-
-from .builder import KernelBuilder
+from orchestrion.compiler.kernel.builder import KernelBuilder
 
 #: the real and the imaginary part
 Complex = tuple[Value, Value]

@@ -6,7 +6,7 @@ numbers as the factor says, a stride apart, turns them, and puts them back (deci
 by their digits reversed: who makes a result of the last pass takes its numbers from there.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import prod
@@ -14,13 +14,13 @@ from math import prod
 from orchestrion.compiler.flow.fft import LineFft, longest, radices
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.dims import typical
+from orchestrion.compiler.kernel.builder import KernelBuilder
+from orchestrion.compiler.kernel.elemental import Elemental
+from orchestrion.compiler.kernel.index import Index, delinearize
+from orchestrion.compiler.kernel.rules import element_of, shape_of
 from orchestrion.compiler.stablehlo.ops.base import dtype_of
 
-from .builder import KernelBuilder
 from .dft import Complex, Dft
-from .elemental import Elemental
-from .index import Index, delinearize
-from .rules import element_of, shape_of
 
 #: how many invocations a workgroup may have; it has no more than its largest pass keeps busy
 LANES = (16, 32, 64, 128)
@@ -59,8 +59,15 @@ def _is_across(op: LineFft) -> bool:
     return prod(shape_of(op.operand_)[op.axis + 1 : -1]) != 1
 
 
-def emit(elemental: Elemental, op: LineFft, binding: Value) -> None:
-    """The code of a workgroup. `binding`: where the result is written."""
+def invocations(op: LineFft) -> int:
+    """Invocations of a dispatch."""
+    found = shares(op)
+    return found.groups * found.lanes
+
+
+def emit(elemental: Elemental, op: LineFft, bindings: Mapping[Value, Value]) -> None:
+    """The code of a workgroup. `bindings`: where the result is written."""
+    (binding,) = bindings.values()
     _Lines(elemental, op, binding, shares(op)).emit()
 
 

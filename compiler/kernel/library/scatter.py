@@ -11,14 +11,15 @@ from collections.abc import Mapping, Sequence
 from orchestrion.compiler.flow.scatter import Scatter
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.dims import Dim, bounds, ceildiv, dim_max, typical
+from orchestrion.compiler.kernel.builder import KernelBuilder
+from orchestrion.compiler.kernel.elemental import Elemental
+from orchestrion.compiler.kernel.fold import instance
+from orchestrion.compiler.kernel.fold_limits import max_loop_turns, max_updates
+from orchestrion.compiler.kernel.index import Index, delinearize, invocation_index
+from orchestrion.compiler.kernel.rules import element_of, shape_of
 
-from .builder import KernelBuilder
-from .elemental import Elemental
-from .fold import instance
-from .fold_limits import max_loop_turns, max_updates
-from .index import Index, delinearize
-from .rules import element_of, shape_of
-
+#: invocations of a workgroup
+WORKGROUP_SIZE = 64
 #: invocations beyond which no more owners are made, and row numbers that all of them read together
 MOST_INVOCATIONS, MOST_READS = 1 << 11, 1 << 22
 #: updates that a turn of an owner's loop looks at, at least
@@ -44,9 +45,10 @@ def invocations(op: Scatter) -> int:
     return groups * owners(op) * row
 
 
-def emit(elemental: Elemental, op: Scatter, bindings: Mapping[Value, Value], position: Value) -> None:
-    """The code of the invocation at a position. `bindings`: where each result is, and the operand that it changes."""
+def emit(elemental: Elemental, op: Scatter, bindings: Mapping[Value, Value]) -> None:
+    """The code of an invocation. `bindings`: where each result is, and the operand that it changes."""
     b, (groups, rows, row) = elemental.builder, shape_of(op.inputs[0])
+    position = invocation_index(b, WORKGROUP_SIZE)
     count = owners(op)
     branch = b.begin_if(b.op("compare_lt", position, b.index(invocations(op))))
     group, owner, column = delinearize(b, position, (groups, count, row))

@@ -15,16 +15,34 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from orchestrion.compiler.ir.core import Value
-from orchestrion.compiler.ir.dims import Dim, ceildiv, dim_min
+from orchestrion.compiler.ir.dims import Dim, bounds, ceildiv, dim_min
 from orchestrion.compiler.stablehlo.ops.contraction import Reduce
 from orchestrion.compiler.stablehlo.ops.reducers import is_commutative
 
+from .body import Body
 from .dialect import VECTOR
-from .index import Index
+from .elemental import Elemental
+from .index import Index, invocation_index
 from .loops import Fold, Scalars
 from .row_values import Span, held_values, reached
 from .rows import Result, Row, store_parts
 from .rules import element_of
+from .schedule import Schedule
+
+
+def emit_rows(elemental: Elemental, body: Body, schedule: Schedule, outputs: Sequence[Result]) -> None:
+    """The code of who takes a row. Those behind the last row take it once more, since all meet at barriers."""
+    b, rows, lanes = elemental.builder, body.rows, schedule.lanes
+    number = b.workgroup_id() if schedule.by_workgroups else invocation_index(b, schedule.workgroup_size)
+    inside = b.op("compare_lt", number, b.index(rows))
+    row = elemental, body.ops, rows, b.op("minimum", number, b.index(rows - 1)), lanes
+    if schedule.find("stage", "k") is None:
+        Row(*row).emit(outputs, inside)
+        return
+    length = body.extents["k"]
+    (least, most), (assumed, limit) = bounds(length), schedule.range_of("k")
+    span = Span(length, max(least, assumed), most if limit is None else min(most, limit))
+    RegisterRow(*row, span=span).emit(outputs, inside)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +54,8 @@ class Slot:
 
 
 @dataclass(slots=True, kw_only=True)
-class HeldRow(Row):
-    """A row in the hands of so many invocations; `span`: how long it may be."""
+class RegisterRow(Row):
+    """A row whose elements invocations keep in registers; `span`: how long it may be."""
 
     span: Span
 
@@ -71,7 +89,7 @@ class HeldRow(Row):
 
     def _width(self, length: int) -> int:
         """Elements of a run."""
-        return VECTOR if self.builder.machine.vectors and length % VECTOR == 0 else 1
+        return VECTOR if self.builder.machine.wide_loads and length % VECTOR == 0 else 1
 
     def _each(self, length: int) -> int:
         """Runs of an invocation."""

@@ -1,0 +1,482 @@
+"""The structure of ops: iteration domain and index maps, stated once for each op that becomes kernel code.
+
+An op computes a result for each point of its parallel dimensions, which are the axes of the result; an op that combines
+elements also has reduction or window dimensions. An index map gives the coordinates of the operand's element that a
+point of the domain reads: expressions over the dimensions, of the kind that sizes are (`ir.dims`), with division and
+remainder rounded down. Dimensions of extent 1 are the constant 0. An operand has no map if data decide what is read.
+
+Models: the indexing maps and iterator types of MLIR's `linalg` dialect, and the views of tinygrad.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import prod
+from typing import Any, Final
+
+from orchestrion.compiler.ir.core import Operation, Value
+from orchestrion.compiler.ir.dims import Dim, Symbol, bounds, floordiv, mod, substitute, symbols_of, typical
+from orchestrion.compiler.stablehlo.ops import structural as ops
+from orchestrion.compiler.stablehlo.ops.base import StablehloOp, tensor_of
+from orchestrion.compiler.stablehlo.ops.contraction import DotDimensions, DotGeneral, Reduce
+from orchestrion.compiler.stablehlo.ops.elementwise import Elementwise
+from orchestrion.compiler.stablehlo.ops.indexing import DynamicSlice, DynamicUpdateSlice, Gather
+
+from .dialect import SetEncoding, UnsetEncoding, Windows
+from .fft import LineFft
+from .merge import Merge
+from .row_solve import RowSolve
+from .scatter import Scatter
+
+Shape = tuple[int, ...]
+#: coordinates of an element: an expression per axis
+Coordinates = tuple[int, ...]
+#: for each axis of a tensor the axes of another that it stands for, in row-major order
+Axes = list[tuple[int, ...]]
+
+#: structures and maps that are remembered: the ops of a program are alike
+_REMEMBERED: Final = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What is read of an operand for a point of the parallel dimensions: its coordinates, None if data decide.
+
+    `partial`: only some points read, those whose coordinates are inside the operand. `times`: elements that are read
+    for a point, on average. `once`: one element, read in front of all loops for all points.
+    """
+
+    coordinates: Coordinates | None
+    partial: bool = False
+    times: float = 1
+    once: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Structure:
+    """Extents of the parallel dimensions and of the reduction dimensions, and what is read of each operand."""
+
+    parallel: Shape
+    reduction: Shape
+    reads: tuple[Read, ...]
+
+
+SCALAR: Final = Read(())
+START: Final = Read((), once=True)
+OPAQUE: Final = Read(None)
+
+
+def parallel(number: int) -> str:
+    """The name of a parallel dimension. No size of a program has such a name."""
+    return f"${number}"
+
+
+def reduction(number: int) -> str:
+    """The name of a reduction or window dimension."""
+    return f"$r{number}"
+
+
+def dimension(name: str, extent: int) -> int:
+    """A dimension as an expression: 0 if it has one point only."""
+    return 0 if extent == 1 else Dim(((1, (Symbol(name, 0, max(bounds(extent)[1] - 1, 0)),)),))
+
+
+@lru_cache(_REMEMBERED)
+def identity(shape: Shape) -> Coordinates:
+    """The coordinates of a point of a result of that shape."""
+    return tuple(dimension(parallel(axis), size) for axis, size in enumerate(shape))
+
+
+@lru_cache(_REMEMBERED)
+def linear(coordinates: Coordinates, shape: Shape) -> int:
+    """The row-major position of an element."""
+    position, stride = 0, 1
+    for coordinate, size in zip(reversed(coordinates), reversed(shape), strict=True):
+        position += coordinate * stride
+        stride *= size
+    return position
+
+
+def delinearized(position: int, shape: Shape) -> Coordinates:
+    """The coordinates of a row-major position; the outermost axis needs no remainder."""
+    found: list[int] = []
+    outermost = next((axis for axis, size in enumerate(shape) if size != 1), None)
+    for axis in reversed(range(len(shape))):
+        size = shape[axis]
+        found.append(0 if size == 1 else position if axis == outermost else mod(position, size))
+        position = position if size == 1 or axis == outermost else floordiv(position, size)
+    return tuple(reversed(found))
+
+
+def composed(outer: Coordinates, inner: Coordinates) -> Coordinates:
+    """The map `inner` at the point `outer` of its parallel dimensions."""
+    values = {parallel(number): coordinate for number, coordinate in enumerate(outer)}
+    return tuple(substitute(coordinate, values) for coordinate in inner)
+
+
+# maps, of plain data
+
+
+@lru_cache(_REMEMBERED)
+def _broadcast(shape: Shape, out: Shape, dims: Shape) -> Read:
+    points = identity(out)
+    return Read(tuple(0 if size == 1 else points[dim] for size, dim in zip(shape, dims, strict=True)))
+
+
+@lru_cache(_REMEMBERED)
+def _reshaped(shape: Shape, out: Shape) -> Read:
+    if [size for size in shape if size != 1] == [size for size in out if size != 1]:  # no arithmetic
+        rest = iter([point for point, size in zip(identity(out), out, strict=True) if size != 1])
+        return Read(tuple(0 if size == 1 else next(rest) for size in shape))
+    return Read(delinearized(linear(identity(out), out), shape))
+
+
+@lru_cache(_REMEMBERED)
+def _transposed(out: Shape, permutation: Shape) -> Read:
+    points = identity(out)
+    return Read(tuple(points[permutation.index(axis)] for axis in range(len(out))))
+
+
+@lru_cache(_REMEMBERED)
+def _sliced(out: Shape, starts: Shape, strides: Shape) -> Read:
+    points = identity(out)
+    return Read(tuple(p * stride + start for p, start, stride in zip(points, starts, strides, strict=True)))
+
+
+@lru_cache(_REMEMBERED)
+def _reversed(out: Shape, dims: Shape) -> Read:
+    return Read(tuple(out[axis] - 1 - p if axis in dims else p for axis, p in enumerate(identity(out))))
+
+
+@lru_cache(_REMEMBERED)
+def _padded(shape: Shape, out: Shape, low: Shape, interior: Shape) -> Read:
+    found = [floordiv(p - x, step + 1) for p, x, step in zip(identity(out), low, interior, strict=True)]
+    return Read(tuple(found), True, _share(shape, out))
+
+
+@lru_cache(_REMEMBERED)
+def _windows(rank: int, out: Shape, axes: Shape, strides: Shape, dilations: Shape) -> Read:
+    points = identity(out)
+    found = list(points[:rank])
+    for number, (axis, stride, dilation) in enumerate(zip(axes, strides, dilations, strict=True)):
+        # a step that is never taken may be larger than any index
+        found[axis] = found[axis] * (stride if out[axis] not in (0, 1) else 0) + points[rank + number] * dilation
+    return Read(tuple(found))
+
+
+@lru_cache(_REMEMBERED)
+def _part(shape: Shape, out: Shape, axis: int, start: int) -> Read:
+    points = list(identity(out))
+    points[axis] = points[axis] - start
+    return Read(tuple(points), True, _share(shape, out))
+
+
+def _share(shape: Shape, out: Shape) -> float:
+    """For how many points an operand is read, of which each point reads one of several."""
+    return typical(prod(shape)) / max(typical(prod(out)), 1)
+
+
+@lru_cache(_REMEMBERED)
+def _reduced(shape: Shape, gone: Shape) -> Structure:
+    kept = [axis for axis in range(len(shape)) if axis not in gone]
+    found = [0] * len(shape)
+    for number, axis in enumerate(kept):
+        found[axis] = dimension(parallel(number), shape[axis])
+    for number, axis in enumerate(sorted(gone)):
+        found[axis] = dimension(reduction(number), shape[axis])
+    extents = tuple(shape[axis] for axis in kept), tuple(shape[axis] for axis in sorted(gone))
+    return Structure(*extents, (Read(tuple(found), times=max(typical(prod(extents[1])), 1)),))
+
+
+@lru_cache(_REMEMBERED)
+def _contracted(left: Shape, right: Shape, dims: DotDimensions) -> Structure:
+    free = dims.free(len(left), True), dims.free(len(right), False)
+    batch, contract = (dims.lhs_batch, dims.rhs_batch), (dims.lhs_contract, dims.rhs_contract)
+    out = tuple(left[axis] for axis in (*batch[0], *free[0])) + tuple(right[axis] for axis in free[1])
+    points = identity(out)
+    reads = []
+    for side, shape in enumerate((left, right)):
+        found = [0] * len(shape)
+        first = len(batch[0]) + (len(free[0]) if side else 0)
+        for number, axis in enumerate(batch[side]):
+            found[axis] = points[number]
+        for number, axis in enumerate(free[side]):
+            found[axis] = points[first + number]
+        for number, axis in enumerate(contract[side]):
+            found[axis] = dimension(reduction(number), shape[axis])
+        reads.append(Read(tuple(found), times=max(typical(prod(left[axis] for axis in contract[0])), 1)))
+    return Structure(out, tuple(left[axis] for axis in contract[0]), tuple(reads))
+
+
+# structures, a row per op
+
+
+def _elementwise(op: Elementwise) -> Structure:
+    out = _shape(op.results[0])
+    return Structure(out, (), tuple(Read(identity(out)) if _shape(value) else SCALAR for value in op.operands))
+
+
+def _unary(read: Callable[[Any], Read]) -> Callable[[Any], Structure]:
+    return lambda op: Structure(_shape(op.results[0]), (), (read(op),))
+
+
+def _concatenate(op: ops.Concatenate) -> Structure:
+    out, axis, start, reads = _shape(op.results[0]), op.dimension.value, 0, []
+    for value in op.inputs:
+        reads.append(_part(_shape(value), out, axis, start))
+        start += _shape(value)[axis]
+    return Structure(out, (), tuple(reads))
+
+
+def _pad(op: ops.Pad) -> Structure:
+    shape, out = _shape(op.operand_), _shape(op.out)
+    read = _padded(shape, out, op.edge_padding_low.ints, op.interior_padding.ints)
+    return Structure(out, (), (read, Read((), True, _share((), out))))
+
+
+def _dynamic(op: DynamicSlice | DynamicUpdateSlice) -> Structure:
+    out, window = _shape(op.out), [OPAQUE]
+    if isinstance(op, DynamicUpdateSlice):
+        window = [Read(identity(out), True), Read(None, True, _share(op.window, out))]
+    return Structure(out, (), (*window, *[START] * len(op.start_indices)))
+
+
+def _gather(op: Gather) -> Structure:
+    return Structure(_shape(op.out), (), (OPAQUE, Read(None, times=max(len(op.axes.start_index_map), 1))))
+
+
+def _reduce(op: Reduce) -> Structure:
+    found = _reduced(_shape(op.inputs[0]), op.dimensions.ints)
+    return Structure(found.parallel, found.reduction, found.reads * len(op.inputs) + (SCALAR,) * len(op.init_values))
+
+
+def _dot(op: DotGeneral) -> Structure:
+    return _contracted(_shape(op.lhs), _shape(op.rhs), op.dimensions)
+
+
+def _merge(op: Merge) -> Structure:
+    """Each element of a step is found by halving."""
+    shape = _shape(op.inputs[0])
+    read = Read(None, times=max(shape[op.axis].bit_length(), 1))
+    return Structure(shape, (), (read,) * len(op.operands))
+
+
+def _whole(op: LineFft | RowSolve) -> Structure:
+    """Of each operand all is read, for all points together."""
+    out = _shape(op.out)
+    count = max(typical(prod(out)), 1)
+    return Structure(out, (), tuple(Read(None, times=typical(prod(_shape(v))) / count) for v in op.operands))
+
+
+def _scatter(op: Scatter) -> Structure:
+    """A point is an element of an update. It reads its own; who writes goes through many indices for it."""
+    updates, first = _shape(op.updates[0]), len(op.inputs)
+    search = Read(None, times=typical(prod(_shape(op.indices))))
+    return Structure(updates, (), (search,) * (first + 1) + (Read(identity(updates)),) * len(op.updates))
+
+
+def _opaque(op: Operation) -> Structure:
+    return Structure(_shape(op.results[0]) if op.results else (), (), (OPAQUE,) * len(op.operands))
+
+
+def _shape(value: Value) -> Shape:
+    return tensor_of(value).shape
+
+
+#: op -> its structure; a generator has no operands, and what is not here reads as data decide
+STRUCTURES: Final[dict[type[Operation], Callable[[Any], Structure]]] = {
+    ops.BroadcastInDim: _unary(
+        lambda op: _broadcast(_shape(op.operand_), _shape(op.out), op.broadcast_dimensions.ints)
+    ),
+    ops.Reshape: _unary(lambda op: _reshaped(_shape(op.operand_), _shape(op.out))),
+    ops.Transpose: _unary(lambda op: _transposed(_shape(op.out), op.permutation.ints)),
+    ops.Slice: _unary(lambda op: _sliced(_shape(op.out), op.start_indices.ints, op.strides.ints)),
+    ops.Reverse: _unary(lambda op: _reversed(_shape(op.out), op.dimensions.ints)),
+    Windows: _unary(
+        lambda op: _windows(len(_shape(op.operand_)), _shape(op.out), op.axes.ints, op.strides.ints, op.dilations.ints)
+    ),
+    UnsetEncoding: _unary(lambda op: Read(identity(_shape(op.output)))),
+    ops.Concatenate: _concatenate,
+    ops.Pad: _pad,
+    DynamicSlice: _dynamic,
+    DynamicUpdateSlice: _dynamic,
+    Gather: _gather,
+    Scatter: _scatter,
+    Merge: _merge,
+    LineFft: _whole,
+    RowSolve: _whole,
+    Reduce: _reduce,
+    DotGeneral: _dot,
+}
+
+
+def structure_of(op: Operation) -> Structure:
+    """The iteration domain of an op and its index maps."""
+    if isinstance(op, Elementwise):
+        return _elementwise(op)
+    return STRUCTURES.get(type(op), _opaque)(op)
+
+
+# questions about maps
+
+
+@lru_cache(_REMEMBERED)
+def _is_in_order(coordinates: Coordinates, shape: Shape, out: Shape) -> bool:
+    return linear(coordinates, shape) == linear(identity(out), out)
+
+
+def reads_in_order(op: Operation, index: int) -> bool:
+    """Whether element i of the result, in row-major order, reads element i of an operand, and no other."""
+    if isinstance(op, ops.Reshape):  # by definition; division of dynamic sizes would hide it
+        return True
+    structure = structure_of(op)
+    read, shape = structure.reads[index], _shape(op.operands[index])
+    if read.coordinates is None or read.partial or read.once:
+        return False
+    if shape == structure.parallel and read.coordinates is identity(shape):
+        return True
+    return _is_in_order(read.coordinates, shape, structure.parallel)
+
+
+def keeps_order(op: Operation) -> bool:
+    """Whether an op only places the elements of its operand, in their row-major order."""
+    return isinstance(op, PLACING) and reads_in_order(op, 0)
+
+
+def stays_in_row(op: Operation, index: int, rows: int) -> bool:
+    """Whether an element of the result in row r of so many reads elements of an operand in row r only. Row r of a value
+    of rows * k elements is the elements r * k to r * k + k - 1.
+    """
+    if reads_in_order(op, index):
+        return True
+    structure = structure_of(op)
+    read, shape = structure.reads[index], _shape(op.operands[index])
+    first, last = row_axes(shape, rows), row_axes(structure.parallel, rows)
+    if read.coordinates is None or read.partial or first is None or last is None:
+        return False
+    number = linear(read.coordinates[:first], shape[:first])
+    return number == linear(identity(structure.parallel)[:last], structure.parallel[:last])
+
+
+def row_axes(shape: Shape, rows: int) -> int | None:
+    """How many axes, from the first, count the rows; None if no number of axes does."""
+    size = 1
+    for axis, length in enumerate(shape):
+        if size == rows:
+            return axis
+        size *= length
+    return len(shape) if size == rows else None
+
+
+def memory_reads(value: Value) -> list[tuple[Value, Coordinates | None]]:
+    """What an element of a value reads from memory, through elementwise ops and ops that move elements: values that
+    are loaded, each with the coordinates of its element in terms of those of the value; None for what is computed in
+    another way, or of which data decide what is read. Constants are read from nowhere.
+    """
+    found: list[tuple[Value, Coordinates | None]] = []
+    stack: list[tuple[Value, Coordinates]] = [(value, identity(_shape(value)))]
+    while stack:
+        one, at = stack.pop()
+        op = one.defining_op
+        if op is None or not isinstance(op, StablehloOp | SetEncoding):
+            found.append((one, at))
+        elif not isinstance(op, (Elementwise, *PLACING)):
+            found += [] if isinstance(op, ops.Constant) and op.value.is_splat else [(one, None)]
+        else:
+            reads = structure_of(op).reads
+            for operand, read in reversed([pair for pair in zip(op.operands, reads, strict=True) if _shape(pair[0])]):
+                assert read.coordinates is not None
+                stack.append((operand, composed(at, read.coordinates)))
+    return found
+
+
+def stride(position: int, axis: int) -> int | None:
+    """How far a step along an axis moves a position; None if that depends on where the step begins."""
+    name, total = parallel(axis), 0
+    for count, factors in position.terms if isinstance(position, Dim) else ():
+        steps = [atom for atom in factors if isinstance(atom, Symbol) and atom.name == name]
+        others = tuple(atom for atom in factors if atom not in steps)
+        rest = Dim(((count, others),)) if others else count
+        if len(steps) > 1 or name in [symbol.name for symbol in symbols_of(rest)]:
+            return None
+        total += rest if steps else 0
+    return total
+
+
+def is_one_axis(value: Value, first: int, second: int) -> bool:
+    """Whether two axes of a value are one in the memory of everything that an element reads: a step along the first is
+    as far as all steps along the second.
+    """
+    extent = _shape(value)[second]
+    for read, coordinates in memory_reads(value):
+        if coordinates is None:
+            return False
+        position = linear(coordinates, _shape(read))
+        outer, inner = stride(position, first), stride(position, second)
+        if outer is None or inner is None or outer != inner * extent:
+            return False
+    return True
+
+
+def fastest_axis(value: Value) -> int | None:
+    """The axis along which neighbours are neighbours in the memory of the first value that is read; None if no axis is,
+    the last one if that is not known.
+    """
+    reads = [(read, at) for read, at in memory_reads(value) if at is not None]
+    wide = [axis for axis, size in enumerate(_shape(value)) if size != 1]
+    if not reads:
+        return wide[-1] if wide else None
+    read, coordinates = reads[0]
+    position = linear(coordinates, _shape(read))
+    return next((axis for axis in wide if stride(position, axis) == 1), None)
+
+
+def axes_in_memory(value: Value, source: Value) -> Axes | None:
+    """The axes of a value in terms of those of its source; None if an axis stands for no group of axes. `source` is
+    what an element of the value is made of, through ops of one operand.
+    """
+    extents = _shape(value)
+    at = identity(extents)
+    while value is not source:
+        op = value.defining_op
+        assert op is not None
+        read = structure_of(op).reads[0]
+        if read.coordinates is None or read.partial or len(op.operands) != 1:
+            return None
+        at, value = composed(at, read.coordinates), op.operands[0]
+    return _groups(at, _shape(value), extents)
+
+
+def joined(axes: Axes, group: Sequence[int]) -> tuple[int, ...]:
+    """The axes that a group of axes stands for."""
+    return tuple(axis for member in group for axis in axes[member])
+
+
+def _groups(at: Coordinates, shape: Shape, extents: Shape) -> Axes | None:
+    """For each of the axes with these extents the axes of a source of that shape whose coordinates, `at`, it gives."""
+    found: list[list[int]] = [[] for _ in extents]
+    ones = []
+    for axis, coordinate in enumerate(at):
+        if shape[axis] == 1:
+            ones.append(axis)
+            continue
+        names = {symbol.name for symbol in symbols_of(coordinate)}
+        numbers = [number for number in range(len(extents)) if parallel(number) in names]
+        if len(numbers) != 1:
+            return None
+        found[numbers[0]].append(axis)
+    for number, group in enumerate(found):
+        position = linear(tuple(at[axis] for axis in group), tuple(shape[axis] for axis in group))
+        if position != dimension(parallel(number), extents[number]):
+            return None
+    for axis in ones:  # to an axis that stands for none yet, else to the last
+        if not found:
+            return None
+        next((group for group in found if not group), found[-1]).append(axis)
+    return [tuple(group) for group in found]
+
+
+#: ops that only place the elements of their first operand
+PLACING: Final = (ops.BroadcastInDim, ops.Reshape, ops.Transpose, ops.Slice, ops.Reverse, Windows)

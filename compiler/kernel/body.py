@@ -1,0 +1,212 @@
+"""Bodies: what an entry computes, as schedules see it: its kind, its ops, the dimensions of its iteration domain.
+
+A body is made of an entry of the phase `hl_seq`, which is a function over tensors, or of the phase `ll_seq`, whose ops
+load from bindings and store to them. Bindings have numbers: inputs first, then outputs that are not tied to an input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from math import prod
+from typing import Final
+
+from orchestrion.compiler.errors import CompileError, Diagnostic
+from orchestrion.compiler.flow.access import elements
+from orchestrion.compiler.flow.kinds import hero_of, kind_of
+from orchestrion.compiler.flow.scatter import update_of
+from orchestrion.compiler.ir.attributes import ArrayAttr, StringAttr
+from orchestrion.compiler.ir.core import Block, Operation, Value
+from orchestrion.compiler.ir.dims import Dim, dim_max
+from orchestrion.compiler.ir.locations import UNKNOWN
+from orchestrion.compiler.sequencer.in_place import updates_in_place
+from orchestrion.compiler.sequencer.ll_seq import BINDING, End, Entry, LoadInput, StoreOutput
+from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
+from orchestrion.compiler.stablehlo.ops.func import Func
+from orchestrion.compiler.stablehlo.ops.function_dims import dim_definitions
+from orchestrion.compiler.stablehlo.ops.indexing import DynamicUpdateSlice
+
+from .encodings import stored_shape
+from .row_values import length_of
+from .rules import shape_of
+
+#: dimensions of iteration domains
+DIMENSIONS: Final[dict[str, str]] = {
+    "e": "elements of the results in the order of memory: all parallel dimensions as one",
+    "b": "batches of a dot, parallel",
+    "m": "rows of a dot's result, or rows that are reduced, parallel",
+    "n": "columns of a dot's result, parallel",
+    "k": "what is reduced",
+}
+#: an entry that addresses fewer elements than this counts them in 32 bits
+WIDE_INDEX: Final = 1 << 31
+
+ABI: Final = (LoadInput, StoreOutput, End)
+
+
+@dataclass(frozen=True, slots=True)
+class Extents:
+    """The shape of a dot's result in three parts: batch axes, free axes of the left operand, of the right one."""
+
+    batch: tuple[int, ...]
+    left: tuple[int, ...]
+    right: tuple[int, ...]
+
+    @classmethod
+    def of(cls, dot: DotGeneral) -> Extents:
+        shape, dims = shape_of(dot.out), dot.dimensions
+        first = len(dims.lhs_batch)
+        second = first + len(dims.free(len(shape_of(dot.lhs)), True))
+        return cls(shape[:first], shape[first:second], shape[second:])
+
+    @property
+    def rows(self) -> int:
+        return prod(self.left)
+
+    @property
+    def columns(self) -> int:
+        return prod(self.right)
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A value of the body and the number of the binding that it is written to. `window`: the update that places the
+    value in the binding, if the value is the update of a slice in place.
+    """
+
+    value: Value
+    binding: int
+    window: DynamicUpdateSlice | None = None
+
+
+@dataclass(frozen=True)
+class Body:
+    """`kind` is one of `flow.kinds.KINDS`. `inputs`: value -> number of its binding. `symbols`: names of the symbols
+    of its sizes, in the order of the parameters of dispatches.
+    """
+
+    kind: str
+    ops: Sequence[Operation]
+    inputs: Mapping[Value, int]
+    outputs: Sequence[Output]
+    symbols: Sequence[str]
+
+    @classmethod
+    def of_function(cls, func: Func, tied: Sequence[int]) -> Body:
+        """The body of an entry of `hl_seq`. `tied`: per result the argument whose memory it is in, or -1."""
+        block = func.entry
+        *ops, terminator = block.ops
+        outputs, next_binding = [], len(block.arguments)
+        for value, argument in zip(terminator.operands, tied or (-1,) * len(terminator.operands), strict=True):
+            update = None if argument < 0 else update_of(value)
+            binding = argument
+            if argument < 0:
+                binding, next_binding = next_binding, next_binding + 1
+            window = update if isinstance(update, DynamicUpdateSlice) else None
+            outputs.append(Output(value if window is None else window.update, binding, window))
+        inputs: dict[Value, int] = {argument: argument.index for argument in block.arguments}
+        return cls(_kind(func.kind, ops, outputs), ops, inputs, outputs, _symbols(func.dims))
+
+    @classmethod
+    def of_entry(cls, entry: Entry) -> Body:
+        """The body of an entry of `ll_seq`. Raises CompileError if a binding is loaded from and stored to in a way that
+        is no update in place.
+        """
+        block = entry.body.block
+        ops = [op for op in block if not isinstance(op, ABI)]
+        number: dict[Value, int] = {argument: argument.index for argument in block.arguments}
+        updates = updates_in_place(block)
+        outputs = []
+        for op in block:
+            if isinstance(op, StoreOutput):
+                update = updates.get(op)
+                window = update if isinstance(update, DynamicUpdateSlice) else None
+                outputs.append(Output(op.value if window is None else window.update, number[op.binding], window))
+        inputs: dict[Value, int] = {op.value: number[op.binding] for op in block if isinstance(op, LoadInput)}
+        return cls(_kind(entry.kind, ops, outputs), ops, inputs, outputs, _symbols(entry.dims))
+
+    @cached_property
+    def hero(self) -> Operation | None:
+        """The op that decides the kind; None in an elementwise body."""
+        return hero_of(self.ops)
+
+    @cached_property
+    def results(self) -> list[Value]:
+        """The values that are written."""
+        return [output.value for output in self.outputs]
+
+    @cached_property
+    def most(self) -> int:
+        """Elements of the largest result in memory."""
+        return reduce(dim_max, (count_of(value) for value in self.results), 0)
+
+    @cached_property
+    def rows(self) -> int:
+        """Rows of a body of kind `rows`."""
+        assert self.hero is not None
+        return elements(self.hero.results[0])
+
+    @cached_property
+    def extents(self) -> Mapping[str, int]:
+        """Dimension -> its extent. A dot has `b`, `m` and `n` only if all results have its number of elements."""
+        hero = self.hero
+        match self.kind:
+            case "elementwise":
+                return {"e": self.most}
+            case "reduction" | "contraction":
+                assert hero is not None
+                found = {"e": self.most, "k": reduced(hero)}
+                if isinstance(hero, DotGeneral) and self.has_one_size:
+                    parts = Extents.of(hero)
+                    found |= {"b": prod(parts.batch), "m": parts.rows, "n": parts.columns}
+                return found
+            case "rows":
+                return {"m": self.rows, "k": length_of(self.ops, self.rows, self.results)}
+            case _:
+                return {}
+
+    @property
+    def has_one_size(self) -> bool:
+        """Whether all results have as many elements as the result of the hero."""
+        assert self.hero is not None
+        return all(count_of(value) == count_of(self.hero.results[0]) for value in self.results)
+
+    @property
+    def index_type(self) -> str:
+        """The type of element indices. Dynamic sizes are checked where a call binds them, and are no larger."""
+        values = [*self.inputs, *(value for op in self.ops for value in op.results)]
+        sizes = (prod(stored_shape(value)) for value in values)
+        most = max((size for size in sizes if not isinstance(size, Dim)), default=0)
+        return "ui64" if most >= WIDE_INDEX else "ui32"
+
+    def block(self) -> Block:
+        """An empty block with an argument for each binding."""
+        count = max([*self.inputs.values(), *(output.binding for output in self.outputs)], default=-1) + 1
+        return Block([BINDING] * count)
+
+
+def reduced(hero: Operation) -> int:
+    """How many elements one result of a reduction or a dot is made of."""
+    axes = hero.dimensions.ints if isinstance(hero, Reduce) else ()
+    if isinstance(hero, DotGeneral):
+        axes = hero.dimensions.lhs_contract
+    return prod(shape_of(hero.operands[0])[axis] for axis in axes)
+
+
+def count_of(value: Value) -> int:
+    """Elements in memory, padding included."""
+    return prod(stored_shape(value))
+
+
+def _kind(given: StringAttr | None, ops: Sequence[Operation], outputs: Sequence[Output]) -> str:
+    """The kind that fusion wrote. Text that was written by hand may have none, and is checked."""
+    found = kind_of(ops, [output.value for output in outputs])
+    if given is not None and given.value != found:
+        loc = ops[0].loc if ops else UNKNOWN
+        raise CompileError([Diagnostic(f"the entry is of kind {found}, its attribute says {given.value}", loc)])
+    return found
+
+
+def _symbols(dims: ArrayAttr | None) -> list[str]:
+    return [symbol.name for symbol, _ in dim_definitions(dims)]

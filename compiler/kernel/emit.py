@@ -1,0 +1,217 @@
+"""The lowering of a body by a schedule: `kernel` IR for one invocation.
+
+The kernel finds its place of the grid from the linear workgroup index and does nothing behind the last place. It
+computes all results of its tile before it writes the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from orchestrion.compiler.ir.core import Block, Value
+from orchestrion.compiler.ir.dims import typical
+from orchestrion.compiler.ir.locations import UNKNOWN, Location
+from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
+from orchestrion.compiler.stablehlo.ops.indexing import DynamicSlice, DynamicUpdateSlice
+
+from . import tree
+from .body import Body, Extents, Output, count_of
+from .builder import KernelBuilder
+from .dialect import Return
+from .dots import folded_tile, remember
+from .elemental import Elemental
+from .encodings import store, stored_shape
+from .grid import Write, dot_places, grid_place, grid_size, is_in_grid, is_tiled_dot, side_of, tiles, write_tile
+from .index import Index, delinearize
+from .indexing import moved, starts_of
+from .library import KERNELS
+from .machine import PLAIN, Machine
+from .register_rows import emit_rows
+from .rules import shape_of
+from .schedule import Schedule, Step
+from .staged import staged_results
+from .vectors import load_lanes
+
+#: writes elements of an output at some places
+_Store = Callable[[Sequence[Index], Sequence[Value]], None]
+#: an invocation computes one element of each result
+THREAD = Schedule.of(Step("bind", "grid", "invocation", 64))
+
+
+def emit(body: Body, schedule: Schedule, machine: Machine = PLAIN, loc: Location = UNKNOWN) -> Block:
+    """The code of an entry. The schedule must be legal for the body. `loc`: of what no op of the body stands for.
+
+    Raises CompileError for an op that has no lowering, or a reduction that takes more turns than the machine has.
+    """
+    block = body.block()
+    builder = KernelBuilder(block, body.index_type, machine, body.symbols, schedule.count("unroll", "k"))
+    builder.loc = loc
+    inputs: dict[Value, Value] = {value: block.arguments[number] for value, number in body.inputs.items()}
+    Kernel(body, schedule, Elemental(builder, inputs)).emit()
+    builder.insert(Return())
+    if any(schedule.named("vectorize")):
+        load_lanes(block, builder)
+    return block
+
+
+def invocations(body: Body, schedule: Schedule) -> int:
+    """Invocations of a dispatch."""
+    if schedule.library is not None:
+        return KERNELS[body.kind].invocations(body.hero)
+    places = grid_size(body, schedule)
+    return places * schedule.workgroup_size if schedule.by_workgroups else places
+
+
+@dataclass(slots=True)
+class Kernel:
+    """The code of an entry in the making."""
+
+    body: Body
+    schedule: Schedule
+    elemental: Elemental
+    builder: KernelBuilder = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.builder = self.elemental.builder
+
+    def emit(self) -> None:
+        """Appends the code to the builder's block."""
+        self._prepare()
+        body, schedule = self.body, self.schedule
+        if schedule.library is not None:
+            bindings = {output.value: self.binding(output) for output in body.outputs}
+            KERNELS[body.kind].emit(self.elemental, body.hero, bindings)
+        elif body.kind == "rows":
+            outputs = [(output.value, self._storing(output)) for output in body.outputs]
+            emit_rows(self.elemental, body, schedule, outputs)
+        elif is_tiled_dot(schedule):
+            self._tile_of_dot()
+        else:
+            self._elements()
+
+    def _prepare(self) -> None:
+        """The starts of slices, in front of all loops and branches: every element needs the same ones."""
+        for op in self.body.ops:
+            if isinstance(op, DynamicSlice | DynamicUpdateSlice):
+                self.elemental.run(starts_of(self.builder, op))
+
+    def binding(self, output: Output) -> Value:
+        """The binding that an output is written to."""
+        return self.builder.entry.arguments[output.binding]
+
+    def store(self, output: Output, places: Sequence[Index], values: Sequence[Value]) -> None:
+        """Writes elements of an output at some places."""
+        b = self.builder
+        if output.window is not None:
+            starts = self.elemental.run(starts_of(b, output.window))
+            places = [at.at(shape_of(output.window.out), moved(b, starts, at)) for at in places]
+        store(b, values, self.binding(output), [at.linear for at in places])
+
+    def _storing(self, output: Output) -> _Store:
+        return lambda places, values: self.store(output, places, values)
+
+    # elements of results, in the order of memory
+
+    def _elements(self) -> None:
+        """A tile of neighbouring elements of each result. Results of different sizes are computed one after the other,
+        those of one size together.
+        """
+        b, body, schedule = self.builder, self.body, self.schedule
+        size, lanes = schedule.count("tile", "e"), schedule.lanes
+        places = grid_size(body, schedule)
+        number, parts = grid_place(b, schedule, places), []
+        if lanes > 1:
+            assert body.hero is not None
+            parts = [tree.shared_parts(self.elemental, body.hero, at, lanes) for at in self._positions(number, size)]
+        counts = {count_of(value) for value in body.results}
+        for count in sorted(counts, key=lambda one: (typical(one), str(one))):
+            branch = b.begin_if(self._writes(places if len(counts) == 1 else count))
+            for at, part in zip(self._positions(number, size), parts, strict=False):
+                assert body.hero is not None
+                tree.finish(self.elemental, body.hero, at, *part)
+            self._write([one for one in body.outputs if count_of(one.value) == count], number, size)
+            b.end_if(branch)
+
+    def _writes(self, places: int) -> Value:
+        """Whether this invocation writes the results of its place, of so many places."""
+        b, schedule = self.builder, self.schedule
+        if schedule.lanes == 1:
+            return is_in_grid(b, schedule, places)
+        first = b.op("compare_eq", b.local_id(), b.const(0, "ui32"))
+        return b.op("and", first, is_in_grid(b, schedule, places))
+
+    def _positions(self, number: Value, size: int) -> list[Value]:
+        """The positions in memory of the elements of a tile."""
+        b = self.builder
+        first = number if size == 1 else b.op("multiply", number, b.index(size))
+        return [b.op("add", first, b.index(at)) for at in range(size)]
+
+    def _write(self, outputs: Sequence[Output], number: Value, size: int) -> None:
+        places = [self._places(stored_shape(output.value), number, size) for output in outputs]
+        values = [
+            [self.elemental.element(output.value, at) for output, at in zip(outputs, row, strict=True)]
+            for row in zip(*places, strict=True)
+        ]
+        for output, at, column in zip(outputs, places, zip(*values, strict=True), strict=True):
+            self.store(output, at, column)
+
+    def _places(self, shape: tuple[int, ...], number: Value, size: int) -> list[Index]:
+        """The places of a tile of elements of a result. A tile divides the last dimension: all coordinates but the last
+        are found once for all of them.
+        """
+        b = self.builder
+        positions = self._positions(number, size)
+        if size == 1:
+            return [Index(b, shape, None, positions[0])]
+        *outer, last = shape
+        *before, tile = delinearize(b, number, (*outer, last // size))
+        first = b.op("multiply", tile, b.index(size))
+        return [
+            Index(b, shape, (*before, b.op("add", first, b.index(at))), position)
+            for at, position in enumerate(positions)
+        ]
+
+    # tiles of a dot
+
+    def _tile_of_dot(self) -> None:
+        b, body, schedule, dot = self.builder, self.body, self.schedule, self.body.hero
+        assert isinstance(dot, DotGeneral)
+        grid = tiles(body, schedule)
+        count = grid_size(body, schedule)
+        number = grid_place(b, schedule, count)
+        branch = None if schedule.by_workgroups else b.begin_if(is_in_grid(b, schedule, count))
+        at = dict(zip((dim for dim, _ in grid), delinearize(b, number, tuple(n for _, n in grid)), strict=True))
+        extents = Extents.of(dot)
+        rows = side_of(b, schedule, "m", extents.rows, at["m"])
+        columns = side_of(b, schedule, "n", extents.columns, at["n"])
+        places = dot_places(b, extents, at["b"], rows.results, columns.results)
+        if schedule.find("stage", "lhs") is not None:
+            values = self.elemental.run(staged_results(b, dot, schedule, (at["b"], at["m"], at["n"]), places))
+        else:
+            read = places
+            if "pad" in (rows.guard, columns.guard):
+                read = dot_places(b, extents, at["b"], rows.reads, columns.reads)
+            lanes, unroll = schedule.count("vectorize", "n"), schedule.count("unroll", "k")
+            values = self.elemental.run(folded_tile(b, dot, read, len(columns.reads), lanes, unroll))
+        remember(b, dot, places, values)
+        branch = b.begin_if(is_in_grid(b, schedule, count)) if branch is None else branch
+        write_tile(b, rows, columns, self._writer(places, len(columns.results)))
+        b.end_if(branch)
+
+    def _writer(self, places: Sequence[Index], columns: int) -> Write:
+        """Computes all results of a tile; gives what writes them."""
+        b, outputs = self.builder, self.body.outputs
+        results = [[self.elemental.element(o.value, _same(b, place, o.value)) for o in outputs] for place in places]
+
+        def write(row: int, column: int) -> None:
+            at = row * columns + column
+            for output, value in zip(outputs, results[at], strict=True):
+                self.store(output, [_same(b, places[at], output.value)], [value])
+
+        return write
+
+
+def _same(b: KernelBuilder, place: Index, value: Value) -> Index:
+    """The same position in a value that may have another shape."""
+    return place if shape_of(value) == place.shape else Index(b, shape_of(value), None, place.linear)

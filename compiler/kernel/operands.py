@@ -1,0 +1,34 @@
+"""How the operands of a reduction or a dot lie in memory, through what is fused in front of them."""
+
+from __future__ import annotations
+
+from orchestrion.compiler.flow.dialect import UnsetEncoding
+from orchestrion.compiler.flow.layout import layout_of
+from orchestrion.compiler.flow.structure import axes_in_memory, joined
+from orchestrion.compiler.sequencer.ll_seq import LoadInput
+from orchestrion.compiler.stablehlo.ops.base import tensor_of
+from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
+from orchestrion.compiler.stablehlo.ops.structural import Reshape
+
+
+def packed_tile(dot: DotGeneral, index: int) -> int | None:
+    """How many places of an operand's free axes are a tile of its layout; None if it has no such layout."""
+    op = dot.operands[index].defining_op
+    while op is not None and not isinstance(op, UnsetEncoding) and len(op.operands) == 1:
+        op = op.operands[0].defining_op
+    if not isinstance(op, UnsetEncoding):
+        return None
+    axes, layout = axes_in_memory(dot.operands[index], op.output), layout_of(tensor_of(op.source))
+    if axes is None or layout is None:
+        return None
+    free = joined(axes, dot.dimensions.free(len(axes), index == 0))
+    group = layout.axes.index(free) if free in layout.axes else None
+    return layout.tiles[group] if group is not None and layout.inner == (group,) else None
+
+
+def is_loaded(op: Reduce) -> bool:
+    """Whether elements are read from memory as they are: a turn of a loop then costs more than what it reduces."""
+    value = op.inputs[0]
+    while isinstance(value.defining_op, Reshape):
+        value = value.defining_op.operand_
+    return len(op.inputs) == 1 and (value.defining_op is None or isinstance(value.defining_op, LoadInput))

@@ -1,0 +1,317 @@
+"""Which schedules are chosen: clear-cut cases of each pattern, and that what is chosen fits and stays within bounds.
+
+Numbers of steps are not held here: they are tuned. A case says which steps a schedule has.
+"""
+
+import re
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+import pytest
+from dots import Dot, dots, matmul
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from stablehlo_text import apply, ints, main, reducer, reduction, tensor
+
+from orchestrion.compiler.driver import Compilation
+from orchestrion.compiler.ir.attributes import ArrayAttr, DialectAttr
+from orchestrion.compiler.ir.parser import parse
+from orchestrion.compiler.kernel.body import Body
+from orchestrion.compiler.kernel.choose import choose
+from orchestrion.compiler.kernel.lower import illegal
+from orchestrion.compiler.kernel.machine import MACHINES
+from orchestrion.compiler.sequencer import ll_seq
+from orchestrion.compiler.stablehlo.ops.func import Func
+from orchestrion.compiler.targets.target import TARGETS
+from orchestrion.compiler.targets.target import target as target_of
+
+Chosen = Callable[..., str]
+EACH_TARGET = pytest.mark.parametrize("target", ["opencl", "spirv"])
+EACH_MACHINE = pytest.mark.parametrize("machine", list(MACHINES))
+
+#: what schedules have in common that do the same
+EACH = r"\[bind\(grid, invocation, \d+\)(, unroll\(k, \d+\))?\]"
+TREE = r"\[bind\(grid, workgroup\), reduce\(k, tree, \d+\)\]"
+TILED = r"\[tile\(m, \d+\), tile\(n, \d+\), bind\(grid, invocation, \d+\).*\]"
+STAGED = r"\[tile\(m, \d+\), tile\(n, \d+\), bind\(grid, workgroup\), .*stage\(lhs, shared, .*\]"
+ROW = r"\[bind\(grid, invocation, \d+\), stage\(k, register\)\]"
+HELD = r"\[bind\(grid, workgroup\), reduce\(k, tree, \d+\), stage\(k, register\)\]"
+
+
+def test_every_target_with_machines_has_all() -> None:
+    found = [list(target_of(name).machines) for name in TARGETS]
+    assert [] in found and list(MACHINES) in found and all(names in ([], list(MACHINES)) for names in found)
+
+
+@pytest.fixture
+def chosen(entry: Any) -> Chosen:
+    """`chosen(text, target, machine)`: the schedule of `@main` of StableHLO text, which is the only one."""
+
+    def run(text: str, target: str, machine: str = "cpu") -> str:
+        (body,) = (Body.of_entry(op) for op in entry(text).walk() if isinstance(op, ll_seq.Entry))
+        made, row = choose(body, target_of(target).row(machine)), target_of(target).row(machine)
+        assert not made.specialized and not list(illegal(body, [made.schedule], row))
+        return made.schedule.attribute.body
+
+    return run
+
+
+# reductions
+
+
+def summed(shape: list[int], dims: list[int]) -> str:
+    return reduction(shape, dims, "add", "f32", "0.0")
+
+
+@EACH_TARGET
+@EACH_MACHINE
+@pytest.mark.parametrize(
+    ("shape", "dims", "wanted"),
+    [
+        ([4], [0], EACH),
+        ([100_000, 4], [1], EACH),
+        ([100_000, 3, 400], [2], EACH),
+        ([100_000], [0], TREE),
+        ([3, 100_000], [1], TREE),
+        ([100_000, 3], [0], TREE),
+    ],
+    ids=str,
+)
+def test_a_long_and_lone_reduction_is_shared_by_a_workgroup(
+    chosen: Chosen, target: str, machine: str, shape: list[int], dims: list[int], wanted: str
+) -> None:
+    assert re.fullmatch(wanted, chosen(summed(shape, dims), target, machine))
+
+
+@EACH_MACHINE
+def test_a_reduction_that_no_loop_of_an_invocation_finishes_is_shared(chosen: Chosen, machine: str) -> None:
+    """On llvmpipe, however many there are. Where loops have no limit each of many is an invocation's."""
+    shape = [2000, 9_000_000]
+    assert re.fullmatch(TREE, chosen(summed(shape, [1]), "spirv", machine))
+    assert re.fullmatch(EACH, chosen(summed(shape, [1]), "opencl", machine))
+
+
+def test_elements_are_an_invocation_s_each(chosen: Chosen) -> None:
+    t = tensor([1000], "f32")
+    text = main([t], ["%r = " + apply("negate", "%a0", "", [t], t)], [("%r", t)])
+    assert re.fullmatch(r"\[bind\(grid, invocation, \d+\)\]", chosen(text, "spirv"))
+
+
+# dots
+
+
+@EACH_TARGET
+@pytest.mark.parametrize(
+    ("shape", "on_cpu", "on_gpu"),
+    [
+        ((1024, 1024, 1024), TILED, STAGED),
+        ((64, 64, 64), TILED, STAGED),
+        ((1, 64, 2048), TILED, TILED),
+        ((4096, 64, 1), EACH, EACH),
+        ((3, 4, 3), EACH, EACH),
+        ((4, 100_000, 16), TILED, TREE),
+        ((20, 100_000, 1), TREE, TREE),
+    ],
+    ids=str,
+)
+def test_a_dot_is_tiled_where_loads_serve_several_products(
+    chosen: Chosen, target: str, shape: tuple[int, int, int], on_cpu: str, on_gpu: str
+) -> None:
+    """And staged on graphics processors if it fills the block of a workgroup."""
+    text = matmul(*shape).text(["f32"] * 3)
+    assert re.fullmatch(on_cpu, chosen(text, target, "cpu"))
+    assert re.fullmatch(on_gpu, chosen(text, target, "gpu"))
+
+
+def tile_of(schedule: str) -> dict[str, int]:
+    """Results that an invocation computes along dimensions of a dot."""
+    return {dim: int(count) for dim, count in re.findall(r"tile\((\w), (\d+)\)", schedule)}
+
+
+@EACH_TARGET
+def test_a_block_leaves_work_for_many(chosen: Chosen, target: str) -> None:
+    """Smaller products have smaller blocks, so that all compute units have one."""
+    small, large = (
+        prod(tile_of(chosen(matmul(size, 64, size).text(["f32"] * 3), target, "gpu")).values()) for size in (64, 2048)
+    )
+    assert small < large
+
+
+@EACH_TARGET
+@EACH_MACHINE
+@pytest.mark.parametrize("ops", [["sine", "tan", "cosine"], ["tanh"], ["power"]], ids=str)
+def test_the_code_stays_bounded_behind_expensive_ops(
+    chosen: Chosen, lowered: Any, target: str, machine: str, ops: list[str]
+) -> None:
+    """The results of a tile times the ops of each: drivers take seconds for code that is longer."""
+    dot, last, lines = matmul(65, 40, 67), "%r", []
+    t = tensor(dot.out, "f32")
+    for at, op in enumerate(ops):
+        values = [last, last] if op == "power" else [last]
+        lines.append(f"%z{at} = " + apply(op, ", ".join(values), "", [t] * len(values), t))
+        last = f"%z{at}"
+    arguments = [tensor(dot.lhs, "f32"), tensor(dot.rhs, "f32")]
+    text = main(arguments, [dot.line("%r", "%a0", "%a1", ["f32"] * 3), *lines], [(last, t)])
+    plain = tile_of(chosen(dot.text(["f32"] * 3), target, machine))
+    assert prod(tile_of(chosen(text, target, machine)).values()) <= prod(plain.values())
+    assert sum(1 for _ in lowered(text, target, machine).module.walk()) < 7000
+
+
+@EACH_TARGET
+def test_vectors_are_of_floats(chosen: Chosen, target: str) -> None:
+    floats, integers = (chosen(matmul(64, 64, 64).text([dtype] * 3), target) for dtype in ("f32", "i32"))
+    assert ("vectorize" in floats) == (target == "opencl") and "vectorize" not in integers
+
+
+# rows
+
+
+def centred(shape: list[int], expensive: bool = False) -> str:
+    """Rows without their sums, negated or exponentials of that, times the sums of those."""
+    rows, source, scalar = tensor(shape[:1], "f32"), tensor(shape, "f32"), tensor([], "f32")
+    spread = f'"stablehlo.broadcast_in_dim"(%s) <{{broadcast_dimensions = {ints([0])}}}> : ({rows}) -> {source}'
+    fold = f"<{{dimensions = {ints([1])}}}> {reducer('add', 'f32')} : ({source}, {scalar}) -> {rows}"
+    lines = [
+        f'%c = "stablehlo.constant"() <{{value = dense<0.0> : {scalar}}}> : () -> {scalar}',
+        f'%s = "stablehlo.reduce"(%a0, %c) {fold}',
+        f"%b = {spread}",
+        f'%d = "stablehlo.subtract"(%a0, %b) : ({source}, {source}) -> {source}',
+        f'%e = "stablehlo.{"exponential" if expensive else "negate"}"(%d) : ({source}) -> {source}',
+        f'%t = "stablehlo.reduce"(%e, %c) {fold}',
+        f"%u = {spread.replace('%s', '%t')}",
+        f'%r = "stablehlo.multiply"(%e, %u) : ({source}, {source}) -> {source}',
+    ]
+    return main([source], lines, [("%r", source)])
+
+
+@EACH_TARGET
+@EACH_MACHINE
+@pytest.mark.parametrize(("shape", "wanted"), [([64, 8], ROW), ([64, 256], HELD), ([64, 30_000], TREE)], ids=str)
+def test_rows_stay_in_registers_if_a_workgroup_holds_one(
+    chosen: Chosen, target: str, machine: str, shape: list[int], wanted: str
+) -> None:
+    """A short row in those of one invocation, a longer one in those of a workgroup; the longest are read again."""
+    assert re.fullmatch(wanted, chosen(centred(shape), target, machine))
+
+
+@pytest.mark.parametrize(
+    ("target", "rows", "expensive", "shared"),
+    [
+        ("opencl", 100_000, False, False),
+        ("opencl", 100_000, True, True),
+        ("opencl", 16, False, True),
+        ("spirv", 100_000, False, True),
+    ],
+)
+def test_many_cheap_rows_are_an_invocation_s_each_on_opencl(
+    chosen: Chosen, target: str, rows: int, expensive: bool, shared: bool
+) -> None:
+    """One invocation has nowhere to keep what is expensive, and PoCL has no cheap barriers."""
+    assert ("reduce(k, tree" in chosen(centred([rows, 100], expensive), target)) == shared
+
+
+# kernels that are no loop nests
+
+
+FFT = '"flow.fft"(%a0, %a1) <{dimension = 1 : i64, inverse = false}>'
+SOLVE = '"flow.solve_rows"(%a0, %a1) <{factor = true}>'
+#: kind, types of arguments, op, the argument of whose type its result is
+LIBRARY = [
+    ("fft", ["tensor<3x64x2xf32>", "tensor<64x2xf32>"], FFT, 0),
+    ("row_solve", ["tensor<1x32x32xf32>", "tensor<1x40x32xf32>"], SOLVE, 1),
+]
+
+
+@EACH_MACHINE
+@pytest.mark.parametrize(("kind", "arguments", "call", "result"), LIBRARY, ids=lambda part: str(part)[:9])
+def test_library_kernels_schedule_themselves(
+    chosen: Chosen, machine: str, kind: str, arguments: list[str], call: str, result: int
+) -> None:
+    out = arguments[result]
+    text = main(arguments, [f"%r = {call} : ({', '.join(arguments)}) -> {out}"], [("%r", out)])
+    assert re.fullmatch(rf"\[library\({kind}, \d+\)\]", chosen(text, "spirv", machine))
+
+
+# dynamic sizes
+
+
+def of_compilation(text: str, target: str, machine: str = "cpu", encodings: str = "default") -> list[str]:
+    """The schedules of the only entry that has a hero, or else of the only one."""
+    made = Compilation(targets=(target,), machines=(machine,), encodings=encodings).text(text, "hl_seq")
+    entries = [op for op in parse(made, "text").walk() if isinstance(op, Func) and op.kind is not None]
+    if len(entries) > 1:
+        entries = [op for op in entries if op.kind is not None and op.kind.value != "elementwise"]
+    (found,) = entries
+    assert isinstance(found.schedules, ArrayAttr)
+    return [item.body for item in found.schedules if isinstance(item, DialectAttr)]
+
+
+def dynamic_dot(lhs: str, rhs: str, out: str) -> str:
+    line = matmul(1, 1, 1).line("%r", "%a0", "%a1", ["f32"] * 3).partition(" : (")[0]
+    types = [f"tensor<{shape}xf32>" for shape in (lhs, rhs, out)]
+    return main(types[:2], [f"{line} : ({types[0]}, {types[1]}) -> {types[2]}"], [("%r", types[2])])
+
+
+def test_dispatches_with_few_rows_have_a_schedule_of_their_own() -> None:
+    """On the CPU by Vulkan. PoCL's compiler has code for few rows in what it makes of a tile."""
+    text = dynamic_dot("?x64", "64x256", "?x256")
+    few, many = of_compilation(text, "spirv")
+    assert few.startswith("[specialize(m, ..") and few.endswith("guard(m, clamp)]")
+    assert many.startswith("[assume(m, ") and many.endswith("guard(m, shift)]")
+    (one,) = of_compilation(text, "opencl")
+    assert "guard(m, clamp)" in one
+
+
+def test_dispatches_with_few_columns_have_a_schedule_of_their_own() -> None:
+    few, many = of_compilation(dynamic_dot("256x64", "64x?", "256x?"), "opencl")
+    assert few.startswith("[specialize(n, ..") and few.endswith("guard(n, clamp)]")
+    assert many.startswith("[assume(n, ") and many.endswith("guard(n, shift)]")
+
+
+@EACH_TARGET
+def test_short_reductions_of_few_results_wait_for_nobody(target: str) -> None:
+    fold = f"<{{dimensions = {ints([1])}}}> {reducer('add', 'f32')}"
+    types = "(tensor<9x?xf32>, tensor<f32>) -> tensor<9xf32>"
+    lines = [
+        '%c = "stablehlo.constant"() <{value = dense<0.0> : tensor<f32>}> : () -> tensor<f32>',
+        f'%r = "stablehlo.reduce"(%a0, %c) {fold} : {types}',
+    ]
+    *few, many = of_compilation(main(["tensor<9x?xf32>"], lines, [("%r", "tensor<9xf32>")]), target)
+    assert re.fullmatch(TREE, many)
+    assert len(few) == (target == "spirv") and all(one.startswith("[specialize(k, ..") for one in few)
+
+
+# operands in tiles
+
+
+@EACH_TARGET
+def test_tiles_of_operands_in_memory_are_tiles_of_the_dot(target: str) -> None:
+    """What puts an operand in tiles writes rows of them; a dot reads padding where its last tile has some."""
+    text = matmul(61, 64, 75).text(["f32"] * 3)
+    made = Compilation(targets=(target,), encodings="always").text(text, "hl_seq")
+    entries = [op for op in parse(made, "text").walk() if isinstance(op, Func) and op.schedules is not None]
+    found = sorted((str(op.kind), str(op.schedules)) for op in entries)
+    assert [kind for kind, _ in found] == ['"contraction"', '"elementwise"', '"elementwise"']
+    dot, *packs = [schedule for _, schedule in found]
+    assert "guard(m, pad), guard(n, pad)]" in dot
+    assert all(re.search(r"\[tile\(e, \d+\), bind\(grid, invocation, \d+\)\]", one) for one in packs)
+
+
+# whatever is chosen
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    dot=dots(),
+    dtype=st.sampled_from(["f32", "i32", "i8", "f64"]),
+    target=st.sampled_from(["opencl", "spirv"]),
+    machine=st.sampled_from(list(MACHINES)),
+)
+def test_a_tile_fits_its_dot(chosen: Chosen, dot: Dot, dtype: str, target: str, machine: str) -> None:
+    """`chosen` asks whether it is legal."""
+    schedule = chosen(dot.text([dtype] * 3), target, machine)
+    batch, left = len(dot.dims.lhs_batch), len(dot.dims.free(len(dot.lhs), True))
+    sizes = {"m": prod(dot.out[batch : batch + left]), "n": prod(dot.out[batch + left :])}
+    if "stage(" not in schedule:
+        assert all(count <= sizes[dim] for dim, count in tile_of(schedule).items())

@@ -1,0 +1,231 @@
+"""Every reason why a schedule is refused: a case with the message, and no reason without a case."""
+
+import pytest
+from schedule_reasons import reason_of, reasons
+from schedule_runs import Judge
+from scheduled_bodies import BODIES
+
+from orchestrion.compiler.ir.attributes import DialectAttr, StringAttr
+from orchestrion.compiler.kernel.schedule import ATTRIBUTE, Schedule, ScheduleError, Step, parse
+
+GRID, GROUP, TILE = "bind(grid, invocation, 32)", "bind(grid, workgroup)", "tile(m, 4), tile(n, 4)"
+
+
+def staged(slices: str, rows: int = 2, more: str = "") -> str:
+    """A block of workgroups of 4 by 4 invocations."""
+    local = "bind(m, local, 4), bind(n, local, 4)"
+    guards = "guard(m, clamp), guard(n, clamp)"
+    return f"tile(m, {rows}), tile(n, 2), {GROUP}, {local}, {more}{slices}, {guards}"
+
+
+def slices(depth: int) -> str:
+    return f"stage(lhs, shared, {depth}), stage(rhs, shared, {depth})"
+
+
+#: body, its schedules, the message, and the target if it is not OpenCL
+CASES: list[tuple[str, list[str], str] | tuple[str, list[str], str, str]] = [
+    # kinds, dimensions, counts
+    ("elements", ["library(elements, 64)"], "a body of kind elementwise has no library kernel"),
+    ("scatter", [GRID], "a body of kind scatter is scheduled by #kernel.schedule<[library(scatter, 64)]> alone"),
+    ("elements", [f"tile(m, 8), {GRID}"], "tile(m, 8): a body of kind elementwise has e there"),
+    (
+        "elements", [f"{GRID}, stage(lhs, shared, 8)"],
+        "stage(lhs, shared, 8): a body of kind elementwise has nothing of that name there",
+    ),
+    ("elements", ["tile(e, 2)"], "no bind(grid, ...) says who takes a place of the grid"),
+    ("dot", [f"tile(m, 0), {GRID}"], "tile(m, 0): the count is 1 or more"),
+    ("rows", [f"{GROUP}, reduce(k, tree)"], "reduce(k, tree): the count is 1 or more"),
+    ("dot", [f"{GROUP}, bind(m, local)"], "bind(m, local): the count is 1 or more"),
+    # sizes
+    ("elements", [f"assume(e, 8..), {GRID}"], "assume(e, 8..): the extent of e is 60, not dynamic"),
+    (
+        "dynamic reduction", [f"specialize(k, ..0), {GRID}", GRID],
+        "specialize(k, ..0): the extent of k is from 1 to 2147483647",
+    ),
+    ("dynamic dot", [f"specialize(k, ..4), specialize(m, ..4), {GRID}", GRID], "a schedule has one condition"),
+    (
+        "dot", [f"tile(m, 32), tile(n, 16), {GRID}, guard(m, clamp), guard(n, clamp)"],
+        "an invocation computes 256 results at most",
+    ),
+    # workgroups
+    (
+        "elements", ["bind(grid, workgroup, 7)"],
+        "bind(grid, workgroup, 7): the grid is bound to a workgroup, or to an invocation with the size of its "
+        "workgroup",
+    ),
+    (
+        "dot", [f"{TILE}, {GROUP}, bind(m, local, 3), guard(m, clamp)"],
+        "bind(m, local, 3): a dimension is bound to local, with a power of two",
+    ),
+    (
+        "dot", [f"{TILE}, {GRID}, bind(m, local, 4), guard(m, clamp)"],
+        "invocations of a workgroup share work only if the grid is bound to a workgroup",
+    ),
+    ("elements", ["bind(grid, invocation, 256)"], "a workgroup of 256 invocations; it has from 1 to 128"),
+    # reductions
+    ("reduction", [f"{GROUP}, reduce(k, tree, 3)"], "reduce(k, tree, 3): k is shared by a power of two of invocations"),
+    ("elements", [f"{GROUP}, reduce(e, tree, 8)"], "reduce(e, tree, 8): k is shared by a power of two of invocations"),
+    ("reduction of nothing", [f"{GROUP}, reduce(k, tree, 8)"], "reduce(k, tree, 8): there is nothing to reduce"),
+    ("reduction", [f"{GRID}, unroll(k, 128)"], "unroll(k, 128): k is unrolled by a power of two up to 64"),
+    ("rows", [f"{GRID}, unroll(k, 4)"], "unroll(k, 4): only loops of one invocation over memory are unrolled"),
+    (
+        "dynamic rows", [GRID], "an invocation would reduce 120000 elements, loops of the machine take 32768 at most",
+        "spirv",
+    ),
+    # elements in the order of memory
+    ("elements", [f"{GRID}, guard(e, clamp)"], "guard(e, clamp): only tiles of a dot along m and n have that"),
+    ("reduction", [f"tile(k, 4), {GRID}"], "a reduction is not tiled"),
+    ("elements of two sizes", [f"tile(e, 2), {GRID}"], "results of several sizes are computed element by element"),
+    (
+        "reduction of two sizes", [f"{GROUP}, reduce(k, tree, 8)"],
+        "a reduction is shared only if all results have its size",
+    ),
+    (
+        "reduction of many", [f"tile(e, 64), {GROUP}, reduce(k, tree, 128)"],
+        "parts of 64 results take 32768 bytes of shared memory; every device has 16384",
+    ),
+    ("elements", [f"tile(e, 4), {GRID}"], "tile(e, 4): the last dimension in memory has 10 elements, no multiple"),
+    # tiles of dots
+    ("dot", [f"{TILE}, {GROUP}, reduce(k, tree, 8)"], "the reduction of a dot in tiles is not shared"),
+    ("dot", [f"tile(k, 4), {TILE}, {GRID}"], "tile(k, 4): a dot is tiled along m and n, or along e alone"),
+    (
+        "dot", [f"{TILE}, reorder(m, m), {GRID}"],
+        "reorder(m, m): rows may count faster than columns, reorder(n, m)",
+    ),
+    (
+        "dot", [f"{TILE}, {GRID}, vectorize(n, 8)"],
+        "vectorize(n, 8): vectors have 2, 4, 8, 16 lanes along n, which divide its tile",
+    ),
+    (
+        "dot", [f"{TILE}, {GRID}, vectorize(n, 4)"], "vectorize(n, 4): the machine has vectors of 0 lanes", "spirv",
+    ),
+    ("dot of integers", [f"{TILE}, {GRID}, vectorize(n, 4)"], "vectorize(n, 4): vectors are of floats"),
+    (
+        "dot", [staged(slices(4), more="vectorize(n, 2), ")],
+        "vectorize(n, 2): products of staged operands are computed one by one",
+    ),
+    ("dot", [f"tile(m, 3), tile(n, 4), {GRID}"], "tiles of 3 do not divide m, of extent 8: it needs a guard"),
+    (
+        "dot", [f"tile(m, 16), tile(n, 4), {GRID}, guard(m, shift)"],
+        "guard(m, shift): a tile is moved back only if the extent, 8, is a tile or more",
+    ),
+    (
+        "dot", [f"{TILE}, {GRID}, guard(n, pad)"],
+        "guard(n, pad): the operand does not lie in tiles that 4 divides",
+    ),
+    # staged operands
+    (
+        "dot", [staged("stage(lhs, shared, 4)")],
+        "both operands are staged in shared memory, in slices of one depth",
+    ),
+    ("dot", [f"{TILE}, {GRID}, {slices(4)}"], "operands are staged by the invocations of a workgroup"),
+    (
+        "dot", [staged(slices(4), rows=3)],
+        "slices of 4 by 12 and 8: powers of two up to the workgroup's 16",
+    ),
+    (
+        "dot", [staged(slices(1))], "slices of 1 by 8 and 8 leave some of 16 invocations nothing to fetch",
+    ),
+    (
+        "large dot of f64",
+        [f"tile(m, 8), tile(n, 8), {GROUP}, bind(m, local, 8), bind(n, local, 8), {slices(64)}"],
+        "slices take 67584 bytes of shared memory; every device has 16384",
+    ),
+    (
+        "dot of dynamic length", [staged(slices(4))], "a reduction of d0 elements is not staged on this machine",
+    ),
+    ("outer product", [staged(slices(4))], "a dot that reduces nothing has no slices to stage"),
+    # rows
+    ("rows", [f"tile(m, 4), {GRID}"], "tile(m, 4): rows are not tiled"),
+    ("rows", [f"{GROUP}, reduce(k, tree, 8), stage(k, shared)"], "stage(k, shared): rows stay in registers"),
+    (
+        "rows that may be empty", [f"{GROUP}, reduce(k, tree, 8), stage(k, register)"],
+        "stage(k, register): rows may be empty",
+    ),
+    (
+        "long rows", [f"{GROUP}, reduce(k, tree, 8), stage(k, register)"],
+        "stage(k, register): an invocation would hold 375 elements of a row, more than 64",
+    ),
+    # several schedules
+    (
+        "dynamic reduction", [GRID, GRID],
+        f"#kernel.schedule<[{GRID}]> has no condition, and stands in front of others",
+    ),
+    (
+        "dynamic reduction", [f"specialize(k, ..8), {GRID}"],
+        f"#kernel.schedule<[specialize(k, ..8), {GRID}]> is for all other dispatches, and has a condition",
+    ),
+    (
+        "dynamic reduction", [f"assume(k, 8..), {GRID}"],
+        f"assume(k, 8..): dispatches with less take #kernel.schedule<[assume(k, 8..), {GRID}]>, too",
+    ),
+]  # fmt: skip
+
+#: an attribute that is no schedule, and the message
+NO_SCHEDULES = [
+    (StringAttr("tile(m, 8)"), '"tile(m, 8)" is not a #kernel.schedule<[...]>'),
+    (
+        DialectAttr(ATTRIBUTE, "tile(m, 8)"),
+        "#kernel.schedule<tile(m, 8)> is not a list of steps such as tile(m, 8)",
+    ),
+    (
+        DialectAttr(ATTRIBUTE, f"[{GRID}, tile(e, 2)]"),
+        f"the steps of #kernel.schedule<[{GRID}, tile(e, 2)]> do not stand in the order library, specialize, assume, "
+        "tile, reorder, bind, vectorize, unroll, reduce, stage, guard, by dimension",
+    ),
+    (
+        DialectAttr(ATTRIBUTE, "[tile(n, 2), tile(m, 2)]"),
+        "the steps of #kernel.schedule<[tile(n, 2), tile(m, 2)]> do not stand in the order library, specialize, "
+        "assume, tile, reorder, bind, vectorize, unroll, reduce, stage, guard, by dimension",
+    ),
+    (
+        DialectAttr(ATTRIBUTE, "[tile(m, 2), tile(m, 4)]"),
+        "#kernel.schedule<[tile(m, 2), tile(m, 4)]> has tile(m) twice",
+    ),
+    (
+        DialectAttr(ATTRIBUTE, "[split(m, 2)]"),
+        "no step is called split; steps are library, specialize, assume, tile, reorder, bind, vectorize, unroll, "
+        "reduce, stage, guard",
+    ),
+    (DialectAttr(ATTRIBUTE, "[tile(m)]"), "tile(m) is not of the form tile(d, n)"),
+    (
+        DialectAttr(ATTRIBUTE, "[guard(m, mask)]"),
+        "guard(m, mask): mask is none of shift, clamp, pad",
+    ),
+    (
+        DialectAttr(ATTRIBUTE, "[bind(grid, workgroup, 0)]"),
+        "bind(grid, workgroup, 0) is not of the form bind(grid, workgroup)",
+    ),
+]  # fmt: skip
+
+
+def schedule(text: str) -> Schedule:
+    return parse(DialectAttr(ATTRIBUTE, f"[{text}]"))
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]}: {case[2]}")
+def test_a_schedule_that_does_not_fit_is_refused_with_the_reason(
+    case: tuple[str, list[str], str] | tuple[str, list[str], str, str],
+) -> None:
+    body, texts, message, *target = case
+    said = Judge().refusals(BODIES[body](), list(map(schedule, texts)), target[0] if target else "opencl", "cpu")
+    assert message in [one.split(" does not fit: ")[-1] for one in said]
+
+
+@pytest.mark.parametrize(("attribute", "message"), NO_SCHEDULES, ids=lambda part: str(part)[:50])
+def test_a_text_that_is_no_schedule_is_refused_with_the_reason(
+    attribute: DialectAttr | StringAttr, message: str
+) -> None:
+    with pytest.raises(ScheduleError) as caught:
+        parse(attribute)
+    assert str(caught.value) == message
+
+
+def test_every_reason_has_a_case() -> None:
+    messages = [case[2] for case in CASES] + [message for _, message in NO_SCHEDULES]
+    assert {reason_of(message) for message in messages} == set(reasons())
+
+
+def test_a_schedule_has_one_text() -> None:
+    steps = [Step("tile", "n", count=2), Step("bind", "grid", "invocation", 32), Step("tile", "m", count=4)]
+    assert Schedule.of(*steps) == Schedule.of(*reversed(steps)) == schedule(f"tile(m, 4), tile(n, 2), {GRID}")

@@ -1,0 +1,96 @@
+"""Any legal schedule computes the same: random bodies with random schedules, judged on the device of each target.
+
+`tests/fuzz/schedule_run.py` runs more of the same. With `ORCHESTRION_SCHEDULES=all` each seeded bug is looked for from
+the first seed on; else from a seed just in front of one that finds it.
+"""
+
+import os
+import random
+from collections.abc import Iterator
+
+import pytest
+import seeded_lowering_bugs
+from random_entries import KINDS
+from random_entries import draw as draw_case
+from random_schedules import draw as draw_schedules
+from schedule_runs import DRIVERS, Judge, body_of
+from schedule_trials import PER_CASE, trial
+
+from orchestrion.compiler.kernel.legality import choice_problems, problems
+from orchestrion.compiler.kernel.machine import MACHINES
+from orchestrion.compiler.kernel.schedule import STEPS
+from orchestrion.compiler.targets.target import target
+from orchestrion.hal.errors import DriverUnavailable
+
+#: bodies, of `PER_CASE` schedules each
+SEEDS = 12
+#: a seeded bug is found within so many bodies
+MOST = 400
+FROM_THE_FIRST = os.environ.get("ORCHESTRION_SCHEDULES") == "all"
+
+
+@pytest.fixture(scope="module")
+def judge() -> Iterator[Judge]:
+    with pytest.MonkeyPatch.context() as given:
+        given.setenv("ORCHESTRION_CACHE", "off")
+        opened = Judge()
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="module")
+def targets(judge: Judge) -> tuple[str, ...]:
+    """The targets whose devices are here; skips the test if there are none."""
+    found, reasons = [], []
+    for name in DRIVERS:
+        try:
+            judge.device(name)
+            found.append(name)
+        except DriverUnavailable as error:
+            reasons.append(str(error))
+    if not found:
+        pytest.skip("; ".join(reasons))
+    return tuple(found)
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_legal_schedules_compute_the_same(judge: Judge, targets: tuple[str, ...], seed: int) -> None:
+    outcome = trial(judge, seed, targets)
+    assert outcome.findings == []
+    assert outcome.pairs.total() == PER_CASE
+
+
+def test_most_well_typed_draws_are_legal_and_have_every_step() -> None:
+    """No device is needed: 300 bodies, and that each of their schedules is legal or not."""
+    well_typed = legal = 0
+    taken: set[str] = set()
+    kinds: set[str] = set()
+    for seed in range(300):
+        rng = random.Random(seed)
+        body = body_of(draw_case(rng))
+        kinds.add(body.kind)
+        machine = target(rng.choice(list(DRIVERS))).row(rng.choice(list(MACHINES)))
+        drawn = draw_schedules(rng, body, machine)
+        schedules = list(drawn.schedules)
+        refused = any(any(problems(body, one, machine)) for one in schedules) or any(choice_problems(body, schedules))
+        well_typed += drawn.well_typed
+        if not refused:
+            legal += drawn.well_typed
+            taken |= {step.name for one in schedules for step in one.steps}
+    assert 2 * legal >= well_typed and well_typed < 300
+    assert taken == set(STEPS)
+    assert {"elementwise", "reduction", "contraction", "rows", "scatter", "fft"} <= kinds and len(KINDS) == 5
+
+
+@pytest.mark.parametrize("name", seeded_lowering_bugs.BUGS)
+def test_a_bug_of_the_lowering_is_found(judge: Judge, targets: tuple[str, ...], name: str) -> None:
+    bug = seeded_lowering_bugs.BUGS[name]
+    first = 0 if FROM_THE_FIRST else seeded_lowering_bugs.NEAR.get(name, 0)
+    for seed in range(first, first + MOST):
+        with bug():
+            findings = trial(judge, seed, targets).findings
+        if findings:
+            break
+    else:
+        pytest.fail(f"not found within {MOST} bodies")
+    assert trial(judge, seed, targets).findings == []  # and nothing is there without it

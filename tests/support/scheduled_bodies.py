@@ -1,0 +1,86 @@
+"""One body of each kind, for tests that write its schedules by hand."""
+
+import random
+from collections.abc import Callable
+
+import numpy as np
+from structured_bodies import REDUCERS, Case, Draft
+
+
+def dot(rows: int = 8, depth: int = 12, columns: int = 20, dtype: str = "f32", dynamic: str = "") -> Case:
+    """A product of matrices. `dynamic`: the dimensions, of m and k, that are symbols."""
+    draft = Draft(random.Random(0))
+    m, k = (draft.symbol(size) if dim in dynamic else size for dim, size in (("m", rows), ("k", depth)))
+    x, y = draft.argument((m, k), dtype), draft.argument((k, columns), dtype)
+    attributes = "#stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>"
+    out = draft.op(
+        "stablehlo.dot_general", [x, y], (m, columns), dtype, x.array @ y.array, f"dot_dimension_numbers = {attributes}"
+    )
+    draft.result(out)
+    return draft.case("dot")
+
+
+def outer() -> Case:
+    """A dot that contracts no axis."""
+    draft = Draft(random.Random(0))
+    x, y = draft.argument((8,), "f32"), draft.argument((20,), "f32")
+    array, attributes = np.outer(x.array, y.array), "dot_dimension_numbers = #stablehlo.dot<>"
+    draft.result(draft.op("stablehlo.dot_general", [x, y], (8, 20), "f32", array, attributes))
+    return draft.case("outer product")
+
+
+def elements(more: bool = False) -> Case:
+    """60 elements, and 3 in another result."""
+    draft = Draft(random.Random(0))
+    for shape in ((6, 10), (3,)) if more else ((6, 10),):
+        draft.result(draft.apply("negate", draft.argument(shape, "f32")))
+    return draft.case("elements")
+
+
+def reduction(length: int = 100, dynamic: bool = False, wide: bool = False, sums: int = 4) -> Case:
+    """Sums; `wide`: they are also written several times."""
+    draft = Draft(random.Random(0))
+    x = draft.argument((sums, draft.symbol(length) if dynamic else length), "f32")
+    (out,) = draft.reduce([x], [draft.constant(0, "f32")], [1], REDUCERS["add"])
+    draft.result(out)
+    if wide:
+        draft.result(draft.broadcast(out, (7, 4), (1,)))
+    return draft.case("reduction")
+
+
+def rows(length: int = 100, dynamic: bool = False, less: int = 0) -> Case:
+    """Four rows, less their sums. `less`: what is subtracted from a dynamic length."""
+    draft = Draft(random.Random(0))
+    k = draft.symbol(length) - less if dynamic else length
+    x = draft.argument((4, k), "f32")
+    (out,) = draft.reduce([x], [draft.constant(0, "f32")], [1], REDUCERS["add"])
+    draft.result(draft.apply("subtract", x, draft.broadcast(out, (4, k), (0,))))
+    return draft.case("rows")
+
+
+def scatter() -> Case:
+    draft = Draft(random.Random(0))
+    draft.scattered_in_place(1, 4, 4, 2, "i32")
+    return draft.case("scatter")
+
+
+BODIES: dict[str, Callable[[], Case]] = {
+    "dot": dot,
+    "dot of integers": lambda: dot(dtype="i32"),
+    "large dot of f64": lambda: dot(64, 64, 64, "f64"),
+    "dot of dynamic length": lambda: dot(dynamic="k"),
+    "outer product": outer,
+    "dynamic dot": lambda: dot(dynamic="mk"),
+    "elements": elements,
+    "elements of two sizes": lambda: elements(True),
+    "reduction": reduction,
+    "reduction of many": lambda: reduction(sums=64),
+    "reduction of two sizes": lambda: reduction(wide=True),
+    "reduction of nothing": lambda: reduction(0),
+    "dynamic reduction": lambda: reduction(dynamic=True),
+    "rows": rows,
+    "long rows": lambda: rows(3000),
+    "dynamic rows": lambda: rows(dynamic=True),
+    "rows that may be empty": lambda: rows(dynamic=True, less=1),
+    "scatter": scatter,
+}

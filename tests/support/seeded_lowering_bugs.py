@@ -1,0 +1,64 @@
+"""Bugs put into the lowering of schedules, one at a time: random schedules find each (`test_schedules.py`).
+
+A bug is a context manager. None of them makes a kernel leave its bindings, which some devices do not survive.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from typing import Any
+from unittest.mock import patch
+
+from orchestrion.compiler.kernel import loops, tree
+from orchestrion.compiler.kernel.grid import Side
+from orchestrion.compiler.kernel.staged import StagedNest
+
+Bug = Callable[[], AbstractContextManager[Any]]
+
+
+def _holds_less(self: Side, b: Any, at: int) -> Any:
+    """Of a tile that is not moved back, the first place is taken for one of another tile."""
+    if self.guard == "shift":
+        return b.op("compare_gt", self.results[at], self.first)
+    return _holds(self, b, at)
+
+
+def _other_cut(b: Any, fold: loops.Fold, per_turn: int) -> loops.Fold:
+    """The elements of a turn are those that other turns take."""
+    cut = _cut(b, fold, per_turn)
+    if cut is fold:
+        return fold
+
+    def element(coordinates: Sequence[Any]) -> Any:
+        *before, number, _ = coordinates
+        return cut.element([*before, number, b.index(0)])
+
+    return replace(cut, element=element)
+
+
+def _swapped_tree(elemental: Any, fold: loops.Fold, *rest: Any) -> None:
+    """Right neighbours come before left ones."""
+    _fold_tree(elemental, replace(fold, combine=lambda x, y: fold.combine(y, x)), *rest)
+
+
+_holds: Any = Side.holds
+_cut: Any = loops._cut
+_fold_tree: Any = tree._fold_tree
+
+#: name -> the bug
+BUGS: dict[str, Bug] = {
+    "the first place of a tile is not written": lambda: patch.object(Side, "holds", _holds_less),
+    "a turn takes its first element several times": lambda: patch.object(loops, "_cut", _other_cut),
+    "neighbours of a shared reduction are swapped": lambda: patch.object(tree, "_fold_tree", _swapped_tree),
+    "what is left of a slice is not left out": lambda: patch.object(
+        StagedNest, "_fills_slices", lambda self, level: True
+    ),
+}
+
+#: a seed from which on the bug is found soon: there the ordinary tests begin
+NEAR: dict[str, int] = {
+    "the first place of a tile is not written": 5,
+    "a turn takes its first element several times": 5,
+    "neighbours of a shared reduction are swapped": 51,
+    "what is left of a slice is not left out": 10,
+}
