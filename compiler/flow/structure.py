@@ -468,8 +468,8 @@ def _groups(at: Coordinates, shape: Shape, extents: Shape) -> Axes | None:
             return None
         found[numbers[0]].append(axis)
     for number, group in enumerate(found):
-        position = linear(tuple(at[axis] for axis in group), tuple(shape[axis] for axis in group))
-        if position != dimension(parallel(number), extents[number]):
+        expected = delinearized(dimension(parallel(number), extents[number]), tuple(shape[axis] for axis in group))
+        if tuple(at[axis] for axis in group) != expected or not group and extents[number] != 1:
             return None
     for axis in ones:  # to an axis that stands for none yet, else to the last
         if not found:
