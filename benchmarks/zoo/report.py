@@ -1,4 +1,4 @@
-"""The page `docs/zoo.md`: what the programs took, and the refusals with their ways on."""
+"""The page `docs/zoo.md`: the measurements of the programs, and the refusals with workarounds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from harness import machine
 Row = dict[str, Any]
 TABLE = Path(__file__).resolve().parents[2] / "docs" / "zoo.md"
 PACKAGES = ("jax", "flax", "equinox", "optax", "keras", "diffrax", "jaxopt", "optimistix", "blackjax", "distrax")
-#: the part of a path that says where somebody keeps installed packages
+#: the part of a path that leads to the folder of installed packages, which differs between machines
 _FOLDERS = re.compile(r"/\S*/site-packages/")
 HEADING = """# The zoo: programs of other people's libraries
 
