@@ -1,5 +1,5 @@
-"""Programs of other people's libraries, as their documentation writes them: `python -m zoo` in this folder runs all.
+"""Programs of other libraries, written as in their documentation. `python -m zoo` in this folder runs all of them.
 
-Each file has the programs of one library. `programs.py` says what a row is, `measure.py` runs one in a process of its
+Each file has the programs of one library. `programs.py` defines a program, `measure.py` runs one in a process of its
 own, `__main__.py` makes the table of `docs/zoo.md`.
 """

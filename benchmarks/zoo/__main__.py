@@ -2,9 +2,9 @@
 
     python benchmarks/zoo                       all of it (some 20 minutes), and the table
     python benchmarks/zoo --library=flax        one library, no table
-    python benchmarks/zoo --jobs=2              faster, with worse timings
+    python benchmarks/zoo --jobs=2              faster, with less exact timings
 
-Status 1 if a program is wrong on a device, or if more than a tenth of all are refused.
+The exit status is 1 if a program is wrong on a device, or if more than a tenth of all are refused.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from zoo.programs import LIBRARIES  # noqa: E402
 from zoo.report import TABLE, page, verdict  # noqa: E402
 
 Row = dict[str, Any]
-#: seconds that a program may take on all devices together
+#: time limit of a program on all devices together, in seconds
 LIMIT = 1800
 
 
 def child(arguments: Sequence[str], environment: Sequence[Sequence[str]] = ()) -> Any:
-    """What a `zoo.measure` process prints last, as JSON. Raises RuntimeError with the end of what it said."""
+    """The last line of a `zoo.measure` process, as JSON. Raises RuntimeError with the end of its output."""
     command = [sys.executable, "-m", "zoo.measure", *arguments]
     variables = os.environ | {name: value for name, value in environment}
     done = subprocess.run(command, cwd=FOLDER.parent, env=variables, capture_output=True, text=True, timeout=LIMIT)
@@ -42,7 +42,7 @@ def child(arguments: Sequence[str], environment: Sequence[Sequence[str]] = ()) -
 
 
 def rows(libraries: Sequence[str], wanted: str, devices: Sequence[str], jobs: int) -> Iterator[Row]:
-    """The measurements of all programs whose name holds `wanted`, in the order of the lists."""
+    """The measurements of all programs whose name contains `wanted`, in the order of the lists."""
     listed = [(library, row) for library in libraries for row in child([library]) if wanted in row["name"]]
     flags = [f"--device={device}" for device in devices]
 

@@ -1,10 +1,10 @@
-"""Runs one program of the zoo in this process and prints what happened as one line of JSON, the last one.
+"""Runs one program of the zoo in this process; the last line that it prints is the result as JSON.
 
     python -m zoo.measure flax "linen CNN with batch norm" --device=opencl --device=vulkan
     python -m zoo.measure flax
 
 Without a name it lists the programs of the library. The variables of a program's `environment` must be set when the
-process starts: equinox reads them when it is imported.
+process starts, because equinox reads them when it is imported.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from typing import Any
 
 from .programs import LIBRARIES, Program, program_named, programs_of
 
-#: seconds for repeating a call, and most repetitions
+#: the limits of repeating a call: seconds and number
 WARM_SECONDS, WARM_CALLS = 1.0, 200
 
 
 def leaves(tree: Any) -> Iterator[Any]:
-    """The arrays of a result: of a tree of dicts, lists and tuples, in order. None has none."""
+    """The arrays of a result (a tree of dicts, lists and tuples) in order. None has no arrays."""
     if isinstance(tree, Mapping):
         for child in tree.values():
             yield from leaves(child)
@@ -42,7 +42,7 @@ def timed(step: Callable[[], Any]) -> tuple[Any, float]:
 
 
 def warm(step: Callable[[], Any]) -> float:
-    """Median seconds of a call."""
+    """The median seconds of a call."""
     seconds: list[float] = []
     while len(seconds) < 3 or (sum(seconds) < WARM_SECONDS and len(seconds) < WARM_CALLS):
         seconds.append(timed(step)[1])
@@ -50,10 +50,10 @@ def warm(step: Callable[[], Any]) -> float:
 
 
 def peer(function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[list[Any], dict[str, float]]:
-    """The results of `jax.jit` on the CPU, the seconds to the first of them and those of a warm call.
+    """The results of `jax.jit` on the CPU, the seconds to the first of them, and those of a warm call.
 
-    A function whose arguments hold more than arrays (an equinox module, say) is filtered by its author, and called as
-    it is.
+    A function whose arguments contain more than arrays (an equinox module, say) is filtered by its author, and called
+    without `jax.jit`.
     """
     import jax
     import numpy as np
@@ -82,7 +82,7 @@ def error_of(found: Any, expected: Any) -> float:
 
 
 def on_device(blob: bytes, device: str, arguments: tuple[Any, ...], expected: Sequence[Any]) -> dict[str, Any]:
-    """Load, first call, warm call and the error of a device, or why there is none of them."""
+    """Load time, first call, warm call and error on a device, or the reason why there are none."""
     from orchestrion import vm
     from orchestrion.hal.errors import HalError
 
@@ -106,7 +106,7 @@ def on_device(blob: bytes, device: str, arguments: tuple[Any, ...], expected: Se
 
 
 def run(program: Program, devices: Sequence[str]) -> dict[str, Any]:
-    """Everything about one program."""
+    """All measurements of one program."""
     from orchestrion import compiler
 
     function, arguments = program.make()

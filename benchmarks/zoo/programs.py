@@ -1,4 +1,4 @@
-"""A program of the zoo: what it is, and how close a device must come to `jax.jit` on the CPU."""
+"""A program of the zoo, and the largest error that a device may have relative to `jax.jit` on the CPU."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ Made = tuple[Callable[..., Any], tuple[Any, ...]]
 
 @dataclass(frozen=True)
 class Program:
-    """`make` gives a function and the arguments that it is traced and called with.
+    """`make` returns a function and the arguments that it is traced and called with.
 
-    `tolerance`: largest error of an element, relative to the largest magnitude of its array. 0 for exact results.
-    `environment`: variables that the program needs while it is traced, with the reason in `note`.
-    `options`: arguments of `compiler.compile` that the program needs, with the reason in `note`.
+    `tolerance` is the largest error of an element, relative to the largest magnitude of its array; 0 for exact results.
+    `environment` has variables that the program needs while it is traced, with the reason in `note`. `options` are
+    arguments of `compiler.compile` that the program needs, with the reason in `note`.
     """
 
     name: str
@@ -41,7 +41,7 @@ LIBRARIES: dict[str, str] = {
 
 
 def programs_of(library: str) -> tuple[Program, ...]:
-    """The rows of a library. Imports the library."""
+    """The programs of a library, which this imports."""
     found: tuple[Program, ...] = import_module(LIBRARIES[library]).PROGRAMS
     return found
 
@@ -51,12 +51,12 @@ def program_named(library: str, name: str) -> Program:
 
 
 def floats(*shape: int, seed: int = 0) -> np.ndarray:
-    """Normally distributed float32 values of a shape."""
+    """Normally distributed float32 values of this shape."""
     return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
 
 
 def key_data(seed: int) -> np.ndarray:
-    """The words of a key of `jax.random`: uint32[2], which any call takes."""
+    """The words of a `jax.random` key, uint32[2], which any call accepts."""
     import jax
 
     return np.asarray(jax.random.key_data(jax.random.key(seed)))

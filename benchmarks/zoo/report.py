@@ -1,4 +1,4 @@
-"""The page `docs/zoo.md`: what the programs took, and the refusals with their ways on."""
+"""The page `docs/zoo.md`: the measurements of the programs, and the refusals with workarounds."""
 
 from __future__ import annotations
 

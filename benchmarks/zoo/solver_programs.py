@@ -176,7 +176,7 @@ def distrax_flow() -> Made:
     return flow, (np.float32(0.3), np.float32(0.5), key_data(4))
 
 
-#: diffrax checks with equinox's `error_if`, whose check calls Python
+#: settings for diffrax, which uses equinox's `error_if`, whose check calls Python
 _NAN = {"note": "EQX_ON_ERROR=nan", "environment": (("EQX_ON_ERROR", "nan"),)}
 PROGRAMS = (
     Program("diffrax Tsit5, adaptive steps", tsit5, **_NAN),

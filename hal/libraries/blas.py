@@ -152,7 +152,7 @@ def _check_trsm(inputs: Sequence[Spec], outputs: Sequence[Spec], attributes: Att
     _checked(inputs, outputs, 2, 2)
     given = settings(attributes, _TRSM)
     if len(inputs[1].shape) < 2:
-        raise ValueError(f"b has shape {list(inputs[1].shape)}, rank 2 at least wanted")
+        raise ValueError(f"b has shape {list(inputs[1].shape)}, expected rank 2 at least")
     *batch, rows, columns = inputs[1].shape
     order = rows if given["left"] else columns
     same("a", inputs[0].shape, (*batch, order, order))

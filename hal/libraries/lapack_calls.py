@@ -29,14 +29,14 @@ def checked(inputs: Sequence[Spec], outputs: Sequence[Spec], operands: int, resu
     call.floats((*inputs, *outputs[: results - whole]))
     for place, spec in enumerate(outputs[results - whole :], results - whole):
         if spec.dtype != _INT32:
-            raise ValueError(f"result {place} is of {spec.dtype}, int32 wanted")
+            raise ValueError(f"result {place} is of {spec.dtype}, expected int32")
     return call
 
 
 def matrix(spec: Spec) -> tuple[Shape, int, int]:
     """The batch shape, the rows and the columns of operand a."""
     if len(spec.shape) < 2:
-        raise ValueError(f"a has shape {list(spec.shape)}, rank 2 at least wanted")
+        raise ValueError(f"a has shape {list(spec.shape)}, expected rank 2 at least")
     *batch, rows, columns = spec.shape
     return tuple(batch), rows, columns
 
@@ -44,7 +44,7 @@ def matrix(spec: Spec) -> tuple[Shape, int, int]:
 def square(spec: Spec) -> tuple[Shape, int]:
     batch, rows, columns = matrix(spec)
     if rows != columns:
-        raise ValueError(f"a has shape {list(spec.shape)}, a square matrix wanted")
+        raise ValueError(f"a has shape {list(spec.shape)}, expected a square matrix")
     return batch, rows
 
 

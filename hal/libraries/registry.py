@@ -164,7 +164,7 @@ def _functions(library: str, given: object) -> dict[str, Function]:
         if problem:
             raise InvalidArgument(problem)
         if not isinstance(value, Function) and not callable(value):
-            raise InvalidArgument(f"{library}.{name} is {type(value).__name__}, a function is wanted")
+            raise InvalidArgument(f"{library}.{name} is {type(value).__name__}, expected a function")
         made[name] = value if isinstance(value, Function) else Function(value, doc=_first_line(value))
     return made
 

@@ -57,9 +57,9 @@ class Call:
     def count(self, least: int, most: int, results: int = 1) -> None:
         if not least <= len(self.inputs) <= most:
             wanted = str(least) if least == most else f"{least} to {most}"
-            raise ValueError(f"{len(self.inputs)} operands, {wanted} wanted")
+            raise ValueError(f"{len(self.inputs)} operands, expected {wanted}")
         if len(self.outputs) != results:
-            raise ValueError(f"{len(self.outputs)} results, {results} wanted")
+            raise ValueError(f"{len(self.outputs)} results, expected {results}")
 
     def floats(self, specs: Sequence[Spec]) -> None:
         """Check that all are f32, or all f64, and that each has 1 to 2**31 - 1 elements."""
@@ -69,14 +69,14 @@ class Call:
         for spec in specs:
             count = prod(spec.shape)
             if not 0 < count <= MAX_ELEMENTS:
-                raise ValueError(f"{count} elements in shape {list(spec.shape)}, 1 to {MAX_ELEMENTS} wanted")
+                raise ValueError(f"{count} elements in shape {list(spec.shape)}, expected 1 to {MAX_ELEMENTS}")
 
     def rank(self, what: str, spec: Spec, rank: int) -> Shape:
         if len(spec.shape) != rank:
-            raise ValueError(f"{what} has shape {list(spec.shape)}, rank {rank} wanted")
+            raise ValueError(f"{what} has shape {list(spec.shape)}, expected rank {rank}")
         return spec.shape
 
 
 def same(what: str, found: Shape, wanted: Shape) -> None:
     if found != wanted:
-        raise ValueError(f"{what} has shape {list(found)}, {list(wanted)} wanted")
+        raise ValueError(f"{what} has shape {list(found)}, expected {list(wanted)}")

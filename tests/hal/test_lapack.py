@@ -151,28 +151,28 @@ F32, SQUARE = np.float32, (4, 4)
 @pytest.mark.parametrize(
     ("name", "inputs", "outputs", "attributes", "message"),
     [
-        ("potrf", [(4, 3)], [(4, 3), ()], {}, "a has shape [4, 3], a square matrix wanted"),
-        ("potrf", [(4,)], [(4,), ()], {}, "a has shape [4], rank 2 at least wanted"),
-        ("potrf", [SQUARE], [SQUARE, (1,)], {}, "result 1 has shape [1], [] wanted"),
-        ("potrf", [SQUARE], [SQUARE], {}, "1 results, 2 wanted"),
+        ("potrf", [(4, 3)], [(4, 3), ()], {}, "a has shape [4, 3], expected a square matrix"),
+        ("potrf", [(4,)], [(4,), ()], {}, "a has shape [4], expected rank 2 at least"),
+        ("potrf", [SQUARE], [SQUARE, (1,)], {}, "result 1 has shape [1], expected []"),
+        ("potrf", [SQUARE], [SQUARE], {}, "1 results, expected 2"),
         ("potrf", [SQUARE], [SQUARE, ()], {"lower": "L"}, "attribute lower must be a bool, is 'L'"),
-        ("getrf", [(4, 3)], [(4, 3), (4,), ()], {}, "result 1 has shape [4], [3] wanted"),
-        ("gesv", [SQUARE, (3, 2)], [(3, 2), ()], {}, "b has shape [3, 2], [4, 2] wanted"),
-        ("gesv", [SQUARE, (4,)], [(4,), ()], {}, "b has shape [4], [4, 4] wanted"),
-        ("geqrf", [(2, 4, 3)], [(2, 4, 3), (2, 4)], {}, "result 1 has shape [2, 4], [2, 3] wanted"),
+        ("getrf", [(4, 3)], [(4, 3), (4,), ()], {}, "result 1 has shape [4], expected [3]"),
+        ("gesv", [SQUARE, (3, 2)], [(3, 2), ()], {}, "b has shape [3, 2], expected [4, 2]"),
+        ("gesv", [SQUARE, (4,)], [(4,), ()], {}, "b has shape [4], expected [4, 4]"),
+        ("geqrf", [(2, 4, 3)], [(2, 4, 3), (2, 4)], {}, "result 1 has shape [2, 4], expected [2, 3]"),
         ("orgqr", [(3, 4), (3,)], [(3, 4)], {}, "tau of shape [3] for 3 rows and 4 columns"),
         ("orgqr", [(4, 3), (4,)], [(4, 3)], {}, "tau of shape [4] for 4 rows and 3 columns"),
         ("orgqr", [(4, 3), ()], [(4, 3)], {}, "tau of shape [] for 4 rows and 3 columns"),
-        ("ormqr", [(4, 3), (3,), (5, 2)], [(5, 2)], {}, "a has shape [4, 3], [5, 3] wanted"),
+        ("ormqr", [(4, 3), (3,), (5, 2)], [(5, 2)], {}, "a has shape [4, 3], expected [5, 3]"),
         ("ormqr", [(4, 3), (4,), (4, 2)], [(4, 2)], {}, "tau of shape [4] for a of shape [4, 3]"),
-        ("gees", [SQUARE], [SQUARE, (4,), (3,), ()], {}, "result 2 has shape [3], [4] wanted"),
-        ("geev", [SQUARE], [(4,), (4,), ()], {"left": True}, "3 results, 5 wanted"),
+        ("gees", [SQUARE], [SQUARE, (4,), (3,), ()], {}, "result 2 has shape [3], expected [4]"),
+        ("geev", [SQUARE], [(4,), (4,), ()], {"left": True}, "3 results, expected 5"),
         ("gehrd", [SQUARE], [SQUARE, (3,), ()], {"high": 5}, "rows 1 to 5 of 4"),
-        ("gtsv", [(3,), (4,), (4,), (4, 2)], [(4, 2), ()], {}, "dl has shape [3], [4] wanted"),
-        ("sytrd", [SQUARE], [SQUARE, (4,), (4,), (3,), ()], {}, "result 2 has shape [4], [3] wanted"),
-        ("syevd", [SQUARE], [SQUARE, (3,), ()], {}, "result 1 has shape [3], [4] wanted"),
-        ("gesdd", [(5, 3)], [(3,), (5, 5), (3, 4), ()], {}, "result 1 has shape [5, 5], [5, 3] wanted"),
-        ("gesdd", [(5, 3)], [(3,), (5, 3), (3, 3)], {}, "3 results, 4 wanted"),
+        ("gtsv", [(3,), (4,), (4,), (4, 2)], [(4, 2), ()], {}, "dl has shape [3], expected [4]"),
+        ("sytrd", [SQUARE], [SQUARE, (4,), (4,), (3,), ()], {}, "result 2 has shape [4], expected [3]"),
+        ("syevd", [SQUARE], [SQUARE, (3,), ()], {}, "result 1 has shape [3], expected [4]"),
+        ("gesdd", [(5, 3)], [(3,), (5, 5), (3, 4), ()], {}, "result 1 has shape [5, 5], expected [5, 3]"),
+        ("gesdd", [(5, 3)], [(3,), (5, 3), (3, 3)], {}, "3 results, expected 4"),
     ],
 )
 def test_calls_that_are_refused(name: str, inputs: Any, outputs: Any, attributes: Any, message: str) -> None:
@@ -190,7 +190,7 @@ def test_calls_that_are_refused(name: str, inputs: Any, outputs: Any, attributes
 def test_info_is_a_whole_number() -> None:
     check = find("lapack.potrf").check
     assert check is not None
-    with pytest.raises(ValueError, match="result 1 is of float32, int32 wanted"):
+    with pytest.raises(ValueError, match="result 1 is of float32, expected int32"):
         check([Spec(np.dtype(F32), SQUARE)], [Spec(np.dtype(F32), SQUARE), Spec(np.dtype(F32), ())], {})
 
 

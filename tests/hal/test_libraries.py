@@ -59,7 +59,7 @@ def test_a_name_is_registered_once() -> None:
     [
         ("a b", {"f": nothing}, "'a b.f' is no name of a library function, which is like library.function"),
         ("a", {"f.g": nothing}, "'a.f.g' is no name of a library function"),
-        ("a", {"f": 3}, "a.f is int, a function is wanted"),
+        ("a", {"f": 3}, "a.f is int, expected a function"),
         ("a", [nothing], "the functions of library a must be a mapping, are list"),
     ],
 )
@@ -224,12 +224,12 @@ F32, F64, I32 = np.float32, np.float64, np.int32
 @pytest.mark.parametrize(
     ("name", "inputs", "outputs", "attributes", "message"),
     [
-        ("gemm", [(4, 3)], [(4, 5)], {}, "1 operands, 2 to 3 wanted"),
-        ("gemm", [(4, 3), (3, 5)], [(4, 5), (1,)], {}, "2 results, 1 wanted"),
-        ("gemm", [(4, 3), (3,)], [(4, 5)], {}, "b has shape [3], rank 2 wanted"),
+        ("gemm", [(4, 3)], [(4, 5)], {}, "1 operands, expected 2 to 3"),
+        ("gemm", [(4, 3), (3, 5)], [(4, 5), (1,)], {}, "2 results, expected 1"),
+        ("gemm", [(4, 3), (3,)], [(4, 5)], {}, "b has shape [3], expected rank 2"),
         ("gemm", [(4, 3), (4, 5)], [(4, 5)], {}, "3 columns of a, 4 rows of b"),
-        ("gemm", [(4, 3), (3, 5)], [(5, 4)], {}, "the result has shape [5, 4], [4, 5] wanted"),
-        ("gemm", [(4, 3), (3, 5), (4, 4)], [(4, 5)], {}, "operand 2 has shape [4, 4], [4, 5] wanted"),
+        ("gemm", [(4, 3), (3, 5)], [(5, 4)], {}, "the result has shape [5, 4], expected [4, 5]"),
+        ("gemm", [(4, 3), (3, 5), (4, 4)], [(4, 5)], {}, "operand 2 has shape [4, 4], expected [4, 5]"),
         ("gemm", [(4, 3), (3, 5)], [(4, 5)], {"beta": 1.0}, "beta is 1.0, and there is no operand 2 to add"),
         (
             "gemm",
@@ -240,16 +240,16 @@ F32, F64, I32 = np.float32, np.float64, np.int32
         ),
         ("gemm", [(4, 3), (3, 5)], [(4, 5)], {"alpha": "2"}, "attribute alpha must be a float, is '2'"),
         ("gemm", [(4, 3), (3, 5)], [(4, 5)], {"trans_a": 1}, "attribute trans_a must be a bool, is 1"),
-        ("gemm", [(4, 0), (0, 5)], [(4, 5)], {}, "0 elements in shape [4, 0], 1 to 2147483647 wanted"),
+        ("gemm", [(4, 0), (0, 5)], [(4, 5)], {}, "0 elements in shape [4, 0], expected 1 to 2147483647"),
         ("gemm", [(2**16, 2**16), (2**16, 1)], [(2**16, 1)], {}, "4294967296 elements in shape [65536, 65536]"),
-        ("gemv", [(4, 3), (4,)], [(4,)], {}, "x has shape [4], [3] wanted"),
-        ("ger", [(4,), (3,)], [(3, 4)], {}, "the result has shape [3, 4], [4, 3] wanted"),
-        ("axpy", [(4,), (3,)], [(4,)], {}, "y has shape [3], [4] wanted"),
-        ("dot", [(4,), (4,)], [(1,)], {}, "the result has shape [1], [] wanted"),
+        ("gemv", [(4, 3), (4,)], [(4,)], {}, "x has shape [4], expected [3]"),
+        ("ger", [(4,), (3,)], [(3, 4)], {}, "the result has shape [3, 4], expected [4, 3]"),
+        ("axpy", [(4,), (3,)], [(4,)], {}, "y has shape [3], expected [4]"),
+        ("dot", [(4,), (4,)], [(1,)], {}, "the result has shape [1], expected []"),
         ("dot", [(4,), (4,)], [()], {"alpha": 1.0}, "no attribute is called alpha; attributes are none"),
-        ("nrm2", [(4, 4)], [()], {}, "x has shape [4, 4], rank 1 wanted"),
-        ("trsm", [(4, 4), (3, 4)], [(3, 4)], {}, "a has shape [4, 4], [3, 3] wanted"),
-        ("trsm", [(4, 4), (4,)], [(4,)], {}, "b has shape [4], rank 2 at least wanted"),
+        ("nrm2", [(4, 4)], [()], {}, "x has shape [4, 4], expected rank 1"),
+        ("trsm", [(4, 4), (3, 4)], [(3, 4)], {}, "a has shape [4, 4], expected [3, 3]"),
+        ("trsm", [(4, 4), (4,)], [(4,)], {}, "b has shape [4], expected rank 2 at least"),
     ],
 )
 @pytest.mark.usefixtures("scipy")
