@@ -13,13 +13,13 @@ from threading import Lock
 from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
+from orchestrion.schema.lru_cache import LruCache
 from orchestrion.schema.rows import ACCESSES
 
 from .backend import BackendExecutable, Entry, Limits
 from .errors import InvalidArgument, Unsupported
 from .fork import new_lock
 from .lifetime import DeviceState, ResourceRef
-from .lru_cache import LruCache
 
 if TYPE_CHECKING:
     from .device import Device

@@ -17,6 +17,7 @@ from orchestrion.hal.device import Device
 from orchestrion.hal.fork import new_lock
 from orchestrion.schema.container import Container
 from orchestrion.schema.files import read_whole
+from orchestrion.schema.lru_cache import LruCache
 from orchestrion.schema.module import Module
 from orchestrion.schema.profiles import is_confined
 from orchestrion.schema.trust.guard import Guard
@@ -25,7 +26,6 @@ from orchestrion.schema.trust.signature_set import MAX_BYTES, Part, part
 from orchestrion.schema.trust.signers import Subject, Trust, remember
 
 from .errors import TrustWarning
-from .lru_cache import LruCache
 
 #: the tag of attachments that hold signature sets
 TAG = "SIGN"
@@ -41,8 +41,10 @@ class _Identity(NamedTuple):
     version: int | None
 
 
+#: identities that are remembered
+MAX_IDENTITIES = 256
 #: by the digest of the root, of roots that nobody can change
-_identities: LruCache[bytes, _Identity] = LruCache(256)
+_identities: LruCache[bytes, _Identity] = LruCache()
 _lock = new_lock()  #: guards `_identities`
 
 
@@ -149,12 +151,12 @@ def subject_of(module: Module, parts: tuple[Part, ...]) -> Subject:
     """What the signatures of a module must state. `ModuleError` for a malformed `model.name` or `model.version`."""
     digest = module.container.digest
     with _lock:
-        found = _identities.get(digest)
+        found = _identities.use(digest)
     if found is None:
         found = _Identity(needs_of(module), module.model_name, module.model_version)
         if isinstance(module.container.root.obj, bytes):  # no mapped file, which somebody may write to
             with _lock:
-                _identities.put(digest, found)
+                _identities.put(digest, found, MAX_IDENTITIES)
     return Subject("module", digest, found.needs, found.model, found.version, parts)
 
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from orchestrion.hal.backend import MemoryUse
 from orchestrion.hal.buffer import BufferView
+from orchestrion.schema.lru_cache import LruCache
 
 from .array import DeviceArray
 from .call import Call
@@ -28,7 +29,6 @@ from .errors import CallerValueError
 from .exports import Export, Value
 from .function import Function, Slot, is_readable, slot_over
 from .growable_buffers import GrowableBuffer, ResultBuffers, declared_bytes
-from .lru_cache import LruCache
 from .memo_cache import MAX_ENTRIES
 from .statistics import Log
 from .tensors import as_array, describe, describe_array, fits
@@ -55,7 +55,7 @@ class DynamicFunction(Function):
 
     def __init__(self, export: Export, code: Code, context: Context, log: Log) -> None:
         super().__init__(export, code, context, log)
-        self._slot_cache: LruCache[Shapes, _Slots] = LruCache(MAX_ENTRIES)
+        self._slot_cache: LruCache[Shapes, _Slots] = LruCache()
         self._shapes: Shapes | None = None  #: of the arguments of the last call
         self._slots: _Slots | None = None  #: for `_shapes`
         self._argument_buffers: list[GrowableBuffer] | None = None
@@ -83,7 +83,7 @@ class DynamicFunction(Function):
             self._inputs, self._targets = (), ()
         others = [shapes for shapes in self._slot_cache if shapes != self._shapes]
         for shapes in others:
-            self._slot_cache.pop(shapes)
+            self._slot_cache.pop(shapes, None)
         buffers: tuple[GrowableBuffer | ResultBuffers, ...] = ()
         if not busy and self._argument_buffers is not None and self._result_buffers is not None:
             buffers = (*self._argument_buffers, self._result_buffers)
@@ -109,10 +109,10 @@ class DynamicFunction(Function):
         if shapes == self._shapes:
             self._offer_result_buffers()
             return
-        found = self._slot_cache.get(shapes)
+        found = self._slot_cache.use(shapes)
         if found is None:
             found = self._make_slots(arguments, shapes)
-            self._slot_cache.put(shapes, found)
+            self._slot_cache.put(shapes, found, MAX_ENTRIES)
         self._shapes, self._slots, self._inputs = shapes, found, found.inputs
         self._set_targets(found)
         self._offer_result_buffers()
@@ -211,8 +211,8 @@ class DynamicFunction(Function):
         if self._result_buffers is not None and self._result_buffers.has_grown:
             self._result_buffers.has_grown = False
             shapes = self._shapes
-            is_cached = shapes is not None and self._slot_cache.get(shapes) is slots
+            is_cached = shapes is not None and self._slot_cache.use(shapes) is slots
             self._slot_cache.clear()  # slots of other shapes refer to buffers that were released
             if shapes is not None and is_cached:
-                self._slot_cache.put(shapes, slots)
+                self._slot_cache.put(shapes, slots, MAX_ENTRIES)
         self._set_targets(slots)

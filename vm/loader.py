@@ -17,11 +17,11 @@ from orchestrion.hal.backend import DeviceInfo
 from orchestrion.hal.fork import new_lock
 from orchestrion.schema.container import Container
 from orchestrion.schema.decoder import decode, decode_again
+from orchestrion.schema.lru_cache import LruCache
 from orchestrion.schema.module import Module
 
 from .hal_module import HalModule
 from .linker import LinkedProgram, ProgramCode, link
-from .lru_cache import LruCache
 from .native import Functions
 from .selection import choose_program
 from .verifier import verify
@@ -62,9 +62,10 @@ class Loader:
 
     def __init__(self, max_modules: int = MAX_MODULES, max_bytes: int = MAX_BYTES) -> None:
         self._max_bytes = max_bytes
-        self._modules: LruCache[bytes, _CachedModule] = LruCache(max_modules)  #: by digest
+        self._modules: LruCache[bytes, _CachedModule] = LruCache()  #: by digest
         self._bytes = 0  #: of the roots of `_modules`
-        self._seen: LruCache[bytes, bool] = LruCache(_MAX_SEEN)  #: digests of modules that were loaded once
+        self._max_modules = max_modules
+        self._seen: LruCache[bytes, bool] = LruCache()  #: digests of modules that were loaded once
         self._lock = new_lock()
         self._hal = HalModule()
 
@@ -106,7 +107,7 @@ class Loader:
 
     def _find(self, file: Container) -> _CachedModule | None:
         with self._lock:
-            cached = self._modules.get(file.digest)
+            cached = self._modules.use(file.digest)
             return None if cached is None or (not cached.is_private and _is_private(file)) else cached
 
     def _add(self, file: Container, found: _CachedModule, ordinal: int, code: ProgramCode) -> None:
@@ -115,20 +116,20 @@ class Loader:
         if found.size > self._max_bytes:
             return
         with self._lock:
-            cached = self._modules.get(digest)
-            if cached is None and self._seen.pop(digest) is None:
-                self._seen.put(digest, True)
+            cached = self._modules.use(digest)
+            if cached is None and self._seen.pop(digest, None) is None:
+                self._seen.put(digest, True, _MAX_SEEN)
                 return
             if cached is not None and cached.is_private and not found.is_private:
                 return
             if cached is None or cached.is_private != found.is_private:
                 self._bytes += found.size if cached is None else 0
                 cached = _CachedModule(found.module.without_file(), found.size, found.is_private)
-                evicted = self._modules.put(digest, cached)
+                evicted = self._modules.put(digest, cached, self._max_modules)
                 self._bytes -= sum([module.size for _, module in evicted])
             cached.programs[ordinal] = code
             while self._bytes > self._max_bytes:
-                self._bytes -= self._modules.pop_oldest()[1].size
+                self._bytes -= self._modules.evict().size
 
 
 def _choose(module: Module, cached: _CachedModule | None, info: DeviceInfo) -> int:

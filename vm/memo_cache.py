@@ -12,7 +12,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from .lru_cache import LruCache
+from orchestrion.schema.lru_cache import LruCache
+
 from .memory import Memory
 from .refs import NUMBER_BYTES, OBJECT_BYTES
 
@@ -74,7 +75,7 @@ class MemoCache:
         if latest is not None and latest[0] == arguments:
             return latest[1]
         entries = self._functions.get(function)
-        found = None if entries is None else entries.get(arguments)
+        found = None if entries is None else entries.use(arguments)
         if found is not None:
             self._latest[function] = arguments, found
         return found
@@ -100,11 +101,11 @@ class MemoCache:
     def put(self, function: int, arguments: _Arguments, results: _Results) -> None:
         """Cache results. Evicts the entry that was used longest ago. `MemoryExceeded` if a limit forbids it."""
         self._memory.charge(_bytes(arguments, results))
-        entries = self._functions.setdefault(function, LruCache(MAX_ENTRIES))
+        entries = self._functions.setdefault(function, LruCache())
         replaced = entries.pop(arguments)
         if replaced is not None:
             self._memory.refund(_bytes(arguments, replaced))
-        for entry in entries.put(arguments, results):
+        for entry in entries.put(arguments, results, MAX_ENTRIES):
             self._memory.refund(_bytes(*entry))
         self._latest[function] = arguments, results
 
@@ -121,7 +122,7 @@ class MemoCache:
         self._latest.pop(function, None)
         entries = self._functions.pop(function, None)
         while entries:
-            self._memory.refund(_bytes(*entries.pop_oldest()))
+            self._memory.refund(_bytes(*entries.popitem(last=False)))
 
 
 def _bytes(arguments: _Arguments, results: _Results) -> int:

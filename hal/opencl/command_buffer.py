@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import cast
 
 from orchestrion.hal.backend import BackendCommandBuffer, BackendExecutable, Binding
-from orchestrion.hal.lru_cache import LruCache
+from orchestrion.schema.lru_cache import LruCache
 
 from .api import Api
 from .buffer import OpenCLBuffer

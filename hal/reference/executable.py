@@ -9,8 +9,8 @@ from struct import Struct
 
 from orchestrion.hal.backend import BackendExecutable, Binding, Entry
 from orchestrion.hal.errors import InvalidArgument
-from orchestrion.hal.lru_cache import LruCache
 from orchestrion.schema.errors import ModuleError
+from orchestrion.schema.lru_cache import LruCache
 from orchestrion.schema.tensor_bytecode import LIBRARY_CALL, Body, EntryCode
 from orchestrion.schema.tensor_encoding import decode
 from orchestrion.schema.tensor_template import Template, decode_template, is_template

@@ -21,7 +21,7 @@ from orchestrion.hal.backend import (
     MemoryUse,
 )
 from orchestrion.hal.errors import Unsupported
-from orchestrion.hal.lru_cache import LruCache
+from orchestrion.schema.lru_cache import LruCache
 
 from .buffer import VulkanBuffer
 from .executable import VulkanExecutable

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from orchestrion.schema.hints import install
+from orchestrion.schema.lru_cache import LruCache
 
 pytest.importorskip("cryptography")
 
@@ -36,7 +37,6 @@ from orchestrion.schema.trust import keys, signers
 from orchestrion.schema.trust.policy import TrustPolicy
 from orchestrion.schema.writer import write
 from orchestrion.vm import admission
-from orchestrion.vm.lru_cache import LruCache
 
 X = np.array([1, 2, 3, 4], np.float32)
 Y = np.array([5, -1, 0.5, 2], np.float32)
@@ -523,7 +523,8 @@ except vm.Untrusted as error:
 
 
 def test_cached_identities_are_bounded(key: keys.PrivateKey, policy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(admission, "_identities", LruCache(2))
+    monkeypatch.setattr(admission, "MAX_IDENTITIES", 2)
+    monkeypatch.setattr(admission, "_identities", LruCache())
     for number in range(5):
         data = signed(code_module(f'attribute "model.version" = "{number}"'), key)
         assert vm.load(data, policy=policy).f() == 7

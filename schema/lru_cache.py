@@ -14,11 +14,19 @@ class LruCache(OrderedDict[K, V]):
     """Entries from the least to the most recently used. Assigning a new key makes it the most recently used."""
 
     def use(self, key: K) -> V | None:
-        """Returns the value of a key, which becomes the most recently used; None without the key."""
+        """The value of a key, which becomes the most recently used; None without the key."""
         value = self.get(key)
         if value is not None:
             self.move_to_end(key)
         return value
+
+    def put(self, key: K, value: V, max_entries: int) -> list[tuple[K, V]]:
+        """Adds or replaces an entry, which becomes the most recently used. Returns the entries beyond `max_entries`, which
+        are removed, the least recently used first.
+        """
+        self[key] = value
+        self.move_to_end(key)
+        return [self.popitem(last=False) for _ in range(len(self) - max_entries)]
 
     @property
     def oldest(self) -> tuple[K, V]:
@@ -26,5 +34,5 @@ class LruCache(OrderedDict[K, V]):
         return next(iter(self.items()))
 
     def evict(self) -> V:
-        """Remove the least recently used entry, and return its value. Raises KeyError if the cache is empty."""
+        """Removes the least recently used entry, and returns its value. Raises KeyError if the cache is empty."""
         return self.popitem(last=False)[1]
