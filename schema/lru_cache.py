@@ -21,8 +21,8 @@ class LruCache(OrderedDict[K, V]):
         return value
 
     def put(self, key: K, value: V, max_entries: int) -> list[tuple[K, V]]:
-        """Adds or replaces an entry, which becomes the most recently used. Returns the entries beyond `max_entries`, which
-        are removed, the least recently used first.
+        """Adds or replaces an entry, which becomes the most recently used. Removes and returns the entries beyond
+        `max_entries`, the least recently used first.
         """
         self[key] = value
         self.move_to_end(key)

@@ -102,7 +102,7 @@ class MemoCache:
         """Cache results. Evicts the entry that was used longest ago. `MemoryExceeded` if a limit forbids it."""
         self._memory.charge(_bytes(arguments, results))
         entries = self._functions.setdefault(function, LruCache())
-        replaced = entries.pop(arguments)
+        replaced = entries.pop(arguments, None)
         if replaced is not None:
             self._memory.refund(_bytes(arguments, replaced))
         for entry in entries.put(arguments, results, MAX_ENTRIES):
