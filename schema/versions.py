@@ -21,5 +21,5 @@ FORMAT_MINORS: dict[str, int] = {"tensor-bytecode": 2, "spirv": 0, "opencl-c": 0
 
 
 def needs(what: str, minor: int, known: int) -> str:
-    """Why a minor version cannot be read: `needs bytecode 1.9, this version runs up to 1.0`."""
-    return f"needs {what} {MAJOR}.{minor}, this version runs up to {MAJOR}.{known}"
+    """Why a minor version cannot be read: `wants bytecode 1.9, this version runs up to 1.0`."""
+    return f"wants {what} {MAJOR}.{minor}, this version runs up to {MAJOR}.{known}"

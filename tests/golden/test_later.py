@@ -40,7 +40,7 @@ def test_what_is_optional_is_listed(file: Later) -> None:
 
 def test_the_skipped_programs_are_told() -> None:
     program = vm.load(FILES["another program's bytecode"].data)
-    assert program.skipped == [("later", "needs bytecode 1.9, this version runs up to 1.0")]
+    assert program.skipped == [("later", "wants bytecode 1.9, this version runs up to 1.0")]
     program.close()
     program = vm.load(FILES["another program's profile"].data)
     assert program.skipped == [], "a program for another device is no news"

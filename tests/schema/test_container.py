@@ -201,7 +201,11 @@ def row_of(number: int) -> int:
         (row_of(0), b"\0ABC", "an attachment's tag is b'\\\\x00ABC', printable ASCII wanted"),
         (row_of(0), b"A\0BC", "an attachment's tag is"),
         (row_of(0) + 8, struct.pack("<Q", 64), "attachment 'SIGN' lies at 64; the first free byte is"),
-        (row_of(0) + 8, struct.pack("<Q", 448), r"attachment 'SIGN' lies at 448 behind a gap of \d+ bytes; 384 is"),
+        (
+            row_of(0) + 8,
+            struct.pack("<Q", 448),
+            r"attachment 'SIGN' lies at 448 after a gap of \d+ bytes, expected at 384",
+        ),
         (row_of(0) + 8, struct.pack("<Q", 449), "attachment 'SIGN' lies at 449, not aligned"),
         (row_of(0) + 16, struct.pack("<Q", 2**64 - 1), "truncated: .* 'SIGN' ends at"),
         (row_of(0) + 28, b"\1\0\0\0", "the row of attachment 'SIGN' ends with 0x1, 0 wanted"),
@@ -217,7 +221,7 @@ def test_gaps_are_no_larger_than_alignment_asks_for_and_zero() -> None:
     first, second = (offset for offset, _ in container.open_bytes(data).spans)
     moved = data[:second] + bytes(64) + b"two"
     moved = container.reseal(change(moved, SPANS + 16, struct.pack("<Q", second + 64)))
-    with pytest.raises(ModuleError, match=f"segment 1 lies at {second + 64} behind a gap of 125 bytes"):
+    with pytest.raises(ModuleError, match=f"segment 1 lies at {second + 64} after a gap of 125 bytes"):
         container.open_bytes(moved)
     for at in (len(ROOT), first + 3, second - 1):
         with pytest.raises(ModuleError, match=f"padding at {at} is not zero but 0x01"):

@@ -221,7 +221,7 @@ def required() -> Iterator[tuple[str, Later]]:
     section = packed(sections=(Section("later", b"data", MUST_UNDERSTAND),))
     yield "section to understand", Later(section, "section 'later' must be understood")
     data = packed(module=_only(_later_program()))
-    yield "bytecode", Later(data, "later (needs bytecode 1.9, this version runs up to 1.0)")
+    yield "bytecode", Later(data, "later (wants bytecode 1.9, this version runs up to 1.0)")
     data = packed(_unknown_feature("programs"))
     yield "features of a program", Later(data, "today (wants features 0x8000000000000000, which this version does not")
     data = packed(lambda t: t.set("programs", 0, "devices", 2))
@@ -231,7 +231,7 @@ def required() -> Iterator[tuple[str, Later]]:
     data = packed(_unknown_feature("variants"))
     yield "features of a variant", Later(data, "tensor-bytecode: wants features 0x8000000000000000, which this version")
     data = packed(module=_only(_later_variant(base().programs[0], False, format_minor=9)))
-    yield "version of a variant", Later(data, "needs tensor-bytecode 1.9, this version runs up to 1.2")
+    yield "version of a variant", Later(data, "wants tensor-bytecode 1.9, this version runs up to 1.2")
     data = packed(module=_only(_later_variant(base().programs[0], False, format="wgsl")))
     yield "format of a variant", Later(data, "wgsl: the device runs tensor-bytecode")
 

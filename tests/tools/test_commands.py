@@ -138,7 +138,7 @@ def test_a_module_inside_of_another_file(command: Command, tmp_path: Path) -> No
 def test_run_tells_of_programs_that_were_passed_over(command: Command, tmp_path: Path) -> None:
     (tmp_path / "later.fb").write_bytes(files()["another program's bytecode"].data)
     done = command("run", "later.fb")
-    note = "vm-run: note: program later was passed over: needs bytecode 1.9, this version runs up to 1.0"
+    note = "vm-run: note: program later was passed over: wants bytecode 1.9, this version runs up to 1.0"
     assert done.stderr.splitlines() == [note]
     assert (done.returncode, done.stdout) == (0, "result[0]: 7\n"), "a function of the VM alone gives numbers"
 
@@ -219,7 +219,7 @@ def test_sources_and_outputs_that_are_no_files(module: Path, command: Command, t
         refused(command("run", module, f"--input=@{source}", INPUTS[1]), 1, words)
         refused(command("bench", module, f"--input=@{source}", INPUTS[1]), 1, words)
     for output, words in (
-        ("pipe", "that nobody reads"),
+        ("pipe", "without a reader"),
         ("folder", "Is a directory"),
         ("no/file", "No such file"),
     ):

@@ -289,7 +289,7 @@ def test_newer_formats_are_named() -> None:
     assert "needs features 0x10000000000 of the format" in str(check(subject(again(strange)), REFERENCE))
     first = replace(known.programs[1], bytecode_minor=9)
     later = replace(known, programs=(first,))
-    assert "needs bytecode 1.9, this version runs up to" in str(check(subject(again(later)), REFERENCE))
+    assert "wants bytecode 1.9, this version runs up to" in str(check(subject(again(later)), REFERENCE))
 
 
 def test_what_a_device_never_meets_is_no_reason() -> None:

@@ -52,9 +52,7 @@ LINT_PROFILES: dict[str, LintProfile] = {
                 "load-fuel": _FUEL,
                 "deadline": _SECONDS,
                 "load-deadline": _SECONDS,
-                "build-deadline": UpperBound(
-                    MAX_SECONDS, "the most that the loader gives a module that is not trusted"
-                ),
+                "build-deadline": UpperBound(MAX_SECONDS, "the most that the loader gives an untrusted module"),
             },
         ),
         LintProfile(
