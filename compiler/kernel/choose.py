@@ -23,7 +23,7 @@ from orchestrion.schema.dtypes import BY_NAME, FLOAT
 from .body import Body, count_of
 from .dialect import VECTOR
 from .emit import THREAD, emit
-from .fold_limits import FEW_FOLDS, longest, max_counted_turns, max_elements, max_loop_turns, sharing
+from .fold_limits import FEW_FOLDS, longest, max_counted_turns, max_elements, sharing
 from .library import KERNELS
 from .loops import turns
 from .machine import Machine
@@ -31,6 +31,7 @@ from .operands import is_loaded, packed_tile
 from .row_values import HOLDERS, SHORT, Span, held_lanes, held_spans, kept_values, length_of
 from .rules import element_of
 from .schedule import Schedule, Step
+from .staged import can_stage
 
 #: invocations of a workgroup whose invocations do not meet: of elements, and of tiles of a dot
 ELEMENTS, TILES = 64, 32
@@ -234,7 +235,7 @@ def staged_dot(task: Task) -> Schedule | None:
     if not task.may_tile or task.machine.block is None or task.dot is None or task.is_long_and_few:
         return None
     extents, length = task.body.extents, task.body.extents["k"]
-    if isinstance(length, Dim) or not LEAST_SIZE <= length <= max_loop_turns(task.machine) // 2:
+    if isinstance(length, Dim) or length < LEAST_SIZE or not can_stage(task.dot, task.machine):
         return None
     rows, columns = typical(extents["m"]), typical(extents["n"])
     if min(rows, columns) < LEAST_SIZE:

@@ -1,7 +1,7 @@
 """Which schedules fit which bodies: every reason why one does not.
 
-A schedule that has no problem here lowers to code that computes the same results as any other, in the same order of
-additions unless it shares a reduction.
+A schedule that has no problem here lowers to code that computes the same results as any other. The order of additions
+is the same, too, unless invocations share a reduction, or rows of a dynamic length stay in registers.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .operands import packed_tile
 from .row_values import MOST_HELD, lengths_of
 from .rules import element_of
 from .schedule import Schedule, Step
-from .staged import GAP
+from .staged import GAP, can_stage
 
 #: invocations of a workgroup that every Vulkan device takes
 MAX_WORKGROUP_SIZE: Final = 128
@@ -235,7 +235,7 @@ def _staged(body: Body, dot: DotGeneral, schedule: Schedule, machine: Machine) -
         yield f"slices take {used} bytes of shared memory; every device has {MAX_SHARED_BYTES}"
     if not dot.dimensions.lhs_contract:
         yield "a dot that reduces nothing has no slices to stage"
-    elif isinstance(length, Dim) or not 1 <= length <= max_loop_turns(machine) // 2:
+    elif not can_stage(dot, machine):
         yield f"a reduction of {length} elements is not staged on this machine"
 
 
