@@ -17,12 +17,13 @@ from orchestrion.schema.dtypes import BY_NAME, FLOAT
 from .body import Body, count_of
 from .dialect import LANES
 from .encodings import stored_shape
-from .fold_limits import longest, max_elements, max_loop_turns
+from .fold_limits import longest, max_counted_turns, max_elements, max_loop_turns
 from .grid import is_tiled_dot
 from .library import KERNELS
+from .loops import turns
 from .machine import Machine
 from .operands import packed_tile
-from .row_values import MOST_HELD, lengths_of
+from .row_values import MOST_HELD, lengths_of, turns_of_row
 from .rules import element_of
 from .schedule import Schedule, Step
 from .staged import GAP, can_stage
@@ -143,6 +144,18 @@ def _reduction(body: Body, schedule: Schedule, machine: Machine) -> Iterator[str
     most = max_loop_turns(machine) if body.kind == "rows" else max_elements(machine)
     if each > most:
         yield f"an invocation would reduce {each} elements, loops of the machine take {most} at most"
+        return
+    taken, limit = _turns(body, schedule, machine), max_counted_turns(machine)
+    if taken > limit:
+        yield f"loops of an invocation would take {taken} turns, those of the machine take {limit} at most"
+
+
+def _turns(body: Body, schedule: Schedule, machine: Machine) -> int:
+    """Turns of all loops of an invocation, if several come one after the other; a bound, as `turns_of_row` is one."""
+    if body.kind == "rows":
+        return turns_of_row(body.ops, body.rows, body.results, schedule.lanes, machine)
+    size = schedule.count("tile", "e")
+    return 3 * size * turns(ceildiv(longest(body.extents.get("k", 0), machine), schedule.lanes)) if size > 1 else 0
 
 
 def _elements(body: Body, schedule: Schedule) -> Iterator[str]:
