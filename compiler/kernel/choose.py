@@ -23,14 +23,14 @@ from orchestrion.schema.dtypes import BY_NAME, FLOAT
 from .body import Body, count_of
 from .dialect import VECTOR
 from .emit import THREAD, emit
-from .fold_limits import FEW_FOLDS, longest, max_counted_turns, max_elements, max_loop_turns, sharing
+from .fold_limits import FEW_FOLDS, longest, max_counted_turns, max_elements, sharing
 from .library import KERNELS
-from .loops import turns
 from .machine import Machine
 from .operands import is_loaded, packed_tile
-from .row_values import HOLDERS, SHORT, Span, held_lanes, held_spans, kept_values, length_of
+from .row_values import HOLDERS, SHORT, Span, held_lanes, held_spans, kept_values, length_of, turns_of_row
 from .rules import element_of
 from .schedule import Schedule, Step
+from .staged import can_stage
 
 #: invocations of a workgroup whose invocations do not meet: of elements, and of tiles of a dot
 ELEMENTS, TILES = 64, 32
@@ -234,7 +234,7 @@ def staged_dot(task: Task) -> Schedule | None:
     if not task.may_tile or task.machine.staged_tile is None or task.dot is None or task.is_long_and_few:
         return None
     extents, length = task.body.extents, task.body.extents["k"]
-    if isinstance(length, Dim) or not LEAST_SIZE <= length <= max_loop_turns(task.machine) // 2:
+    if isinstance(length, Dim) or length < LEAST_SIZE or not can_stage(task.dot, task.machine):
         return None
     rows, columns = typical(extents["m"]), typical(extents["n"])
     if min(rows, columns) < LEAST_SIZE:
@@ -421,7 +421,7 @@ def _row_lanes(body: Body, machine: Machine) -> int:
     ops, rows, results = body.ops, body.rows, body.results
     lengths = [elements(op.inputs[0]) // rows for op in ops if isinstance(op, Reduce)]
     if any(isinstance(length, Dim) for length in lengths):
-        return _dynamic_lanes(lengths, [elements(value) // rows for value in results], machine)
+        return _dynamic_lanes(body, lengths, machine)
     length, shortest = max(lengths), min(lengths)
     many = not isinstance(rows, Dim) and rows >= MANY_ROWS
     if length <= SHORT or (length <= machine.barrier and many and not kept_values(ops, rows, results)):
@@ -435,16 +435,15 @@ def _row_lanes(body: Body, machine: Machine) -> int:
     return lanes
 
 
-def _dynamic_lanes(folded: Sequence[int], written: Sequence[int], machine: Machine) -> int:
+def _dynamic_lanes(body: Body, folded: Sequence[int], machine: Machine) -> int:
     """As many as a row of a typical length has, as machines see it, or more: no invocation may take more turns than
     there are.
     """
     length = max(map(typical, folded)) * machine.quirks.typical_row // TYPICAL
     wanted = next(lanes for most, lanes in ROW_LANES.items() if length <= most)
-    lengths = (*folded, *dict.fromkeys(written))
-    most = [longest(length, machine) if length in folded else bounds(length)[1] for length in lengths]
     for lanes in ROW_LANES.values():
-        if lanes >= wanted and sum(turns(ceildiv(each, lanes)) for each in most) <= max_counted_turns(machine):
+        taken = turns_of_row(body.ops, body.rows, body.results, lanes, machine)
+        if lanes >= wanted and taken <= max_counted_turns(machine):
             return lanes
-    message = f"rows of up to {max(most)} elements, {len(most)} times, are too long for a workgroup"
+    message = f"rows of up to {bounds(body.extents['k'])[1]} elements are too long for a workgroup"
     raise CompileError([Diagnostic(message)])

@@ -1,7 +1,7 @@
 """Which schedules fit which bodies: every reason why one does not.
 
-A schedule that has no problem here lowers to code that computes the same results as any other, in the same order of
-additions unless it shares a reduction.
+A schedule that has no problem here lowers to code that computes the same results as any other. The order of additions
+is the same, too, unless invocations share a reduction, or rows of a dynamic length stay in registers.
 """
 
 from __future__ import annotations
@@ -17,15 +17,16 @@ from orchestrion.schema.dtypes import BY_NAME, FLOAT
 from .body import Body, count_of
 from .dialect import LANES
 from .encodings import stored_shape
-from .fold_limits import longest, max_elements, max_loop_turns
+from .fold_limits import longest, max_counted_turns, max_elements, max_loop_turns
 from .grid import is_tiled_dot
 from .library import KERNELS
+from .loops import turns
 from .machine import Machine
 from .operands import packed_tile
-from .row_values import MOST_HELD, lengths_of
+from .row_values import MOST_HELD, lengths_of, turns_of_row
 from .rules import element_of
 from .schedule import Schedule, Step
-from .staged import GAP
+from .staged import GAP, can_stage
 
 #: invocations of a workgroup that every Vulkan device takes
 MAX_WORKGROUP_SIZE: Final = 128
@@ -143,6 +144,18 @@ def _reduction(body: Body, schedule: Schedule, machine: Machine) -> Iterator[str
     most = max_loop_turns(machine) if body.kind == "rows" else max_elements(machine)
     if each > most:
         yield f"an invocation would reduce {each} elements, loops of the machine take {most} at most"
+        return
+    taken, limit = _turns(body, schedule, machine), max_counted_turns(machine)
+    if taken > limit:
+        yield f"loops of an invocation would take {taken} turns, those of the machine take {limit} at most"
+
+
+def _turns(body: Body, schedule: Schedule, machine: Machine) -> int:
+    """Turns of all loops of an invocation, if several come one after the other; a bound, as `turns_of_row` is one."""
+    if body.kind == "rows":
+        return turns_of_row(body.ops, body.rows, body.results, schedule.lanes, machine)
+    size = schedule.count("tile", "e")
+    return 3 * size * turns(ceildiv(longest(body.extents.get("k", 0), machine), schedule.lanes)) if size > 1 else 0
 
 
 def _elements(body: Body, schedule: Schedule) -> Iterator[str]:
@@ -235,7 +248,7 @@ def _staged(body: Body, dot: DotGeneral, schedule: Schedule, machine: Machine) -
         yield f"slices take {used} bytes of shared memory; every device has {MAX_SHARED_BYTES}"
     if not dot.dimensions.lhs_contract:
         yield "a dot that reduces nothing has no slices to stage"
-    elif isinstance(length, Dim) or not 1 <= length <= max_loop_turns(machine) // 2:
+    elif not can_stage(dot, machine):
         yield f"a reduction of {length} elements is not staged on this machine"
 
 

@@ -66,9 +66,9 @@ def sequential(b: KernelBuilder, fold: Fold, per_turn: int = 1) -> Scalars:
             element = yield from fold.at(b, b.index(position))
             values = yield from fold.combine(values, element)
         return values
-    nest = Nest(b, _cut(b, fold, per_turn))
-    if fold.neutral is not None and nest.turns() <= max_loop_turns(b.machine):
-        return (yield from nest.axis(0, (), values))
+    cut = per_turn_of(fold.sizes, per_turn, b.machine)
+    if fold.neutral is not None and cut is not None:
+        return (yield from Nest(b, _cut(b, fold, cut)).axis(0, (), values))
     loops = Loops(b, fold, elements_per_turn(fold.count, b.machine))
     return (yield from loops.over(b.index(0), b.index(fold.count), fold.count, values))
 
@@ -101,17 +101,52 @@ def _even_block(most: int) -> int:
     return min(1 << (most.bit_length() + 1) // 2, LARGEST_BLOCK)
 
 
+def per_turn_of(sizes: Shape, wanted: int, machine: Machine) -> int | None:
+    """Elements of a turn of the innermost loop, so that loops along all axes stay below `max_loop_turns`: `wanted` or
+    more; None if no number is enough. Whether there is one does not depend on `wanted`, nor does the order of a fold.
+    """
+    per_turn = wanted if _is_cut(sizes, wanted) else 1
+    while per_turn <= BLOCK:
+        if _turns_of_nest(_cut_sizes(sizes, per_turn)) <= max_loop_turns(machine):
+            return per_turn
+        per_turn *= 2
+    return None
+
+
+def _is_cut(sizes: Shape, per_turn: int) -> bool:
+    return per_turn > 1 and sizes[-1] % per_turn == 0 and sizes[-1] != per_turn
+
+
+def _cut_sizes(sizes: Shape, per_turn: int) -> Shape:
+    return (*sizes[:-1], sizes[-1] // per_turn, per_turn) if _is_cut(sizes, per_turn) else sizes
+
+
 def _cut(b: KernelBuilder, fold: Fold, per_turn: int) -> Fold:
     """With the innermost axis as two, of which the inner one is short enough to need no loop."""
-    *outer, size = fold.sizes
-    if per_turn == 1 or size % per_turn or size == per_turn:
+    if not _is_cut(fold.sizes, per_turn):
         return fold
 
     def element(coordinates: Sequence[Value]) -> Scalars:
         *before, number, place = coordinates
         return fold.element([*before, b.op("add", b.op("multiply", number, b.index(per_turn)), place)])
 
-    return replace(fold, sizes=(*outer, size // per_turn, per_turn), element=element)
+    return replace(fold, sizes=_cut_sizes(fold.sizes, per_turn), element=element)
+
+
+def _turns_of_nest(sizes: Shape) -> int:
+    """Turns of a loop per axis, all together, leaving one counted as a turn; a bound."""
+    total = 0
+    for level in reversed(range(len(sizes))):
+        if prod(sizes[level:]) > UNROLLED:
+            size = sizes[level]
+            total = size * (total + 1) + 2 * (size // _per_block(sizes, level) + 2)
+    return total
+
+
+def _per_block(sizes: Shape, level: int) -> int:
+    """Turns along an axis that make a block: of elements, or of blocks of the axes inside."""
+    inside = prod(sizes[level + 1 :])
+    return BLOCK if inside >= BLOCK else max(BLOCK // inside, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,21 +158,14 @@ class Nest:
 
     def turns(self) -> int:
         """Turns of all loops together, leaving one counted as a turn; a bound."""
-        total = 0
-        for level in reversed(range(len(self.fold.sizes))):
-            if self._inside(level) > UNROLLED:
-                size = self.fold.sizes[level]
-                total = size * (total + 1) + 2 * (size // self._per_block(level) + 2)
-        return total
+        return _turns_of_nest(self.fold.sizes)
 
     def _inside(self, level: int) -> int:
         """Elements of one place in front of an axis."""
         return prod(self.fold.sizes[level:])
 
     def _per_block(self, level: int) -> int:
-        """Turns along an axis that make a block: of elements, or of blocks of the axes inside."""
-        inside = self._inside(level + 1)
-        return BLOCK if inside >= BLOCK else max(BLOCK // inside, 1)
+        return _per_block(self.fold.sizes, level)
 
     def axis(self, level: int, outer: Sequence[Value], start: Sequence[Value]) -> Scalars:
         """Folds all that one place on the axes in front has onto `start`."""

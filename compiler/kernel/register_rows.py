@@ -102,9 +102,9 @@ class RegisterRow(Row):
 
     def _folded(self, op: Reduce, fold: Fold) -> list[Value]:
         b = self.builder
-        values = self._share_of(op, fold)
         if self.lanes == 1:
-            return self.elemental.run(_onto_start(fold, values))
+            return self._share_of(op, fold, self.elemental.run(fold.start()))
+        values = self._share_of(op, fold, [])
         shared = [b.shared(self.lanes, element_of(result)) for result in op.results]
         store_parts(b, values, shared, self.local)
         b.barrier()
@@ -118,11 +118,11 @@ class RegisterRow(Row):
         runs, each = fold.count // self._width(fold.count), self._each(fold.count)
         return ceildiv(runs, each) if self._in_order() else dim_min(runs, self.lanes)
 
-    def _share_of(self, op: Reduce, fold: Fold) -> list[Value]:
-        """The fold of this invocation's elements; where it has none, what changes nothing if there is such, or
-        anything.
+    def _share_of(self, op: Reduce, fold: Fold, values: list[Value]) -> list[Value]:
+        """This invocation's elements, folded onto values if there are some; where it has no elements and no values,
+        what changes nothing if there is such, or anything.
         """
-        b, values = self.builder, list[Value]()
+        b = self.builder
         slots = [slot for run in self._slots(fold.count) for slot in run]
         held = self._held_of(list(op.inputs))
         for number, slot in enumerate(slots):
@@ -185,10 +185,6 @@ class RegisterRow(Row):
 def _neutral(fold: Fold) -> list[Value]:
     """What an invocation without elements gives, where a call brings how many there are and it changes nothing."""
     return list(fold.neutral or ()) if isinstance(fold.count, Dim) else []
-
-
-def _onto_start(fold: Fold, values: Sequence[Value]) -> Scalars:
-    return (yield from fold.combine((yield from fold.start()), values))
 
 
 def _elements(outputs: Sequence[Result], places: Sequence[Index]) -> Scalars:

@@ -8,13 +8,15 @@ from orchestrion.compiler.flow.access import elements
 from orchestrion.compiler.flow.rows import rows_of
 from orchestrion.compiler.flow.structure import keeps_order
 from orchestrion.compiler.ir.core import Operation, Value
-from orchestrion.compiler.ir.dims import Dim, bounds, dim_max
+from orchestrion.compiler.ir.dims import Dim, bounds, ceildiv, dim_max
 from orchestrion.compiler.sequencer.ll_seq import LoadInput
 from orchestrion.compiler.stablehlo.ops.base import dtype_of
 from orchestrion.compiler.stablehlo.ops.contraction import Reduce
 from orchestrion.compiler.stablehlo.ops.costs import cost_of, is_expensive
 from orchestrion.compiler.stablehlo.ops.elementwise import Elementwise
 
+from .fold_limits import longest
+from .loops import turns
 from .machine import Machine
 
 #: bytes of shared memory for what several turns over a row need: with the parts of folds within what all devices have
@@ -121,6 +123,17 @@ def lengths_of(ops: Sequence[Operation], rows: int, results: Sequence[Value]) ->
 def length_of(ops: Sequence[Operation], rows: int, results: Sequence[Value]) -> int:
     """The most of `lengths_of`."""
     return reduce(dim_max, lengths_of(ops, rows, results))
+
+
+def turns_of_row(ops: Sequence[Operation], rows: int, results: Sequence[Value], lanes: int, machine: Machine) -> int:
+    """Turns of all loops of an invocation that shares a row with others: of each reduction, and of the results of each
+    length. A bound: loops along axes of few elements take up to three turns an element.
+    """
+    folded = [elements(op.inputs[0]) // rows for op in ops if isinstance(op, Reduce)]
+    lengths = (*folded, *dict.fromkeys(elements(value) // rows for value in results))
+    most = [longest(length, machine) if length in folded else bounds(length)[1] for length in lengths]
+    nested = lanes == 1 and not any(isinstance(length, Dim) for length in folded)
+    return sum(turns(ceildiv(each, lanes)) for each in most) * (3 if nested else 1)
 
 
 class Span(NamedTuple):

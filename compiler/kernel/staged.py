@@ -9,18 +9,23 @@ them; no slice reaches into the next block.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
 from orchestrion.compiler.flow.structure import fastest_axis
 from orchestrion.compiler.ir.core import Value
+from orchestrion.compiler.ir.dims import Dim
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 
+from .axes import Axes
 from .body import Extents
 from .builder import KernelBuilder
 from .dots import scalar_fold
 from .fold import Factors
+from .fold_limits import max_loop_turns
 from .grid import local_place
 from .index import Index, delinearize
-from .loops import BLOCK, Nest, Scalars
+from .loops import BLOCK, Nest, Scalars, per_turn_of
+from .machine import Machine
 from .rules import element_of, shape_of
 from .schedule import Schedule
 
@@ -155,6 +160,19 @@ class StagedNest(Nest):
         ys = right.slice.tile(loop.index, local["n"], schedule.local("n"), schedule.count("tile", "n"))
         products = [b.op("multiply", x, y) for x in xs for y in ys]
         return b.end_loop(loop, (yield from self.fold.combine(loop.carried, products)))
+
+
+def can_stage(dot: DotGeneral, machine: Machine) -> bool:
+    """Whether other schedules take the sums of a dot in blocks along its axes, too, and loops of the machine are long
+    enough for a turn per slice and one per place.
+    """
+    dims = dot.dimensions
+    if not dims.lhs_contract:
+        return False
+    sizes = Axes([(dot.lhs, dims.lhs_contract), (dot.rhs, dims.rhs_contract)]).sizes
+    if isinstance(prod(sizes), Dim) or not 1 <= prod(sizes) <= max_loop_turns(machine) // 2:
+        return False
+    return per_turn_of(sizes, 1, machine) is not None
 
 
 def staged_results(

@@ -72,6 +72,10 @@ CASES: list[tuple[str, list[str], str] | tuple[str, list[str], str, str]] = [
         "dynamic rows", [GRID], "an invocation would reduce 120000 elements, loops of the machine take 32768 at most",
         "spirv",
     ),
+    (
+        "very long rows", [GRID],
+        "loops of an invocation would take 182142 turns, those of the machine take 62000 at most", "spirv",
+    ),
     # elements in the order of memory
     ("elements", [f"{GRID}, guard(e, clamp)"], "guard(e, clamp): only tiles of a dot along m and n have that"),
     ("reduction", [f"tile(k, 4), {GRID}"], "a reduction is not tiled"),

@@ -16,7 +16,8 @@ from orchestrion.compiler.ir.dims import GREATEST, Dim
 #: elements of a tensor
 LARGEST = 4000
 SIZES = (1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 15, 16, 17, 20, 24, 32, 33)
-#: lengths of reductions
+#: lengths of reductions; for several of the long ones some devices have too few turns of loops
+LONG = (1000, 4096, 5000, 20_001, 34_000)
 LENGTHS = (1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 20, 31, 32, 40, 63, 64, 65, 100, 127, 128, 129, 192, 256, 300)
 TYPES = ("f32", "f32", "f32", "i32", "i32", "i64", "i16", "ui8", "f64")
 
@@ -211,9 +212,11 @@ def reduction(rng: random.Random) -> Case:
     draft = Draft(rng)
     dynamic = 0.5 if rng.random() < 0.3 else 0.0
     kept = [_size(draft, (1, 2, 3, 5, 8, 12, 20), dynamic) for _ in range(rng.randint(0, 2))]
-    length = rng.choice(LENGTHS) if rng.random() < 0.95 else rng.choice((1000, 4096, 5000))
+    length = rng.choice(LENGTHS)
+    if rng.random() < 0.06:
+        kept, length = [rng.choice((1, 2, 16))], rng.choice(LONG)
     folded = [_size(draft, (length,), dynamic)]
-    if rng.random() < 0.4:
+    if length <= max(LENGTHS) and rng.random() < 0.4:
         folded = [_size(draft, [s for s in SIZES if s * s <= 400], dynamic) for _ in range(rng.randint(1, 3))]
     axes = [(size, number < len(kept)) for number, size in enumerate([*kept, *folded])]
     rng.shuffle(axes)
@@ -319,7 +322,9 @@ def rows(rng: random.Random) -> Case:
     dynamic = 0.6 if rng.random() < 0.4 else 0.0
     outer = [_size(draft, (1, 2, 3, 5, 8), dynamic / 2) for _ in range(rng.randint(1, 2))]
     inner = [_size(draft, LENGTHS, dynamic)]
-    if rng.random() < 0.2:
+    if rng.random() < 0.06:
+        outer, inner = [rng.choice((1, 2))], [_size(draft, LONG, dynamic)]
+    elif rng.random() < 0.2:
         inner = [_size(draft, (1, 2, 3, 5, 8), dynamic / 2) for _ in range(2)]
     shape, dims = (*outer, *inner), list(range(len(outer), len(outer) + len(inner)))
     dtype = rng.choice(("f32", "f32", "f32", "i32", "f64"))

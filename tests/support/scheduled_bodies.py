@@ -80,6 +80,7 @@ BODIES: dict[str, Callable[[], Case]] = {
     "dynamic reduction": lambda: reduction(dynamic=True),
     "rows": rows,
     "long rows": lambda: rows(3000),
+    "very long rows": lambda: rows(30_000),
     "dynamic rows": lambda: rows(dynamic=True),
     "rows that may be empty": lambda: rows(dynamic=True, less=1),
     "scatter": scatter,
