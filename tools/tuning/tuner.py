@@ -46,7 +46,7 @@ class _Call(NamedTuple):
     arguments: Sequence[Any]
 
 
-class Session:
+class Tuner:
     """`say`: shows where it is. Raises InputError if the device's target has no schedules."""
 
     def __init__(self, options: argparse.Namespace, say: Callable[[str], None]) -> None:
@@ -140,10 +140,10 @@ class Session:
                     tuning.rows.append(_untouched(entry, row, kernel))
                     continue
                 part = budget.part(row.share / rest if rest > 0 else 1.0)
-                allowed, rest = part.trials, rest - row.share
+                rest -= row.share
                 place = f"[{tuned.index(entry) + 1}/{len(tuned)}] {entry}"
                 outcome = self._tuned(kernel, rig, part, place, tuning)
-                budget.trials -= allowed - part.trials if part.trials != allowed else 0
+                budget.used += part.used
                 if outcome is not None:
                     tuning.rows.append(_row(entry, row, outcome))
                     found += [outcome] if outcome.is_tuned else []
