@@ -1,8 +1,11 @@
 """vm-tune: what it searches, what it takes and what it writes. Times are no condition of a test, counts are."""
 
 import json
+import os
 import random
 import re
+import subprocess
+import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -11,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from terminals import read_all
 
 from orchestrion import compiler, vm
 from orchestrion.compiler.driver import Compilation
@@ -164,6 +168,24 @@ def test_it_searches_so_many_entries_for_so_long(source: Path, tmp_path: Path) -
     assert [row["why"] for row in entries] == ["", *["not searched"] * (len(entries) - 1)]
     assert tune.main([*flags, "--budget=0.001"]) == 0
     assert not any(row["trials"] for row in json.loads(report.read_text("utf-8"))["entries"])
+
+
+def test_a_terminal_shows_which_schedule_is_tried(source: Path, tmp_path: Path) -> None:
+    needs("opencl")
+    pty = pytest.importorskip("pty", reason="a system without pseudo terminals")
+    ours, theirs = pty.openpty()
+    flags = [str(source), "--device=opencl", "--trials=2", "--entries=1", "-o", str(tmp_path / "found")]
+    command = [sys.executable, "-m", "orchestrion.tools.tune", *flags]
+    done = subprocess.run(
+        command, stdout=subprocess.PIPE, stderr=theirs, env=os.environ | {"TERM": "xterm"}, timeout=120, text=True
+    )
+    os.close(theirs)
+    told = read_all(ours)
+    assert done.returncode == 0 and done.stdout == "", told
+    assert "\r\x1b[Kcompile\r\x1b[Kload\r\x1b[Kprofile\r" in told
+    for trial in (1, 2):
+        assert re.search(rf"\r\x1b\[K\[1/1\] main_dispatch_\d: \d+ s left, trial {trial}: \[", told)
+    assert re.search(r"\r\x1b\[Kmain on opencl \(", told)
 
 
 BAD = [

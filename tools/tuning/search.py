@@ -157,7 +157,7 @@ class Search:
         self._tried.add(schedule)
         budget.used += 1
         self._outcome.trials += 1
-        self._say(f"trial {self._outcome.trials}: {schedule.attribute.body}")
+        self._say(f"{budget.seconds:.0f} s left, trial {self._outcome.trials}: {schedule.attribute.body}")
         try:
             made = self._build(schedule)
             wrong = self._difference(made)
