@@ -33,12 +33,12 @@ FROM = tuple(PHASES)[: list(PHASES).index(SCHEDULED) + 1]
 
 
 def tune(options: argparse.Namespace) -> int:
-    from .tuning.session import Session
+    from .tuning.tuner import Tuner
 
     with ExitStack() as stack:
         line = None if options.quiet else stack.enter_context(terminal.line(sys.stderr))
-        session = Session(options, (lambda text: None) if line is None else line.show)
-        tuning, choices = session.run()
+        tuner = Tuner(options, (lambda text: None) if line is None else line.show)
+        tuning, choices = tuner.run()
     if options.report is not None:
         cli.write_report(options.report, tuning.text(), tuning.data())
     if not options.quiet and options.report != "-":

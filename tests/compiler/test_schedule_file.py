@@ -217,7 +217,7 @@ ILLEGAL = [
     ("[bind(grid, invocation, 16), vectorize(n, 0)]", "vectorize(n, 0): the count is 1 or more"),
     ("[bind(grid, invocation, 16), unroll(k, 0)]", "unroll(k, 0): the count is 1 or more"),
     ("[library(sort, 64)]", "a body of kind contraction has no library kernel"),
-    ("[specialize(m <= 8), bind(grid, invocation, 16)]", "the extent of m is 16, not dynamic"),
+    ("[specialize(m, ..8), bind(grid, invocation, 16)]", "the extent of m is 16, not dynamic"),
     ("[bind(grid, invocation, 16)] [bind(grid, invocation, 32)]", "has no condition, and stands in front of others"),
     ("[]", "no bind(grid, ...) says who takes a place of the grid"),
 ]

@@ -10,7 +10,7 @@ import pytest
 
 from orchestrion import vm
 from orchestrion.compiler.targets import schedule_file
-from orchestrion.tools.tuning import search, session, space
+from orchestrion.tools.tuning import search, space, tuner
 
 PAGE = (Path(__file__).parents[2] / "docs" / "tuning.md").read_text(encoding="utf-8")
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -55,7 +55,7 @@ def test_its_file_is_one() -> None:
 
 def test_its_numbers_are_those_of_the_code() -> None:
     assert f"{search.MARGIN:.0%}" == "3%" and "by 3 %" in PAGE
-    assert f"{session.LEAST_SHARE:.1%}" == "0.5%" and "less than 0.5 %" in PAGE
+    assert f"{tuner.LEAST_SHARE:.1%}" == "0.5%" and "less than 0.5 %" in PAGE
     assert f"{search.BATCHES} batches" in PAGE
     for form_ in space.KNOBS:
         assert f"| {form_} |" in PAGE

@@ -1,8 +1,11 @@
 """vm-tune: what it searches, what it takes and what it writes. Times are no condition of a test, counts are."""
 
 import json
+import os
 import random
 import re
+import subprocess
+import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -11,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from terminals import read_all
 
 from orchestrion import compiler, vm
 from orchestrion.compiler.driver import Compilation
@@ -25,8 +29,8 @@ from orchestrion.hal.registry import find_device
 from orchestrion.tools import tune
 from orchestrion.tools.tuning import program as programs
 from orchestrion.tools.tuning import search as searches
-from orchestrion.tools.tuning import session as sessions
 from orchestrion.tools.tuning import space
+from orchestrion.tools.tuning import tuner as tuners
 from orchestrion.tools.tuning.kernels import Kernel, Memory, kernels_of
 from orchestrion.tools.tuning.rig import Bench, Rig, difference, numbers, tolerance_of
 from orchestrion.tools.tuning.search import Budget, Search, quartile
@@ -166,6 +170,24 @@ def test_it_searches_so_many_entries_for_so_long(source: Path, tmp_path: Path) -
     assert not any(row["trials"] for row in json.loads(report.read_text("utf-8"))["entries"])
 
 
+def test_a_terminal_shows_which_schedule_is_tried(source: Path, tmp_path: Path) -> None:
+    needs("opencl")
+    pty = pytest.importorskip("pty", reason="a system without pseudo terminals")
+    ours, theirs = pty.openpty()
+    flags = [str(source), "--device=opencl", "--trials=2", "--entries=1", "-o", str(tmp_path / "found")]
+    command = [sys.executable, "-m", "orchestrion.tools.tune", *flags]
+    done = subprocess.run(
+        command, stdout=subprocess.PIPE, stderr=theirs, env=os.environ | {"TERM": "xterm"}, timeout=120, text=True
+    )
+    os.close(theirs)
+    told = read_all(ours)
+    assert done.returncode == 0 and done.stdout == "", told
+    assert "\r\x1b[Kcompile\r\x1b[Kload\r\x1b[Kprofile\r" in told
+    for trial in (1, 2):
+        assert re.search(rf"\r\x1b\[K\[1/1\] main_dispatch_\d: \d+ s left, trial {trial}: \[", told)
+    assert re.search(r"\r\x1b\[Kmain on opencl \(", told)
+
+
 BAD = [
     ("--device=reference", 1, "device reference runs code of target reference, which has no schedules"),
     ("--device=nowhere", 1, "no driver"),
@@ -231,21 +253,17 @@ def test_code_that_a_device_refuses_is_reported_and_not_taken(monkeypatch: pytes
     assert [reason for _, reason in outcome.refused] == ["out of registers"] * 3 and not outcome.is_tuned
 
 
-class _Told(Exception):
-    """Ends a session where the whole program would be compiled again."""
-
-
 @pytest.fixture
-def session(source: Path) -> Iterator[Callable[..., Any]]:
-    """`Session._confirmed` for outcomes of which one reduces in another order, and what `compared` says of each set."""
+def confirmed(source: Path) -> Iterator[Callable[..., Any]]:
+    """`Tuner._confirmed` for outcomes of which one reduces in another order, and what `compared` says of each set."""
     needs("opencl")
 
-    def confirmed(monkeypatch: pytest.MonkeyPatch, says: Sequence[str]) -> tuple[Any, list[bool]]:
+    def run(monkeypatch: pytest.MonkeyPatch, says: Sequence[str]) -> tuple[Any, list[bool]]:
         options = Namespace(
             device="opencl", machine=None, encodings="default", compile_from="input", input=str(source), arrays=[],
             function=None, seed=0,
         )  # fmt: skip
-        made = sessions.Session(options, lambda text: None)
+        made = tuners.Tuner(options, lambda text: None)
         kernel = dot("opencl")
         shared = Schedule.of(Step("bind", "grid", "workgroup"), Step("reduce", "k", "tree", 4))
         other = Schedule.of(Step("bind", "grid", "invocation", 64))
@@ -258,13 +276,13 @@ def session(source: Path) -> Iterator[Callable[..., Any]]:
             return 2.0, 1.0, next(answers)
 
         monkeypatch.setattr(programs, "compared", compared)
-        monkeypatch.setattr(sessions.Session, "_loaded", _nothing_loaded)
+        monkeypatch.setattr(tuners.Tuner, "_loaded", _nothing_loaded)
         monkeypatch.setattr(programs, "blob_of", lambda *_: b"")
-        tuning = sessions.Tuning("opencl", "a device", "opencl", "cpu", "main")
-        call = sessions._Call("main", [])
+        tuning = tuners.Tuning("opencl", "a device", "opencl", "cpu", "main")
+        call = tuners._Call("main", [])
         return (made._confirmed(None, found, tuning, None, call), tuning, found), asked  # type: ignore[arg-type]
 
-    yield confirmed
+    yield run
 
 
 class _nothing_loaded:  # noqa: N801  stands for a context manager
@@ -276,20 +294,20 @@ class _nothing_loaded:  # noqa: N801  stands for a context manager
 
 
 def test_reordered_reductions_are_left_out_if_the_whole_program_differs(
-    session: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    confirmed: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (kept, tuning, found), asked = session(monkeypatch, ["result 0 differs", ""])
+    (kept, tuning, found), asked = confirmed(monkeypatch, ["result 0 differs", ""])
     assert asked == [False, True] and kept == found[1:] and tuning.exact
     assert tuning.notes == ["not taken, as results of main differ: schedules of main_dispatch_0: result 0 differs"]
-    (kept, tuning, found), asked = session(monkeypatch, [""])
+    (kept, tuning, found), asked = confirmed(monkeypatch, [""])
     assert asked == [False] and kept == found and not tuning.exact
 
 
 def test_a_program_that_differs_without_them_is_an_error(
-    session: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    confirmed: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(sessions.cli.InputError, match="schedules that change no reduction change results of main: odd"):
-        session(monkeypatch, ["odd", "odd"])
+    with pytest.raises(tuners.cli.InputError, match="schedules that change no reduction change results of main: odd"):
+        confirmed(monkeypatch, ["odd", "odd"])
 
 
 # the search
@@ -351,7 +369,7 @@ def test_time_is_divided_by_shares() -> None:
     budget = Budget(100, 40)
     half = budget.part(0.5)
     assert half.trials == 20 and 45 < half.seconds <= 50 and not half.is_spent
-    assert Budget(0, None).is_spent and Budget(1, 0).is_spent and Budget(1, None).part(0.1).trials == float("inf")
+    assert Budget(0, None).is_spent and Budget(1, 0).is_spent and Budget(1, None).part(0.1).trials is None
 
 
 def test_the_first_quartile() -> None:
@@ -433,7 +451,7 @@ def test_a_device_without_timestamps_is_timed_by_the_host(
     found = find_device("opencl")
     blind = found[0], replace(found[1], timestamps=False)
     monkeypatch.setattr("orchestrion.tools.tuning.rig.find_device", lambda name: blind)
-    monkeypatch.setattr("orchestrion.tools.tuning.session.find_device", lambda name: blind)
+    monkeypatch.setattr("orchestrion.tools.tuning.tuner.find_device", lambda name: blind)
     report = tmp_path / "report.json"
     flags = [str(source), "--device=opencl", "--trials=2", f"--report={report}", "--quiet"]
     assert tune.main([*flags, "-o", str(tmp_path / "found")]) == 0

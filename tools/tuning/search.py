@@ -35,11 +35,12 @@ HOPELESS = 3.0
 
 
 class Budget:
-    """How long a search may go on: until a time, and for so many trials."""
+    """How long a search may go on: until a time, and for so many trials. `used`: trials that were made."""
 
     def __init__(self, seconds: float, trials: int | None) -> None:
         self._end = monotonic() + seconds
-        self.trials = math.inf if trials is None else float(trials)
+        self._trials = trials
+        self.used = 0
 
     @property
     def seconds(self) -> float:
@@ -47,13 +48,18 @@ class Budget:
         return max(self._end - monotonic(), 0.0)
 
     @property
+    def trials(self) -> int | None:
+        """What is left; None without a limit."""
+        return None if self._trials is None else self._trials - self.used
+
+    @property
     def is_spent(self) -> bool:
-        return self.seconds == 0 or self.trials < 1
+        return self.seconds == 0 or self.trials == 0
 
     def part(self, share: float) -> Budget:
         """A share of what is left, rounded up."""
-        trials = None if self.trials == math.inf else int(min(self.trials, math.ceil(self.trials * share)))
-        return Budget(self.seconds * min(share, 1.0), trials)
+        left, share = self.trials, min(share, 1.0)
+        return Budget(self.seconds * share, None if left is None else math.ceil(left * share))
 
 
 @dataclass
@@ -149,9 +155,9 @@ class Search:
         if budget.is_spent or schedule in self._tried:
             return None
         self._tried.add(schedule)
-        budget.trials -= 1
+        budget.used += 1
         self._outcome.trials += 1
-        self._say(f"trial {self._outcome.trials}: {schedule.attribute.body}")
+        self._say(f"{budget.seconds:.0f} s left, trial {self._outcome.trials}: {schedule.attribute.body}")
         try:
             made = self._build(schedule)
             wrong = self._difference(made)

@@ -21,7 +21,7 @@ MOST_BYTES = 2000
 _NAME = "a-file"
 _TOKEN = re.compile(r"\w+|\s|[^\w\s]")
 _POOL = (
-    "0 1 2 3 8 64 128 4294967296 99999999999 e b m n k lhs rhs grid sort , ( ) [ ] # <= >= schedule opencl cpu".split()
+    "0 1 2 3 8 64 128 4294967296 99999999999 e b m n k lhs rhs grid sort , . .. ( ) [ ] # schedule opencl cpu".split()
     + [" ", "\n", HEADER, *STEPS, *dict.fromkeys(way for ways in WAYS.values() for way in ways)]
 )
 _DIGEST = "0123456789abcdef" * (DIGITS // 16)
@@ -42,7 +42,7 @@ def seeds():
         "[tile(m, 2), tile(n, 2), bind(grid, workgroup), bind(m, local, 4), bind(n, local, 8), "
         "stage(lhs, shared, 8), stage(rhs, shared, 8), guard(n, clamp)]",
         "[bind(grid, workgroup), reduce(k, tree, 32)]",
-        "[specialize(m <= 4), bind(grid, invocation, 64)] [assume(m >= 5), bind(grid, invocation, 64)]",
+        "[specialize(m, ..4), bind(grid, invocation, 64)] [assume(m, 5..), bind(grid, invocation, 64)]",
         "[library(sort, 64)]",
     )
     for number, line in enumerate(lines):

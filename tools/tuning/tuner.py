@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -46,7 +47,7 @@ class _Call(NamedTuple):
     arguments: Sequence[Any]
 
 
-class Session:
+class Tuner:
     """`say`: shows where it is. Raises InputError if the device's target has no schedules."""
 
     def __init__(self, options: argparse.Namespace, say: Callable[[str], None]) -> None:
@@ -133,17 +134,17 @@ class Session:
             times = times or _alone(kernels, rig, options.seed)
             tuned = [entry for entry, row in times.items() if row.share >= LEAST_SHARE]
             tuned = [entry for entry in tuned if isinstance(kernels.get(entry), Kernel)][: options.entries]
-            rest = sum(times[entry].share for entry in tuned)
+            weights = {entry: math.sqrt(times[entry].share) for entry in tuned}
             for entry, row in times.items():
                 kernel = kernels.get(entry, "it is no kernel of the program")
                 if isinstance(kernel, str) or entry not in tuned:
                     tuning.rows.append(_untouched(entry, row, kernel))
                     continue
-                part = budget.part(row.share / rest if rest > 0 else 1.0)
-                allowed, rest = part.trials, rest - row.share
+                part = budget.part(weights[entry] / (sum(weights.values()) or 1.0))
+                del weights[entry]
                 place = f"[{tuned.index(entry) + 1}/{len(tuned)}] {entry}"
                 outcome = self._tuned(kernel, rig, part, place, tuning)
-                budget.trials -= allowed - part.trials if part.trials != allowed else 0
+                budget.used += part.used
                 if outcome is not None:
                     tuning.rows.append(_row(entry, row, outcome))
                     found += [outcome] if outcome.is_tuned else []
