@@ -20,6 +20,7 @@ from orchestrion.compiler.targets.choose_schedules import digest, entries_of, pr
 from orchestrion.schema.writer import write
 
 from .rig import Array, difference, numbers
+from .search import quartile
 
 if TYPE_CHECKING:
     from orchestrion.vm.program import Program
@@ -93,8 +94,8 @@ def profile(program: Program, name: str, arguments: Sequence[Any]) -> dict[str, 
 def compared(
     before: Program, after: Program, name: str, arguments: Sequence[Any], exact: bool
 ) -> tuple[float, float, str]:
-    """Median seconds of a call of both programs, which are called in turns, and how the results of the second differ:
-    bit by bit if `exact`; empty if they do not.
+    """Seconds of a call of both programs, which are called in turns (the first quartile), and how the results of the
+    second differ: bit by bit if `exact`; empty if they do not.
     """
     functions = before[name].flat, after[name].flat
     given = [_arrays(function(*arguments)) for function in functions]
@@ -108,7 +109,7 @@ def compared(
             start = perf_counter()
             function(*arguments)
             times.append(perf_counter() - start)
-    return float(np.median(taken[0])), float(np.median(taken[1])), wrong
+    return quartile(taken[0]), quartile(taken[1]), wrong
 
 
 def _arrays(results: Any) -> list[Array]:

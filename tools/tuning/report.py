@@ -38,7 +38,7 @@ class EntryRow:
 
 @dataclass
 class Tuning:
-    """`before`, `after`: median seconds of a call as its caller sees it. `notes`: what was not taken, and why."""
+    """`before`, `after`: seconds of a call as its caller sees it. `notes`: what was not taken, and why."""
 
     device: str
     device_name: str
