@@ -21,15 +21,23 @@ class Account:
         self._freed: deque[int] = deque()
         self._lock = new_lock()
 
-    def charge(self, size: int) -> bool:
-        """Charge `size` bytes. Returns False, and charges nothing, if that exceeds the limit."""
+    def charge(self, size: int, charged: "list[Account] | None" = None) -> bool:
+        """Charge `size` bytes and append this account to `charged`. Returns False, and does neither, if that exceeds
+        the limit.
+
+        Both happen or neither: Python handles signals between calls, and no call stands between the two. So an
+        interrupt leaves no bytes that are never refunded.
+        """
         with self._lock:
             live = self._apply_refunds() + size
             if self.limit is not None and live > self.limit:
                 return False
-            self._live = live
             if live > self.peak:
                 self.peak = live
+            enter = None if charged is None else charged.append
+            self._live = live
+            if enter is not None:
+                enter(self)
         return True
 
     def refund(self, size: int) -> None:
@@ -41,6 +49,9 @@ class Account:
             return self._apply_refunds()
 
     def _apply_refunds(self) -> int:
-        while self._freed:
-            self._live -= self._freed.popleft()
+        """Bytes in use. Python handles no signal between the two steps of a turn, for neither is a call."""
+        freed = self._freed
+        while freed:
+            self._live -= freed[0]
+            del freed[0]
         return self._live

@@ -85,15 +85,18 @@ class Allocator:
         padded = padded_size(size)
         if state.garbage or state.deferred_garbage:
             state.collect()
-        self._charge(padded)
+        charged: list[Account] = []
+        ref = ResourceRef(state, None, charged, padded)  # it gives back what it is charged with, whatever ends this
         try:
+            self._charge(padded, charged)
             with DetectLoss(state):
                 backend = self._allocate(padded, use)
         except BaseException:
-            self._refund(padded)
+            while charged:  # at once: the exception keeps this frame, and so the ref
+                charged.pop().refund(padded)
             raise
+        ref.hold(backend)
         device.statistics.allocations += 1
-        ref = ResourceRef(state, backend, self._accounts, padded)
         return Buffer(device, backend, ref, size, WRITABLE)
 
     def import_host(self, memory: npt.NDArray[np.generic]) -> Buffer | None:
@@ -177,23 +180,18 @@ class Allocator:
         used = self._accounts[-1].live - size  # which is charged already
         return DeviceOutOfMemory(f"{error} ({used} bytes of {self.device.info.id} are in use)")
 
-    def _charge(self, size: int) -> None:
-        for position, account in enumerate(self._accounts):
-            if account.charge(size):
+    def _charge(self, size: int, charged: list[Account]) -> None:
+        """Charge all accounts, and enter each in `charged`."""
+        for account in self._accounts:
+            if account.charge(size, charged):
                 continue
             self.device.device_state.make_room()
-            if account.charge(size):
+            if account.charge(size, charged):
                 continue
             relieved = free_charged_memory(self.device.device_state, self.device, account)
-            if relieved and account.charge(size):
+            if relieved and account.charge(size, charged):
                 continue
-            for charged in self._accounts[:position]:
-                charged.refund(size)
             raise MemoryLimitExceeded(
                 f"allocation of {size} bytes exceeds the limit of {account.limit} bytes ({account.live} in use)"
                 f"{account.origin}"
             )
-
-    def _refund(self, size: int) -> None:
-        for account in self._accounts:
-            account.refund(size)

@@ -29,19 +29,37 @@ class ResourceRef:
 
     __slots__ = ("__weakref__", "accounts", "backend", "device_state", "size")
 
+    backend: Releasable
+
     def __init__(
-        self, state: "DeviceState", backend: Releasable, accounts: tuple[Account, ...] = (), size: int = 0
+        self, state: "DeviceState", backend: Releasable | None, accounts: Sequence[Account] = (), size: int = 0
     ) -> None:
-        self.backend = backend
+        """Without a backend object: the owner of the bytes that `accounts` are charged with from then on, until `hold`
+        gives it the object.
+        """
         self.accounts = accounts
         self.size = size
+        if backend is not None:
+            self.backend = backend
         self.device_state = state  # last: an interrupt before it leaves the object to the driver
-        state.owned.add(id(backend))
+        if backend is not None:
+            state.owned.add(id(backend))
+
+    def hold(self, backend: Releasable) -> None:
+        """Own a backend object, too."""
+        self.backend = backend
+        self.device_state.owned.add(id(backend))
 
     def __del__(self) -> None:
         state = getattr(self, "device_state", None)
-        if state is not None:
-            state.discard(self.backend, self.accounts, self.size)
+        if state is None:
+            return
+        backend = getattr(self, "backend", None)
+        if backend is not None:
+            state.discard(backend, tuple(self.accounts), self.size)
+            return
+        for account in self.accounts:
+            account.refund(self.size)
 
 
 #: recordings and the buffers in their slots

@@ -2,6 +2,7 @@
 
 import gc
 import random
+import signal
 import subprocess
 import sys
 import threading
@@ -56,6 +57,26 @@ def test_account_is_exact_across_threads() -> None:
     for thread in threads:
         thread.join()
     assert account.live == 0 and account.peak >= 499
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the system has no alarms")
+def test_interrupts_lose_no_bytes_of_an_account() -> None:
+    account, charged = Account(None), list[Account]()
+    old = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        for count in range(20_000):
+            while charged:
+                charged.pop().refund(16)
+            try:
+                signal.setitimer(signal.ITIMER_REAL, 10e-6 + 0.5e-6 * (count % 40))
+                while True:
+                    account.charge(16, charged)
+            except KeyboardInterrupt:
+                pass
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, old)
+    assert account.live == 16 * len(charged)
 
 
 def test_release_never_waits_for_the_queue() -> None:
