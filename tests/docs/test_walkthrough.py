@@ -14,7 +14,10 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = sorted(page for page in DOCS.glob("*.md") if "```console" in page.read_text(encoding="utf-8"))
+#: tuning.md has a test of its own: a search prints other times and finds other schedules each time
+PAGES = sorted(
+    page for page in DOCS.glob("*.md") if page.name != "tuning.md" and "```console" in page.read_text(encoding="utf-8")
+)
 BLOCK = re.compile(r"(?<=^```console\n).*?(?=^```$)", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"^\$ ((?:.*\\\n)*.*)\n", re.MULTILINE)
 DEVICE = re.compile(r"--device=(\w+)")

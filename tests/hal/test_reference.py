@@ -38,8 +38,7 @@ def device() -> Iterator[Device]:
     driver = ReferenceDriver()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        # pytest tells with this one of finalizers that raised, also those of objects that earlier tests left
-        warnings.simplefilter("default", pytest.PytestUnraisableExceptionWarning)
+        warnings.simplefilter("default", pytest.PytestUnraisableExceptionWarning)  # of objects of earlier tests, too
         device = Device.of(driver.open(driver.devices()[0]))
         yield device
         gc.collect()
@@ -47,9 +46,7 @@ def device() -> Iterator[Device]:
 
 
 def record(device: Device, code: EntryCode, ranges: Sequence[tuple[int, int]] | None = None) -> CommandBuffer:
-    """A recording of one dispatch. `ranges` has (slot, offset) for each binding; by default each binding has its own
-    slot.
-    """
+    """A recording of one dispatch. `ranges`: (slot, offset) of each binding; by default each has its own slot."""
     entry = Entry("f", code.accesses, 0, (1, 1, 1))
     executable = device.create_executable(FORMAT, memoryview(encode([code])), (entry,))
     places = [(slot, 0) for slot in range(len(code.accesses))] if ranges is None else ranges
