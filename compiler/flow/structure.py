@@ -324,11 +324,11 @@ def structure_of(op: Operation) -> Structure:
 
 @lru_cache(_REMEMBERED)
 def _is_in_order(coordinates: Coordinates, shape: Shape, out: Shape) -> bool:
-    return linear(coordinates, shape) == linear(identity(out), out)
+    return prod(shape) == prod(out) and linear(coordinates, shape) == linear(identity(out), out)
 
 
 def reads_in_order(op: Operation, index: int) -> bool:
-    """Whether element i of the result, in row-major order, reads element i of an operand, and no other."""
+    """Whether element i of the result, in row-major order, reads element i of an operand of as many elements."""
     if isinstance(op, ops.Reshape):  # by definition; division of dynamic sizes would hide it
         return True
     structure = structure_of(op)
