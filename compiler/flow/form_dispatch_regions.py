@@ -29,9 +29,9 @@ from orchestrion.compiler.stablehlo.ops.elementwise import Elementwise
 from orchestrion.compiler.stablehlo.ops.indexing import Gather
 from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Concatenate, Constant, Reshape
 
-from .access import GENERATORS, MOVEMENT, count, elements, is_free, is_in_place
 from .blocks import code_of
 from .dialect import DispatchRegion, Empty, Splat, Yield
+from .fusion_reads import GENERATORS, MOVEMENT, count, elements, is_free, is_in_place
 from .groups import MAX_BINDINGS, Group, Grouping, is_sink
 from .row_groups import merge_rows
 from .scatter import Scatter, updated_values

@@ -26,8 +26,8 @@ from orchestrion.compiler.stablehlo.ops.custom_call import CustomCall
 from orchestrion.compiler.stablehlo.ops.elementwise import Compare, Elementwise, Select
 from orchestrion.compiler.stablehlo.ops.structural import Pad, Reshape
 
-from .access import HEROES, MOVEMENT, ROOT, Path, count, elements, is_free, is_in_place, operand_paths
 from .fft import LineFft
+from .fusion_reads import HEROES, MOVEMENT, ROOT, Path, count, elements, is_free, is_in_place, operand_paths
 from .merge import Merge
 from .row_solve import RowSolve
 from .scatter import Scatter, changes, updated_values

@@ -33,7 +33,7 @@ from orchestrion.compiler.stablehlo.ops.scatter import Scatter
 from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Constant, Iota, Slice
 
 from . import scatter as flow
-from .windows import reshape, transpose
+from .window_builders import reshape, transpose
 
 if TYPE_CHECKING:
     from orchestrion.compiler.options import Options

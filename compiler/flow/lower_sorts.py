@@ -30,7 +30,7 @@ from orchestrion.compiler.stablehlo.ops.sort import Sort
 from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Iota
 
 from .merge import Merge
-from .sorting import gathered, numbers
+from .sort_builders import gathered, numbers
 
 if TYPE_CHECKING:
     from orchestrion.compiler.options import Options

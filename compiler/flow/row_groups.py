@@ -1,8 +1,9 @@
-"""Groups that reduce rows and compute on with the results become one dispatch: softmax and the norms, whole.
+"""Merges the dispatches around row reductions into one: softmax and the norms become one dispatch each.
 
-Grouping has made a dispatch of each reduction, and of what reads it. Here a group that reduces rows takes in the groups
-that read what it gives, and those that it reads, as long as everything stays in its row (`rows.py`): what they hand to
-one another then never is in memory. What others read, too, is a result, of whatever size.
+Grouping makes one dispatch of each reduction and one of its readers. This pass starts from a group that reduces rows
+and adds the groups that read its results and the groups that it reads, as long as each value stays in its row
+(`row_bodies.py`). Intermediate values of the merged group then need no memory. A value that other groups read becomes
+a result of the merged group, whatever its size.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from orchestrion.compiler.ir.dims import Dim, bounds, typical
 from orchestrion.compiler.stablehlo.ops.contraction import Reduce
 from orchestrion.compiler.stablehlo.ops.custom_call import CustomCall
 
-from .access import elements
+from .fusion_reads import elements
 from .groups import MAX_BINDINGS, MAX_SIZE, Group, Grouping
-from .rows import rows_of
+from .row_bodies import rows_of
 
 #: elements of a row, at most, that one workgroup is given
 MAX_ROW: Final = 1 << 14

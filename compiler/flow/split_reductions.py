@@ -21,7 +21,7 @@ from orchestrion.compiler.stablehlo.ops.reducers import is_neutral
 from orchestrion.compiler.stablehlo.ops.structural import Pad
 
 from .row_groups import FEW_ROWS, MAX_ROW
-from .windows import reshape
+from .window_builders import reshape
 
 if TYPE_CHECKING:
     from orchestrion.compiler.options import Options

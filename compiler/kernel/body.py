@@ -13,7 +13,7 @@ from math import prod
 from typing import Final
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
-from orchestrion.compiler.flow.access import elements
+from orchestrion.compiler.flow.fusion_reads import elements
 from orchestrion.compiler.flow.kinds import hero_of, kind_of
 from orchestrion.compiler.flow.scatter import update_of
 from orchestrion.compiler.ir.attributes import ArrayAttr, StringAttr

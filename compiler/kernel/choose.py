@@ -13,7 +13,7 @@ from math import prod
 from typing import Final
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
-from orchestrion.compiler.flow.access import elements
+from orchestrion.compiler.flow.fusion_reads import elements
 from orchestrion.compiler.flow.layout import layout_of
 from orchestrion.compiler.ir.dims import TYPICAL, Dim, bounds, ceildiv, is_less, typical
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
@@ -23,10 +23,10 @@ from orchestrion.schema.dtypes import BY_NAME, FLOAT
 from .body import Body, count_of
 from .dialect import VECTOR
 from .emit import THREAD, emit
-from .fold_limits import FEW_FOLDS, longest, max_counted_turns, max_elements, sharing
 from .library import KERNELS
 from .machine import Machine
 from .operands import is_loaded, packed_tile
+from .reduction_limits import FEW_FOLDS, longest, max_counted_turns, max_elements, sharing
 from .row_values import HOLDERS, SHORT, Span, held_lanes, held_spans, kept_values, length_of, turns_of_row
 from .rules import element_of
 from .schedule import Schedule, Step

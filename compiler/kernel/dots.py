@@ -11,9 +11,9 @@ from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 
 from .builder import KernelBuilder
-from .fold import Factors, dot_fold
 from .index import Index
 from .loops import Fold, Scalars, sequential
+from .reductions import Factors, dot_fold
 from .rules import element_of
 
 

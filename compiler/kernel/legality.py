@@ -17,12 +17,12 @@ from orchestrion.schema.dtypes import BY_NAME, FLOAT
 from .body import Body, count_of
 from .dialect import LANES
 from .encodings import stored_shape
-from .fold_limits import longest, max_counted_turns, max_elements, max_loop_turns
 from .grid import is_tiled_dot
 from .library import KERNELS
 from .loops import turns
 from .machine import Machine
 from .operands import packed_tile
+from .reduction_limits import longest, max_counted_turns, max_elements, max_loop_turns
 from .row_values import MOST_HELD, lengths_of, turns_of_row
 from .rules import element_of
 from .schedule import Schedule, Step

@@ -17,9 +17,9 @@ from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.dims import Dim
 
 from .builder import KernelBuilder
-from .fold_limits import longest, max_counted_turns, max_elements, max_loop_turns
 from .index import Index, Shape, delinearize
 from .machine import Machine
+from .reduction_limits import longest, max_counted_turns, max_elements, max_loop_turns
 
 #: a generator of several scalars
 Scalars = Generator[tuple[Value, Index], Value, list[Value]]

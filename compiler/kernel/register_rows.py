@@ -24,8 +24,8 @@ from .dialect import VECTOR
 from .elemental import Elemental
 from .index import Index, invocation_index
 from .loops import Fold, Scalars
+from .row_kernel import Result, Row, store_parts
 from .row_values import Span, held_values, reached
-from .rows import Result, Row, store_parts
 from .rules import element_of
 from .schedule import Schedule
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from functools import reduce
 from typing import NamedTuple
 
-from orchestrion.compiler.flow.access import elements
-from orchestrion.compiler.flow.rows import rows_of
+from orchestrion.compiler.flow.fusion_reads import elements
+from orchestrion.compiler.flow.row_bodies import rows_of
 from orchestrion.compiler.flow.structure import keeps_order
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.dims import Dim, bounds, ceildiv, dim_max
@@ -15,9 +15,9 @@ from orchestrion.compiler.stablehlo.ops.contraction import Reduce
 from orchestrion.compiler.stablehlo.ops.costs import cost_of, is_expensive
 from orchestrion.compiler.stablehlo.ops.elementwise import Elementwise
 
-from .fold_limits import longest
 from .loops import turns
 from .machine import Machine
+from .reduction_limits import longest
 
 #: bytes of shared memory for what several turns over a row need: with the parts of folds within what all devices have
 KEPT_BYTES = 8 << 10

@@ -20,12 +20,12 @@ from .axes import Axes
 from .body import Extents
 from .builder import KernelBuilder
 from .dots import scalar_fold
-from .fold import Factors
-from .fold_limits import max_loop_turns
 from .grid import local_place
 from .index import Index, delinearize
 from .loops import BLOCK, Nest, Scalars, per_turn_of
 from .machine import Machine
+from .reduction_limits import max_loop_turns
+from .reductions import Factors
 from .rules import element_of, shape_of
 from .schedule import Schedule
 

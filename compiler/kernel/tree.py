@@ -10,10 +10,10 @@ from orchestrion.compiler.ir.dims import Dim, ceildiv, dim_max, is_less
 
 from .builder import KernelBuilder
 from .elemental import Elemental
-from .fold import FOLDS
-from .fold_limits import longest
 from .index import Index
 from .loops import Fold, Loops, Scalars, elements_per_turn, symbolic
+from .reduction_limits import longest
+from .reductions import FOLDS
 from .rules import element_of, shape_of
 
 

@@ -21,8 +21,8 @@ from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.dims import Dim, bounds
-from orchestrion.compiler.kernel.fold_limits import max_dynamic_elements, max_updates, sharing
 from orchestrion.compiler.kernel.machine import Machine
+from orchestrion.compiler.kernel.reduction_limits import max_dynamic_elements, max_updates, sharing
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
 from orchestrion.compiler.stablehlo.ops.func import Func

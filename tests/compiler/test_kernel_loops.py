@@ -14,10 +14,10 @@ from orchestrion.compiler.ir.types import scalar
 from orchestrion.compiler.kernel.affine import aligned, split, sum_of
 from orchestrion.compiler.kernel.builder import KernelBuilder
 from orchestrion.compiler.kernel.dialect import For, LoadLanes, MultiplyVectors
-from orchestrion.compiler.kernel.fold_limits import max_loop_turns
 from orchestrion.compiler.kernel.index import delinearize, linearize
 from orchestrion.compiler.kernel.loops import BLOCK, Fold, Nest, Scalars
 from orchestrion.compiler.kernel.machine import LLVMPIPE_TURNS, Machine, Quirks
+from orchestrion.compiler.kernel.reduction_limits import max_loop_turns
 
 
 @pytest.fixture

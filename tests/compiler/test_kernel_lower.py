@@ -9,9 +9,9 @@ from stablehlo_text import ints, main, reducer, tensor
 from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.ir.core import UnregisteredOp
 from orchestrion.compiler.kernel.elemental import ELEMENT_RULES
-from orchestrion.compiler.kernel.fold import FOLDS, HEROES
 from orchestrion.compiler.kernel.loops import BLOCK, elements_per_turn
 from orchestrion.compiler.kernel.machine import LLVMPIPE_TURNS, Machine, Quirks
+from orchestrion.compiler.kernel.reductions import FOLDS, HEROES
 from orchestrion.compiler.stablehlo.ops import control_flow, dynamic
 from orchestrion.compiler.stablehlo.ops.chlo import DIALECT as CHLO
 from orchestrion.compiler.stablehlo.ops.dialect import DIALECT

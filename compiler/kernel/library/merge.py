@@ -15,8 +15,8 @@ from orchestrion.compiler.flow.merge import Merge
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.kernel.builder import KernelBuilder
 from orchestrion.compiler.kernel.elemental import Elemental
-from orchestrion.compiler.kernel.fold import instance
 from orchestrion.compiler.kernel.index import Index, delinearize, invocation_index
+from orchestrion.compiler.kernel.reductions import instance
 from orchestrion.compiler.kernel.rules import scalar_index, shape_of
 
 #: invocations of a workgroup

@@ -13,9 +13,9 @@ from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.dims import Dim, bounds, ceildiv, dim_max, typical
 from orchestrion.compiler.kernel.builder import KernelBuilder
 from orchestrion.compiler.kernel.elemental import Elemental
-from orchestrion.compiler.kernel.fold import instance
-from orchestrion.compiler.kernel.fold_limits import max_loop_turns, max_updates
 from orchestrion.compiler.kernel.index import Index, delinearize, invocation_index
+from orchestrion.compiler.kernel.reduction_limits import max_loop_turns, max_updates
+from orchestrion.compiler.kernel.reductions import instance
 from orchestrion.compiler.kernel.rules import element_of, shape_of
 
 #: invocations of a workgroup

@@ -16,7 +16,7 @@ from orchestrion.compiler.stablehlo.ops.contraction import Reduce
 from orchestrion.compiler.stablehlo.ops.elementwise import Elementwise
 from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim
 
-from .access import HEROES, elements
+from .fusion_reads import HEROES, elements
 from .structure import keeps_order, stays_in_row
 
 

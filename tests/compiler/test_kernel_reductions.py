@@ -8,8 +8,8 @@ import pytest
 from stablehlo_text import DTYPES, filled, ints, main, reducer, reduction, tensor
 
 from orchestrion.compiler.errors import CompileError
-from orchestrion.compiler.kernel.fold_limits import max_elements
 from orchestrion.compiler.kernel.machine import LLVMPIPE_TURNS, Machine, Quirks
+from orchestrion.compiler.kernel.reduction_limits import max_elements
 
 EACH_TARGET = pytest.mark.parametrize("target", ["opencl", "spirv"])
 #: an invocation for each result, with turns of one element and of several; a workgroup for each result

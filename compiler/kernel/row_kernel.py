@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from math import prod
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
-from orchestrion.compiler.flow.access import elements
+from orchestrion.compiler.flow.fusion_reads import elements
 from orchestrion.compiler.flow.structure import row_axes
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.dims import Dim, ceildiv, dim_max, dim_min, typical
@@ -23,10 +23,10 @@ from orchestrion.compiler.stablehlo.ops.reducers import is_commutative
 from . import dialect as k
 from .builder import KernelBuilder
 from .elemental import Elemental
-from .fold import FOLDS
-from .fold_limits import longest, max_loop_turns
 from .index import Index, delinearize
 from .loops import Fold, Scalars, sequential, symbolic
+from .reduction_limits import longest, max_loop_turns
+from .reductions import FOLDS
 from .row_values import array_length, kept_values, of_a_row, reached
 from .rules import element_of, shape_of
 
