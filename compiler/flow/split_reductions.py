@@ -52,8 +52,8 @@ def _split(op: Operation, rewriter: Rewriter) -> bool:
         return False
     value = reshape(rewriter, op.inputs[0], (before, length, behind))
     value = _filled(value, op.init_values[0], parts * lanes, rewriter)
-    turns = tensor_of(value).shape[1] // (parts * lanes)
-    value = reshape(rewriter, value, (before, parts, turns, lanes, behind))
+    iterations = tensor_of(value).shape[1] // (parts * lanes)
+    value = reshape(rewriter, value, (before, parts, iterations, lanes, behind))
     first = _reduced(op, rewriter, value, (2,))
     second = _reduced(op, rewriter, first, (1, 2))
     rewriter.replace(op, [reshape(rewriter, second, tensor_of(op.results[0]).shape)])
@@ -63,16 +63,18 @@ def _split(op: Operation, rewriter: Rewriter) -> bool:
 def _parts(before: int, length: int, behind: int) -> tuple[int, int]:
     """How many parts each fold is made of, 1 where it stays whole, and how many invocations read side by side in one.
 
-    Numbers that leave nothing to fill up are preferred, and turns that can be taken in fours.
+    Numbers that leave nothing to fill up are preferred, and iterations that can be taken in fours.
     """
     results = before * behind
     if not results or length < INVOCATIONS or (behind == 1 and before >= FEW_ROWS and length <= MAX_ROW):
         return 1, 1
     widest = max(LANES // behind, 1)
-    for turns, lanes in [(turns, lanes) for turns in (4, 1) for lanes in (widest, widest // 2, widest // 4) if lanes]:
+    for iterations, lanes in [
+        (iterations, lanes) for iterations in (4, 1) for lanes in (widest, widest // 2, widest // 4) if lanes
+    ]:
         most = min(INVOCATIONS // results, length // LEAST) // lanes
         for parts in range(most, max(most // 2, 1), -1):
-            if length % (parts * lanes * turns) == 0:
+            if length % (parts * lanes * iterations) == 0:
                 return parts, lanes
     most = min(INVOCATIONS // results, length // LEAST) // widest
     return (most, widest) if most > 1 else (1, 1)

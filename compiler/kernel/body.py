@@ -28,7 +28,7 @@ from orchestrion.compiler.stablehlo.ops.function_dims import dim_definitions
 from orchestrion.compiler.stablehlo.ops.indexing import DynamicUpdateSlice
 
 from .encodings import stored_shape
-from .row_values import length_of
+from .row_values import row_length
 from .rules import shape_of
 
 #: dimensions of iteration domains
@@ -162,7 +162,7 @@ class Body:
                     found |= {"b": prod(parts.batch), "m": parts.rows, "n": parts.columns}
                 return found
             case "rows":
-                return {"m": self.rows, "k": length_of(self.ops, self.rows, self.results)}
+                return {"m": self.rows, "k": row_length(self.ops, self.rows, self.results)}
             case _:
                 return {}
 

@@ -26,15 +26,24 @@ from .emit import THREAD, emit
 from .library import KERNELS
 from .machine import Machine
 from .operands import is_loaded, packed_tile
-from .reduction_limits import FEW_FOLDS, longest, max_counted_turns, max_elements, sharing
-from .row_values import HOLDERS, SHORT, Span, held_lanes, held_spans, kept_values, length_of, turns_of_row
+from .reduction_limits import FEW_REDUCTIONS, lanes_per_reduction, longest, max_counted_iterations, max_elements
+from .row_values import (
+    MAX_SERIAL_ROW,
+    REGISTER_ROW_LANES,
+    LengthRange,
+    register_lanes,
+    register_ranges,
+    row_iterations,
+    row_length,
+    shared_values,
+)
 from .rules import element_of
 from .schedule import Schedule, Step
 from .staged import can_stage
 
 #: invocations of a workgroup whose invocations do not meet: of elements, and of tiles of a dot
 ELEMENTS, TILES = 64, 32
-#: a reduction of more elements than this is worth a workgroup, if there are few; a turn of its loop takes several
+#: a reduction of more elements than this is worth a workgroup, if there are few; an iteration of its loop takes several
 LONG_REDUCTION = 256
 #: invocations that share a reduction of static length
 SHARING = 128
@@ -66,7 +75,7 @@ LEAST_SIZE = 8
 MANY_BLOCKS = 64
 #: rows from which on an invocation may take a longer one by itself, if the machine likes it
 MANY_ROWS = 1024
-#: longest row -> invocations that share one, the last for all longer ones; mostly each has an element of every fold
+#: greatest row length -> invocations that share a row; most have an element in every reduction
 ROW_LANES = {63: 16, 255: 32, 1023: 64, 1 << 62: 128}
 
 
@@ -137,12 +146,12 @@ class Task:
         """
         if self.few or isinstance(self.results, Dim):
             return False
-        return bounds(self.body.extents["k"])[1] > LONG_REDUCTION and self.results < FEW_FOLDS
+        return bounds(self.body.extents["k"])[1] > LONG_REDUCTION and self.results < FEW_REDUCTIONS
 
     @cached_property
     def tiles_long(self) -> bool:
         """Whether few long reductions are tiled, too. A dynamic length may be what a workgroup alone can reduce."""
-        return self.machine.units < FEW_FOLDS and not isinstance(self.body.extents["k"], Dim)
+        return self.machine.units < FEW_REDUCTIONS and not isinstance(self.body.extents["k"], Dim)
 
     @cached_property
     def may_tile(self) -> bool:
@@ -152,7 +161,7 @@ class Task:
         length = self.body.extents["k"]
         if longest(length, self.machine) > max_elements(self.machine):
             return False
-        return self.tiles_long or typical(length) <= LONG_TILED or typical(self.results) >= FEW_FOLDS
+        return self.tiles_long or typical(length) <= LONG_TILED or typical(self.results) >= FEW_REDUCTIONS
 
     @cached_property
     def packed(self) -> tuple[int, int] | None:
@@ -196,7 +205,7 @@ class Task:
 
     @property
     def unrolled(self) -> Step | None:
-        """As many products in a turn as one load may give."""
+        """As many products in an iteration as one load may give."""
         return Step("unroll", "k", count=VECTOR) if self.machine.wide_loads else None
 
 
@@ -310,7 +319,7 @@ def shared_reduction(task: Task) -> Schedule | None:
     length = body.extents["k"]
     if not task.is_long_and_few and longest(length, machine) <= max_elements(machine):
         return None
-    lanes = sharing(task.results) if isinstance(length, Dim) else SHARING
+    lanes = lanes_per_reduction(task.results) if isinstance(length, Dim) else SHARING
     return Schedule.of(Step("bind", "grid", "workgroup"), Step("reduce", "k", "tree", lanes)) if lanes > 1 else None
 
 
@@ -391,19 +400,19 @@ def _rows(body: Body, machine: Machine) -> Choice:
     each range of lengths.
     """
     length = body.extents["k"]
-    spans = held_spans(body.ops, body.rows, body.results, machine)
+    spans = register_ranges(body.ops, body.rows, body.results, machine)
     special = [_held(body, span, machine) for span in spans]
     if spans and spans[-1].most == bounds(length)[1]:
         return Choice(Schedule.of(*[s for s in special[-1].steps if s.name != "specialize"]), tuple(special[:-1]))
     lanes = _row_lanes(body, machine)
-    held = not isinstance(length, Dim) and held_lanes(body.ops, length, machine) == lanes
+    held = not isinstance(length, Dim) and register_lanes(body.ops, length, machine) == lanes
     return Choice(_by_rows(lanes, held), tuple(special))
 
 
-def _held(body: Body, span: Span, machine: Machine) -> Schedule:
+def _held(body: Body, span: LengthRange, machine: Machine) -> Schedule:
     """Rows in registers, of a range of lengths."""
     least = [Step("assume", "k", count=span.least)] if span.least > bounds(span.length)[0] else []
-    steps = _by_rows(held_lanes(body.ops, span.most, machine), True).steps
+    steps = _by_rows(register_lanes(body.ops, span.most, machine), True).steps
     return Schedule.of(*steps, *least, Step("specialize", "k", count=span.most))
 
 
@@ -424,26 +433,28 @@ def _row_lanes(body: Body, machine: Machine) -> int:
         return _dynamic_lanes(body, lengths, machine)
     length, shortest = max(lengths), min(lengths)
     many = not isinstance(rows, Dim) and rows >= MANY_ROWS
-    if length <= SHORT or (length <= machine.barrier and many and not kept_values(ops, rows, results)):
+    if length <= MAX_SERIAL_ROW or (length <= machine.barrier and many and not shared_values(ops, rows, results)):
         return 1
-    held = held_lanes(ops, length_of(ops, rows, results), machine)
+    held = register_lanes(ops, row_length(ops, rows, results), machine)
     if held:
         return held
     lanes = next(count for most, count in ROW_LANES.items() if length <= most)
-    while lanes > max(shortest, HOLDERS[0]):
+    while lanes > max(shortest, REGISTER_ROW_LANES[0]):
         lanes //= 2
     return lanes
 
 
-def _dynamic_lanes(body: Body, folded: Sequence[int], machine: Machine) -> int:
-    """As many as a row of a typical length has, as machines see it, or more: no invocation may take more turns than
-    there are.
+def _dynamic_lanes(body: Body, reduced: Sequence[int], machine: Machine) -> int:
+    """Invocations that share a row of dynamic length: enough for a typical row, and for the iteration limit of the
+    machine.
+
+    Raises CompileError if no number is enough.
     """
-    length = max(map(typical, folded)) * machine.quirks.typical_row // TYPICAL
+    length = max(map(typical, reduced)) * machine.quirks.typical_row // TYPICAL
     wanted = next(lanes for most, lanes in ROW_LANES.items() if length <= most)
     for lanes in ROW_LANES.values():
-        taken = turns_of_row(body.ops, body.rows, body.results, lanes, machine)
-        if lanes >= wanted and taken <= max_counted_turns(machine):
+        taken = row_iterations(body.ops, body.rows, body.results, lanes, machine)
+        if lanes >= wanted and taken <= max_counted_iterations(machine):
             return lanes
     message = f"rows of up to {bounds(body.extents['k'])[1]} elements are too long for a workgroup"
     raise CompileError([Diagnostic(message)])

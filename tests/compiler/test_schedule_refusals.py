@@ -74,7 +74,7 @@ CASES: list[tuple[str, list[str], str] | tuple[str, list[str], str, str]] = [
     ),
     (
         "very long rows", [GRID],
-        "loops of an invocation would take 182142 turns, those of the machine take 62000 at most", "spirv",
+        "loops of an invocation would take 182142 iterations, those of the machine take 62000 at most", "spirv",
     ),
     # elements in the order of memory
     ("elements", [f"{GRID}, guard(e, clamp)"], "guard(e, clamp): only tiles of a dot along m and n have that"),

@@ -116,8 +116,8 @@ class _Merger:
         left, right = b.op("subtract", pair.middle, pair.first), b.op("subtract", pair.last, pair.middle)
         low = b.op("subtract", count, b.op("minimum", count, right))
         high = b.op("minimum", count, left)
-        turns = b.op("add", step, b.index(1))
-        loop = b.begin_loop(b.index(0), turns, b.index(1), [low, high])
+        iterations = b.op("add", step, b.index(1))
+        loop = b.begin_loop(b.index(0), iterations, b.index(1), [low, high])
         low, high = loop.carried
         branch = b.begin_if(b.op("compare_lt", low, high))
         half = b.op("unchecked_shift_right_logical", b.op("add", low, high), b.index(1))

@@ -14,7 +14,7 @@ from orchestrion.compiler.ir.dims import Dim, bounds, ceildiv, dim_max, typical
 from orchestrion.compiler.kernel.builder import KernelBuilder
 from orchestrion.compiler.kernel.elemental import Elemental
 from orchestrion.compiler.kernel.index import Index, delinearize, invocation_index
-from orchestrion.compiler.kernel.reduction_limits import max_loop_turns, max_updates
+from orchestrion.compiler.kernel.reduction_limits import max_loop_iterations, max_updates
 from orchestrion.compiler.kernel.reductions import instance
 from orchestrion.compiler.kernel.rules import element_of, shape_of
 
@@ -22,7 +22,7 @@ from orchestrion.compiler.kernel.rules import element_of, shape_of
 WORKGROUP_SIZE = 64
 #: invocations beyond which no more owners are made, and row numbers that all of them read together
 MOST_INVOCATIONS, MOST_READS = 1 << 11, 1 << 22
-#: updates that a turn of an owner's loop looks at, at least
+#: updates that an iteration of an owner's loop looks at, at least
 UNROLLED = 4
 
 
@@ -108,7 +108,7 @@ def _own(writer: _Writer, owner: Value, share: int) -> None:
     first = b.op("convert", b.op("multiply", owner, b.index(share)), to=type)
     limit = b.op("minimum", _number(b, share, type), b.op("subtract", _number(b, rows, type), first))
     step, most = UNROLLED, min(bounds(updates)[1], max_updates(b.machine))
-    while most // step > max_loop_turns(b.machine):
+    while most // step > max_loop_iterations(b.machine):
         step *= 2
     for lower, upper, stride in ((0, updates - updates % step, step), (updates - updates % step, updates, 1)):
         if lower == upper:
