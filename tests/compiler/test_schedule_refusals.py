@@ -101,7 +101,7 @@ CASES: list[tuple[str, list[str], str] | tuple[str, list[str], str, str]] = [
         "vectorize(n, 8): vectors have 2, 4, 8, 16 lanes along n, which divide its tile",
     ),
     (
-        "dot", [f"{TILE}, {GRID}, vectorize(n, 4)"], "vectorize(n, 4): the machine has vectors of 0 lanes", "spirv",
+        "dot", [f"{TILE}, {GRID}, vectorize(n, 4)"], "vectorize(n, 4): the machine has vectors of 1 lanes", "spirv",
     ),
     ("dot of integers", [f"{TILE}, {GRID}, vectorize(n, 4)"], "vectorize(n, 4): vectors are of floats"),
     (

@@ -143,7 +143,7 @@ def _tiled(rng: random.Random, body: Body, machine: Machine, assumed: list[Step]
                 Step("bind", "grid", "workgroup"),
                 *(Step("bind", dim, "local", rng.choice((1, 2, 4, 8))) for dim in "mn" if rng.random() < 0.8),
             ]
-        lanes = [count for count in LANES if sizes["n"] % count == 0 and count <= machine.width]
+        lanes = [count for count in LANES if sizes["n"] % count == 0 and count <= machine.vector_lanes]
         if lanes and rng.random() < 0.8 or rng.random() < 0.06:
             steps.append(Step("vectorize", "n", count=rng.choice(lanes or LANES)))
         steps += _unrolled(rng, sizes["m"] * sizes["n"], 0.4)
