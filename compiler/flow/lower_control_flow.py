@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from orchestrion.compiler.options import Options
 
 #: most iterations that an i32 can count
-MOST_COUNTED: Final = (1 << 31) - 1
+MAX_COUNTED_ITERATIONS: Final = (1 << 31) - 1
 
 
 def run(module: Module, options: Options) -> None:
@@ -90,7 +90,7 @@ def _loop(block: Block, op: While, rest: Block) -> list[Block]:
     body.erase_arguments(range(len(body.arguments)))
     test, following = _last(header), _last(body)
     start, after = Builder(block, loc=op.loc), Builder(body, following, op.loc)
-    if trips is None or bounds(trips)[1] > MOST_COUNTED:
+    if trips is None or bounds(trips)[1] > MAX_COUNTED_ITERATIONS:
         condition = test.operands[0]
         start.build(Branch, arguments=op.inits, to=header)
         after.build(Branch, arguments=following.operands, to=header)

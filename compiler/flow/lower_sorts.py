@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 #: comparisons, each element with each of its line, up to which places are counted; lines of a length that a call brings
 #: always are, since merges take a number of iterations
-MOST_COMPARISONS: Final = 1 << 18
+MAX_COMPARISONS: Final = 1 << 18
 
 
 def run(module: Module, options: Options) -> None:
@@ -53,7 +53,7 @@ def _sorted(op: Sort, rewriter: Rewriter) -> list[Value]:
     size = shape[op.axis]
     if size in (0, 1) or prod(shape) == 0:
         return list(op.inputs)
-    if isinstance(size, Dim) or typical(prod(shape)) * size <= MOST_COMPARISONS:
+    if isinstance(size, Dim) or typical(prod(shape)) * size <= MAX_COMPARISONS:
         return _in_order(op, rewriter, {}, _order(op, rewriter))
     return _merged(op, rewriter)
 

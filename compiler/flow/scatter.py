@@ -18,7 +18,7 @@ from orchestrion.compiler.stablehlo.ops.indexing import DynamicUpdateSlice
 from orchestrion.schema import tensor_shapes
 
 #: updates of a group in one scatter whose rows may meet: an invocation looks at each, many an iteration
-MOST_UPDATES: Final = 1 << 18
+MAX_COLLIDING_UPDATES: Final = 1 << 18
 
 
 class Scatter(StablehloOp):

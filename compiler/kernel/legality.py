@@ -15,7 +15,7 @@ from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 from orchestrion.schema.dtypes import BY_NAME, FLOAT
 
 from .body import Body, count_of
-from .dialect import LANES
+from .dialect import VECTOR_LANES
 from .encodings import stored_shape
 from .grid import is_tiled_dot
 from .library import KERNELS
@@ -205,8 +205,8 @@ def _dot(body: Body, schedule: Schedule, machine: Machine) -> Iterator[str]:
 
 
 def _vectors(dot: DotGeneral, schedule: Schedule, step: Step, machine: Machine) -> Iterator[str]:
-    if step.dim != "n" or step.count not in LANES or schedule.count("tile", "n") % step.count:
-        yield f"{step}: vectors have {', '.join(map(str, LANES))} lanes along n, which divide its tile"
+    if step.dim != "n" or step.count not in VECTOR_LANES or schedule.count("tile", "n") % step.count:
+        yield f"{step}: vectors have {', '.join(map(str, VECTOR_LANES))} lanes along n, which divide its tile"
     if step.count > machine.vector_lanes:
         yield f"{step}: the machine has vectors of {machine.vector_lanes} lanes"
     if BY_NAME[element_of(dot.out)].kind != FLOAT:

@@ -24,7 +24,7 @@ WORKGROUP_SIZE = 64
 #: elements that an invocation makes
 SHARE = 16
 #: steps that a kernel knows: runs are of 2^30 elements at most, which no axis that a device holds goes beyond
-MOST_STEPS = 30
+MAX_MERGE_STEP = 30
 
 
 def invocations(op: Merge) -> int:
@@ -99,7 +99,7 @@ class _Merger:
         """The step, in the index type, in the range that a shift takes."""
         b = self.builder
         step = self.elemental.element(self.op.step, scalar_index(b))
-        step = b.op("minimum", b.op("maximum", step, b.const(0, "i32")), b.const(MOST_STEPS, "i32"))
+        step = b.op("minimum", b.op("maximum", step, b.const(0, "i32")), b.const(MAX_MERGE_STEP, "i32"))
         return b.op("convert", step, to=b.index_type)
 
     def _pair_at(self, place: Value, length: Value) -> _Pair:

@@ -21,7 +21,7 @@ from orchestrion.compiler.kernel.rules import element_of, shape_of
 #: invocations of a workgroup
 WORKGROUP_SIZE = 64
 #: invocations beyond which no more owners are made, and row numbers that all of them read together
-MOST_INVOCATIONS, MOST_READS = 1 << 11, 1 << 22
+MAX_INVOCATIONS, MAX_READS = 1 << 11, 1 << 22
 #: updates that an iteration of an owner's loop looks at, at least
 UNROLLED = 4
 
@@ -36,7 +36,7 @@ def owners(op: Scatter) -> int:
     if op.is_unique:
         return updates
     columns = typical(groups * row)
-    most = max(1, min(MOST_INVOCATIONS // columns, MOST_READS // (columns * typical(updates))))
+    most = max(1, min(MAX_INVOCATIONS // columns, MAX_READS // (columns * typical(updates))))
     return ceildiv(rows, dim_max(ceildiv(rows, most), 1))
 
 
