@@ -1,4 +1,4 @@
-"""The graph of a function's blocks: who goes where, and edits that keep branches and block arguments together."""
+"""The graph of the blocks of a function, and edits that keep branches and block arguments consistent."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ Entrance = tuple[BranchOp, int]
 
 
 def code_of(module: Module) -> Iterator[Operation]:
-    """What of a module runs: its functions and initializers, each with one region."""
+    """The functions and initializers of a module, each with one region."""
     for op in module.block:
         if isinstance(op, Func | Initializer):
             yield op
 
 
 def split_behind(block: Block, op: Operation) -> Block:
-    """A block of what stands behind `op`."""
+    """Moves the ops behind `op` into a new block, and returns it."""
     rest = Block()
     while op.next_op is not None:
         moved = op.next_op
@@ -33,7 +33,7 @@ def split_behind(block: Block, op: Operation) -> Block:
 
 
 def entrances(region: Region) -> dict[Block, list[Entrance]]:
-    """All ways into each block."""
+    """For each block the branch edges that lead to it."""
     found: dict[Block, list[Entrance]] = {block: [] for block in region.blocks}
     for block in region.blocks:
         if isinstance(block.last, BranchOp):
@@ -43,14 +43,16 @@ def entrances(region: Region) -> dict[Block, list[Entrance]]:
 
 
 def set_values(branch: BranchOp, values: Sequence[Sequence[Value]]) -> None:
-    """Gives each edge its values."""
+    """Sets the values that each edge of a branch passes."""
     branch.set_operands([*branch.operands[: branch.choosing], *(value for edge in values for value in edge)])
     if "counts" in branch.properties:
         branch.properties["counts"] = dense_ints(*map(len, values))
 
 
 def erase_arguments(region: Region, gone: Mapping[Block, Collection[int]]) -> None:
-    """Takes arguments, by number, from blocks, and what branches give for them. Nothing else may use them."""
+    """Erases arguments of blocks, by number, and the values that branches pass for them. They must have no other
+    uses.
+    """
     for block in region.blocks:
         branch = block.last
         if isinstance(branch, BranchOp) and any(target in gone for target in branch.successors):

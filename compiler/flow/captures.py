@@ -1,4 +1,4 @@
-"""What an op reads from around it: its operands, and what its regions use freely."""
+"""The values that an op reads: its operands, and values from outside that its regions use."""
 
 from collections.abc import Iterator
 
@@ -6,7 +6,7 @@ from orchestrion.compiler.ir.core import Operation, Value
 
 
 def inputs(op: Operation) -> Iterator[Value]:
-    """The values that an op reads, one for each use: operands, then those from outside that its regions use."""
+    """The values that an op reads, one per use: operands, then values from outside that its regions use."""
     yield from op.operands
     if not op.regions:
         return

@@ -1,14 +1,16 @@
-"""A convolution as a `dot_general` of the windows of its left operand with the kernel, in the order of its result.
+"""A convolution as a `dot_general` of the windows of its left operand and the kernel, with axes in the order of its
+result.
 
-Axes have labels on the way: `b`, `i`, `o` and the numbers of spatial axes as the op has them, `g` for groups, `k0`,
-`k1` and so on for the axes of the window. The result of a dot has its batch axes first, then the free ones of the left
-operand, then of the right one; the features of a convolution's result stand anywhere. So
+Axes have labels: `b`, `i`, `o` and the numbers of spatial axes as in the op, `g` for groups, and `k0`, `k1`, ... for
+the axes of the window. The result of a dot has its batch axes first, then the free axes of the left operand, then those
+of the right one. The feature axis of a convolution's result may be anywhere. Therefore:
 
     [b, 0, 1, f]          lhs = windows, free b, 0, 1;   rhs = kernel, free o
     [b, f, 0, 1]          batch b;  lhs = kernel, repeated along b, free o;  rhs = windows, free 0, 1
     [b, 0, 1, (g, o)]     batch b, 0, 1, g;  lhs = windows;  rhs = kernel, repeated along b, 0, 1, free o
 
-and the result is in the order in which it is written: what follows can be fused. Nothing that is repeated is in memory.
+The elements of the result are in the order in which they are written, so the ops behind it can be fused. Repeated
+operands are never in memory.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from .window_builders import pad, repeat, reshape, reverse, transpose, windows
 
 @dataclass(frozen=True, slots=True)
 class _Labelled:
-    """A tensor and what its axes are."""
+    """A tensor and the labels of its axes."""
 
     value: Value
     labels: tuple[str, ...]
@@ -42,7 +44,7 @@ class _Labelled:
         return tuple(self.axis(label) for label in labels)
 
     def split(self, rewriter: Rewriter, label: str, groups: int) -> _Labelled:
-        """With the groups of an axis as an axis in front of it."""
+        """Splits an axis into groups and members of a group."""
         if groups == 1:
             return self
         at, shape = self.axis(label), tensor_of(self.value).shape
@@ -83,7 +85,7 @@ def _dot(rewriter: Rewriter, left: _Labelled, right: _Labelled, dims: DotDimensi
 
 
 def _windows(op: Convolution, rewriter: Rewriter) -> _Labelled:
-    """The windows of the left operand; what the kernel calls `i` is its feature."""
+    """The windows of the left operand. Its feature axis has the label `i`."""
     image = _Labelled(op.lhs, tuple({"f": "i"}.get(label, label) for label in op.axes.lhs))
     image = image.split(rewriter, "i", op.feature_group_count.value).split(rewriter, "b", op.batch_group_count.value)
     axes, window = image.axes(op.axes.spatial), op.window
@@ -93,7 +95,7 @@ def _windows(op: Convolution, rewriter: Rewriter) -> _Labelled:
 
 
 def _kernel(op: Convolution, rewriter: Rewriter, groups: int) -> _Labelled:
-    """The kernel the right way round, without the axes along which it has one element."""
+    """The kernel, reversed where the op says so, without window axes of one element."""
     labels = tuple(f"k{label}" if label.isdigit() else label for label in op.axes.rhs)
     kernel, sizes = _Labelled(op.rhs, labels), op.window.sizes
     turned = [kernel.axis(f"k{n}") for n, back in enumerate(op.reversed) if back and sizes[n] != 1]

@@ -1,7 +1,7 @@
-"""deduplicate-executables: of structurally equal executables the first one stays, and the rest is numbered anew.
+"""deduplicate-executables: keeps the first of structurally equal executables and renumbers the rest.
 
-Equal means: the same text without names and locations, and the same arguments tied, as these share a binding with a
-result.
+Executables are equal if they have the same text without names and locations, and the same tied arguments, because a
+tied argument shares a binding with a result.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 
 def run(module: Module, options: Options) -> None:
+    """Removes duplicates and renumbers the executables of all functions."""
     first: dict[tuple[str, str], Executable] = {}
     kept: dict[str, Executable] = {}  # the symbol an executable had -> the one that stands for it now
     tied = {op.entry.root: str(op.tied) for op in module.walk() if isinstance(op, Dispatch)}
@@ -36,7 +37,7 @@ def run(module: Module, options: Options) -> None:
 
 
 def _renumber(func: Operation, kept: dict[str, Executable], names: Names) -> None:
-    """`main_dispatch_2` is the third executable that `main` is the first to use."""
+    """Renames executables: `main_dispatch_2` is the third executable whose first user is `main`."""
     number = 0
     for dispatch in [op for op in func.walk() if isinstance(op, Dispatch)]:
         executable = kept[dispatch.entry.root]

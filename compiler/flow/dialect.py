@@ -1,9 +1,9 @@
-"""The flow dialect: tensors, dispatches, and executables as functions over tensors. One copy for all targets.
+"""The flow dialect: tensors, dispatches, and executables as functions over tensors, one copy for all targets.
 
-Rules: after the phase no tensor arithmetic stands outside executables. A function holds dispatches, splats, empty
-tensors, loads and stores of globals, numbers of the host (loop counters), and the branches between its blocks; an
-initializer the same in one block (`rules/flow.py` has the list). A dispatch's workload is the number of elements that
-each of its results has, padding included, or that a tied result's update has.
+Rules: after the phase no tensor arithmetic is outside of executables. A function holds dispatches, splats, empty
+tensors, loads and stores of globals, host numbers (loop counters), and branches between its blocks. An initializer
+holds the same in one block (`rules/flow.py` has the list). The workload of a dispatch is the number of elements of each
+of its results, padding included, or of the update of a tied result.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from .scatter import Scatter
 
 
 class DispatchRegion(Operation):
-    """Ops that run as one dispatch; uses values from outside freely. Lives only between two passes of the phase.
+    """Ops that run as one dispatch. It may use values from outside. It exists only between two passes of the phase.
 
-    `updates`: per output 1 when it is an update in the memory of its operand (`scatter.py`), else 0.
+    `updates`: per output 1 if it is an update in the memory of its operand (`scatter.py`), else 0.
     """
 
     name = "flow.dispatch_region"
@@ -39,7 +39,7 @@ class DispatchRegion(Operation):
 
 
 class Yield(Operation):
-    """The values of the region it ends."""
+    """Ends a region with its values."""
 
     name = "flow.yield"
     values = operands(TensorType)
@@ -47,9 +47,9 @@ class Yield(Operation):
 
 
 class HoistableDispatch(Operation):
-    """Pure ops that run as one dispatch, wherever what they use is there: in an initializer, when that is constant.
+    """Pure ops that run as one dispatch, in an initializer if all values that they use are constant.
 
-    Uses values from outside freely. What is inside is mostly one `set_encoding`.
+    It may use values from outside. It mostly holds one `set_encoding`.
     """
 
     name = "flow.hoistable_dispatch"
@@ -59,7 +59,7 @@ class HoistableDispatch(Operation):
 
 
 class SetEncoding(Operation):
-    """The same elements in another order in memory, or in one that is still to be chosen; padding is zero."""
+    """The same elements in another order in memory, which may still be symbolic; padding is zero."""
 
     name = "flow.set_encoding"
     source = operand(TensorType)
@@ -83,7 +83,7 @@ class UnsetEncoding(Operation):
 
 
 def _encodes(plain: Type, encoded: Type) -> Iterator[str]:
-    """The two types differ in that one has an encoding."""
+    """Checks that the two types differ only in that one has an encoding."""
     assert isinstance(plain, TensorType) and isinstance(encoded, TensorType)
     if plain.encoding or not encoded.encoding or (plain.shape, plain.element) != (encoded.shape, encoded.element):
         yield f"{encoded} must be {plain} with an encoding"
@@ -94,8 +94,8 @@ def _encodes(plain: Type, encoded: Type) -> Iterator[str]:
 
 
 class Windows(StablehloOp):
-    """The windows of a tensor along some axes, `sizes` elements each: element j of window i along an axis is element
-    i * stride + j * dilation. The js are axes of their own, behind the operand's. What a convolution sums up.
+    """The windows of a tensor along some axes, of `sizes` elements: element j of window i along an axis is element i *
+    stride + j * dilation. The axes of j are appended to those of the operand. A convolution sums over them.
     """
 
     name = "flow.windows"
@@ -119,7 +119,7 @@ class Windows(StablehloOp):
 
 
 class Size(StablehloOp):
-    """A size as a scalar of an integer type, modulo what that holds: what a device computes with it."""
+    """A size as a scalar of an integer type, modulo its range. Devices compute with it."""
 
     name = "flow.size"
     value = attr(DenseArray)
@@ -149,9 +149,9 @@ class Executable(Operation):
 class Dispatch(Operation):
     """Runs an entry on tensors; the workload is (x, y, z) invocations.
 
-    `tied`: per output the number of the argument that it is an update of, in the same memory, or -1. The workload is
-    then that of the update. The argument keeps its value: whoever still needs it is given a copy.
-    `in_place`: arguments whose memory the only output may take, when nobody else needs it.
+    `tied`: per output the number of the argument whose memory it updates, or -1. The workload is then that of the
+    update. The argument keeps its value: other readers get a copy. `in_place`: arguments whose memory the only output
+    may use, if nobody else needs it.
     """
 
     name = "flow.dispatch"

@@ -1,8 +1,8 @@
-"""elide-empty: no tensor without elements is computed or read.
+"""elide-empty: removes tensors without elements.
 
-What is returned becomes `flow.empty`. Where an op reads one (a reduction over nothing, a concatenation with nothing),
-it reads a broadcast of a scalar instead, which needs no memory. Ops whose results are all empty disappear, and no
-block but the entry takes an empty argument.
+A returned one becomes `flow.empty`. An op that reads one (a reduction or a concatenation) reads a broadcast scalar
+instead, which needs no memory. Ops with only empty results are erased, and no block except the entry has an empty
+argument.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 
 def run(module: Module, options: Options) -> None:
+    """Removes tensors without elements from all functions."""
     for code in code_of(module):
         region = code.regions[0]
         for block in region.blocks:
@@ -53,7 +54,7 @@ def _is_empty(value: Value) -> bool:
 
 
 def _replace(value: Value) -> None:
-    """Gives every reader of an empty tensor its substitute, made before it; what blocks are given will go."""
+    """Replaces an empty tensor for each reader. The substitute is made in front of the reader."""
     for user, index in list(value.uses) if _is_empty(value) else ():
         builder = Builder.before(user)
         is_kept = user.next_op is None or isinstance(user, GlobalStore)

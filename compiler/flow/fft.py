@@ -1,7 +1,7 @@
-"""`flow.fft`: Fourier transforms of lines that the shared memory of a workgroup holds. What every `fft` is made of.
+"""`flow.fft`: Fourier transforms of lines that fit into the shared memory of a workgroup. Every `fft` is made of them.
 
-Complex numbers are two real ones side by side, the last axis. A line is transformed in passes, one for each factor of
-its length (`radices`), all of them in one dispatch: so a length has small factors only, and is `longest` at most.
+A complex number is two neighbouring real numbers along the last axis. One dispatch transforms a line in passes, one for
+each factor of its length (`radices`). The length therefore has small prime factors only, and is at most `longest`.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from orchestrion.compiler.ir.types import TensorType
 from orchestrion.compiler.stablehlo.ops.base import ShapeError, StablehloOp, dtype_of, tensor_of
 from orchestrion.schema.dtypes import FLOAT
 
-#: the shared memory of a workgroup on every device: what Vulkan guarantees
+#: bytes of shared memory of a workgroup that every device has, as Vulkan guarantees
 SHARED_BYTES: Final = 16 << 10
-#: the most numbers that an invocation transforms at once, but for a prime factor
+#: greatest factor of a pass that is no prime
 MAX_RADIX: Final = 8
-#: prime factors that a pass takes
+#: supported prime factors
 PRIMES: Final = (2, 3, 5, 7, 11, 13)
 
 
 class LineFft(StablehloOp):
-    """The lines along axis `dimension` transformed, into frequencies or (`inverse`) back, divided by their length n.
+    """Transforms the lines along axis `dimension` into frequencies, or back if `inverse`, divided by the length n.
 
-    Numbers lie side by side in the last axis: two, or the real one only. Of real operands the imaginary parts are
-    zero; a real result has the real parts; a result that is shorter along the axis has the first numbers. `roots` has
-    the parts of e^(-2 pi i k / n) for every k below n, or conjugate for `inverse`.
+    The last axis holds the parts of a number: two, or one for real numbers. The imaginary parts of real operands are
+    zero; a real result has the real parts only. If the result is shorter along the axis, it has the first numbers.
+    `roots` holds e^(-2 pi i k / n) for every k below n, conjugated if `inverse`.
     """
 
     name = "flow.fft"
@@ -43,10 +43,12 @@ class LineFft(StablehloOp):
 
     @property
     def axis(self) -> int:
+        """The axis of the lines."""
         return self.dimension.value
 
     @property
     def length(self) -> int:
+        """Numbers of a line."""
         return tensor_of(self.operand_).shape[self.axis]
 
     def infer(self) -> Sequence[TensorType]:
@@ -68,14 +70,14 @@ class LineFft(StablehloOp):
 
 
 def longest(itemsize: int) -> int:
-    """Numbers of a line, by the bytes of a part."""
+    """Greatest length of a line, in complex numbers, if a part of a number has `itemsize` bytes."""
     return SHARED_BYTES // (2 * itemsize)
 
 
 @cache
 def radices(length: int) -> tuple[int, ...] | None:
-    """Factors of a length, the largest first: as few as possible, of these as small ones. None: it has a prime that no
-    pass takes.
+    """Factors of a length in descending order: as few as possible, and then as small as possible. None if a prime
+    factor is not supported.
     """
     if length == 1:
         return ()

@@ -1,6 +1,6 @@
-"""hoist-constants: every constant that is no splat becomes a `util.global`, once per value; splats stay in place.
+"""hoist-constants: every constant that is no splat becomes a `util.global`, one per value. Splats stay in place.
 
-Each block loads what it uses, so that a global is no value that travels between blocks.
+Each block loads the globals that it uses, so that their values are not passed between blocks.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 
 def run(module: Module, options: Options) -> None:
+    """Hoists the constants of a module."""
     named: dict[DenseElements, Global] = {}
     names = Names.of(module)
     code = list(code_of(module))

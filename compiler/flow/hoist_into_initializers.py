@@ -1,13 +1,15 @@
-"""hoist-into-initializers: what depends only on constants is computed when the program loads, not in every call.
+"""hoist-into-initializers: computes values that depend only on constants when the program loads, not in every call.
 
-An op is *derived* when it is pure and all it reads is derived: constants, globals that never change, and what is made
-of them. Of the derived values that a call needs, in whatever block, the last ones are computed in the program's
-initializer and kept in globals. They stay where they are when that would cost more than it saves:
-- what is free to compute (splats, iotas, broadcasts of scalars), or reads no global and takes only cheap ops;
-- what only chooses elements of a constant (slices, broadcasts, reshapes): a reader finds them where they are;
-- what is larger than the globals it reads: memory would grow, and reading it is no faster. Where expensive ops were
-  needed (a dot, a reduction, a sine), `SLACK` more is allowed.
-Equal results of several functions are kept once, and globals that nobody loads any more go.
+An op is *derived* if it is pure and reads only constants, globals that never change, and results of derived ops. The
+program's initializer computes the last derived values that a call needs, in any block, and stores them in globals. A
+derived value stays in place if hoisting costs more than it saves:
+
+- it is free to compute (splats, iotas, broadcasts of scalars), or reads no global and needs only cheap ops;
+- it only selects elements of a constant (slices, broadcasts, reshapes), which a reader can do itself;
+- it is larger than the globals that it depends on, so that it needs more memory and is no faster to read. It may be
+  `SLACK` bytes larger if expensive ops (a dot, a reduction, a sine) compute it.
+
+Equal results of several functions are stored once, and globals that nobody loads are removed.
 """
 
 from __future__ import annotations
@@ -37,15 +39,16 @@ from .util import Global, GlobalLoad, GlobalStore, ImportedCallBranch, Initializ
 if TYPE_CHECKING:
     from orchestrion.compiler.options import Options
 
-#: bytes by which the result of expensive ops may be larger than the globals it is made of
+#: bytes by which the result of expensive ops may exceed the globals that it depends on
 SLACK: Final = 1 << 20
-#: ops that choose elements of their operand
+#: ops that select elements of their operand
 CHOOSING: Final = (BroadcastInDim, Reshape, Slice)
 #: ops of a function that are in their final place
 FIXED: Final = (DispatchRegion, Empty, Splat)
 
 
 def run(module: Module, options: Options) -> None:
+    """Hoists the derived values of a module."""
     functions = [op for op in module.block if isinstance(op, Func)]
     if not functions:
         return
@@ -57,7 +60,7 @@ def run(module: Module, options: Options) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _History:
-    """What a derived value is made of: the globals it reads, and whether ops compute, or compute at some cost."""
+    """The globals that a derived value depends on, and whether ops compute it, or compute it expensively."""
 
     reads: frozenset[str] = frozenset()
     computes: bool = False
@@ -65,7 +68,7 @@ class _History:
 
 
 class _Hoisting:
-    """The initializer of a module, made when the first value goes there, or the one that is there."""
+    """The initializer of a module, made with the first hoisted value unless the module has one."""
 
     def __init__(self, module: Module, first: Func) -> None:
         self.module = module
@@ -92,13 +95,13 @@ class _Hoisting:
             erase_dead(func)
 
     def finish(self) -> None:
-        """Merges what is equal and drops what is of no use. Filled memory that is updated in place is one's own."""
+        """Merges equal globals and removes unused ones. Filled memory that is updated in place is never shared."""
         merge_equal(self.initializer, apart=(Splat,))
         merge_globals(self.module)
         drop_unused_globals(self.module)
 
     def _histories(self, func: Func) -> dict[Operation, _History]:
-        """The derived ops of a function. A block stands after those that dominate it."""
+        """The derived ops of a function. A block comes after those that dominate it."""
         found: dict[Operation, _History] = {}
         for block in func.body.blocks:
             for op in block:
@@ -131,7 +134,7 @@ class _Hoisting:
         )
 
     def _wanted(self, func: Func, histories: dict[Operation, _History]) -> list[Value]:
-        """The values to hoist: the last derived ones that the rest of the function needs, in its order."""
+        """The values to hoist, in order: the last derived ones that the rest of the function needs."""
         wanted: dict[Value, None] = {}
         stays = {op for block in func.body.blocks for op in block if op not in histories}
         stack = [value for op in stays for value in inputs(op)]
@@ -156,7 +159,7 @@ class _Hoisting:
         return made <= read + (SLACK if history.costs else 0)
 
     def _computed(self, value: Value, mapping: dict[Value, Value]) -> Value:
-        """The value in the initializer, with all that it is made of. What was stored there is not loaded again."""
+        """The value in the initializer, with all ops that it depends on. Values stored there are not loaded again."""
         block = self.initializer.body.block
         stored = {op.ref.root: op.value for op in block if isinstance(op, GlobalStore)}
         stack = [value]
@@ -175,7 +178,7 @@ class _Hoisting:
         return mapping[value]
 
     def _keep(self, value: Value, made_by: Operation) -> Global:
-        """A global that the initializer gives this value."""
+        """A global to which the initializer stores this value."""
         name = self.names.fresh(f"hoisted_{self.number}")
         self.number += 1
         variable = Builder.before(self.initializer).build(Global, sym_name=name, type=value.type, loc=made_by.loc)
@@ -186,7 +189,7 @@ class _Hoisting:
 
 
 def merge_globals(scope: Operation) -> None:
-    """Of several globals that initializers give the same value one is left; one that only repeats another, none."""
+    """Merges globals to which initializers store the same value. Removes globals that repeat another global."""
     first: dict[Value, SymbolRef] = {}
     instead: dict[str, SymbolRef] = {}
     mutable = {op.symbol for op in _members(scope) if isinstance(op, Global) and op.mutable is not None}
@@ -206,7 +209,7 @@ def merge_globals(scope: Operation) -> None:
 
 
 def drop_unused_globals(scope: Operation) -> None:
-    """Erases globals that nobody reads, what gives them their values, and initializers that do nothing then."""
+    """Erases globals that nobody reads, the ops that compute them, and initializers that are then empty."""
     calls = [op for op in scope.walk() if isinstance(op, ImportedCallBranch)]
     named = {ref.root for call in calls for ref in call.globals}
     while True:

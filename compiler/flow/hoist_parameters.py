@@ -1,6 +1,6 @@
 """hoist-parameters: an argument that is a parameter becomes a `util.global`, one for all functions.
 
-Each block loads what it uses, as it does of constants. A parameter that nobody uses is none any more.
+Each block loads the globals that it uses. An unused parameter is removed.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 
 def run(module: Module, options: Options) -> None:
+    """Hoists the parameters of a module."""
     functions = [op for op in module.block if isinstance(op, Func)]
     names = Names.of(module)
     made: dict[str, Global] = {}
@@ -45,7 +46,7 @@ def _global(name: str, argument: BlockArgument, attribute: DictAttr, before: Ope
 
 
 def _load(func: Func, argument: BlockArgument, variable: Global) -> None:
-    """Each block that uses the argument loads the global, in front of all else."""
+    """Each block that uses the argument loads the global in front of all other ops."""
     loaded: dict[Block, Value] = {}
     for op, index in list(argument.uses):
         block = _block_in(func, op)
@@ -57,7 +58,7 @@ def _load(func: Func, argument: BlockArgument, variable: Global) -> None:
 
 
 def _block_in(func: Func, op: Operation) -> Block:
-    """The block of the function in which an op stands, at whatever depth."""
+    """The block of the function that holds an op, at whatever depth."""
     while op.parent_op is not func:
         assert op.parent_op is not None
         op = op.parent_op

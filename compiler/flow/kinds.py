@@ -1,4 +1,4 @@
-"""Kinds of bodies: what the ops of a dispatch are together. Fusion writes the kind on the entry, all others read it."""
+"""Kinds of bodies: what the ops of a dispatch compute. Fusion writes the kind on the entry; later passes read it."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ _HEROES: Final[dict[type[Operation], str]] = {
 
 
 def hero_of(ops: Sequence[Operation]) -> Operation | None:
-    """The op that decides the kind of a body; None in an elementwise one. Rows may have several: the first."""
+    """The first op that decides the kind of a body; None in an elementwise body."""
     return next((op for op in ops if isinstance(op, tuple(_HEROES))), None)
 
 
 def kind_of(ops: Sequence[Operation], results: Sequence[Value]) -> str:
-    """The kind of a body of these ops, in their order, with these results."""
+    """The kind of a body with these ops, in order, and these results."""
     hero = hero_of(ops)
     if hero is None:
         return "elementwise"

@@ -1,16 +1,16 @@
-"""How the elements of a tensor lie in memory, as the encoding of its type says it.
+"""How the elements of a tensor lie in memory, according to the encoding of its type.
 
-A type without encoding lies in row-major order. `#util.encoding<...>` is symbolic: it says what the tensor is to the
-dot that reads it, and nothing about memory yet. `#util.layout<...>` is concrete. Its axes stand in groups; a group
-counts as one dimension, its axes in row-major order. Dimension g is cut into tiles of `tiles[g]`, the last filled up
-with padding that nobody reads but loops over whole tiles: it is zero. In memory, row-major, stand the numbers of the
-tiles, in the order of the groups, and inside a tile the places along the dimensions that are cut, in the order `inner`.
+A type without an encoding is in row-major order. `#util.encoding<...>` is symbolic: it states the role of the tensor in
+a dot, but not yet an order in memory. `#util.layout<...>` is concrete. It has groups of axes; a group counts as one
+dimension, with its axes in row-major order. Dimension g is divided into tiles of `tiles[g]` elements. The last tile is
+padded with zeros, which only loops over whole tiles read. The order in memory is row-major over the tile numbers, in
+the order of the groups, and then over the places inside a tile along the divided dimensions, in the order `inner`.
 
     tensor<64x100xf32, #util.layout<axes = [[1], [0]], tiles = [8, 1], inner = [0]>>
 
-is 13 x 64 x 8 elements: element (i, j) stands at (j / 8, i, j mod 8), and the last four of a tile j / 8 = 12 are zero.
-A dimension of a size that a call brings is not cut: tiles of one element only order the groups.
-Texts have one form each; anything else is refused, so that equal types have equal texts.
+has 13 x 64 x 8 elements. Element (i, j) lies at (j / 8, i, j mod 8), and the last four of tile j / 8 = 12 are zero. A
+dimension of dynamic size is not divided; tiles of one element only order the groups. Each encoding has one text, and
+other texts are refused, so that equal types have equal texts.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from orchestrion.compiler.ir.attributes import ELEMENT_BYTES
 from orchestrion.compiler.ir.dims import Dim, ceildiv, typical
 from orchestrion.compiler.ir.types import TensorType, Type
 
-#: what a tensor is to a dot
+#: roles of a tensor in a dot
 ROLES: Final = ("lhs", "rhs")
-#: a tile along one dimension is no larger
+#: greatest tile along one dimension, in elements
 MAX_LAYOUT_TILE: Final = 1024
 
 _INTS: Final = r"\[(?:[0-9]{1,15}(?:, [0-9]{1,15})*)?\]"
@@ -40,13 +40,13 @@ _LAYOUT: Final = re.compile(rf"#util\.layout<axes = ({_LISTS}), tiles = ({_INTS}
 
 
 class EncodingError(ValueError):
-    """A text that is no encoding, or one that does not fit its tensor."""
+    """A text that is no encoding, or an encoding that does not fit its tensor."""
 
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """Symbolic: the axes of one operand of a dot by what they are to it, and the dot's (rows, columns, depth), or what
-    they typically are where a call brings them.
+    """Symbolic encoding: the axes of an operand of a dot by role, and the (rows, columns, depth) of the dot, typical
+    values for dynamic sizes.
     """
 
     role: str
@@ -60,7 +60,7 @@ class Encoding:
         return f"#util.encoding<role = {self.role}, {axes}, sizes = {list(self.sizes)}>"
 
     def check(self, shape: tuple[int, ...]) -> None:
-        """Raises EncodingError unless it fits a tensor of that shape."""
+        """Raises EncodingError unless the encoding fits a tensor of that shape."""
         _each_axis_once((self.batch, self.free, self.contract), len(shape))
         rows, columns, depth = self.sizes
         free = rows if self.role == "lhs" else columns
@@ -71,13 +71,13 @@ class Encoding:
 
     @property
     def ordered(self) -> Layout:
-        """Batches; place by place along the contracted axes, all rows or columns."""
+        """The layout without tiles: batch axes, contracted axes, free axes."""
         groups = (*self._batches, self.contract, self.free)
         return Layout(groups, (1,) * len(groups), ())
 
     def tiled(self, shape: tuple[int, ...], tile: int) -> Layout:
-        """Batches; tiles along the free axes; in a tile, place by place along the contracted axes, its rows or columns.
-        Where a call brings how many of those there are, they are one tile.
+        """The layout with tiles along the free axes: batch axes, tile numbers, contracted axes, places in a tile.
+        `ordered` if the size of the free axes is dynamic.
         """
         if not may_be_cut(self.free, shape):
             return self.ordered
@@ -91,7 +91,7 @@ class Encoding:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Concrete: see the head of the file. `inner` names groups."""
+    """Concrete layout, see the docstring of the module. `inner` lists groups."""
 
     axes: tuple[tuple[int, ...], ...]
     tiles: tuple[int, ...]
@@ -102,7 +102,7 @@ class Layout:
         return f"#util.layout<axes = {axes}, tiles = {list(self.tiles)}, inner = {list(self.inner)}>"
 
     def check(self, shape: tuple[int, ...]) -> None:
-        """Raises EncodingError unless it fits a tensor of that shape."""
+        """Raises EncodingError unless the layout fits a tensor of that shape."""
         _each_axis_once(self.axes, len(shape))
         if len(self.tiles) != len(self.axes):
             raise EncodingError(f"{len(self.axes)} groups of axes, {len(self.tiles)} tiles")
@@ -116,46 +116,46 @@ class Layout:
                 raise EncodingError(f"axes {list(axes)}, whose size a call brings, are cut into tiles")
 
     def sizes(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """The number of elements along each group."""
+        """Number of elements along each group."""
         return tuple(prod(shape[axis] for axis in group) for group in self.axes)
 
     def tile_counts(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """The number of tiles along each group."""
+        """Number of tiles along each group."""
         return tuple(ceildiv(size, tile) for size, tile in zip(self.sizes(shape), self.tiles, strict=True))
 
     def padded_sizes(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """The number of elements along each group, padding included."""
+        """Number of elements along each group, padding included."""
         return tuple(count * tile for count, tile in zip(self.tile_counts(shape), self.tiles, strict=True))
 
     def pieces(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """The padded groups, each cut in two dimensions: the number of its tiles, the size of one."""
+        """The padded groups, each as two dimensions: number of tiles, size of a tile."""
         pairs = zip(self.tile_counts(shape), self.tiles, strict=True)
         return tuple(number for pair in pairs for number in pair)
 
     @property
     def order(self) -> tuple[int, ...]:
-        """The dimensions of `pieces` in the order of memory; tiles of one element last."""
+        """The order in memory of the dimensions of `pieces`. Tiles of one element come last."""
         groups = range(len(self.axes))
         rest = [group for group in groups if group not in self.inner]
         return (*(2 * group for group in groups), *(2 * group + 1 for group in (*self.inner, *rest)))
 
     def physical_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """The dimensions in memory: of the tiles, then inside a tile."""
+        """The dimensions in memory: tile numbers, then places inside a tile."""
         return (*self.tile_counts(shape), *(self.tiles[group] for group in self.inner))
 
 
 def may_be_cut(group: tuple[int, ...], shape: tuple[int, ...]) -> bool:
-    """Whether it is known how many elements there are along a group of axes."""
+    """Whether the number of elements along a group of axes is static."""
     return not isinstance(prod(shape[axis] for axis in group), Dim)
 
 
 def encoding_of(type: TensorType) -> Encoding | Layout | None:
-    """What the encoding of a tensor type says; None without one. Raises EncodingError for any other text."""
+    """The encoding of a tensor type; None without one. Raises EncodingError for any other text."""
     return _parsed(type.encoding, type.shape) if type.encoding else None
 
 
 def layout_of(type: TensorType) -> Layout | None:
-    """The layout of a type whose encoding, if it has one, is concrete; None for row-major order."""
+    """The layout of a type; None for row-major order. The encoding must not be symbolic."""
     found = encoding_of(type)
     if isinstance(found, Encoding):
         raise EncodingError(f"{type} has no layout yet")
@@ -163,7 +163,7 @@ def layout_of(type: TensorType) -> Layout | None:
 
 
 def has_layout(type: Type) -> TypeGuard[TensorType]:
-    """Whether it is a tensor type with a layout that fits it."""
+    """Whether a type is a tensor type with a layout that fits it."""
     if not isinstance(type, TensorType) or not type.encoding or problem(type):
         return False
     return isinstance(encoding_of(type), Layout)
@@ -175,24 +175,24 @@ def plain(type: TensorType) -> TensorType:
 
 
 def encoded(type: TensorType, encoding: Encoding | Layout) -> TensorType:
-    """The type with that encoding in place of its own. Raises EncodingError where it does not fit."""
+    """The type with this encoding in place of its own. Raises EncodingError if it does not fit."""
     encoding.check(type.shape)
     return TensorType(type.shape, type.element, str(encoding))
 
 
 def storage_elements(type: TensorType) -> int:
-    """Elements of a tensor in memory, padding included; a symbolic encoding has none."""
+    """Number of elements in memory, padding included. A symbolic encoding has no padding."""
     layout = encoding_of(type)
     return prod(layout.physical_shape(type.shape)) if isinstance(layout, Layout) else type.num_elements
 
 
 def storage_bytes(type: TensorType) -> int:
-    """Bytes of a tensor in memory, padding included; a symbolic encoding has none."""
+    """Number of bytes in memory, padding included. A symbolic encoding has no padding."""
     return storage_elements(type) * ELEMENT_BYTES[str(type.element)]
 
 
 def problem(type: TensorType) -> str | None:
-    """What is wrong with the encoding of a tensor type; None where nothing is."""
+    """Why the encoding of a tensor type is invalid; None if it is valid."""
     try:
         encoding_of(type)
     except EncodingError as error:

@@ -34,12 +34,13 @@ MAX_COUNTED_ITERATIONS: Final = (1 << 31) - 1
 
 
 def run(module: Module, options: Options) -> None:
+    """Lowers the control flow of all functions."""
     for op in code_of(module):
         _lower(op.regions[0])
 
 
 def _lower(region: Region) -> None:
-    """Blocks made from an op come behind its block, and are looked at when it holds no more such ops."""
+    """Lowers the ops of a region. New blocks are inserted behind the current one and visited next."""
     at = 0
     while at < len(region.blocks):
         block = region.blocks[at]
@@ -56,7 +57,7 @@ def _lower(region: Region) -> None:
 
 
 def _choice(block: Block, op: Choice, rest: Block) -> list[Block]:
-    """Branches to the blocks of the regions, which go on to `rest`. Gives the new blocks."""
+    """Branches to the blocks of the regions, which branch to `rest`. Returns the new blocks."""
     for result in op.results:
         result.replace_by(rest.add_argument(result.type, op.loc))
     arms = [region.blocks.pop() for region in op.regions]
@@ -81,7 +82,7 @@ def _last(block: Block) -> Operation:
 
 
 def _loop(block: Block, op: While, rest: Block) -> list[Block]:
-    """Goes round the body as long as the predicate holds. Gives the new blocks."""
+    """A loop that repeats the body while the predicate holds. Returns the new blocks."""
     trips = trip_count(op)
     header, body = op.cond.blocks.pop(), op.body.blocks.pop()
     for index, argument in enumerate(header.arguments):

@@ -2,10 +2,10 @@
 
     before: util.global_store @argument, %x
             util.imported_call_branch ^rest @module.function, [@argument] -> [@result]
-    ^rest:  %y = util.global_load @result; what came behind the call
+    ^rest:  %y = util.global_load @result; the ops behind the call
 
-Arguments and results lie in mutable globals of this call alone: each has memory of its own, so the other module sees
-its arguments and results and nothing else.
+Arguments and results lie in mutable globals that belong to this call alone and have memory of their own, so the other
+module can access no other memory.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 
 def run(module: Module, options: Options) -> None:
+    """Lowers all imported calls."""
     names = Names.of(module)
     for op in code_of(module):
         region, at = op.regions[0], 0
@@ -42,7 +43,7 @@ def run(module: Module, options: Options) -> None:
 
 
 def _lower(call: ImportedCall, block: Block, top: Operation, names: Names) -> Block:
-    """Gives the block of what stood behind the call."""
+    """Lowers one call. Returns the block of the ops behind it."""
     rest = split_behind(block, call)
     assert isinstance(top, Func), "initializers hold constant work, which calls nobody"
     wish = identifier(call.callee.value)

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 
 def run(module: Module, options: Options) -> None:
+    """Lowers all scatters."""
     rewrite(module, PATTERNS)
 
 

@@ -1,12 +1,13 @@
-"""lower-sorts: `sort` becomes elementwise ops and reductions, or a loop of merges, which every target has.
+"""lower-sorts: `sort` becomes elementwise ops and reductions, or a loop of merges, which every target supports.
 
-Equal keys keep their order, stable or not, so that every device gives the same. Two ways:
+Equal keys keep their order even if the sort need not be stable, so that all devices give equal results. Two ways:
 
-- Few elements: the place of an element is how many of its line come before it; each is compared with each, in one
-  reduction. A second one turns places into an order, in which every operand is gathered.
-- Many: merges of runs (`merge.py`), one iteration of a counted loop for each length, from single elements on. What the
-  comparator reads is merged, and one operand that it does not read; were there several, or is that one the elements'
-  numbers, these are merged instead, and the operands follow at the end.
+- Few elements: the place of an element is the number of elements of its line that precede it. One reduction compares
+  each element with each. A second one turns places into an order, and every operand is gathered in that order.
+- Many elements: a counted loop of merges of runs (`merge.py`), one iteration per run length, beginning with single
+  elements. The operands that the comparator reads are merged, and one that it does not read. If there are several
+  of the latter, or if it holds the numbers of the elements, these numbers are merged instead, and the operands are
+  gathered at the end.
 """
 
 from __future__ import annotations
@@ -35,12 +36,13 @@ from .sort_builders import gathered, numbers
 if TYPE_CHECKING:
     from orchestrion.compiler.options import Options
 
-#: comparisons, each element with each of its line, up to which places are counted; lines of a length that a call brings
-#: always are, since merges take a number of iterations
+#: most comparisons of each element with each of its line; beyond, runs are merged. Lines of dynamic length are always
+#: compared, because merges need a static number of iterations
 MAX_COMPARISONS: Final = 1 << 18
 
 
 def run(module: Module, options: Options) -> None:
+    """Lowers all sorts."""
     for op in list(module.walk()):
         if isinstance(op, Sort):
             rewriter = Rewriter({})
@@ -62,7 +64,7 @@ def _sorted(op: Sort, rewriter: Rewriter) -> list[Value]:
 
 
 def _order(op: Sort, rewriter: Rewriter) -> Value:
-    """For each place of the results, the number in its line of the element that goes there."""
+    """For each place of the results, the number in its line of the element that belongs there."""
     shape, axis = tensor_of(op.inputs[0]).shape, op.axis
     pairs = (*shape, shape[axis])
     mine, other = numbers(rewriter, pairs, axis), numbers(rewriter, pairs, len(shape))
@@ -78,7 +80,9 @@ def _order(op: Sort, rewriter: Rewriter) -> Value:
 
 
 def _paired(rewriter: Rewriter, value: Value, axis: int, along: bool) -> Value:
-    """Every element with every element of its line: element [.., i, .., j] is that of place j, or else of place i."""
+    """Pairs each element with each of its line: element [.., i, .., j] is the element at place j, or else at place
+    i.
+    """
     type = tensor_of(value)
     dims = [type.rank if along and dim == axis else dim for dim in range(type.rank)]
     out = type.with_shape((*type.shape, type.shape[axis]))
@@ -86,7 +90,7 @@ def _paired(rewriter: Rewriter, value: Value, axis: int, along: bool) -> Value:
 
 
 def _swapped(pairs: list[Value]) -> list[Value]:
-    """What a comparator takes, the other way round."""
+    """The arguments of a comparator with both sides swapped."""
     return [value for at in range(0, len(pairs), 2) for value in (pairs[at + 1], pairs[at])]
 
 
@@ -111,7 +115,9 @@ def _sum(rewriter: Rewriter, value: Value) -> Value:
 
 
 def _merged(op: Sort, rewriter: Rewriter) -> list[Value]:
-    """Loops over the merges; carries the iteration, the keys, and one operand more, or the elements' numbers."""
+    """The loop over the merges. It carries the iteration, the keys, and one more operand or the numbers of the
+    elements.
+    """
     shape, axis = tensor_of(op.inputs[0]).shape, op.axis
     block = op.comparator.block
     used = [bool(argument.uses) for argument in block.arguments]
@@ -161,7 +167,7 @@ def _merge_runs(op: Sort, block: Block, carried: list[int]) -> None:
 
 
 def _comparator(op: Sort, carried: list[int], types: list[TensorType]) -> Region:
-    """The sort's comparator, of what is carried only."""
+    """The comparator of the sort, with arguments for the carried values only."""
     old = op.comparator.block
     block = Block([type.with_shape(()) for type in types for _ in range(2)])
     mapping: dict[Value, Value] = {}
@@ -177,7 +183,7 @@ def _comparator(op: Sort, carried: list[int], types: list[TensorType]) -> Region
 
 
 def _in_order(op: Sort, rewriter: Rewriter, done: dict[int, Value], order: Value) -> list[Value]:
-    """The operands in an order, but for those that are so already."""
+    """The operands in the sorted order. Those that were merged are sorted already."""
     results = []
     for at, value in enumerate(op.inputs):
         if at in done:
@@ -195,5 +201,5 @@ def _is_numbers(value: Value, axis: int) -> bool:
 
 
 def _tie(rewriter: Rewriter, behind: Value, number: Value, other: Value) -> Value:
-    """Whether an element that does not come behind another had the lower number."""
+    """Whether an element that does not come behind another one had the lower number."""
     return elementwise(rewriter, "and", elementwise(rewriter, "not", behind), compare(rewriter, "LT", number, other))

@@ -1,11 +1,11 @@
-"""lower-windows: ops over windows become ops that read them.
+"""lower-windows: ops over windows become ops on the result of `flow.windows`.
 
     convolution        dot_general(windows(pad(lhs)), rhs)
-    reduce_window      reduce(windows(pad(input, init))); where windows are wide, by doubling (wide_windows.py)
+    reduce_window      reduce(windows(pad(input, init))); wide windows by doubling (wide_windows.py)
     select_and_scatter two reductions (select_and_scatter.py)
 
-`flow.windows` only says where an element stands, as `pad`, `reverse` and `reshape` do, so nothing of this is in memory:
-the dot or reduction computes from its operand's elements. Fusion and schedules are theirs.
+`flow.windows` only places elements, as `pad`, `reverse` and `reshape` do, so its result is never in memory: the dot or
+the reduction reads the elements of the original operand. Fusion and schedules treat it like any other dot or reduction.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 
 def run(module: Module, options: Options) -> None:
+    """Lowers all ops over windows."""
     rewrite(module, PATTERNS)
 
 

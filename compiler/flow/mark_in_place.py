@@ -1,9 +1,9 @@
-"""mark-in-place: which arguments of a dispatch may give their memory to its result.
+"""mark-in-place: marks the arguments of a dispatch whose memory its result may use.
 
-Those of which element i is read for element i of the result and for nothing else, and whose elements are as large: the
-invocation that writes an element has then read the only one that it overwrites. Where rows are taken one by one, their
-reductions may read the argument's row, too: that is done before the row is written. Dispatches of one result only, as
-the elements of another would be read later. Whether the memory is free is for the sequencer to say.
+An argument qualifies if result element i reads its element i and no other, and the elements have the same size: an
+invocation has read the only element that it overwrites. In a kernel by rows, reductions may also read the row of the
+argument, because they run before the row is written. Only dispatches with one result qualify, because elements for a
+second result would be read later. The sequencer decides whether the memory is free.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 
 def run(module: Module, options: Options) -> None:
+    """Marks the arguments of all dispatches."""
     found: dict[str, list[int]] = {}
     for executable in module.block:
         if isinstance(executable, Executable):
@@ -39,12 +40,12 @@ def run(module: Module, options: Options) -> None:
 
 
 def is_by_rows(entry: Func) -> bool:
-    """Whether an entry is of the kind that computes rows one by one."""
+    """Whether an entry computes its results row by row."""
     return entry.kind is not None and entry.kind.value == "rows"
 
 
 def candidates(body: Block, by_rows: bool) -> list[int]:
-    """The arguments, by number, that may give their memory to the result of an entry. `by_rows`: it is of that kind."""
+    """Numbers of the arguments whose memory the result may use. `by_rows`: the entry computes row by row."""
     terminator = body.last
     assert terminator is not None
     if len(terminator.operands) != 1:

@@ -1,7 +1,8 @@
-"""`flow.merge`: sorted runs become runs of twice the length, stable, by any comparator. What a sort is made of.
+"""`flow.merge`: merges sorted runs into runs of twice the length, stable, with any comparator. A sort is a loop of
+merges.
 
-Along an axis lie runs of 2^step elements, the last one shorter. Each two neighbours become one run; an element of the
-left one comes first where neither comes before the other.
+An axis consists of runs of 2^step elements; the last may be shorter. Each two neighbouring runs are merged. If neither
+of two elements comes before the other, the one of the left run comes first.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from orchestrion.compiler.stablehlo.ops.contraction import check_region
 
 
 class Merge(StablehloOp):
-    """Merges neighbouring runs of 2^step elements along `dimension`, those of all operands alike.
+    """Merges neighbouring runs of 2^step elements along `dimension`, in all operands alike.
 
-    The comparator is that of a `stablehlo.sort`. `step` is a scalar, so that one executable serves all of a sort's
-    turns; beyond the size of the axis all is one run, and below zero it is 0.
+    The comparator is that of a `stablehlo.sort`. `step` is a scalar, so that one executable serves all iterations of a
+    sort. A step larger than the axis means one run; a step below zero counts as 0.
     """
 
     name = "flow.merge"
@@ -33,6 +34,7 @@ class Merge(StablehloOp):
 
     @property
     def axis(self) -> int:
+        """The axis along which runs lie."""
         return self.dimension.value
 
     def infer(self) -> Sequence[TensorType]:

@@ -1,7 +1,7 @@
 """outline-dispatch-regions: each `flow.dispatch_region` becomes a `flow.executable` and a `flow.dispatch` of it.
 
-The entry is a function over tensors: what the region used from outside becomes its arguments, in the order of use.
-Executables are named after the function and numbered, `main_dispatch_0`, or `initializer_dispatch_0`.
+The entry is a function over tensors. Values from outside that the region uses become its arguments, in the order of
+use. Executables are named after the function and numbered: `main_dispatch_0`, `initializer_dispatch_0`.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ Outlined = DispatchRegion | HoistableDispatch
 
 
 def run(module: Module, options: Options) -> None:
+    """Outlines all regions of a module."""
     names = Names.of(module)
     for code in list(code_of(module)):
         regions = [op for block in code.regions[0].blocks for op in block if isinstance(op, DispatchRegion)]
@@ -48,7 +49,7 @@ def _outline(region: DispatchRegion, name: str, code: Operation) -> None:
 
 
 def dispatch_instead(region: Outlined, name: str) -> None:
-    """Replaces a region by the dispatch of the executable that was made of it, or of an equal one."""
+    """Replaces a region by a dispatch of the executable that was made from it or from an equal one."""
     updates = _updates(region)
     writes = zip(region.outputs, updates, strict=True)
     written = (value if update is None else changes(update[0]) for value, update in writes)
@@ -69,7 +70,7 @@ def dispatch_instead(region: Outlined, name: str) -> None:
 
 
 def _updates(region: Outlined) -> list[tuple[Update, Value] | None]:
-    """For each output the update in place that makes it, and what that updates."""
+    """For each output the update in place that computes it, and the updated value."""
     marks = region.updates.ints if isinstance(region, DispatchRegion) and region.updates is not None else ()
     found: list[tuple[Update, Value] | None] = [None] * len(region.outputs)
     for index, mark in enumerate(marks):
@@ -80,14 +81,14 @@ def _updates(region: Outlined) -> list[tuple[Update, Value] | None]:
 
 
 def executable_of(region: Outlined, name: str) -> Executable:
-    """An executable whose one entry, of the same name, computes what the region does."""
+    """An executable whose only entry, of the same name, computes the outputs of a region."""
     executable = Executable.build(sym_name=name, body=Region([Block()]), loc=region.loc)
     executable.body.block.append(_entry(region, name))
     return executable
 
 
 def _entry(region: Outlined, name: str) -> Operation:
-    """The region's ops as a function."""
+    """The ops of a region as a function."""
     used = captures(region)
     inputs = tuple(value.type for value in used)
     block = Block(inputs, [value.loc for value in used])

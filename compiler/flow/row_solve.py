@@ -1,6 +1,6 @@
-"""`flow.solve_rows`: rows times the inverse of a small triangle, whose Cholesky factor may be taken first.
+"""`flow.solve_rows`: multiplies rows by the inverse of a small triangular matrix, optionally of a Cholesky factor.
 
-What `cholesky` and `triangular_solve` are made of, beside products: by each iteration of a loop a block of columns.
+`cholesky` and `triangular_solve` are loops over blocks of columns. Each iteration has one such op and products.
 """
 
 from __future__ import annotations
@@ -15,15 +15,16 @@ from orchestrion.compiler.ir.types import TensorType
 from orchestrion.compiler.stablehlo.ops.base import ShapeError, StablehloOp, dtype_of, tensor_of
 from orchestrion.schema.dtypes import FLOAT
 
-#: rows and columns of the triangle, at most: a workgroup has that many invocations, a row each
+#: most rows and columns of the matrix: a workgroup has that many invocations, one per row
 BLOCK: Final = 32
 
 
 class RowSolve(StablehloOp):
-    """The rows x for which x L^T is a row of `rows`, per batch. L is the lower triangle of the matrix, or (`factor`)
-    the lower Cholesky factor of the symmetric matrix whose lower triangle that is; the upper one is not looked at.
+    """Computes, per batch, the rows x with x L^T = a row of `rows`. L is the lower triangle of `matrix`, or, if
+    `factor`, the lower Cholesky factor of the symmetric matrix with that lower triangle. The upper triangle is not
+    read.
 
-    `matrix` [batch, n, n], `rows` and the result [batch, m, n]; n is `BLOCK` at most.
+    `matrix` [batch, n, n], `rows` and the result [batch, m, n]; n is at most `BLOCK`.
     """
 
     name = "flow.solve_rows"

@@ -1,6 +1,7 @@
-"""`flow.scatter`: the one form of scatter that targets know, and what is common to it and an update of a slice.
+"""`flow.scatter`: the only form of scatter that targets know; and updates in place.
 
-Both write into the memory of what they update, and only what changes: they are *updates in place*.
+A scatter and the update of a slice write only the updated elements, into the memory of the updated value. They are
+called *updates in place*.
 """
 
 from __future__ import annotations
@@ -17,16 +18,16 @@ from orchestrion.compiler.stablehlo.ops.contraction import check_region
 from orchestrion.compiler.stablehlo.ops.indexing import DynamicUpdateSlice
 from orchestrion.schema import tensor_shapes
 
-#: updates of a group in one scatter whose rows may meet: an invocation looks at each, many an iteration
+#: most updates of a group in one scatter with colliding rows; an invocation looks at all of them
 MAX_COLLIDING_UPDATES: Final = 1 << 18
 
 
 class Scatter(StablehloOp):
-    """In every group g, for n = 0, 1, 2, ...: row `indices[g, n]` of the operands becomes the body of it and of row n
-    of the updates, element by element, where there is such a row.
+    """In every group g, for n = 0, 1, 2, ...: the row `indices[g, n]` of the operands becomes body(that row, row n of
+    the updates), element by element. Indices out of range are skipped.
 
-    Operands [groups, rows, row], indices [groups, updates], updates [groups, updates, row]. The body takes a scalar per
-    operand for what is there, then one per operand for the update. `unique`: no row of a group is updated twice.
+    Operands [groups, rows, row], indices [groups, updates], updates [groups, updates, row]. The body takes one scalar
+    per operand, then one per update. `unique`: no two updates of a group have the same row.
     """
 
     name = "flow.scatter"
@@ -41,6 +42,7 @@ class Scatter(StablehloOp):
 
     @property
     def is_unique(self) -> bool:
+        """Whether no two updates of a group have the same row."""
         return self.unique is not None and self.unique.value
 
     def infer(self) -> Sequence[TensorType]:
@@ -59,21 +61,21 @@ Update = DynamicUpdateSlice | Scatter
 
 
 def update_of(value: Value) -> Update | None:
-    """The update that makes a value, if one does."""
+    """The update in place that computes a value; None if there is none."""
     return value.owner if isinstance(value, OpResult) and isinstance(value.owner, Update) else None
 
 
 def updated(result: Value) -> int:
-    """The number of the operand that a result of an update is in place of."""
+    """The number of the operand that a result of an update replaces."""
     assert isinstance(result, OpResult)
     return result.index
 
 
 def changes(op: Update) -> Value:
-    """The elements that are written, or one of several tensors of them."""
+    """The elements that an update writes. If it has several tensors of them, the first."""
     return op.update if isinstance(op, DynamicUpdateSlice) else op.updates[0]
 
 
 def updated_values(op: Operation) -> tuple[Value, ...]:
-    """What an update changes: its first operands, as many as it has results."""
+    """The values that an update changes: its first operands, as many as it has results. Empty for other ops."""
     return tuple(op.operands[: len(op.results)]) if isinstance(op, Update) else ()

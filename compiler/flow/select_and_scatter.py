@@ -1,10 +1,10 @@
 """A `select_and_scatter` as two reductions of windows.
 
-The first finds, for each window, the place that it selects: it reduces pairs (element, place), where padding has place
--1 and is never preferred. The second goes the other way: an element of the result reduces, over the windows that it
-lies in, pairs (element of the source, whether that window selected this place), and skips those that did not. The
-windows that an element lies in are themselves a window, over the source with `stride - 1` gaps between its elements.
-Nothing is written twice, so the order of sums does not change from run to run.
+The first finds the place that each window selects. It reduces pairs (element, place); padding has place -1 and is never
+preferred. The second reverses the windows: a result element reduces, over the windows that contain it, pairs (element
+of the source, whether that window selected this place), and skips the windows that did not. The windows that contain an
+element are a window themselves, over the source with `stride - 1` gaps between its elements. No element is written
+twice, so the order of sums is the same in every run.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from .window_builders import pad, reshape, windows
 
 
 def as_reductions(op: SelectAndScatter, rewriter: Rewriter) -> Value:
+    """The result of a `select_and_scatter`."""
     shape, axes = tensor_of(op.operand_).shape, range(tensor_of(op.operand_).rank)
     element = index_type(prod(shape))
     places = _places(rewriter, TensorType(shape, element))
@@ -50,13 +51,13 @@ def as_reductions(op: SelectAndScatter, rewriter: Rewriter) -> Value:
 
 
 def _places(rewriter: Rewriter, type: TensorType) -> Value:
-    """Each element's row-major position."""
+    """The row-major position of each element."""
     flat = type.with_shape((type.num_elements,))
     return reshape(rewriter, rewriter.build(Iota, iota_dimension=attribute_of(0), out=flat).out, type.shape)
 
 
 def _backwards(window: Window, counts: Sequence[int], shape: Sequence[int]) -> Window:
-    """The window over the source, its base dilated by the strides, that holds all windows an element lies in."""
+    """The window over the source, with its base dilated by the strides, of all windows that contain an element."""
     ones = (1,) * len(shape)
     low = tuple(size - 1 - before for size, before in zip(window.sizes, window.low, strict=True))
     spread = [count + max(count - 1, 0) * (by - 1) for count, by in zip(counts, window.strides, strict=True)]
@@ -76,7 +77,7 @@ def _reduced(
 
 
 def _selecting(op: SelectAndScatter, element: Type) -> Region:
-    """(x, i), (y, j) -> the pair that is selected; one whose place is below 0 never is."""
+    """(x, i), (y, j) -> the selected pair. A pair whose place is below 0 is never selected."""
     value = tensor_of(op.operand_).with_shape(())
     place = TensorType((), element)
     block, builder = _block(op, [value, place] * 2)
@@ -89,7 +90,7 @@ def _selecting(op: SelectAndScatter, element: Type) -> Region:
 
 
 def _scattering(op: SelectAndScatter) -> Region:
-    """(x, p), (y, q) -> what is combined of those that count, and whether any does."""
+    """(x, p), (y, q) -> the combination of the elements that count, and whether any counts."""
     block, builder = _block(op, [tensor_of(op.operand_).with_shape(()), TensorType((), I1)] * 2)
     x, p, y, q = block.arguments
     both = _op(builder, "select", p, _given(builder, op.scatter, [x, y]), y)
@@ -103,7 +104,7 @@ def _block(op: Operation, types: Sequence[TensorType]) -> tuple[Block, Builder]:
 
 
 def _given(builder: Builder, region: Region, arguments: Sequence[Value]) -> Value:
-    """What a region gives for these arguments."""
+    """The results of a region for these arguments."""
     (value,) = inline_block(region.block, arguments, builder.insert)
     return value
 

@@ -1,17 +1,17 @@
-"""set-encodings: the operands of large dots are read through an encoding, which a target will choose.
+"""set-encodings: dispatches read the operands of large dots through a symbolic encoding, which a target resolves later.
 
-For an operand that a dispatch region takes from memory, `flow.hoistable_dispatch` with a `flow.set_encoding` goes in
-front of the region, and a `flow.unset_encoding` of it into the region. The encoding is symbolic: it says which axes of
-the tensor are batch, free and contracted axes of the dot. Between memory and the dot, ops may stand that compute one
-element from one, or transpose or collapse axes: the axes are followed through them. The result of a dot is written as
-it is read, in row-major order.
+For an operand that a dispatch region reads from memory, a `flow.hoistable_dispatch` with a `flow.set_encoding` is
+inserted in front of the region, and a `flow.unset_encoding` inside. The encoding states which axes of the tensor are
+batch, free and contracted axes of the dot. Elementwise ops and ops that transpose or collapse axes may stand between
+memory and the dot; the axes are followed through them. The result of a dot stays in row-major order.
 
-Both operands of a dot of known sizes are encoded or none: kernels want tiles on both sides. Where a call brings a size,
-the left one is not, as tiles are cut by numbers. The right one is if it is constant, or if the rows are known or no
-fewer than the columns, as in attention: encoding it in a call could take longer than a dot of few rows. A dot is large
-when each of its sizes is at least `LEAST_SIZE` and their product at least `LEAST_PRODUCTS`, those that a call brings
-being typical: below, dispatches more cost more than they save, on any target. Some values of the option `encodings`
-want all dots. Which of them gain, a target says; where they do not, what this pass made will be gone without trace.
+If all sizes of a dot are static, either both operands are encoded or none, because kernels need tiles on both sides. If
+a size is dynamic, the left operand is not encoded, because tiles have a static size. The right operand is encoded if it
+is constant, or if the number of rows is static or at least the number of columns, as in attention. Otherwise encoding
+it at run time could take longer than a dot of few rows. A dot is large if each of its sizes is at least `LEAST_SIZE`
+and their product at least `LEAST_PRODUCTS`, with typical values for dynamic sizes. For smaller dots, further dispatches
+cost more than they save, on any target. Some values of the option `encodings` encode all dots. A target decides later
+which encodings pay; the others are removed without trace.
 """
 
 from __future__ import annotations
@@ -38,19 +38,20 @@ from .util import GlobalLoad
 if TYPE_CHECKING:
     from orchestrion.compiler.options import Options
 
-#: the ops in a region that make a value of one tensor, last first, and that tensor
+#: the ops of a region that compute a value from one tensor, last first, and that tensor
 Way = tuple[list[Operation], Value]
-#: options under which dots of any size are encoded
+#: values of the option `encodings` that encode dots of any size
 ANY_SIZE: Final = ("always", "test")
-#: rows, columns and depth of a dot that is worth an encoding
+#: least number of rows, of columns, and least depth of a dot whose operands are encoded
 LEAST_SIZE: Final = 8
 #: the operands of a dot, in order
 SIDES: Final = ("left", "right")
-#: products of a dot that is worth an encoding
+#: least number of products of a dot whose operands are encoded
 LEAST_PRODUCTS: Final = 1 << 18
 
 
 def run(module: Module, options: Options) -> None:
+    """Encodes the operands of large dots of all dispatch regions."""
     for region in [op for op in module.walk() if isinstance(op, DispatchRegion)]:
         for dot in [op for op in region.body.block if isinstance(op, DotGeneral)]:
             reason = _set_encodings(region, dot, options)
@@ -60,7 +61,7 @@ def run(module: Module, options: Options) -> None:
 
 
 def _set_encodings(region: DispatchRegion, dot: DotGeneral, options: Options) -> str:
-    """Encodes the operands that may be; why none is, or empty."""
+    """Encodes the operands that may be encoded. Returns the reason why none is, or an empty text."""
     sizes = _sizes(dot)
     if sizes is None:
         return "it has no rows, no columns, or a depth that a call brings"
@@ -96,7 +97,7 @@ def _problem(side: str, way: Way, may_be: bool) -> str:
 
 
 def _sizes(dot: DotGeneral) -> tuple[int, int, int] | None:
-    """Rows, columns and depth of a dot; None for one that has no axes of a kind, or no known depth."""
+    """(rows, columns, depth) of a dot; None if it lacks an axis of one of these kinds, or if the depth is dynamic."""
     left, right, dims = tensor_of(dot.lhs).shape, tensor_of(dot.rhs).shape, dot.dimensions
     rows = prod(left[axis] for axis in dims.free(len(left), True))
     columns = prod(right[axis] for axis in dims.free(len(right), False))
@@ -121,7 +122,7 @@ def _is_static(dot: DotGeneral) -> bool:
 
 
 def _may_be_encoded(dot: DotGeneral, sizes: tuple[int, int, int], index: int, way: Way) -> bool:
-    """Whether an operand is in memory, and it pays that it lies there in tiles whatever sizes a call brings."""
+    """Whether an operand is in memory and encoding it pays for all dynamic sizes."""
     chain, source = way
     if not _is_in_memory(source) or _is_static(dot):
         return _is_in_memory(source)
@@ -134,7 +135,7 @@ def _may_be_encoded(dot: DotGeneral, sizes: tuple[int, int, int], index: int, wa
 def _encode(
     region: DispatchRegion, dot: DotGeneral, index: int, way: Way, axes: Axes, sizes: tuple[int, int, int]
 ) -> bool:
-    """Puts an encoding between an operand of the dot and where it lies in memory, if there is room."""
+    """Inserts an encoding between memory and an operand of the dot, if the dispatch may bind one more buffer."""
     chain, source = way
     if len(captures(region)) + len(region.outputs) >= MAX_BINDINGS:
         return False
@@ -166,14 +167,14 @@ def _way_to_memory(value: Value, region: DispatchRegion) -> Way:
 
 
 def _is_in_memory(value: Value) -> bool:
-    """Not computed in a region, and not encoded already."""
+    """Whether a value is computed in no region and not encoded yet."""
     maker = value.defining_op
     inside = maker is not None and maker.parent is not None and isinstance(maker.parent.parent_op, DispatchRegion)
     return not inside and isinstance(value.type, TensorType) and not value.type.encoding
 
 
 def _set_encoding(region: DispatchRegion, source: Value, type: TensorType) -> Value:
-    """The source with that encoding, made in front of the region."""
+    """Inserts the op that encodes `source` in front of the region. Returns its result."""
     body = Block()
     builder = Builder(body, loc=region.loc)
     output = builder.build(SetEncoding, source=source, output=type).output

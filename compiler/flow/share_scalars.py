@@ -1,11 +1,11 @@
-"""share-scalars: executables that differ only in scalar constants become equal; the constants become their arguments.
+"""share-scalars: executables that differ only in scalar constants become equal. The constants become arguments.
 
-A driver compiles each kernel by itself: a program of 400 scaled sums is one kernel with 400 values of an argument. The
-values lie in constant globals of rank 0, which dispatches load.
+A driver compiles each kernel separately. A program of 400 scaled sums becomes one kernel with 400 values of an
+argument. The values lie in constant globals of rank 0, which the function loads for each dispatch.
 
-Only constants of which code generators know no more than that they are numbers become arguments: floats, neither zero,
-one, infinite nor NaN, in any sign, that are read by basic arithmetic alone. Small groups are left as they are: an
-argument is another binding of each dispatch, and a load.
+A constant becomes an argument only if code generators cannot use its value: a float that is not zero, one, infinite or
+NaN, of either sign, and that only basic arithmetic reads. Small groups of executables stay as they are, because an
+argument costs each dispatch a binding and a load.
 """
 
 from __future__ import annotations
@@ -35,20 +35,21 @@ from .util import Global, GlobalLoad
 if TYPE_CHECKING:
     from orchestrion.compiler.options import Options
 
-#: executables that differ in constants alone are left apart if they are fewer than this
+#: fewest executables that are shared; a smaller group that differs in constants alone stays as it is
 LEAST: Final = 8
-#: arguments that constants of one executable become, at most
+#: most constants of one executable that become arguments
 MAX_SCALARS: Final = 4
 #: ops whose code is the same for every number
 ARITHMETIC: Final = frozenset({"stablehlo.add", "stablehlo.divide", "stablehlo.multiply", "stablehlo.subtract"})
-#: numbers whose code may be another
+#: numbers for which special code may exist
 SPECIAL: Final = (0.0, 1.0)
 
-#: an executable and its constants that may be arguments, by their place among the ops of the entry
+#: an executable and its constants that may become arguments, by their place among the ops of the entry
 _Member = tuple[Executable, dict[int, Constant]]
 
 
 def run(module: Module, options: Options) -> None:
+    """Shares the executables of a module."""
     dispatches = {op.entry.root: op for op in module.walk() if isinstance(op, Dispatch)}
     alike: dict[tuple[str, ...], list[_Member]] = {}  # of the same ops: a text is made of those that are many
     for executable in module.block:
@@ -74,7 +75,7 @@ def run(module: Module, options: Options) -> None:
 
 
 def _scalars(executable: Executable) -> dict[int, Constant]:
-    """The constants that may be arguments, by their place among the ops of the entry."""
+    """The constants that may become arguments, by their place among the ops of the entry."""
     entry = executable.body.block.ops[0]
     assert isinstance(entry, Func)
     places = enumerate(entry.body.block)
@@ -100,7 +101,7 @@ def _element(op: Constant) -> np.generic:
 
 
 def _masked_text(executable: Executable, constants: Sequence[Constant]) -> str:
-    """The text of an executable without its name and the values of some constants."""
+    """The text of an executable without its name and without the values of some constants."""
     entry: Operation = executable.body.block.ops[0]
     values, name = [op.value for op in constants], executable.sym_name
     for op in constants:
@@ -114,7 +115,7 @@ def _masked_text(executable: Executable, constants: Sequence[Constant]) -> str:
 
 
 class _Scalars:
-    """The globals that hold constants, one for each value, and their loads in front of dispatches."""
+    """The globals that hold constants, one per value, and their loads in front of dispatches."""
 
     def __init__(self, module: Module) -> None:
         self._first = next(iter(code_of(module)))
@@ -122,6 +123,7 @@ class _Scalars:
         self._globals: dict[DenseElements, Global] = {}
 
     def load(self, dispatch: Dispatch, constant: Constant) -> Value:
+        """Loads the global of a constant in front of a dispatch."""
         scalar = DenseElements(constant.value.type.with_shape(()), bytes(constant.value.data))
         held = self._globals.get(scalar)
         if held is None:
@@ -134,7 +136,7 @@ class _Scalars:
 
 
 def _take(executable: Executable, dispatch: Dispatch, constants: Sequence[Constant], scalars: _Scalars) -> None:
-    """Makes arguments of constants, behind the others."""
+    """Turns constants into arguments, behind the others."""
     entry = executable.body.block.ops[0]
     assert isinstance(entry, Func)
     dispatch.set_operands([*dispatch.operands, *(scalars.load(dispatch, constant) for constant in constants)])

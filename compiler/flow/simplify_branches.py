@@ -1,8 +1,8 @@
-"""simplify-branches: branches that can go one way only do, and blocks carry only what somebody needs.
+"""simplify-branches: removes branches with one possible target, and block arguments and ops that nobody needs.
 
-What a constant decides is decided, unreachable blocks go, a block that only one other goes to without a choice joins
-it, a block argument that always is one value is that value, and arguments and ops that nothing depends on go, also
-where a loop keeps them alive for themselves.
+A branch on a constant becomes unconditional, and unreachable blocks are erased. A block with one predecessor that has
+no other successor is joined to it. A block argument that always has the same value is replaced by that value. Arguments
+and ops that no result depends on are erased, even if a loop passes them to itself.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ from .util import Branch, BranchOp, CondBranch, Edge, Switch
 if TYPE_CHECKING:
     from orchestrion.compiler.options import Options
 
-#: a block and what it is given
+#: a block and the values of its arguments
 Way = tuple[Block, tuple[Value, ...]]
 
 
 def run(module: Module, options: Options) -> None:
+    """Simplifies all functions of a module."""
     for op in code_of(module):
         region = op.regions[0]
         changed = True
@@ -34,7 +35,7 @@ def run(module: Module, options: Options) -> None:
 
 
 def _decide(region: Region) -> bool:
-    """A branch on a constant, or with one way only, is no choice."""
+    """A branch on a constant, or with one target only, becomes unconditional."""
     changed = False
     for block in region.blocks:
         branch = block.last
@@ -50,7 +51,7 @@ def _decide(region: Region) -> bool:
 
 
 def _only_way(branch: BranchOp) -> Way | None:
-    """Where it goes in any case."""
+    """The edge that a branch always takes; None if there are several."""
     ways = [_through(edge) for edge in branch.edges]
     if all(way == ways[0] for way in ways):
         return ways[0]
@@ -63,7 +64,7 @@ def _only_way(branch: BranchOp) -> Way | None:
 
 
 def _through(edge: Edge) -> Way:
-    """Where an edge leads, and with which values, behind a block that only goes on."""
+    """The target and values of an edge, behind blocks that only branch on."""
     only = edge.target.first
     if edge.target.arguments or not isinstance(only, Branch):
         return edge.target, edge.values
@@ -98,7 +99,7 @@ def _erase_unreachable(region: Region) -> bool:
 
 
 def _join(region: Region) -> bool:
-    """A block with one way in, from a block without another way out, becomes part of that."""
+    """Joins a block with one predecessor to it, if that has no other successor."""
     ways = entrances(region)
     changed = False
     for block in region.blocks[1:]:
@@ -118,7 +119,7 @@ def _join(region: Region) -> bool:
 
 
 def _unify(region: Region) -> bool:
-    """An argument that is given one value on every way, or itself, is that value."""
+    """Replaces an argument that is the same value on every edge, or itself, by that value."""
     changed = False
     for block, ways in entrances(region).items():
         for argument in block.arguments if ways else ():
@@ -130,7 +131,7 @@ def _unify(region: Region) -> bool:
 
 
 def _sweep(region: Region) -> bool:
-    """Erases what no return, store or choice depends on."""
+    """Erases ops and arguments that no return, store or condition depends on."""
     ways = entrances(region)
     live_ops: set[Operation] = set()
     live_arguments: set[Value] = set()

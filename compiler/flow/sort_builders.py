@@ -1,4 +1,4 @@
-"""Short forms for passes that sort: places along an axis, and elements at places."""
+"""Builders for passes that sort: the numbers of places along an axis, and elements in an order."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from orchestrion.compiler.stablehlo.ops.structural import Iota
 
 
 def numbers(rewriter: Rewriter, shape: tuple[int, ...], axis: int) -> Value:
-    """0, 1, 2, ... along an axis."""
+    """An i32 tensor that counts 0, 1, 2, ... along an axis."""
     return rewriter.build(Iota, iota_dimension=IntegerAttr(axis), out=TensorType(shape, I32)).result
 
 
 def gathered(rewriter: Rewriter, value: Value, order: Value, axis: int) -> Value:
-    """The elements at places along an axis, in every line its own."""
+    """The elements of each line along an axis, at the places that `order` holds."""
     rank = tensor_of(value).rank
     kept = [dim for dim in range(rank) if dim != axis]
     batching = f"operand_batching_dims = {kept}, start_indices_batching_dims = {kept}, "

@@ -35,6 +35,7 @@ LANES_PER_PART: Final = 1 << 6
 
 
 def run(module: Module, options: Options) -> None:
+    """Splits all long reductions with few results."""
     rewrite(module, PATTERNS)
 
 

@@ -1,4 +1,4 @@
-"""split-wide-concatenates: a concatenation of more operands than a dispatch may bind becomes a tree of them."""
+"""split-wide-concatenates: a concatenation with more operands than a dispatch may bind becomes a tree."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ if TYPE_CHECKING:
 
 
 def run(module: Module, options: Options) -> None:
+    """Splits all wide concatenations."""
     for op in [op for op in module.walk() if isinstance(op, Concatenate)]:
         _split(op)
 
 
 def _split(op: Concatenate) -> None:
-    """Joins neighbours until what is left, and the result, can be bound."""
+    """Joins neighbouring operands until the rest and the result can be bound."""
     width = MAX_BINDINGS - 1
     values: list[Value] = list(op.inputs)
     while len(values) > width:

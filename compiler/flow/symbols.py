@@ -1,4 +1,4 @@
-"""Names for symbols that passes make: the wished one, or the same with a number when somebody has it already."""
+"""Names for symbols that passes create: the wished name, or the same with a number if it is taken."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from orchestrion.compiler.ir.symbols import table_of
 
 
 def identifier(name: str) -> str:
-    """The name as a word of C, as some targets want the names of entries."""
+    """The name as a C identifier, which some targets need for entries."""
     word = re.sub(r"[^A-Za-z0-9_]", "_", name)
     return f"_{word}" if word[:1].isdigit() else word
 
 
 def prefix_of(code: Operation) -> str:
-    """How the symbols begin that are made for a function or an initializer."""
+    """Prefix of the symbols that are created for a function or an initializer."""
     return identifier(code.symbol or "initializer")
 
 
 class Names:
-    """Gives names that are new in a scope."""
+    """Creates names that are new in a scope."""
 
     def __init__(self, taken: Iterable[str]) -> None:
         self._taken = set(taken)
@@ -32,7 +32,7 @@ class Names:
         return cls(table_of(scope))
 
     def fresh(self, wish: str) -> str:
-        """`wish`, else `wish_1`, `wish_2` ..."""
+        """`wish`, or the first of `wish_1`, `wish_2`, ... that is free."""
         name, number = wish, self._numbers.get(wish, 0)
         while name in self._taken:
             number += 1

@@ -57,7 +57,7 @@ KINDS: Final[dict[str, str]] = {
 
 
 class Global(Operation):
-    """A constant, a value that an initializer makes, or a variable; see above."""
+    """A constant, a value that an initializer computes, or a variable; see the docstring of the module."""
 
     name = "util.global"
     sym_name = attr(StringAttr)
@@ -69,7 +69,7 @@ class Global(Operation):
 
     @property
     def is_constant(self) -> bool:
-        """Nothing stores to it: it has its value from the start, or is a parameter."""
+        """Whether nothing stores to the global: it has an initial value, or is a parameter."""
         return self.mutable is None and (self.value is not None or self.parameter is not None)
 
     def check(self) -> Iterator[str]:
@@ -91,7 +91,7 @@ class GlobalLoad(Operation):
 
 
 class GlobalStore(Operation):
-    """Gives a global its value."""
+    """Stores the value of a global."""
 
     name = "util.global_store"
     ref = attr(SymbolRef)
@@ -112,7 +112,9 @@ class Initializer(Operation):
 
 
 class Finalizer(Operation):
-    """What ends with the program or a context: releases what the initializer of its kind stored, in reverse order."""
+    """Code that runs when the program or a context ends. Releases, in reverse order, what the initializer of its kind
+    stored.
+    """
 
     name = "util.finalizer"
     kind = attr(StringAttr)
@@ -125,7 +127,7 @@ class Finalizer(Operation):
 
 
 class GlobalRelease(Operation):
-    """Lets go of what a global holds."""
+    """Releases the object that a global holds."""
 
     name = "util.global_release"
     ref = attr(SymbolRef)
@@ -140,9 +142,9 @@ class Return(Operation):
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A way out of a block: the block it leads to, and the terminator's operands that are the arguments there.
+    """An edge to another block, and the operands of the terminator that become its arguments.
 
-    `values[i]` is the terminator's operand number `start + i` and becomes argument number i of `target`.
+    `values[i]` is operand number `start + i` of the terminator and becomes argument number i of `target`.
     """
 
     target: Block
@@ -151,20 +153,20 @@ class Edge:
 
 
 class BranchOp(Operation):
-    """What the terminators with successors have in common."""
+    """Base class of terminators with successors."""
 
-    #: operands that choose the way; those behind them travel
+    #: number of operands that select the edge; those behind them become block arguments
     choosing: ClassVar[int] = 1
     traits = frozenset({Trait.TERMINATOR})
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """How many operands go to each successor."""
+        """Number of operands for each successor."""
         raise NotImplementedError(self.name)
 
     @property
     def edges(self) -> tuple[Edge, ...]:
-        """The ways out, in the order of the successors."""
+        """The edges in the order of the successors."""
         found, start = [], self.choosing
         for target, size in zip(self.successors, self.sizes, strict=True):
             found.append(Edge(target, start, tuple(self.operands[start : start + size])))
@@ -188,7 +190,7 @@ def _types(types: Sequence[Type]) -> str:
 
 
 class Branch(BranchOp):
-    """Goes on in another block."""
+    """Continues in another block."""
 
     name = "util.branch"
     arguments = operands()
@@ -201,7 +203,7 @@ class Branch(BranchOp):
 
 
 class CondBranch(BranchOp):
-    """Goes to `then` when the condition is not 0, else to `otherwise`. `counts`: arguments for each of them."""
+    """Continues in `then` if the condition is not 0, else in `otherwise`. `counts`: number of arguments of each."""
 
     name = "util.cond_branch"
     condition = operand()
@@ -216,7 +218,9 @@ class CondBranch(BranchOp):
 
 
 class Switch(BranchOp):
-    """Goes to target number `index`, or to the last one when there is none. `counts`: arguments for each of them."""
+    """Continues in target number `index`, or in the last one if there is none. `counts`: number of arguments of
+    each.
+    """
 
     name = "util.switch"
     index = operand()
@@ -245,9 +249,9 @@ class ImportedCall(Operation):
 
 
 class ImportedCallBranch(BranchOp):
-    """Calls a function of another module over the memory of mutable globals, then goes on in another block.
+    """Calls a function of another module over the memory of mutable globals, then continues in another block.
 
-    `arguments` are globals that the function reads, `results` those that it writes in full; no two are the same.
+    `arguments` are globals that the function reads, `results` those that it writes completely. All are distinct.
     """
 
     name = "util.imported_call_branch"
@@ -337,9 +341,9 @@ _PLACE: Final = re.compile(r"\{([0-9]{1,3})\}")
 
 
 class Assert(Operation):
-    """The caller is at fault, and told so, unless `lhs` and `rhs` compare as the predicate says.
+    """Raises an error of the caller unless `lhs` and `rhs` compare as the predicate says.
 
-    In the message stands `{i}` for number i of `numbers`.
+    `{i}` in the message is number i of `numbers`.
     """
 
     name = "util.assert"
@@ -359,7 +363,7 @@ class Assert(Operation):
             yield f"the message names number {missing[0]}, of which there are {len(self.numbers)}"
 
 
-#: what computes on the host
+#: ops that compute on the host
 HOST_OPS: Final = (Constant, DimValue, Add, CompareLt)
 
 DIALECT = Dialect(

@@ -1,12 +1,12 @@
-"""Windows of many elements along an axis, by doubling: prefix sums, and other sums of long windows.
+"""Reductions of windows of many elements along an axis, by doubling: prefix sums, and other sums of long windows.
 
-JAX writes a cumulative sum as a `reduce_window` as wide as its axis, whose elements would be combined n² / 2 times.
-Here a window is combined of `RADIX` neighbours, those of `RADIX` neighbours again, and so on, each step for all windows
-at once; what the size of the window leaves over is made of the windows at hand. So each element is read about
-RADIX * log(window) times, whatever the reducer, and the order of elements is kept.
+JAX writes a cumulative sum as a `reduce_window` as wide as its axis, which would combine n² / 2 elements. Here a step
+combines `RADIX` neighbours, the next step `RADIX` results of that, and so on, for all windows at once. The rest of a
+window is combined from the results of earlier steps. Each element is read about RADIX * log(window) times, with any
+reducer, and the order of elements is kept.
 
-An element of step k is the fold of the RADIX^k elements that end at its place (or that begin there, where the padding
-behind is wider). Before the first element all is neutral.
+An element of step k is the reduction of the RADIX^k elements that end at its place, or that begin there if the padding
+behind is wider. Elements in front of the first one are neutral.
 """
 
 from __future__ import annotations
@@ -25,33 +25,34 @@ from orchestrion.compiler.stablehlo.ops.scalar_regions import apply_to_tensors, 
 from orchestrion.compiler.stablehlo.ops.structural import Pad, Slice
 from orchestrion.compiler.stablehlo.ops.windowed import ReduceWindow, Window
 
-#: elements of a window along one axis from which on this is worth it
+#: least number of elements along an axis of a wide window
 WIDE: Final = 32
-#: neighbours that a step combines
+#: number of neighbours that a step combines
 RADIX: Final = 8
 
 
 def narrowed(op: ReduceWindow, rewriter: Rewriter) -> tuple[Value, Window] | None:
-    """What is left to do after the wide axes: the operand to do it with, and its window. None where no axis is wide."""
+    """The operand and the window that remain after the wide axes are reduced; None if no axis is wide."""
     window, value = op.window, op.inputs[0]
     axes = list(_wide(op))
     if not axes:
         return None
     for axis in axes:
-        value = _Axis(op, rewriter, axis).folded(value)
+        value = _Axis(op, rewriter, axis).reduced(value)
         window = _done(window, axis)
     return value, window
 
 
 def is_done(window: Window) -> bool:
-    """Whether a window leaves all as it is."""
+    """Whether a window changes nothing."""
     ones = (window.sizes, window.strides, window.base_dilations)
     return all(set(values) <= {1} for values in ones) and not any((*window.low, *window.high))
 
 
 def _wide(op: ReduceWindow) -> Iterator[int]:
-    """The axes with wide windows. The init value, which pads, must change nothing: known of reducers of one op, and
-    asked by the specification of all. Where the order of elements would change, the reducer is known to allow it.
+    """The axes with wide windows. The init value, which pads, must be neutral: that is known for reducers of one op,
+    and required of all by the specification. The reducer must allow another order if the order of elements would
+    change.
     """
     body, window = op.body.block, op.window
     if len(op.inputs) != 1 or not is_elementwise(body) or any(isinstance(size, Dim) for size in window.sizes):
@@ -95,8 +96,8 @@ class _Axis:
         #: whether windows are known by their last element, rather than by their first
         self.ends = self.low >= self.high
 
-    def folded(self, value: Value) -> Value:
-        """An element for each window."""
+    def reduced(self, value: Value) -> Value:
+        """The reduced value of each window."""
         count = (tensor_of(value).shape[self.axis] + self.low + self.high - self.size) // self.stride + 1
         value = self._moved(value, 0, self.high) if self.ends else self._moved(value, self.low, 0)
         found: Value | None = None
@@ -121,12 +122,12 @@ class _Axis:
         return found
 
     def _combined(self, further: Value, nearer: Value) -> Value:
-        """Of what lies further from a window's place and what lies nearer, in the order of the elements."""
+        """Combines the element further from the place of a window with the nearer one, in the order of the elements."""
         pair = [further, nearer] if self.ends else [nearer, further]
         return apply_to_tensors(self.rewriter, self.op.body.block, pair, tensor_of(nearer).shape)[0]
 
     def _shifted(self, value: Value, distance: int) -> Value:
-        """For each place the element so far before it, or behind it."""
+        """For each place the element at that distance in front of it, or behind it."""
         distance = min(distance, tensor_of(value).shape[self.axis])
         return self._moved(value, distance, -distance) if self.ends else self._moved(value, -distance, distance)
 
@@ -149,7 +150,7 @@ class _Axis:
         ).out
 
     def _strided(self, value: Value, start: int, count: int) -> Value:
-        """So many elements along the axis, from a place on, a stride apart."""
+        """So many elements along the axis from a place on, a stride apart."""
         shape = list(tensor_of(value).shape)
         if start == 0 and self.stride == 1 and count == shape[self.axis]:
             return value

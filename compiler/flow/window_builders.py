@@ -1,4 +1,4 @@
-"""Short forms for passes that write movement: each inserts through the rewriter, where it changes something at all."""
+"""Builders of data movement ops. Each inserts an op through the rewriter, unless the op would change nothing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .dialect import Windows
 
 
 def pad(rewriter: Rewriter, value: Value, padding: Value, window: Window, axes: Sequence[int]) -> Value:
-    """The tensor that a window moves over: its base dilated and padded along `axes`, one per axis of the window."""
+    """The base of a window, dilated and padded along `axes`, one axis per axis of the window."""
     shape = list(tensor_of(value).shape)
     padded = window.padded([shape[axis] for axis in axes])
     low, high, interior = ([0] * len(shape) for _ in range(3))
@@ -38,7 +38,7 @@ def pad(rewriter: Rewriter, value: Value, padding: Value, window: Window, axes: 
 
 
 def windows(rewriter: Rewriter, value: Value, window: Window, axes: Sequence[int]) -> Value:
-    """The windows along `axes`, of what is padded; a window of one element has no axis of its own."""
+    """The windows of a padded base along `axes`. A window of one element gets no axis."""
     rows = list(zip(axes, window.sizes, window.strides, window.dilations, strict=True))
     value = _strided(rewriter, value, {axis: stride for axis, size, stride, _ in rows if size == 1})
     wide = [row for row in rows if row[1] != 1]
@@ -60,7 +60,7 @@ def windows(rewriter: Rewriter, value: Value, window: Window, axes: Sequence[int
 
 
 def _strided(rewriter: Rewriter, value: Value, by_axis: Mapping[int, int]) -> Value:
-    """Every so-manieth element along some axes."""
+    """Every n-th element along some axes, n by axis."""
     shape = tensor_of(value).shape
     strides = [by_axis.get(axis, 1) for axis in range(len(shape))]
     if all(stride == 1 for stride in strides):
@@ -76,18 +76,21 @@ def _strided(rewriter: Rewriter, value: Value, by_axis: Mapping[int, int]) -> Va
 
 
 def reverse(rewriter: Rewriter, value: Value, axes: Sequence[int]) -> Value:
+    """The value reversed along `axes`."""
     if not axes:
         return value
     return rewriter.build(Reverse, operand_=value, dimensions=dense_ints(*axes), out=value.type).out
 
 
 def reshape(rewriter: Rewriter, value: Value, shape: Sequence[int]) -> Value:
+    """The value with another shape."""
     if tensor_of(value).shape == tuple(shape):
         return value
     return rewriter.build(Reshape, operand_=value, out=tensor_of(value).with_shape(tuple(shape))).out
 
 
 def transpose(rewriter: Rewriter, value: Value, order: Sequence[int]) -> Value:
+    """The value with its axes in the order `order`."""
     if list(order) == sorted(order):
         return value
     shape = tensor_of(value).shape
@@ -96,7 +99,7 @@ def transpose(rewriter: Rewriter, value: Value, order: Sequence[int]) -> Value:
 
 
 def repeat(rewriter: Rewriter, value: Value, sizes: Sequence[int]) -> Value:
-    """As often as these sizes say, along new axes in front."""
+    """The value repeated along new leading axes of these sizes."""
     if not sizes:
         return value
     type = tensor_of(value)
