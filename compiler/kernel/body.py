@@ -1,7 +1,8 @@
-"""Bodies: what an entry computes, as schedules see it: its kind, its ops, the dimensions of its iteration domain.
+"""Bodies: the computation of an entry as schedules see it, with its kind, its ops, and its iteration domain.
 
-A body is made of an entry of the phase `hl_seq`, which is a function over tensors, or of the phase `ll_seq`, whose ops
-load from bindings and store to them. Bindings have numbers: inputs first, then outputs that are not tied to an input.
+A body is made from an entry of the phase `hl_seq`, which is a function over tensors, or of the phase `ll_seq`, whose
+ops load from bindings and store to them. Bindings are numbered: inputs first, then outputs that are not tied to an
+input.
 """
 
 from __future__ import annotations
@@ -33,13 +34,13 @@ from .rules import shape_of
 
 #: dimensions of iteration domains
 DIMENSIONS: Final[dict[str, str]] = {
-    "e": "elements of the results in the order of memory: all parallel dimensions as one",
+    "e": "elements of the results in the order of memory, all parallel dimensions as one",
     "b": "batches of a dot, parallel",
-    "m": "rows of a dot's result, or rows that are reduced, parallel",
-    "n": "columns of a dot's result, parallel",
-    "k": "what is reduced",
+    "m": "rows of the result of a dot, or rows of a body of kind `rows`, parallel",
+    "n": "columns of the result of a dot, parallel",
+    "k": "reduced elements",
 }
-#: an entry that addresses fewer elements than this counts them in 32 bits
+#: from this number of elements on, element indices have 64 bits
 WIDE_INDEX: Final = 1 << 31
 
 ABI: Final = (LoadInput, StoreOutput, End)
@@ -47,7 +48,9 @@ ABI: Final = (LoadInput, StoreOutput, End)
 
 @dataclass(frozen=True, slots=True)
 class Extents:
-    """The shape of a dot's result in three parts: batch axes, free axes of the left operand, of the right one."""
+    """The shape of the result of a dot in three parts: batch axes, free axes of the left operand, of the right
+    operand.
+    """
 
     batch: tuple[int, ...]
     left: tuple[int, ...]
@@ -55,6 +58,7 @@ class Extents:
 
     @classmethod
     def of(cls, dot: DotGeneral) -> Extents:
+        """The extents of a dot."""
         shape, dims = shape_of(dot.out), dot.dimensions
         first = len(dims.lhs_batch)
         second = first + len(dims.free(len(shape_of(dot.lhs)), True))
@@ -62,17 +66,19 @@ class Extents:
 
     @property
     def rows(self) -> int:
+        """Number of rows of a matrix of the result."""
         return prod(self.left)
 
     @property
     def columns(self) -> int:
+        """Number of columns of a matrix of the result."""
         return prod(self.right)
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """A value of the body and the number of the binding that it is written to. `window`: the update that places the
-    value in the binding, if the value is the update of a slice in place.
+    """A value of the body and the number of the binding that it is written to. `window`: the update of a slice in place
+    that the value belongs to; None if the value fills the binding.
     """
 
     value: Value
@@ -82,8 +88,10 @@ class Output:
 
 @dataclass(frozen=True)
 class Body:
-    """`kind` is one of `flow.kinds.KINDS`. `inputs`: value -> number of its binding. `symbols`: names of the symbols
-    of its sizes, in the order of the parameters of dispatches.
+    """The computation of an entry.
+
+    `kind`: one of `flow.kinds.KINDS`. `inputs`: value -> number of its binding. `symbols`: names of the symbols of its
+    sizes, in the order of the dispatch parameters.
     """
 
     kind: str
@@ -94,7 +102,7 @@ class Body:
 
     @classmethod
     def of_function(cls, func: Func, tied: Sequence[int]) -> Body:
-        """The body of an entry of `hl_seq`. `tied`: per result the argument whose memory it is in, or -1."""
+        """The body of an entry of `hl_seq`. `tied`: per result the argument whose memory it uses, or -1."""
         block = func.entry
         *ops, terminator = block.ops
         outputs, next_binding = [], len(block.arguments)
@@ -110,8 +118,9 @@ class Body:
 
     @classmethod
     def of_entry(cls, entry: Entry) -> Body:
-        """The body of an entry of `ll_seq`. Raises CompileError if a binding is loaded from and stored to in a way that
-        is no update in place.
+        """The body of an entry of `ll_seq`.
+
+        Raises CompileError if a binding is loaded from and stored to without an update in place.
         """
         block = entry.body.block
         ops = [op for op in block if not isinstance(op, ABI)]
@@ -137,26 +146,26 @@ class Body:
         return [output.value for output in self.outputs]
 
     @cached_property
-    def most(self) -> int:
-        """Elements of the largest result in memory."""
+    def largest_result(self) -> int:
+        """Number of elements of the largest result in memory."""
         return reduce(dim_max, (count_of(value) for value in self.results), 0)
 
     @cached_property
     def rows(self) -> int:
-        """Rows of a body of kind `rows`."""
+        """Number of rows of a body of kind `rows`."""
         assert self.hero is not None
         return elements(self.hero.results[0])
 
     @cached_property
     def extents(self) -> Mapping[str, int]:
-        """Dimension -> its extent. A dot has `b`, `m` and `n` only if all results have its number of elements."""
+        """Dimension -> extent. A dot has `b`, `m` and `n` only if all results have as many elements as its result."""
         hero = self.hero
         match self.kind:
             case "elementwise":
-                return {"e": self.most}
+                return {"e": self.largest_result}
             case "reduction" | "contraction":
                 assert hero is not None
-                found = {"e": self.most, "k": reduced(hero)}
+                found = {"e": self.largest_result, "k": reduced(hero)}
                 if isinstance(hero, DotGeneral) and self.has_one_size:
                     parts = Extents.of(hero)
                     found |= {"b": prod(parts.batch), "m": parts.rows, "n": parts.columns}
@@ -174,20 +183,20 @@ class Body:
 
     @property
     def index_type(self) -> str:
-        """The type of element indices. Dynamic sizes are checked where a call binds them, and are no larger."""
+        """The type of element indices. Calls check that dynamic sizes fit it."""
         values = [*self.inputs, *(value for op in self.ops for value in op.results)]
         sizes = (prod(stored_shape(value)) for value in values)
         most = max((size for size in sizes if not isinstance(size, Dim)), default=0)
         return "ui64" if most >= WIDE_INDEX else "ui32"
 
     def block(self) -> Block:
-        """An empty block with an argument for each binding."""
+        """An empty block with an argument per binding."""
         count = max([*self.inputs.values(), *(output.binding for output in self.outputs)], default=-1) + 1
         return Block([BINDING] * count)
 
 
 def reduced(hero: Operation) -> int:
-    """How many elements one result of a reduction or a dot is made of."""
+    """Number of elements that one result of a reduction or a dot combines."""
     axes = hero.dimensions.ints if isinstance(hero, Reduce) else ()
     if isinstance(hero, DotGeneral):
         axes = hero.dimensions.lhs_contract
@@ -195,12 +204,12 @@ def reduced(hero: Operation) -> int:
 
 
 def count_of(value: Value) -> int:
-    """Elements in memory, padding included."""
+    """Number of elements in memory, padding included."""
     return prod(stored_shape(value))
 
 
 def _kind(given: StringAttr | None, ops: Sequence[Operation], outputs: Sequence[Output]) -> str:
-    """The kind that fusion wrote. Text that was written by hand may have none, and is checked."""
+    """The kind that fusion wrote, checked against the ops. Text written by hand may have none."""
     found = kind_of(ops, [output.value for output in outputs])
     if given is not None and given.value != found:
         loc = ops[0].loc if ops else UNKNOWN

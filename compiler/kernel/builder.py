@@ -1,11 +1,11 @@
 """Builds `kernel` IR: an emitter of scalar ops that also knows memory, loops and branches.
 
-Pure ops are numbered by value: an equal one made before, in this block or one around it, is taken instead of a new one.
-Ops on constants are computed here, exactly as the primitives' NumPy meaning says, and integer identities (`x + 0`,
-`x * 1`) leave nothing. Constants stand at the top of the entry.
+Pure ops are numbered by value: if an equal op exists in this block or one around it, it is used instead of a new one.
+Ops on constants are evaluated with the NumPy meaning of the primitives, and integer identities (`x + 0`, `x * 1`) are
+removed. Constants are at the top of the entry.
 
-A region is open between `begin_...` and `end_...`; what is numbered inside is forgotten when it closes. A pure op whose
-operands are known in front of a loop is put there: nothing stands still inside a loop.
+A region is open between `begin_...` and `end_...`. Value numbers of a region are forgotten when it closes. A pure op
+whose operands are available in front of a loop is inserted there, so loops contain no invariant ops.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -30,35 +30,39 @@ from .lowering import LoweringEmitter
 from .machine import PLAIN, Machine
 from .primitives import Primitive
 
-#: the fewest ops of an expansion that is called: a shorter one is about as long as its call
+#: least number of ops of an expansion that becomes a function; a shorter one is about as long as its call
 LEAST_CALLED = 5
 
 
 class Scopes:
-    """A dictionary of dictionaries, one per open region: looks outwards, writes into the innermost."""
+    """A stack of dictionaries, one per open region. Reads look outwards; writes go to the innermost."""
 
     def __init__(self) -> None:
         self.stack: list[dict[Hashable, Value]] = [{}]
 
     def push(self) -> None:
+        """Opens a scope."""
         self.stack.append({})
 
     def pop(self) -> None:
+        """Closes the innermost scope."""
         self.stack.pop()
 
     def get(self, key: Hashable) -> Value | None:
+        """The value of a key in the innermost scope that has it; None if none has."""
         for scope in reversed(self.stack):
             if key in scope:
                 return scope[key]
         return None
 
     def set(self, key: Hashable, value: Value, level: int = -1) -> None:
+        """Sets the value of a key, in the innermost scope or at a level."""
         self.stack[level][key] = value
 
 
 @dataclass(slots=True)
 class OpenLoop:
-    """A `kernel.for` being built: its index and the carried values inside."""
+    """A `kernel.for` under construction: its index and carried values."""
 
     bounds: tuple[Value, Value, Value]
     start: list[Value]
@@ -67,16 +71,18 @@ class OpenLoop:
 
     @property
     def index(self) -> Value:
+        """The loop index."""
         return self.block.arguments[0]
 
     @property
     def carried(self) -> list[Value]:
+        """The carried values inside the loop."""
         return list(self.block.arguments[1:])
 
 
 @dataclass(slots=True)
 class OpenIf:
-    """A `kernel.if` being built: its arms as far as they are."""
+    """A `kernel.if` under construction, with the arms built so far."""
 
     condition: Value
     outer: Block
@@ -85,10 +91,10 @@ class OpenIf:
 
 
 class KernelBuilder(LoweringEmitter[Value]):
-    """Appends to `block`, the body of an entry. `index_type` is the type of every element index: ui32 or ui64.
+    """Appends to `block`, the body of an entry. `index_type`: the type of every element index, ui32 or ui64.
 
-    `machine` is the one that the kernel is for; `symbols` are those of sizes, in the order in which dispatches have
-    them as parameters.
+    `machine`: the machine that the kernel is for. `symbols`: the symbols of sizes, in the order of the dispatch
+    parameters.
     """
 
     def __init__(
@@ -109,7 +115,7 @@ class KernelBuilder(LoweringEmitter[Value]):
         self.memo = Scopes()
         self._constants: dict[tuple[int, str], Value] = {}
         self._known: dict[Value, int] = {}
-        #: the open regions from the entry inwards, and how many of them a value stands in
+        #: the open regions from the entry inwards, and the number of them that contain a value
         self._open: list[Block] = [entry]
         self._levels: dict[Value, int] = {}
         #: the level from which on only loops are open
@@ -119,14 +125,15 @@ class KernelBuilder(LoweringEmitter[Value]):
 
     @property
     def depth(self) -> int:
-        """How many regions are open."""
+        """Number of open regions."""
         return len(self.numbering.stack) - 1
 
     def is_open(self, region: Block) -> bool:
+        """Whether a region is open."""
         return any(block is region for block in self._open)
 
     def level(self, value: Value) -> int:
-        """How many of the open regions a value stands in."""
+        """Number of open regions that contain a value."""
         return self._levels.get(value, 0)
 
     # scalars
@@ -147,11 +154,11 @@ class KernelBuilder(LoweringEmitter[Value]):
         return op.result
 
     def word(self, size: int) -> Value:
-        """A number, or a size, as a word."""
+        """A number or a size as a 32-bit word."""
         return self.op("convert", self.index(size), to="ui32") if isinstance(size, Dim) else self.const(size, "ui32")
 
     def pattern(self, value: Value) -> int | None:
-        """The bits of a constant, None for another value."""
+        """The bits of a constant; None for any other value."""
         return self._known.get(value)
 
     def known(self, value: Value) -> Number | None:
@@ -170,7 +177,7 @@ class KernelBuilder(LoweringEmitter[Value]):
         return self._pure(key, operands, lambda: k.SCALARS[row.name](operands, [scalar(result.name)]))
 
     def expanded(self, name: str, way: Expansion, operands: Sequence[Value], result: DType) -> Value:
-        """A call where the machine has functions and the expansion is long; else the ops of the expansion."""
+        """A call if the machine has functions and the expansion is long; else the ops of the expansion."""
         constants = tuple(self._known.get(operand) for operand in operands)
         if not self.machine.quirks.functions or None not in constants:
             return super().expanded(name, way, operands, result)
@@ -182,7 +189,9 @@ class KernelBuilder(LoweringEmitter[Value]):
         return self._pure(key, operands, lambda: k.Call(operands, [scalar(result.name)], properties=properties))
 
     def _pure(self, key: Hashable, operands: Sequence[Value], make: Callable[[], Operation]) -> Value:
-        """The value of a pure op: one made before, or a new one, in front of the loops in which it stands still."""
+        """The value of a pure op: an existing equal one, or a new one in front of the loops in which it is
+        invariant.
+        """
         found = self.numbering.get(key)
         if found is None:
             level = max(self._in_loops[-1], *(self.level(operand) for operand in operands))
@@ -200,7 +209,7 @@ class KernelBuilder(LoweringEmitter[Value]):
         return self.bits(_pattern(row.evaluate(arrays, result)), result.name)
 
     def _identity(self, row: Primitive, operands: Sequence[Value], patterns: Sequence[int | None]) -> Value | None:
-        """The value itself where an op with one constant integer operand, or equal ones, changes nothing."""
+        """The operand that the op returns unchanged, given a constant or equal operand; None if there is none."""
         if row.name == "select":
             return _choose(operands, patterns[0])
         if len(operands) != 2 or BY_NAME[self.dtype(operands[0])].kind == FLOAT:
@@ -219,7 +228,7 @@ class KernelBuilder(LoweringEmitter[Value]):
     # control
 
     def insert(self, op: Operation, level: int = -1) -> Operation:
-        """Appends to the open region of that level: what stands outside a loop is in front of it while it is open."""
+        """Appends to the open region of that level. Outside of an open loop that means in front of the loop."""
         op.loc = self.loc
         self._open[level].append(op)
         depth = self.depth if level < 0 else level
@@ -228,6 +237,7 @@ class KernelBuilder(LoweringEmitter[Value]):
         return op
 
     def begin_loop(self, lower: Value, upper: Value, step: Value, start: Sequence[Value]) -> OpenLoop:
+        """Opens a `kernel.for` with carried values that start as `start`."""
         block = Block([lower.type, *(value.type for value in start)])
         loop = OpenLoop((lower, upper, step), list(start), block, self.block)
         self._in_loops.append(self._in_loops[-1])
@@ -235,12 +245,14 @@ class KernelBuilder(LoweringEmitter[Value]):
         return loop
 
     def end_loop(self, loop: OpenLoop, next_values: Sequence[Value]) -> list[Value]:
+        """Closes a loop with the next carried values. Returns the final ones."""
         self._leave(next_values, loop.outer)
         types = [value.type for value in loop.start]
         op = self.insert(k.For([*loop.bounds, *loop.start], types, regions=[Region([loop.block])]))
         return list(op.results)
 
     def begin_if(self, condition: Value) -> OpenIf:
+        """Opens a `kernel.if` with its first arm."""
         branch = OpenIf(condition, self.block)
         branch.arms.append(Block())
         self._in_loops.append(len(self._open))
@@ -248,6 +260,7 @@ class KernelBuilder(LoweringEmitter[Value]):
         return branch
 
     def begin_else(self, branch: OpenIf, values: Sequence[Value] = ()) -> None:
+        """Ends the first arm with its values and opens the second."""
         self._leave(values, branch.outer)
         branch.types = [value.type for value in values]
         branch.arms.append(Block())
@@ -255,6 +268,7 @@ class KernelBuilder(LoweringEmitter[Value]):
         self._enter(branch.arms[1])
 
     def end_if(self, branch: OpenIf, values: Sequence[Value] = ()) -> list[Value]:
+        """Closes a `kernel.if` with the values of the last arm. Returns its results."""
         if len(branch.arms) == 1:
             self.begin_else(branch)
         self._leave(values, branch.outer)
@@ -296,11 +310,11 @@ class KernelBuilder(LoweringEmitter[Value]):
     # memory and place
 
     def index(self, value: int) -> Value:
-        """A number or a size of the index type."""
+        """A number or a size as a value of the index type."""
         return size_arithmetic.emit(self, value) if isinstance(value, Dim) else self.bits(value, self.index_type)
 
     def symbol(self, name: str) -> Value:
-        """A symbol, of the index type."""
+        """A symbol of a size as a value of the index type."""
         found = self.numbering.get(("parameter", name))
         if found is None:
             ordinal = IntegerAttr(self._symbols.index(name))
@@ -317,13 +331,15 @@ class KernelBuilder(LoweringEmitter[Value]):
         return found
 
     def workgroup_id(self) -> Value:
+        """The linear index of the workgroup."""
         return self._numbered("workgroup_id", k.WorkgroupId(result_types=[scalar(self.index_type)]))
 
     def local_id(self) -> Value:
+        """The linear index of the invocation in its workgroup, a ui32."""
         return self._numbered("local_id", k.LocalId(result_types=[scalar("ui32")]))
 
     def load(self, binding: Value, index: Value, dtype: str) -> Value:
-        """Loads are numbered too: an entry reads all it needs before it writes."""
+        """An element of a binding. Loads are numbered, too, because an entry loads everything before it stores."""
         found = self.numbering.get(("load", binding, index, dtype))
         if found is None:
             found = self.insert(k.Load([binding, index], [scalar(dtype)])).result
@@ -331,11 +347,11 @@ class KernelBuilder(LoweringEmitter[Value]):
         return found
 
     def load_again(self, binding: Value, index: Value, dtype: str) -> Value:
-        """A load of its own, of what this invocation may have written."""
+        """An element of a binding that this invocation may have written: always a new load."""
         return self.insert(k.Load([binding, index], [scalar(dtype)])).result
 
     def load_vector(self, binding: Value, index: Value, dtype: str) -> list[Value]:
-        """As `load`, of neighbours; `index` counts vectors."""
+        """As `load`, for four neighbours; `index` counts groups of four."""
         keys = [("vector", binding, index, dtype, lane) for lane in range(k.VECTOR)]
         found = [value for key in keys if (value := self.numbering.get(key)) is not None]
         if not found:
@@ -350,9 +366,11 @@ class KernelBuilder(LoweringEmitter[Value]):
         return self._numbered(("lanes", *values), k.Vector(values, [type]))
 
     def add_vectors(self, x: Value, y: Value) -> Value:
+        """x + y, lane by lane."""
         return self.insert(k.AddVectors([x, y], [x.type])).result
 
     def multiply_vectors(self, x: Value, y: Value) -> Value:
+        """x * y, lane by lane."""
         return self.insert(k.MultiplyVectors([x, y], [x.type])).result
 
     def lanes(self, vector: Value) -> list[Value]:
@@ -362,32 +380,36 @@ class KernelBuilder(LoweringEmitter[Value]):
         return list(self.insert(k.Lanes([vector], [scalar(shape[1].name)] * shape[0])).results)
 
     def store(self, value: Value, binding: Value, index: Value) -> None:
+        """Writes an element of a binding."""
         self.insert(k.Store([value, binding, index]))
 
     def store_vector(self, values: Sequence[Value], binding: Value, index: Value) -> None:
-        """As `store`, of four neighbours; `index` counts fours."""
+        """As `store`, for four neighbours; `index` counts groups of four."""
         self.insert(k.StoreVector([*values, binding, index]))
 
     def shared(self, count: int, dtype: str) -> Value:
-        """An array that the workgroup shares."""
+        """An array in shared memory."""
         return self.insert(k.Shared(result_types=[k.shared_type(count, dtype)])).result
 
     def load_shared(self, shared: Value, index: Value) -> Value:
+        """An element of a shared array."""
         shape = k.shared_shape(shared.type)
         assert shape is not None
         return self.insert(k.LoadShared([shared, index], [scalar(shape[1].name)])).result
 
     def store_shared(self, value: Value, shared: Value, index: Value) -> None:
+        """Writes an element of a shared array."""
         self.insert(k.StoreShared([value, shared, index]))
 
     def barrier(self) -> None:
+        """A barrier of the workgroup."""
         self.insert(k.Barrier())
 
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function that `kernel.call` stands for. `operands`: element types; `constants`: the bits of operands that are
-    constants, which are no parameters, None for a parameter; `result`: an element type.
+    """The function that a `kernel.call` calls. `operands`: element types; `constants`: the bits of constant operands,
+    which are no parameters, None for a parameter; `result`: element type.
     """
 
     scalar: str
@@ -409,8 +431,8 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class FunctionBody:
-    """The ops of a function, ended by the `kernel.yield` of its result; its parameters are the block's arguments.
-    `length`: how many ops there are but constants and the end; `dtypes`: the element types of their results.
+    """The ops of a function, ended by a `kernel.yield` of its result. Its parameters are the arguments of the block.
+    `length`: number of ops except constants and the end; `dtypes`: element types of their results.
     """
 
     block: Block
@@ -420,7 +442,7 @@ class FunctionBody:
 
 @lru_cache(maxsize=512)
 def body_of(function: Function) -> FunctionBody:
-    """The body of a function, in primitives. Nobody may change it."""
+    """The body of a function, in primitives. The result is cached and must not be changed."""
     given = [scalar(dtype) for dtype, bits in zip(function.operands, function.constants, strict=True) if bits is None]
     block = Block(given)
     builder, parameters = KernelBuilder(block), iter(block.arguments)
@@ -434,7 +456,7 @@ def body_of(function: Function) -> FunctionBody:
     return FunctionBody(block, length, frozenset(k.dtype_of(value) for op in ops for value in op.results))
 
 
-#: op on integers or i1 -> the constant that, as left or right operand, makes it give the other operand
+#: op on integers or i1 -> constants that, as left or right operand, make it return the other operand
 _IDENTITIES: dict[str, tuple[int | None, int | None]] = {
     "add": (0, 0),
     "subtract": (None, 0),
@@ -464,7 +486,7 @@ def _pattern(array: Array) -> int:
 
 
 def _is_nan(patterns: Sequence[int], operands: Sequence[Value]) -> bool:
-    """NaNs are left to the device: which payload comes out is its own affair."""
+    """Whether an operand is NaN. Such ops are left to the device, which chooses the payload of the result."""
     for pattern, operand in zip(patterns, operands, strict=True):
         array = _array(pattern, BY_NAME[str(operand.type)])
         if array.dtype.kind == "f" and np.isnan(array):

@@ -1,10 +1,10 @@
-"""The kernel dialect: what one invocation of an entry does. Scalars, structured control flow, flat memory.
+"""The kernel dialect: scalar code, structured control flow and flat memory for one invocation of an entry.
 
-Types are the element types of `schema/dtypes.py`; `!ll_seq.binding` is a binding of the entry; `!kernel.shared<64xf32>`
-an array that the invocations of a workgroup share; `!kernel.vector<8xf32>` floats that are computed on alike, which the
-machine of the target must have (`machine.py`). An index is a `ui32`, or a `ui64` in a kernel that addresses 2^31
-elements or more; it counts elements. Loads and stores are in range: whoever emits them guards them.
-The scalar ops are the rows of `primitives.py`, one class each. An `i1` takes one byte in memory, 0 or 1.
+Types are the element types of `schema/dtypes.py`; `!ll_seq.binding`, a binding of the entry; `!kernel.shared<64xf32>`,
+an array that the invocations of a workgroup share; and `!kernel.vector<8xf32>`, a vector of floats, which the machine
+of the target must support (`machine.py`). An index counts elements and is a `ui32`, or a `ui64` in a kernel that
+addresses 2^31 elements or more. Loads and stores must be in range; code that emits them guards them. The scalar ops are
+the rows of `primitives.py`, one class each. An `i1` is one byte in memory, 0 or 1.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,11 +22,11 @@ from .lowering import refusal
 from .primitives import PRIMITIVES, Primitive
 
 PURE = frozenset({Trait.PURE})
-#: elements that one load may take
+#: elements of a wide load
 VECTOR = 4
-#: lanes that a vector may have
+#: possible numbers of lanes of a vector
 VECTOR_LANES = (2, 4, 8, 16)
-#: 32-bit words: what every Vulkan device has room for
+#: most parameters of a dispatch, in 32-bit words, as every Vulkan device supports
 MAX_PARAMETER_WORDS = 32
 
 

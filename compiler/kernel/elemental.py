@@ -1,9 +1,9 @@
-"""The elemental emitter: one element of a tensor value as scalar code, whatever stands between it and the inputs.
+"""The elemental emitter: one element of a tensor value as scalar code, through all ops between it and the inputs.
 
-A rule says how one element of an op's result is computed. It is a generator: it yields `(value, index)` for each
-operand element it needs, is sent the scalar, and returns its own. The driver below keeps waiting rules on a stack of
-its own, so that the depth of a program does not matter, and remembers what it has made, by value and index, as far as
-the builder's open regions allow. Fusion is nothing else.
+A rule computes one element of the result of an op. It is a generator: it yields `(value, index)` for each operand
+element that it needs, is sent the scalar, and returns its own scalar. The driver below keeps waiting rules on an
+explicit stack, so that the depth of a program does not matter. It remembers emitted elements by value and index, as far
+as the open regions of the builder allow. That is all of fusion.
 """
 
 from collections.abc import Callable, Hashable, Mapping
@@ -27,7 +27,7 @@ ELEMENT_RULES: dict[str, Rule] = RULES | INDEXING | ENCODINGS | HEROES
 
 @dataclass(slots=True)
 class _Frame:
-    """A rule under way: the op whose element it computes, and under which key that element is remembered."""
+    """A waiting rule: its op, and the key under which its element is remembered."""
 
     op: Operation
     key: Hashable
@@ -35,8 +35,8 @@ class _Frame:
 
 
 class Elemental:
-    """Emits elements into a builder. `inputs` says which binding holds a value that is loaded; `bound`: values whose
-    elements a schedule has at hand.
+    """Emits elements into a builder. `inputs`: loaded value -> binding. `bound`: values whose elements the schedule
+    provides.
     """
 
     def __init__(self, builder: KernelBuilder, inputs: Mapping[Value, Value]) -> None:
@@ -45,7 +45,7 @@ class Elemental:
         self.bound: dict[Value, Callable[[Index], Value]] = {}
 
     def element(self, value: Value, at: Index) -> Value:
-        """The element of a tensor value at an index, emitted unless it was already."""
+        """The element of a tensor value at an index. It is emitted unless it exists."""
 
         def only() -> Scalars:
             return [(yield value, at)]
@@ -53,7 +53,7 @@ class Elemental:
         return self.run(only())[0]
 
     def run(self, wanted: Scalars) -> list[Value]:
-        """Emits what the generator asks for and what it makes of that; gives what it returns."""
+        """Runs a generator, emits each element that it requests, and returns its result."""
         b, outer = self.builder, self.builder.loc
         frames: list[_Frame] = []
         answer: Value | None = None
@@ -85,7 +85,7 @@ class Elemental:
             raise CompileError([Diagnostic(str(error), frame.op.loc, frame.op.name)]) from error
 
     def _start(self, value: Value, at: Index, key: Hashable, frames: list[_Frame]) -> Value | None:
-        """Takes what is at hand and loads an input at once; pushes the rule of anything else."""
+        """Returns a bound or loaded element at once. Pushes the rule of any other value and returns None."""
         if value in self.bound:
             return self.bound[value](at)
         binding = self.inputs.get(value)

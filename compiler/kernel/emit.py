@@ -1,6 +1,6 @@
-"""The lowering of a body by a schedule: `kernel` IR for one invocation.
+"""Lowers a body by a schedule to `kernel` IR for one invocation.
 
-The kernel finds its place of the grid from the linear workgroup index and does nothing behind the last place. It
+The kernel computes its place of the grid from the linear workgroup index and does nothing behind the last place. It
 computes all results of its tile before it writes the first.
 """
 
@@ -33,16 +33,17 @@ from .schedule import Schedule, Step
 from .staged import staged_results
 from .vectors import load_lanes
 
-#: writes elements of an output at some places
+#: a function that writes elements of an output at some places
 _Store = Callable[[Sequence[Index], Sequence[Value]], None]
-#: an invocation computes one element of each result
+#: the schedule by which an invocation computes one element of each result
 THREAD = Schedule.of(Step("bind", "grid", "invocation", 64))
 
 
 def emit(body: Body, schedule: Schedule, machine: Machine = PLAIN, loc: Location = UNKNOWN) -> Block:
-    """The code of an entry. The schedule must be legal for the body. `loc`: of what no op of the body stands for.
+    """The code of an entry. The schedule must be legal for the body. `loc`: location of code that belongs to no op.
 
-    Raises CompileError for an op that has no lowering, or a reduction that takes more iterations than the machine has.
+    Raises CompileError for an op that has no lowering, or for a reduction with more iterations than the machine
+    supports.
     """
     block = body.block()
     builder = KernelBuilder(block, body.index_type, machine, body.symbols, schedule.count("unroll", "k"))
@@ -56,7 +57,7 @@ def emit(body: Body, schedule: Schedule, machine: Machine = PLAIN, loc: Location
 
 
 def invocations(body: Body, schedule: Schedule) -> int:
-    """Invocations of a dispatch."""
+    """Number of invocations of a dispatch."""
     if schedule.library is not None:
         return KERNELS[body.kind].invocations(body.hero)
     places = grid_size(body, schedule)
@@ -65,7 +66,7 @@ def invocations(body: Body, schedule: Schedule) -> int:
 
 @dataclass(slots=True)
 class Kernel:
-    """The code of an entry in the making."""
+    """The code of an entry under construction."""
 
     body: Body
     schedule: Schedule
@@ -76,7 +77,7 @@ class Kernel:
         self.builder = self.elemental.builder
 
     def emit(self) -> None:
-        """Appends the code to the builder's block."""
+        """Appends the code to the block of the builder."""
         self._prepare()
         body, schedule = self.body, self.schedule
         if schedule.library is not None:
@@ -91,7 +92,7 @@ class Kernel:
             self._elements()
 
     def _prepare(self) -> None:
-        """The starts of slices, in front of all loops and branches: every element needs the same ones."""
+        """Computes the starts of slices in front of all loops and branches, because every element needs them."""
         for op in self.body.ops:
             if isinstance(op, DynamicSlice | DynamicUpdateSlice):
                 self.elemental.run(starts_of(self.builder, op))
@@ -114,8 +115,8 @@ class Kernel:
     # elements of results, in the order of memory
 
     def _elements(self) -> None:
-        """A tile of neighbouring elements of each result. Results of different sizes are computed one after the other,
-        those of one size together.
+        """A tile of neighbouring elements of each result. Results of one size are computed together, those of different
+        sizes one after the other.
         """
         b, body, schedule = self.builder, self.body, self.schedule
         size, lanes = schedule.count("tile", "e"), schedule.lanes
@@ -134,7 +135,7 @@ class Kernel:
             b.end_if(branch)
 
     def _writes(self, places: int) -> Value:
-        """Whether this invocation writes the results of its place, of so many places."""
+        """Whether this invocation writes the results of its place. `places`: number of places."""
         b, schedule = self.builder, self.schedule
         if schedule.lanes == 1:
             return is_in_grid(b, schedule, places)
@@ -142,7 +143,7 @@ class Kernel:
         return b.op("and", first, is_in_grid(b, schedule, places))
 
     def _positions(self, number: Value, size: int) -> list[Value]:
-        """The positions in memory of the elements of a tile."""
+        """The positions in memory of the elements of tile `number`."""
         b = self.builder
         first = number if size == 1 else b.op("multiply", number, b.index(size))
         return [b.op("add", first, b.index(at)) for at in range(size)]
@@ -157,8 +158,8 @@ class Kernel:
             self.store(output, at, column)
 
     def _places(self, shape: tuple[int, ...], number: Value, size: int) -> list[Index]:
-        """The places of a tile of elements of a result. A tile divides the last dimension: all coordinates but the last
-        are found once for all of them.
+        """The indices of the elements of a tile of a result. The tile divides the last dimension, so all coordinates
+        but the last are computed once.
         """
         b = self.builder
         positions = self._positions(number, size)
@@ -200,7 +201,7 @@ class Kernel:
         b.end_if(branch)
 
     def _writer(self, places: Sequence[Index], columns: int) -> Write:
-        """Computes all results of a tile; gives what writes them."""
+        """Computes all results of a tile. Returns the function that writes them."""
         b, outputs = self.builder, self.body.outputs
         results = [[self.elemental.element(o.value, _same(b, place, o.value)) for o in outputs] for place in places]
 

@@ -1,10 +1,10 @@
-"""What scalar code is written against: an emitter of ops over values that it knows the element type of.
+"""The interface that scalar code is written against: an emitter of ops over values with element types.
 
-`op` takes every scalar op of `schema/scalars.py` and every primitive of `primitives.py`. Emitters (`builder.py` makes
-`kernel` IR; one in the tests computes over NumPy arrays) share what `lowering.py` does: a primitive is emitted as it
-is, everything else is expanded into primitives on the way.
+`op` accepts every scalar op of `schema/scalars.py` and every primitive of `primitives.py`. Emitters (`builder.py` makes
+`kernel` IR, `numpy_emitter.py` computes) share `lowering.py`: a primitive is emitted as it is, any other op is expanded
+into primitives.
 
-Element types are named as in `schema/dtypes.py`. Values are opaque: whoever writes expansions uses these methods only.
+Element types have the names of `schema/dtypes.py`. Values are opaque: expansions use these methods only.
 """
 
 from abc import ABC, abstractmethod
@@ -20,11 +20,11 @@ Number = int | float | bool
 
 
 class UnsupportedScalar(Exception):
-    """A scalar op that has neither a primitive nor an expansion for these types."""
+    """A scalar op without a primitive or an expansion for its types."""
 
 
 class Emitter(ABC, Generic[V]):
-    """Emits scalar ops. One method per thing an expansion may do."""
+    """Emits scalar ops, with one method per construct that an expansion may use."""
 
     @abstractmethod
     def dtype(self, value: V) -> str:
@@ -32,33 +32,33 @@ class Emitter(ABC, Generic[V]):
 
     @abstractmethod
     def bits(self, pattern: int, dtype: str) -> V:
-        """A constant by its bit pattern, an unsigned number of the type's width: the way to write NaNs."""
+        """A constant by its bit pattern, an unsigned number of the width of the type. NaNs are written this way."""
 
     @abstractmethod
     def known(self, value: V) -> Number | None:
-        """The number that a value is when the emitter knows it as a constant, else None."""
+        """The number of a constant; None for a value that is no constant to the emitter."""
 
     @abstractmethod
     def branch(self, condition: V, yes: Callable[[], Sequence[V]], no: Callable[[], Sequence[V]]) -> list[V]:
-        """The values of one side; the other side's ops may be left out. Both sides give the same types."""
+        """The values of one of two functions. Both return values of the same types; only one may be emitted."""
 
     @abstractmethod
     def loop(self, count: V, start: Sequence[V], body: Callable[[Sequence[V]], Sequence[V]]) -> list[V]:
-        """Apply `body` to the carried values `count` (an i32, not negative) times."""
+        """Applies `body` `count` times to the carried values. `count`: an i32, not negative."""
 
     def const(self, value: Number, dtype: str) -> V:
-        """A constant by its value: an integer in the type's range, or a float, rounded to nearest even."""
+        """A constant by its value: an integer in the range of the type, or a float, rounded to nearest even."""
         row = BY_NAME[dtype]
         array = np.array(value, dtype=row.numpy)
         return self.bits(int(array.view(f"<u{row.itemsize}")), dtype)
 
     @abstractmethod
     def op(self, name: str, *operands: V, to: str | None = None) -> V:
-        """Emit a scalar op or primitive; `to` names the result type of `convert`, `bitcast` and other `U` rows.
+        """Emits a scalar op or primitive. `to`: the result type of `convert`, `bitcast` and other rows of kind `U`.
 
-        Raises UnsupportedScalar when the op has no lowering for these types.
+        Raises UnsupportedScalar if the op has no lowering for these types.
         """
 
     def select(self, chosen: V, x: V, y: V) -> V:
-        """x where the i1 is true, else y."""
+        """x if the i1 is true, else y."""
         return self.op("select", chosen, x, y)

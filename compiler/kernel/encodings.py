@@ -1,7 +1,7 @@
-"""Encoded tensors in kernels: where an element lies in memory, and which element lies at a place.
+"""Encoded tensors in kernels: the position of an element in memory, and the element at a position.
 
-A coordinate along a group of axes is cut into the number of its tile and its place there. Where it is made as
-`number * size + constant`, as the coordinates of a block of results are, both are known without a division.
+A coordinate along a group of axes is divided into the number of its tile and its place in the tile. If it has the form
+`number * size + constant`, as the coordinates of a block of results do, no division is needed.
 """
 
 from collections.abc import Sequence
@@ -20,13 +20,13 @@ from .rules import Requests, Rule, element_of, shape_of
 
 
 def stored_shape(value: Value) -> Shape:
-    """The dimensions of a tensor value in memory, padding included; as row-major order has them, its shape."""
+    """The dimensions of a tensor value in memory, padding included; its shape if it is in row-major order."""
     layout = layout_of(tensor_of(value))
     return shape_of(value) if layout is None else layout.physical_shape(shape_of(value))
 
 
 def stored_at(b: KernelBuilder, value: Value, at: Index) -> Value:
-    """The position in memory of a tensor value's element."""
+    """The position in memory of an element of a tensor value."""
     layout = layout_of(tensor_of(value))
     if layout is None:
         return at.linear
@@ -42,7 +42,7 @@ def stored_at(b: KernelBuilder, value: Value, at: Index) -> Value:
 
 
 def load(b: KernelBuilder, binding: Value, value: Value, at: Index) -> Value:
-    """The element of a tensor value in a binding; as one of four neighbours, where it is seen which of them it is."""
+    """Loads an element of a tensor value from a binding, by a wide load if its place among four neighbours is known."""
     position, dtype = stored_at(b, value, at), element_of(value)
     if not b.machine.wide_loads or dtype == "i1" or prod(stored_shape(value)) % VECTOR != 0:
         return b.load(binding, position, dtype)
@@ -51,9 +51,7 @@ def load(b: KernelBuilder, binding: Value, value: Value, at: Index) -> Value:
 
 
 def store(b: KernelBuilder, values: Sequence[Value], binding: Value, positions: Sequence[Value]) -> None:
-    """Writes elements at positions in memory; four at once where they are seen to be neighbours that one load would
-    take.
-    """
+    """Writes elements at positions in memory, four at once if they are known to be one group of four neighbours."""
     for first in range(0, len(values), VECTOR):
         few, where = values[first : first + VECTOR], positions[first : first + VECTOR]
         number = _vector_of(b, few, where)
@@ -65,7 +63,7 @@ def store(b: KernelBuilder, values: Sequence[Value], binding: Value, positions: 
 
 
 def _vector_of(b: KernelBuilder, values: Sequence[Value], positions: Sequence[Value]) -> Value | None:
-    """Which four elements of memory these are, counted in fours; None where that is not seen."""
+    """The number of the group of four neighbours that these elements are; None if that is not known."""
     if not b.machine.wide_loads or len(values) != VECTOR or b.dtype(values[0]) == "i1":
         return None
     places = [aligned(b, position, VECTOR) for position in positions]
@@ -75,7 +73,7 @@ def _vector_of(b: KernelBuilder, values: Sequence[Value], positions: Sequence[Va
 
 
 def set_encoding(b: KernelBuilder, op: SetEncoding, result: int, at: Index) -> Requests:
-    """The element at a place in memory, zero in the padding, where another element is read and not used."""
+    """The element at a place in memory; zero in the padding, where another element is read and ignored."""
     layout, shape = layout_of(tensor_of(op.output)), shape_of(op.source)
     assert layout is not None
     coordinates = [b.index(0)] * len(shape)
@@ -94,7 +92,7 @@ def set_encoding(b: KernelBuilder, op: SetEncoding, result: int, at: Index) -> R
 
 
 def _along_groups(b: KernelBuilder, layout: Layout, coordinates: Sequence[Value]) -> list[Value]:
-    """The coordinate along each group, of coordinates in memory."""
+    """The coordinate along each group, given coordinates in memory."""
     count = len(layout.axes)
     places = dict(zip(layout.inner, coordinates[count:], strict=True))
     zero = b.index(0)
@@ -105,6 +103,7 @@ def _along_groups(b: KernelBuilder, layout: Layout, coordinates: Sequence[Value]
 
 
 def unset_encoding(b: KernelBuilder, op: UnsetEncoding, result: int, at: Index) -> Requests:
+    """The element at its position in the encoded tensor."""
     return (yield op.source, at)
 
 

@@ -1,11 +1,10 @@
-"""Scalar ops written in primitives, once for all targets, with exactly the meaning of `schema/scalars.py`.
+"""Expansions: scalar ops written in primitives, once for all targets, with exactly the meaning of `schema/scalars.py`.
 
-A row names the op, the kinds of operand it serves and a function `(e, *operands) -> value`; that of `convert` and other
-ops with a free result type takes the type's name last. Functions use any scalar op, not primitives only: `e.op`
-expands what it has to. NaNs are told by their bits, since a Vulkan device need not honour NaN in comparisons.
+A row names the op, the kinds of operand and a function `(e, *operands) -> value`. The function of `convert` and other
+ops with a free result type takes the name of the type last. A function may use any scalar op, not only primitives:
+`e.op` expands others. NaNs are detected by their bits, since a Vulkan device need not honour NaN in comparisons.
 
-Transcendental functions and the float remainder have a folder of their own (`math/`). An op without a row is refused
-by name.
+Transcendental functions and the float remainder are in the folder `math/`. An op without a row is refused by name.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,6 @@
-"""The grid of a schedule: which tile of results an invocation or a workgroup computes, and what happens at edges."""
+"""The grid of a schedule: the tile of results that an invocation or a workgroup computes, and the edges of the
+results.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ from .builder import KernelBuilder
 from .index import Index, delinearize, invocation_index
 from .schedule import Schedule
 
-#: writes the results at a row and a column of a tile
+#: a function that writes the results at a row and a column of a tile
 Write = Callable[[int, int], None]
 
 #: the parallel dimensions of a dot, in the order of its results in memory
@@ -24,31 +26,31 @@ DOT: Final = ("b", "m", "n")
 
 
 def is_tiled_dot(schedule: Schedule) -> bool:
-    """Whether the schedule divides a dot along rows or columns, and not along all of its results as one dimension."""
+    """Whether the schedule tiles a dot along rows or columns, rather than along its elements as one dimension."""
     return any(step.dim in DOT for name in ("tile", "bind") for step in schedule.named(name))
 
 
 def tiles(body: Body, schedule: Schedule) -> list[tuple[str, int]]:
-    """The dimensions of the grid, the one that counts fastest last, with the number of tiles along each."""
+    """The dimensions of the grid and the number of tiles along each. The fastest dimension comes last."""
     extents = body.extents
     if body.kind == "rows":
         return [("m", extents["m"])]
     if not is_tiled_dot(schedule):
-        return [("e", ceildiv(body.most, schedule.count("tile", "e")))]
+        return [("e", ceildiv(body.largest_result, schedule.count("tile", "e")))]
     order = ("b", "n", "m") if schedule.find("reorder", "n") is not None else DOT
     return [(dim, ceildiv(extents[dim], schedule.count("tile", dim) * schedule.local(dim))) for dim in order]
 
 
 def grid_size(body: Body, schedule: Schedule) -> int:
-    """Places of the grid."""
+    """Number of places of the grid."""
     return prod(count for _, count in tiles(body, schedule))
 
 
 def grid_place(b: KernelBuilder, schedule: Schedule, count: int) -> Value:
-    """The place of the grid that this invocation takes part in.
+    """The place of the grid that this invocation takes.
 
-    Workgroups behind the last place take it once more, since all their invocations meet at barriers. Invocations have a
-    place only if `is_in_grid`.
+    Workgroups behind the last place take it again, because all their invocations must reach the barriers. An invocation
+    has a place only if `is_in_grid`.
     """
     if not schedule.by_workgroups:
         return invocation_index(b, schedule.workgroup_size)
@@ -56,7 +58,7 @@ def grid_place(b: KernelBuilder, schedule: Schedule, count: int) -> Value:
 
 
 def is_in_grid(b: KernelBuilder, schedule: Schedule, count: int) -> Value:
-    """Whether the grid has a place for this invocation, or for its workgroup."""
+    """Whether the grid has a place for this invocation or its workgroup."""
     number = b.workgroup_id() if schedule.by_workgroups else invocation_index(b, schedule.workgroup_size)
     return b.op("compare_lt", number, b.index(count))
 
@@ -65,8 +67,8 @@ def is_in_grid(b: KernelBuilder, schedule: Schedule, count: int) -> Value:
 class Side:
     """The places of a tile along one dimension, in ascending order.
 
-    `reads`: where operands are read; with the guard `pad` the last may be in the padding. `results`: where results are
-    computed, all of them inside. `raw`: without a guard. `first`: where a tile that was moved back would start.
+    `reads`: places where operands are read; with the guard `pad` the last may be padding. `results`: places where
+    results are computed, all inside. `raw`: places without a guard. `first`: start of a tile that is moved back.
     """
 
     guard: str
@@ -77,7 +79,7 @@ class Side:
     extent: int
 
     def holds(self, b: KernelBuilder, at: int) -> Value:
-        """Whether a place is written: it is inside, and no tile before has it."""
+        """Whether a place is written: it is inside, and no earlier tile has it."""
         if not self.guard:
             return b.const(True, "i1")
         if self.guard == "shift":
@@ -112,7 +114,7 @@ def side_of(b: KernelBuilder, schedule: Schedule, dim: str, extent: int, number:
 
 
 def local_place(b: KernelBuilder, schedule: Schedule) -> dict[str, Value]:
-    """The place of an invocation in its workgroup, as words, along the dimensions that the workgroup divides."""
+    """The place of an invocation in its workgroup, as words, along each dimension that divides the workgroup."""
     across = b.const(schedule.local("n"), "ui32")
     return {
         "m": b.op("unchecked_divide", b.local_id(), across),
@@ -123,10 +125,10 @@ def local_place(b: KernelBuilder, schedule: Schedule) -> dict[str, Value]:
 def dot_places(
     b: KernelBuilder, extents: Extents, batch: Value, rows: Sequence[Value], columns: Sequence[Value]
 ) -> list[Index]:
-    """The places of a tile's results, row by row.
+    """The places of the results of a tile, row by row.
 
-    Their positions in memory are left to where they are used, behind the loop. If they are made in front of it, PoCL's
-    compiler makes vectors of them, and none of the products.
+    Their positions in memory are computed where they are used, behind the loop. If they were computed in front of it,
+    the compiler of PoCL would vectorize them instead of the products.
     """
     shape = (*extents.batch, *extents.left, *extents.right)
     of_batch = delinearize(b, batch, extents.batch)
@@ -136,10 +138,10 @@ def dot_places(
 
 
 def write_tile(b: KernelBuilder, rows: Side, columns: Side, write: Write) -> None:
-    """Writes the results of a tile that exist and that no tile before has written.
+    """Writes the results of a tile that exist and that no earlier tile has written.
 
-    With guards on both sides a whole tile is written without conditions. With a guard on one side a condition for each
-    line costs less than the code of both cases.
+    With guards on both sides, a whole tile is written without conditions. With a guard on one side, a condition per
+    line costs less than code for both cases.
     """
     everything = partial(_write_all, len(rows.results), len(columns.results), write)
     if rows.guard and columns.guard:

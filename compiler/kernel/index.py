@@ -1,8 +1,8 @@
-"""Where an element stands in a tensor: by its coordinates, by its row-major position, or both.
+"""Indices: the place of an element in a tensor, as coordinates, as row-major position, or both.
 
-Each form is computed from the other when first asked for, so an elementwise kernel over a flat position never divides;
-anew where the region in which it was computed has been closed since.
-Components are values of the builder's index type and always in range.
+Each form is computed from the other on first use, so an elementwise kernel over flat positions never divides. It is
+computed again if the region that holds it has been closed. Components are values of the builder's index type and always
+in range.
 """
 
 from collections.abc import Hashable, Sequence
@@ -18,7 +18,7 @@ Shape = tuple[int, ...]
 
 
 class Index:
-    """A place in a tensor of `shape`, in the hands of a builder."""
+    """A place in a tensor of `shape`, as values of a builder."""
 
     __slots__ = ("builder", "shape", "_coordinates", "_linear", "_given", "_region", "key")
 
@@ -39,6 +39,7 @@ class Index:
 
     @property
     def coordinates(self) -> tuple[Value, ...]:
+        """The coordinates."""
         self._forget()
         if self._coordinates is None:
             self._region = self.builder.block
@@ -47,6 +48,7 @@ class Index:
 
     @property
     def linear(self) -> Value:
+        """The row-major position."""
         self._forget()
         if self._linear is None:
             self._region = self.builder.block
@@ -54,17 +56,17 @@ class Index:
         return self._linear
 
     def _forget(self) -> None:
-        """The form that was computed in a region that nothing sees into any more."""
+        """Forgets a form that was computed in a region that is closed."""
         if self._region is not None and not self.builder.is_open(self._region):
             self._coordinates, self._linear = self._given
             self._region = None
 
     def at(self, shape: Shape, coordinates: Sequence[Value]) -> "Index":
-        """Another place, in a tensor of another shape."""
+        """A place in a tensor of another shape."""
         return Index(self.builder, shape, coordinates)
 
     def reshaped(self, shape: Shape) -> "Index":
-        """The same position in a tensor of the same number of elements."""
+        """The same position in a tensor with as many elements."""
         if shape == self.shape:
             return self
         self._forget()
@@ -80,7 +82,9 @@ def _without_ones(shape: Shape) -> Shape:
 
 
 def delinearize(b: KernelBuilder, linear: Value, shape: Shape) -> list[Value]:
-    """The coordinates of a position. Dimensions of size 1 have coordinate 0; the outermost other needs no remainder."""
+    """The coordinates of a position. Dimensions of size 1 have coordinate 0; the outermost other one needs no
+    remainder.
+    """
     coordinates = [b.index(0)] * len(shape)
     rest, outermost = linear, next((axis for axis, size in enumerate(shape) if size != 1), None)
     for axis in reversed(range(len(shape))):
@@ -97,7 +101,7 @@ def delinearize(b: KernelBuilder, linear: Value, shape: Shape) -> list[Value]:
 
 
 def linearize(b: KernelBuilder, coordinates: Sequence[Value], shape: Shape) -> Value:
-    """The row-major position."""
+    """The row-major position of coordinates."""
     parts, stride = [], 1
     for coordinate, size in zip(reversed(coordinates), reversed(shape), strict=True):
         if size != 1:
@@ -107,7 +111,7 @@ def linearize(b: KernelBuilder, coordinates: Sequence[Value], shape: Shape) -> V
 
 
 def _times(b: KernelBuilder, coordinate: Value, stride: int) -> tuple[Sum, int]:
-    """A multiple of a coordinate; where the dispatch brings the stride, of a product, as many times as is known."""
+    """A sum and a factor whose product is `coordinate * stride`. The sum includes the dynamic part of the stride."""
     if not isinstance(stride, Dim):
         return sum_of(b, coordinate), stride
     known = gcd(*(count for count, _ in stride.terms))

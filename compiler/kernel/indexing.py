@@ -1,6 +1,7 @@
-"""How one element of an op that finds its operand's elements at run time is computed: a row per StableHLO op.
+"""Rules of ops that find the elements of their operands at run time, a row per StableHLO op.
 
-Every start read from memory is clamped before it is used, so that no index leaves its tensor, whatever a caller passes.
+Every start that is read from memory is clamped before it is used, so that no index leaves its tensor, whatever the
+caller passes.
 """
 
 from collections.abc import Generator, Sequence
@@ -16,7 +17,7 @@ from .builder import KernelBuilder
 from .index import Index
 from .rules import DEEPEST_BRANCH, Requests, Rule, may_be_empty, scalar_index, shape_of
 
-#: asks for what the starts of an op are made of, gives them
+#: a generator that requests the operands of starts and returns the starts
 Starts = Generator[tuple[Value, Index], Value, list[Value]]
 
 
@@ -32,7 +33,7 @@ def clamped(b: KernelBuilder, start: Value, most: int) -> Value:
 
 
 def _at_most(b: KernelBuilder, start: Value, most: int) -> Value:
-    """min(start, most) of an integer that is not negative, where the bound is what the dispatch brings."""
+    """min(start, most) of a non-negative integer, for a dynamic bound."""
     wide = BY_NAME[b.dtype(start)].bits > BY_NAME[b.index_type].bits
     bound = b.index(most)
     if wide:
@@ -41,7 +42,7 @@ def _at_most(b: KernelBuilder, start: Value, most: int) -> Value:
 
 
 def starts_of(b: KernelBuilder, op: DynamicSlice | DynamicUpdateSlice) -> Starts:
-    """The clamped start per axis; what can only be 0 is not read."""
+    """The clamped start per axis. A start that can only be 0 is not read."""
     starts = []
     for start, whole, size in zip(op.start_indices, shape_of(op.operand_), op.window, strict=True):
         if whole == size:
@@ -52,18 +53,19 @@ def starts_of(b: KernelBuilder, op: DynamicSlice | DynamicUpdateSlice) -> Starts
 
 
 def dynamic_slice(b: KernelBuilder, op: DynamicSlice, result: int, at: Index) -> Requests:
+    """The element of the operand at the start plus the place in the slice."""
     starts = yield from starts_of(b, op)
     operand = op.operand_
     return (yield operand, at.at(shape_of(operand), moved(b, starts, at)))
 
 
 def moved(b: KernelBuilder, starts: Sequence[Value], at: Index) -> list[Value]:
-    """The coordinates of a place in a window, in what the window lies in."""
+    """The coordinates, in the containing tensor, of a place in a window."""
     return [b.op("add", start, coordinate) for start, coordinate in zip(starts, at.coordinates, strict=True)]
 
 
 def dynamic_update_slice(b: KernelBuilder, op: DynamicUpdateSlice, result: int, at: Index) -> Requests:
-    """The update's element inside the window, the operand's outside; only one is computed, unless branches are deep."""
+    """The element of the update inside the window, of the operand outside. Deep inside branches both are computed."""
     starts = yield from starts_of(b, op)
     inside = b.const(True, "i1")
     coordinates = []
@@ -83,7 +85,7 @@ def dynamic_update_slice(b: KernelBuilder, op: DynamicUpdateSlice, result: int, 
 
 
 def gather(b: KernelBuilder, op: Gather, result: int, at: Index) -> Requests:
-    """The operand's element at the start, clamped, plus the place in the slice, plus the place in the batch."""
+    """The element of the operand at the clamped start plus the place in the slice plus the place in the batch."""
     axes, shape, indices = op.axes, shape_of(op.operand_), shape_of(op.start_indices)
     batch = [at.coordinates[axis] for axis in axes.batch_dims(len(at.shape))]
     coordinates = [b.index(0)] * len(shape)

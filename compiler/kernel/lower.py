@@ -1,9 +1,9 @@
-"""From the tensor body of an `ll_seq.entry` to `kernel` IR, in place, by the schedules that the entry has.
+"""Lowers the tensor body of an `ll_seq.entry` to `kernel` IR, in place, by the schedules of the entry.
 
-The entry keeps its name, bindings and binding arguments. Its body becomes scalar code for one invocation, and it gets
-a `workgroup_size` and a `workload` in invocations. Each schedule for dispatches of some sizes becomes an entry of its
-own behind it: an invocation cannot choose, since llvmpipe goes through both arms of a branch
-(docs/decisions/few-and-many.md, rows.md). All ops without a lowering are reported at once.
+The entry keeps its name, bindings and binding arguments. Its body becomes scalar code for one invocation, and it gets a
+`workgroup_size` and a `workload` in invocations. Each specialized schedule becomes an entry of its own behind it. An
+invocation cannot choose between them, since llvmpipe executes both arms of a branch (docs/decisions/few-and-many.md,
+rows.md). All ops without a lowering are reported at once.
 """
 
 from collections.abc import Iterator
@@ -26,8 +26,7 @@ from .schedule import Schedule, ScheduleError, parse
 
 
 def schedules_of(entry: Operation) -> list[Schedule]:
-    """The schedules of an entry: those with a condition first, the one for all other dispatches last. None if the entry
-    has none yet.
+    """The schedules of an entry: specialized ones first, the general one last. None if the entry has none yet.
 
     Raises CompileError for an attribute that is no schedule.
     """
@@ -44,8 +43,7 @@ def attribute_of(choice: Choice) -> ArrayAttr:
 
 
 def lower_entry(entry: Operation, machine: Machine) -> None:
-    """Replaces the body of an `ll_seq.entry`. An entry without schedules, as text of `ll_seq` may have it, gets them
-    first.
+    """Replaces the body of an `ll_seq.entry`. An entry without schedules, as in text of `ll_seq`, gets them first.
 
     Raises CompileError with a diagnostic for each op that cannot be lowered, or for each reason why a schedule does not
     fit.
@@ -83,7 +81,7 @@ def lower_entry(entry: Operation, machine: Machine) -> None:
 
 
 def illegal(body: Body, schedules: list[Schedule], machine: Machine) -> Iterator[str]:
-    """Why the schedules of an entry do not fit its body, else why they do not fit together; nothing if they do."""
+    """Why the schedules of an entry do not fit its body, or else each other; empty if they do."""
     found = [(schedule, message) for schedule in schedules for message in problems(body, schedule, machine)]
     for schedule, message in found:
         yield f"the schedule {schedule} does not fit: {message}"
@@ -97,7 +95,7 @@ def _refuse(diagnostics: Iterator[Diagnostic] | list[Diagnostic]) -> None:
 
 
 def _last_of(entry: Entry) -> Operation:
-    """The last entry that was made of an entry."""
+    """The last entry that was made from an entry."""
     last: Operation = entry
     for _ in entry.specialized or ():
         last = last.next_op or last
@@ -105,7 +103,7 @@ def _last_of(entry: Entry) -> Operation:
 
 
 def _specialized(entry: Entry, body: Body, schedule: Schedule, machine: Machine) -> Entry:
-    """An entry for dispatches of some sizes."""
+    """An entry for a specialized schedule."""
     condition = schedule.condition
     assert condition is not None
     suffix = "_columns" if condition.dim == "n" else ""

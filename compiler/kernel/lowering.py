@@ -1,4 +1,4 @@
-"""How an emitter turns any scalar op into primitives: the op itself, else its expansion, else a refusal by name."""
+"""How an emitter turns any scalar op into primitives: the op itself, its expansion, or a refusal that names it."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -20,11 +20,11 @@ SCALAR_OPS: dict[str, scalars.ScalarOp] = scalars.BY_NAME | special.ROWS
 
 
 class LoweringEmitter(Emitter[V]):
-    """An emitter of primitives that takes every scalar op."""
+    """An emitter of primitives that accepts every scalar op."""
 
     @abstractmethod
     def primitive(self, row: Primitive, operands: Sequence[V], result: DType) -> V:
-        """Emit one primitive; the types are checked already."""
+        """Emits one primitive whose types are checked."""
 
     def op(self, name: str, *operands: V, to: str | None = None) -> V:
         way, result = _way(name, tuple(map(self.dtype, operands)), to)
@@ -33,7 +33,7 @@ class LoweringEmitter(Emitter[V]):
         return self.expanded(name, way, operands, result)
 
     def expanded(self, name: str, way: Expansion, operands: Sequence[V], result: DType) -> V:
-        """Emit the expansion of a scalar op; the types are checked already."""
+        """Emits the expansion of a scalar op whose types are checked."""
         free = SCALAR_OPS[name].result == "U"
         value: V = way(self, *operands, result.name) if free else way(self, *operands)
         return value
@@ -41,7 +41,7 @@ class LoweringEmitter(Emitter[V]):
 
 @cache
 def _way(name: str, operands: tuple[str, ...], to: str | None) -> tuple[Primitive | Expansion, DType]:
-    """The primitive that computes a scalar op of operands of these types, else the expansion, and the result's type."""
+    """The primitive for a scalar op on operands of these types, or its expansion, and the type of the result."""
     types = [BY_NAME[operand] for operand in operands]
     result = _result(name, types, to)
     row = BY_OP_NAME.get(name)
@@ -54,7 +54,7 @@ def _way(name: str, operands: tuple[str, ...], to: str | None) -> tuple[Primitiv
 
 
 def refusal(name: str, types: Sequence[DType], result: DType) -> str | None:
-    """Why no kernel computes a scalar op of these types; None where one does."""
+    """Why no kernel can compute a scalar op on these types; None if one can."""
     signature = f"({', '.join(map(str, types))}) -> {result}"
     row, scalar = BY_OP_NAME.get(name), SCALAR_OPS.get(name)
     if row is not None and row.accepts(types, result):
@@ -67,7 +67,7 @@ def refusal(name: str, types: Sequence[DType], result: DType) -> str | None:
 
 
 def _result(name: str, types: Sequence[DType], to: str | None) -> DType:
-    """The result type: `to` where the op leaves it free."""
+    """The result type; `to` if the op does not determine it."""
     row = BY_OP_NAME.get(name) or SCALAR_OPS.get(name)
     if row is None:
         raise UnsupportedScalar(f"{name} is not a scalar op")

@@ -1,7 +1,7 @@
-"""An emitter that computes at once over NumPy arrays, primitive by primitive, as a device does.
+"""An emitter that computes over NumPy arrays at once, primitive by primitive, as a device does.
 
-Constants of the program are folded with it where an op has no meaning in NumPy but its expansion, and expansions are
-tested with it, without a device. Constants are arrays of rank 0; arrays broadcast against each other.
+It evaluates constants of a program for ops whose only meaning is their expansion, and tests run expansions with it,
+without a device. Constants are arrays of rank 0; arrays broadcast against each other.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ from .primitives import Primitive
 
 
 class NumpyEmitter(LoweringEmitter[Array]):
-    """`counts` says how often each primitive was emitted: the length of an expansion."""
+    """`counts`: primitive -> number of times it was emitted, which is the length of an expansion."""
 
     def __init__(self) -> None:
         self.counts: dict[str, int] = {}

@@ -1,10 +1,10 @@
-"""The scalar ops that `kernel` IR holds: those that every device computes alike. One row each.
+"""The primitives: the scalar ops of `kernel` IR, which every device computes alike. One row each.
 
-A row whose name is also in `schema/scalars.py` has exactly the meaning it has there, for the kinds given here. The
-other kinds of such a row, and every scalar op without a row here, are written in primitives (`expand.py`), once for
-all targets: a target renders these rows and nothing else.
+A row whose name is also in `schema/scalars.py` has exactly the meaning that it has there, for the kinds given here.
+Other kinds, and scalar ops without a row here, are written in primitives (`expand.py`), once for all targets. A target
+renders these rows and nothing else.
 
-An `unchecked_` row has a meaning only where its doc says so; whoever writes one proves that it holds there.
+An `unchecked_` row has a meaning only for the operands that its doc names; code that emits one must guarantee them.
 Kinds are letters: b(ool), s(igned), u(nsigned), f(loat). `T` and `U` are type variables, as in `schema/scalars.py`.
 """
 

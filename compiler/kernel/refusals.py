@@ -1,4 +1,4 @@
-"""What no kernel computes: a diagnostic for each op of a body that has no lowering, all at once."""
+"""Diagnostics for the ops of a body that no kernel can compute, all at once."""
 
 from collections.abc import Iterable, Iterator
 
@@ -22,7 +22,7 @@ from .rules import INLINE_CONSTANT_BYTES
 
 
 def diagnose(ops: Iterable[Operation]) -> Iterator[Diagnostic]:
-    """One diagnostic for each op, in regions too, that no kernel can hold."""
+    """One diagnostic per op, in regions too, that no kernel can compute."""
     for outer in ops:
         for op in outer.walk():
             if not isinstance(op, RegionReturn):
@@ -30,13 +30,15 @@ def diagnose(ops: Iterable[Operation]) -> Iterator[Diagnostic]:
 
 
 def _may_be_encoded(op: Operation, value: Value) -> bool:
-    """Whether the value is one that has a layout, as the op's own check has seen."""
+    """Whether a value may have a layout: it is the encoded side of an op that encodes or decodes."""
     encoded = isinstance(op, SetEncoding) and value is op.output
     return (encoded or (isinstance(op, UnsetEncoding) and value is op.source)) and has_layout(value.type)
 
 
 def _scatter(op: Scatter) -> Iterator[str]:
-    """It has no elements of its own: it changes what is loaded where that lies, and nothing else reads its results."""
+    """Why a scatter cannot be lowered: it must update a loaded value in its memory, and only stores may read its
+    results.
+    """
     for value, result in zip(op.inputs, op.results, strict=True):
         load, stores = value.defining_op, list(result.users())
         store = stores[0] if len(stores) == 1 else None
@@ -46,14 +48,14 @@ def _scatter(op: Scatter) -> Iterator[str]:
 
 
 def _stored(op: Operation) -> Iterator[str]:
-    """It has no elements of its own: its results are stored, and read by nothing else."""
+    """Why such an op cannot be lowered: only stores may read its results."""
     stores = [user for result in op.results for user in _readers(result)]
     if len(stores) != len(op.results) or not all(isinstance(user, StoreOutput) for user in stores):
         yield "no kernel computes this op but to store each of its results once"
 
 
 def _readers(value: Value) -> Iterator[Operation]:
-    """Who reads a value, in whatever shape."""
+    """The readers of a value, through reshapes."""
     for user in value.users():
         yield from _readers(user.results[0]) if isinstance(user, Reshape) else (user,)
 

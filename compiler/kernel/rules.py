@@ -1,8 +1,8 @@
-"""How one element of an op's result is computed from elements of its operands: a row per StableHLO op.
+"""Rules: how one element of the result of an op is computed from elements of its operands, a row per StableHLO op.
 
-A rule is a generator `(builder, op, result ordinal, index) -> scalar`: it yields `(value, index)` for an operand's
-element and is sent the scalar. Elementwise ops need no code: their names are those of the scalar table. An element
-that may not exist is read at a place that does, and not used. The rules of `reduce` and `dot_general` stand in
+A rule is a generator `(builder, op, result ordinal, index) -> scalar`. It yields `(value, index)` for an element of an
+operand and is sent the scalar. Elementwise ops need no code, since their names are those of the scalar table. Instead
+of an element that may not exist, another one is read and ignored. The rules of `reduce` and `dot_general` are in
 `reductions.py`.
 """
 
@@ -21,28 +21,28 @@ from . import size_arithmetic
 from .builder import KernelBuilder
 from .index import Index, Shape
 
-#: what a rule yields, is sent, and returns
+#: type of a rule in progress: yields requests, is sent scalars, returns a scalar
 Requests = Generator[tuple[Value, Index], Value, Value]
 Rule = Callable[[KernelBuilder, Any, int, Index], Requests]
 
-#: bytes of a constant, beyond a splat, that is written into the code
+#: most bytes of a constant, other than a splat, that is written into the code
 INLINE_CONSTANT_BYTES = 64
-#: open regions inside which no further branch is made: devices take 64 in one another
+#: greatest number of open regions around a new branch; devices support 64 nested ones
 DEEPEST_BRANCH = 32
 
 
 def shape_of(value: Value) -> Shape:
-    """The static shape of a tensor value."""
+    """The shape of a tensor value."""
     return tensor_of(value).shape
 
 
 def element_of(value: Value) -> str:
-    """The name of a tensor value's element type."""
+    """The name of the element type of a tensor value."""
     return str(tensor_of(value).element)
 
 
 def may_be_empty(shape: Shape) -> bool:
-    """Whether a call's sizes may leave a tensor without a place that could be read."""
+    """Whether a tensor of that shape may have no elements."""
     return any(isinstance(size, Dim) and not is_less(0, size) for size in shape)
 
 
@@ -55,7 +55,7 @@ def scalar_index(b: KernelBuilder) -> Index:
 
 
 def elementwise(b: KernelBuilder, op: elementwise_ops.Elementwise, result: int, at: Index) -> Requests:
-    """The scalar op of the elements at the same place; an operand of rank 0 stands for all places."""
+    """The scalar op on the elements at the same place. An operand of rank 0 has one element for all places."""
     values = []
     for operand in op.operands:
         values.append((yield operand, at if shape_of(operand) else scalar_index(b)))
@@ -66,7 +66,7 @@ def elementwise(b: KernelBuilder, op: elementwise_ops.Elementwise, result: int, 
 
 
 def constant(b: KernelBuilder, op: ops.Constant, result: int, at: Index) -> Requests:
-    """A splat, or a choice among few elements by position, halving."""
+    """A splat, or a selection among few elements by bisection of the position."""
     yield from ()
     size, dtype, data = op.value.itemsize, element_of(op.out), bytes(op.value.data)
     elements = [b.bits(int.from_bytes(data[i : i + size], "little"), dtype) for i in range(0, len(data), size)]
@@ -83,11 +83,13 @@ def _choose(b: KernelBuilder, elements: Sequence[Value], first: int, position: V
 
 
 def size(b: KernelBuilder, op: Size, result: int, at: Index) -> Requests:
+    """A size as a scalar."""
     yield from ()
     return b.op("convert", b.index(op.size), to=element_of(op.out))
 
 
 def iota(b: KernelBuilder, op: ops.Iota, result: int, at: Index) -> Requests:
+    """The coordinate along an axis, as a scalar."""
     yield from ()
     return b.op("convert", at.coordinates[op.iota_dimension.value], to=element_of(op.out))
 
@@ -96,7 +98,7 @@ def iota(b: KernelBuilder, op: ops.Iota, result: int, at: Index) -> Requests:
 
 
 def placed(b: KernelBuilder, op: Operation, result: int, at: Index) -> Requests:
-    """The element that the op's index map names."""
+    """The element that the index map of the op names."""
     (operand,), (read,) = op.operands, structure_of(op).reads
     if reads_in_order(op, 0):
         return (yield operand, at.reshaped(shape_of(operand)))
@@ -107,13 +109,14 @@ def placed(b: KernelBuilder, op: Operation, result: int, at: Index) -> Requests:
 def mapped(
     b: KernelBuilder, coordinates: Sequence[int], points: Sequence[Value], reduced: Sequence[Value] = ()
 ) -> list[Value]:
-    """The coordinates of an index map at a point, and at a point of the reduction dimensions."""
+    """The coordinates of an index map, given those of the parallel dimensions and of the reduction dimensions."""
     values = {parallel(number): point for number, point in enumerate(points)}
     values |= {reduction(number): point for number, point in enumerate(reduced)}
     return [size_arithmetic.emit(b, coordinate, values) for coordinate in coordinates]
 
 
 def pad(b: KernelBuilder, op: ops.Pad, result: int, at: Index) -> Requests:
+    """The element of the operand, or the padding value."""
     operand, shape = op.operand_, shape_of(op.operand_)
     low, interior = op.edge_padding_low.ints, op.interior_padding.ints
     padding = yield op.padding_value, scalar_index(b)
@@ -133,7 +136,9 @@ def pad(b: KernelBuilder, op: ops.Pad, result: int, at: Index) -> Requests:
 
 
 def _unpad(b: KernelBuilder, padded: Value, count: int, size: int, low: int, step: int) -> tuple[Value, Value]:
-    """The operand's coordinate behind a padded one; whether there is one. Differences wrap: hence the first check."""
+    """The coordinate of the operand for a padded one, and whether it exists. Differences may wrap, hence the first
+    check.
+    """
     holds = b.const(True, "i1")
     coordinate = padded
     if isinstance(low, Dim):
@@ -155,6 +160,7 @@ def _unpad(b: KernelBuilder, padded: Value, count: int, size: int, low: int, ste
 
 
 def concatenate(b: KernelBuilder, op: ops.Concatenate, result: int, at: Index) -> Requests:
+    """The element of the operand that holds the coordinate."""
     axis = op.dimension.value
     parts = []
     start = 0
@@ -166,9 +172,9 @@ def concatenate(b: KernelBuilder, op: ops.Concatenate, result: int, at: Index) -
 
 
 def _part(b: KernelBuilder, parts: Sequence[tuple[Value, int]], axis: int, at: Index) -> Requests:
-    """The element of the operand that holds the coordinate, found by halving; each operand comes with its start.
+    """The element of the operand that holds the coordinate, found by bisection. Each operand comes with its start.
 
-    Inside many regions already, both halves are computed, at coordinates forced into range, and one is chosen.
+    Inside many open regions both halves are computed, at clamped coordinates, and one is selected.
     """
     if len(parts) == 1:
         operand, start = parts[0]

@@ -2,10 +2,11 @@
 
     #kernel.schedule<[tile(m, 8), tile(n, 16), bind(grid, invocation, 32), vectorize(n, 16), guard(n, shift)]>
 
-A schedule is a list of steps, one of `STEPS` each, about dimensions of the body (`body.DIMENSIONS`), its operands, or
-the grid. The grid has a place for each tile of the parallel dimensions, in row-major order. Each schedule has one
-text: a step stands once per dimension, steps stand in the order of the table, those of one row by the names of their
-dimensions. `legality.py` says whether a schedule fits a body; `emit.py` lowers a body by its schedule.
+A schedule is a list of steps, each a row of `STEPS`, about dimensions of the body (`body.DIMENSIONS`), its operands, or
+the grid. The grid has a place for each tile of the parallel dimensions, in row-major order. Each schedule has exactly
+one text: there is at most one step per row and dimension, and steps stand in the order of the table, those of one row
+in the order of the names of their dimensions. `legality.py` decides whether a schedule fits a body; `emit.py` lowers a
+body by its schedule.
 """
 
 from __future__ import annotations
@@ -19,39 +20,39 @@ from typing import Final
 from orchestrion.compiler.ir.attributes import DialectAttr
 
 ATTRIBUTE: Final = "kernel.schedule"
-#: text form of the arguments of a step -> what the step means; a form without a count stands for a count of 0
+#: step -> (text form of its arguments, meaning). A form without a count has a count of 0
 STEPS: Final[dict[str, tuple[str, str]]] = {
-    "library": ("{dim}, {count}", "a kernel that is no loop nest, in workgroups of so many invocations"),
-    "specialize": ("{dim}, ..{count}", "the kernel is for dispatches in which the extent is at most so large"),
-    "assume": ("{dim}, {count}..", "dispatches of the kernel have an extent of at least so much"),
-    "tile": ("{dim}, {count}", "an invocation computes so many neighbours along a dimension"),
-    "reorder": ("{dim}, {how}", "of two dimensions of the grid the second counts faster"),
-    "bind": ("{dim}, {how}, {count}", "who takes a place of the grid; how many invocations share a dimension"),
-    "vectorize": ("{dim}, {count}", "neighbours along a dimension are computed in vectors of so many lanes"),
+    "library": ("{dim}, {count}", "a library kernel, which is no loop nest; `count` is its workgroup size"),
+    "specialize": ("{dim}, ..{count}", "the kernel runs dispatches whose extent is at most `count`"),
+    "assume": ("{dim}, {count}..", "every dispatch of the kernel has an extent of at least `count`"),
+    "tile": ("{dim}, {count}", "an invocation computes `count` neighbours along a dimension"),
+    "reorder": ("{dim}, {how}", "dimension `how` of the grid counts faster than `dim`"),
+    "bind": ("{dim}, {how}, {count}", "the grid: who takes a place; else: how many invocations share a dimension"),
+    "vectorize": ("{dim}, {count}", "neighbours along a dimension are computed in vectors of `count` lanes"),
     "unroll": (
         "{dim}, {count}",
-        "an iteration of the innermost loop takes so many elements, if that divides its extent",
+        "an iteration of the innermost loop takes `count` elements, if that divides its extent",
     ),
-    "reduce": ("{dim}, {how}, {count}", "so many invocations share a reduction; their parts form a tree"),
-    "stage": ("{dim}, {how}, {count}", "where elements stay between their load and their uses"),
-    "guard": ("{dim}, {how}", "what happens at an edge that the tile does not divide"),
+    "reduce": ("{dim}, {how}, {count}", "`count` invocations share a reduction and combine their parts in a tree"),
+    "stage": ("{dim}, {how}, {count}", "where elements stay between load and use"),
+    "guard": ("{dim}, {how}", "how tiles end at an edge, if the extent is no multiple of the tile"),
 }
-#: step -> what may stand for `{how}`
+#: step -> value of `{how}` -> meaning
 WAYS: Final[dict[str, dict[str, str]]] = {
     "reorder": {"m": "rows count faster"},
     "bind": {
-        "invocation": "an invocation, in workgroups of so many",
-        "workgroup": "a workgroup",
-        "local": "so many invocations of a workgroup, whose tiles interleave",
+        "invocation": "an invocation takes a place, in workgroups of `count`",
+        "workgroup": "a workgroup takes a place",
+        "local": "`count` invocations of a workgroup share the dimension; their tiles interleave",
     },
-    "reduce": {"tree": "every invocation folds a part, a tree in shared memory folds the parts"},
+    "reduce": {"tree": "every invocation reduces a part, and a tree in shared memory combines the parts"},
     "stage": {
-        "register": "in registers, each invocation its share of a row",
-        "shared": "in shared memory, slices of so many places along the reduction",
+        "register": "in registers; each invocation keeps its share of a row",
+        "shared": "in shared memory, in slices of `count` places along the reduction",
     },
     "guard": {
-        "shift": "the last tile is moved back and stays inside",
-        "clamp": "places beyond the edge are the last place",
+        "shift": "the last tile is moved back, so that it ends at the edge",
+        "clamp": "places beyond the edge are computed as the last place",
         "pad": "places beyond the edge read the padding of the layout",
     },
 }
@@ -88,7 +89,7 @@ class Schedule:
 
     @classmethod
     def of(cls, *steps: Step | None) -> Schedule:
-        """The schedule of some steps, in any order; None is left out."""
+        """The schedule of some steps, in any order. None is skipped."""
         order = list(STEPS)
         given = [step for step in steps if step is not None]
         return cls(tuple(sorted(given, key=lambda step: (order.index(step.name), step.dim))))
@@ -102,6 +103,7 @@ class Schedule:
 
     @property
     def attribute(self) -> DialectAttr:
+        """The schedule as an attribute of IR."""
         return DialectAttr(ATTRIBUTE, self._body)
 
     def named(self, name: str) -> Iterator[Step]:
@@ -109,22 +111,22 @@ class Schedule:
         return (step for step in self.steps if step.name == name)
 
     def find(self, name: str, dim: str) -> Step | None:
-        """The step of a row about a dimension; None without one."""
+        """The step of a row about a dimension; None if there is none."""
         return next((step for step in self.named(name) if step.dim == dim), None)
 
     def count(self, name: str, dim: str, default: int = 1) -> int:
-        """The count of a step about a dimension; `default` without one."""
+        """The count of a step about a dimension; `default` if there is no such step."""
         step = self.find(name, dim)
         return default if step is None else step.count
 
     def local(self, dim: str) -> int:
-        """Invocations of a workgroup that share a dimension, 1 if a workgroup is not divided along it."""
+        """Invocations of a workgroup that share a dimension; 1 if the workgroup is not divided along it."""
         step = self.find("bind", dim)
         return step.count if step is not None and step.how == "local" else 1
 
     @property
     def library(self) -> Step | None:
-        """The step that names a kernel that is no loop nest; None in a schedule of loops."""
+        """The step that names a library kernel; None in a schedule of loops."""
         return next(self.named("library"), None)
 
     @property
@@ -135,7 +137,7 @@ class Schedule:
 
     @property
     def lanes(self) -> int:
-        """Invocations that share a reduction, 1 if each reduces for itself."""
+        """Invocations that share a reduction; 1 if each invocation reduces alone."""
         return next((step.count for step in self.named("reduce")), 1)
 
     @property
@@ -149,17 +151,17 @@ class Schedule:
 
     @property
     def condition(self) -> Step | None:
-        """The `specialize` step: for which dispatches the kernel is; None for all others."""
+        """The `specialize` step, which selects dispatches; None for a general schedule."""
         return next(self.named("specialize"), None)
 
     def range_of(self, dim: str) -> tuple[int, int | None]:
-        """The least extent of a dimension that the schedule assumes, and the greatest if there is one."""
+        """The least extent of a dimension that the schedule assumes, and the greatest, None if unlimited."""
         most = self.condition
         return self.count("assume", dim, 0), most.count if most is not None and most.dim == dim else None
 
 
 def parse(attribute: object) -> Schedule:
-    """The schedule of an attribute. Raises ScheduleError if it is none, or is not written in the one form."""
+    """The schedule of an attribute. Raises ScheduleError if it is none, or is not written in its only form."""
     if not isinstance(attribute, DialectAttr) or attribute.name != ATTRIBUTE:
         raise ScheduleError(f"{attribute} is not a #{ATTRIBUTE}<[...]>")
     return _parsed(attribute.body)

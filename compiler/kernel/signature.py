@@ -1,4 +1,4 @@
-"""What a lowered entry asks of its caller and its device, gathered from its `kernel` IR in one walk."""
+"""The requirements of a lowered entry on its caller and its device, collected from its `kernel` IR in one walk."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -26,13 +26,13 @@ from .dialect import (
     vector_shape,
 )
 
-#: bytes that an i1 is counted with in shared memory, where each target keeps it as it likes
+#: bytes of an i1 in shared memory for the limit; targets may store it in fewer
 SHARED_BOOL_BYTES = 4
 
 
 @dataclass(frozen=True, slots=True)
 class BindingUse:
-    """A binding: whether the entry may write it, and its element type, None when the code does not touch it."""
+    """A binding: whether the entry may write it, and its element type, None if the code does not access it."""
 
     writable: bool
     dtype: DType | None
@@ -51,7 +51,10 @@ class Signature:
 
 
 def signature_of(entry: Entry) -> Signature:
-    """The signature of an entry whose body is `kernel` IR."""
+    """The signature of an entry whose body is `kernel` IR.
+
+    Raises CompileError if it is not, or if the body is invalid.
+    """
     size = entry.workgroup_size
     if size is None or len(size) != 3 or min(size.ints) < 1:
         raise _wrong(entry, f"has the workgroup size {size}: it was not lowered")
@@ -74,7 +77,7 @@ def signature_of(entry: Entry) -> Signature:
 
 
 def _check_body(entry: Entry) -> None:
-    """The body is kernel IR, so that a target can render every op of it."""
+    """Checks that the body is kernel IR, so that a target can render every op of it."""
     if len(entry.body.blocks) != 1 or not isinstance(entry.body.block.last, Return):
         raise _wrong(entry, "needs a body of one block that ends with kernel.return")
     block = entry.body.block
@@ -87,7 +90,7 @@ def _check_body(entry: Entry) -> None:
 
 
 def _element_types(entry: Entry) -> dict[int, DType]:
-    """Binding -> the type of the elements that are loaded from it or stored to it, which must be one."""
+    """Binding -> the type of the elements that are loaded from it or stored to it. There must be only one."""
     elements: dict[int, DType] = {}
     ordinals = {argument: ordinal for ordinal, argument in enumerate(entry.body.block.arguments)}
     for op in entry.walk():
@@ -102,7 +105,9 @@ def _element_types(entry: Entry) -> dict[int, DType]:
 
 
 def _dtypes(entry: Entry, elements: dict[int, DType]) -> Iterator[DType]:
-    """The types that need a feature: of numbers computed with or shared, and of memory, where an i1 is a byte."""
+    """The types that may need a feature: those of computed and shared values, and those in memory, where an i1 is a
+    byte.
+    """
     for dtype in elements.values():
         yield BY_NAME["ui8"] if dtype.kind == BOOL else dtype
     for op in entry.walk():
@@ -110,7 +115,7 @@ def _dtypes(entry: Entry, elements: dict[int, DType]) -> Iterator[DType]:
 
 
 def _computed(op: Operation) -> Iterator[DType]:
-    """The types of an op's results, and of what the function computes that it calls."""
+    """The types of the results of an op, and of the ops in a function that it calls."""
     yield from (dtype_of(value) for value in op.results if str(value.type) in BY_NAME)
     if isinstance(op, Call):
         yield from body_of(Function.of(op)).dtypes

@@ -1,7 +1,7 @@
-"""Sizes as scalar code: an expression over symbols in the builder's index type.
+"""Sizes as scalar code: an expression over symbols in the index type of a builder.
 
-Sums and products are taken modulo what the type holds, so that a part of them may be negative while the whole is not.
-What is divided is brought above zero first: x / k is (x + c * k) / k - c.
+Sums and products are computed modulo the range of the type, so that intermediate values may be negative if the whole is
+not. A dividend is made non-negative first: x / k is (x + c * k) / k - c.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 
 def emit(b: KernelBuilder, size: int, values: Mapping[str, Value] | None = None) -> Value:
-    """The value of a size. `values`: of symbols that are no parameters of the dispatch, such as dimensions."""
+    """The value of a size. `values`: symbols that are no parameters of the dispatch, such as dimensions -> their
+    values.
+    """
     if not isinstance(size, Dim):
         return b.bits(size % (1 << (32 if b.index_type == "ui32" else 64)), b.index_type)
     total: Value | None = None
@@ -59,7 +61,7 @@ def _divided(b: KernelBuilder, atom: Call, values: Mapping[str, Value] | None) -
 
 
 def _chosen(b: KernelBuilder, atom: Call, values: Mapping[str, Value] | None) -> Value:
-    """The larger or smaller of two sizes, as signed numbers."""
+    """The larger or the smaller of two sizes, as signed numbers."""
     signed = b.index_type.lstrip("u")
     lhs, rhs = (b.op("bitcast", emit(b, size, values), to=signed) for size in (atom.lhs, atom.rhs))
     name = {"max": "maximum", "min": "minimum"}[atom.op]

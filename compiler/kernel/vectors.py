@@ -1,4 +1,4 @@
-"""Vectors of elements that lie side by side are loaded as such."""
+"""Loads of vectors: a vector of neighbouring elements is loaded at once."""
 
 from orchestrion.compiler.ir.core import Block, Value
 
@@ -8,7 +8,7 @@ from .dialect import Load, LoadLanes, Vector
 
 
 def load_lanes(block: Block, b: KernelBuilder) -> None:
-    """Replaces vectors made of neighbours by one load each; what it stands for is left without users."""
+    """Replaces each vector of loaded neighbours by one load. The former loads are left without users."""
     for top in block:
         for op in top.walk():
             if isinstance(op, Vector) and (first := _first_of_neighbours(op, b)) is not None:
@@ -21,7 +21,7 @@ def load_lanes(block: Block, b: KernelBuilder) -> None:
 
 
 def _first_of_neighbours(op: Vector, b: KernelBuilder) -> Load | None:
-    """The first of loads that stand in the same block and read one place after the other."""
+    """The first of loads of consecutive elements in one block; None if they are not consecutive."""
     first = op.values[0].defining_op
     if not isinstance(first, Load) or str(first.output.type) == "i1":
         return None
