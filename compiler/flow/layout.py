@@ -113,7 +113,7 @@ class Layout:
             raise EncodingError(f"inner {list(self.inner)} must be the groups that are cut, {cut}, in some order")
         for axes in (self.axes[group] for group in cut):
             if not may_be_cut(axes, shape):
-                raise EncodingError(f"axes {list(axes)}, whose size a call brings, are cut into tiles")
+                raise EncodingError(f"axes {list(axes)} have a dynamic size and cannot be cut into tiles")
 
     def sizes(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Number of elements along each group."""

@@ -64,7 +64,7 @@ def _set_encodings(region: DispatchRegion, dot: DotGeneral, options: Options) ->
     """Encodes the operands that may be encoded. Returns the reason why none is, or an empty text."""
     sizes = _sizes(dot)
     if sizes is None:
-        return "it has no rows, no columns, or a depth that a call brings"
+        return "it has no rows, no columns, or a dynamic depth"
     if options.encodings not in ANY_SIZE and not _is_large(sizes):
         rows, columns, depth = sizes
         size = f"{rows} x {columns} x {depth}"
@@ -93,7 +93,9 @@ def _problem(side: str, way: Way, may_be: bool) -> str:
     """Why an operand of a dot has no encoding."""
     if not _is_in_memory(way[1]):
         return f"the {side} operand is computed in the same dispatch"
-    return f"the axes of the {side} operand are not those in memory" if may_be else f"a call brings sizes of the {side}"
+    return (
+        f"the axes of the {side} operand are not those in memory" if may_be else f"the {side} operand has dynamic sizes"
+    )
 
 
 def _sizes(dot: DotGeneral) -> tuple[int, int, int] | None:

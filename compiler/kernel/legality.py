@@ -85,7 +85,7 @@ def _unknown(body: Body, schedule: Schedule) -> Iterator[str]:
         if step.dim not in known:
             yield f"{step}: a body of kind {body.kind} has {', '.join(known) or 'nothing of that name'} there"
     if schedule.find("bind", "grid") is None:
-        yield "no bind(grid, ...) says who takes a place of the grid"
+        yield "the step bind(grid, ...) is missing"
 
 
 def _counts(schedule: Schedule) -> Iterator[str]:
@@ -167,7 +167,7 @@ def _elements(body: Body, schedule: Schedule) -> Iterator[str]:
     size = schedule.count("tile", "e")
     for name in ("reorder", "vectorize", "stage", "guard"):
         for step in schedule.named(name):
-            yield f"{step}: only tiles of a dot along m and n have that"
+            yield f"{step}: only a dot in tiles along m and n takes this step"
     if schedule.find("tile", "k") is not None:
         yield "a reduction is not tiled"
     if (size > 1 or schedule.lanes > 1) and len({count_of(value) for value in body.results}) > 1:
@@ -181,7 +181,7 @@ def _elements(body: Body, schedule: Schedule) -> Iterator[str]:
     for value in body.results if size > 1 else ():
         last = (1, *stored_shape(value))[-1]
         if isinstance(last, Dim) or last % size:
-            yield f"tile(e, {size}): the last dimension in memory has {last} elements, no multiple"
+            yield f"tile(e, {size}): the last dimension in memory has {last} elements, which is no multiple"
 
 
 def _dot(body: Body, schedule: Schedule, machine: Machine) -> Iterator[str]:
@@ -291,7 +291,7 @@ def choice_problems(body: Body, schedules: list[Schedule]) -> Iterator[str]:
                 known[step.dim] = max(known.get(step.dim, 0), step.count + 1)
         for step in schedule.named("assume"):
             if not _is_known(body, schedule, step, known):
-                yield f"{step}: dispatches with less take {schedule}, too"
+                yield f"{step}: smaller dispatches take {schedule}, too"
 
 
 def _is_known(body: Body, schedule: Schedule, step: Step, known: dict[str, int]) -> bool:

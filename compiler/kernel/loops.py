@@ -241,7 +241,7 @@ class Loops:
         """
         limit = max_elements(self.builder.machine)
         if most > limit:
-            message = f"one invocation would reduction {most} elements, {limit} are the most"
+            message = f"one invocation would reduce {most} elements, {limit} are the most"
             raise CompileError([Diagnostic(message, self.builder.loc)])
         if most <= self.length:
             return (yield from self._straight(lower, upper, start))

@@ -44,14 +44,14 @@ def _scatter(op: Scatter) -> Iterator[str]:
         store = stores[0] if len(stores) == 1 else None
         in_place = isinstance(load, LoadInput) and isinstance(store, StoreOutput) and load.binding is store.binding
         if not in_place:
-            yield "no kernel computes this op but in place: of what is loaded from a binding and then stored to it"
+            yield "kernels compute this op in place only: on a value of the binding that the result is stored to"
 
 
 def _stored(op: Operation) -> Iterator[str]:
     """Why such an op cannot be lowered: only stores may read its results."""
     stores = [user for result in op.results for user in _readers(result)]
     if len(stores) != len(op.results) or not all(isinstance(user, StoreOutput) for user in stores):
-        yield "no kernel computes this op but to store each of its results once"
+        yield "a kernel computes this op only if each of its results is stored once"
 
 
 def _readers(value: Value) -> Iterator[Operation]:

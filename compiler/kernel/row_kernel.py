@@ -123,7 +123,7 @@ class Row:
         each = dim_max(ceildiv(reduction.count, lanes), 1)
         limit = max_loop_iterations(b.machine)
         if longest(reduction.count, b.machine) > limit * lanes:
-            message = f"one invocation would reduction {each} elements of a row, {limit} are the most"
+            message = f"one invocation would reduce {each} elements of a row, {limit} are the most"
             raise CompileError([Diagnostic(message, op.loc, op.name)])
         shared = [b.shared(lanes, element_of(result)) for result in op.results]
         first = b.op("convert", self.local, to=b.index_type)

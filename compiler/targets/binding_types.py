@@ -1,7 +1,7 @@
-"""Which tensor each binding of an entry holds: noted on the entry before a target replaces its body.
+"""Notes the tensor type of each binding on an entry, before a target replaces its body.
 
-The type says the element type, the shape and, by its encoding, how the elements lie in memory. A binding that is read
-and written, of an update in place, holds one tensor before and after.
+The type gives the element type, the shape and, by its encoding, the order of elements in memory. A binding of an update
+in place holds tensors of one type before and after.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from orchestrion.compiler.sequencer import ll_seq
 
 
 def note_binding_types(entry: ll_seq.Entry) -> None:
-    """Set `binding_types` of an entry whose body is not lowered yet; `none` for a binding that is not used."""
+    """Sets `binding_types` of an entry whose body is not lowered yet. An unused binding has `none`."""
     types: list[Type] = [NONE] * len(entry.bindings)
     for op in entry.body.block:
         if isinstance(op, ll_seq.LoadInput | ll_seq.StoreOutput):

@@ -1,7 +1,8 @@
-"""Which targets a module is compiled for: the names that people use for them, and those that are left out.
+"""Chooses the targets of a module: resolves the names that callers give, and leaves out targets of the default.
 
-The caller names targets, or takes the default: all profiles of this package that can compile the program. A target of
-the default that cannot is left out, with one warning for all of them. A named target that cannot is an error.
+The caller names targets, or takes the default, which is every profile of this package that can compile the program. A
+target of the default that cannot compile it is left out, with one warning for all. A named target that cannot compile
+it is an error.
 """
 
 from __future__ import annotations
@@ -17,12 +18,14 @@ from orchestrion.compiler.errors import ArgumentTypeError, ArgumentValueError, D
 from orchestrion.compiler.profiles import known_profile
 from orchestrion.schema.profiles import PROFILE_NAMES, PROFILES, find_profile_name
 
-#: the folder of this half of the package, whose frames a warning does not blame
+#: the folder of the compiler; warnings skip its frames
 _COMPILER: Final = f"{Path(__file__).parents[1]}{os.sep}"
 
 
 def names_in(given: str | Sequence[str], what: str = "targets") -> tuple[str, ...]:
-    """A text is one name, or several with commas. ArgumentTypeError for what is neither text nor texts."""
+    """The names in an argument: a text of names separated by commas, or texts. Raises ArgumentTypeError for any other
+    value.
+    """
     if isinstance(given, str):
         return tuple(given.split(","))
     if not isinstance(given, Iterable):
@@ -33,7 +36,7 @@ def names_in(given: str | Sequence[str], what: str = "targets") -> tuple[str, ..
 def profile_names(targets: str | Sequence[str]) -> tuple[str, ...]:
     """The profiles that names stand for, in their order. A text is one name, or several with commas.
 
-    CompileError: a name stands for nothing, or two stand for one profile.
+    Raises CompileError for an unknown name, or for two names of one profile.
     """
     given = names_in(targets)
     names = [_profile_name(name) for name in given]
@@ -61,7 +64,7 @@ def help_text() -> str:
 
 
 def left_out_text(refusals: Mapping[str, Sequence[Diagnostic]], kept: Sequence[str]) -> str:
-    """What a warning says about targets that are left out, with all reasons, a line each."""
+    """The text of the warning about targets that are left out: all reasons, a line each."""
     lines = [f"  {name}: {one}" for name, found in refusals.items() for one in found]
     return "\n".join(
         [f"the module is for {' and '.join(kept)} only; other targets cannot compile this program:", *lines]
@@ -69,7 +72,7 @@ def left_out_text(refusals: Mapping[str, Sequence[Diagnostic]], kept: Sequence[s
 
 
 def warn(text: str, category: type[Warning] = TargetWarning) -> None:
-    """Emit a warning at the line that called the compiler."""
+    """Emits a warning at the line that called the compiler."""
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_COMPILER):
         frame, level = frame.f_back, level + 1

@@ -1,9 +1,8 @@
-"""choose-schedules: each entry of a program gets the schedules by which its target lowers it.
+"""choose-schedules: sets the schedules by which the target of a program lowers its entries.
 
-The attribute `schedules` of an entry lists those for dispatches of some sizes, then the one for all others. A file of
-schedules (`schedule_file.py`) comes first, then what the entry has already: text of the phase can be edited and
-continued from. What no schedule takes is left for `lower-executables`, which reports all that cannot be lowered at
-once.
+The attribute `schedules` of an entry lists the specialized schedules, then the general one. A file of schedules
+(`schedule_file.py`) has precedence, then schedules that the entry has already, so that the text of the phase can be
+edited and continued. Entries that no schedule fits are left to `lower-executables`, which reports all refusals at once.
 """
 
 from __future__ import annotations
@@ -32,7 +31,10 @@ if TYPE_CHECKING:
 
 
 def run(module: Module, options: Options) -> None:
-    """Raises CompileError for each choice of the file that does not fit its body."""
+    """Sets the schedules of all entries.
+
+    Raises CompileError with a diagnostic for each choice of the file that does not fit its body.
+    """
     wrong: list[Diagnostic] = []
     for program in programs_of(module):
         for func, dispatch in entries_of(program):
@@ -62,7 +64,7 @@ def programs_of(module: Module) -> Iterator[hl_seq.Program]:
 
 
 def entries_of(program: hl_seq.Program) -> Iterator[tuple[Func, hl_seq.Dispatch]]:
-    """The entries of a program, each with a dispatch of it. Entries that nobody dispatches are left out."""
+    """The entries of a program that are dispatched, each with one of its dispatches."""
     dispatches = {op.entry: op for op in program.walk() if isinstance(op, hl_seq.Dispatch)}
     for executable in [op for op in program.body.block if isinstance(op, hl_seq.Executable)]:
         for func in executable.body.block:
@@ -78,14 +80,14 @@ def body_of(func: Func, dispatch: hl_seq.Dispatch) -> Body:
 
 
 def digest(func: Func, dispatch: hl_seq.Dispatch) -> str:
-    """What the body of an entry is called in files of schedules."""
+    """The digest of the body of an entry, its key in files of schedules."""
     return digest_of(func, body_of(func, dispatch).kind, () if dispatch.tied is None else dispatch.tied.ints)
 
 
 def _take_saved(
     program: hl_seq.Program, func: Func, dispatch: hl_seq.Dispatch, schedules: SavedSchedules
 ) -> list[Diagnostic]:
-    """Give an entry the schedules that the file has for it, if it has any. Returns why they do not fit."""
+    """Sets the schedules that the file has for an entry, if any. Returns why they do not fit."""
     saved = schedules.take(program.profile, program.machine_name, digest(func, dispatch))
     if saved is None:
         return []
@@ -106,8 +108,8 @@ def _problems(program: hl_seq.Program, saved: SavedChoice, func: Func, dispatch:
 
 
 def _choice(made_for: Target, machine: str, func: Func, dispatch: hl_seq.Dispatch) -> Choice | None:
-    """The schedules of an entry; None if its target has no schedules or will refuse the entry. Whether a library kernel
-    stores its results as it must is seen in the next phase.
+    """The schedules of an entry; None if its target has no schedules or will refuse the entry. The next phase checks
+    whether a library kernel stores its results directly.
     """
     body = body_of(func, dispatch)
     if body.kind not in KERNELS and any(True for _ in diagnose(func.entry.ops[:-1])):

@@ -1,4 +1,4 @@
-"""A target whose entries are `kernel` IR, shaped for a machine by schedules."""
+"""Base class of targets whose entries are `kernel` IR, lowered by schedules for a machine."""
 
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.kernel.body import Body
@@ -10,7 +10,7 @@ from .target import Target
 
 
 class KernelTarget(Target):
-    """It has a row in `machines` for each kind of device, and serializes `kernel` IR."""
+    """A target that has a row in `machines` for each kind of device, and serializes `kernel` IR."""
 
     def choose(self, body: Body, machine: str = DEFAULT) -> Choice:
         return choose(body, self.row(machine))

@@ -1,7 +1,7 @@
-"""lower-executables: each target replaces the bodies of its entries. All that cannot be lowered is said at once.
+"""lower-executables: each target replaces the bodies of its entries. All refusals are reported at once.
 
-An entry first notes which ops of the source it computes, and on what tensors: nothing of them is left afterwards, while
-profiles name the ops, and who compares two devices must know how a binding's bytes are to be read.
+An entry first notes which ops of the source it computes, and the tensor types of its bindings, because its body will
+not show them. Profiles name the ops, and a comparison of two devices needs the types to read the bytes of a binding.
 """
 
 from __future__ import annotations
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 
 
 def run(module: Module, options: Options) -> None:
+    """Lowers all entries of all programs.
+
+    Raises CompileError with a diagnostic for each op or entry that cannot be lowered.
+    """
     found: dict[str, list[Diagnostic]] = {}
     programs = [op for op in module.block if isinstance(op, hl_seq.Program)]
     work = [(entry, program) for program in programs for entry in program.walk() if isinstance(entry, ll_seq.Entry)]
@@ -42,7 +46,7 @@ def run(module: Module, options: Options) -> None:
 
 
 def _lower(entry: ll_seq.Entry, program: hl_seq.Program) -> list[Diagnostic]:
-    """Lower an entry, or say why its target does not."""
+    """Lowers an entry. Returns the diagnostics if its target cannot."""
     made_for, machine = target(program.profile), program.machine_name
     if calls := list(_library_calls(entry, known_profile(program.profile))):
         return calls
@@ -54,7 +58,7 @@ def _lower(entry: ll_seq.Entry, program: hl_seq.Program) -> list[Diagnostic]:
 
 
 def _library_calls(entry: ll_seq.Entry, profile: Profile) -> Iterator[Diagnostic]:
-    """The library calls in an entry, where the target has none."""
+    """The library calls in an entry, if the target has no library."""
     if profile.library_calls:
         return
     able = ",".join(name for name, row in PROFILES.items() if row.library_calls)

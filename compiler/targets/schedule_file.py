@@ -1,16 +1,16 @@
-"""Files of schedules: what `vm-tune` finds for the bodies of a program, and `vm-compile --schedules=FILE` takes.
+"""Files of schedules, which `vm-tune` writes and `vm-compile --schedules=FILE` reads.
 
     orchestrion-schedules 1
     # main_dispatch_0: 1,250.0 us -> 810.2 us
     schedule opencl cpu 0123456789abcdef0123456789abcdef [tile(m, 4), tile(n, 16), bind(grid, invocation, 32)]
 
-The first line is the header with the version of the form; a reader refuses others. A line whose first character is `#`
-is a comment. Each other line is a choice: what is chosen, target, machine, digest of the body, and the schedules of an
-entry, those with a condition first. Fields are separated by one space. A body has one choice for each target and
-machine. `digest_of` says what a digest covers.
+The first line is the header with the version of the format; a reader refuses other versions. A line that begins with
+`#` is a comment. Each other line is a choice: its kind, target, machine, digest of the body, and schedules of an entry,
+those with a condition first. One space separates fields. A body has at most one choice per target and machine.
+`digest_of` defines what a digest covers.
 
-Files come from strangers: `parse` accepts a file or raises CompileError with its name and line. Whether a schedule fits
-a body is for `choose_schedules.py` to say.
+Files are untrusted: `parse` accepts a file or raises CompileError with its name and line. `choose_schedules.py` checks
+whether a schedule fits a body.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from orchestrion.compiler.kernel.schedule import parse as parse_schedule
 from orchestrion.compiler.stablehlo.ops.func import Func
 from orchestrion.schema import files
 
-#: a reader takes this version alone; a change of the form or of what a digest covers is another version
+#: the only version that a reader accepts; a change of the format or of what a digest covers needs a new version
 HEADER: Final = "orchestrion-schedules 1"
-#: bytes of a file, characters of a line, choices of a file, schedules of a choice, at most
+#: most bytes of a file, characters of a line, choices of a file, schedules of a choice
 MAX_BYTES, MAX_LINE, MAX_CHOICES, MAX_SCHEDULES = 4 << 20, 8192, 1 << 16, 32
 #: hexadecimal digits of a digest
 DIGITS: Final = 32
@@ -48,8 +48,8 @@ Key = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class SavedChoice:
-    """The schedules of a body on a machine of a target, those with a condition first. `line`: where it stands in its
-    file, 0 if it was not read from one. `notes`: comments in front of it, which are not read back.
+    """The schedules of a body for a target and machine, those with a condition first. `line`: its line in the file, 0
+    if it was not read from one. `notes`: comments in front of it, which are not read back.
     """
 
     target: str
@@ -61,6 +61,7 @@ class SavedChoice:
 
     @property
     def key(self) -> Key:
+        """Target, machine, and digest of the body."""
         return self.target, self.machine, self.digest
 
     def __str__(self) -> str:
@@ -70,7 +71,7 @@ class SavedChoice:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleFile:
-    """The choices of a file in its order. `name` stands in messages."""
+    """The choices of a file in its order. `name`: its name in messages."""
 
     name: str
     choices: tuple[SavedChoice, ...]
@@ -80,7 +81,7 @@ class ScheduleFile:
         return f"{self.name}:{choice.line}"
 
     def text(self) -> str:
-        """The file: choices in the order of their keys, with their notes as comments."""
+        """The text of the file: choices in the order of their keys, with their notes as comments."""
         lines = [HEADER]
         for choice in sorted(self.choices, key=lambda one: one.key):
             lines += [f"# {' '.join(note.split())}" for note in choice.notes]
@@ -89,7 +90,7 @@ class ScheduleFile:
 
 
 class SavedSchedules:
-    """The choices of a file while one module is compiled: which of them some entry has taken."""
+    """The choices of a file during the compilation of one module. Records which of them are used."""
 
     def __init__(self, file: ScheduleFile) -> None:
         self.file = file
@@ -104,12 +105,12 @@ class SavedSchedules:
         return found
 
     def unused(self) -> Iterator[SavedChoice]:
-        """The choices that no entry has taken, in the order of the file."""
+        """The choices that no entry used, in the order of the file."""
         return (choice for choice in self.file.choices if choice.key not in self._taken)
 
     def unused_text(self, programs: Iterable[tuple[str, str]]) -> str:
-        """A warning about choices that no entry has taken, for targets and machines of programs; empty if there are
-        none. Choices for other targets are for other compilations of the program.
+        """A warning about unused choices for the targets and machines of `programs`; empty if there are none. Choices
+        for other targets belong to other compilations of the program.
         """
         there = set(programs)
         places = [self.file.place(choice) for choice in self.unused() if (choice.target, choice.machine) in there]
@@ -120,8 +121,10 @@ class SavedSchedules:
 
 
 def digest_of(func: Func, kind: str, tied: Sequence[int]) -> str:
-    """The digest of a body: of its text without names, locations and schedules, of its kind, and of which results are
-    in the memory of which arguments. `tied`: per result an argument, or -1; may be empty for -1 of each.
+    """The digest of a body. It covers the text without names, locations and schedules, the kind, and which results use
+    the memory of which arguments.
+
+    `tied`: per result an argument, or -1; may be empty if there are only -1.
     """
     copy = func.clone({})
     assert isinstance(copy, Func)
@@ -133,7 +136,7 @@ def digest_of(func: Func, kind: str, tied: Sequence[int]) -> str:
 
 
 def read(path: str | os.PathLike[str]) -> ScheduleFile:
-    """The choices of a file. Raises CompileError if it cannot be read, or is none."""
+    """The choices of a file. Raises CompileError if it cannot be read or is invalid."""
     name = os.fspath(path)
     try:
         return parse(files.read_whole(path), name)
@@ -142,7 +145,9 @@ def read(path: str | os.PathLike[str]) -> ScheduleFile:
 
 
 def parse(data: bytes, name: str) -> ScheduleFile:
-    """The choices of the bytes of a file, which is called `name` in messages. Raises CompileError, with the line."""
+    """The choices in the bytes of a file. `name`: its name in messages. Raises CompileError with the line if they are
+    invalid.
+    """
     if len(data) > MAX_BYTES:
         raise CompileError(f"{name}: a file of schedules has {MAX_BYTES} bytes at most, this one has {len(data)}")
     try:

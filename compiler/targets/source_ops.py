@@ -1,9 +1,9 @@
-"""Which ops of the source an entry computes: noted on the entry before a target replaces its body.
+"""Notes the ops of the source that an entry computes, before a target replaces its body.
 
-The main op comes first: the hero, or else the last op before the stores, which is where the entry's location comes
-from, too. The others follow in the order of the program, each name once. Constants are left out, for they are part of
-whatever reads them. A reduction says by what: `stablehlo.reduce(maximum)`, a library call of what:
-`stablehlo.custom_call(blas.gemm)`.
+The main op comes first: the hero, or else the last op before the stores, which also gives the location of the entry.
+The others follow in the order of the program, each name once. Constants are left out, because they are part of the ops
+that read them. A reduction includes its reducer, as in `stablehlo.reduce(maximum)`, and a library call its function, as
+in `stablehlo.custom_call(blas.gemm)`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _FRAME = (ll_seq.LoadInput, ll_seq.StoreOutput, ll_seq.End, UnsetEncoding, Const
 
 
 def name_source_ops(entry: ll_seq.Entry) -> None:
-    """Set `source_ops` of an entry whose body is not lowered yet."""
+    """Sets `source_ops` of an entry whose body is not lowered yet."""
     ops = [op for op in entry.body.block if not isinstance(op, _FRAME)]
     if not ops:
         return

@@ -1,13 +1,13 @@
-"""What a target is: how the bodies of entries become code for one executable format.
+"""The interface of targets: how the bodies of entries become code of one executable format.
 
-Other packages declare targets by entry points of the group `orchestrion.targets`, each named like its profile, for an
-instance of `Target`. `API_VERSION` is the version of this interface: of this file and of the names in
-`hal.public.TARGET_INTERFACE`. A target runs if the major version that it states is the same and the minor one is no
-later. Methods that are added within a major version have a default body.
+Other packages declare targets by entry points of the group `orchestrion.targets`. The name of an entry point is the
+name of the profile, its object an instance of `Target`. `API_VERSION` is the version of this interface, which is this
+file and the names in `hal.public.TARGET_INTERFACE`. A target is usable if it states the same major version and no later
+minor version. Methods that a minor version adds have a default body.
 
-The `hl_seq` phase calls `choose` for every entry, the `executables` phase `lower` on every `ll_seq.entry` of a program,
-the `bytecode` phase `serialize` on every `ll_seq.executable`. Nothing passes between them but the IR: its text, read
-back, serializes to the same bytes.
+The phase `hl_seq` calls `choose` for every entry, the phase `executables` calls `lower` for every `ll_seq.entry` of a
+program, and the phase `bytecode` calls `serialize` for every `ll_seq.executable`. These calls share nothing but the IR:
+its text, read back, serializes to the same bytes.
 """
 
 from abc import ABC, abstractmethod
@@ -26,14 +26,14 @@ from orchestrion.compiler.kernel.machine import DEFAULT, MACHINES, Machine, find
 from orchestrion.schema.errors import PluginError
 from orchestrion.schema.plugins import check_version, declared, load
 
-#: version of this interface, major and minor
+#: (major, minor) version of this interface
 API_VERSION = (1, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """An executable as the module file holds it: its bytes, the features (`schema.profiles.FEATURES`) that its device
-    must have beside those of the profile, the shared memory that a workgroup of its most demanding entry takes.
+    """An executable as the module file stores it: its bytes, the features (`schema.profiles.FEATURES`) that its device
+    needs beside those of the profile, and the greatest number of bytes of shared memory of a workgroup of any entry.
     """
 
     data: bytes
@@ -42,10 +42,12 @@ class Payload:
 
 
 class Target(ABC):
-    """One executable format. `name` is its profile's; `api_version`: the version of this interface that the
-    target was written for; `tiles`: how many rows of the left operand of a dot, and columns of the right one, lie side
-    by side when they lie in tiles; `most_entries`: how many entries an executable may have, since drivers build it as a
-    whole; `machines`: the rows of `kernel.machine.MACHINES`, of a target whose code is shaped for a kind of device.
+    """One executable format.
+
+    `name`: the name of its profile. `api_version`: the version of this interface that it was written for. `tiles`: the
+    numbers of rows of the left operand of a dot, and of columns of the right one, in a tile of their layouts.
+    `most_entries`: most entries of an executable, which a driver builds as a whole. `machines`: rows for kinds of
+    device (`kernel.machine.MACHINES`), if its code is tuned for them.
     """
 
     name: str
@@ -55,9 +57,9 @@ class Target(ABC):
     machines: Mapping[str, Machine] = {}
 
     def machine(self, name: str) -> Machine | None:
-        """The target's row for a kind of device, also one that another package declares; None where it has none.
+        """The row for a kind of device, which another package may declare; None if the target has none.
 
-        `CompileError`: the package cannot be used.
+        Raises CompileError if that package cannot be used.
         """
         row = self.machines.get(name)
         if row is not None or name in MACHINES or not self.machines:
@@ -69,38 +71,38 @@ class Target(ABC):
         return None if kind is None else kind.rows.get(self.name)
 
     def row(self, machine: str) -> Machine:
-        """The row for a kind of device that the target is known to be shaped for."""
+        """The row for a kind of device that the target must have."""
         found = self.machine(machine)
         assert found is not None, f"target {self.name} has no row for machine {machine}"
         return found
 
     @abstractmethod
     def lower(self, entry: Operation, machine: str = DEFAULT) -> None:
-        """Replace the tensor body of an `ll_seq.entry` by one that this target serializes.
+        """Replaces the tensor body of an `ll_seq.entry` by a body that this target serializes.
 
-        Sets the entry's `workgroup_size` and, where a result takes several invocations, its `workload`.
-        `CompileError` names what cannot be lowered.
+        Sets `workgroup_size` of the entry and, if its results take several invocations, its `workload`. Raises
+        CompileError with a diagnostic per op that cannot be lowered.
         """
 
     def choose(self, body: Body, machine: str = DEFAULT) -> Choice | None:
         """The schedules of a body, which `lower` finds on its entry; None if the target has no schedules.
 
-        `CompileError`: no schedule takes the body.
+        Raises CompileError if no schedule fits the body.
         """
         return None
 
     def layout(self, encoding: Encoding, shape: tuple[int, ...]) -> Layout | None:
-        """How an operand of that shape is to lie in memory for a dot to be faster, though it is put so in every call;
-        None for row-major order, and `row_major_because` says why.
+        """The layout with which an operand of that shape makes a dot faster, including the time to encode it in every
+        call. None for row-major order; `row_major_because` then gives the reason.
         """
         return None
 
     def row_major_because(self, encoding: Encoding, shape: tuple[int, ...]) -> str:
-        """Why `layout` gives none, for a placement report; empty where it gives one."""
+        """Why `layout` returns None, for a placement report; empty if it does not."""
         return f"target {self.name} reads the operands of dots in row-major order"
 
     def tiled(self, encoding: Encoding, shape: tuple[int, ...]) -> Layout | None:
-        """The tiles that it has for what the encoding is to a dot; None where it has none."""
+        """The tiled layout of an operand with this encoding; None if the target has no tiles for it."""
         tile = self.tiles[ROLES.index(encoding.role)]
         return encoding.tiled(shape, tile) if tile > 1 else None
 
@@ -111,7 +113,7 @@ class Target(ABC):
 
 GROUP = "orchestrion.targets"
 
-#: profile -> the module whose `TARGET` it is
+#: profile -> the module that holds its target as `TARGET`
 TARGETS: dict[str, str] = {
     "reference": "orchestrion.compiler.targets.reference.target",
     "spirv": "orchestrion.compiler.targets.spirv.target",
@@ -121,8 +123,10 @@ TARGETS: dict[str, str] = {
 
 @cache
 def target(name: str) -> Target:
-    """The target of a profile. `CompileError`: no package declares one, it cannot be loaded, or it was written for
-    another version of this interface.
+    """The target of a profile.
+
+    Raises CompileError if no package declares it, if it cannot be loaded, or if it was written for an incompatible
+    version of this interface.
     """
     if name in TARGETS:
         found: Target = import_module(TARGETS[name]).TARGET

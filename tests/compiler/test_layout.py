@@ -65,7 +65,7 @@ def test_what_a_call_brings_is_ordered_and_not_cut() -> None:
     assert layout_of(type) == encoding.ordered == Layout(((0,), (2,), (1,)), (1, 1, 1), ())
     assert storage_elements(type) == 16 * size
     assert encoding.tiled((size, 30, 8), 16) == Layout(((0,), (1,), (2,)), (1, 16, 1), (1,))
-    with pytest.raises(EncodingError, match=r"axes \[1\], whose size a call brings, are cut into tiles"):
+    with pytest.raises(EncodingError, match=r"axes \[1\] have a dynamic size and cannot be cut into tiles"):
         encoded(typed((2, size, 8)), Layout(((0,), (1,), (2,)), (1, 16, 1), (1,)))
 
 

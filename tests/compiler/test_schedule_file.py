@@ -219,7 +219,7 @@ ILLEGAL = [
     ("[library(sort, 64)]", "a body of kind contraction has no library kernel"),
     ("[specialize(m, ..8), bind(grid, invocation, 16)]", "the extent of m is 16, not dynamic"),
     ("[bind(grid, invocation, 16)] [bind(grid, invocation, 32)]", "has no condition, and stands in front of others"),
-    ("[]", "no bind(grid, ...) says who takes a place of the grid"),
+    ("[]", "the step bind(grid, ...) is missing"),
 ]
 
 

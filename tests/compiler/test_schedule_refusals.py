@@ -32,7 +32,7 @@ CASES: list[tuple[str, list[str], str] | tuple[str, list[str], str, str]] = [
         "elements", [f"{GRID}, stage(lhs, shared, 8)"],
         "stage(lhs, shared, 8): a body of kind elementwise has nothing of that name there",
     ),
-    ("elements", ["tile(e, 2)"], "no bind(grid, ...) says who takes a place of the grid"),
+    ("elements", ["tile(e, 2)"], "the step bind(grid, ...) is missing"),
     ("dot", [f"tile(m, 0), {GRID}"], "tile(m, 0): the count is 1 or more"),
     ("rows", [f"{GROUP}, reduce(k, tree)"], "reduce(k, tree): the count is 1 or more"),
     ("dot", [f"{GROUP}, bind(m, local)"], "bind(m, local): the count is 1 or more"),
@@ -77,7 +77,7 @@ CASES: list[tuple[str, list[str], str] | tuple[str, list[str], str, str]] = [
         "loops of an invocation would take 182142 iterations, those of the machine take 62000 at most", "spirv",
     ),
     # elements in the order of memory
-    ("elements", [f"{GRID}, guard(e, clamp)"], "guard(e, clamp): only tiles of a dot along m and n have that"),
+    ("elements", [f"{GRID}, guard(e, clamp)"], "guard(e, clamp): only a dot in tiles along m and n takes this step"),
     ("reduction", [f"tile(k, 4), {GRID}"], "a reduction is not tiled"),
     ("elements of two sizes", [f"tile(e, 2), {GRID}"], "results of several sizes are computed element by element"),
     (
@@ -88,7 +88,10 @@ CASES: list[tuple[str, list[str], str] | tuple[str, list[str], str, str]] = [
         "reduction of many", [f"tile(e, 64), {GROUP}, reduce(k, tree, 128)"],
         "parts of 64 results take 32768 bytes of shared memory; every device has 16384",
     ),
-    ("elements", [f"tile(e, 4), {GRID}"], "tile(e, 4): the last dimension in memory has 10 elements, no multiple"),
+    (
+        "elements", [f"tile(e, 4), {GRID}"],
+        "tile(e, 4): the last dimension in memory has 10 elements, which is no multiple",
+    ),
     # tiles of dots
     ("dot", [f"{TILE}, {GROUP}, reduce(k, tree, 8)"], "the reduction of a dot in tiles is not shared"),
     ("dot", [f"tile(k, 4), {TILE}, {GRID}"], "tile(k, 4): a dot is tiled along m and n, or along e alone"),
@@ -161,7 +164,7 @@ CASES: list[tuple[str, list[str], str] | tuple[str, list[str], str, str]] = [
     ),
     (
         "dynamic reduction", [f"assume(k, 8..), {GRID}"],
-        f"assume(k, 8..): dispatches with less take #kernel.schedule<[assume(k, 8..), {GRID}]>, too",
+        f"assume(k, 8..): smaller dispatches take #kernel.schedule<[assume(k, 8..), {GRID}]>, too",
     ),
 ]  # fmt: skip
 

@@ -134,7 +134,7 @@ def test_schedules_come_in_hl_seq() -> None:
         (
             ["tile(e, 3), bind(grid, invocation, 64)"],
             "the schedule #kernel.schedule<[tile(e, 3), bind(grid, invocation, 64)]> does not fit: "
-            "tile(e, 3): the last dimension in memory has 8 elements, no multiple",
+            "tile(e, 3): the last dimension in memory has 8 elements, which is no multiple",
         ),
         (
             ["bind(grid, invocation, 64)", "bind(grid, invocation, 32)"],

@@ -1,4 +1,4 @@
-"""Kernels that are no loop nests: what schedules do not describe, behind one small interface.
+"""Library kernels: kernels that are no loop nests, which schedules do not describe, behind one small interface.
 
 A kind of body that has a row in `KERNELS` is lowered by it. Its schedule is `library(KIND, WORKGROUP_SIZE)`.
 """
@@ -14,8 +14,8 @@ from . import fft, merge, row_solve, scatter
 
 
 class LibraryKernel(NamedTuple):
-    """`workgroup_size(op)` and `invocations(op)`: of a dispatch of the op that decides the kind of the body.
-    `emit(elemental, op, bindings)` appends the code; `bindings` says where each result is written.
+    """`workgroup_size(op)` and `invocations(op)` describe a dispatch of the op that decides the kind of the body.
+    `emit(elemental, op, bindings)` appends the code; `bindings`: result -> the binding that it is written to.
     """
 
     workgroup_size: Callable[[Any], int]

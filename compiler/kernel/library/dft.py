@@ -1,7 +1,8 @@
-"""Fourier transforms of a few complex numbers, as straight code: what an invocation does in one pass.
+"""Fourier transforms of a few complex numbers as straight-line code: the work of an invocation in one pass.
 
-A length that is a product `p m`, p prime, is `p` transforms of length m, turns, and `m` of length p. Turns by quarters
-cost nothing, those by eighths two products; a prime length folds numbers k and p - k first, as they share factors.
+A transform of length `p m`, p prime, is `p` transforms of length m, rotations, and `m` transforms of length p.
+Rotations by quarters cost nothing; those by eighths cost two products. A transform of prime length first adds and
+subtracts the numbers k and p - k, which have the same factors.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,7 +17,7 @@ Complex = tuple[Value, Value]
 
 
 class Dft:
-    """`sign` is that of the exponent."""
+    """Emits transforms. `sign`: the sign of the exponent."""
 
     def __init__(self, builder: KernelBuilder, dtype: str, sign: int) -> None:
         self.builder = builder
@@ -39,13 +40,14 @@ class Dft:
         return result
 
     def product(self, x: Complex, y: Complex) -> Complex:
+        """The product of two complex numbers."""
         return (
             self._sub(self._mul(x[0], y[0]), self._mul(x[1], y[1])),
             self._add(self._mul(x[0], y[1]), self._mul(x[1], y[0])),
         )
 
     def _turned(self, x: Complex, turns: Fraction) -> Complex:
-        """Times e^(sign 2 pi i turns)."""
+        """x times e^(sign 2 pi i turns)."""
         real, imag = x
         eighths = self.sign * turns * 8 % 8
         if eighths.denominator == 1 and eighths % 2 == 1:

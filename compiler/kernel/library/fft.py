@@ -1,9 +1,10 @@
-"""The schedule of `flow.fft`: a workgroup transforms a line, or several short ones, in passes through shared memory.
+"""The kernel of `flow.fft`: a workgroup transforms one line, or several short ones, in passes through shared memory.
 
-A pass takes a factor of the length. The first loads its numbers, the last writes them; in between they stay at their
-places in shared memory, a barrier behind each pass, so a line needs no second place. An invocation transforms as many
-numbers as the factor says, a stride apart, turns them, and puts them back (decimation in frequency). Results then lie
-by their digits reversed: who makes a result of the last pass takes its numbers from there.
+A pass handles one factor of the length. The first pass loads its numbers, and the last one writes them. In between they
+stay at their places in shared memory, with a barrier behind each pass, so a line needs no second array. An invocation
+transforms as many numbers as the factor, a stride apart, rotates them, and writes them back (decimation in frequency).
+The results are then ordered by their reversed digits, and an invocation of the last pass reads its numbers in that
+order.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,15 +23,15 @@ from orchestrion.compiler.stablehlo.ops.base import dtype_of
 
 from .dft import Complex, Dft
 
-#: how many invocations a workgroup may have; it has no more than its largest pass keeps busy
+#: possible workgroup sizes; a workgroup has no more invocations than its largest pass keeps busy
 LANES_PER_WORKGROUP = (16, 32, 64, 128)
-#: lines that a workgroup takes at least where those lie side by side, if they fit: memory is read in runs
+#: least lines of a workgroup if neighbouring numbers belong to different lines, so that memory is read in runs
 SIDE_BY_SIDE = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """How many lines a workgroup takes with how many invocations; how many lines there are."""
+    """Lines per workgroup, invocations per workgroup, and number of lines."""
 
     lines: int
     lanes: int
@@ -38,10 +39,12 @@ class Shares:
 
     @property
     def groups(self) -> int:
+        """Number of workgroups."""
         return -(-self.total // self.lines)
 
 
 def shares(op: LineFft) -> Shares:
+    """How a dispatch of an op shares its lines."""
     shape, length = shape_of(op.operand_), op.length
     total = prod(shape[: op.axis]) * prod(shape[op.axis + 1 : -1])
     busy = length // (radices(length) or (1,))[0]
@@ -55,25 +58,25 @@ def shares(op: LineFft) -> Shares:
 
 
 def _is_across(op: LineFft) -> bool:
-    """Whether the neighbours of a number are of other lines."""
+    """Whether neighbouring numbers belong to different lines."""
     return prod(shape_of(op.operand_)[op.axis + 1 : -1]) != 1
 
 
 def invocations(op: LineFft) -> int:
-    """Invocations of a dispatch."""
+    """Number of invocations of a dispatch."""
     found = shares(op)
     return found.groups * found.lanes
 
 
 def emit(elemental: Elemental, op: LineFft, bindings: Mapping[Value, Value]) -> None:
-    """The code of a workgroup. `bindings`: where the result is written."""
+    """Appends the code of a workgroup. `bindings`: where the result is written."""
     (binding,) = bindings.values()
     _Lines(elemental, op, binding, shares(op)).emit()
 
 
 @dataclass(slots=True)
 class _Lines:
-    """The transform of one op: `shared` has the parts of the numbers of all lines of the workgroup."""
+    """The transform of one op. `shared`: the parts of the numbers of all lines of the workgroup."""
 
     elemental: Elemental
     op: LineFft
@@ -107,7 +110,7 @@ class _Lines:
             self._each(self.shares.lines * self.op.length // radix, partial(self._butterfly, number))
 
     def _each(self, count: int, body: Callable[[Value], None]) -> None:
-        """The body for each of so many things, which the invocations share."""
+        """Runs the body for each of `count` items, which the invocations share."""
         b, lanes = self.builder, self.shares.lanes
         if count > lanes:
             loop = b.begin_loop(b.local_id(), self._word(count), self._word(lanes), ())
@@ -121,7 +124,7 @@ class _Lines:
             body(b.local_id())
 
     def _butterfly(self, number: int, place: Value) -> None:
-        """One transform of a pass: of numbers `step` apart, in a block of which each later pass takes a part."""
+        """One transform of a pass: of numbers `step` apart, in a block that later passes divide."""
         b, length, radix = self.builder, self.op.length, self.factors[number]
         block = length // prod(self.factors[:number])
         step, is_last = block // radix, number == len(self.factors) - 1
@@ -144,7 +147,9 @@ class _Lines:
                 b.store_shared(part, array, self._address(line, at))
 
     def _line(self, butterfly: Value, count: int) -> tuple[Value, Value]:
-        """Which line of the workgroup a butterfly is of, and which of so many of that line."""
+        """The line of the workgroup that a butterfly belongs to, and its number among the `count` butterflies of the
+        line.
+        """
         lines = self.shares.lines
         if _is_across(self.op):
             place, line = delinearize(self.builder, butterfly, (count, lines))
@@ -153,7 +158,7 @@ class _Lines:
         return line, place
 
     def _reversed(self, place: Value) -> Value:
-        """The block of the last pass whose first result has this number: its digits from the other end."""
+        """The block of the last pass whose first result has this number: the number with its digits reversed."""
         b = self.builder
         block, rest = self._word(0), place
         for radix in self.factors[:-1]:
@@ -165,7 +170,7 @@ class _Lines:
     # numbers
 
     def _given(self, line: Value, place: Value) -> Complex:
-        """A number of the operand; lines behind the last are the last again, so that all invocations meet."""
+        """A number of the operand. Lines behind the last one repeat it, so that all invocations reach the barriers."""
         b = self.builder
         number = b.op("minimum", self._number(line), b.index(self.shares.total - 1))
         parts = [self.elemental.element(self.op.operand_, at) for at in self._at(self.op.operand_, number, place)]
@@ -184,13 +189,13 @@ class _Lines:
         return real, imag
 
     def _address(self, line: Value, place: Value) -> Value:
-        """The place in an array of a power of two; the mask proves that it is in there."""
+        """The position in an array whose length is a power of two. The mask proves that it is inside."""
         b, size = self.builder, self.shares.lines * self.op.length
         at = b.op("add", b.op("multiply", line, self._word(self.op.length)), place)
         return b.op("and", at, self._word((1 << (size - 1).bit_length()) - 1))
 
     def _write(self, line: Value, place: Value, values: Sequence[Complex]) -> None:
-        """Results `place`, `place + step`, ...: as many of them as are wanted."""
+        """Writes those of the results `place`, `place + step`, ... that the op has."""
         b, out, step = self.builder, self.op.out, self.op.length // len(values)
         wanted, number = shape_of(out)[self.op.axis], self._number(line)
         branch = b.begin_if(b.op("compare_lt", number, b.index(self.shares.total)))
@@ -213,13 +218,13 @@ class _Lines:
     # places
 
     def _number(self, line: Value) -> Value:
-        """The number of a line among all."""
+        """The number of a line among all lines."""
         b = self.builder
         first = b.op("multiply", b.workgroup_id(), b.index(self.shares.lines))
         return b.op("add", first, b.op("convert", line, to=b.index_type))
 
     def _at(self, value: Value, number: Value, place: Value) -> list[Index]:
-        """Where the parts of a number of a line are."""
+        """The indices of the parts of a number of a line."""
         b, axis, shape = self.builder, self.op.axis, shape_of(value)
         others = delinearize(b, number, shape[:axis] + shape[axis + 1 : -1])
         place = b.op("convert", place, to=b.index_type)

@@ -1,8 +1,8 @@
-"""The schedule of `flow.merge`: an invocation makes `SHARE` neighbours of the result, wherever its runs come from.
+"""The kernel of `flow.merge`: an invocation computes `SHARE` neighbouring elements of the result.
 
-It finds by halving how many of the elements before its share come from the left run (the merge path), then takes one
-element after the other, each time loading only the successor of the one it took. Runs that are shorter than a share
-follow one another in it.
+It finds, by bisection, how many of the elements before its share come from the left run (the merge path). Then it takes
+one element after the other, and loads only the successor of the element that it took. If runs are shorter than a share,
+the invocation merges several pairs.
 
 Green, McColl and Bader, "GPU Merge Path: A GPU Merging Algorithm" (2012).
 """
@@ -21,19 +21,20 @@ from orchestrion.compiler.kernel.rules import scalar_index, shape_of
 
 #: invocations of a workgroup
 WORKGROUP_SIZE = 64
-#: elements that an invocation makes
+#: elements that an invocation computes
 SHARE = 16
-#: steps that a kernel knows: runs are of 2^30 elements at most, which no axis that a device holds goes beyond
+#: greatest step: runs have at most 2^30 elements, and no axis on a device is longer
 MAX_MERGE_STEP = 30
 
 
 def invocations(op: Merge) -> int:
+    """Number of invocations of a dispatch."""
     shape = shape_of(op.inputs[0])
     return prod(shape) // shape[op.axis] * -(-shape[op.axis] // SHARE)
 
 
 def emit(elemental: Elemental, op: Merge, bindings: Mapping[Value, Value]) -> None:
-    """The code of an invocation. `bindings`: where each result is written."""
+    """Appends the code of an invocation. `bindings`: where each result is written."""
     b, shape = elemental.builder, shape_of(op.inputs[0])
     position = invocation_index(b, WORKGROUP_SIZE)
     branch = b.begin_if(b.op("compare_lt", position, b.index(invocations(op))))
@@ -46,7 +47,7 @@ def emit(elemental: Elemental, op: Merge, bindings: Mapping[Value, Value]) -> No
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """Two runs along the line: the left one ends where the right one begins."""
+    """Two runs of a line. The right one begins where the left one ends."""
 
     first: Value
     middle: Value
@@ -55,7 +56,7 @@ class _Pair:
 
 @dataclass(slots=True)
 class _Merger:
-    """Makes elements of one line."""
+    """Computes elements of one line."""
 
     elemental: Elemental
     op: Merge
@@ -71,6 +72,7 @@ class _Merger:
         return shape_of(self.op.inputs[0])[self.op.axis]
 
     def run(self, start: Value) -> None:
+        """Computes a share that begins at `start`."""
         b = self.builder
         step = self._step()
         length = b.op("unchecked_shift_left", b.index(1), step)
@@ -96,14 +98,14 @@ class _Merger:
         b.end_loop(loop, [left, right, middle, last, *mine, *theirs])
 
     def _step(self) -> Value:
-        """The step, in the index type, in the range that a shift takes."""
+        """The step, in the index type, clamped to the range of a shift."""
         b = self.builder
         step = self.elemental.element(self.op.step, scalar_index(b))
         step = b.op("minimum", b.op("maximum", step, b.const(0, "i32")), b.const(MAX_MERGE_STEP, "i32"))
         return b.op("convert", step, to=b.index_type)
 
     def _pair_at(self, place: Value, length: Value) -> _Pair:
-        """The runs that a place of the result is made of."""
+        """The pair of runs that a place of the result belongs to."""
         b, size = self.builder, self.builder.index(self.size)
         mask = b.op("subtract", b.op("add", length, length), b.index(1))
         first = b.op("subtract", place, b.op("and", place, mask))
@@ -111,7 +113,7 @@ class _Merger:
         return _Pair(first, middle, b.op("minimum", b.op("add", middle, length), size))
 
     def _path(self, pair: _Pair, count: Value, step: Value) -> Value:
-        """How many of the first `count` elements of the result are of the left run."""
+        """How many of the first `count` elements of the merged pair come from the left run."""
         b = self.builder
         left, right = b.op("subtract", pair.middle, pair.first), b.op("subtract", pair.last, pair.middle)
         low = b.op("subtract", count, b.op("minimum", count, right))
@@ -130,7 +132,7 @@ class _Merger:
         return b.end_loop(loop, [low, high])[0]
 
     def _next_pair(self, place: Value, carried: Sequence[Value], length: Value) -> list[Value]:
-        """What is carried, or at the end of two runs the beginning of the next two."""
+        """The carried values, or those at the beginning of the next pair if this one is exhausted."""
         b, last = self.builder, carried[3]
         branch = b.begin_if(b.op("compare_eq", place, last))
         pair = self._pair_at(place, length)
@@ -139,7 +141,9 @@ class _Merger:
         return b.end_if(branch, list(carried))
 
     def _is_left(self, left: Value, right: Value, pair: _Pair, mine: Sequence[Value], theirs: Sequence[Value]) -> Value:
-        """Whether the next element is the left run's: nothing is left of the other, or that does not come before."""
+        """Whether the next element comes from the left run: the right run is exhausted, or its element does not come
+        before.
+        """
         b = self.builder
         stays = b.op("not", self._before(theirs, mine))
         there = b.op("and", b.op("compare_lt", left, pair.middle), stays)
@@ -151,7 +155,7 @@ class _Merger:
         return self.elemental.run(instance(self.builder, self.op.comparator, given))[0]
 
     def _loaded(self, place: Value) -> list[Value]:
-        """The operands' elements at a place of the line, or at its end where that is behind it."""
+        """The elements of the operands at a place of the line, clamped to its end."""
         b = self.builder
         at = self._at(b.op("minimum", place, b.index(self.size - 1)))
         return [self.elemental.element(value, at) for value in self.op.inputs]

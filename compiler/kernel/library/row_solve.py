@@ -1,8 +1,9 @@
-"""The schedule of `flow.solve_rows`: a workgroup takes as many rows as it has invocations, each substitutes one.
+"""The kernel of `flow.solve_rows`: a workgroup takes as many rows as it has invocations, and each substitutes one row.
 
-The triangle lies in shared memory. Its factor, where that is wanted, every workgroup makes for itself, an invocation a
-row of it: a column at a time, a barrier behind each. Pivots lie above the diagonal, so that nobody overwrites what
-others still read. An invocation's own elements lie in shared memory, too, since registers have no places.
+The triangular matrix lies in shared memory. If it must be factored, every workgroup does so, an invocation per row of
+the factor, column by column with a barrier behind each. Pivots are stored above the diagonal, so that no invocation
+overwrites elements that others still read. The elements of an invocation also lie in shared memory, since registers
+cannot be indexed.
 """
 
 from collections.abc import Mapping
@@ -19,23 +20,23 @@ from orchestrion.compiler.kernel.rules import element_of, shape_of
 
 
 def groups(op: RowSolve) -> int:
-    """Workgroups of a dispatch."""
+    """Number of workgroups of a dispatch."""
     return prod(_grid(op))
 
 
 def _grid(op: RowSolve) -> tuple[int, int]:
-    """How many triangles, and workgroups for each."""
+    """Number of matrices, and of workgroups per matrix."""
     batch, rows, _ = shape_of(op.rows)
     return batch, ceildiv(rows, BLOCK)
 
 
 def invocations(op: RowSolve) -> int:
-    """Invocations of a dispatch."""
+    """Number of invocations of a dispatch."""
     return groups(op) * BLOCK
 
 
 def emit(elemental: Elemental, op: RowSolve, bindings: Mapping[Value, Value]) -> None:
-    """The code of a workgroup. `bindings`: where the result is written."""
+    """Appends the code of a workgroup. `bindings`: where the result is written."""
     b, (binding,) = elemental.builder, bindings.values()
     dtype = element_of(op.rows)
     square, own = (b.shared(BLOCK * BLOCK, dtype) for _ in range(2))
@@ -61,7 +62,9 @@ class _Rows:
         return shape_of(self.op.rows)[2]
 
     def emit(self) -> None:
-        """Workgroups behind the last do what that does, but write nothing: all invocations meet at the barriers."""
+        """Appends the code. Workgroups behind the last one repeat it without writing, because all invocations must
+        reach the barriers.
+        """
         b, count, rows = self.builder, groups(self.op), shape_of(self.op.rows)[1]
         number = b.op("minimum", b.workgroup_id(), b.index(count - 1))
         self.batch, self.share = delinearize(b, number, _grid(self.op))
@@ -80,7 +83,7 @@ class _Rows:
         b.end_if(branch)
 
     def _load(self) -> None:
-        """A row of the triangle for each invocation."""
+        """Each invocation loads a row of the matrix."""
         b, row = self.builder, self.builder.local_id()
         branch = b.begin_if(b.op("compare_lt", row, b.const(self.columns, "ui32")))
         end = b.op("add", row, b.const(1, "ui32"))
@@ -92,7 +95,9 @@ class _Rows:
         b.end_if(branch)
 
     def _column(self, column: Value) -> None:
-        """The factor's column below its diagonal, and the element on it, which each invocation makes for itself."""
+        """Computes the elements of a column of the factor below the diagonal. Each invocation computes the pivot
+        itself.
+        """
         b, row = self.builder, self.builder.local_id()
         below = b.op("compare_ge", row, column)
         branch = b.begin_if(b.op("and", below, b.op("compare_lt", row, b.const(self.columns, "ui32"))))
@@ -136,11 +141,11 @@ class _Rows:
         return Index(b, shape_of(self.op.rows), [self.batch, row, b.op("convert", column, to=b.index_type)])
 
     def _place(self, row: Value, column: Value) -> Value:
-        """In a square array; the mask proves that it is in there."""
+        """The position in a square array. The mask proves that it is inside."""
         b = self.builder
         at = b.op("add", b.op("multiply", row, b.const(BLOCK, "ui32")), column)
         return b.op("and", at, b.const(BLOCK * BLOCK - 1, "ui32"))
 
     def _pivot(self, row: Value) -> Value:
-        """Where a pivot lies: in the last column, which of all rows but the last is above the diagonal."""
+        """The position of a pivot: in the last column, which is above the diagonal in all rows but the last."""
         return self._place(row, self.builder.const(BLOCK - 1, "ui32"))

@@ -1,9 +1,9 @@
-"""The schedule of `flow.scatter`: who updates what, so that updates of one element come in their order.
+"""The kernel of `flow.scatter`: assigns updates to invocations, so that updates of one element keep their order.
 
-Where no row is updated twice, an invocation makes one element of one update. Otherwise the rows are divided among
-owners: an invocation owns some rows, in one column, goes through all updates, and makes those that are for its rows. So
-nothing is written by two, there are no atomics, no sort and no memory between, and float sums are the same every time;
-that every owner reads all row numbers costs little beside writing to memory.
+If no row is updated twice, an invocation computes one element of one update. Otherwise rows are divided among owners:
+an invocation owns some rows in one column, visits all updates, and applies those for its rows. No element is written by
+two invocations, and there are no atomics, no sort and no intermediate memory, so float sums are the same in every run.
+Each owner reads all row numbers, which costs little compared with the writes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,17 +20,17 @@ from orchestrion.compiler.kernel.rules import element_of, shape_of
 
 #: invocations of a workgroup
 WORKGROUP_SIZE = 64
-#: invocations beyond which no more owners are made, and row numbers that all of them read together
+#: most owners, and most row numbers that all owners read together
 MAX_INVOCATIONS, MAX_READS = 1 << 11, 1 << 22
-#: updates that an iteration of an owner's loop looks at, at least
+#: least number of updates that an iteration of the loop of an owner looks at
 UNROLLED = 4
 
 
 def owners(op: Scatter) -> int:
-    """How many invocations share the rows of one column of one group, or its updates where no two are for one row.
+    """Number of invocations that share the rows of one column of one group, or its updates if no row is updated twice.
 
-    Each owner has at least one row: whoever had none would take numbers behind the last row for its own. Where there
-    are no rows there is no owner.
+    Each owner has at least one row; otherwise it would take numbers behind the last row for its own. Without rows there
+    are no owners.
     """
     (groups, rows, row), (_, updates, _) = shape_of(op.inputs[0]), shape_of(op.updates[0])
     if op.is_unique:
@@ -41,12 +41,13 @@ def owners(op: Scatter) -> int:
 
 
 def invocations(op: Scatter) -> int:
+    """Number of invocations of a dispatch."""
     groups, _, row = shape_of(op.inputs[0])
     return groups * owners(op) * row
 
 
 def emit(elemental: Elemental, op: Scatter, bindings: Mapping[Value, Value]) -> None:
-    """The code of an invocation. `bindings`: where each result is, and the operand that it changes."""
+    """Appends the code of an invocation. `bindings`: result -> the binding of the operand that it changes."""
     b, (groups, rows, row) = elemental.builder, shape_of(op.inputs[0])
     position = invocation_index(b, WORKGROUP_SIZE)
     count = owners(op)
@@ -62,7 +63,7 @@ def emit(elemental: Elemental, op: Scatter, bindings: Mapping[Value, Value]) -> 
 
 
 class _Writer:
-    """Makes elements of updates in one column of one group."""
+    """Computes elements of updates in one column of one group."""
 
     def __init__(
         self, elemental: Elemental, op: Scatter, bindings: Sequence[Value], group: Value, column: Value
@@ -78,12 +79,13 @@ class _Writer:
         return self.elemental.builder
 
     def number(self, update: Value) -> Value:
-        """The row that an update is for, unsigned, so that below zero is beyond all rows."""
+        """The row of an update, unsigned, so that a negative number is out of range."""
         b, indices = self.builder, self.op.indices
         signed = self.elemental.element(indices, Index(b, shape_of(indices), (self.group, update)))
         return b.op("bitcast", signed, to=f"u{element_of(indices)}")
 
     def update_if(self, condition: Value, update: Value, number: Value) -> None:
+        """Applies an update to a row if the condition is true."""
         b, op = self.builder, self.op
         branch = b.begin_if(condition)
         shape, row = shape_of(op.inputs[0]), b.op("convert", number, to=b.index_type)
@@ -101,7 +103,7 @@ class _Writer:
 
 
 def _own(writer: _Writer, owner: Value, share: int) -> None:
-    """Goes through all updates; the rows of an owner are `share` neighbours, of the last one fewer."""
+    """Visits all updates. The rows of an owner are `share` neighbouring ones, fewer for the last owner."""
     b, op = writer.builder, writer.op
     rows, updates = shape_of(op.inputs[0])[1], shape_of(op.updates[0])[1]
     type = f"u{element_of(op.indices)}"
@@ -123,5 +125,5 @@ def _own(writer: _Writer, owner: Value, share: int) -> None:
 
 
 def _number(b: KernelBuilder, size: int, type: str) -> Value:
-    """A size of an integer type that is as wide as an index, or wider."""
+    """A size in an integer type that is at least as wide as an index."""
     return b.op("convert", b.index(size), to=type) if isinstance(size, Dim) else b.const(size, type)

@@ -1,7 +1,7 @@
-"""The functions that the kernels of an executable share: long expansions of scalar ops, each written once.
+"""Functions that the kernels of an executable share: long expansions of scalar ops, each written once.
 
-A function has a parameter per operand that is no constant. Its name is the scalar op and the types of its operands; a
-number follows where that name is taken, by the function of other constants or by an entry.
+A function has one parameter per operand that is no constant. Its name consists of the scalar op and the types of its
+operands. A number is appended if that name is taken by the function of other constants or by an entry.
 """
 
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ PARAMETERS = ("x", "y", "z")
 
 
 class Functions:
-    """The functions of an executable, in the order of their first calls. `entries`: the names of its entries."""
+    """The functions of an executable in the order of their first calls. `entries`: names of its entries."""
 
     def __init__(self, entries: Iterable[str]) -> None:
         self._taken = set(entries)
@@ -32,6 +32,7 @@ class Functions:
         return self._names[function]
 
     def texts(self) -> list[str]:
+        """The texts of the functions."""
         return [_text(function, name) for function, name in self._names.items()]
 
     def _new_name(self, function: Function) -> str:

@@ -1,9 +1,9 @@
-"""Kernel IR as OpenCL C 1.2 source text.
+"""Renders `kernel` IR as OpenCL C 1.2 source text.
 
 An entry is a kernel: a `__global` pointer per binding, in order, then a `uint` per parameter word. A value is a
-variable `v<n>`, or stands as an expression where it is used (`BodyText._place`). Constants stand where they are used.
-Loop results are the loop's carried variables; branch results are variables declared before the branch. Bindings may
-overlap as far as the sequencer allows, hence no `restrict`. `kernel.call` calls a function of `functions.py`.
+variable `v<n>`, or an expression at its only use (`BodyText._place`). Constants are written where they are used. The
+results of a loop are its carried variables; the results of a branch are variables that are declared in front of it.
+Bindings may overlap if the sequencer allows it, hence no `restrict`. `kernel.call` calls a function of `functions.py`.
 """
 
 import re
@@ -22,21 +22,21 @@ _GROUP = "get_group_id(0) + get_num_groups(0) * (get_group_id(1) + get_num_group
 _LOCAL = "get_local_id(0) + get_local_size(0) * (get_local_id(1) + get_local_size(1) * get_local_id(2))"
 
 
-#: the most characters of an expression that stands where its value is used
+#: most characters of an expression that is written at the use of its value
 LONGEST = 60
 _NAME = re.compile(r"[a-z]\w*", re.ASCII)
 
 
 class BodyText:
-    """The statements of a block. `arguments`: the names of the block's arguments; `callee` gives the name of the
+    """The statements of a block. `arguments`: names of the arguments of the block; `callee`: returns the name of the
     function of a call.
     """
 
     def __init__(self, block: Block, arguments: Sequence[str], callee: Callable[[k.Call], str]) -> None:
         self.lines: list[str] = []
-        #: the text of a value: a name, a literal, or an expression
+        #: value -> text: a name, a literal, or an expression
         self.names: dict[Value, str] = dict(zip(block.arguments, arguments, strict=True))
-        #: values whose text is in parentheses where it is an operand
+        #: values whose text needs parentheses as an operand
         self.compound: set[Value] = set()
         self.callee = callee
         self.depth = 1
@@ -44,6 +44,7 @@ class BodyText:
         self._ops(block)
 
     def text(self) -> str:
+        """The text of the statements."""
         return "\n".join(self.lines)
 
     # text
@@ -56,7 +57,7 @@ class BodyText:
         self.lines.append(INDENT * self.depth + text)
 
     def _new(self, value: Value) -> str:
-        """A name for a value."""
+        """A new name for a value."""
         self.names[value] = name = f"v{self.count}"
         self.count += 1
         return name
@@ -65,7 +66,7 @@ class BodyText:
         self._line(f"const {_type(value)} {self._new(value)} = {text};")
 
     def _place(self, value: Value, text: str, compound: bool = True) -> None:
-        """A pure value: a short expression where it is used, if it is used once, else a variable."""
+        """Writes a pure value: a short expression at its only use, else a variable."""
         if len(text) > LONGEST or not _stands_alone(value):
             self._define(value, text)
             return
@@ -74,7 +75,7 @@ class BodyText:
             self.compound.add(value)
 
     def _assign(self, targets: Sequence[str], values: Sequence[Value]) -> None:
-        """All at once: a value that reads another target is saved first."""
+        """Assigns all values at once. A value that reads another target is saved first."""
         sources = [self.names[value] for value in values]
         for position, source in enumerate(sources):
             if set(_NAME.findall(source)) & set(targets) - {targets[position]}:
@@ -201,7 +202,7 @@ class BodyText:
         self.depth -= 1
 
     def nothing(self, op: Operation) -> None:
-        """The end of an entry or a region: whoever opened it closes it."""
+        """The end of an entry or a region. The op that opened it closes it."""
 
 
 class KernelText(BodyText):
@@ -212,6 +213,7 @@ class KernelText(BodyText):
         super().__init__(block, [f"b{ordinal}" for ordinal in range(len(block.arguments))], callee)
 
     def text(self) -> str:
+        """The text of the kernel."""
         size = ", ".join(map(str, self.signature.workgroup_size))
         head = f"__kernel __attribute__((reqd_work_group_size({size})))\nvoid {self.signature.name}"
         return f"{head}({', '.join(self._arguments())})\n{{\n{super().text()}\n}}\n"
@@ -228,8 +230,8 @@ class KernelText(BodyText):
 def _stands_alone(value: Value) -> bool:
     """Whether a value is used once, in its own block, and once in the text of its user.
 
-    C computes narrow integers as `int`: those are left to variables. So is what `?:` chooses from: Clang makes
-    branches of expressions there, and then a loop over work items is not vectorised.
+    Narrow integers always become variables, because C computes them as `int`. So do the operands of `?:`: Clang would
+    make branches of longer expressions, and the loop over work items would not be vectorized.
     """
     dtype = BY_NAME.get(str(value.type))
     if len(value.uses) != 1 or (dtype is not None and dtype.kind in (SIGNED, UNSIGNED) and dtype.bits < 32):
@@ -243,7 +245,7 @@ def _stands_alone(value: Value) -> bool:
 
 
 def _is_product(op: k.Scalar) -> bool:
-    """Whether a compiler that contracts within expressions would make one rounding of this op and a sum."""
+    """Whether a compiler that contracts within expressions would merge the rounding of this op with that of a sum."""
     return op.primitive.name == "multiply" and k.dtype_of(op.output).kind == FLOAT
 
 

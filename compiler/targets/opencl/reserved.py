@@ -42,4 +42,5 @@ _PATTERN = re.compile(
 
 
 def is_reserved(name: str) -> bool:
+    """Whether OpenCL C reserves an identifier."""
     return name in _NAMES or _PATTERN.fullmatch(name) is not None

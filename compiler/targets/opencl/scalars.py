@@ -1,9 +1,9 @@
-"""How a kernel's scalar ops read in OpenCL C: a row per primitive and kind of operand.
+"""How scalar ops are written in OpenCL C: a row per primitive and kind of operand.
 
-In an expression, `{x}`, `{y}`, `{z}` are the operands, `{R}` is the result's type, `{S}` and `{U}` are the signed and
-the unsigned type of the operands' width, `{W}` an unsigned type at least as wide as they and as `uint`: signed
-overflow and shifts into the sign are undefined in C, and narrow types would be promoted to `int`. Rows of kind `U`,
-unsigned of 32 bits and more, say the same as those of `u` without casts.
+In an expression, `{x}`, `{y}`, `{z}` are the operands, and `{R}` is the type of the result. `{S}` and `{U}` are the
+signed and the unsigned type of the width of the operands. `{W}` is an unsigned type at least as wide as the operands
+and as `uint`: in C, signed overflow and shifts into the sign are undefined, and narrow types would be promoted to
+`int`. Rows of kind `U` are those of `u` for 32 bits and more, without casts.
 """
 
 import re

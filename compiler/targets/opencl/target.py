@@ -1,6 +1,6 @@
 """The target of the `opencl` profile: OpenCL C 1.2 source, one program per executable, one kernel per entry.
 
-The driver builds it with correctly rounded division and square root; contraction is forbidden in the text itself.
+The driver builds it with correctly rounded division and square root. The text itself forbids contraction.
 """
 
 import re
@@ -20,19 +20,19 @@ from .functions import Functions
 from .render import KernelText
 from .reserved import is_reserved
 
-#: PoCL's compiler loses the vectors of unrolled scalars at the least provocation: it is given vectors
+#: quirks of OpenCL drivers. PoCL seldom vectorizes unrolled scalars, so kernels for `cpu` contain explicit vectors
 SOURCE = Quirks(functions=True)
 MACHINES = {
     "cpu": Machine(simd=16, accumulators=128, explicit_vectors=True, barrier=256, units=64, quirks=SOURCE),
     "gpu": Machine(staging=True, subgroup=32, quirks=SOURCE),
 }
-#: rows of a dot that are worth an order of the other operand's columns
+#: least number of rows of a dot with which reordering the columns of the right operand pays
 ORDERED_ROWS = 64
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
 class OpenCLTarget(KernelTarget):
-    """Source text, UTF-8."""
+    """Serializes to source text, UTF-8."""
 
     name = "opencl"
     tiles = (4, 16)
@@ -40,8 +40,9 @@ class OpenCLTarget(KernelTarget):
     machines = MACHINES
 
     def layout(self, encoding: Encoding, shape: tuple[int, ...]) -> Layout | None:
-        """Columns that are no neighbours in memory would be gathered one by one. Tiles serve where a dot's last one has
-        no need to be moved back, order is worth it for many rows (docs/decisions/dots.md).
+        """A layout in which neighbouring columns are neighbours in memory, since other columns are loaded one by one.
+        Tiles, if the last tile of the dot need not be moved back; else reordered axes, if the dot has many rows
+        (docs/decisions/dots.md).
         """
         if self.row_major_because(encoding, shape):
             return None

@@ -1,8 +1,8 @@
 """The tensor_bytecode dialect: the rows of `schema/tensor_bytecode.py` as operations, a class per row.
 
-Operands are the row's values; a binding is the entry's block argument; result types stand where the row has a
-type, an element type or a shape; what is left are properties. A `reduce` has a region, ended by `yield`.
-`check` compares the result types with what the row's rule gives.
+Operands are the values of the row; a binding is a block argument of the entry. If the row has a type, an element type
+or a shape, the result types hold it; other fields are properties. A `reduce` has a region that ends with `yield`.
+`check` compares the result types with those that the rule of the row computes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from orchestrion.schema.tensor_shapes import ShapeError
 
 NAME: Final = "tensor_bytecode"
 
-#: kind of field -> how the class declares it; kinds that are missing follow from the result's type.
+#: kind of field -> how the class declares it; other kinds follow from the type of the result
 _DECLARED: Final[dict[str, Callable[[], Field]]] = {
     "value": lambda: operand(TensorType),
     "values": lambda: operands(TensorType),
@@ -40,13 +40,13 @@ _DECLARED: Final[dict[str, Callable[[], Field]]] = {
 
 
 class BytecodeOp(Operation):
-    """An instruction. `row` is its row."""
+    """An instruction. `row`: its row."""
 
     row: TensorOp
 
     @property
     def values(self) -> list[Value]:
-        """The operands that are tensors, not the binding."""
+        """The operands that are tensors, without the binding."""
         return [value for value in self.operands if isinstance(value.type, TensorType)]
 
     def attribute(self, name: str, kind: str) -> Any:
@@ -101,7 +101,7 @@ class Yield(Operation):
 
 
 def schema_type(value: Value) -> tensor_shapes.TensorType:
-    """The type of a tensor value in the schema's terms."""
+    """The type of a tensor value as a type of the schema."""
     assert isinstance(value.type, TensorType)
     return tensor_shapes.TensorType(DTYPES[str(value.type.element)], value.type.shape)
 
@@ -113,7 +113,7 @@ def _differ(what: str, wanted: Sequence[tensor_shapes.TensorType], values: Seque
 
 
 def whole(elements: DenseElements) -> bytes:
-    """All elements, a splat repeated."""
+    """All elements, with a splat repeated."""
     data = bytes(elements.data)
     return data * elements.type.num_elements if elements.is_splat else data
 

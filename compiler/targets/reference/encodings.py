@@ -1,7 +1,7 @@
-"""Encodings in tensor bytecode, which knows no layouts: a tensor with one is the tensor of its physical shape.
+"""Encodings in tensor bytecode, which has no layouts: an encoded tensor becomes a tensor of its physical shape.
 
-Into a layout: transpose the axes into groups, pad the groups, cut them, transpose the pieces. Out of it: the same
-backwards.
+Encoding transposes the axes into groups, pads the groups, divides them into tiles, and transposes the pieces. Decoding
+does the reverse.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ Emit = Callable[..., Value]
 
 
 def stored(type: TensorType) -> TensorType:
-    """The type of what lies in memory."""
+    """The type of the tensor in memory."""
     layout = layout_of(type)
     return TensorType(type.shape if layout is None else layout.physical_shape(type.shape), type.element)
 
 
 def pack(emit: Emit, value: Value, type: TensorType) -> Value:
-    """The elements of a plain tensor as an encoded type has them in memory."""
+    """The elements of a plain tensor in the order of an encoded type in memory."""
     layout, shape = _of(type)
     order = [axis for group in layout.axes for axis in group]
     sizes, padded = layout.sizes(shape), layout.padded_sizes(shape)

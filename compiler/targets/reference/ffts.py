@@ -1,7 +1,7 @@
-"""What `flow.fft` means, in StableHLO: the reference device computes it as that, by products with two small matrices.
+"""Expands `flow.fft` into StableHLO for the reference device: products with two small matrices.
 
-A line of `a b` numbers is a matrix: its columns are transformed by one product, turned, its rows by another. What is
-multiplied by are roots of the op, gathered.
+A line of `a b` numbers is a matrix. One product transforms its columns, the results are multiplied by roots, and
+another product transforms its rows. All factors are roots of the op, gathered.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, Any]
 
-#: the parts of complex numbers; those of real ones are one
+#: the real and imaginary parts of numbers; real numbers have one part
 Parts = tuple[Value, ...]
 
 
@@ -39,7 +39,7 @@ def expand_ffts(block: Block) -> None:
 
 
 class _Lines:
-    """The transform of one op; numbers are parts of shape [before, a, b, behind]; results come to stand in front."""
+    """The transform of one op. Numbers are parts of shape [before, a, b, behind]; axes of results come first."""
 
     def __init__(self, op: LineFft, rewriter: Rewriter) -> None:
         self.op = op
@@ -48,6 +48,7 @@ class _Lines:
         self.rows = max(rows for rows in range(1, int(self.length**0.5) + 1) if self.length % rows == 0)
 
     def result(self) -> Value:
+        """The result of the op."""
         import numpy as np
 
         a, b = self.rows, self.length // self.rows
@@ -64,7 +65,7 @@ class _Lines:
         return self._parts(reshape(self.rewriter, self.op.operand_, sizes))
 
     def _product(self, matrix: Parts, value: Parts, axis: int) -> Parts:
-        """A matrix of results by numbers, and the numbers along an axis."""
+        """The product of a matrix, results by numbers, with the numbers along an axis."""
         axes = DotDimensions((), (), (1,), (axis,))
         return self._times(value, matrix, lambda x, y: dot(self.rewriter, y, x, axes))
 
@@ -76,7 +77,7 @@ class _Lines:
         return self._op("subtract", real, turned[1]), self._op("add", imag, turned[0])
 
     def _packed(self, parts: Parts) -> Value:
-        """The result, of parts [b, a, before, behind]."""
+        """The result, from parts [b, a, before, behind]."""
         out, axis = tensor_of(self.op.out), self.op.axis
         wanted, lines = out.shape[axis], []
         for value in parts[: out.shape[-1]]:
@@ -91,7 +92,7 @@ class _Lines:
         return self.rewriter.build(Concatenate, inputs=lines, dimension=last, out=out).result
 
     def _taken(self, places: Array) -> Parts:
-        """The roots with these numbers, as parts of a matrix."""
+        """The roots at these places, as parts of a matrix."""
         values = DenseElements.of(places.astype("int32"), "i32")
         axes = "offset_dims = [2], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 2"
         return self._parts(

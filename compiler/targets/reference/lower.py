@@ -1,8 +1,8 @@
-"""From the tensor body of an `ll_seq.entry` to tensor bytecode ops, in place: a StableHLO op becomes a row or two.
+"""Lowers the tensor body of an `ll_seq.entry` to tensor bytecode ops, in place: a StableHLO op becomes one or two rows.
 
-What the bytecode says in another way: a splat constant is one element and a broadcast; the scalar operands of `select`
-and `clamp` are broadcast; reshapes of a reducer's scalars vanish; special functions are expanded. Whatever
-has no row is reported, all of it at once.
+The bytecode differs from StableHLO as follows. A splat constant is one element and a broadcast. Scalar operands of
+`select` and `clamp` are broadcast. Reshapes of scalars in a reducer vanish. Special functions are expanded. All ops
+without a row are reported at once.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ from .special import TensorEmitter, known_number
 
 Rule = Callable[["_Lowering", Any, Sequence[Value]], Sequence[Value]]
 
-#: ops that leave a scalar what it is
+#: ops that do not change a scalar
 _SHAPES_ONLY: Final = (structural.Reshape, structural.BroadcastInDim, structural.Transpose, structural.Reverse)
 
 
 def lower_entry(entry: Entry) -> None:
-    """Replace the body. CompileError has a diagnostic for each op that the bytecode cannot say."""
+    """Replaces the body. Raises CompileError with a diagnostic for each op that has no instruction."""
     old = entry.body.block
     expand_merges(old)
     expand_ffts(old)
@@ -67,7 +67,7 @@ def lower_entry(entry: Entry) -> None:
 
 
 def _diagnose(block: Block, inside: bool = False) -> Iterator[Diagnostic]:
-    """One diagnostic for each op without a lowering; `inside` a reducer scalars only are possible."""
+    """A diagnostic for each op without a lowering. `inside`: the block is a reducer, which computes scalars only."""
     for op in block:
         tensors = [value.type for value in (*op.operands, *op.results) if isinstance(value.type, TensorType)]
         types = [str(type) for type in tensors if not is_supported(type) and not _may_be(type, op)]
@@ -94,13 +94,14 @@ def _known(op: Operation, inside: bool) -> bool:
 
 
 class _Lowering:
-    """Writes instructions into a block. `values` maps what the old block defined."""
+    """Writes instructions into a block. `values`: value of the old block -> new value."""
 
     def __init__(self, block: Block, values: dict[Value, Value]) -> None:
         self.block = block
         self.values = values
 
     def lower(self, op: Operation) -> None:
+        """Lowers one op."""
         operands = [self.values[value] for value in op.operands]
         for old, new in zip(op.results, self._lowered(op, operands), strict=True):
             self.values[old] = new
@@ -113,6 +114,7 @@ class _Lowering:
     def build(
         self, name: str, loc: Location, operands: Sequence[Value], types: Sequence[object], **fields: object
     ) -> Sequence[OpResult]:
+        """An instruction with results of these types."""
         cls = OPS[name]
         declared = [field for field in cls.declaration.operand]
         named = _named(declared, operands)
@@ -122,7 +124,7 @@ class _Lowering:
         return op.results
 
     def spread(self, value: Value, to: TensorType, loc: Location) -> Value:
-        """The value, a scalar broadcast to the shape of `to`."""
+        """The value, broadcast to the shape of `to` if it is a scalar."""
         assert isinstance(value.type, TensorType)
         if value.type.shape == to.shape:
             return value
@@ -142,7 +144,7 @@ class _Lowering:
         return _RULES[type(op)](self, op, operands)
 
     def _expanded(self, op: Elementwise, type: TensorType, values: Sequence[Value]) -> Value:
-        """A special function, which no instruction is, as arithmetic."""
+        """A special function, which has no instruction, as arithmetic."""
         numbers = zip(values, map(known_number, op.operands), strict=True)
         known = {value: number for value, number in numbers if number is not None}
         made: Value = special.EXPANSIONS[op.scalar.name](TensorEmitter(self, type, op.loc, known), *values)
@@ -150,7 +152,7 @@ class _Lowering:
 
 
 def _named(fields: Sequence[Field], operands: Sequence[Value]) -> dict[str, object]:
-    """Operands by field; the one that is variadic takes what the others leave."""
+    """The operands by field. The variadic field takes the rest."""
     named: dict[str, object] = {}
     rest = list(operands)
     for position, field in enumerate(fields):
@@ -166,7 +168,7 @@ def _rank(value: Value) -> int:
 
 
 def _renamed(name: str, **fields: str) -> Rule:
-    """The op as the row `name`, whose fields are the op's under other names."""
+    """The rule of an op that is the row `name`, with other names of fields."""
 
     def rule(lowering: _Lowering, op: Any, operands: Sequence[Value]) -> Sequence[Value]:
         given = {field: getattr(op, source) for field, source in fields.items()}
@@ -176,7 +178,7 @@ def _renamed(name: str, **fields: str) -> Rule:
 
 
 def _constant(lowering: _Lowering, op: structural.Constant, operands: Sequence[Value]) -> Sequence[Value]:
-    """A splat is one element and a broadcast."""
+    """A splat becomes one element and a broadcast."""
     elements = op.value
     if not elements.is_splat or not elements.type.shape:
         return lowering.emit("constant", op, (), data=elements)
@@ -203,7 +205,7 @@ def _scatter(lowering: _Lowering, op: Scatter, operands: Sequence[Value]) -> Seq
 
 
 def _store_slice(lowering: _Lowering, store: Operation, op: indexing.DynamicUpdateSlice) -> None:
-    """An update in place: what is updated is not loaded."""
+    """An update in place. The updated value is not loaded."""
     values = [lowering.values[value] for value in (*op.operands[1:], store.operands[1])]
     lowering.build("store_slice", op.loc, values, (), whole=dense_ints(*tensor_of(op.out).shape))
 
@@ -251,7 +253,7 @@ def _unset_encoding(lowering: _Lowering, op: UnsetEncoding, operands: Sequence[V
 
 
 def _shaped(lowering: _Lowering, op: Operation) -> Emit:
-    """Instructions on tensors of the op's element type, by the shapes of their results."""
+    """A function that emits instructions on tensors of the element type of the op, given the shapes of results."""
     element = tensor_of(op.results[0]).element
 
     def emit(name: str, operands: Sequence[Value], shape: Sequence[int], **fields: object) -> Value:
@@ -265,7 +267,7 @@ def _end(lowering: _Lowering, op: End, operands: Sequence[Value]) -> Sequence[Va
     return ()
 
 
-#: op -> how it becomes instructions
+#: op -> the function that emits its instructions
 _RULES: Final[dict[type[Operation], Rule]] = {
     LoadInput: _load_input,
     StoreOutput: _renamed("store_output"),

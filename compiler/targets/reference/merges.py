@@ -1,7 +1,7 @@
-"""What `flow.merge` means, in StableHLO: the reference device computes it as that, all elements side by side.
+"""Expands `flow.merge` into StableHLO for the reference device: all elements at once.
 
-Each element of the result finds by halving how many of those before it come from the left run, as kernels do
-(`compiler/kernel/library/merge.py`), which says whether it is the next of the left run or of the right one.
+Each element of the result finds, by bisection, how many of the elements before it come from the left run, as kernels do
+(`compiler/kernel/library/merge.py`). That decides whether it is the next element of the left run or of the right one.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def expand_merges(block: Block) -> None:
 
 
 class _Merged:
-    """The merge of one op; all values are of its shape, places count along the axis."""
+    """The merge of one op. All values have its shape; places count along the axis."""
 
     def __init__(self, op: Merge, rewriter: Rewriter) -> None:
         self.op = op
@@ -36,6 +36,7 @@ class _Merged:
         self.size = self.shape[op.axis]
 
     def results(self) -> list[Value]:
+        """The results of the op."""
         place = numbers(self.rewriter, self.shape, self.op.axis)
         length = self._run()
         mask = self._of("subtract", self._of("add", length, length), self._number(1))
@@ -66,7 +67,7 @@ class _Merged:
         return low
 
     def _run(self) -> Value:
-        """The length of a run, 2^30 at most."""
+        """The length of a run, at most 2^30."""
         scalar = TensorType((), I32)
         least, most, one = (constant(self.rewriter, number, scalar) for number in (0, 30, 1))
         step = self._of("minimum", self._of("maximum", self.op.step, least), most)
@@ -79,7 +80,7 @@ class _Merged:
         return apply_to_tensors(self.rewriter, self.op.comparator.block, given, self.shape)[0]
 
     def _taken(self, places: Value) -> list[Value]:
-        """The operands' elements at places along the axis, which a gather clamps."""
+        """The elements of the operands at places along the axis, which a gather clamps."""
         return [gathered(self.rewriter, value, places, self.op.axis) for value in self.op.inputs]
 
     def _number(self, value: int) -> Value:

@@ -1,7 +1,7 @@
-"""What `flow.solve_rows` means, in StableHLO: the reference device computes it as that, a column after the other.
+"""Expands `flow.solve_rows` into StableHLO for the reference device: column after column.
 
-An elimination: with each column made, its products go from all columns that come later. Rows of the matrix are taken
-along where it is to be factored, since their elements are what the others are divided by, and multiplied with.
+An elimination: after each column, its products are subtracted from all later columns. If the matrix is to be factored,
+its rows are eliminated along with the others, because their elements are the divisors and factors.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from orchestrion.compiler.stablehlo.ops.structural import Concatenate
 
 
 def expand_row_solves(block: Block) -> None:
-    """Replaces every solution of rows in a block."""
+    """Replaces every `flow.solve_rows` in a block."""
     for op in [op for op in block if isinstance(op, RowSolve)]:
         rewriter = Rewriter({})
         rewriter.at(op)
@@ -46,7 +46,7 @@ def _solved(op: RowSolve, rewriter: Rewriter) -> Value:
 
 
 def _without(rewriter: Rewriter, rest: Value, column: Value, factors: Value) -> Value:
-    """The columns behind the first, less the products of that with their factors."""
+    """The columns behind the first, minus the products of `column` with their factors."""
     batch, count, width = tensor_of(rest).shape
     later = slice_range(rewriter, rest, (0, 0, 1), (batch, count, width))
     shape = tensor_of(later).shape

@@ -1,4 +1,4 @@
-"""From lowered entries to the payload: `tensor_bytecode` ops are instructions already, only values get numbers."""
+"""Serializes lowered entries to the payload. `tensor_bytecode` ops are instructions; only values get numbers."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from .symbolic_numbers import marked
 
 
 def serialize_executable(executable: Executable) -> bytes:
-    """The payload with the entries in the order of the text.
+    """The payload, with the entries in the order of the text.
 
-    CompileError where verified IR is no program yet: a binding stored to twice, an op that a body cannot hold.
+    Raises CompileError for verified IR that is no program: two stores to a binding, or an op that a body cannot hold.
     """
     entries = [op for op in executable.body.block if isinstance(op, Entry)]
     symbols = [[symbol for symbol, _ in dim_definitions(entry.dims)] for entry in entries]

@@ -1,7 +1,7 @@
 """Special functions in tensor bytecode: an emitter whose ops are instructions on whole tensors.
 
-An `unchecked_` primitive becomes the op that has a meaning everywhere. An element has no branch and no loop of its own:
-of a branch both sides are computed, a loop is refused.
+An `unchecked_` primitive becomes the op that is defined for all operands. Elements cannot branch or loop: both sides of
+a branch are computed, and a loop is refused.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from orchestrion.schema.dtypes import BY_NAME
 
 
 class Writer(Protocol):
-    """What instructions are written with."""
+    """The interface by which instructions are written."""
 
     def build(
         self, name: str, loc: Location, operands: Sequence[Value], types: Sequence[object], **fields: object
@@ -32,7 +32,7 @@ class Writer(Protocol):
 
 
 class TensorEmitter(Emitter[Value]):
-    """Emits instructions on tensors of one shape. `known` are operands whose elements are all one number."""
+    """Emits instructions on tensors of one shape. `known`: operands whose elements all equal one number."""
 
     def __init__(self, writer: Writer, type: TensorType, loc: Location, known: dict[Value, Number]) -> None:
         self.writer = writer
@@ -77,7 +77,7 @@ class TensorEmitter(Emitter[Value]):
 
 
 def known_number(value: Value) -> Number | None:
-    """The number that all elements of a tensor are, as far as the ops that made it say so."""
+    """The number that all elements of a tensor equal, if the ops that computed it show that."""
     maker = value.defining_op
     while isinstance(maker, BroadcastInDim):
         maker = maker.operand_.defining_op

@@ -1,4 +1,4 @@
-"""Sizes in tensor bytecode: a number for the least values of the symbols, with the expression that it is."""
+"""Dynamic sizes in tensor bytecode: symbolic numbers, with the value for the least symbols and the expression."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from orchestrion.schema.tensor_template import SymbolicNumber, number, operation
 
 
 def marked(value: Any, symbols: Sequence[Symbol]) -> Any:
-    """An attribute of an instruction with its sizes as marked numbers; a symbol is the parameter of its place."""
+    """An attribute of an instruction with its dynamic sizes as symbolic numbers. A symbol is the parameter of its
+    position.
+    """
     match value:
         case Dim():
             least = {symbol.name: symbol.least for symbol in symbols}

@@ -12,7 +12,7 @@ from .serialize import serialize_executable
 
 
 class ReferenceTarget(Target):
-    """Asks nothing of its device."""
+    """The target of the NumPy device. It requires no features."""
 
     name = "reference"
 

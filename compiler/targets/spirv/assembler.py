@@ -1,8 +1,8 @@
-"""Words of a SPIR-V module: ids, instructions by section, types and constants declared once.
+"""Assembles the words of a SPIR-V module: ids, instructions by section, types and constants that are declared once.
 
-Instructions are named as in `schema/spirv.py`, whose rows give opcode, layout and section. Every integer type is
-declared unsigned and an instruction says how it reads its operands, so that `i32` and `ui32` are one type. Capabilities
-are those that the declared types and memory need.
+Instructions have the names of `schema/spirv.py`, whose rows give opcode, layout and section. All integer types are
+declared unsigned, and instructions determine the signedness, so that `i32` and `ui32` are one type. The declared types
+and memory determine the capabilities.
 """
 
 import struct
@@ -23,7 +23,7 @@ from orchestrion.schema.spirv import (
     VERSION,
 )
 
-#: what a number type of this kind and width needs: (capability of arithmetic, capability of storage buffers)
+#: (is float, width) of a number type -> (capability for arithmetic, capability for storage buffers)
 _NEEDS: dict[tuple[bool, int], tuple[str, str]] = {
     (False, 8): ("Int8", "StorageBuffer8BitAccess"),
     (False, 16): ("Int16", "StorageBuffer16BitAccess"),
@@ -35,7 +35,7 @@ Operand = int | str
 
 
 class Assembler:
-    """Collects instructions; `words` gives the module."""
+    """Collects instructions; `words` returns the module."""
 
     def __init__(self) -> None:
         self.bound = 1
@@ -55,7 +55,7 @@ class Assembler:
         return self.bound - 1
 
     def add(self, name: str, *operands: Operand) -> list[int]:
-        """Append an instruction to its section; the words may still be extended by the caller."""
+        """Appends an instruction to its section. The caller may extend the returned words."""
         return self.add_to(OP_BY_NAME[name].section, name, *operands)
 
     def add_to(self, section: str, name: str, *operands: Operand) -> list[int]:
@@ -82,7 +82,7 @@ class Assembler:
         return struct.pack(f"<{len(words)}I", *words)
 
     def _head(self) -> None:
-        """Capabilities in the order of their codes, their extensions, the memory model."""
+        """Capabilities in the order of their codes, their extensions, and the memory model."""
         rows = sorted((CAPABILITY_BY_NAME[name] for name in self._capabilities), key=lambda row: row.code)
         for row in rows:
             self.add("OpCapability", row.code)
@@ -93,7 +93,7 @@ class Assembler:
     # declared once
 
     def once(self, name: str, *operands: Operand, typed: bool = False) -> int:
-        """The id of a type (or, `typed`, of a constant whose type comes first) declared with these operands."""
+        """The id of a type, or, if `typed`, of a constant that begins with its type, declared once per operands."""
         key = (name, *operands)
         found = self._declared.get(key)
         if found is None:
@@ -105,14 +105,14 @@ class Assembler:
         return found
 
     def extended(self) -> int:
-        """The set of extended instructions."""
+        """The id of the set of extended instructions."""
         return self.once("OpExtInstImport", EXT_INST_SET)
 
     def extended_code(self, name: str) -> int:
         return EXT_BY_NAME[name].code
 
     def scalar(self, dtype: DType) -> int:
-        """The type of a value."""
+        """The type of a scalar value."""
         if dtype.kind == BOOL:
             return self.once("OpTypeBool")
         need = _NEEDS.get((dtype.kind == FLOAT, dtype.bits))
@@ -123,12 +123,12 @@ class Assembler:
         return self.once("OpTypeInt", dtype.bits, 0)
 
     def vector(self, dtype: DType, lanes: int) -> int:
-        """The type of so many values; of one, the type of a value."""
+        """The type of a vector value; a scalar type for one lane."""
         element = self.scalar(dtype)
         return element if lanes == 1 else self.once("OpTypeVector", element, lanes)
 
     def in_buffers(self, dtype: DType) -> None:
-        """Says that storage buffers hold this type."""
+        """Declares that storage buffers hold this type."""
         need = _NEEDS.get((dtype.kind == FLOAT, dtype.bits))
         if need is not None and need[1]:
             self._capabilities.add(need[1])
@@ -137,7 +137,7 @@ class Assembler:
         return self.once("OpTypePointer", STORAGE_CLASSES[storage], content)
 
     def constant(self, dtype: DType, pattern: int) -> int:
-        """A scalar by its bits."""
+        """A scalar constant by its bits."""
         type_id = self.scalar(dtype)
         if dtype.kind == BOOL:
             return self.once("OpConstantTrue" if pattern else "OpConstantFalse", type_id, typed=True)
@@ -145,7 +145,7 @@ class Assembler:
         return self.once("OpConstant", type_id, *literals, typed=True)
 
     def variable(self, storage: str, content: int) -> int:
-        """A variable of the module, of a type that the caller declared."""
+        """A variable of the module, of a declared type."""
         variable = self.new()
         self.add_to("global", "OpVariable", self.pointer(storage, content), variable, STORAGE_CLASSES[storage])
         return variable

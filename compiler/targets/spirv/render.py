@@ -1,11 +1,11 @@
-"""Kernel IR as SPIR-V: one function per entry, structured control flow, the ABI of `schema/spirv.py`.
+"""Renders `kernel` IR as SPIR-V: one function per entry, structured control flow, and the ABI of `schema/spirv.py`.
 
-Every float instruction, comparisons too, is decorated NoContraction: what the program rounds twice is rounded twice on
-the device. Bindings are decorated Aliased, since the sequencer may place a result over an operand. An i1 is a byte in
-a buffer and a bool everywhere else.
+Every float instruction, comparisons too, is decorated NoContraction, so that the device rounds as often as the program.
+Bindings are decorated Aliased, since the sequencer may place a result over an operand. An i1 is a byte in a buffer and
+a bool everywhere else.
 
-Float zeros are not written as constants: Mesa's gallivm (lavapipe) takes x * 0 for 0, x + 0 for x and x / 0 for
-anything, NaN, infinities and signs forgotten. They are made of a condition that is false but known to no compiler.
+Float zeros are not written as constants. Mesa's gallivm (lavapipe) folds x * 0 to 0, x + 0 to x and x / 0 to anything,
+and ignores NaN, infinities and signs. A zero is computed from a condition that is false but unknown to the compiler.
 """
 
 from collections.abc import Callable
@@ -114,7 +114,7 @@ class FunctionWords:
                     self.vectors[op.binding] = self._vectors(op.binding)
 
     def _vectors(self, binding: BlockArgument) -> int:
-        """The storage buffer at a binding once more, as an array of vectors."""
+        """The storage buffer at a binding, declared again as an array of vectors."""
         use = self.signature.bindings[binding.index]
         assert use.dtype is not None
         return self.variables.buffer(binding.index, use.dtype, use.writable, k.VECTOR)
@@ -143,7 +143,7 @@ class FunctionWords:
     # zeros
 
     def _hidden_false(self) -> int:
-        """Whether the workgroup's x is the number of workgroups, which only a device can tell."""
+        """Whether the x of the workgroup equals the number of workgroups: always false, but unknown to the compiler."""
         vector = self.a.once("OpTypeVector", self.a.scalar(WORD), 3)
         (x, *_), (nx, *_) = (self._components(name, vector, WORD) for name in ("WorkgroupId", "NumWorkgroups"))
         return self._make("OpIEqual", self.a.once("OpTypeBool"), x, nx)
@@ -186,15 +186,15 @@ class FunctionWords:
         self.ids[op.output] = make(name, self.a.scalar(result), *operands)
 
     def _sign_extended(self, value: int, narrow: DType, wide: DType) -> int:
-        """32 bits as 64, by way of an unsigned number: Mesa (22.3) moves a comparison with a constant in front of such
-        an `OpSConvert`, and gets it wrong.
+        """32 bits as 64, by way of an unsigned number. Mesa (22.3) moves a comparison with a constant in front of such
+        an `OpSConvert` and computes it wrongly.
         """
         higher = self._make("OpBitwiseXor", self.a.scalar(narrow), value, self.a.constant(narrow, 1 << 31))
         extended = self._make("OpUConvert", self.a.scalar(wide), higher)
         return self._make("OpISub", self.a.scalar(wide), extended, self.a.constant(wide, 1 << 31))
 
     def _rounded_to_even(self, value: int, dtype: DType) -> int:
-        """A float of 64 bits, rounded by adding and subtracting 2^52, beyond which no fraction is left. Mesa (22.3)
+        """A 64-bit float, rounded by adding and subtracting 2^52, above which floats have no fraction. Mesa (22.3)
         rounds ties of `RoundEven` down on processors without AVX-512. Zeros, NaN and large values stay as they are.
         """
         number, truth = self.a.scalar(dtype), self.a.once("OpTypeBool")
@@ -355,12 +355,12 @@ class FunctionWords:
         self.ids |= {result: self.ids[value] for result, value in zip(op.outputs, arguments[1:], strict=True)}
 
     def _phi(self, value: Value, start: int, before: int) -> list[int]:
-        """A phi that still lacks the value of the next iteration."""
+        """A phi that does not have the value of the next iteration yet."""
         made = self.ids[value] = self.a.new()
         return self.a.add("OpPhi", self.a.scalar(k.dtype_of(value)), made, start, before)
 
     def branch(self, op: k.If) -> None:
-        """An arm without ops or values is none: the header branches to the merge block."""
+        """An arm without ops and values is omitted: the header branches to the merge block."""
         yes, merge = self.a.new(), self.a.new()
         plain = op.no.block.first is op.no.block.last and not op.outputs
         no = merge if plain else self.a.new()
@@ -378,13 +378,13 @@ class FunctionWords:
             self.ids[result] = self._make("OpPhi", self.a.scalar(k.dtype_of(result)), *pairs)
 
     def _arm(self, block: Block) -> list[int]:
-        """The ops of a region; gives the ids of what it yields."""
+        """The ops of a region. Returns the ids of the values that it yields."""
         self._ops(block)
         assert block.last is not None
         return self._ids(block.last)
 
     def nothing(self, op: Operation) -> None:
-        """The end of an entry or a region: whoever opened it closes it."""
+        """The end of an entry or a region. The op that opened it closes it."""
 
 
 def _is_float_zero(op: k.Constant) -> bool:
@@ -393,7 +393,7 @@ def _is_float_zero(op: k.Constant) -> bool:
 
 
 def _makes_floats(op: Operation) -> bool:
-    """Whether it is a float zero, or may be one where the driver knows its operand, or is compared with one."""
+    """Whether an op is a float zero, may become one if the driver knows its operand, or is compared with one."""
     if isinstance(op, k.Constant):
         return _is_float_zero(op)
     if not isinstance(op, k.Scalar):

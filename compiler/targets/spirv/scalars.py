@@ -1,7 +1,7 @@
-"""How a kernel's scalar ops read in SPIR-V: a row per primitive and kind of operand.
+"""How scalar ops are written in SPIR-V: a row per primitive and kind of operand.
 
-A name is an instruction `Op...` or, without that, one of GLSL.std.450. Conversions among integers depend on the widths
-and are chosen by `conversion`.
+A name is an instruction `Op...`, or one of GLSL.std.450 without that prefix. Conversions between integers depend on the
+widths; `conversion` chooses them.
 """
 
 from orchestrion.compiler.kernel.primitives import KINDS
@@ -64,7 +64,7 @@ CONVERSIONS = frozenset({"convert", "bitcast", "unchecked_convert"})
 
 
 def instruction(name: str, subject: DType, result: DType) -> str | None:
-    """The instruction of a primitive with last operand and result of these types; None where the bits stay the same."""
+    """The instruction of a primitive with last operand and result of these types; None if the bits do not change."""
     if name in CONVERSIONS:
         return conversion(name, subject, result)
     return INSTRUCTIONS[name, KINDS[subject.kind]]

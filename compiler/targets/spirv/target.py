@@ -14,26 +14,26 @@ from orchestrion.compiler.targets.target import Payload
 from .assembler import Assembler
 from .render import FunctionWords, ModuleVariables
 
-#: llvmpipe loads lane by lane, in a loop per load: four elements in one serve the products of a tile four times; GPUs
-#: have such loads, too. Code for GPUs runs on llvmpipe as well, and is right there
+#: quirks of llvmpipe, on which kernels for GPUs must be correct, too. It executes each load as a loop over lanes, so
+#: wide loads pay; GPUs have wide loads as well
 LLVMPIPE = Quirks(max_loop_iterations=LLVMPIPE_ITERATIONS)
 MACHINES = {
     "cpu": Machine(wide_loads=True, units=64, quick_builds=True, quirks=replace(LLVMPIPE, typical_row=32)),
     "gpu": Machine(wide_loads=True, staging=True, subgroup=32, quick_builds=True, quirks=LLVMPIPE),
 }
-#: how often an element of a dot's operand is read, and how many products there are, for tiles to be worth it
+#: fewest reads per element of an operand of a dot, and fewest products, with which tiles pay
 LEAST_REUSE, LEAST_PRODUCTS = 32, 1 << 20
 
 
 class SpirvTarget(KernelTarget):
-    """Words of the subset in `schema/spirv.py`, little endian."""
+    """Serializes to words of the subset in `schema/spirv.py`, little endian."""
 
     name = "spirv"
     tiles = (8, 8)
     machines = MACHINES
 
     def layout(self, encoding: Encoding, shape: tuple[int, ...]) -> Layout | None:
-        """Loads in fours are worth tiles of what is read often enough (docs/decisions/dots.md)."""
+        """Tiles, if the operand is read often enough for wide loads to pay (docs/decisions/dots.md)."""
         return None if self.row_major_because(encoding, shape) else self.tiled(encoding, shape)
 
     def row_major_because(self, encoding: Encoding, shape: tuple[int, ...]) -> str:
@@ -43,7 +43,7 @@ class SpirvTarget(KernelTarget):
             return f"an element is read for some {reuse} results, tiles are worth it from {LEAST_REUSE} on"
         if products < LEAST_PRODUCTS:
             return f"the dot has {products} products, tiles are worth it from {LEAST_PRODUCTS} on"
-        return "a call brings a size of the operand" if any(isinstance(size, Dim) for size in shape) else ""
+        return "the operand has a dynamic size" if any(isinstance(size, Dim) for size in shape) else ""
 
     def serialize(self, executable: Operation) -> Payload:
         assert isinstance(executable, Executable)
