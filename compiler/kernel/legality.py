@@ -187,12 +187,12 @@ def _vectors(dot: DotGeneral, schedule: Schedule, step: Step, machine: Machine) 
 
 
 def _edge(body: Body, dot: DotGeneral, schedule: Schedule, dim: str, index: int) -> Iterator[str]:
-    """The guard of a dimension that its tiles do not divide."""
+    """The guard of a dimension that its tiles do not divide. Nothing is dispatched if the extent is 0."""
     size, extent = schedule.count("tile", dim) * schedule.local(dim), body.extents[dim]
     step = schedule.find("guard", dim)
     least = max(bounds(extent)[0], schedule.count("assume", dim, 0))
     if step is None:
-        if least < size or extent % size != 0:
+        if extent % size != 0:
             yield f"tiles of {size} do not divide {dim}, of extent {extent}: it needs a guard"
         return
     if step.how == "shift" and (least < size or schedule.local(dim) > 1):
@@ -201,10 +201,6 @@ def _edge(body: Body, dot: DotGeneral, schedule: Schedule, dim: str, index: int)
         tile = packed_tile(dot, index)
         if any(schedule.named("stage")) or schedule.local(dim) > 1 or tile is None or tile % size:
             yield f"{step}: the operand does not lie in tiles that {size} divides"
-        elif least < 1:
-            yield f"{step}: the extent may be 0"
-    if step.how == "clamp" and least < 1:
-        yield f"{step}: the extent may be 0"
 
 
 def _staged(body: Body, dot: DotGeneral, schedule: Schedule, machine: Machine) -> Iterator[str]:
