@@ -22,7 +22,7 @@ from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotDimensions, DotGeneral
 from orchestrion.compiler.stablehlo.ops.windowed import Convolution
 
-from .windows import pad, repeat, reshape, reverse, transpose, windows
+from .window_builders import pad, repeat, reshape, reverse, transpose, windows
 
 
 @dataclass(frozen=True, slots=True)

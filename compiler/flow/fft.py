@@ -20,7 +20,7 @@ from orchestrion.schema.dtypes import FLOAT
 #: the shared memory of a workgroup on every device: what Vulkan guarantees
 SHARED_BYTES: Final = 16 << 10
 #: the most numbers that an invocation transforms at once, but for a prime factor
-MOST_RADIX: Final = 8
+MAX_RADIX: Final = 8
 #: prime factors that a pass takes
 PRIMES: Final = (2, 3, 5, 7, 11, 13)
 
@@ -80,7 +80,7 @@ def radices(length: int) -> tuple[int, ...] | None:
     if length == 1:
         return ()
     found: list[tuple[int, ...]] = []
-    for radix in sorted({*range(2, MOST_RADIX + 1), *PRIMES}):
+    for radix in sorted({*range(2, MAX_RADIX + 1), *PRIMES}):
         rest = radices(length // radix) if length % radix == 0 else None
         if rest is not None:
             found.append(tuple(sorted((radix, *rest), reverse=True)))

@@ -1,14 +1,14 @@
 """form-dispatch-regions: every op of a function or an initializer goes into a `flow.dispatch_region`.
 
-This is done block by block; what another block uses, or a branch gives to one, is in memory. In a block ops are taken
-from the last to the first, so that all readers of an op have been placed:
-- read by one group only: the op joins it, when each of its elements is then read a bounded number of times;
-- read by several and cheap (generators, movement): each of them computes it anew;
-- otherwise it must be in memory: it becomes a further root of a group of the same workload, or of a new group.
-Groups that reduce rows and those around them then become one (`row_groups.py`). A splat that a function returns, that
-goes to another block as an argument, or that a scatter updates, becomes `flow.splat`. What is free is
-made anew in every block. Regions are put in an order in which each comes after what it reads; among those the order of
-the program is kept, but who reads a tensor comes before who updates it in place. Stores of globals come last.
+Blocks are handled one by one. Values that another block uses, or that a branch passes on, are in memory. The ops of a
+block are visited from the last to the first, so that all readers of an op are in groups already:
+- one group reads the op: the op joins it, if each of its elements is then read a bounded number of times;
+- several groups read it and it is cheap (generators, movement): each of them computes it;
+- otherwise its results are in memory: it becomes a further root of a group of the same workload, or a new group.
+Groups that reduce rows are then merged with the groups around them (`row_groups.py`). A splat that a function returns,
+that is passed to another block, or that a scatter updates becomes `flow.splat`. Every block computes its own copy of
+free ops. A region comes after the regions that it reads. Otherwise the order of the program is kept, but readers
+of a tensor come before a region that updates it in place. Stores to globals come last.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from orchestrion.compiler.stablehlo.ops.elementwise import Elementwise
 from orchestrion.compiler.stablehlo.ops.indexing import Gather
 from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Concatenate, Constant, Reshape
 
-from .access import GENERATORS, MOVEMENT, count, elements, is_free, is_in_place
 from .blocks import code_of
 from .dialect import DispatchRegion, Empty, Splat, Yield
+from .fusion_reads import GENERATORS, MOVEMENT, count, elements, is_free, is_in_place
 from .groups import MAX_BINDINGS, Group, Grouping, is_sink
 from .row_groups import merge_rows
 from .scatter import Scatter, updated_values
@@ -45,6 +45,7 @@ OUTSIDE: Final = (GlobalLoad, GlobalStore, Splat, Empty, Assert, *HOST_OPS)
 
 
 def run(module: Module, options: Options) -> None:
+    """Puts all ops of all functions and initializers into dispatch regions."""
     for op in code_of(module):
         blocks = op.regions[0].blocks
         _copy_free(blocks)
@@ -53,7 +54,7 @@ def run(module: Module, options: Options) -> None:
 
 
 def _copy_free(blocks: list[Block]) -> None:
-    """Gives each block its own of what is free and made in another."""
+    """Gives each block its own copy of free ops that are in other blocks."""
     for block in blocks:
         copies: dict[Value, Value] = {}
         for op in block:
@@ -68,7 +69,7 @@ def _copy_free(blocks: list[Block]) -> None:
 
 
 def _copied(value: Value, user: Operation, copies: dict[Value, Value]) -> Value:
-    """A copy before `user` of a free op, and of those that it is made of."""
+    """Copies a free op, and the ops that it depends on, in front of `user`."""
     if value not in copies:
         maker = value.defining_op
         assert maker is not None, "what is free has a maker"
@@ -92,7 +93,7 @@ def _form(block: Block) -> None:
 
 
 def _refuse_wide(block: Block) -> None:
-    """An op that alone needs more buffers than a dispatch may bind."""
+    """Raises CompileError if an op alone needs more buffers than a dispatch may bind."""
     wide = []
     for op in block:
         sources = {value for value in op.operands if not isinstance(value.defining_op, GENERATORS)}
@@ -104,7 +105,7 @@ def _refuse_wide(block: Block) -> None:
 
 
 def _sink_stores(block: Block) -> None:
-    """Stores go behind everything that is computed; what is loaded behind one is what was stored."""
+    """Moves stores behind all computation. A load behind a store of the same global becomes the stored value."""
     stored: dict[SymbolRef, GlobalStore] = {}
     for op in block.ops:
         if isinstance(op, GlobalLoad) and op.ref in stored:
@@ -119,8 +120,8 @@ def _sink_stores(block: Block) -> None:
 
 
 def _place_splats(block: Block) -> None:
-    """What is returned, given to a block, stored or scattered into of constants is filled memory, no dispatch. What is
-    scattered into and read by the same scatter, too, is copied.
+    """Constants that are returned, passed to a block, stored, or updated by a scatter become filled memory, not
+    dispatches. An operand that a scatter updates and also reads is copied.
     """
     for op in block:
         given = op.operands if _is_outside(op) else updated_values(op) if isinstance(op, Scatter) else ()
@@ -135,7 +136,7 @@ def _place_splats(block: Block) -> None:
 
 
 def _repeated(value: Value) -> Constant | None:
-    """The constant that a value repeats: itself, or a scalar, as often as the sizes of a call say."""
+    """The constant that a value consists of: itself, or a scalar broadcast to a dynamic shape; else None."""
     maker = value.defining_op
     if isinstance(maker, BroadcastInDim) and not tensor_of(maker.out).is_static:
         maker = maker.operand_.defining_op
@@ -146,7 +147,7 @@ def _repeated(value: Value) -> Constant | None:
 
 
 def _is_outside(op: Operation) -> bool:
-    """Whether an op reads its operands from memory, in no group: it ends its block, or stores."""
+    """Whether an op is in no group and reads its operands from memory: a terminator, or an op of `OUTSIDE`."""
     return op.next_op is None or isinstance(op, OUTSIDE)
 
 
@@ -155,7 +156,7 @@ def _scalar(elements: DenseElements) -> DenseElements:
 
 
 def _is_cheap(op: Operation) -> bool:
-    """Whether each reader should compute it anew: then it reads at most one tensor of its own size."""
+    """Whether each reader should compute an op again: it reads at most one tensor of its own size."""
     if is_free(op):
         return True
     if isinstance(op, MOVEMENT):
@@ -168,7 +169,7 @@ def _is_cheap(op: Operation) -> bool:
 
 
 def _is_broadcast(value: Value) -> bool:
-    """Made from fewer elements, which is what is read."""
+    """Whether a value is broadcast from fewer elements, so that few are read."""
     source = value.defining_op
     return isinstance(source, BroadcastInDim) and count(source.operand_) < count(value)
 
@@ -191,7 +192,7 @@ def _place(op: Operation, grouping: Grouping) -> None:
 
 
 def _host(op: Operation, readers: list[Group], grouping: Grouping) -> Group | None:
-    """A group that can compute `op` for everybody: one that reads it, else one that shares an operand with it."""
+    """A group that can compute `op` for all readers: one that reads it, else one that shares an operand with it."""
     for group in readers:
         others = [reader for reader in readers if reader is not group]
         if group.takes_root(op) and not grouping.reaches(others, [group]):
@@ -205,7 +206,7 @@ def _host(op: Operation, readers: list[Group], grouping: Grouping) -> Group | No
 
 
 def _emit(block: Block, grouping: Grouping) -> None:
-    """Builds the regions before what takes values out of the block, and erases the ops they were made from."""
+    """Inserts the regions in front of the first sink, and erases the ops that they were made from."""
     ending = next(op for op in block if is_sink(op))
     order = grouping.order
     made: dict[Value, Value] = {}
@@ -223,7 +224,7 @@ def _emit(block: Block, grouping: Grouping) -> None:
 
 
 def _sorted(grouping: Grouping) -> list[Group]:
-    """The groups so that each comes after those it reads; the earliest in the program first."""
+    """The groups in an order in which each comes after those it reads; otherwise in the order of the program."""
     place = {group.number: min(grouping.order[op] for op in group.roots) for group in grouping.groups}
     readers = {group.number: {g.number for g in grouping.consumers(group)} for group in grouping.groups}
     _read_first(grouping, readers)
@@ -246,7 +247,9 @@ def _sorted(grouping: Grouping) -> list[Group]:
 
 
 def _read_first(grouping: Grouping, readers: dict[int, set[int]]) -> None:
-    """Who reads a tensor comes before who updates it in place, where that is possible: else it must be copied."""
+    """Orders readers of a tensor before the group that updates it in place, if possible. Otherwise the tensor must be
+    copied.
+    """
     reading: dict[Value, list[int]] = {value: [] for group in grouping.groups for value in group.updated}
     for group in grouping.groups if reading else ():
         for value in group.captures():
@@ -272,7 +275,7 @@ def _leads(first: int, last: int, readers: dict[int, set[int]]) -> bool:
 def _build(
     group: Group, roots: list[OpResult], made: dict[Value, Value], ending: Operation, order: Mapping[Operation, int]
 ) -> dict[Value, Value]:
-    """Inserts one region; gives the values that stand for its roots from now on."""
+    """Inserts one region. Returns the values that replace the roots of the group."""
     body = Block()
     inside = dict(made)
     for op in sorted(group.paths, key=order.__getitem__):

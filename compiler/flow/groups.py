@@ -1,13 +1,12 @@
-"""Which ops run as one dispatch: groups of ops, grown from results towards arguments.
+"""Groups: sets of ops that run as one dispatch, grown from results towards arguments.
 
-A group computes `workload` elements. Its *roots* are the values it gives to the outside, each with that many elements;
-at most one op is its *hero* (a reduction or a dot), which must be reached on `ROOT`, so that a schedule may compute it
-element by element. Only groups of rows have several, and roots of several sizes: `row_groups.py` makes them of others.
-An op may stand in several groups when it is cheap: each computes it anew. A library call is alone, but for what is read
-from nowhere.
+A group computes `workload` elements. Its *roots* are the ops whose values others read, each with that many elements. At
+most one op is its *hero*, a reduction or a dot, which must be read on `ROOT`, so that a schedule may compute it element
+by element. Only groups of rows, which `row_groups.py` makes by merging, have several heroes and roots of several sizes.
+A cheap op may be in several groups; each computes it. A library call shares its group with free ops only.
 
-An update in place is a root: the group computes its update and writes that into the memory of what it updates, which
-nothing else in the group reads, since elements are computed in any order. A scatter is the only root of its group.
+An update in place is a root: the group computes the update and writes it into the memory of the updated value. Nothing
+else in the group reads that value, since elements are computed in any order. A scatter is the only root of its group.
 """
 
 from __future__ import annotations
@@ -26,17 +25,17 @@ from orchestrion.compiler.stablehlo.ops.custom_call import CustomCall
 from orchestrion.compiler.stablehlo.ops.elementwise import Compare, Elementwise, Select
 from orchestrion.compiler.stablehlo.ops.structural import Pad, Reshape
 
-from .access import HEROES, MOVEMENT, ROOT, Path, count, elements, is_free, is_in_place, operand_paths
 from .fft import LineFft
+from .fusion_reads import HEROES, MOVEMENT, ROOT, Path, count, elements, is_free, is_in_place, operand_paths
 from .merge import Merge
 from .row_solve import RowSolve
 from .scatter import Scatter, changes, updated_values
 from .util import GlobalStore
 
-#: buffers that one dispatch may bind; every device of interest allows as many
+#: most buffers that one dispatch may bind; every supported device allows as many
 MAX_BINDINGS: Final = 16
-#: size of one group, so that kernels stay small: an op that is not free counts 1, an expensive one `EXPENSIVE_SIZE`,
-#: one that takes bits apart `BITS_SIZE`, as roundings to narrow floats do
+#: greatest size of a group, which limits the size of kernels: an op that is not free counts 1, an expensive one
+#: `EXPENSIVE_SIZE`, an op on bit patterns, such as rounding to a narrow float, `BITS_SIZE`
 MAX_SIZE: Final = 64
 EXPENSIVE_SIZE: Final = 4
 BITS_SIZE: Final = 1 / 8
@@ -44,18 +43,18 @@ _BITS: Final = frozenset(
     f"stablehlo.{name}" for name in ("and", "bitcast_convert", "or", "shift_left", "shift_right_logical")
 )
 _WORD: Final = scalar("ui32")
-#: elementwise ops of one group that another group computes, too
+#: most elementwise ops of one group that another group computes, too
 MAX_CLONES: Final = 8
-#: ways to reach one op within a group: each computes it anew
+#: most paths to one op within a group; each computes it again
 MAX_PATHS: Final = 4
-#: groups that an op is offered to as a further root, for each of its operands
-MOST_SIBLINGS: Final = 64
-#: reads of each element for which a padded tensor is put in memory: each read in a dot minds the edges
+#: most groups, per operand, that may accept an op as a further root
+MAX_SIBLING_GROUPS: Final = 64
+#: from this many reads of each element on, a padded tensor is put in memory: each fused read tests for the edges
 MANY_READS: Final = 16
 
 
 def _size(op: Operation) -> float:
-    """How much an op makes of a kernel."""
+    """The contribution of an op to the size of a kernel."""
     of_bits = isinstance(op, Compare | Select) and tensor_of(op.operands[-1]).element == _WORD
     if of_bits or op.name in _BITS:
         return BITS_SIZE
@@ -63,12 +62,12 @@ def _size(op: Operation) -> float:
 
 
 def is_sink(op: Operation) -> bool:
-    """Whether it takes values out of its block: the return, or a store to a global."""
+    """Whether an op takes values out of its block: the terminator, or a store to a global."""
     return op.next_op is None or isinstance(op, GlobalStore)
 
 
 class Group:
-    """Ops of one dispatch. `paths[op]` says how often and on which paths the group reads each op's results."""
+    """Ops of one dispatch. `paths[op]`: path -> number of reads of each result of the op."""
 
     def __init__(self, number: int, root: Operation) -> None:
         self.number = number
@@ -84,7 +83,7 @@ class Group:
         self.add_root(root)
 
     def add_root(self, op: Operation) -> None:
-        """Adds an op whose results others read too."""
+        """Adds an op whose results are also read outside of the group."""
         self._add(op, self.paths_to(op) | {ROOT: typical(self.workload)})
         self.roots[op] = None
         self._outputs += len(op.results)
@@ -92,7 +91,7 @@ class Group:
             self.updated.update(updated_values(op))
 
     def add(self, op: Operation, is_clone: bool) -> None:
-        """Adds an op that the group reads; a clone is computed by other groups, too."""
+        """Adds an op that the group reads. `is_clone`: other groups compute it, too."""
         self._add(op, self.paths_to(op))
         self.clones += is_clone and isinstance(op, Elementwise)
 
@@ -104,7 +103,7 @@ class Group:
             self.hero = op
 
     def paths_to(self, op: Operation) -> dict[Path, int]:
-        """How the ops in the group read the results of an op outside it."""
+        """The paths on which the ops of the group read the results of an op outside of it."""
         found: dict[Path, int] = {}
         for result in op.results:
             for user, index in result.uses:
@@ -114,7 +113,7 @@ class Group:
         return found
 
     def captures(self, extra: Operation | None = None) -> dict[Value, None]:
-        """Values read from memory, in order, as if `extra` were in the group. What is free will be in it."""
+        """The values that the group reads from memory, in order, as if `extra` were in it. Free ops are not counted."""
         inside = [*self.paths, extra] if extra is not None else list(self.paths)
         ops = set(inside)
         found: dict[Value, None] = {}
@@ -126,15 +125,15 @@ class Group:
         return found
 
     def _reshapes(self) -> bool:
-        """Whether the group gives one value, which has another shape inside."""
+        """Whether the group has one result, whose shape differs inside the group."""
         return len(self.roots) == 1 and all(isinstance(op, Reshape) for op in self.paths)
 
     def is_full(self) -> bool:
-        """Whether it takes no more roots, but free ones: its size, results and arguments do not become fewer."""
+        """Whether the group accepts no more roots, except free ones. A full group stays full."""
         return self.size >= MAX_SIZE or self._outputs + len(self._arguments) >= MAX_BINDINGS
 
     def takes(self, op: Operation, is_clone: bool) -> bool:
-        """Whether the group can compute an op that nobody else reads, or that the others compute, too."""
+        """Whether the group can compute an op. `is_clone`: other groups compute it, too; else nobody else reads it."""
         if is_clone and isinstance(op, Elementwise) and self.clones >= MAX_CLONES:
             return False
         if is_in_place(op):
@@ -142,7 +141,7 @@ class Group:
         return self._fits(op, self.paths_to(op), self._outputs)
 
     def takes_root(self, op: Operation) -> bool:
-        """Whether the group can compute an op for others, too."""
+        """Whether the group can compute an op whose results others read."""
         if work_of(op) != self.workload or any(
             isinstance(one, Scatter | LineFft | RowSolve) for one in (op, self.hero)
         ):
@@ -177,32 +176,34 @@ class Group:
 
 
 def work_of(root: Operation) -> int:
-    """Elements that a dispatch computes for a root."""
+    """Number of elements that a dispatch computes for a root."""
     return elements(changes(root) if is_in_place(root) else root.results[0])
 
 
 class Grouping:
-    """The groups of one block, in the order they were made, and which groups compute an op.
+    """The groups of one block in the order of their creation, and the groups that compute each op.
 
-    `order` is the place of each op in the block. Ops are given from the last to the first.
+    `order`: place of each op in the block. Ops must be added from the last to the first.
     """
 
     def __init__(self, order: Mapping[Operation, int]) -> None:
         self.order = order
         self.groups: list[Group] = []
         self._of: dict[Operation, list[Group]] = {}
-        #: value -> workload -> groups that read it, but for full ones
+        #: value -> workload -> groups that read it and are not full
         self._reading: dict[Value, dict[int, dict[int, Group]]] = {}
 
     def of(self, op: Operation) -> list[Group]:
+        """The groups that compute an op."""
         return self._of.get(op, [])
 
     def readers(self, op: Operation) -> list[Group]:
-        """The groups that read an op's results, each once, in order of their making."""
+        """The groups that read the results of an op, each once, in the order of their creation."""
         found = {group.number: group for result in op.results for user in result.users() for group in self.of(user)}
         return [found[number] for number in sorted(found)]
 
     def start(self, op: Operation) -> Group:
+        """Makes a new group with an op as root."""
         group = Group(len(self.groups), op)
         self.groups.append(group)
         self._joined(op, group)
@@ -214,13 +215,13 @@ class Grouping:
             self._reading.setdefault(value, {}).setdefault(group.workload, {})[group.number] = group
 
     def siblings(self, op: Operation) -> list[Group]:
-        """The groups that read an operand of `op` and may take it as a root, in the order of their making; of many the
-        last to read each operand.
+        """The groups that read an operand of `op` and may accept it as a root, in the order of their creation. Of each
+        operand only the last `MAX_SIBLING_GROUPS` readers.
         """
         if is_free(op):
             users = [user for value in op.operands for user in value.users()]
             found = {group.number: group for user in users for group in self.of(user)}
-            return [found[number] for number in sorted(found)[-MOST_SIBLINGS:]]
+            return [found[number] for number in sorted(found)[-MAX_SIBLING_GROUPS:]]
         work = work_of(op)
         found = {}
         for value in op.operands:
@@ -228,7 +229,7 @@ class Grouping:
         return [found[number] for number in sorted(found)]
 
     def _open(self, groups: dict[int, Group]) -> dict[int, Group]:
-        """The last MOST_SIBLINGS that are not full; full ones that are met on the way go for good."""
+        """The last `MAX_SIBLING_GROUPS` groups that are not full. Forgets full ones that it meets."""
         found: dict[int, Group] = {}
         full = []
         for number, group in reversed(groups.items()):
@@ -236,24 +237,26 @@ class Grouping:
                 full.append(number)
                 continue
             found[number] = group
-            if len(found) == MOST_SIBLINGS:
+            if len(found) == MAX_SIBLING_GROUPS:
                 break
         for number in full:
             del groups[number]
         return found
 
     def join(self, op: Operation, groups: Iterable[Group]) -> None:
+        """Adds an op to these groups."""
         groups = list(groups)
         for group in groups:
             group.add(op, len(groups) > 1)
             self._joined(op, group)
 
     def join_as_root(self, op: Operation, group: Group) -> None:
+        """Adds an op to a group as a further root."""
         group.add_root(op)
         self._joined(op, group)
 
     def merge(self, cluster: Sequence[Group]) -> None:
-        """One group, in the place of the first, for all of them; what only they read is no root any more."""
+        """Replaces the groups by one, in the place of the first. Values that only they read are no roots any more."""
         first = cluster[0]
         rooted = dict.fromkeys(op for group in cluster for op in group.roots)
         kept = [op for op in rooted if any(self.is_read_outside(result, cluster) for result in op.results)]
@@ -268,18 +271,18 @@ class Grouping:
             group.number = number
 
     def consumers(self, group: Group) -> Iterator[Group]:
-        """The groups that read what a group gives to the outside."""
+        """The groups that read the roots of a group."""
         for root in group.roots:
             for reader in self.readers(root):
                 if reader is not group:
                     yield reader
 
     def escapes(self, value: Value, group: Group) -> bool:
-        """Whether somebody outside a group reads a value that it computes: another group or block, or a sink."""
+        """Whether another group, another block or a sink reads a value that a group computes."""
         return self.is_read_outside(value, [group])
 
     def is_read_outside(self, value: Value, groups: Sequence[Group]) -> bool:
-        """As `escapes`, of several groups."""
+        """As `escapes`, for several groups."""
         for user in value.users():
             of = self.of(user)
             if is_sink(user) or not of or any(group not in groups for group in of):
@@ -287,7 +290,7 @@ class Grouping:
         return False
 
     def reaches(self, first: Iterable[Group], last: Collection[Group]) -> bool:
-        """Whether one of `last` needs, directly or not, what one of `first` computes, or is one of them."""
+        """Whether one of `last` is in `first` or depends, directly or not, on one of `first`."""
         seen: set[int] = set()
         stack = list(first)
         while stack:
@@ -300,5 +303,5 @@ class Grouping:
         return False
 
     def place(self, group: Group) -> int:
-        """Of the first thing it gives. Roots go from the last to the first, and only what stands behind reads."""
+        """Place of the first root of a group. Roots are ordered from the last to the first; readers come later."""
         return self.order[next(reversed(group.roots))]

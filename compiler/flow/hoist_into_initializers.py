@@ -26,9 +26,9 @@ from orchestrion.compiler.stablehlo.ops.costs import is_expensive
 from orchestrion.compiler.stablehlo.ops.func import Func
 from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Reshape, Slice
 
-from .access import GENERATORS, HEROES, is_free
 from .captures import inputs
 from .dialect import DispatchRegion, Empty, Size, Splat
+from .fusion_reads import GENERATORS, HEROES, is_free
 from .layout import storage_bytes
 from .structure import keeps_order
 from .symbols import Names

@@ -11,8 +11,8 @@ from orchestrion.compiler.stablehlo.ops.custom_call import CustomCall
 
 from .fft import LineFft
 from .merge import Merge
+from .row_bodies import taken_rows
 from .row_solve import RowSolve
-from .rows import taken_rows
 from .scatter import Scatter
 
 #: kind -> what bodies of it compute

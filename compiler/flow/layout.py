@@ -29,7 +29,7 @@ from orchestrion.compiler.ir.types import TensorType, Type
 #: what a tensor is to a dot
 ROLES: Final = ("lhs", "rhs")
 #: a tile along one dimension is no larger
-MOST_TILE: Final = 1024
+MAX_LAYOUT_TILE: Final = 1024
 
 _INTS: Final = r"\[(?:[0-9]{1,15}(?:, [0-9]{1,15})*)?\]"
 _LISTS: Final = rf"\[(?:{_INTS}(?:, {_INTS})*)?\]"
@@ -106,8 +106,8 @@ class Layout:
         _each_axis_once(self.axes, len(shape))
         if len(self.tiles) != len(self.axes):
             raise EncodingError(f"{len(self.axes)} groups of axes, {len(self.tiles)} tiles")
-        if not all(1 <= tile <= MOST_TILE for tile in self.tiles):
-            raise EncodingError(f"tiles {list(self.tiles)} are not between 1 and {MOST_TILE}")
+        if not all(1 <= tile <= MAX_LAYOUT_TILE for tile in self.tiles):
+            raise EncodingError(f"tiles {list(self.tiles)} are not between 1 and {MAX_LAYOUT_TILE}")
         cut = [group for group, tile in enumerate(self.tiles) if tile > 1]
         if sorted(self.inner) != cut:
             raise EncodingError(f"inner {list(self.inner)} must be the groups that are cut, {cut}, in some order")

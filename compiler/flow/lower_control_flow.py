@@ -3,11 +3,11 @@
     before: branch ^header(init)
     ^header(x): c = cond(x); cond_branch c ^body, ^rest
     ^body: y = body(x); branch ^header(y)
-    ^rest: what came behind the loop, with x for its results
+    ^rest: the ops behind the loop, with x for its results
 
-An `if` branches to blocks that go on to one whose arguments are the results. A loop of known length counts its turns
-on the host, with `util` ops, so that no predicate is computed on the device or read back. Blocks stand in an order in
-which each comes after the blocks that dominate it, and nothing else stands between those of a loop.
+An `if` branches to two blocks, both of which branch to a block whose arguments are the results. The host counts the
+iterations of a loop of known length, with `util` ops, so that no predicate is computed on the device or read back. A
+block comes after all blocks that dominate it, and the blocks of a loop are contiguous.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from .util import Add, Branch, CompareLt, CondBranch, Constant, DimValue, Switch
 if TYPE_CHECKING:
     from orchestrion.compiler.options import Options
 
-#: turns that an i32 can count
-MOST_COUNTED: Final = (1 << 31) - 1
+#: most iterations that an i32 can count
+MAX_COUNTED_ITERATIONS: Final = (1 << 31) - 1
 
 
 def run(module: Module, options: Options) -> None:
@@ -90,16 +90,16 @@ def _loop(block: Block, op: While, rest: Block) -> list[Block]:
     body.erase_arguments(range(len(body.arguments)))
     test, following = _last(header), _last(body)
     start, after = Builder(block, loc=op.loc), Builder(body, following, op.loc)
-    if trips is None or bounds(trips)[1] > MOST_COUNTED:
+    if trips is None or bounds(trips)[1] > MAX_COUNTED_ITERATIONS:
         condition = test.operands[0]
         start.build(Branch, arguments=op.inits, to=header)
         after.build(Branch, arguments=following.operands, to=header)
     else:
-        turn = header.add_argument(I32, op.loc)
+        iteration = header.add_argument(I32, op.loc)
         start.build(Branch, arguments=[*op.inits, _number(start, 0)], to=header)
         compare = Builder(header, test, op.loc)
-        condition = compare.build(CompareLt, lhs=turn, rhs=_number(compare, trips), out=I32).out
-        done = after.build(Add, lhs=turn, rhs=_number(after, 1), out=I32).out
+        condition = compare.build(CompareLt, lhs=iteration, rhs=_number(compare, trips), out=I32).out
+        done = after.build(Add, lhs=iteration, rhs=_number(after, 1), out=I32).out
         after.build(Branch, arguments=[*following.operands, done], to=header)
     counts = dense_ints(0, 0)
     Builder(header, loc=op.loc).build(CondBranch, condition=condition, then=body, otherwise=rest, counts=counts)

@@ -1,13 +1,13 @@
-"""lower-scatters: `stablehlo.scatter` becomes `flow.scatter`, which knows groups, rows and one number per update.
+"""lower-scatters: `stablehlo.scatter` becomes `flow.scatter`, which has groups, rows and one row number per update.
 
-    groups   batching axes, and those axes of a window, in front of the others, of which it takes the whole
-    rows     the axes along which windows are placed, as one; a window that takes several rows is several updates
-    row      the axes of a window behind those, of which it takes the whole
+    groups   batching axes, and leading axes of a window that cover the whole operand
+    rows     the axes along which windows are placed, as one axis; a window of several rows becomes several updates
+    row      trailing axes of a window that cover the whole operand
 
-A place becomes a row's number, or one outside where the window does not lie in the operand. What is in another order is
-transposed; nothing is where placed axes stand together, as they do in programs of JAX. A scatter of more than
-`MOST_UPDATES` is several, so that no invocation goes through more in one dispatch; where a call brings how many updates
-there are, `limit-reductions` asserts that there are no more, for machines that need it.
+The start of a window becomes a row number, or a number out of range if the window does not lie in the operand. Axes in
+another order are transposed. No transposition is needed if the placed axes are adjacent, as in programs of JAX. A
+scatter of more than `MAX_COLLIDING_UPDATES` updates is split, so that an invocation looks at no more in one dispatch.
+If the number of updates is dynamic, `limit-reductions` asserts the limit for machines that need it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from orchestrion.compiler.stablehlo.ops.scatter import Scatter
 from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Constant, Iota, Slice
 
 from . import scatter as flow
-from .windows import reshape, transpose
+from .window_builders import reshape, transpose
 
 if TYPE_CHECKING:
     from orchestrion.compiler.options import Options
@@ -45,9 +45,9 @@ def run(module: Module, options: Options) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """The operand's axes by what becomes of them, and the order in which they then stand.
+    """The axes of the operand by their role, and the order in which they then stand.
 
-    `counts`: how many windows there are, in the scatter axes that are not batching.
+    `counts`: number of windows along each scatter axis that is not batching.
     """
 
     shape: tuple[int, ...]
@@ -89,7 +89,7 @@ class _Plan:
 
 
 def _own(op: Scatter) -> tuple[int, ...]:
-    """The axes of the indices that are neither batching nor that of the index vectors."""
+    """The axes of the indices that are neither batching axes nor the axis of index vectors."""
     gone = (*op.axes.scatter_indices_batching_dims, op.axes.index_vector_dim)
     return tuple(axis for axis in range(tensor_of(op.scatter_indices).rank) if axis not in gone)
 
@@ -107,8 +107,8 @@ def _scatter(op: Operation, rewriter: Rewriter) -> bool:
     unique = op.is_unique or prod(plan.counts) == 1
     count = tensor_of(indices).shape[1]
     whole = unique or isinstance(count, Dim)
-    for start in (0,) if whole else range(0, count, flow.MOST_UPDATES):
-        stop = count if whole else min(start + flow.MOST_UPDATES, count)
+    for start in (0,) if whole else range(0, count, flow.MAX_COLLIDING_UPDATES):
+        stop = count if whole else min(start + flow.MAX_COLLIDING_UPDATES, count)
         values = list(
             rewriter.build(
                 flow.Scatter,
@@ -127,7 +127,7 @@ def _scatter(op: Operation, rewriter: Rewriter) -> bool:
 
 
 def _rows(rewriter: Rewriter, op: Scatter, plan: _Plan, value: Value) -> Value:
-    """Updates as [groups, updates, row]."""
+    """The updates as [groups, updates, row]."""
     axes, rank = op.axes, tensor_of(value).rank
     of_window = dict(zip(axes.kept_dims(len(plan.shape)), axes.update_window_dims, strict=True))
     of_indices = dict(zip(_without(op, axes.index_vector_dim), axes.scatter_dims(rank), strict=True))
@@ -146,7 +146,7 @@ def _without(op: Scatter, vector: int) -> list[int]:
 
 
 def _indices(rewriter: Rewriter, op: Scatter, plan: _Plan) -> Value:
-    """The number of the row that each update is for, or one that is outside, as [groups, updates]."""
+    """The row number of each update, or a number out of range, as [groups, updates]."""
     shape = (plan.size(plan.batching), prod(plan.counts))
     vectors = _vectors(rewriter, op, shape)
     is_row = plan.placed == op.axes.scatter_dims_to_operand_dims and len(plan.placed) == plan.rows_of_window == 1
@@ -161,7 +161,7 @@ def _indices(rewriter: Rewriter, op: Scatter, plan: _Plan) -> Value:
 
 
 def _vectors(rewriter: Rewriter, op: Scatter, shape: tuple[int, int]) -> Value:
-    """The index vectors as [batches, windows, numbers]."""
+    """The index vectors as [batches, windows, components]."""
     axes, indices = op.axes, op.scatter_indices
     vector = [axes.index_vector_dim] if axes.index_vector_dim < tensor_of(indices).rank else []
     order = [*axes.scatter_indices_batching_dims, *_own(op), *vector]
@@ -169,7 +169,7 @@ def _vectors(rewriter: Rewriter, op: Scatter, shape: tuple[int, int]) -> Value:
 
 
 def _starts(rewriter: Rewriter, op: Scatter, plan: _Plan, vectors: Value) -> tuple[Value, Value | None]:
-    """The row in which each window starts, and whether it lies in the operand; None where all do."""
+    """The row in which each window starts, and whether the window lies in the operand; None if all do."""
     element = index_type(plan.size(plan.placed))
     first = constant(rewriter, 0, TensorType(tensor_of(vectors).shape[:2], element))
     all_inside: Value | None = None
@@ -185,7 +185,7 @@ def _starts(rewriter: Rewriter, op: Scatter, plan: _Plan, vectors: Value) -> tup
 
 
 def _rows_of_windows(rewriter: Rewriter, plan: _Plan, first: Value, inside: Value | None) -> Value:
-    """The rows of each window from its first one on, -1 where it is outside."""
+    """The row numbers of each window from its first row on; -1 if the window is outside."""
     type, count = tensor_of(first), plan.rows_of_window
     if count != 1:
         type = type.with_shape((*type.shape, count))
@@ -197,12 +197,12 @@ def _rows_of_windows(rewriter: Rewriter, plan: _Plan, first: Value, inside: Valu
 
 
 def _stride(plan: _Plan, axis: int) -> int:
-    """How many rows further the next element along a placed axis lies."""
+    """Number of rows between neighbouring elements along a placed axis."""
     return plan.size(plan.placed[plan.placed.index(axis) + 1 :])
 
 
 def _component(rewriter: Rewriter, numbers: Value, number: int) -> Value:
-    """One number of all index vectors."""
+    """One component of all index vectors."""
     type = tensor_of(numbers)
     *shape, _ = type.shape
     one = rewriter.build(
@@ -217,7 +217,7 @@ def _component(rewriter: Rewriter, numbers: Value, number: int) -> Value:
 
 
 def _offsets(rewriter: Rewriter, plan: _Plan, wide: TensorType) -> Value:
-    """How many rows behind its first one each row of a window is."""
+    """Offset of each row of a window from the first row of the window."""
     if isinstance(plan.size(plan.placed), Dim):
         return _spread(rewriter, _offsets_of_sizes(rewriter, plan, wide.element), wide, 2)
     places = product(*(range(plan.window[axis]) for axis in plan.placed))
@@ -229,7 +229,7 @@ def _offsets(rewriter: Rewriter, plan: _Plan, wide: TensorType) -> Value:
 
 
 def _offsets_of_sizes(rewriter: Rewriter, plan: _Plan, element: Type) -> Value:
-    """The same where a call brings sizes: a sum over the placed axes."""
+    """The same for dynamic sizes: a sum over the placed axes."""
     type = TensorType(tuple(plan.window[axis] for axis in plan.placed), element)
     total = constant(rewriter, 0, type)
     for number, axis in enumerate(plan.placed):
@@ -244,7 +244,7 @@ def _spread(rewriter: Rewriter, value: Value, out: TensorType, *axes: int) -> Va
 
 
 def _part(rewriter: Rewriter, value: Value, start: int, stop: int) -> Value:
-    """Some of the updates, along axis 1."""
+    """The updates from `start` to before `stop`, along axis 1."""
     type = tensor_of(value)
     if (start, stop) == (0, type.shape[1]):
         return value

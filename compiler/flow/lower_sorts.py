@@ -4,7 +4,7 @@ Equal keys keep their order, stable or not, so that every device gives the same.
 
 - Few elements: the place of an element is how many of its line come before it; each is compared with each, in one
   reduction. A second one turns places into an order, in which every operand is gathered.
-- Many: merges of runs (`merge.py`), a turn of a counted loop for each length, from single elements on. What the
+- Many: merges of runs (`merge.py`), one iteration of a counted loop for each length, from single elements on. What the
   comparator reads is merged, and one operand that it does not read; were there several, or is that one the elements'
   numbers, these are merged instead, and the operands follow at the end.
 """
@@ -30,14 +30,14 @@ from orchestrion.compiler.stablehlo.ops.sort import Sort
 from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Iota
 
 from .merge import Merge
-from .sorting import gathered, numbers
+from .sort_builders import gathered, numbers
 
 if TYPE_CHECKING:
     from orchestrion.compiler.options import Options
 
 #: comparisons, each element with each of its line, up to which places are counted; lines of a length that a call brings
-#: always are, since merges take a number of turns
-MOST_COMPARISONS: Final = 1 << 18
+#: always are, since merges take a number of iterations
+MAX_COMPARISONS: Final = 1 << 18
 
 
 def run(module: Module, options: Options) -> None:
@@ -53,7 +53,7 @@ def _sorted(op: Sort, rewriter: Rewriter) -> list[Value]:
     size = shape[op.axis]
     if size in (0, 1) or prod(shape) == 0:
         return list(op.inputs)
-    if isinstance(size, Dim) or typical(prod(shape)) * size <= MOST_COMPARISONS:
+    if isinstance(size, Dim) or typical(prod(shape)) * size <= MAX_COMPARISONS:
         return _in_order(op, rewriter, {}, _order(op, rewriter))
     return _merged(op, rewriter)
 
@@ -111,7 +111,7 @@ def _sum(rewriter: Rewriter, value: Value) -> Value:
 
 
 def _merged(op: Sort, rewriter: Rewriter) -> list[Value]:
-    """Loops over the merges; carries the turn, the keys, and one operand more, or the elements' numbers."""
+    """Loops over the merges; carries the iteration, the keys, and one operand more, or the elements' numbers."""
     shape, axis = tensor_of(op.inputs[0]).shape, op.axis
     block = op.comparator.block
     used = [bool(argument.uses) for argument in block.arguments]
@@ -127,37 +127,37 @@ def _merged(op: Sort, rewriter: Rewriter) -> list[Value]:
     for part in (cond, body):
         part.append(Return.build(values=[], loc=op.loc))
     _test(cond, (shape[axis] - 1).bit_length())
-    _turn(op, body, carried)
+    _merge_runs(op, body, carried)
     loop = rewriter.build(While, inits=inits, cond=Region([cond]), body=Region([body]), out=types)
     done: dict[int, Value] = dict(zip(carried, loop.results[1:], strict=False))
     return _in_order(op, rewriter, done, loop.results[-1])
 
 
-def _test(block: Block, turns: int) -> None:
+def _test(block: Block, iterations: int) -> None:
     end = block.end
     rewriter = Rewriter({})
     rewriter.at(end)
-    bound = constant(rewriter, turns, TensorType((), I32))
+    bound = constant(rewriter, iterations, TensorType((), I32))
     end.set_operands([compare(rewriter, "LT", block.arguments[0], bound)])
 
 
-def _turn(op: Sort, block: Block, carried: list[int]) -> None:
-    """Merges runs of 2^turn elements."""
+def _merge_runs(op: Sort, block: Block, carried: list[int]) -> None:
+    """Merges runs of 2^iteration elements."""
     end = block.end
     rewriter = Rewriter({})
     rewriter.at(end)
-    turn, *values = block.arguments
+    iteration, *values = block.arguments
     merge = rewriter.build(
         Merge,
         inputs=values,
-        step=turn,
+        step=iteration,
         dimension=IntegerAttr(op.axis),
         comparator=_comparator(op, carried, [tensor_of(value) for value in values]),
         out=[value.type for value in values],
         loc=op.loc,
     )
     one = constant(rewriter, 1, TensorType((), I32))
-    end.set_operands([elementwise(rewriter, "add", turn, one), *merge.results])
+    end.set_operands([elementwise(rewriter, "add", iteration, one), *merge.results])
 
 
 def _comparator(op: Sort, carried: list[int], types: list[TensorType]) -> Region:

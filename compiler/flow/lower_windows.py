@@ -23,7 +23,7 @@ from orchestrion.compiler.stablehlo.ops.windowed import Convolution, ReduceWindo
 from .convolution import as_dot
 from .select_and_scatter import as_reductions
 from .wide_windows import is_done, narrowed
-from .windows import pad, windows
+from .window_builders import pad, windows
 
 if TYPE_CHECKING:
     from orchestrion.compiler.options import Options

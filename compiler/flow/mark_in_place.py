@@ -19,7 +19,7 @@ from orchestrion.compiler.stablehlo.ops.func import Func
 
 from .dialect import Dispatch, Executable
 from .layout import storage_bytes
-from .rows import rows_of
+from .row_bodies import rows_of
 from .structure import reads_in_order
 
 if TYPE_CHECKING:

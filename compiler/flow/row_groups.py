@@ -1,8 +1,9 @@
-"""Groups that reduce rows and compute on with the results become one dispatch: softmax and the norms, whole.
+"""Merges the dispatches around row reductions into one: softmax and the norms become one dispatch each.
 
-Grouping has made a dispatch of each reduction, and of what reads it. Here a group that reduces rows takes in the groups
-that read what it gives, and those that it reads, as long as everything stays in its row (`rows.py`): what they hand to
-one another then never is in memory. What others read, too, is a result, of whatever size.
+Grouping makes one dispatch of each reduction and one of its readers. This pass starts from a group that reduces rows
+and adds the groups that read its results and the groups that it reads, as long as each value stays in its row
+(`row_bodies.py`). Intermediate values of the merged group then need no memory. A value that other groups read becomes
+a result of the merged group, whatever its size.
 """
 
 from __future__ import annotations
@@ -15,19 +16,19 @@ from orchestrion.compiler.ir.dims import Dim, bounds, typical
 from orchestrion.compiler.stablehlo.ops.contraction import Reduce
 from orchestrion.compiler.stablehlo.ops.custom_call import CustomCall
 
-from .access import elements
+from .fusion_reads import elements
 from .groups import MAX_BINDINGS, MAX_SIZE, Group, Grouping
-from .rows import rows_of
+from .row_bodies import rows_of
 
-#: elements of a row, at most, that one workgroup is given
+#: most elements of a row that one workgroup computes
 MAX_ROW: Final = 1 << 14
-#: rows below which one of more than `SHORT_ROW` elements is better spread over several workgroups
+#: with fewer rows than this, a row of more than `SHORT_ROW` elements is faster in several workgroups
 FEW_ROWS: Final = 16
 SHORT_ROW: Final = 1 << 11
 
 
 def merge_rows(grouping: Grouping) -> None:
-    """Merges groups as long as there is something to gain, the first of the program first."""
+    """Merges groups as long as a merge is possible, in the order of the program."""
     for start in sorted(filter(_reduces, grouping.groups), key=grouping.place):
         if start not in grouping.groups:
             continue
@@ -51,13 +52,13 @@ def _reduces(group: Group) -> bool:
 
 
 def _may_join(group: Group) -> bool:
-    """Nothing that has a schedule of its own but a reduction, no update in place, no library call."""
+    """Whether a group has no hero or a reduction, and neither updates in place nor calls a library."""
     alone = any(isinstance(op, CustomCall) for op in group.roots)
     return isinstance(group.hero, Reduce | None) and not group.updated and not alone
 
 
 def _grown(cluster: list[Group], grouping: Grouping) -> list[Group]:
-    """The groups that can be one with those of `cluster`, which are first."""
+    """The groups of `cluster` and all groups that can be merged with them."""
     found = True
     while found:
         found = False
@@ -70,7 +71,7 @@ def _grown(cluster: list[Group], grouping: Grouping) -> list[Group]:
 
 
 def _neighbours(cluster: list[Group], grouping: Grouping) -> list[Group]:
-    """Who reads what a cluster gives, and whom it reads, in the order of the program."""
+    """The groups that read the roots of a cluster, and those that it reads, in the order of the program."""
     found = {reader.number: reader for group in cluster for reader in grouping.consumers(group)}
     for group in cluster:
         for value in group.captures():
@@ -82,7 +83,9 @@ def _neighbours(cluster: list[Group], grouping: Grouping) -> list[Group]:
 
 
 def _is_whole(cluster: list[Group], grouping: Grouping) -> bool:
-    """Whether groups can be one dispatch: rows of one number, no detour through others, and not too much."""
+    """Whether groups can be one dispatch: equal numbers of rows, no dependency through other groups, and within the
+    limits of size and bindings.
+    """
     ops = sorted({op for group in cluster for op in group.paths}, key=grouping.order.__getitem__)
     if sum(group.size for group in cluster) > MAX_SIZE:
         return False
@@ -90,8 +93,8 @@ def _is_whole(cluster: list[Group], grouping: Grouping) -> bool:
     rows = elements(cluster[0].hero.results[0]) if cluster[0].hero is not None else 0
     if rows_of(ops, roots, _handed(cluster, roots)) != rows:
         return False
-    folded = {elements(op.inputs[0]) // rows for op in ops if isinstance(op, Reduce)}
-    if not all(_ends(elements(root) // rows, folded) for root in roots):
+    reduced = {elements(op.inputs[0]) // rows for op in ops if isinstance(op, Reduce)}
+    if not all(_ends(elements(root) // rows, reduced) for root in roots):
         return False
     inside = {op for group in cluster for op in group.paths}
     if len(_bindings(cluster, inside, roots, grouping)) > MAX_BINDINGS:
@@ -100,15 +103,15 @@ def _is_whole(cluster: list[Group], grouping: Grouping) -> bool:
     return not grouping.reaches(others, cluster)
 
 
-def _ends(length: int, folded: Collection[int]) -> bool:
-    """Whether a workgroup may take so many elements of a row: few, or as many as it folds. Where a machine cannot fold
-    any number, `limit-reductions` bounds both.
+def _ends(length: int, reduced: Collection[int]) -> bool:
+    """Whether a workgroup may write so many elements of a row: few, or as many as it reduces. `limit-reductions` bounds
+    the latter on machines that need it.
     """
-    return bounds(length)[1] <= MAX_ROW or (isinstance(length, Dim) and length in folded)
+    return bounds(length)[1] <= MAX_ROW or (isinstance(length, Dim) and length in reduced)
 
 
 def _handed(cluster: list[Group], roots: list[Value]) -> set[Value]:
-    """What one group gives to another of them."""
+    """The values that one of the groups computes and another reads."""
     return {
         root
         for root in roots

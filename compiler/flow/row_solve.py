@@ -1,6 +1,6 @@
 """`flow.solve_rows`: rows times the inverse of a small triangle, whose Cholesky factor may be taken first.
 
-What `cholesky` and `triangular_solve` are made of, beside products: by each turn of a loop a block of columns.
+What `cholesky` and `triangular_solve` are made of, beside products: by each iteration of a loop a block of columns.
 """
 
 from __future__ import annotations

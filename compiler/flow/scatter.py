@@ -17,8 +17,8 @@ from orchestrion.compiler.stablehlo.ops.contraction import check_region
 from orchestrion.compiler.stablehlo.ops.indexing import DynamicUpdateSlice
 from orchestrion.schema import tensor_shapes
 
-#: updates of a group in one scatter whose rows may meet: an invocation looks at each, many a turn
-MOST_UPDATES: Final = 1 << 18
+#: updates of a group in one scatter whose rows may meet: an invocation looks at each, many an iteration
+MAX_COLLIDING_UPDATES: Final = 1 << 18
 
 
 class Scatter(StablehloOp):

@@ -24,7 +24,7 @@ from orchestrion.compiler.stablehlo.ops.elementwise import OPS, Compare
 from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Constant, Iota
 from orchestrion.compiler.stablehlo.ops.windowed import SelectAndScatter, Window
 
-from .windows import pad, reshape, windows
+from .window_builders import pad, reshape, windows
 
 
 def as_reductions(op: SelectAndScatter, rewriter: Rewriter) -> Value:

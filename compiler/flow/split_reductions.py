@@ -1,9 +1,9 @@
 """split-reductions: a long reduction with few results becomes two, so that many workgroups share the first.
 
-The first reduces parts of the elements, each by `LANES` invocations, of which one takes every `LANES`-th element: so
-neighbours read neighbours, and a part is read from end to end. The second reduces what came out. Only where the order
-of elements may change and the initial value changes nothing, which then fills up the last part. Rows that a workgroup
-can take with what depends on them (`row_groups.py`) are left whole.
+The first reduces parts of the elements. `LANES_PER_PART` invocations share a part, and each takes every
+`LANES_PER_PART`-th element, so that neighbouring invocations read neighbouring elements. The second reduces the results
+of the first. This is done only if the order of elements may change and the initial value is neutral; it then pads the
+last part. Rows that a workgroup can take together with the ops that depend on them (`row_groups.py`) stay whole.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from orchestrion.compiler.stablehlo.ops.reducers import is_neutral
 from orchestrion.compiler.stablehlo.ops.structural import Pad
 
 from .row_groups import FEW_ROWS, MAX_ROW
-from .windows import reshape
+from .window_builders import reshape
 
 if TYPE_CHECKING:
     from orchestrion.compiler.options import Options
 
-#: invocations that the first reduction is given, about
-INVOCATIONS: Final = 1 << 12
-#: elements that each of them takes at least
-LEAST: Final = 1 << 6
-#: invocations that read side by side
-LANES: Final = 1 << 6
+#: approximate number of invocations of the first reduction
+FIRST_INVOCATIONS: Final = 1 << 12
+#: least number of elements of each invocation
+MIN_ELEMENTS_PER_LANE: Final = 1 << 6
+#: invocations that share a part and read neighbouring elements
+LANES_PER_PART: Final = 1 << 6
 
 
 def run(module: Module, options: Options) -> None:
@@ -52,8 +52,8 @@ def _split(op: Operation, rewriter: Rewriter) -> bool:
         return False
     value = reshape(rewriter, op.inputs[0], (before, length, behind))
     value = _filled(value, op.init_values[0], parts * lanes, rewriter)
-    turns = tensor_of(value).shape[1] // (parts * lanes)
-    value = reshape(rewriter, value, (before, parts, turns, lanes, behind))
+    iterations = tensor_of(value).shape[1] // (parts * lanes)
+    value = reshape(rewriter, value, (before, parts, iterations, lanes, behind))
     first = _reduced(op, rewriter, value, (2,))
     second = _reduced(op, rewriter, first, (1, 2))
     rewriter.replace(op, [reshape(rewriter, second, tensor_of(op.results[0]).shape)])
@@ -61,25 +61,27 @@ def _split(op: Operation, rewriter: Rewriter) -> bool:
 
 
 def _parts(before: int, length: int, behind: int) -> tuple[int, int]:
-    """How many parts each fold is made of, 1 where it stays whole, and how many invocations read side by side in one.
+    """Number of parts of each reduction, 1 if it stays whole, and number of neighbouring invocations that share a part.
 
-    Numbers that leave nothing to fill up are preferred, and turns that can be taken in fours.
+    Numbers without padding are preferred, and numbers of iterations that are a multiple of four.
     """
     results = before * behind
-    if not results or length < INVOCATIONS or (behind == 1 and before >= FEW_ROWS and length <= MAX_ROW):
+    if not results or length < FIRST_INVOCATIONS or (behind == 1 and before >= FEW_ROWS and length <= MAX_ROW):
         return 1, 1
-    widest = max(LANES // behind, 1)
-    for turns, lanes in [(turns, lanes) for turns in (4, 1) for lanes in (widest, widest // 2, widest // 4) if lanes]:
-        most = min(INVOCATIONS // results, length // LEAST) // lanes
+    widest = max(LANES_PER_PART // behind, 1)
+    for iterations, lanes in [
+        (iterations, lanes) for iterations in (4, 1) for lanes in (widest, widest // 2, widest // 4) if lanes
+    ]:
+        most = min(FIRST_INVOCATIONS // results, length // MIN_ELEMENTS_PER_LANE) // lanes
         for parts in range(most, max(most // 2, 1), -1):
-            if length % (parts * lanes * turns) == 0:
+            if length % (parts * lanes * iterations) == 0:
                 return parts, lanes
-    most = min(INVOCATIONS // results, length // LEAST) // widest
+    most = min(FIRST_INVOCATIONS // results, length // MIN_ELEMENTS_PER_LANE) // widest
     return (most, widest) if most > 1 else (1, 1)
 
 
 def _filled(value: Value, init: Value, multiple: int, rewriter: Rewriter) -> Value:
-    """The axis in the middle made as long as a multiple of a number."""
+    """The value with its middle axis padded to a multiple of `multiple`."""
     before, length, behind = tensor_of(value).shape
     missing = -length % multiple
     if not missing:
@@ -96,7 +98,7 @@ def _filled(value: Value, init: Value, multiple: int, rewriter: Rewriter) -> Val
 
 
 def _reduced(op: Reduce, rewriter: Rewriter, value: Value, dims: tuple[int, ...]) -> Value:
-    """The reduction over some axes."""
+    """The reduction over the axes `dims`."""
     type = tensor_of(value)
     kept = tuple(size for axis, size in enumerate(type.shape) if axis not in dims)
     return rewriter.build(

@@ -1,9 +1,10 @@
-"""The structure of ops: iteration domain and index maps, stated once for each op that becomes kernel code.
+"""The structure of ops: an iteration domain and index maps, stated once for each op that becomes kernel code.
 
-An op computes a result for each point of its parallel dimensions, which are the axes of the result; an op that combines
-elements also has reduction or window dimensions. An index map gives the coordinates of the operand's element that a
-point of the domain reads: expressions over the dimensions, of the kind that sizes are (`ir.dims`), with division and
-remainder rounded down. Dimensions of extent 1 are the constant 0. An operand has no map if data decide what is read.
+An op computes a result for each point of its parallel dimensions, which are the axes of the result. An op that combines
+elements also has reduction or window dimensions. An index map gives, for a point of the domain, the coordinates of the
+operand's element that is read. Coordinates are expressions over the dimensions, of the same kind as sizes (`ir.dims`);
+division and remainder round down. A dimension of extent 1 is the constant 0. An operand has no map if its elements are
+found by values that are known at run time only.
 
 Models: the indexing maps and iterator types of MLIR's `linalg` dialect, and the views of tinygrad.
 """
@@ -31,21 +32,22 @@ from .row_solve import RowSolve
 from .scatter import Scatter
 
 Shape = tuple[int, ...]
-#: coordinates of an element: an expression per axis
+#: coordinates of an element, an expression per axis
 Coordinates = tuple[int, ...]
-#: for each axis of a tensor the axes of another that it stands for, in row-major order
+#: for each axis of a tensor the axes of another tensor that it stands for, in row-major order
 Axes = list[tuple[int, ...]]
 
-#: structures and maps that are remembered: the ops of a program are alike
+#: entries of the caches of structures and maps; the ops of a program are alike
 _REMEMBERED: Final = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What is read of an operand for a point of the parallel dimensions: its coordinates, None if data decide.
+    """The elements of an operand that a point of the parallel dimensions reads.
 
-    `partial`: only some points read, those whose coordinates are inside the operand. `times`: elements that are read
-    for a point, on average. `once`: one element, read in front of all loops for all points.
+    `coordinates`: of the element; None if data decide. `partial`: only points whose coordinates are inside the operand
+    read it. `times`: average number of elements per point. `once`: one element, read in front of all loops for all
+    points.
     """
 
     coordinates: Coordinates | None
@@ -56,7 +58,7 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Structure:
-    """Extents of the parallel dimensions and of the reduction dimensions, and what is read of each operand."""
+    """The iteration domain of an op, as extents of parallel and of reduction dimensions, and one `Read` per operand."""
 
     parallel: Shape
     reduction: Shape
@@ -69,23 +71,23 @@ OPAQUE: Final = Read(None)
 
 
 def parallel(number: int) -> str:
-    """The name of a parallel dimension. No size of a program has such a name."""
+    """Name of a parallel dimension. No symbol of a program has such a name."""
     return f"${number}"
 
 
 def reduction(number: int) -> str:
-    """The name of a reduction or window dimension."""
+    """Name of a reduction or window dimension."""
     return f"$r{number}"
 
 
 def dimension(name: str, extent: int) -> int:
-    """A dimension as an expression: 0 if it has one point only."""
+    """A dimension of that extent as an expression; 0 if the extent is 1."""
     return 0 if extent == 1 else Dim(((1, (Symbol(name, 0, max(bounds(extent)[1] - 1, 0)),)),))
 
 
 @lru_cache(_REMEMBERED)
 def identity(shape: Shape) -> Coordinates:
-    """The coordinates of a point of a result of that shape."""
+    """The coordinates of a result element, in terms of the parallel dimensions."""
     return tuple(dimension(parallel(axis), size) for axis, size in enumerate(shape))
 
 
@@ -100,7 +102,7 @@ def linear(coordinates: Coordinates, shape: Shape) -> int:
 
 
 def delinearized(position: int, shape: Shape) -> Coordinates:
-    """The coordinates of a row-major position; the outermost axis needs no remainder."""
+    """The coordinates of a row-major position. The outermost axis needs no remainder."""
     found: list[int] = []
     outermost = next((axis for axis, size in enumerate(shape) if size != 1), None)
     for axis in reversed(range(len(shape))):
@@ -111,7 +113,7 @@ def delinearized(position: int, shape: Shape) -> Coordinates:
 
 
 def composed(outer: Coordinates, inner: Coordinates) -> Coordinates:
-    """The map `inner` at the point `outer` of its parallel dimensions."""
+    """The coordinates `inner` with `outer` in place of the parallel dimensions."""
     values = {parallel(number): coordinate for number, coordinate in enumerate(outer)}
     return tuple(substitute(coordinate, values) for coordinate in inner)
 
@@ -174,7 +176,7 @@ def _part(shape: Shape, out: Shape, axis: int, start: int) -> Read:
 
 
 def _share(shape: Shape, out: Shape) -> float:
-    """For how many points an operand is read, of which each point reads one of several."""
+    """Average number of elements of an operand per point, if each point reads one of several operands."""
     return typical(prod(shape)) / max(typical(prod(out)), 1)
 
 
@@ -257,21 +259,21 @@ def _dot(op: DotGeneral) -> Structure:
 
 
 def _merge(op: Merge) -> Structure:
-    """Each element of a step is found by halving."""
+    """Each element of a merge step is found by bisection."""
     shape = _shape(op.inputs[0])
     read = Read(None, times=max(shape[op.axis].bit_length(), 1))
     return Structure(shape, (), (read,) * len(op.operands))
 
 
 def _whole(op: LineFft | RowSolve) -> Structure:
-    """Of each operand all is read, for all points together."""
+    """The points together read each operand as a whole."""
     out = _shape(op.out)
     count = max(typical(prod(out)), 1)
     return Structure(out, (), tuple(Read(None, times=typical(prod(_shape(v))) / count) for v in op.operands))
 
 
 def _scatter(op: Scatter) -> Structure:
-    """A point is an element of an update. It reads its own; who writes goes through many indices for it."""
+    """A point is an element of an update, which it reads. Finding the updates of a row reads many indices."""
     updates, first = _shape(op.updates[0]), len(op.inputs)
     search = Read(None, times=typical(prod(_shape(op.indices))))
     return Structure(updates, (), (search,) * (first + 1) + (Read(identity(updates)),) * len(op.updates))
@@ -285,7 +287,7 @@ def _shape(value: Value) -> Shape:
     return tensor_of(value).shape
 
 
-#: op -> its structure; a generator has no operands, and what is not here reads as data decide
+#: op -> its structure. The operands of any other op are read as data decide; a generator has none
 STRUCTURES: Final[dict[type[Operation], Callable[[Any], Structure]]] = {
     ops.BroadcastInDim: _unary(
         lambda op: _broadcast(_shape(op.operand_), _shape(op.out), op.broadcast_dimensions.ints)
@@ -328,7 +330,9 @@ def _is_in_order(coordinates: Coordinates, shape: Shape, out: Shape) -> bool:
 
 
 def reads_in_order(op: Operation, index: int) -> bool:
-    """Whether element i of the result, in row-major order, reads element i of an operand of as many elements."""
+    """Whether element i of the result reads element i of an operand, in row-major order, and both have equally many
+    elements.
+    """
     if isinstance(op, ops.Reshape):  # by definition; division of dynamic sizes would hide it
         return True
     structure = structure_of(op)
@@ -341,13 +345,14 @@ def reads_in_order(op: Operation, index: int) -> bool:
 
 
 def keeps_order(op: Operation) -> bool:
-    """Whether an op only places the elements of its operand, in their row-major order."""
+    """Whether an op only places the elements of its operand and keeps their row-major order."""
     return isinstance(op, PLACING) and reads_in_order(op, 0)
 
 
 def stays_in_row(op: Operation, index: int, rows: int) -> bool:
-    """Whether an element of the result in row r of so many reads elements of an operand in row r only. Row r of a value
-    of rows * k elements is the elements r * k to r * k + k - 1.
+    """Whether each result element in row r reads elements of an operand in row r only.
+
+    With `rows` rows, row r of a value of rows * k elements has the elements r * k to r * k + k - 1.
     """
     if reads_in_order(op, index):
         return True
@@ -361,7 +366,7 @@ def stays_in_row(op: Operation, index: int, rows: int) -> bool:
 
 
 def row_axes(shape: Shape, rows: int) -> int | None:
-    """How many axes, from the first, count the rows; None if no number of axes does."""
+    """Number of leading axes whose sizes have the product `rows`; None if there is no such number."""
     size = 1
     for axis, length in enumerate(shape):
         if size == rows:
@@ -371,9 +376,10 @@ def row_axes(shape: Shape, rows: int) -> int | None:
 
 
 def memory_reads(value: Value) -> list[tuple[Value, Coordinates | None]]:
-    """What an element of a value reads from memory, through elementwise ops and ops that move elements: values that
-    are loaded, each with the coordinates of its element in terms of those of the value; None for what is computed in
-    another way, or of which data decide what is read. Constants are read from nowhere.
+    """The loaded values that an element of `value` reads through elementwise ops and ops that move elements.
+
+    Each comes with the coordinates of its element in terms of the coordinates of `value`. None if an element is
+    computed by other ops, or if data decide what is read. Constants are not loaded.
     """
     found: list[tuple[Value, Coordinates | None]] = []
     stack: list[tuple[Value, Coordinates]] = [(value, identity(_shape(value)))]
@@ -393,7 +399,7 @@ def memory_reads(value: Value) -> list[tuple[Value, Coordinates | None]]:
 
 
 def stride(position: int, axis: int) -> int | None:
-    """How far a step along an axis moves a position; None if that depends on where the step begins."""
+    """Change of a position per step along an axis; None if it depends on where the step begins."""
     name, total = parallel(axis), 0
     for count, factors in position.terms if isinstance(position, Dim) else ():
         steps = [atom for atom in factors if isinstance(atom, Symbol) and atom.name == name]
@@ -406,8 +412,8 @@ def stride(position: int, axis: int) -> int | None:
 
 
 def is_one_axis(value: Value, first: int, second: int) -> bool:
-    """Whether two axes of a value are one in the memory of everything that an element reads: a step along the first is
-    as far as all steps along the second.
+    """Whether two axes of a value are contiguous in every loaded value: a step along the first is as far as all steps
+    along the second.
     """
     extent = _shape(value)[second]
     for read, coordinates in memory_reads(value):
@@ -421,8 +427,8 @@ def is_one_axis(value: Value, first: int, second: int) -> bool:
 
 
 def fastest_axis(value: Value) -> int | None:
-    """The axis along which neighbours are neighbours in the memory of the first value that is read; None if no axis is,
-    the last one if that is not known.
+    """The axis along which neighbours are adjacent in the first loaded value; None if there is no such axis. The last
+    axis if nothing is known.
     """
     reads = [(read, at) for read, at in memory_reads(value) if at is not None]
     wide = [axis for axis, size in enumerate(_shape(value)) if size != 1]
@@ -434,8 +440,9 @@ def fastest_axis(value: Value) -> int | None:
 
 
 def axes_in_memory(value: Value, source: Value) -> Axes | None:
-    """The axes of a value in terms of those of its source; None if an axis stands for no group of axes. `source` is
-    what an element of the value is made of, through ops of one operand.
+    """For each axis of a value the group of axes of `source` that it stands for; None if an axis stands for no group.
+
+    `value` must depend on `source` through ops of one operand.
     """
     extents = _shape(value)
     at = identity(extents)
@@ -450,12 +457,12 @@ def axes_in_memory(value: Value, source: Value) -> Axes | None:
 
 
 def joined(axes: Axes, group: Sequence[int]) -> tuple[int, ...]:
-    """The axes that a group of axes stands for."""
+    """The axes of the source that a group of axes stands for."""
     return tuple(axis for member in group for axis in axes[member])
 
 
 def _groups(at: Coordinates, shape: Shape, extents: Shape) -> Axes | None:
-    """For each of the axes with these extents the axes of a source of that shape whose coordinates, `at`, it gives."""
+    """For each axis with these extents, the axes of a source of that shape whose coordinates `at` it determines."""
     found: list[list[int]] = [[] for _ in extents]
     ones = []
     for axis, coordinate in enumerate(at):

@@ -1,19 +1,19 @@
 """The util dialect: globals, initializers and branches, used by every phase from flow to ll_seq.
 
-A global that is not mutable is a constant with its value, or is stored to exactly once, by an initializer, before any
-function runs; functions only load it. A mutable one is a variable of each context, which functions load and store; it
-may have a value to begin with. A parameter is a constant whose value lies outside the module (`ir/parameters.py`).
+An immutable global is a constant with a value, or an initializer stores to it exactly once before any function runs.
+Functions only load it. A mutable global is a variable of each context, which functions load and store; it may have an
+initial value. A parameter is a constant whose value lies outside the module (`ir/parameters.py`).
 
-Branches end the blocks of a function of several blocks and give the arguments of the blocks they go to. Values of any
-type may travel; a value is used in other blocks freely, too, where its definition dominates.
+Branches end the blocks of a function and pass the arguments of their target blocks, of any type. A block may also use
+each value whose definition dominates it.
 
-Values of type i32 live on the host: the turns of a loop of known length, which no device needs to know. `constant`,
-`dim`, `add` and `compare_lt` compute them, in every phase the same.
+Values of type i32 live on the host. They count the iterations of loops of known length, which no device needs to know.
+`constant`, `dim`, `add` and `compare_lt` compute them, in every phase alike.
 
-Sizes that each call brings are symbols of a function, and stand in its types (`compiler/ir/dims.py`). Its attribute
-`dims` says where a symbol comes from: {name, least, greatest, value}, the value being a size over those defined before
-and over `argI_J`, the size of axis J of argument I. An entry of an executable has the same without values: its
-parameters. `assert` is what a caller must keep to.
+Dynamic sizes are symbols of a function and occur in its types (`compiler/ir/dims.py`). The attribute `dims` of the
+function defines each symbol: {name, least, greatest, value}. The value is a size over symbols defined before and over
+`argI_J`, the size of axis J of argument I. The parameters of an executable's entry are listed the same way, without
+values. `assert` states a condition that the caller must meet.
 """
 
 from __future__ import annotations

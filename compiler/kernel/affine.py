@@ -1,9 +1,9 @@
 """Positions as sums: a constant and multiples of other values, modulo the range of the index type.
 
-Written out as a sum, a position in memory is made of what stands still in the loops around it and of what moves: the
-first is added up in front of the loop (the builder hoists it), so that a turn adds what is left. The constant comes
-last: neighbours then differ in the last step, which is what compilers look for when they make vectors of loads and
-stores. Coordinates that came out of one division go back into what was divided.
+A position in memory becomes a sum of terms that are constant in the surrounding loops and of terms that change. The
+constant terms are added in front of the loop (the builder hoists them), so an iteration adds only the rest. The literal
+constant comes last: the positions of neighbours then differ in the last step, a pattern that compilers look for when
+they vectorize loads and stores. A quotient and a remainder of one division are joined into the dividend.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,14 +18,14 @@ from .builder import KernelBuilder
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """`constant` and each value of `terms` as many times as it says."""
+    """`constant` plus each value of `terms` times its factor."""
 
     terms: Mapping[Value, int]
     constant: int
 
 
 def sum_of(b: KernelBuilder, value: Value) -> Sum:
-    """What a value of the index type adds up to."""
+    """The sum that a value of the index type computes."""
     known = b.pattern(value)
     if known is not None:
         return Sum({}, known)
@@ -42,7 +42,7 @@ def sum_of(b: KernelBuilder, value: Value) -> Sum:
 
 
 def added(b: KernelBuilder, parts: Iterable[tuple[Sum, int]]) -> Sum:
-    """The sum of sums, each a number of times."""
+    """The sum of some sums, each times a factor."""
     mask = (1 << BY_NAME[b.index_type].bits) - 1
     terms: dict[Value, int] = {}
     constant = 0
@@ -54,7 +54,7 @@ def added(b: KernelBuilder, parts: Iterable[tuple[Sum, int]]) -> Sum:
 
 
 def _undivided(b: KernelBuilder, whole: Sum, mask: int) -> Sum:
-    """With x in place of (x / n) * n + x mod n."""
+    """Replaces (x / n) * n + x mod n by x."""
     for quotient, count in whole.terms.items():
         over = quotient.defining_op
         if over is None or over.name != "kernel.unchecked_divide":
@@ -72,7 +72,7 @@ def _undivided(b: KernelBuilder, whole: Sum, mask: int) -> Sum:
 
 
 def emit(b: KernelBuilder, whole: Sum) -> Value:
-    """The value of a sum: what is known in front of the most loops comes first, the constant last."""
+    """Emits a sum. Terms that are known outside of the most loops come first, the constant comes last."""
     total: Value | None = None
     for level in sorted({b.level(value) for value in whole.terms}):
         part: Value | None = None
@@ -87,7 +87,7 @@ def emit(b: KernelBuilder, whole: Sum) -> Value:
 
 
 def split(b: KernelBuilder, coordinate: Value, tile: int) -> tuple[Value, Value]:
-    """coordinate / tile and coordinate mod tile, without a division where the sum shows them."""
+    """coordinate / tile and coordinate mod tile, without a division if the sum shows them."""
     known = aligned(b, coordinate, tile)
     if known is not None:
         return known[0], b.index(known[1])
@@ -104,7 +104,7 @@ def split(b: KernelBuilder, coordinate: Value, tile: int) -> tuple[Value, Value]
 
 
 def aligned(b: KernelBuilder, coordinate: Value, tile: int) -> tuple[Value, int] | None:
-    """coordinate / tile and coordinate mod tile where the sum shows the latter; else None."""
+    """coordinate / tile, and coordinate mod tile if the sum shows that it is a constant; else None."""
     whole = sum_of(b, coordinate)
     if not _counts(b, whole) or any(count % tile for count in whole.terms.values()):
         return None
@@ -113,7 +113,7 @@ def aligned(b: KernelBuilder, coordinate: Value, tile: int) -> tuple[Value, int]
 
 
 def _counts(b: KernelBuilder, whole: Sum) -> bool:
-    """Whether nothing is subtracted: then no part of the sum wraps, since all of it is in range."""
+    """Whether nothing is subtracted. Then no part of the sum wraps, because the whole sum is in range."""
     half = 1 << (BY_NAME[b.index_type].bits - 1)
     return all(count < half for count in (*whole.terms.values(), whole.constant))
 

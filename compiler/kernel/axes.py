@@ -1,7 +1,7 @@
-"""Which axes of a fold are one loop: those that are one in the memory of everything that is read along them.
+"""Which reduced axes become one loop: those that are contiguous in memory in every operand that is read along them.
 
-A coordinate along axes that were joined is divided into theirs, and goes back together where a position in memory is
-made of them (`affine.py`). Where that is not seen here, the axes are loops of their own: that is never wrong.
+A coordinate along joined axes is divided into one per axis. `affine.py` joins them again when a position in memory is
+computed. Axes that are not recognised as contiguous get loops of their own, which is always correct.
 """
 
 from collections.abc import Sequence
@@ -15,12 +15,12 @@ from .builder import KernelBuilder
 from .index import Shape, delinearize
 from .rules import shape_of
 
-#: an operand and its axes along which is folded
+#: an operand and its axes along which is reduced
 Side = tuple[Value, Sequence[int]]
 
 
 class Axes:
-    """The axes of a fold in groups; `sizes` has the elements of each."""
+    """Reduced axes in groups. `sizes`: the elements of each group."""
 
     def __init__(self, sides: Sequence[Side]) -> None:
         value, axes = sides[0]
@@ -35,7 +35,7 @@ class Axes:
         self.sizes: Shape = tuple(prod(self.extents[number] for number in group) for group in self.groups)
 
     def apart(self, b: KernelBuilder, coordinates: Sequence[Value]) -> list[Value]:
-        """The coordinate of each axis."""
+        """The coordinate of each axis from the coordinates of the groups."""
         found = [b.index(0)] * len(self.extents)
         for group, coordinate in zip(self.groups, coordinates, strict=True):
             parts = delinearize(b, coordinate, tuple(self.extents[number] for number in group))

@@ -13,7 +13,7 @@ from math import prod
 from typing import Final
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
-from orchestrion.compiler.flow.access import elements
+from orchestrion.compiler.flow.fusion_reads import elements
 from orchestrion.compiler.flow.kinds import hero_of, kind_of
 from orchestrion.compiler.flow.scatter import update_of
 from orchestrion.compiler.ir.attributes import ArrayAttr, StringAttr
@@ -28,7 +28,7 @@ from orchestrion.compiler.stablehlo.ops.function_dims import dim_definitions
 from orchestrion.compiler.stablehlo.ops.indexing import DynamicUpdateSlice
 
 from .encodings import stored_shape
-from .row_values import length_of
+from .row_values import row_length
 from .rules import shape_of
 
 #: dimensions of iteration domains
@@ -162,7 +162,7 @@ class Body:
                     found |= {"b": prod(parts.batch), "m": parts.rows, "n": parts.columns}
                 return found
             case "rows":
-                return {"m": self.rows, "k": length_of(self.ops, self.rows, self.results)}
+                return {"m": self.rows, "k": row_length(self.ops, self.rows, self.results)}
             case _:
                 return {}
 

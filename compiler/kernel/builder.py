@@ -23,7 +23,7 @@ from orchestrion.schema.dtypes import BOOL, BY_NAME, FLOAT, SIGNED, DType
 from orchestrion.schema.scalar_meanings import Array
 
 from . import dialect as k
-from . import sizes
+from . import size_arithmetic
 from .emitter import Number
 from .expand import Expansion
 from .lowering import LoweringEmitter
@@ -297,7 +297,7 @@ class KernelBuilder(LoweringEmitter[Value]):
 
     def index(self, value: int) -> Value:
         """A number or a size of the index type."""
-        return sizes.emit(self, value) if isinstance(value, Dim) else self.bits(value, self.index_type)
+        return size_arithmetic.emit(self, value) if isinstance(value, Dim) else self.bits(value, self.index_type)
 
     def symbol(self, name: str) -> Value:
         """A symbol, of the index type."""

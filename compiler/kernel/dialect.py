@@ -25,9 +25,9 @@ PURE = frozenset({Trait.PURE})
 #: elements that one load may take
 VECTOR = 4
 #: lanes that a vector may have
-LANES = (2, 4, 8, 16)
+VECTOR_LANES = (2, 4, 8, 16)
 #: 32-bit words: what every Vulkan device has room for
-MOST_PARAMETERS = 32
+MAX_PARAMETER_WORDS = 32
 
 
 def is_scalar(type: Type) -> bool:
@@ -87,7 +87,7 @@ def vector_shape(type: Type) -> tuple[int, DType] | None:
         return None
     count, _, dtype = type.body.partition("x")
     found = BY_NAME.get(dtype)
-    fits = count.isdecimal() and int(count) in LANES and found is not None and found.kind == FLOAT
+    fits = count.isdecimal() and int(count) in VECTOR_LANES and found is not None and found.kind == FLOAT
     return (int(count), found) if fits and found is not None else None
 
 
@@ -131,8 +131,8 @@ class Parameter(Operation):
     traits = PURE
 
     def check(self) -> Iterator[str]:
-        if not 0 <= self.ordinal.value < MOST_PARAMETERS:
-            yield f"ordinal {self.ordinal.value} is not below {MOST_PARAMETERS}"
+        if not 0 <= self.ordinal.value < MAX_PARAMETER_WORDS:
+            yield f"ordinal {self.ordinal.value} is not below {MAX_PARAMETER_WORDS}"
 
 
 class Constant(Operation):

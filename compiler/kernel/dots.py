@@ -1,8 +1,8 @@
-"""The results of a tile of a dot: their folds run side by side in one loop of an invocation.
+"""Tiles of a dot: the reductions of several results run side by side in one loop of an invocation.
 
-The emitter remembers what it emitted, so an operand's element is loaded, and what is fused in front of it computed,
-once per turn. Neighbouring columns are neighbours in memory more often than not: a compiler for a CPU makes vectors of
-them, or they are computed in vectors that the kernel writes out.
+The builder remembers emitted values. An element of an operand is therefore loaded, and ops fused in front of it are
+computed, once per iteration. Neighbouring columns are usually neighbours in memory: either the compiler of a CPU driver
+vectorizes them, or the kernel computes them in explicit vectors.
 """
 
 from collections.abc import Iterable, Sequence
@@ -11,43 +11,43 @@ from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 
 from .builder import KernelBuilder
-from .fold import Factors, dot_fold
 from .index import Index
-from .loops import Fold, Scalars, sequential
+from .loops import Reduction, Scalars, sequential
+from .reductions import Factors, reduction_of_dot
 from .rules import element_of
 
 
-def folded_tile(
-    b: KernelBuilder, dot: DotGeneral, places: Sequence[Index], columns: int, lanes: int, per_turn: int
+def reduced_tile(
+    b: KernelBuilder, dot: DotGeneral, places: Sequence[Index], columns: int, lanes: int, per_iteration: int
 ) -> Scalars:
-    """The results at the places of a tile, row by row of so many columns. Neighbouring columns are in the lanes of
-    vectors if there are several lanes. A turn of the innermost loop takes `per_turn` products of each result.
+    """The results at the places of a tile, row by row of `columns` results. If `lanes` is more than 1, a vector holds
+    that many neighbouring columns. An iteration of the innermost loop adds `per_iteration` products to each result.
     """
     if lanes == 1:
-        return (yield from sequential(b, scalar_fold(b, dot, places), per_turn))
-    vectors = yield from sequential(b, _vector_fold(b, dot, places, columns, lanes), per_turn)
+        return (yield from sequential(b, scalar_reduction(b, dot, places), per_iteration))
+    vectors = yield from sequential(b, _vector_reduction(b, dot, places, columns, lanes), per_iteration)
     return [value for vector in vectors for value in b.lanes(vector)]
 
 
-def scalar_fold(b: KernelBuilder, dot: DotGeneral, places: Sequence[Index]) -> Fold:
-    """The folds of these results, side by side."""
-    folds = [dot_fold(b, dot, place) for place in places]
+def scalar_reduction(b: KernelBuilder, dot: DotGeneral, places: Sequence[Index]) -> Reduction:
+    """The reductions of these results, side by side."""
+    reductions = [reduction_of_dot(b, dot, place) for place in places]
 
     def combine(x: Sequence[Value], y: Sequence[Value]) -> Scalars:
-        return _together(fold.combine([a], [c]) for fold, a, c in zip(folds, x, y, strict=True))
+        return _together(reduction.combine([a], [c]) for reduction, a, c in zip(reductions, x, y, strict=True))
 
-    neutral = [value for fold in folds for value in fold.neutral or ()]
-    return Fold(
-        folds[0].sizes,
-        lambda: _together(fold.start() for fold in folds),
-        lambda folded: _together(fold.element(folded) for fold in folds),
+    neutral = [value for reduction in reductions for value in reduction.neutral or ()]
+    return Reduction(
+        reductions[0].sizes,
+        lambda: _together(reduction.start() for reduction in reductions),
+        lambda reduced: _together(reduction.element(reduced) for reduction in reductions),
         combine,
         neutral,
     )
 
 
-def _vector_fold(b: KernelBuilder, dot: DotGeneral, places: Sequence[Index], count: int, lanes: int) -> Fold:
-    """A value is `lanes` results of a row."""
+def _vector_reduction(b: KernelBuilder, dot: DotGeneral, places: Sequence[Index], count: int, lanes: int) -> Reduction:
+    """The same with vectors: each value holds `lanes` results of a row. `count`: columns of the tile."""
     rows = [Factors(b, dot, place) for place in places[::count]]
     columns = [Factors(b, dot, place) for place in places[:count]]
     zeros = [b.vector([b.const(0, element_of(dot.out))] * lanes)] * (len(places) // lanes)
@@ -56,9 +56,9 @@ def _vector_fold(b: KernelBuilder, dot: DotGeneral, places: Sequence[Index], cou
         yield from ()
         return zeros
 
-    def element(folded: Sequence[Value]) -> Scalars:
-        xs = yield from _together(row.left(folded) for row in rows)
-        ys = yield from _together(column.right(folded) for column in columns)
+    def element(reduced: Sequence[Value]) -> Scalars:
+        xs = yield from _together(row.left(reduced) for row in rows)
+        ys = yield from _together(column.right(reduced) for column in columns)
         vectors = [b.vector(ys[at : at + lanes]) for at in range(0, len(ys), lanes)]
         return [b.multiply_vectors(b.vector([x] * lanes), y) for x in xs for y in vectors]
 
@@ -66,7 +66,7 @@ def _vector_fold(b: KernelBuilder, dot: DotGeneral, places: Sequence[Index], cou
         yield from ()
         return [b.add_vectors(a, c) for a, c in zip(x, y, strict=True)]
 
-    return Fold(rows[0].axes.sizes, start, element, combine, zeros)
+    return Reduction(rows[0].axes.sizes, start, element, combine, zeros)
 
 
 def _together(parts: Iterable[Scalars]) -> Scalars:
@@ -77,9 +77,10 @@ def _together(parts: Iterable[Scalars]) -> Scalars:
 
 
 def remember(b: KernelBuilder, dot: DotGeneral, places: Sequence[Index], values: Sequence[Value]) -> None:
-    """Keeps the results at their places for what is fused behind the dot.
+    """Remembers the results at their places for ops that are fused behind the dot.
 
-    If places are constants, those beyond the edge are the last place, whose own value comes first and stays.
+    Places beyond the edge of the result may be constants equal to the last place. The first value, which is the right
+    one, stays.
     """
     for place, value in zip(places, values, strict=True):
         if b.memo.get((dot.out, place.key)) is None:

@@ -15,10 +15,10 @@ from orchestrion.compiler.ir.core import Operation, OpResult, Value
 from .builder import KernelBuilder
 from .emitter import UnsupportedScalar
 from .encodings import ENCODINGS, load
-from .fold import HEROES
 from .index import Index
 from .indexing import INDEXING
 from .loops import Scalars
+from .reductions import HEROES
 from .rules import RULES, Requests, Rule
 
 #: op name -> its rule

@@ -19,7 +19,7 @@ from . import tree
 from .body import Body, Extents, Output, count_of
 from .builder import KernelBuilder
 from .dialect import Return
-from .dots import folded_tile, remember
+from .dots import reduced_tile, remember
 from .elemental import Elemental
 from .encodings import store, stored_shape
 from .grid import Write, dot_places, grid_place, grid_size, is_in_grid, is_tiled_dot, side_of, tiles, write_tile
@@ -42,7 +42,7 @@ THREAD = Schedule.of(Step("bind", "grid", "invocation", 64))
 def emit(body: Body, schedule: Schedule, machine: Machine = PLAIN, loc: Location = UNKNOWN) -> Block:
     """The code of an entry. The schedule must be legal for the body. `loc`: of what no op of the body stands for.
 
-    Raises CompileError for an op that has no lowering, or a reduction that takes more turns than the machine has.
+    Raises CompileError for an op that has no lowering, or a reduction that takes more iterations than the machine has.
     """
     block = body.block()
     builder = KernelBuilder(block, body.index_type, machine, body.symbols, schedule.count("unroll", "k"))
@@ -193,7 +193,7 @@ class Kernel:
             if "pad" in (rows.guard, columns.guard):
                 read = dot_places(b, extents, at["b"], rows.reads, columns.reads)
             lanes, unroll = schedule.count("vectorize", "n"), schedule.count("unroll", "k")
-            values = self.elemental.run(folded_tile(b, dot, read, len(columns.reads), lanes, unroll))
+            values = self.elemental.run(reduced_tile(b, dot, read, len(columns.reads), lanes, unroll))
         remember(b, dot, places, values)
         branch = b.begin_if(is_in_grid(b, schedule, count)) if branch is None else branch
         write_tile(b, rows, columns, self._writer(places, len(columns.results)))

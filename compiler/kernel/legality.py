@@ -1,7 +1,7 @@
-"""Which schedules fit which bodies: every reason why one does not.
+"""Which schedules fit which bodies, and the reason for each that does not.
 
-A schedule that has no problem here lowers to code that computes the same results as any other. The order of additions
-is the same, too, unless invocations share a reduction, or rows of a dynamic length stay in registers.
+A schedule without problems lowers to code with the same results as any other. The order of additions is the same, too,
+unless invocations share a reduction or rows of dynamic length stay in registers.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 from orchestrion.schema.dtypes import BY_NAME, FLOAT
 
 from .body import Body, count_of
-from .dialect import LANES
+from .dialect import VECTOR_LANES
 from .encodings import stored_shape
-from .fold_limits import longest, max_counted_turns, max_elements, max_loop_turns
 from .grid import is_tiled_dot
 from .library import KERNELS
-from .loops import turns
+from .loops import loop_iterations
 from .machine import Machine
 from .operands import packed_tile
-from .row_values import MOST_HELD, lengths_of, turns_of_row
+from .reduction_limits import longest, max_counted_iterations, max_elements, max_loop_iterations
+from .row_values import MAX_REGISTER_ELEMENTS, row_iterations, row_lengths
 from .rules import element_of
 from .schedule import Schedule, Step
 from .staged import GAP, can_stage
@@ -32,18 +32,18 @@ from .staged import GAP, can_stage
 MAX_WORKGROUP_SIZE: Final = 128
 #: bytes of shared memory of a workgroup that every Vulkan device has
 MAX_SHARED_BYTES: Final = 16 << 10
-#: results that an invocation computes, at most
+#: most results that an invocation computes
 MAX_TILE: Final = 256
-#: elements that a turn of a loop takes, at most
+#: most elements that an iteration of a loop takes
 MAX_UNROLL: Final = 64
-#: steps about dimensions
+#: steps that name a dimension
 _OF_DIMENSIONS: Final = ("specialize", "assume", "tile", "reorder", "vectorize", "unroll", "reduce", "guard")
 #: steps whose count is a size
 _DIVIDING: Final = ("tile", "bind", "vectorize", "unroll", "reduce")
 
 
 def problems(body: Body, schedule: Schedule, machine: Machine) -> Iterator[str]:
-    """Why a schedule does not fit a body on a machine; nothing if it does."""
+    """Yields the reasons why a schedule does not fit a body on a machine."""
     if body.kind in KERNELS or schedule.library is not None:
         yield from _library(body, schedule)
         return
@@ -72,7 +72,7 @@ def _library(body: Body, schedule: Schedule) -> Iterator[str]:
 
 
 def _unknown(body: Body, schedule: Schedule) -> Iterator[str]:
-    """What the steps are about."""
+    """Steps that name a dimension or an operand that the body does not have."""
     operands = ("lhs", "rhs") if body.kind == "contraction" else ("k",) if body.kind == "rows" else ()
     for step in schedule.steps:
         known = [*body.extents]
@@ -89,14 +89,14 @@ def _unknown(body: Body, schedule: Schedule) -> Iterator[str]:
 
 
 def _counts(schedule: Schedule) -> Iterator[str]:
-    """Counts of 0, by which nothing can be divided. The grid has one if it is bound to a workgroup."""
+    """Counts of 0 in steps that divide by their count. The step `bind(grid, workgroup)` has the count 0."""
     for step in schedule.steps:
         if step.name in _DIVIDING and step.dim != "grid" and step.count < 1:
             yield f"{step}: the count is 1 or more"
 
 
 def _sizes(body: Body, schedule: Schedule) -> Iterator[str]:
-    """Conditions and assumptions about extents, and how many results an invocation computes."""
+    """Conditions and assumptions about extents, and the number of results of an invocation."""
     if len(list(schedule.named("specialize"))) > 1:
         yield "a schedule has one condition"
     for step in (*schedule.named("specialize"), *schedule.named("assume")):
@@ -126,7 +126,7 @@ def _workgroup(schedule: Schedule) -> Iterator[str]:
 
 
 def _reduction(body: Body, schedule: Schedule, machine: Machine) -> Iterator[str]:
-    """How the elements along `k` are reduced."""
+    """Steps about the reduced dimension `k`."""
     length = body.extents.get("k", 0)
     for step in schedule.named("reduce"):
         if step.dim != "k" or step.count < 2 or not _is_power_of_two(step.count):
@@ -141,25 +141,29 @@ def _reduction(body: Body, schedule: Schedule, machine: Machine) -> Iterator[str
     if schedule.find("stage", "k") is not None:  # without loops
         return
     each = ceildiv(longest(length, machine), schedule.lanes)
-    most = max_loop_turns(machine) if body.kind == "rows" else max_elements(machine)
+    most = max_loop_iterations(machine) if body.kind == "rows" else max_elements(machine)
     if each > most:
         yield f"an invocation would reduce {each} elements, loops of the machine take {most} at most"
         return
-    taken, limit = _turns(body, schedule, machine), max_counted_turns(machine)
+    taken, limit = _loop_iterations(body, schedule, machine), max_counted_iterations(machine)
     if taken > limit:
-        yield f"loops of an invocation would take {taken} turns, those of the machine take {limit} at most"
+        yield f"loops of an invocation would take {taken} iterations, those of the machine take {limit} at most"
 
 
-def _turns(body: Body, schedule: Schedule, machine: Machine) -> int:
-    """Turns of all loops of an invocation, if several come one after the other; a bound, as `turns_of_row` is one."""
+def _loop_iterations(body: Body, schedule: Schedule, machine: Machine) -> int:
+    """Upper bound of the iterations of all loops of an invocation, if several loops run one after the other; else 0."""
     if body.kind == "rows":
-        return turns_of_row(body.ops, body.rows, body.results, schedule.lanes, machine)
+        return row_iterations(body.ops, body.rows, body.results, schedule.lanes, machine)
     size = schedule.count("tile", "e")
-    return 3 * size * turns(ceildiv(longest(body.extents.get("k", 0), machine), schedule.lanes)) if size > 1 else 0
+    return (
+        3 * size * loop_iterations(ceildiv(longest(body.extents.get("k", 0), machine), schedule.lanes))
+        if size > 1
+        else 0
+    )
 
 
 def _elements(body: Body, schedule: Schedule) -> Iterator[str]:
-    """Elements in the order of memory."""
+    """Schedules that compute elements in the order of memory."""
     size = schedule.count("tile", "e")
     for name in ("reorder", "vectorize", "stage", "guard"):
         for step in schedule.named(name):
@@ -181,7 +185,7 @@ def _elements(body: Body, schedule: Schedule) -> Iterator[str]:
 
 
 def _dot(body: Body, schedule: Schedule, machine: Machine) -> Iterator[str]:
-    """Tiles of a dot."""
+    """Schedules that compute tiles of a dot."""
     dot = body.hero
     assert isinstance(dot, DotGeneral)
     if schedule.lanes > 1:
@@ -201,8 +205,8 @@ def _dot(body: Body, schedule: Schedule, machine: Machine) -> Iterator[str]:
 
 
 def _vectors(dot: DotGeneral, schedule: Schedule, step: Step, machine: Machine) -> Iterator[str]:
-    if step.dim != "n" or step.count not in LANES or schedule.count("tile", "n") % step.count:
-        yield f"{step}: vectors have {', '.join(map(str, LANES))} lanes along n, which divide its tile"
+    if step.dim != "n" or step.count not in VECTOR_LANES or schedule.count("tile", "n") % step.count:
+        yield f"{step}: vectors have {', '.join(map(str, VECTOR_LANES))} lanes along n, which divide its tile"
     if step.count > machine.vector_lanes:
         yield f"{step}: the machine has vectors of {machine.vector_lanes} lanes"
     if BY_NAME[element_of(dot.out)].kind != FLOAT:
@@ -212,7 +216,7 @@ def _vectors(dot: DotGeneral, schedule: Schedule, step: Step, machine: Machine) 
 
 
 def _edge(body: Body, dot: DotGeneral, schedule: Schedule, dim: str, index: int) -> Iterator[str]:
-    """The guard of a dimension that its tiles do not divide. Nothing is dispatched if the extent is 0."""
+    """The guard of a dimension whose extent is no multiple of the tile. An extent of 0 is never dispatched."""
     size, extent = schedule.count("tile", dim) * schedule.local(dim), body.extents[dim]
     step = schedule.find("guard", dim)
     least = max(bounds(extent)[0], schedule.count("assume", dim, 0))
@@ -262,16 +266,18 @@ def _rows(body: Body, schedule: Schedule) -> Iterator[str]:
     if stage.how != "register" or stage.count:
         yield f"{stage}: rows stay in registers"
         return
-    if any(bounds(length)[0] < 1 for length in lengths_of(body.ops, body.rows, body.results)):
+    if any(bounds(length)[0] < 1 for length in row_lengths(body.ops, body.rows, body.results)):
         yield f"{stage}: rows may be empty"
     most, limit = bounds(body.extents["k"])[1], schedule.range_of("k")[1]
     each = ceildiv(most if limit is None else min(most, limit), schedule.lanes)
-    if each > MOST_HELD:
-        yield f"{stage}: an invocation would hold {each} elements of a row, more than {MOST_HELD}"
+    if each > MAX_REGISTER_ELEMENTS:
+        yield f"{stage}: an invocation would hold {each} elements of a row, more than {MAX_REGISTER_ELEMENTS}"
 
 
 def choice_problems(body: Body, schedules: list[Schedule]) -> Iterator[str]:
-    """Why the schedules of one entry do not fit together: those with a condition first, the one for all others last."""
+    """Yields the reasons why the schedules of one entry do not fit together. Those with a condition come first; the
+    last one has none.
+    """
     *special, rest = schedules
     for schedule in special:
         if schedule.condition is None:
@@ -289,8 +295,8 @@ def choice_problems(body: Body, schedules: list[Schedule]) -> Iterator[str]:
 
 
 def _is_known(body: Body, schedule: Schedule, step: Step, known: dict[str, int]) -> bool:
-    """Whether an extent is as large as is assumed: smaller ones take earlier schedules, or have another dimension that
-    is no larger and is assumed to be so large.
+    """Whether an assumed least extent is guaranteed. Either earlier schedules take all smaller extents, or another
+    dimension that is never larger is guaranteed to be as large.
     """
     if known.get(step.dim, 0) >= step.count:
         return True

@@ -45,7 +45,7 @@ class NumpyEmitter(LoweringEmitter[Array]):
         self, count: Array, start: Sequence[Array], body: Callable[[Sequence[Array]], Sequence[Array]]
     ) -> list[Array]:
         carried = list(start)
-        for turn in range(int(np.max(count, initial=0))):
-            going = np.asarray(turn < count)
+        for iteration in range(int(np.max(count, initial=0))):
+            going = np.asarray(iteration < count)
             carried = [self.select(going, new, old) for new, old in zip(body(carried), carried, strict=True)]
         return carried

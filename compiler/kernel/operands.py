@@ -1,4 +1,4 @@
-"""How the operands of a reduction or a dot lie in memory, through what is fused in front of them."""
+"""How the operands of a reduction or a dot lie in memory, through the ops that are fused in front of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from orchestrion.compiler.stablehlo.ops.structural import Reshape
 
 
 def packed_tile(dot: DotGeneral, index: int) -> int | None:
-    """How many places of an operand's free axes are a tile of its layout; None if it has no such layout."""
+    """Tile size along the free axes in the layout of an operand of a dot; None if the operand has no such layout.
+    `index`: 0 for the left operand, 1 for the right one.
+    """
     op = dot.operands[index].defining_op
     while op is not None and not isinstance(op, UnsetEncoding) and len(op.operands) == 1:
         op = op.operands[0].defining_op
@@ -27,7 +29,9 @@ def packed_tile(dot: DotGeneral, index: int) -> int | None:
 
 
 def is_loaded(op: Reduce) -> bool:
-    """Whether elements are read from memory as they are: a turn of a loop then costs more than what it reduces."""
+    """Whether the reduced elements are loaded from memory without other ops. Loop overhead then exceeds the work of an
+    iteration.
+    """
     value = op.inputs[0]
     while isinstance(value.defining_op, Reshape):
         value = value.defining_op.operand_

@@ -1,14 +1,17 @@
-"""Rows whose elements the invocations of a workgroup hold among them: each computes its own once, for all reductions.
+"""Rows in registers: the invocations of a workgroup keep the elements of a row, and compute each once for all
+reductions.
 
-Where an invocation's share of a row is small enough, there are no loops: its elements stand one after the other in the
-text, and what one turn over the row has loaded or computed is at hand in the next. Nothing of a row goes through
-shared memory but the part of each invocation, and nothing is loaded twice.
+There are no loops: the share of an invocation is small enough to write out its elements one after the other. What one
+pass over the row loads or computes is in registers for the next pass. Only partial results go through shared memory,
+and no element is loaded twice.
 
-Neighbours, in fours where the machine loads so, go to neighbouring invocations unless a reducer needs the order of the
-elements; then each has a run. Beyond the row an invocation takes its last element again, and leaves it out.
+Neighbouring invocations take neighbouring elements, in groups of four on machines with wide loads. If a reducer needs
+the order of the elements, each invocation takes a contiguous run instead. Beyond the end of the row an invocation takes
+the last element again and ignores it.
 
-Of rows whose length a call brings an invocation has as many elements as the longest ones need. PoCL keeps in memory
-what is needed behind a barrier, and truth values as single bytes, so whether there is an element is asked anew there.
+If the row length is dynamic, an invocation has as many elements as the longest row needs. PoCL stores values that are
+needed behind a barrier in memory, and truth values as bytes. The test whether an element exists is therefore repeated
+behind each barrier.
 """
 
 from collections.abc import Sequence
@@ -23,15 +26,17 @@ from .body import Body
 from .dialect import VECTOR
 from .elemental import Elemental
 from .index import Index, invocation_index
-from .loops import Fold, Scalars
-from .row_values import Span, held_values, reached
-from .rows import Result, Row, store_parts
+from .loops import Reduction, Scalars
+from .row_kernel import Result, Row, store_parts
+from .row_values import LengthRange, pass_values, register_values
 from .rules import element_of
 from .schedule import Schedule
 
 
 def emit_rows(elemental: Elemental, body: Body, schedule: Schedule, outputs: Sequence[Result]) -> None:
-    """The code of who takes a row. Those behind the last row take it once more, since all meet at barriers."""
+    """The code of a kernel of kind `rows`. Workgroups behind the last row compute the last row again, because all
+    invocations of a workgroup must reach its barriers.
+    """
     b, rows, lanes = elemental.builder, body.rows, schedule.lanes
     number = b.workgroup_id() if schedule.by_workgroups else invocation_index(b, schedule.workgroup_size)
     inside = b.op("compare_lt", number, b.index(rows))
@@ -41,13 +46,13 @@ def emit_rows(elemental: Elemental, body: Body, schedule: Schedule, outputs: Seq
         return
     length = body.extents["k"]
     (least, most), (assumed, limit) = bounds(length), schedule.range_of("k")
-    span = Span(length, max(least, assumed), most if limit is None else min(most, limit))
+    span = LengthRange(length, max(least, assumed), most if limit is None else min(most, limit))
     RegisterRow(*row, span=span).emit(outputs, inside)
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A place of the share of an invocation: the position in the row, and whether there is one, None if for certain."""
+    """An element of the share of an invocation. `inside`: whether the row has that position; None if it always has."""
 
     position: Value
     inside: Value | None
@@ -55,17 +60,17 @@ class Slot:
 
 @dataclass(slots=True, kw_only=True)
 class RegisterRow(Row):
-    """A row whose elements invocations keep in registers; `span`: how long it may be."""
+    """A row whose elements the invocations keep in registers. `span`: the range of its length."""
 
-    span: Span
+    span: LengthRange
 
-    #: values that several turns need -> the elements of each slot, as far as they are there
-    held: dict[Value, list[Value]] = field(default_factory=dict)
-    #: how many have been met
+    #: values that several passes need -> the element of each slot computed so far
+    registers: dict[Value, list[Value]] = field(default_factory=dict)
+    #: barriers emitted so far
     barriers: int = 0
 
     def _plan(self, results: Sequence[Value]) -> None:
-        self.held = {value: [] for value in held_values(self.ops, self.rows, results)}
+        self.registers = {value: [] for value in register_values(self.ops, self.rows, results)}
 
     def _slots(self, length: int) -> list[list[Slot]]:
         """The share of this invocation, in runs of neighbours that are loaded and stored together."""
@@ -74,10 +79,10 @@ class RegisterRow(Row):
         local = b.index(0) if lanes == 1 else b.op("convert", self.local, to=b.index_type)
         ordered = self._in_order()
         share = []
-        for turn in range(each):
-            last = (lanes - 1) * each + turn if ordered else lanes * (turn + 1) - 1
+        for number in range(each):
+            last = (lanes - 1) * each + number if ordered else lanes * (number + 1) - 1
             own = b.op("multiply", local, b.index(each)) if ordered else local
-            first = turn if ordered else turn * lanes
+            first = number if ordered else number * lanes
             run, inside = b.op("add", own, b.index(first)), None
             if last >= certain:
                 moved = b.op("add", own, b.index(first + self.barriers))  # or LLVM would see what it has already
@@ -100,64 +105,64 @@ class RegisterRow(Row):
 
     # reductions
 
-    def _folded(self, op: Reduce, fold: Fold) -> list[Value]:
+    def _reduced(self, op: Reduce, reduction: Reduction) -> list[Value]:
         b = self.builder
         if self.lanes == 1:
-            return self._share_of(op, fold, self.elemental.run(fold.start()))
-        values = self._share_of(op, fold, [])
+            return self._share_of(op, reduction, self.elemental.run(reduction.start()))
+        values = self._share_of(op, reduction, [])
         shared = [b.shared(self.lanes, element_of(result)) for result in op.results]
         store_parts(b, values, shared, self.local)
         b.barrier()
         self.barriers += 1
-        return self.elemental.run(self._all(fold, shared, self._sharing(fold)))
+        return self.elemental.run(self._all(reduction, shared, self._sharing(reduction)))
 
-    def _sharing(self, fold: Fold) -> int:
-        """How many invocations have elements, or what changes nothing."""
-        if _neutral(fold):
+    def _sharing(self, reduction: Reduction) -> int:
+        """How many invocations have elements, or the neutral value."""
+        if _neutral(reduction):
             return self.lanes
-        runs, each = fold.count // self._width(fold.count), self._each(fold.count)
+        runs, each = reduction.count // self._width(reduction.count), self._each(reduction.count)
         return ceildiv(runs, each) if self._in_order() else dim_min(runs, self.lanes)
 
-    def _share_of(self, op: Reduce, fold: Fold, values: list[Value]) -> list[Value]:
-        """This invocation's elements, folded onto values if there are some; where it has no elements and no values,
-        what changes nothing if there is such, or anything.
+    def _share_of(self, op: Reduce, reduction: Reduction, values: list[Value]) -> list[Value]:
+        """Combines `values`, if there are any, with the elements of this invocation. An invocation without elements and
+        values returns the neutral value if one is known, else any value.
         """
         b = self.builder
-        slots = [slot for run in self._slots(fold.count) for slot in run]
-        held = self._held_of(list(op.inputs))
+        slots = [slot for run in self._slots(reduction.count) for slot in run]
+        registers = self._registers_of(list(op.inputs))
         for number, slot in enumerate(slots):
-            element = self.elemental.run(self._at_slot(held, number, slot, fold.at(b, slot.position)))
-            folded = self.elemental.run(fold.combine(values, element)) if values else element
-            before = values or _neutral(fold)
+            element = self.elemental.run(self._at_slot(registers, number, slot, reduction.at(b, slot.position)))
+            reduced = self.elemental.run(reduction.combine(values, element)) if values else element
+            before = values or _neutral(reduction)
             if slot.inside is not None and before:
-                folded = [b.select(slot.inside, new, old) for new, old in zip(folded, before, strict=True)]
-            values = folded
+                reduced = [b.select(slot.inside, new, old) for new, old in zip(reduced, before, strict=True)]
+            values = reduced
         return values
 
-    def _held_of(self, wanted: list[Value]) -> list[Value]:
-        """What is held, or to be, of what a turn over the row needs."""
-        needed = reached(wanted, self.rows)
-        return [value for value in self.held if value in needed]
+    def _registers_of(self, wanted: list[Value]) -> list[Value]:
+        """The values in registers, now or later, that a pass over `wanted` needs."""
+        needed = pass_values(wanted, self.rows)
+        return [value for value in self.registers if value in needed]
 
-    def _at_slot(self, held: Sequence[Value], number: int, slot: Slot, wanted: Scalars) -> Scalars:
-        """What is wanted of a slot, with what is held of it at hand; what is not there yet is from now on."""
-        for value in held:
+    def _at_slot(self, registers: Sequence[Value], number: int, slot: Slot, wanted: Scalars) -> Scalars:
+        """Runs `wanted` with the register values of a slot bound. Computes those that are missing first."""
+        for value in registers:
             place = self._at(value, slot.position)
-            if len(self.held[value]) == number:
-                self.held[value].append((yield value, place))
-            self._remember(value, place, self.held[value][number])
+            if len(self.registers[value]) == number:
+                self.registers[value].append((yield value, place))
+            self._remember(value, place, self.registers[value][number])
         return (yield from wanted)
 
     # results
 
     def _write(self, outputs: Sequence[Result], length: int) -> None:
-        held = self._held_of([value for value, _ in outputs])
+        registers = self._registers_of([value for value, _ in outputs])
         number = 0
         for run in self._slots(length):
             places = [[self._at(value, slot.position) for value, _ in outputs] for slot in run]
             values = []
             for slot, at in zip(run, places, strict=True):
-                values.append(self.elemental.run(self._at_slot(held, number, slot, _elements(outputs, at))))
+                values.append(self.elemental.run(self._at_slot(registers, number, slot, _elements(outputs, at))))
                 number += 1
             self._store(outputs, run[0].inside, places, values)
 
@@ -168,7 +173,7 @@ class RegisterRow(Row):
         places: Sequence[Sequence[Index]],
         values: Sequence[Sequence[Value]],
     ) -> None:
-        """Writes a run of all results, where there is one."""
+        """Writes a run of all results, if the row has it."""
         b = self.builder
 
         def write() -> list[Value]:
@@ -182,9 +187,9 @@ class RegisterRow(Row):
             b.branch(inside, write, list)
 
 
-def _neutral(fold: Fold) -> list[Value]:
-    """What an invocation without elements gives, where a call brings how many there are and it changes nothing."""
-    return list(fold.neutral or ()) if isinstance(fold.count, Dim) else []
+def _neutral(reduction: Reduction) -> list[Value]:
+    """The value of an invocation without elements: the neutral value if the row length is dynamic, else nothing."""
+    return list(reduction.neutral or ()) if isinstance(reduction.count, Dim) else []
 
 
 def _elements(outputs: Sequence[Result], places: Sequence[Index]) -> Scalars:

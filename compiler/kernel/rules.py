@@ -2,7 +2,8 @@
 
 A rule is a generator `(builder, op, result ordinal, index) -> scalar`: it yields `(value, index)` for an operand's
 element and is sent the scalar. Elementwise ops need no code: their names are those of the scalar table. An element
-that may not exist is read at a place that does, and not used. The rules of `reduce` and `dot_general` are in `fold.py`.
+that may not exist is read at a place that does, and not used. The rules of `reduce` and `dot_general` stand in
+`reductions.py`.
 """
 
 from collections.abc import Callable, Generator, Sequence
@@ -16,7 +17,7 @@ from orchestrion.compiler.stablehlo.ops import elementwise as elementwise_ops
 from orchestrion.compiler.stablehlo.ops import structural as ops
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 
-from . import sizes
+from . import size_arithmetic
 from .builder import KernelBuilder
 from .index import Index, Shape
 
@@ -109,7 +110,7 @@ def mapped(
     """The coordinates of an index map at a point, and at a point of the reduction dimensions."""
     values = {parallel(number): point for number, point in enumerate(points)}
     values |= {reduction(number): point for number, point in enumerate(reduced)}
-    return [sizes.emit(b, coordinate, values) for coordinate in coordinates]
+    return [size_arithmetic.emit(b, coordinate, values) for coordinate in coordinates]
 
 
 def pad(b: KernelBuilder, op: ops.Pad, result: int, at: Index) -> Requests:

@@ -28,7 +28,10 @@ STEPS: Final[dict[str, tuple[str, str]]] = {
     "reorder": ("{dim}, {how}", "of two dimensions of the grid the second counts faster"),
     "bind": ("{dim}, {how}, {count}", "who takes a place of the grid; how many invocations share a dimension"),
     "vectorize": ("{dim}, {count}", "neighbours along a dimension are computed in vectors of so many lanes"),
-    "unroll": ("{dim}, {count}", "a turn of the innermost loop takes so many elements, if that divides its extent"),
+    "unroll": (
+        "{dim}, {count}",
+        "an iteration of the innermost loop takes so many elements, if that divides its extent",
+    ),
     "reduce": ("{dim}, {how}, {count}", "so many invocations share a reduction; their parts form a tree"),
     "stage": ("{dim}, {how}, {count}", "where elements stay between their load and their uses"),
     "guard": ("{dim}, {how}", "what happens at an edge that the tile does not divide"),

@@ -1,10 +1,10 @@
-"""Dots whose operands are staged in shared memory, slice by slice of the reduction, for the tiles of a workgroup.
+"""Dots with operands staged in shared memory, slice by slice along the contracted dimensions.
 
-In turns all invocations of a workgroup fetch a slice of either operand, with whatever is fused in front of it, put it
-into shared memory between two barriers, and add the products of what is there.
+In each iteration the invocations of a workgroup fetch a slice of both operands, with the ops fused in front of them,
+store it to shared memory between two barriers, and add the products of its elements.
 
-The sums are those of other schedules, bit for bit: blocks of 64 along the axes of the reduction, as `loops.Nest` cuts
-them; no slice reaches into the next block.
+The sums equal those of other schedules, bit for bit: `loops.Nest` cuts the contracted axes into blocks of 64 elements,
+and no slice reaches into the next block.
 """
 
 from collections.abc import Sequence
@@ -19,23 +19,22 @@ from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 from .axes import Axes
 from .body import Extents
 from .builder import KernelBuilder
-from .dots import scalar_fold
-from .fold import Factors
-from .fold_limits import max_loop_turns
+from .dots import scalar_reduction
 from .grid import local_place
 from .index import Index, delinearize
-from .loops import BLOCK, Nest, Scalars, per_turn_of
+from .loops import BLOCK, Nest, Scalars, bounded_per_iteration
 from .machine import Machine
+from .reduction_limits import max_loop_iterations
+from .reductions import Factors
 from .rules import element_of, shape_of
 from .schedule import Schedule
 
-#: elements in shared memory between the last of a place of the reduction and the first of the next: what neighbours
-#: fetch, along either, goes to different banks
+#: unused elements behind each place of a slice, so that neighbours along either axis lie in different banks
 GAP = 2
 
 
 class Slice:
-    """An operand's elements for `depth` places of the fold, in shared memory: `size` rows or columns for each place."""
+    """A slice of an operand in shared memory: `depth` places along the contracted axes, `size` rows or columns each."""
 
     def __init__(self, b: KernelBuilder, size: int, depth: int, dtype: str, lanes: int) -> None:
         self.builder = b
@@ -46,8 +45,9 @@ class Slice:
         self.array = b.shared(depth * self.pitch, dtype)
 
     def fetched(self, deep: bool) -> list[tuple[Value, Value, Value]]:
-        """What an invocation fetches: a row or column and a place of the slice, and, a word, where that lies in the
-        array. Neighbours fetch neighbouring places if `deep`, else neighbouring rows or columns.
+        """The elements that this invocation fetches: row or column, place along the contracted axes, and position in
+        the array as a word. Neighbouring invocations fetch neighbouring places if `deep`, else neighbouring rows or
+        columns.
         """
         b, along = self.builder, self.depth if deep else self.size
         fast, slow = (
@@ -64,7 +64,9 @@ class Slice:
         return found
 
     def tile(self, place: Value, first: Value, apart: int, count: int) -> list[Value]:
-        """The elements of so many rows or columns at a place. The mask proves that it is in the array."""
+        """`count` elements at a place, from row or column `first` on, `apart` from each other. The mask proves that the
+        place is inside the array.
+        """
         b = self.builder
         base = self._at(b.op("and", place, b.const(self.depth - 1, "ui32")), first)
         return [b.load_shared(self.array, b.op("add", base, b.const(at * apart, "ui32"))) for at in range(count)]
@@ -76,7 +78,9 @@ class Slice:
 
 @dataclass(frozen=True)
 class Operand:
-    """An operand of the dot, and the share of its slice that an invocation fetches: factors, place, where that lies."""
+    """An operand of the dot and the elements of its slice that an invocation fetches: factors, place, position in the
+    array.
+    """
 
     left: bool
     slice: Slice
@@ -84,7 +88,7 @@ class Operand:
 
     @classmethod
     def of(cls, b: KernelBuilder, dot: DotGeneral, left: bool, slice: Slice, batch: Value, number: Value) -> "Operand":
-        """In block `number` along the operand's free axes."""
+        """The operand for block `number` along its free axes."""
         dims, extents = dot.dimensions, Extents.of(dot)
         operand, contract = (dot.lhs, dims.lhs_contract) if left else (dot.rhs, dims.rhs_contract)
         extent = extents.rows if left else extents.columns
@@ -103,7 +107,7 @@ class Operand:
 
 @dataclass(frozen=True)
 class StagedNest(Nest):
-    """The folds of a tile, of elements that the workgroup puts into shared memory, slice by slice of their blocks."""
+    """The reductions of a tile, with operands that the workgroup copies to shared memory slice by slice."""
 
     operands: tuple[Operand, Operand]
     schedule: Schedule
@@ -133,46 +137,46 @@ class StagedNest(Nest):
         return b.end_loop(loop, (yield from self._products(count, loop.carried)))
 
     def _fills_slices(self, level: int) -> bool:
-        """Whether all blocks of an axis end where a slice does."""
-        depth, size = self.operands[0].slice.depth, self.fold.sizes[level]
+        """Whether each block of an axis ends at the end of a slice."""
+        depth, size = self.operands[0].slice.depth, self.reduction.sizes[level]
         ends = [size, self._per_block(level)] if size > self._per_block(level) else [size]
         return all(end * self._inside(level + 1) % depth == 0 for end in ends)
 
     def _fetch(self, operand: Operand, level: int, outer: Sequence[Value], start: Value, last: Value | None) -> Scalars:
-        """The elements of this invocation's share of a slice. Beyond the last element of the block is that one once
-        more, for nobody to read.
+        """The elements of a slice that this invocation fetches. Behind the last element of a block it fetches that
+        element again; nobody reads the copy.
         """
         b, values = self.builder, list[Value]()
         for factors, place, _ in operand.share:
             position = b.op("add", start, place)
             if last is not None:
                 position = b.op("minimum", position, last)
-            folded = (*outer, *delinearize(b, position, self.fold.sizes[level:]))
-            values += yield from factors.left(folded) if operand.left else factors.right(folded)
+            reduced = (*outer, *delinearize(b, position, self.reduction.sizes[level:]))
+            values += yield from factors.left(reduced) if operand.left else factors.right(reduced)
         return values
 
     def _products(self, count: Value, start: Sequence[Value]) -> Scalars:
-        """Adds the products of so many places of the slices, in their order."""
+        """Adds the products of the first `count` places of the slices, in order."""
         b, (left, right) = self.builder, self.operands
         local, schedule = local_place(b, self.schedule), self.schedule
         loop = b.begin_loop(b.const(0, "ui32"), count, b.const(1, "ui32"), start)
         xs = left.slice.tile(loop.index, local["m"], schedule.local("m"), schedule.count("tile", "m"))
         ys = right.slice.tile(loop.index, local["n"], schedule.local("n"), schedule.count("tile", "n"))
         products = [b.op("multiply", x, y) for x in xs for y in ys]
-        return b.end_loop(loop, (yield from self.fold.combine(loop.carried, products)))
+        return b.end_loop(loop, (yield from self.reduction.combine(loop.carried, products)))
 
 
 def can_stage(dot: DotGeneral, machine: Machine) -> bool:
-    """Whether other schedules take the sums of a dot in blocks along its axes, too, and loops of the machine are long
-    enough for a turn per slice and one per place.
+    """Whether a dot may be staged: other schedules cut its reduction into the same blocks, and the machine has enough
+    loop iterations for one per slice and one per place.
     """
     dims = dot.dimensions
     if not dims.lhs_contract:
         return False
     sizes = Axes([(dot.lhs, dims.lhs_contract), (dot.rhs, dims.rhs_contract)]).sizes
-    if isinstance(prod(sizes), Dim) or not 1 <= prod(sizes) <= max_loop_turns(machine) // 2:
+    if isinstance(prod(sizes), Dim) or not 1 <= prod(sizes) <= max_loop_iterations(machine) // 2:
         return False
-    return per_turn_of(sizes, 1, machine) is not None
+    return bounded_per_iteration(sizes, 1, machine) is not None
 
 
 def staged_results(
@@ -182,8 +186,8 @@ def staged_results(
     tile: tuple[Value, Value, Value],
     places: Sequence[Index],
 ) -> Scalars:
-    """The results at the places of an invocation's tile. `tile`: the workgroup's batch, and its numbers down and
-    across the grid.
+    """The results at the places of the tile of an invocation. `tile`: the batch of the workgroup, and its block along
+    rows and along columns.
     """
     batch, down, across = tile
     sizes = [schedule.count("tile", dim) * schedule.local(dim) for dim in ("m", "n")]
@@ -191,6 +195,6 @@ def staged_results(
     slices = [Slice(b, size, depth, dtype, schedule.workgroup_size) for size in sizes]
     left = Operand.of(b, dot, True, slices[0], batch, down)
     right = Operand.of(b, dot, False, slices[1], batch, across)
-    fold = scalar_fold(b, dot, places)
-    assert fold.neutral is not None
-    return (yield from StagedNest(b, fold, (left, right), schedule).axis(0, (), fold.neutral))
+    reduction = scalar_reduction(b, dot, places)
+    assert reduction.neutral is not None
+    return (yield from StagedNest(b, reduction, (left, right), schedule).axis(0, (), reduction.neutral))

@@ -1,6 +1,6 @@
-"""Reductions that the invocations of a workgroup share: each folds a contiguous part, a tree folds the parts.
+"""Reductions that the invocations of a workgroup share. Each reduces a contiguous part; a tree combines the parts.
 
-Neighbours are folded with neighbours, so that the order of the elements is kept. The parts lie in shared memory.
+The tree combines neighbours, which keeps the order of the elements. The parts lie in shared memory.
 """
 
 from collections.abc import Sequence
@@ -10,52 +10,59 @@ from orchestrion.compiler.ir.dims import Dim, ceildiv, dim_max, is_less
 
 from .builder import KernelBuilder
 from .elemental import Elemental
-from .fold import FOLDS
-from .fold_limits import longest
 from .index import Index
-from .loops import Fold, Loops, Scalars, elements_per_turn, symbolic
+from .loops import Loops, Reduction, Scalars, elements_per_iteration, symbolic
+from .reduction_limits import longest
+from .reductions import REDUCTIONS
 from .rules import element_of, shape_of
 
 
-def shared_parts(elemental: Elemental, hero: Operation, position: Value, size: int) -> tuple[Fold, list[Value]]:
-    """Folds the parts of the result at a position, in a workgroup of so many invocations. Gives the fold and the shared
-    arrays whose first element then holds what the parts give, without the initial values.
+def shared_parts(elemental: Elemental, hero: Operation, position: Value, size: int) -> tuple[Reduction, list[Value]]:
+    """Reduces the element of the hero at `position` in a workgroup of `size` invocations, without the initial values.
+
+    Returns the reduction and a shared array per result. The first element of each array holds the outcome.
     """
     b = elemental.builder
-    fold = FOLDS[hero.name](b, hero, Index(b, shape_of(hero.results[0]), None, position))
+    reduction = REDUCTIONS[hero.name](b, hero, Index(b, shape_of(hero.results[0]), None, position))
     shared, local = [b.shared(size, element_of(result)) for result in hero.results], b.local_id()
-    parts = _fold_parts(elemental, fold, shared, local, size)
-    _fold_tree(elemental, fold, shared, local, size, parts)
-    return fold, shared
+    parts = _reduce_parts(elemental, reduction, shared, local, size)
+    _reduce_tree(elemental, reduction, shared, local, size, parts)
+    return reduction, shared
 
 
-def finish(elemental: Elemental, hero: Operation, position: Value, fold: Fold, shared: Sequence[Value]) -> None:
-    """Applies the initial values and keeps the results of the hero at their position. One invocation does so."""
+def finish(
+    elemental: Elemental, hero: Operation, position: Value, reduction: Reduction, shared: Sequence[Value]
+) -> None:
+    """Applies the initial values and remembers the results of the hero at their position, in one invocation."""
     b = elemental.builder
     at = Index(b, shape_of(hero.results[0]), None, position)
-    values = elemental.run(_finish(b, fold, _loaded(b, shared, b.local_id())))
+    values = elemental.run(_finish(b, reduction, _loaded(b, shared, b.local_id())))
     for result, value in zip(hero.results, values, strict=True):
         b.memo.set((result, at.key), value)
 
 
-def _fold_parts(elemental: Elemental, fold: Fold, shared: Sequence[Value], local: Value, size: int) -> int:
-    """Each invocation folds its part into its place of the shared arrays; gives the number of parts."""
+def _reduce_parts(elemental: Elemental, reduction: Reduction, shared: Sequence[Value], local: Value, size: int) -> int:
+    """Each invocation reduces its part into its place of the shared arrays. Returns the number of parts."""
     b = elemental.builder
-    length = dim_max(ceildiv(fold.count, size), 1)
-    parts = ceildiv(fold.count, length)
+    length = dim_max(ceildiv(reduction.count, size), 1)
+    parts = ceildiv(reduction.count, length)
     lower = b.op("multiply", b.op("convert", local, to=b.index_type), b.index(length))
-    upper = b.op("minimum", b.op("add", lower, b.index(length)), b.index(fold.count))
+    upper = b.op("minimum", b.op("add", lower, b.index(length)), b.index(reduction.count))
     branch = b.begin_if(b.op("compare_lt", local, b.word(parts)))
     most = longest(length, b.machine)
     static = not isinstance(length, Dim)
-    loops = Loops(b, fold, elements_per_turn(length, b.machine)) if static else symbolic(b, fold, most)
+    loops = Loops(b, reduction, elements_per_iteration(length, b.machine)) if static else symbolic(b, reduction, most)
     _store(b, elemental.run(loops.block(lower, upper, most)), shared, local)
     b.end_if(branch)
     return parts
 
 
-def _fold_tree(elemental: Elemental, fold: Fold, shared: Sequence[Value], local: Value, size: int, parts: int) -> None:
-    """Folds neighbours at growing distance until place 0 holds all. The mask proves that a place is in the array."""
+def _reduce_tree(
+    elemental: Elemental, reduction: Reduction, shared: Sequence[Value], local: Value, size: int, parts: int
+) -> None:
+    """Combines neighbours at growing distance until place 0 holds the outcome. The mask proves to the verifier that a
+    place is inside the array.
+    """
     b = elemental.builder
     distance = 1
     while distance < (size if isinstance(parts, Dim) else parts):
@@ -65,18 +72,18 @@ def _fold_tree(elemental: Elemental, fold: Fold, shared: Sequence[Value], local:
         branch = b.begin_if(b.op("and", aligned, b.op("compare_lt", other, b.word(parts))))
         masked = b.op("and", other, b.const(size - 1, "ui32"))
         mine, theirs = _loaded(b, shared, local), _loaded(b, shared, masked)
-        _store(b, elemental.run(fold.combine(mine, theirs)), shared, local)
+        _store(b, elemental.run(reduction.combine(mine, theirs)), shared, local)
         b.end_if(branch)
         distance *= 2
 
 
-def _finish(b: KernelBuilder, fold: Fold, folded: Sequence[Value]) -> Scalars:
-    """The initial values in front; they are all there is where a call brings nothing to fold."""
-    start = yield from fold.start()
-    values = yield from fold.combine(start, folded)
-    if is_less(0, fold.count):
+def _finish(b: KernelBuilder, reduction: Reduction, reduced: Sequence[Value]) -> Scalars:
+    """The initial values, combined with the outcome if the reduction has elements."""
+    start = yield from reduction.start()
+    values = yield from reduction.combine(start, reduced)
+    if is_less(0, reduction.count):
         return values
-    some = b.op("compare_ne", b.index(fold.count), b.index(0))
+    some = b.op("compare_ne", b.index(reduction.count), b.index(0))
     return [b.select(some, value, first) for value, first in zip(values, start, strict=True)]
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from orchestrion.compiler import parts
-from orchestrion.compiler.flow.access import HEROES, is_free
 from orchestrion.compiler.flow.dialect import (
     Dispatch,
     Empty,
@@ -18,12 +17,13 @@ from orchestrion.compiler.flow.dialect import (
     Yield,
 )
 from orchestrion.compiler.flow.fft import LineFft
+from orchestrion.compiler.flow.fusion_reads import HEROES, is_free
 from orchestrion.compiler.flow.groups import MAX_BINDINGS
 from orchestrion.compiler.flow.layout import problem, storage_bytes, storage_elements
 from orchestrion.compiler.flow.mark_in_place import candidates, is_by_rows
 from orchestrion.compiler.flow.merge import Merge
+from orchestrion.compiler.flow.row_bodies import rows_of
 from orchestrion.compiler.flow.row_solve import RowSolve
-from orchestrion.compiler.flow.rows import rows_of
 from orchestrion.compiler.flow.scatter import Scatter, changes, update_of, updated
 from orchestrion.compiler.flow.util import (
     HOST_OPS,

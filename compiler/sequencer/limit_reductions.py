@@ -1,8 +1,8 @@
 """limit-reductions: adds assertions to functions whose dynamic loops may exceed a machine's iteration limit.
 
 The number of elements that a reduction or a dot reduces may be dynamic, and so may the number of updates per invocation
-of a scatter. Some drivers terminate the loops of an invocation after a number of iterations (`Quirks.loop_turns`), so
-an invocation can handle only that many (docs/decisions/loop-turns.md). A workgroup that shares one reduction can handle
+of a scatter. Some drivers terminate the loops of an invocation after `Quirks.max_loop_iterations` iterations, so an
+invocation can handle only that many (docs/decisions/loop-turns.md). A workgroup that shares one reduction can handle
 as many times more as it has invocations. If the bounds of the symbols do not guarantee the limit, the function asserts
 it. Programs for other machines stay as they are.
 """
@@ -21,8 +21,8 @@ from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.dims import Dim, bounds
-from orchestrion.compiler.kernel.fold_limits import max_dynamic_elements, max_updates, sharing
 from orchestrion.compiler.kernel.machine import Machine
+from orchestrion.compiler.kernel.reduction_limits import lanes_per_reduction, max_dynamic_elements, max_updates
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
 from orchestrion.compiler.stablehlo.ops.func import Func
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 #: Kind of limit -> message of the assertion.
 MESSAGES: Final = {
-    "folds": "a reduction covers {{0}} elements, {most} are the most on this machine",
+    "reductions": "a reduction covers {{0}} elements, {most} are the most on this machine",
     "updates": "a scatter has {{0}} updates, {most} are the most on this machine",
 }
 
@@ -70,10 +70,10 @@ def _limits(op: Operation, machine: Machine) -> list[Limit]:
         return [] if op.is_unique else _beyond(updates, max_updates(machine), "updates")
     most = max_dynamic_elements(machine)
     if isinstance(op, Reduce):
-        folds = tensor_of(op.results[0]).num_elements
-        return _beyond(_along(op.inputs[0], op.dimensions.ints), most * sharing(folds), "folds")
+        reductions = tensor_of(op.results[0]).num_elements
+        return _beyond(_along(op.inputs[0], op.dimensions.ints), most * lanes_per_reduction(reductions), "reductions")
     if isinstance(op, DotGeneral):
-        return _beyond(_along(op.lhs, op.dimensions.lhs_contract), most * _sharing_dot(op), "folds")
+        return _beyond(_along(op.lhs, op.dimensions.lhs_contract), most * _sharing_dot(op), "reductions")
     return []
 
 
@@ -85,7 +85,7 @@ def _sharing_dot(op: DotGeneral) -> int:
     """Number of invocations that share one reduction of a dot; 1 if the dot has both rows and columns."""
     dims, sides = op.dimensions, (op.lhs, op.rhs)
     free = [_along(value, dims.free(tensor_of(value).rank, value is op.lhs)) for value in sides]
-    return 1 if 1 not in free else sharing(tensor_of(op.out).num_elements)
+    return 1 if 1 not in free else lanes_per_reduction(tensor_of(op.out).num_elements)
 
 
 def _beyond(count: int, most: int, what: str) -> list[Limit]:

@@ -8,8 +8,8 @@ whatever reads them. A reduction says by what: `stablehlo.reduce(maximum)`, a li
 
 from __future__ import annotations
 
-from orchestrion.compiler.flow.access import HEROES
 from orchestrion.compiler.flow.dialect import UnsetEncoding
+from orchestrion.compiler.flow.fusion_reads import HEROES
 from orchestrion.compiler.ir.attributes import ArrayAttr, StringAttr
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.sequencer import ll_seq

@@ -1,4 +1,4 @@
-"""Positions as sums, what is made in front of loops, and folds as nests of loops."""
+"""Positions as sums, what is made in front of loops, and reductions as nests of loops."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,10 +14,10 @@ from orchestrion.compiler.ir.types import scalar
 from orchestrion.compiler.kernel.affine import aligned, split, sum_of
 from orchestrion.compiler.kernel.builder import KernelBuilder
 from orchestrion.compiler.kernel.dialect import For, LoadLanes, MultiplyVectors
-from orchestrion.compiler.kernel.fold_limits import max_loop_turns
 from orchestrion.compiler.kernel.index import delinearize, linearize
-from orchestrion.compiler.kernel.loops import BLOCK, Fold, Nest, Scalars
-from orchestrion.compiler.kernel.machine import LLVMPIPE_TURNS, Machine, Quirks
+from orchestrion.compiler.kernel.loops import BLOCK, Nest, Reduction, Scalars
+from orchestrion.compiler.kernel.machine import LLVMPIPE_ITERATIONS, Machine, Quirks
+from orchestrion.compiler.kernel.reduction_limits import max_loop_iterations
 
 
 @pytest.fixture
@@ -69,9 +69,9 @@ def test_what_stands_still_is_in_front_of_loops_and_inside_branches(b: KernelBui
     branch = b.begin_if(b.op("compare_lt", outer.index, b.index(3)))
     inner = b.begin_loop(b.index(0), x, b.index(1), [])
     still, moves = b.op("multiply", x, x), b.op("multiply", outer.index, x)
-    turns = b.op("add", inner.index, moves)
+    inside = b.op("add", inner.index, moves)
     again = b.op("multiply", x, x)
-    parents = [made.defining_op.parent for made in (still, moves, turns)]  # type: ignore[union-attr]
+    parents = [made.defining_op.parent for made in (still, moves, inside)]  # type: ignore[union-attr]
     assert again is still and parents == [branch.arms[0], branch.arms[0], inner.block]
     b.end_loop(inner, [])
     b.end_if(branch)
@@ -81,7 +81,7 @@ def test_what_stands_still_is_in_front_of_loops_and_inside_branches(b: KernelBui
 # nests
 
 
-def counting(b: KernelBuilder, sizes: tuple[int, ...], seen: list[tuple[Value, ...]]) -> Fold:
+def counting(b: KernelBuilder, sizes: tuple[int, ...], seen: list[tuple[Value, ...]]) -> Reduction:
     """A sum of ones that tells where it was asked for elements."""
 
     def start() -> Scalars:
@@ -97,7 +97,7 @@ def counting(b: KernelBuilder, sizes: tuple[int, ...], seen: list[tuple[Value, .
         yield from ()
         return [b.op("add", x[0], y[0])]
 
-    return Fold(sizes, start, element, combine, [b.const(0.0, "f32")])
+    return Reduction(sizes, start, element, combine, [b.const(0.0, "f32")])
 
 
 def drained(scalars: Scalars) -> list[Value]:
@@ -118,7 +118,7 @@ def longest_block(block: Block, b: KernelBuilder) -> int:
 def test_a_nest_has_a_loop_per_axis_and_blocks(b: KernelBuilder, sizes: tuple[int, ...]) -> None:
     seen: list[tuple[Value, ...]] = []
     nest = Nest(b, counting(b, sizes, seen))
-    assert nest.turns() <= max_loop_turns(Machine(quirks=Quirks(loop_turns=LLVMPIPE_TURNS)))
+    assert nest.iterations() <= max_loop_iterations(Machine(quirks=Quirks(max_loop_iterations=LLVMPIPE_ITERATIONS)))
     drained(nest.axis(0, (), [b.const(0.0, "f32")]))
     assert len(seen) <= 4 and all(len(place) == len(sizes) for place in seen)
     assert longest_block(b.entry, b) <= BLOCK

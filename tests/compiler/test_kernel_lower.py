@@ -9,9 +9,9 @@ from stablehlo_text import ints, main, reducer, tensor
 from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.ir.core import UnregisteredOp
 from orchestrion.compiler.kernel.elemental import ELEMENT_RULES
-from orchestrion.compiler.kernel.fold import FOLDS, HEROES
-from orchestrion.compiler.kernel.loops import BLOCK, elements_per_turn
-from orchestrion.compiler.kernel.machine import LLVMPIPE_TURNS, Machine, Quirks
+from orchestrion.compiler.kernel.loops import BLOCK, elements_per_iteration
+from orchestrion.compiler.kernel.machine import LLVMPIPE_ITERATIONS, Machine, Quirks
+from orchestrion.compiler.kernel.reductions import HEROES, REDUCTIONS
 from orchestrion.compiler.stablehlo.ops import control_flow, dynamic
 from orchestrion.compiler.stablehlo.ops.chlo import DIALECT as CHLO
 from orchestrion.compiler.stablehlo.ops.dialect import DIALECT
@@ -25,7 +25,7 @@ def test_each_stablehlo_op_has_a_rule() -> None:
     lowered = {f"stablehlo.{name}" for name in names} | set(dynamic.OPS)
     flow = {"flow.set_encoding", "flow.unset_encoding", "flow.windows", "flow.size"}
     assert set(ELEMENT_RULES) == set(DIALECT.ops) - other - lowered | set(CHLO.ops) | flow
-    assert set(HEROES) == set(FOLDS)
+    assert set(HEROES) == set(REDUCTIONS)
 
 
 def test_everything_that_cannot_be_lowered_is_said_at_once(lowered: Any) -> None:
@@ -64,14 +64,14 @@ def _centred(shape: list[int], expensive: bool) -> str:
     """Rows without their sums, negated or exponentials of that, times the sums of those."""
     rows, source, scalar = tensor(shape[:1], "f32"), tensor(shape, "f32"), tensor([], "f32")
     spread = f'"stablehlo.broadcast_in_dim"(%s) <{{broadcast_dimensions = {ints([0])}}}> : ({rows}) -> {source}'
-    fold = f"<{{dimensions = {ints([1])}}}> {reducer('add', 'f32')} : ({source}, {scalar}) -> {rows}"
+    reduction = f"<{{dimensions = {ints([1])}}}> {reducer('add', 'f32')} : ({source}, {scalar}) -> {rows}"
     lines = [
         f'%c = "stablehlo.constant"() <{{value = dense<0.0> : {scalar}}}> : () -> {scalar}',
-        f'%s = "stablehlo.reduce"(%a0, %c) {fold}',
+        f'%s = "stablehlo.reduce"(%a0, %c) {reduction}',
         f"%b = {spread}",
         f'%d = "stablehlo.subtract"(%a0, %b) : ({source}, {source}) -> {source}',
         f'%e = "stablehlo.{"exponential" if expensive else "negate"}"(%d) : ({source}) -> {source}',
-        f'%t = "stablehlo.reduce"(%e, %c) {fold}',
+        f'%t = "stablehlo.reduce"(%e, %c) {reduction}',
         f"%u = {spread.replace('%s', '%t')}",
         f'%r = "stablehlo.multiply"(%e, %u) : ({source}, {source}) -> {source}',
     ]
@@ -79,7 +79,7 @@ def _centred(shape: list[int], expensive: bool) -> str:
 
 
 def test_a_row_is_held(lowered: Any) -> None:
-    """Each element is loaded, computed and written once, in fours, though three turns over the row need it."""
+    """Each element is loaded, computed and written once, in fours, though three passes over the row need it."""
     schedule = "[bind(grid, workgroup), reduce(k, tree, 16), stage(k, register)]"
     module = lowered(_centred([64, 256], True), "spirv", schedule=schedule).module
     names = Counter(op.name.removeprefix("kernel.") for op in module.walk())
@@ -87,14 +87,14 @@ def test_a_row_is_held(lowered: Any) -> None:
     assert (names["round_nearest_even"], names["barrier"]) == (16, 2)
 
 
-def test_a_single_long_fold_is_made_once(lowered: Any) -> None:
+def test_a_single_long_reduction_is_made_once(lowered: Any) -> None:
     """By the workgroup: what is written finds it, whatever the shape it is asked for in."""
-    source, folded, scalar = tensor([1, 1, 4001], "f32"), tensor([1, 1], "f32"), tensor([], "f32")
+    source, reduced, scalar = tensor([1, 1, 4001], "f32"), tensor([1, 1], "f32"), tensor([], "f32")
     lines = [
         f'%c = "stablehlo.constant"() <{{value = dense<0.0> : {scalar}}}> : () -> {scalar}',
         f'%f = "stablehlo.reduce"(%a0, %c) <{{dimensions = {ints([2])}}}> {reducer("add", "f32")}'
-        f" : ({source}, {scalar}) -> {folded}",
-        f'%r = "stablehlo.reshape"(%f) : ({folded}) -> {scalar}',
+        f" : ({source}, {scalar}) -> {reduced}",
+        f'%r = "stablehlo.reshape"(%f) : ({reduced}) -> {scalar}',
     ]
     schedule = "[bind(grid, workgroup), reduce(k, tree, 128)]"
     module = lowered(main([source], lines, [("%r", scalar)]), "spirv", schedule=schedule).module
@@ -102,14 +102,14 @@ def test_a_single_long_fold_is_made_once(lowered: Any) -> None:
 
 
 @pytest.mark.parametrize("count", [1, 1000, 32_768, 327_680, 800_000])
-def test_a_fold_stays_below_the_turns_that_llvmpipe_makes(count: int) -> None:
-    assert elements_per_turn(count, Machine()) == 1
-    unroll = elements_per_turn(count, Machine(quirks=Quirks(loop_turns=LLVMPIPE_TURNS)))
-    turns, left = count / unroll, count
+def test_a_reduction_stays_below_the_iterations_of_llvmpipe(count: int) -> None:
+    assert elements_per_iteration(count, Machine()) == 1
+    unroll = elements_per_iteration(count, Machine(quirks=Quirks(max_loop_iterations=LLVMPIPE_ITERATIONS)))
+    iterations, left = count / unroll, count
     while left > BLOCK:
         left /= BLOCK
-        turns += left
-    assert turns < 65535
+        iterations += left
+    assert iterations < 65535
     assert unroll == 1 or count > 16_384
 
 

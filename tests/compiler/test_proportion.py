@@ -149,7 +149,7 @@ def test_no_function_is_called_out_of_proportion(
     make: Callable[[int], str], size: int, phase: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("jaxlib")
-    monkeypatch.setattr(groups, "MOST_SIBLINGS", 8)  # so that small programs reach it
+    monkeypatch.setattr(groups, "MAX_SIBLING_GROUPS", 8)  # so that small programs reach it
     calls_of(make(8), phase)  # what is imported and cached
     few, many = calls_of(make(size), phase), calls_of(make(4 * size), phase)
     grown = {name: (few[name], count) for name, count in many.items() if count > 8 * few[name] + FEW}

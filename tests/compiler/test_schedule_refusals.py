@@ -74,7 +74,7 @@ CASES: list[tuple[str, list[str], str] | tuple[str, list[str], str, str]] = [
     ),
     (
         "very long rows", [GRID],
-        "loops of an invocation would take 182142 turns, those of the machine take 62000 at most", "spirv",
+        "loops of an invocation would take 182142 iterations, those of the machine take 62000 at most", "spirv",
     ),
     # elements in the order of memory
     ("elements", [f"{GRID}, guard(e, clamp)"], "guard(e, clamp): only tiles of a dot along m and n have that"),
@@ -101,7 +101,7 @@ CASES: list[tuple[str, list[str], str] | tuple[str, list[str], str, str]] = [
         "vectorize(n, 8): vectors have 2, 4, 8, 16 lanes along n, which divide its tile",
     ),
     (
-        "dot", [f"{TILE}, {GRID}, vectorize(n, 4)"], "vectorize(n, 4): the machine has vectors of 0 lanes", "spirv",
+        "dot", [f"{TILE}, {GRID}, vectorize(n, 4)"], "vectorize(n, 4): the machine has vectors of 1 lanes", "spirv",
     ),
     ("dot of integers", [f"{TILE}, {GRID}, vectorize(n, 4)"], "vectorize(n, 4): vectors are of floats"),
     (

@@ -7,7 +7,7 @@ import pytest
 
 from orchestrion.compiler.flow import dialect as flow
 from orchestrion.compiler.flow import util
-from orchestrion.compiler.flow.access import HEROES, is_in_place
+from orchestrion.compiler.flow.fusion_reads import HEROES, is_in_place
 from orchestrion.compiler.flow.groups import MAX_BINDINGS
 from orchestrion.compiler.flow.scatter import changes
 from orchestrion.compiler.ir.attributes import DictAttr, IntegerAttr

@@ -11,7 +11,7 @@ import numpy as np
 from stablehlo_text import ints
 from structured_bodies import REDUCERS, Case, Draft, Layout, Shape, Value
 
-from orchestrion.compiler.ir.dims import GREATEST, Dim
+from orchestrion.compiler.ir.dims import DEFAULT_GREATEST, Dim
 
 #: elements of a tensor
 LARGEST = 4000
@@ -39,7 +39,7 @@ def _size(draft: Draft, sizes: Sequence[int], dynamic: float) -> int:
         return size
     if rng.random() < 0.15:
         return draft.symbol(size + 1) - 1
-    greatest = rng.choice((GREATEST, GREATEST, size, 2 * size, max(size, 300)))
+    greatest = rng.choice((DEFAULT_GREATEST, DEFAULT_GREATEST, size, 2 * size, max(size, 300)))
     return draft.symbol(size, rng.choice((1, 1, min(size, 4), size)), greatest)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from orchestrion.compiler.ir.dims import Dim, bounds
 from orchestrion.compiler.kernel.body import DIMENSIONS, Body
-from orchestrion.compiler.kernel.dialect import LANES
+from orchestrion.compiler.kernel.dialect import VECTOR_LANES
 from orchestrion.compiler.kernel.encodings import stored_shape
 from orchestrion.compiler.kernel.grid import is_tiled_dot
 from orchestrion.compiler.kernel.library import KERNELS
@@ -143,9 +143,9 @@ def _tiled(rng: random.Random, body: Body, machine: Machine, assumed: list[Step]
                 Step("bind", "grid", "workgroup"),
                 *(Step("bind", dim, "local", rng.choice((1, 2, 4, 8))) for dim in "mn" if rng.random() < 0.8),
             ]
-        lanes = [count for count in LANES if sizes["n"] % count == 0 and count <= machine.width]
+        lanes = [count for count in VECTOR_LANES if sizes["n"] % count == 0 and count <= machine.vector_lanes]
         if lanes and rng.random() < 0.8 or rng.random() < 0.06:
-            steps.append(Step("vectorize", "n", count=rng.choice(lanes or LANES)))
+            steps.append(Step("vectorize", "n", count=rng.choice(lanes or VECTOR_LANES)))
         steps += _unrolled(rng, sizes["m"] * sizes["n"], 0.4)
     if not is_tiled_dot(Schedule.of(*steps)):
         steps.append(Step("tile", "n", count=1))

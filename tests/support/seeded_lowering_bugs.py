@@ -23,11 +23,11 @@ def _holds_less(self: Side, b: Any, at: int) -> Any:
     return _holds(self, b, at)
 
 
-def _other_cut(b: Any, fold: loops.Fold, per_turn: int) -> loops.Fold:
-    """The elements of a turn are those that other turns take."""
-    cut = _cut(b, fold, per_turn)
-    if cut is fold:
-        return fold
+def _other_cut(b: Any, reduction: loops.Reduction, per_iteration: int) -> loops.Reduction:
+    """The elements of an iteration are those that other iterations take."""
+    cut = _cut(b, reduction, per_iteration)
+    if cut is reduction:
+        return reduction
 
     def element(coordinates: Sequence[Any]) -> Any:
         *before, number, _ = coordinates
@@ -36,20 +36,20 @@ def _other_cut(b: Any, fold: loops.Fold, per_turn: int) -> loops.Fold:
     return replace(cut, element=element)
 
 
-def _swapped_tree(elemental: Any, fold: loops.Fold, *rest: Any) -> None:
+def _swapped_tree(elemental: Any, reduction: loops.Reduction, *rest: Any) -> None:
     """Right neighbours come before left ones."""
-    _fold_tree(elemental, replace(fold, combine=lambda x, y: fold.combine(y, x)), *rest)
+    _reduce_tree(elemental, replace(reduction, combine=lambda x, y: reduction.combine(y, x)), *rest)
 
 
 _holds: Any = Side.holds
 _cut: Any = loops._cut
-_fold_tree: Any = tree._fold_tree
+_reduce_tree: Any = tree._reduce_tree
 
 #: name -> the bug
 BUGS: dict[str, Bug] = {
     "the first place of a tile is not written": lambda: patch.object(Side, "holds", _holds_less),
-    "a turn takes its first element several times": lambda: patch.object(loops, "_cut", _other_cut),
-    "neighbours of a shared reduction are swapped": lambda: patch.object(tree, "_fold_tree", _swapped_tree),
+    "an iteration takes its first element several times": lambda: patch.object(loops, "_cut", _other_cut),
+    "neighbours of a shared reduction are swapped": lambda: patch.object(tree, "_reduce_tree", _swapped_tree),
     "what is left of a slice is not left out": lambda: patch.object(
         StagedNest, "_fills_slices", lambda self, level: True
     ),
@@ -58,7 +58,7 @@ BUGS: dict[str, Bug] = {
 #: a seed in front of the first one that finds the bug: there the ordinary tests begin
 NEAR: dict[str, int] = {
     "the first place of a tile is not written": 5,
-    "a turn takes its first element several times": 5,
+    "an iteration takes its first element several times": 5,
     "neighbours of a shared reduction are swapped": 97,
     "what is left of a slice is not left out": 10,
 }

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from stablehlo_text import DTYPES, ints
 
-from orchestrion.compiler.ir.dims import GREATEST, Dim, evaluate, symbol
+from orchestrion.compiler.ir.dims import DEFAULT_GREATEST, Dim, evaluate, symbol
 
 Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
@@ -91,10 +91,10 @@ class Draft:
 
     # types and data
 
-    def symbol(self, size: int, least: int = 1, greatest: int = GREATEST) -> int:
+    def symbol(self, size: int, least: int = 1, greatest: int = DEFAULT_GREATEST) -> int:
         """A new symbol with that size in this dispatch."""
         name = f"d{len(self.symbols)}"
-        most = "" if greatest == GREATEST else f"greatest = {greatest} : i64, "
+        most = "" if greatest == DEFAULT_GREATEST else f"greatest = {greatest} : i64, "
         self.symbols[name] = size, f'{{{most}least = {least} : i64, name = "{name}"}}'
         return symbol(name, least, greatest)
 

@@ -23,7 +23,7 @@ from orchestrion.compiler.stablehlo.ops.base import dtype_of
 from .dft import Complex, Dft
 
 #: how many invocations a workgroup may have; it has no more than its largest pass keeps busy
-LANES = (16, 32, 64, 128)
+LANES_PER_WORKGROUP = (16, 32, 64, 128)
 #: lines that a workgroup takes at least where those lie side by side, if they fit: memory is read in runs
 SIDE_BY_SIDE = 8
 
@@ -46,11 +46,11 @@ def shares(op: LineFft) -> Shares:
     total = prod(shape[: op.axis]) * prod(shape[op.axis + 1 : -1])
     busy = length // (radices(length) or (1,))[0]
     room = longest(dtype_of(op.operand_).itemsize)
-    wanted = max(LANES[-2] // busy, SIDE_BY_SIDE if _is_across(op) else 1)
+    wanted = max(LANES_PER_WORKGROUP[-2] // busy, SIDE_BY_SIDE if _is_across(op) else 1)
     lines = 1
     while 2 * lines <= wanted and 2 * lines * length <= room and lines < typical(total):
         lines *= 2
-    lanes = next((count for count in LANES if count >= busy * lines), LANES[-1])
+    lanes = next((count for count in LANES_PER_WORKGROUP if count >= busy * lines), LANES_PER_WORKGROUP[-1])
     return Shares(lines, lanes, total)
 
 

@@ -15,8 +15,8 @@ from orchestrion.compiler.flow.merge import Merge
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.kernel.builder import KernelBuilder
 from orchestrion.compiler.kernel.elemental import Elemental
-from orchestrion.compiler.kernel.fold import instance
 from orchestrion.compiler.kernel.index import Index, delinearize, invocation_index
+from orchestrion.compiler.kernel.reductions import instance
 from orchestrion.compiler.kernel.rules import scalar_index, shape_of
 
 #: invocations of a workgroup
@@ -24,7 +24,7 @@ WORKGROUP_SIZE = 64
 #: elements that an invocation makes
 SHARE = 16
 #: steps that a kernel knows: runs are of 2^30 elements at most, which no axis that a device holds goes beyond
-MOST_STEPS = 30
+MAX_MERGE_STEP = 30
 
 
 def invocations(op: Merge) -> int:
@@ -99,7 +99,7 @@ class _Merger:
         """The step, in the index type, in the range that a shift takes."""
         b = self.builder
         step = self.elemental.element(self.op.step, scalar_index(b))
-        step = b.op("minimum", b.op("maximum", step, b.const(0, "i32")), b.const(MOST_STEPS, "i32"))
+        step = b.op("minimum", b.op("maximum", step, b.const(0, "i32")), b.const(MAX_MERGE_STEP, "i32"))
         return b.op("convert", step, to=b.index_type)
 
     def _pair_at(self, place: Value, length: Value) -> _Pair:
@@ -116,8 +116,8 @@ class _Merger:
         left, right = b.op("subtract", pair.middle, pair.first), b.op("subtract", pair.last, pair.middle)
         low = b.op("subtract", count, b.op("minimum", count, right))
         high = b.op("minimum", count, left)
-        turns = b.op("add", step, b.index(1))
-        loop = b.begin_loop(b.index(0), turns, b.index(1), [low, high])
+        iterations = b.op("add", step, b.index(1))
+        loop = b.begin_loop(b.index(0), iterations, b.index(1), [low, high])
         low, high = loop.carried
         branch = b.begin_if(b.op("compare_lt", low, high))
         half = b.op("unchecked_shift_right_logical", b.op("add", low, high), b.index(1))

@@ -13,16 +13,16 @@ from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.dims import Dim, bounds, ceildiv, dim_max, typical
 from orchestrion.compiler.kernel.builder import KernelBuilder
 from orchestrion.compiler.kernel.elemental import Elemental
-from orchestrion.compiler.kernel.fold import instance
-from orchestrion.compiler.kernel.fold_limits import max_loop_turns, max_updates
 from orchestrion.compiler.kernel.index import Index, delinearize, invocation_index
+from orchestrion.compiler.kernel.reduction_limits import max_loop_iterations, max_updates
+from orchestrion.compiler.kernel.reductions import instance
 from orchestrion.compiler.kernel.rules import element_of, shape_of
 
 #: invocations of a workgroup
 WORKGROUP_SIZE = 64
 #: invocations beyond which no more owners are made, and row numbers that all of them read together
-MOST_INVOCATIONS, MOST_READS = 1 << 11, 1 << 22
-#: updates that a turn of an owner's loop looks at, at least
+MAX_INVOCATIONS, MAX_READS = 1 << 11, 1 << 22
+#: updates that an iteration of an owner's loop looks at, at least
 UNROLLED = 4
 
 
@@ -36,7 +36,7 @@ def owners(op: Scatter) -> int:
     if op.is_unique:
         return updates
     columns = typical(groups * row)
-    most = max(1, min(MOST_INVOCATIONS // columns, MOST_READS // (columns * typical(updates))))
+    most = max(1, min(MAX_INVOCATIONS // columns, MAX_READS // (columns * typical(updates))))
     return ceildiv(rows, dim_max(ceildiv(rows, most), 1))
 
 
@@ -108,7 +108,7 @@ def _own(writer: _Writer, owner: Value, share: int) -> None:
     first = b.op("convert", b.op("multiply", owner, b.index(share)), to=type)
     limit = b.op("minimum", _number(b, share, type), b.op("subtract", _number(b, rows, type), first))
     step, most = UNROLLED, min(bounds(updates)[1], max_updates(b.machine))
-    while most // step > max_loop_turns(b.machine):
+    while most // step > max_loop_iterations(b.machine):
         step *= 2
     for lower, upper, stride in ((0, updates - updates % step, step), (updates - updates % step, updates, 1)):
         if lower == upper:

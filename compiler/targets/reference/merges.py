@@ -7,7 +7,7 @@ Each element of the result finds by halving how many of those before it come fro
 from __future__ import annotations
 
 from orchestrion.compiler.flow.merge import Merge
-from orchestrion.compiler.flow.sorting import gathered, numbers
+from orchestrion.compiler.flow.sort_builders import gathered, numbers
 from orchestrion.compiler.ir.attributes import DenseArray
 from orchestrion.compiler.ir.core import Block, Value
 from orchestrion.compiler.ir.rewriter import Rewriter

@@ -15,7 +15,7 @@ from orchestrion.schema.tensor_shapes import ShapeError
 from orchestrion.schema.tensor_template import encode_template
 
 from .dialect import BytecodeOp, Yield, schema_type
-from .sizes import marked
+from .symbolic_numbers import marked
 
 
 def serialize_executable(executable: Executable) -> bytes:

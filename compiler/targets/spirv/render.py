@@ -355,7 +355,7 @@ class FunctionWords:
         self.ids |= {result: self.ids[value] for result, value in zip(op.outputs, arguments[1:], strict=True)}
 
     def _phi(self, value: Value, start: int, before: int) -> list[int]:
-        """A phi that still lacks the value of the next turn."""
+        """A phi that still lacks the value of the next iteration."""
         made = self.ids[value] = self.a.new()
         return self.a.add("OpPhi", self.a.scalar(k.dtype_of(value)), made, start, before)
 

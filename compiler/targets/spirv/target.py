@@ -5,7 +5,7 @@ from dataclasses import replace
 from orchestrion.compiler.flow.layout import Encoding, Layout
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.dims import Dim
-from orchestrion.compiler.kernel.machine import LLVMPIPE_TURNS, Machine, Quirks
+from orchestrion.compiler.kernel.machine import LLVMPIPE_ITERATIONS, Machine, Quirks
 from orchestrion.compiler.kernel.signature import signature_of
 from orchestrion.compiler.sequencer.ll_seq import Entry, Executable
 from orchestrion.compiler.targets.kernel_target import KernelTarget
@@ -16,7 +16,7 @@ from .render import FunctionWords, ModuleVariables
 
 #: llvmpipe loads lane by lane, in a loop per load: four elements in one serve the products of a tile four times; GPUs
 #: have such loads, too. Code for GPUs runs on llvmpipe as well, and is right there
-LLVMPIPE = Quirks(loop_turns=LLVMPIPE_TURNS)
+LLVMPIPE = Quirks(max_loop_iterations=LLVMPIPE_ITERATIONS)
 MACHINES = {
     "cpu": Machine(wide_loads=True, units=64, quick_builds=True, quirks=replace(LLVMPIPE, typical_row=32)),
     "gpu": Machine(wide_loads=True, staging=True, subgroup=32, quick_builds=True, quirks=LLVMPIPE),

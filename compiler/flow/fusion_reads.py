@@ -1,8 +1,8 @@
-"""How often an op's operands are read: what fusion decides on.
+"""How often the operands of an op are read, which decides what is fused.
 
-An op's *paths* say how a region that computes `workload` elements gets at it: path -> number of reads. On the path
-`ROOT`, element i in row-major order is read for result element i. An operand that is read in order is on the path of
-its op, any other on a path of its own for each index map. Ops of one path share their work.
+The *paths* of an op describe how a region that computes `workload` elements reads it: path -> number of reads. On the
+path `ROOT`, result element i reads element i, in row-major order. An operand that is read in order has the path of its
+op. Any other operand has a path of its own for each index map. Ops on the same path share their work.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from .row_solve import RowSolve
 from .scatter import Scatter, Update
 from .structure import Read, reads_in_order, structure_of
 
-#: how a value is reached: the ops in between that do not read in order, outermost first, each with the index map of the
-#: operand, or its number if data decide what is read
+#: how a value is read: the ops in between that do not read in order, outermost first, each with the index map of the
+#: operand, or with the number of the operand if data decide what is read
 Path = tuple[tuple[int, Read | int], ...]
 ROOT: Final[Path] = ()
 
@@ -48,22 +48,24 @@ MOVEMENT: Final = (
     Reshape, Transpose, Slice, BroadcastInDim, Pad, Concatenate, Reverse, DynamicSlice, DynamicUpdateSlice,
     Gather, Windows,
 )  # fmt: skip
-#: elements that an update writes again rather than being a dispatch of its own; see `is_in_place`
+#: an update that leaves fewer elements unchanged is no dispatch of its own and writes them again; see `is_in_place`
 LEAST_KEPT: Final = 1024
 
 
 def elements(value: Value) -> int:
-    """Number of elements of a tensor value, an expression where a size is one."""
+    """Number of elements of a tensor value; an expression if a size is dynamic."""
     return tensor_of(value).num_elements
 
 
 def count(value: Value) -> int:
-    """About as many elements, as a number: what costs are counted with."""
+    """Approximate number of elements of a tensor value, for estimates of costs."""
     return typical(tensor_of(value).num_elements)
 
 
 def is_free(op: Operation) -> bool:
-    """A generator, or elements moved of one: read from nowhere, so every group computes it for itself."""
+    """Whether an op is a generator, or moves the elements of one. It reads no memory, so every group computes it for
+    itself.
+    """
     if isinstance(op, GENERATORS):
         return True
     if not isinstance(op, BroadcastInDim | Reshape):
@@ -73,7 +75,7 @@ def is_free(op: Operation) -> bool:
 
 
 def _is_of_sizes(op: Operation, depth: int = 4) -> bool:
-    """A scalar computed of sizes of the call, such as 1 / b: not worth a dispatch, even where each element has it."""
+    """Whether an op computes a scalar from dynamic sizes, such as 1 / b. That is never worth a dispatch."""
     if not isinstance(op, Elementwise) or tensor_of(op.results[0]).shape or not depth:
         return False
     makers = [value.defining_op for value in op.operands]
@@ -85,10 +87,11 @@ def _is_of_sizes(op: Operation, depth: int = 4) -> bool:
 
 
 def is_in_place(op: Operation) -> TypeGuard[Update]:
-    """Whether an update is a dispatch of its own, which writes only what changes, in the memory of its operand.
+    """Whether an update is a dispatch of its own, which writes only the updated elements into the memory of its
+    operand.
 
-    A scatter always is. A slice is not when it leaves so little as it is that a dispatch costs more than to write that,
-    too; nor on what is read from nowhere, and has no memory.
+    A scatter always is. The update of a slice is not if a dispatch costs more than to write the other elements again,
+    or if its operand is free and has no memory.
     """
     if isinstance(op, Scatter):
         return True
@@ -100,7 +103,7 @@ def is_in_place(op: Operation) -> TypeGuard[Update]:
 
 
 def operand_paths(op: Operation, index: int, path: Path, reads: int) -> tuple[Path, int]:
-    """The path to operand `index` of an op that is itself read `reads` times on `path`, and how often it is read."""
+    """The path to operand `index` of an op that is itself read `reads` times on `path`, and the number of reads."""
     read = structure_of(op).reads[index]
     if read.once:
         return (*path, (id(op), read)), 1

@@ -1,4 +1,7 @@
-"""Heroes: ops whose element folds many elements, `reduce` and `dot_general`, as sequential loops (`loops.py`)."""
+"""The rules of `reduce` and `dot_general`: an element of their results is a reduction of many elements of operands.
+
+The reduction runs as sequential loops of one invocation (`loops.py`), unless a schedule says otherwise.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,18 +15,18 @@ from orchestrion.compiler.stablehlo.ops.structural import Constant
 from .axes import Axes
 from .builder import KernelBuilder
 from .index import Index
-from .loops import Fold, Scalars, sequential
+from .loops import Reduction, Scalars, sequential
 from .rules import Requests, Rule, element_of, mapped, scalar_index, shape_of
 
 # reduce
 
 
-def reduce_fold(b: KernelBuilder, op: Reduce, at: Index) -> Fold:
-    """The fold behind one element of a `stablehlo.reduce`, over its operands' elements at the reduced coordinates."""
+def reduction_of_reduce(b: KernelBuilder, op: Reduce, at: Index) -> Reduction:
+    """The reduction for one element of a `stablehlo.reduce`, over the reduced axes of its operands."""
     inputs, starts = op.inputs, op.init_values
     shape, read = shape_of(inputs[0]), structure_of(op).reads[0]
     axes = Axes([(value, sorted(op.dimensions.ints)) for value in inputs])
-    outer = at.coordinates  # found here, in front of all loops: drivers may not move what each turn divides
+    outer = at.coordinates  # found here, in front of all loops: drivers may not move what each iteration divides
 
     def start() -> Scalars:
         values = []
@@ -31,9 +34,9 @@ def reduce_fold(b: KernelBuilder, op: Reduce, at: Index) -> Fold:
             values.append((yield value, scalar_index(b)))
         return values
 
-    def element(folded: Sequence[Value]) -> Scalars:
+    def element(reduced: Sequence[Value]) -> Scalars:
         assert read.coordinates is not None
-        place = at.at(shape, mapped(b, read.coordinates, outer, axes.apart(b, folded)))
+        place = at.at(shape, mapped(b, read.coordinates, outer, axes.apart(b, reduced)))
         values = []
         for value in inputs:
             values.append((yield value, place))
@@ -42,11 +45,11 @@ def reduce_fold(b: KernelBuilder, op: Reduce, at: Index) -> Fold:
     def combine(x: Sequence[Value], y: Sequence[Value]) -> Scalars:
         return (yield from instance(b, op.body, [*x, *y]))
 
-    return Fold(axes.sizes, start, element, combine, _neutral(b, op))
+    return Reduction(axes.sizes, start, element, combine, _neutral(b, op))
 
 
 def instance(b: KernelBuilder, body: Region, arguments: Sequence[Value | None]) -> Scalars:
-    """The results of an op's region on these arguments; None for one that it does not use."""
+    """The results of a region on these arguments; None for an argument that the region does not use."""
     block, place = body.block, scalar_index(b)
     assert block.last is not None
     b.memo.push()
@@ -61,7 +64,7 @@ def instance(b: KernelBuilder, body: Region, arguments: Sequence[Value | None]) 
 
 
 def _neutral(b: KernelBuilder, op: Reduce) -> list[Value] | None:
-    """The initial value when it is a constant that changes nothing: then a block may start from it too."""
+    """The initial value if it is a neutral constant: each block may then start from it. Else None."""
     start = op.init_values[0].defining_op
     if not isinstance(start, Constant) or not is_neutral(op.body.block, start.result):
         return None
@@ -69,8 +72,9 @@ def _neutral(b: KernelBuilder, op: Reduce) -> list[Value] | None:
 
 
 def reduce(b: KernelBuilder, op: Reduce, result: int, at: Index) -> Requests:
-    fold = reduce_fold(b, op, at)
-    values = yield from sequential(b, fold, b.unroll)
+    """The rule of `stablehlo.reduce`. It remembers the elements of all results."""
+    reduction = reduction_of_reduce(b, op, at)
+    values = yield from sequential(b, reduction, b.unroll)
     for value, output in zip(values, op.results, strict=True):
         b.memo.set((output, at.key), value)
     return values[result]
@@ -80,7 +84,7 @@ def reduce(b: KernelBuilder, op: Reduce, result: int, at: Index) -> Requests:
 
 
 class Factors:
-    """What is multiplied for one element of a `stablehlo.dot_general`, in the result's type."""
+    """The two factors of each product of one element of a `stablehlo.dot_general`, in the type of the result."""
 
     def __init__(self, b: KernelBuilder, op: DotGeneral, at: Index) -> None:
         dims = op.dimensions
@@ -91,22 +95,24 @@ class Factors:
         #: operands with their index maps
         self._left, self._right = zip(op.operands, structure_of(op).reads, strict=True)
 
-    def left(self, folded: Sequence[Value]) -> Scalars:
-        return self._factor(*self._left, folded)
+    def left(self, reduced: Sequence[Value]) -> Scalars:
+        """The element of the left operand at a place of the contracted dimensions."""
+        return self._factor(*self._left, reduced)
 
-    def right(self, folded: Sequence[Value]) -> Scalars:
-        return self._factor(*self._right, folded)
+    def right(self, reduced: Sequence[Value]) -> Scalars:
+        """The element of the right operand at a place of the contracted dimensions."""
+        return self._factor(*self._right, reduced)
 
-    def _factor(self, operand: Value, read: Read, folded: Sequence[Value]) -> Scalars:
+    def _factor(self, operand: Value, read: Read, reduced: Sequence[Value]) -> Scalars:
         b, point = self.builder, self.at.coordinates
         assert read.coordinates is not None
-        coordinates = mapped(b, read.coordinates, point, self.axes.apart(b, folded))
+        coordinates = mapped(b, read.coordinates, point, self.axes.apart(b, reduced))
         value = yield operand, self.at.at(shape_of(operand), coordinates)
         return [b.op("convert", value, to=self.dtype)]
 
 
-def dot_fold(b: KernelBuilder, op: DotGeneral, at: Index) -> Fold:
-    """The fold behind one element of a `stablehlo.dot_general`: a sum of products, all in the result's type."""
+def reduction_of_dot(b: KernelBuilder, op: DotGeneral, at: Index) -> Reduction:
+    """The reduction for one element of a `stablehlo.dot_general`: a sum of products in the type of the result."""
     factors = Factors(b, op, at)
     zero = [b.const(0, factors.dtype)]
 
@@ -114,26 +120,27 @@ def dot_fold(b: KernelBuilder, op: DotGeneral, at: Index) -> Fold:
         yield from ()
         return zero
 
-    def element(folded: Sequence[Value]) -> Scalars:
-        (x,) = yield from factors.left(folded)
-        (y,) = yield from factors.right(folded)
+    def element(reduced: Sequence[Value]) -> Scalars:
+        (x,) = yield from factors.left(reduced)
+        (y,) = yield from factors.right(reduced)
         return [b.op("multiply", x, y)]
 
     def combine(x: Sequence[Value], y: Sequence[Value]) -> Scalars:
         yield from ()
         return [b.op("add", x[0], y[0])]
 
-    return Fold(factors.axes.sizes, start, element, combine, zero)
+    return Reduction(factors.axes.sizes, start, element, combine, zero)
 
 
 def dot_general(b: KernelBuilder, op: DotGeneral, result: int, at: Index) -> Requests:
-    return (yield from sequential(b, dot_fold(b, op, at), b.unroll))[0]
+    """The rule of `stablehlo.dot_general`."""
+    return (yield from sequential(b, reduction_of_dot(b, op, at), b.unroll))[0]
 
 
-#: op name -> the fold behind one element
-FOLDS: dict[str, Callable[[KernelBuilder, Any, Index], Fold]] = {
-    Reduce.name: reduce_fold,
-    DotGeneral.name: dot_fold,
+#: op name -> the reduction behind one element
+REDUCTIONS: dict[str, Callable[[KernelBuilder, Any, Index], Reduction]] = {
+    Reduce.name: reduction_of_reduce,
+    DotGeneral.name: reduction_of_dot,
 }
 
 #: op name -> its rule

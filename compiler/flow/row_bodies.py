@@ -1,9 +1,9 @@
-"""Rows: ops that reduce the rows of tensors and compute on with what came out, a row by itself.
+"""Row bodies: ops that reduce the rows of tensors and compute further values of each row from that row alone.
 
-A body has `rows` rows when each of its reductions takes the last axes of its operand and gives one result a row, and
-whatever depends on one stays in its row: element i of a value of `rows * k` elements belongs to row i // k. Such a body
-may hold several reductions (softmax: a maximum, a sum; a norm: a mean, a variance), and results of different sizes: a
-workgroup that takes a row computes one after the other.
+A body has `rows` rows if each of its reductions covers the last axes of its operand and gives one result per row, and
+if each op that depends on a reduction stays in its row: element i of a value of `rows * k` elements belongs to row i //
+k. A body may have several reductions (softmax: a maximum and a sum; a norm: a mean and a variance) and results of
+different sizes. A workgroup computes them one after the other for its row.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from orchestrion.compiler.stablehlo.ops.contraction import Reduce
 from orchestrion.compiler.stablehlo.ops.elementwise import Elementwise
 from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim
 
-from .access import HEROES, elements
+from .fusion_reads import HEROES, elements
 from .structure import keeps_order, stays_in_row
 
 
 def rows_of(ops: Sequence[Operation], results: Iterable[Value], within: Collection[Value] = ()) -> int | None:
-    """How many rows ops, in their order, have: None where they reduce no rows. `within`: more values of which a row
-    may read its own elements only.
+    """Number of rows that ops reduce, in their order; None if they are no row body. `within`: further values of which a
+    row may read only its own elements.
     """
     heroes = [op for op in ops if isinstance(op, Reduce)]
     if not heroes or any(isinstance(op, HEROES) and not isinstance(op, Reduce) for op in ops):
@@ -42,8 +42,8 @@ def rows_of(ops: Sequence[Operation], results: Iterable[Value], within: Collecti
 
 
 def taken_rows(ops: Sequence[Operation], results: Sequence[Value]) -> int | None:
-    """The rows of a body that is computed row by row: with several reductions, or results that are not of their size.
-    None for any other.
+    """Number of rows of a body that is scheduled by rows: it has several reductions, or results of another size than
+    theirs. None for any other body.
     """
     heroes = [op for op in ops if isinstance(op, Reduce)]
     sizes = {elements(value) for value in (*results, *(op.results[0] for op in heroes))}
@@ -55,7 +55,7 @@ def _reduces_rows(op: Reduce, rows: int) -> bool:
 
 
 def _stays(op: Operation, dependent: Collection[Value], rows: int) -> bool:
-    """Whether an op reads of each row only what belongs to it."""
+    """Whether an op reads, of the dependent values, only elements of its own row."""
     given = [index for index, value in enumerate(op.operands) if value in dependent]
     if isinstance(op, Reduce):
         return all(index < len(op.inputs) for index in given)

@@ -8,8 +8,8 @@ import pytest
 from stablehlo_text import DTYPES, filled, ints, main, reducer, reduction, tensor
 
 from orchestrion.compiler.errors import CompileError
-from orchestrion.compiler.kernel.fold_limits import max_elements
-from orchestrion.compiler.kernel.machine import LLVMPIPE_TURNS, Machine, Quirks
+from orchestrion.compiler.kernel.machine import LLVMPIPE_ITERATIONS, Machine, Quirks
+from orchestrion.compiler.kernel.reduction_limits import max_elements
 
 EACH_TARGET = pytest.mark.parametrize("target", ["opencl", "spirv"])
 #: an invocation for each result, with turns of one element and of several; a workgroup for each result
@@ -22,7 +22,7 @@ SCHEDULES = [
 ]
 EACH_SCHEDULE = pytest.mark.parametrize("schedule", SCHEDULES)
 
-#: shape, reduced axes: short folds, long ones with few and with many results, none at all
+#: shape, reduced axes: short reductions, long ones with few and with many results, none at all
 SHAPES: list[tuple[list[int], list[int]]] = [
     ([6], [0]), ([3, 5], [0]), ([3, 5], [1]), ([3, 5], [0, 1]), ([2, 3, 4, 5], [1, 3]), ([4, 300], [1]),
     ([300, 4], [0]), ([5000], [0]), ([2, 40, 50], [1, 2]), ([40, 2, 50], [0, 2]), ([1024, 300], [1]),
@@ -189,7 +189,7 @@ def test_the_order_of_elements_is_kept(computes: Any, target: str, shape: list[i
 @EACH_SCHEDULE
 @pytest.mark.parametrize("shape", [[20, 30], [20, 600]], ids=str)
 def test_prologue_and_epilogue(computes: Any, target: str, schedule: str, shape: list[int]) -> None:
-    """The mean of squares, its root, and the same reshaped: two results behind one fold."""
+    """The mean of squares, its root, and the same reshaped: two results behind one reduction."""
     t, f, out = tensor(shape, "f32"), "tensor<f32>", tensor(shape[:1], "f32")
     tall = tensor([4, shape[0] // 4], "f32")
     lines = [
@@ -277,7 +277,7 @@ def test_long_contractions_stay_accurate(computes: Any, target: str, rows: int) 
 
 
 def repeated_sum(count: int, start: str) -> str:
-    """The sum of the argument, a scalar, taken `count` times: a fold longer than any buffer."""
+    """The sum of the argument, a scalar, taken `count` times: a reduction longer than any buffer."""
     wide, scalar = tensor([count]), tensor([])
     lines = [
         f'%b = "stablehlo.broadcast_in_dim"(%a0) <{{broadcast_dimensions = {ints([])}}}> : ({scalar}) -> {wide}',
@@ -288,17 +288,17 @@ def repeated_sum(count: int, start: str) -> str:
     return main([scalar], lines, [("%r", scalar)])
 
 
-LONGEST = max_elements(Machine(quirks=Quirks(loop_turns=LLVMPIPE_TURNS))) * 128
+LONGEST = max_elements(Machine(quirks=Quirks(max_loop_iterations=LLVMPIPE_ITERATIONS))) * 128
 
 
 @EACH_TARGET
 @pytest.mark.parametrize("start", [0, 5])
-def test_the_longest_fold_is_whole(computes: Any, target: str, start: int) -> None:
+def test_the_longest_reduction_is_whole(computes: Any, target: str, start: int) -> None:
     (got,) = computes(repeated_sum(LONGEST, str(start)), target, np.array(1, np.int32))
     assert int(got) == LONGEST + start
 
 
-def test_a_longer_fold_is_refused_where_loops_have_a_limit(computes: Any) -> None:
+def test_a_longer_reduction_is_refused_where_loops_have_a_limit(computes: Any) -> None:
     text, one = repeated_sum(LONGEST + 1, "0"), np.array(1, np.int32)
     with pytest.raises(CompileError, match="would reduce 800001 elements, loops of the machine take 800000 at most"):
         computes(text, "spirv", one)
