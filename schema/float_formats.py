@@ -35,6 +35,11 @@ class FloatFormat:
         return self.exponent + self.mantissa + (self.special is not Special.FNU)
 
     @property
+    def itemsize(self) -> int:
+        """Bytes of a stored element."""
+        return (self.bits + 7) // 8
+
+    @property
     def nan(self) -> int:
         """The bits of the NaN that arithmetic returns."""
         match self.special:
@@ -60,7 +65,7 @@ class FloatFormat:
 
     @property
     def has_negative_zero(self) -> bool:
-        return self.special in (Special.IEEE, Special.FN)
+        return self.special not in (Special.FNUZ, Special.FNU)
 
     @property
     def least_exponent(self) -> int:

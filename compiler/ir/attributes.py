@@ -40,7 +40,7 @@ ELIDED: Final = "__elided__"
 ELEMENT_BYTES: Final[dict[str, int]] = {
     "i1": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "ui8": 1, "ui16": 2, "ui32": 4, "ui64": 8,
     "f32": 4, "f64": 8, "index": 8, "i2": 1, "i4": 1, "ui2": 1, "ui4": 1,
-    **{name: row.bits // 8 for name, row in FLOAT_FORMATS.items()},
+    **{name: row.itemsize for name, row in FLOAT_FORMATS.items()},
     "complex<f32>": 8, "complex<f64>": 16,
 }  # fmt: skip
 

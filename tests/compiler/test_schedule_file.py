@@ -191,7 +191,8 @@ def test_a_file_changes_text_of_the_phase_hl_seq(write: Callable[..., Path]) -> 
     text = compiled(None)
     for stop in ("hl_seq", "executables"):
         assert compiled(path, stop, text, "hl_seq") == compiled(path, stop)
-    with pytest.raises(ArgumentValueError, match="phase ll_seq says itself which schedules its entries have"):
+    message = "the text of phase ll_seq already states the schedules of its entries"
+    with pytest.raises(ArgumentValueError, match=message):
         compiled(path, "bytecode", compiled(None, "ll_seq"), "ll_seq")
 
 
@@ -211,7 +212,7 @@ def test_a_choice_for_no_body_is_told(write: Callable[..., Path]) -> None:
 ILLEGAL = [
     ("[tile(m, 5), tile(n, 8), bind(grid, invocation, 16)]", "tiles of 5 do not divide m, of extent 16"),
     ("[tile(m, 0), tile(n, 8), bind(grid, invocation, 16)]", "tile(m, 0): the count is 1 or more"),
-    ("[bind(grid, invocation)]", "bind(grid, invocation): the count is 1 or more"),
+    ("[bind(grid, invocation)]", "a workgroup of 0 invocations; it has from 1 to 128"),
     ("[bind(grid, workgroup), reduce(k, tree)]", "reduce(k, tree): the count is 1 or more"),
     ("[tile(m, 2), tile(n, 8), bind(grid, workgroup), bind(m, local)]", "bind(m, local): the count is 1 or more"),
     ("[bind(grid, invocation, 16), vectorize(n, 0)]", "vectorize(n, 0): the count is 1 or more"),

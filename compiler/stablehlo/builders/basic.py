@@ -49,7 +49,7 @@ def constant(rewriter: Rewriter, value: int | float, type: TensorType) -> Value:
     name = str(type.element)
     if name in FLOAT_FORMATS:
         row = FLOAT_FORMATS[name]
-        data = row.rounded(value).to_bytes(row.bits // 8, "little")
+        data = row.rounded(value).to_bytes(row.itemsize, "little")
     elif name in _CODES:
         data = struct.pack(_CODES[name], value)
     else:

@@ -102,7 +102,7 @@ def encode(rewriter: Rewriter, x: Value, row: FloatFormat) -> Value:
     """The bits, in ui8 or ui16, of an f32 from `round_to_format`."""
     b = _Bits(rewriter)
     word = bitcast(rewriter, x, "ui32")
-    shift, storage = _MANTISSA - row.mantissa, f"ui{row.bits}"
+    shift, storage = _MANTISSA - row.mantissa, f"ui{8 * row.itemsize}"
     if row.exponent == 8 and row.special is Special.IEEE:
         return convert(rewriter, b.op("shift_right_logical", word, shift), storage)
     magnitude = b.op("and", word, _SIGN - 1)

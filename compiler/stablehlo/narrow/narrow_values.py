@@ -165,7 +165,7 @@ class NarrowValues:
         type = tensor_of(op.out).with_element(scalar(dtype.storage))
         data = given.data if dtype.kind == FLOAT else normal_bytes(given.data, dtype)
         elements = DenseElements(type, data)
-        if dtype.bits < 8 and is_packed(elements):
+        if dtype.bits < 8 and dtype.kind != FLOAT and is_packed(elements):
             self.register_bits(
                 op.result, self._after_definition(op.result, lambda r: unpack(r, elements, dtype)), dtype
             )
