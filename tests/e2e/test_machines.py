@@ -192,7 +192,9 @@ def test_refusals() -> None:
     for machines in ((), ("gpu", "gpu")):
         with pytest.raises(compiler.CompileError, match="each once, and one at least"):
             compiler.Compilation(machines=machines)
-    with pytest.raises(compiler.CompileError, match="the text of phase ll_seq already states the machines of its programs"):
+    with pytest.raises(
+        compiler.CompileError, match="the text of phase ll_seq already states the machines of its programs"
+    ):
         compiler.Compilation(start="ll_seq", machines=("gpu",))
     for target, known in (("spirv", "cpu, gpu"), ("reference", "none")):
         for dialect, phase in (
