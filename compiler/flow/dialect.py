@@ -128,6 +128,7 @@ class Size(StablehloOp):
 
     @property
     def size(self) -> int:
+        """The size."""
         return self.value.ints[0]
 
     def infer(self) -> Sequence[TensorType]:

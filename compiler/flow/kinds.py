@@ -15,19 +15,19 @@ from .row_bodies import taken_rows
 from .row_solve import RowSolve
 from .scatter import Scatter
 
-#: kind -> what bodies of it compute
+#: kind of a body -> the results that it computes
 KINDS: Final[dict[str, str]] = {
-    "elementwise": "each element of the results by itself, also of elements that are moved",
-    "reduction": "each element from a reduction",
-    "contraction": "each element from a dot",
-    "rows": "rows of tensors through one or several reductions, and on with the results, each row by itself",
-    "scatter": "updates of rows, in the memory of the operand",
+    "elementwise": "each element of the results separately, including moved elements",
+    "reduction": "each element by a reduction",
+    "contraction": "each element by a dot",
+    "rows": "each row separately, by one or more reductions and ops on their results",
+    "scatter": "updates of rows in the memory of the operand",
     "merge": "a step of a merge sort",
     "fft": "Fourier transforms of lines",
-    "row_solve": "rows of a triangular system",
-    "library_call": "a library function",
+    "row_solve": "solutions of a triangular system, row by row",
+    "library_call": "a call of a library function",
 }
-#: op -> the kind of a body that has one
+#: op -> the kind of a body with such an op
 _HEROES: Final[dict[type[Operation], str]] = {
     Reduce: "reduction",
     DotGeneral: "contraction",

@@ -328,6 +328,7 @@ class DimValue(Operation):
 
     @property
     def size(self) -> int:
+        """The size."""
         return self.value.ints[0]
 
     def check(self) -> Iterator[str]:

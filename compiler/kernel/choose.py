@@ -54,7 +54,7 @@ MAX_TILED_LENGTH = 1024
 #: fewest columns of a tile: with fewer, neighbours in memory gain nothing
 MIN_TILE_COLUMNS = 4
 #: fewest results of a tile that shares its loads well, at most one load per two products
-SHARING_TILE = 16
+MIN_SHARING_TILE = 16
 #: rows of the tile for dispatches with fewer rows than the general tile
 FEW_ROWS_TILE = 2
 #: upper bound of the ops of one result times the results of a tile, which limits the code size
@@ -298,7 +298,7 @@ def tiled_dot(task: Task) -> Schedule | None:
     """An invocation computes a tile of results of a dot, so that a loaded element is a factor of several products."""
     if task.tile is None:
         return None
-    shares = min(task.tile) > 1 and prod(task.tile) >= SHARING_TILE
+    shares = min(task.tile) > 1 and prod(task.tile) >= MIN_SHARING_TILE
     if task.is_long_and_few and not shares and not task.tiles_long_reductions:
         return None
     return _tiled(task, {})

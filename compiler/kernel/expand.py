@@ -67,6 +67,7 @@ def copy_sign(e: Emitter[V], value: float, x: V) -> V:
 
 
 def is_finite(e: Emitter[V], x: V) -> V:
+    """Whether a float is neither infinite nor NaN, by its bits."""
     magnitude = _magnitude(e, x)
     return e.op("compare_lt", magnitude, _like(e, magnitude, _exponent_mask(_type(e, x))))
 
@@ -79,22 +80,27 @@ def _same(name: str) -> Expansion:
 
 
 def bool_eq(e: Emitter[V], x: V, y: V) -> V:
+    """x == y of two i1."""
     return e.op("not", e.op("xor", x, y))
 
 
 def bool_lt(e: Emitter[V], x: V, y: V) -> V:
+    """x < y of two i1."""
     return e.op("and", e.op("not", x), y)
 
 
 def bool_le(e: Emitter[V], x: V, y: V) -> V:
+    """x <= y of two i1."""
     return e.op("or", e.op("not", x), y)
 
 
 def bool_gt(e: Emitter[V], x: V, y: V) -> V:
+    """x > y of two i1."""
     return bool_lt(e, y, x)
 
 
 def bool_ge(e: Emitter[V], x: V, y: V) -> V:
+    """x >= y of two i1."""
     return bool_le(e, y, x)
 
 
@@ -102,17 +108,19 @@ def bool_ge(e: Emitter[V], x: V, y: V) -> V:
 
 
 def abs_int(e: Emitter[V], x: V) -> V:
+    """The absolute value of an integer, modulo its range."""
     return e.op("select", e.op("compare_lt", x, _like(e, x, 0)), e.op("negate", x), x)
 
 
 def sign_int(e: Emitter[V], x: V) -> V:
+    """-1, 0 or 1, the sign of an integer."""
     zero = _like(e, x, 0)
     negative = e.op("select", e.op("compare_lt", x, zero), _like(e, x, -1), zero)
     return e.op("select", e.op("compare_gt", x, zero), _like(e, x, 1), negative)
 
 
 def popcnt(e: Emitter[V], x: V) -> V:
-    """Sums of ever wider bit fields, side by side in one word."""
+    """Counts one bits by sums of ever wider bit fields, side by side in one word."""
     bits, width = _bits(e, x), _type(e, x).bits
 
     def shifted(value: V, amount: int) -> V:
@@ -131,7 +139,7 @@ def popcnt(e: Emitter[V], x: V) -> V:
 
 
 def count_leading_zeros(e: Emitter[V], x: V) -> V:
-    """The highest one bit is spread to all below it; what is left zero is counted."""
+    """Spreads the highest one bit to all lower bits, and counts the zeros that remain."""
     bits, width = _bits(e, x), _type(e, x).bits
     step = 1
     while step < width:
@@ -141,7 +149,7 @@ def count_leading_zeros(e: Emitter[V], x: V) -> V:
 
 
 def _divisor(e: Emitter[V], y: V) -> tuple[V, V, V | None]:
-    """A divisor that `unchecked_divide` takes, whether y is 0, whether it is -1 (None for unsigned)."""
+    """A valid divisor for `unchecked_divide`; whether y is 0; whether y is -1 (None if unsigned)."""
     one = _like(e, y, 1)
     zero = e.op("compare_eq", y, _like(e, y, 0))
     if _type(e, y).kind != SIGNED:
@@ -151,6 +159,7 @@ def _divisor(e: Emitter[V], y: V) -> tuple[V, V, V | None]:
 
 
 def divide_int(e: Emitter[V], x: V, y: V) -> V:
+    """x / y of integers, towards zero."""
     divisor, zero, minus = _divisor(e, y)
     quotient = e.op("unchecked_divide", x, divisor)
     if minus is not None:
@@ -187,10 +196,12 @@ def power_int(e: Emitter[V], x: V, y: V) -> V:
 
 
 def maximum_int(e: Emitter[V], x: V, y: V) -> V:
+    """The larger of two integers."""
     return e.op("select", e.op("compare_gt", x, y), x, y)
 
 
 def minimum_int(e: Emitter[V], x: V, y: V) -> V:
+    """The smaller of two integers."""
     return e.op("select", e.op("compare_lt", x, y), x, y)
 
 
@@ -211,6 +222,7 @@ def _filling_zeros(unchecked: str) -> Expansion:
 
 
 def shift_right_arithmetic(e: Emitter[V], x: V, y: V) -> V:
+    """x shifted right, filled with its sign bit."""
     amount, fits = _amount(e, y)
     safe = e.op("select", fits, amount, _like(e, amount, _type(e, y).bits - 1))
     return e.op("unchecked_shift_right_arithmetic", x, _cast(e, safe, e.dtype(x)))
@@ -220,11 +232,13 @@ def shift_right_arithmetic(e: Emitter[V], x: V, y: V) -> V:
 
 
 def sign_float(e: Emitter[V], x: V) -> V:
+    """-1, 1, or x itself if it is a zero or NaN."""
     itself = e.op("or", e.op("compare_eq", x, _like(e, x, 0.0)), is_nan(e, x))
     return e.op("select", itself, x, copy_sign(e, 1.0, x))
 
 
 def round_nearest_afz(e: Emitter[V], x: V) -> V:
+    """The nearest integral value, ties away from zero."""
     whole = e.op("trunc", x)
     rest = e.op("abs", e.op("subtract", x, whole))
     away = e.op("add", whole, copy_sign(e, 1.0, x))
@@ -258,6 +272,7 @@ def _total(compare: str) -> Expansion:
 
 
 def clamp(e: Emitter[V], low: V, x: V, high: V) -> V:
+    """min(max(x, low), high)."""
     return e.op("minimum", e.op("maximum", x, low), high)
 
 
@@ -265,6 +280,7 @@ def clamp(e: Emitter[V], low: V, x: V, high: V) -> V:
 
 
 def convert_bool(e: Emitter[V], x: V, to: str) -> V:
+    """An i1 as a number of another type."""
     return x if to == "i1" else e.op("select", x, e.const(1, to), e.const(0, to))
 
 

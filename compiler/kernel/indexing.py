@@ -15,7 +15,7 @@ from orchestrion.schema.dtypes import BY_NAME, SIGNED
 
 from .builder import KernelBuilder
 from .index import Index
-from .rules import DEEPEST_BRANCH, Requests, Rule, may_be_empty, scalar_index, shape_of
+from .rules import MAX_BRANCH_DEPTH, Requests, Rule, may_be_empty, scalar_index, shape_of
 
 #: a generator that requests the operands of starts and returns the starts
 Starts = Generator[tuple[Value, Index], Value, list[Value]]
@@ -75,7 +75,7 @@ def dynamic_update_slice(b: KernelBuilder, op: DynamicUpdateSlice, result: int, 
         coordinates.append(inner)
     if b.known(inside):
         return (yield op.update, at.at(op.window, coordinates))
-    if b.depth >= DEEPEST_BRANCH and not may_be_empty(op.window):
+    if b.depth >= MAX_BRANCH_DEPTH and not may_be_empty(op.window):
         zero = b.index(0)
         safe = at.at(op.window, [b.select(inside, coordinate, zero) for coordinate in coordinates])
         return b.select(inside, (yield op.update, safe), (yield op.operand_, at))

@@ -50,6 +50,7 @@ class Reduction:
 
     @property
     def count(self) -> int:
+        """Number of elements."""
         return prod(self.sizes)
 
     def at(self, b: KernelBuilder, position: Value) -> Scalars:

@@ -27,6 +27,7 @@ class LoweringEmitter(Emitter[V]):
         """Emits one primitive whose types are checked."""
 
     def op(self, name: str, *operands: V, to: str | None = None) -> V:
+        """Emits a scalar op or primitive; see `Emitter.op`."""
         way, result = _way(name, tuple(map(self.dtype, operands)), to)
         if isinstance(way, Primitive):
             return self.primitive(way, operands, result)

@@ -52,10 +52,12 @@ class Row:
 
     @property
     def builder(self) -> KernelBuilder:
+        """The builder of the kernel."""
         return self.elemental.builder
 
     @property
     def local(self) -> Value:
+        """The number of this invocation in its workgroup."""
         return self.builder.local_id()
 
     def emit(self, outputs: Sequence[Result], writes: Value) -> None:

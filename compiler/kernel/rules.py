@@ -28,7 +28,7 @@ Rule = Callable[[KernelBuilder, Any, int, Index], Requests]
 #: most bytes of a constant, other than a splat, that is written into the code
 INLINE_CONSTANT_BYTES = 64
 #: greatest number of open regions around a new branch; devices support 64 nested ones
-DEEPEST_BRANCH = 32
+MAX_BRANCH_DEPTH = 32
 
 
 def shape_of(value: Value) -> Shape:
@@ -186,7 +186,7 @@ def _part(b: KernelBuilder, parts: Sequence[tuple[Value, int]], axis: int, at: I
     below = b.op("compare_lt", position, b.index(first))
     if (known := b.known(below)) is not None:
         return (yield from _part(b, parts[:middle] if known else parts[middle:], axis, at))
-    if b.depth >= DEEPEST_BRANCH and not any(may_be_empty(shape_of(operand)) for operand, _ in parts):
+    if b.depth >= MAX_BRANCH_DEPTH and not any(may_be_empty(shape_of(operand)) for operand, _ in parts):
         low = yield from _part(b, parts[:middle], axis, _moved(b, at, axis, "minimum", first - 1))
         high = yield from _part(b, parts[middle:], axis, _moved(b, at, axis, "maximum", first))
         return b.select(below, low, high)

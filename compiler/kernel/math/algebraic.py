@@ -10,12 +10,15 @@ from .number import Number, loop, polynomial, select, sign_of, with_sign
 
 
 def expand_rsqrt(e: Emitter[Any], value: Any) -> Any:
+    """1 / sqrt(value)."""
     x = Number(e, value)
     return (1.0 / x.sqrt()).value
 
 
 def expand_cbrt(e: Emitter[Any], value: Any) -> Any:
-    """A third of the exponent as a first guess, two steps of Halley's method, one of Newton's."""
+    """The cube root. A third of the exponent is the first guess; two steps of Halley's method and one of Newton's
+    follow.
+    """
     x = Number(e, value)
     format = x.format
     table = TABLES[x.dtype]
@@ -53,6 +56,7 @@ def arctangent(numerator: Number, denominator: Number, table: Table) -> tuple[Nu
 
 
 def expand_atan2(e: Emitter[Any], ordinate: Any, abscissa: Any) -> Any:
+    """The angle of the point (abscissa, ordinate), as C's atan2."""
     y, x = Number(e, ordinate), Number(e, abscissa)
     table = TABLES[y.dtype]
     infinity = float("inf")

@@ -22,7 +22,7 @@ def _rest(x: Number, table: Table) -> Number:
 
 
 def _tail(magnitude: Number, table: Table) -> Number:
-    """erfc of what is at least 3/4."""
+    """erfc of a magnitude of at least 3/4."""
     a = select(magnitude > table.erfc_most, magnitude.constant(table.erfc_most), magnitude)
     square = two_product(a, a)
     t = (a - table.erfc_center) / (a + table.erfc_center)
@@ -36,6 +36,7 @@ def _tail(magnitude: Number, table: Table) -> Number:
 
 
 def expand_erf(e: Emitter[Any], value: Any) -> Any:
+    """erf(value)."""
     x = Number(e, value)
     table, magnitude = TABLES[x.dtype], abs(x)
     far = with_sign(1.0 - _tail(magnitude, table), sign_of(x))
@@ -43,6 +44,7 @@ def expand_erf(e: Emitter[Any], value: Any) -> Any:
 
 
 def expand_erfc(e: Emitter[Any], value: Any) -> Any:
+    """erfc(value)."""
     x = Number(e, value)
     table, magnitude = TABLES[x.dtype], abs(x)
     tail = _tail(magnitude, table)

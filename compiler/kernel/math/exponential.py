@@ -39,11 +39,13 @@ def exponential_of(x: Number, table: Table, low: Number | None = None) -> Number
 
 
 def expand_exponential(e: Emitter[Any], value: Any) -> Any:
+    """e^value."""
     x = Number(e, value)
     return exponential_of(x, TABLES[x.dtype]).value
 
 
 def exponential_minus_one_of(x: Number, table: Table) -> Number:
+    """e^x - 1."""
     clamped = select(x > table.exp_most, x.constant(table.exp_most), x)
     clamped = select(clamped < table.expm1_least, x.constant(table.expm1_least), clamped)
     k, r, rest = reduce_exponent(clamped, table)
@@ -56,11 +58,13 @@ def exponential_minus_one_of(x: Number, table: Table) -> Number:
 
 
 def expand_exponential_minus_one(e: Emitter[Any], value: Any) -> Any:
+    """e^value - 1."""
     x = Number(e, value)
     return exponential_minus_one_of(x, TABLES[x.dtype]).value
 
 
 def expand_logistic(e: Emitter[Any], value: Any) -> Any:
+    """1 / (1 + e^-value)."""
     x = Number(e, value)
     table = TABLES[x.dtype]
     grown = exponential_of(-abs(x), table)

@@ -47,11 +47,13 @@ def log_specials(x: Number, result: Number) -> Number:
 
 
 def expand_log(e: Emitter[Any], value: Any) -> Any:
+    """The natural logarithm."""
     x = Number(e, value)
     return log_specials(x, log_of(x, x.constant(0.0), TABLES[x.dtype])).value
 
 
 def expand_log_plus_one(e: Emitter[Any], value: Any) -> Any:
+    """log(1 + value)."""
     x = Number(e, value)
     table = TABLES[x.dtype]
     total = x + 1.0

@@ -30,10 +30,12 @@ class Format:
 
     @property
     def fraction_bits(self) -> int:
+        """Number of stored bits of the significand."""
         return self.precision - 1
 
     @property
     def exponent_mask(self) -> int:
+        """The greatest exponent field, which infinities and NaNs have."""
         return 2 * self.bias + 1
 
     @property
@@ -43,6 +45,7 @@ class Format:
 
     @property
     def min_normal(self) -> float:
+        """The least positive normal number."""
         return 2.0 ** (1 - self.bias)
 
 
@@ -82,6 +85,7 @@ class Number:
         return other if isinstance(other, Number) else self.constant(other)
 
     def op(self, name: str, *others: Number | int | float, to: str | None = None) -> Number:
+        """A scalar op on this number and others."""
         values = [self._lift(other).value for other in others]
         return Number(self.emitter, self.emitter.op(name, self.value, *values, to=to))
 
@@ -95,11 +99,11 @@ class Number:
         return self.op("multiply", other)
 
     def __truediv__(self, other: Number | int | float) -> Number:
-        """Of integers, towards zero, by what is neither 0 nor -1."""
+        """The quotient. Integers round towards zero; the divisor must be neither 0 nor -1."""
         return self.op("divide" if self.dtype in FORMATS else "unchecked_divide", other)
 
     def __mod__(self, other: Number | int) -> Number:
-        """Of integers, by what is neither 0 nor -1."""
+        """The remainder of integers. The divisor must be neither 0 nor -1."""
         return self.op("unchecked_remainder", other)
 
     def __radd__(self, other: int | float) -> Number:
@@ -154,19 +158,23 @@ class Number:
         return self.op("compare_ge", other)
 
     def equals(self, other: Number | int | float) -> Number:
+        """Whether two numbers are equal, an i1."""
         return self.op("compare_eq", other)
 
     def differs(self, other: Number | int | float) -> Number:
+        """Whether two numbers differ, an i1."""
         return self.op("compare_ne", other)
 
     def is_nan(self) -> Number:
-        """By its bits: a Vulkan device need not honour NaN in comparisons."""
+        """Whether the number is NaN, by its bits, since a Vulkan device need not honour NaN in comparisons."""
         return abs(self).bits() > self.format.exponent_mask << self.format.fraction_bits
 
     def sqrt(self) -> Number:
+        """The square root."""
         return self.op("sqrt")
 
     def floor(self) -> Number:
+        """The greatest integral value that is not larger."""
         return self.op("floor")
 
     def rounded(self) -> Number:
@@ -191,6 +199,7 @@ class Number:
 
 
 def select(condition: Number, yes: Number, no: Number | int | float) -> Number:
+    """`yes` if the condition is true, else `no`."""
     return condition.op("select", yes, no if isinstance(no, Number) else yes.constant(no))
 
 
@@ -259,6 +268,7 @@ class Double:
 
 
 def double(x: Number, high: float, low: float) -> Double:
+    """A constant as a double word of the format of x."""
     return Double(x.constant(high), x.constant(low))
 
 

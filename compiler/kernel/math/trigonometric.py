@@ -102,12 +102,14 @@ def reduced(x: Number, table: Table) -> tuple[Number, Double]:
 
 
 def sine_kernel(angle: Double, table: Table) -> Number:
+    """The sine of an angle in [-pi/4, pi/4]."""
     r = angle.high
     z = r * r
     return r + (r * z * polynomial(z, table.sine) + angle.low * (1.0 - 0.5 * z))
 
 
 def cosine_kernel(angle: Double, table: Table) -> Number:
+    """The cosine of an angle in [-pi/4, pi/4]."""
     r = angle.high
     z = r * r
     half = 0.5 * z
@@ -116,14 +118,17 @@ def cosine_kernel(angle: Double, table: Table) -> Number:
 
 
 def finite_or_nan(x: Number, result: Number) -> Number:
+    """`result` if x is finite, else NaN."""
     return select(abs(x) < float("inf"), result, float("nan"))
 
 
 def negated_where(condition: Number, x: Number) -> Number:
+    """-x if the condition is true, else x."""
     return select(condition, -x, x)
 
 
 def expand_sine(e: Emitter[Any], value: Any) -> Any:
+    """sin(value)."""
     x = Number(e, value)
     table = TABLES[x.dtype]
     quadrant, angle = reduced(x, table)
@@ -136,6 +141,7 @@ def expand_sine(e: Emitter[Any], value: Any) -> Any:
 
 
 def expand_cosine(e: Emitter[Any], value: Any) -> Any:
+    """cos(value)."""
     x = Number(e, value)
     table = TABLES[x.dtype]
     quadrant, angle = reduced(x, table)
@@ -146,6 +152,7 @@ def expand_cosine(e: Emitter[Any], value: Any) -> Any:
 
 
 def expand_tan(e: Emitter[Any], value: Any) -> Any:
+    """tan(value)."""
     x = Number(e, value)
     table = TABLES[x.dtype]
     quadrant, angle = reduced(x, table)

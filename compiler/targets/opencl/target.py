@@ -49,6 +49,7 @@ class OpenCLTarget(KernelTarget):
         return self.tiled(encoding, shape) if self._fills_tiles(encoding, shape) else encoding.ordered
 
     def row_major_because(self, encoding: Encoding, shape: tuple[int, ...]) -> str:
+        """Why an operand stays in row-major order: a left operand, adjacent columns, or too few rows; else empty."""
         if encoding.role == "lhs":
             return "kernels read the left operand of a dot in row-major order"
         if max(encoding.contract, default=0) < max(encoding.free, default=0):

@@ -59,6 +59,7 @@ class Assembler:
         return self.add_to(OP_BY_NAME[name].section, name, *operands)
 
     def add_to(self, section: str, name: str, *operands: Operand) -> list[int]:
+        """Appends an instruction to a section."""
         words = [OP_BY_NAME[name].code]
         for operand in operands:
             words.extend(_string(operand) if isinstance(operand, str) else [operand])
@@ -66,9 +67,11 @@ class Assembler:
         return words
 
     def decorate(self, target: int, name: str, *literals: int) -> None:
+        """Decorates an id."""
         self.add("OpDecorate", target, DECORATIONS[name][0], *literals)
 
     def decorate_member(self, struct_type: int, member: int, name: str, *literals: int) -> None:
+        """Decorates a member of a struct."""
         self.add("OpMemberDecorate", struct_type, member, DECORATIONS[name][0], *literals)
 
     def words(self) -> bytes:
@@ -109,6 +112,7 @@ class Assembler:
         return self.once("OpExtInstImport", EXT_INST_SET)
 
     def extended_code(self, name: str) -> int:
+        """The code of an extended instruction."""
         return EXT_BY_NAME[name].code
 
     def scalar(self, dtype: DType) -> int:
@@ -134,6 +138,7 @@ class Assembler:
             self._capabilities.add(need[1])
 
     def pointer(self, storage: str, content: int) -> int:
+        """The type of a pointer to a type in a storage class."""
         return self.once("OpTypePointer", STORAGE_CLASSES[storage], content)
 
     def constant(self, dtype: DType, pattern: int) -> int:

@@ -37,6 +37,7 @@ class SpirvTarget(KernelTarget):
         return None if self.row_major_because(encoding, shape) else self.tiled(encoding, shape)
 
     def row_major_because(self, encoding: Encoding, shape: tuple[int, ...]) -> str:
+        """Why an operand stays in row-major order: too few reads or products, or a dynamic size; else empty."""
         rows, columns, depth = encoding.sizes
         reuse, products = rows * columns // (rows + columns), rows * columns * depth
         if reuse < LEAST_REUSE:
