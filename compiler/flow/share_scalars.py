@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from orchestrion.compiler.options import Options
 
 #: fewest executables that are shared; a smaller group that differs in constants alone stays as it is
-LEAST: Final = 8
+MIN_SHARED_EXECUTABLES: Final = 8
 #: most constants of one executable that become arguments
 MAX_SCALARS: Final = 4
 #: ops whose code is the same for every number
@@ -58,7 +58,9 @@ def run(module: Module, options: Options) -> None:
             if found:
                 alike.setdefault(tuple(op.name for op in executable.walk()), []).append((executable, found))
     groups: dict[tuple[str, str, tuple[int, ...]], list[tuple[Executable, list[Constant]]]] = {}
-    for executable, found in (member for members in alike.values() if len(members) >= LEAST for member in members):
+    for executable, found in (
+        member for members in alike.values() if len(members) >= MIN_SHARED_EXECUTABLES for member in members
+    ):
         text = _masked_text(executable, list(found.values()))
         tied = str(dispatches[executable.sym_name.value].tied)
         groups.setdefault((text, tied, tuple(found)), []).append((executable, list(found.values())))
@@ -66,7 +68,7 @@ def run(module: Module, options: Options) -> None:
     for members in groups.values():
         values = [[constant.value for constant in constants] for _, constants in members]
         differing = [at for at, column in enumerate(zip(*values, strict=True)) if len(set(column)) > 1]
-        if len({tuple(row) for row in values}) < LEAST or len(differing) > MAX_SCALARS:
+        if len({tuple(row) for row in values}) < MIN_SHARED_EXECUTABLES or len(differing) > MAX_SCALARS:
             continue
         for executable, constants in members:
             dispatch = dispatches[executable.sym_name.value]
@@ -125,13 +127,13 @@ class _Scalars:
     def load(self, dispatch: Dispatch, constant: Constant) -> Value:
         """Loads the global of a constant in front of a dispatch."""
         scalar = DenseElements(constant.value.type.with_shape(()), bytes(constant.value.data))
-        held = self._globals.get(scalar)
-        if held is None:
+        known = self._globals.get(scalar)
+        if known is None:
             name = self._names.fresh(f"scalar_{len(self._globals)}")
-            held = self._globals[scalar] = Builder.before(self._first).build(
+            known = self._globals[scalar] = Builder.before(self._first).build(
                 Global, sym_name=name, type=scalar.type, value=scalar, loc=constant.loc
             )
-        load = Builder.before(dispatch).build(GlobalLoad, ref=SymbolRef(held.sym_name.value), value=scalar.type)
+        load = Builder.before(dispatch).build(GlobalLoad, ref=SymbolRef(known.sym_name.value), value=scalar.type)
         return load.result
 
 

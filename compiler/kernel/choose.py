@@ -372,10 +372,10 @@ def _specialized(task: Task, name: str, schedule: Schedule) -> Choice:
         return Choice(schedule, tuple(special), missed)
     rows, columns = task.tile
     assumed = {} if small is None else {"m": rows}
-    narrow, extents = _condition(task, "n", columns - 1), task.body.extents
-    if narrow is not None:
-        if small is None or extents["m"] != extents["n"] or small.count < narrow.count:
-            special.append(_tiled(task, assumed, narrow))
+    few_columns, extents = _condition(task, "n", columns - 1), task.body.extents
+    if few_columns is not None:
+        if small is None or extents["m"] != extents["n"] or small.count < few_columns.count:
+            special.append(_tiled(task, assumed, few_columns))
         assumed = assumed | {"n": columns}
         dynamic = isinstance(extents["m"], Dim)
         if dynamic and rows <= columns and is_less(extents["n"] - 1, extents["m"]):  # no fewer rows than columns

@@ -53,12 +53,12 @@ def load(b: KernelBuilder, binding: Value, value: Value, at: Index) -> Value:
 def store(b: KernelBuilder, values: Sequence[Value], binding: Value, positions: Sequence[Value]) -> None:
     """Writes elements at positions in memory, four at once if they are known to be one group of four neighbours."""
     for first in range(0, len(values), VECTOR):
-        few, where = values[first : first + VECTOR], positions[first : first + VECTOR]
-        number = _vector_of(b, few, where)
+        group, where = values[first : first + VECTOR], positions[first : first + VECTOR]
+        number = _vector_of(b, group, where)
         if number is not None:
-            b.store_vector(few, binding, number)
+            b.store_vector(group, binding, number)
             continue
-        for value, position in zip(few, where, strict=True):
+        for value, position in zip(group, where, strict=True):
             b.store(value, binding, position)
 
 

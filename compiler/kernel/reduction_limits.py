@@ -25,7 +25,7 @@ def lanes_per_reduction(reductions: int) -> int:
     return (
         1
         if isinstance(reductions, Dim)
-        else next((lanes for few, lanes in LANES_BY_COUNT.items() if reductions < few), 1)
+        else next((lanes for bound, lanes in LANES_BY_COUNT.items() if reductions < bound), 1)
     )
 
 

@@ -114,7 +114,7 @@ def is_costly(op: Operation) -> bool:
     return False
 
 
-# rows that are held
+# rows in registers
 
 
 def row_lengths(ops: Sequence[Operation], rows: int, results: Sequence[Value]) -> list[int]:
@@ -157,8 +157,8 @@ class LengthRange(NamedTuple):
 def register_lanes(ops: Sequence[Operation], length: int, machine: Machine) -> int:
     """The fewest invocations that can keep a row of up to `length` elements in registers; 0 if no number can."""
     most = min(MAX_REGISTER_ELEMENTS, MAX_REGISTER_CODE // max(sum(map(_text, ops)), 1))
-    few = [1] if length <= MAX_SERIAL_ROW else [lanes for lanes in REGISTER_ROW_LANES if lanes >= machine.subgroup]
-    return next((lanes for lanes in few if length <= lanes * most), 0)
+    choices = [1] if length <= MAX_SERIAL_ROW else [lanes for lanes in REGISTER_ROW_LANES if lanes >= machine.subgroup]
+    return next((lanes for lanes in choices if length <= lanes * most), 0)
 
 
 def register_ranges(
@@ -190,16 +190,16 @@ def register_values(ops: Sequence[Operation], rows: int, results: Sequence[Value
     passes = [list(op.inputs) for op in ops if isinstance(op, Reduce)]
     passes.append(list(results))
     known: set[Value] = set()
-    held: dict[Value, None] = {}
+    found: dict[Value, None] = {}
     for one in passes:
         now: set[Value] = set()
         while one:
             value = one.pop()
             sources = _sources(value, rows)
             if value in known:
-                held[value] = None
+                found[value] = None
             elif value not in now and sources is not None:
                 now.add(value)
                 one += sources
         known |= now
-    return list(held)
+    return list(found)
