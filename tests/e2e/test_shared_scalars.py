@@ -9,7 +9,7 @@ from orchestrion import compiler, vm
 from orchestrion.compiler.driver import Compilation
 from orchestrion.compiler.flow import share_scalars
 from orchestrion.compiler.flow.dialect import Executable
-from orchestrion.compiler.flow.share_scalars import LEAST
+from orchestrion.compiler.flow.share_scalars import MIN_SHARED_EXECUTABLES
 from orchestrion.compiler.pipeline import PHASES
 from orchestrion.hal.registry import list_devices
 from orchestrion.schema import writer
@@ -51,8 +51,8 @@ def executables(source: Any) -> int:
 @pytest.mark.parametrize("device", THERE)
 def test_results_are_those_of_kernels_of_their_own(device: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     source, found, counts = lowered(FUNCTIONS[name], VALUES), list[bytes](), list[int]()
-    for least in (LEAST, len(VALUES) + 1):
-        monkeypatch.setattr(share_scalars, "LEAST", least)
+    for least in (MIN_SHARED_EXECUTABLES, len(VALUES) + 1):
+        monkeypatch.setattr(share_scalars, "MIN_SHARED_EXECUTABLES", least)
         counts.append(executables(source))
         program = vm.load(compiler.compile(source, targets=[DEVICES[device]]), device)
         found.append(b"".join(np.asarray(result).tobytes() for result in program.main(X)))
@@ -62,7 +62,7 @@ def test_results_are_those_of_kernels_of_their_own(device: str, name: str, monke
 
 def test_a_program_of_many_scaled_sums_has_one_kernel_for_them() -> None:
     one, many = (executables(lowered(FUNCTIONS["scaled sums"], VALUES * count)) for count in (1, 10))
-    apart = executables(lowered(FUNCTIONS["scaled sums"], VALUES[: LEAST - 1]))
+    apart = executables(lowered(FUNCTIONS["scaled sums"], VALUES[: MIN_SHARED_EXECUTABLES - 1]))
     assert one == many < apart
 
 
