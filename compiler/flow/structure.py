@@ -18,7 +18,7 @@ from math import prod
 from typing import Any, Final
 
 from orchestrion.compiler.ir.core import Operation, Value
-from orchestrion.compiler.ir.dims import Dim, Symbol, bounds, floordiv, mod, substitute, symbols_of, typical
+from orchestrion.compiler.ir.dims import Dim, Symbol, bounds, dim_max, floordiv, mod, substitute, symbols_of, typical
 from orchestrion.compiler.stablehlo.ops import structural as ops
 from orchestrion.compiler.stablehlo.ops.base import StablehloOp, tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotDimensions, DotGeneral, Reduce
@@ -102,11 +102,14 @@ def linear(coordinates: Coordinates, shape: Shape) -> int:
 
 
 def delinearized(position: int, shape: Shape) -> Coordinates:
-    """The coordinates of a row-major position. The outermost axis needs no remainder."""
+    """The coordinates of a row-major position. The outermost axis needs no remainder.
+
+    A shape with an axis of size 0 has no positions, so the divisors are 1 or more.
+    """
     found: list[int] = []
     outermost = next((axis for axis, size in enumerate(shape) if size != 1), None)
     for axis in reversed(range(len(shape))):
-        size = shape[axis]
+        size = shape[axis] if bounds(shape[axis])[0] > 0 else dim_max(shape[axis], 1)
         found.append(0 if size == 1 else position if axis == outermost else mod(position, size))
         position = position if size == 1 or axis == outermost else floordiv(position, size)
     return tuple(reversed(found))

@@ -107,7 +107,7 @@ def _bound(network: Network) -> int:
     (program,) = [op for op in module.block if isinstance(op, hl_seq.Program)]
     (func,) = [op for op in program.body.block if isinstance(op, Func)]
     groups = BufferAssignment(func).groups()
-    own = [g for g in groups if g.home is None or g.home.kind in ("now", "next")]
+    own = [g for g in groups if g.placement is None or g.placement.kind in ("now", "next")]
     return peak_bytes([Tenant(group.size, group.live) for group in own])
 
 

@@ -74,7 +74,7 @@ def test_a_function_of_nothing_has_no_recording() -> None:
 @pytest.mark.parametrize("name", ["a\\00b", "a\\FFb"])
 def test_a_name_that_no_module_can_hold_is_refused(name: str) -> None:
     text = f'"builtin.module"() ({{{FUNCTION.format(name=name, values="1.0, 2.0, 3.0, 4.0")}}}) : () -> ()'
-    with pytest.raises(compiler.CompileError, match="NUL or is no UTF-8"):
+    with pytest.raises(compiler.CompileError, match="NUL or is not UTF-8"):
         compiler.compile(text)
 
 

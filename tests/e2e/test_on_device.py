@@ -170,7 +170,7 @@ def test_scalars(device: str) -> None:
             len(total)
         array = program.put(X)
         assert len(array) == 2
-        with pytest.raises(ValueError, match="one element, this has 6"):
+        with pytest.raises(ValueError, match="one element, this one has 6"):
             array.item()
 
 

@@ -94,7 +94,7 @@ def test_real_programs_give_the_same_bits(
     """Every weight of 64 bytes and more is a parameter: folding, packing and layouts happen at load instead."""
     if device == "opencl" and program.many_kernels and os.environ.get("ORCHESTRION_REAL_PROGRAMS") != "all":
         pytest.skip("building these kernels takes an OpenCL driver half a minute")
-    monkeypatch.setattr("orchestrion.compiler.stablehlo.functions.mark_parameters.LEAST", 64)
+    monkeypatch.setattr("orchestrion.compiler.stablehlo.functions.mark_parameters.MIN_PARAMETER_BYTES", 64)
     target = {"reference": "reference", "opencl": "opencl", "vulkan": "spirv"}[device]
     function, (weights, *rest) = program.made()
     with jax.enable_x64(False):

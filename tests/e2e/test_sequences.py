@@ -301,8 +301,8 @@ def test_registers_of_blocks_are_checked() -> None:
     assert "block 3 takes 3 arguments, their registers are" in renamed(names[:2])
     assert 'register "i0" of an argument of block 3 of type !hal.buffer is not in the' in renamed(["i0", *names[1:]])
     swapped = renamed([names[1], names[0], names[2]])
-    assert f"gives what is in {names[0]} to argument 0 of its target, which is in {names[1]}" in swapped
+    assert f"passes register {names[0]} to argument 0 of its target, whose register is {names[1]}" in swapped
     missing = refused(re.sub(r"blocks = .*?\]\], ", "", text))
     assert "blocks must have the registers of 6 blocks, has 0" in missing
     given = refused(re.sub(r'("vm.br_if"\(%\d+\))\[\^bb\d+, ', r"\1[^bb3, ", text))
-    assert "goes to successor 0, which takes 3 arguments: only vm.br gives some" in given
+    assert "branches to successor 0, which takes 3 arguments: only vm.br passes arguments" in given
