@@ -20,11 +20,12 @@ from dataclasses import dataclass
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.stablehlo.builders.basic import constant
+from orchestrion.compiler.stablehlo.builders.shape_builders import broadcast, dot, reshape, reverse, transpose
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
-from orchestrion.compiler.stablehlo.ops.contraction import DotDimensions, DotGeneral
+from orchestrion.compiler.stablehlo.ops.contraction import DotDimensions
 from orchestrion.compiler.stablehlo.ops.windowed import Convolution
 
-from .window_builders import pad, repeat, reshape, reverse, transpose, windows
+from .window_builders import windows_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,8 @@ def as_dot(op: Convolution, rewriter: Rewriter) -> Value:
     before, after = labels[:at], labels[at + 1 :]
     batch = before if after or groups > 1 else ()
     contracted = tuple(label for label in kernel.labels if label not in ("g", "o"))
-    repeated = repeat(rewriter, kernel.value, [image.size(label) for label in batch])
+    sizes, own = tuple(image.size(label) for label in batch), tensor_of(kernel.value).shape
+    repeated = broadcast(rewriter, kernel.value, (*sizes, *own), range(len(sizes), len(sizes) + len(own)))
     kernel = _Labelled(repeated, (*batch, *kernel.labels))
     if groups > 1:
         batch = (*batch, "g")
@@ -71,17 +73,7 @@ def as_dot(op: Convolution, rewriter: Rewriter) -> Value:
         image = _Labelled(transpose(rewriter, image.value, image.axes(order)), order)
     left, right = (kernel, image) if after else (image, kernel)
     dims = DotDimensions(left.axes(batch), right.axes(batch), left.axes(contracted), right.axes(contracted))
-    dot = _dot(rewriter, left, right, dims)
-    return reshape(rewriter, dot, tensor_of(op.out).shape)
-
-
-def _dot(rewriter: Rewriter, left: _Labelled, right: _Labelled, dims: DotDimensions) -> Value:
-    x, y = tensor_of(left.value), tensor_of(right.value)
-    free = [x.shape[axis] for axis in dims.free(x.rank, True)] + [y.shape[axis] for axis in dims.free(y.rank, False)]
-    out = x.with_shape((*(x.shape[axis] for axis in dims.lhs_batch), *free))
-    return rewriter.build(
-        DotGeneral, lhs=left.value, rhs=right.value, dot_dimension_numbers=dims.attribute(), out=out
-    ).out
+    return reshape(rewriter, dot(rewriter, left.value, right.value, dims), tensor_of(op.out).shape)
 
 
 def _windows(op: Convolution, rewriter: Rewriter) -> _Labelled:
@@ -90,7 +82,7 @@ def _windows(op: Convolution, rewriter: Rewriter) -> _Labelled:
     image = image.split(rewriter, "i", op.feature_group_count.value).split(rewriter, "b", op.batch_group_count.value)
     axes, window = image.axes(op.axes.spatial), op.window
     zero = constant(rewriter, 0, tensor_of(op.lhs).with_shape(()))
-    value = windows(rewriter, pad(rewriter, image.value, zero, window, axes), window, axes)
+    value = windows_of(rewriter, image.value, zero, window, axes)
     return _Labelled(value, (*image.labels, *(f"k{n}" for n, size in enumerate(window.sizes) if size != 1)))
 
 

@@ -20,20 +20,20 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from orchestrion.compiler.ir.attributes import BoolAttr, DenseElements, IntegerAttr, dense_ints
+from orchestrion.compiler.ir.attributes import BoolAttr, DenseElements
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.dims import Dim
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter, rewrite
-from orchestrion.compiler.ir.types import I1, TensorType, Type
+from orchestrion.compiler.ir.types import TensorType, Type
 from orchestrion.compiler.stablehlo.builders.basic import constant, convert, elementwise, index_type
+from orchestrion.compiler.stablehlo.builders.shape_builders import broadcast, iota, reshape, slice_axis, transpose
 from orchestrion.compiler.stablehlo.expansions.scatter_updates import is_inside
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.scatter import Scatter
-from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Constant, Iota, Slice
+from orchestrion.compiler.stablehlo.ops.structural import Constant
 
 from . import scatter as flow
-from .window_builders import reshape, transpose
 
 if TYPE_CHECKING:
     from orchestrion.compiler.options import Options
@@ -114,8 +114,8 @@ def _scatter(op: Operation, rewriter: Rewriter) -> bool:
             rewriter.build(
                 flow.Scatter,
                 inputs=values,
-                indices=_part(rewriter, indices, start, stop),
-                updates=[_part(rewriter, value, start, stop) for value in updates],
+                indices=slice_axis(rewriter, indices, 1, start, stop),
+                updates=[slice_axis(rewriter, value, 1, start, stop) for value in updates],
                 unique=BoolAttr(True) if unique else None,
                 body=op.update_computation.clone(),
                 out=[value.type for value in values],
@@ -157,7 +157,7 @@ def _indices(rewriter: Rewriter, op: Scatter, plan: _Plan) -> Value:
         rows = _rows_of_windows(rewriter, plan, *_starts(rewriter, op, plan, vectors))
     (batches, count), repeats = tensor_of(rows).shape, plan.size(plan.before)
     if repeats != 1:
-        rows = _spread(rewriter, rows, tensor_of(rows).with_shape((batches, repeats, count)), 0, 2)
+        rows = broadcast(rewriter, rows, (batches, repeats, count), (0, 2))
     return reshape(rewriter, rows, (plan.groups, count))
 
 
@@ -190,8 +190,9 @@ def _rows_of_windows(rewriter: Rewriter, plan: _Plan, first: Value, inside: Valu
     type, count = tensor_of(first), plan.rows_of_window
     if count != 1:
         type = type.with_shape((*type.shape, count))
-        first = elementwise(rewriter, "add", _spread(rewriter, first, type, 0, 1), _offsets(rewriter, plan, type))
-        inside = inside and _spread(rewriter, inside, type.with_element(I1), 0, 1)
+        wide = broadcast(rewriter, first, type.shape, (0, 1))
+        first = elementwise(rewriter, "add", wide, _offsets(rewriter, plan, type))
+        inside = inside and broadcast(rewriter, inside, type.shape, (0, 1))
     if inside is not None:
         first = elementwise(rewriter, "select", inside, first, constant(rewriter, -1, type))
     return reshape(rewriter, first, (type.shape[0], prod(type.shape[1:])))
@@ -204,29 +205,19 @@ def _stride(plan: _Plan, axis: int) -> int:
 
 def _component(rewriter: Rewriter, numbers: Value, number: int) -> Value:
     """One component of all index vectors."""
-    type = tensor_of(numbers)
-    *shape, _ = type.shape
-    one = rewriter.build(
-        Slice,
-        operand_=numbers,
-        start_indices=dense_ints(0, 0, number),
-        limit_indices=dense_ints(*shape, number + 1),
-        strides=dense_ints(1, 1, 1),
-        out=type.with_shape((*shape, 1)),
-    ).result
-    return reshape(rewriter, one, shape)
+    return reshape(rewriter, slice_axis(rewriter, numbers, 2, number, number + 1), tensor_of(numbers).shape[:2])
 
 
 def _offsets(rewriter: Rewriter, plan: _Plan, wide: TensorType) -> Value:
     """Offset of each row of a window from the first row of the window."""
     if isinstance(plan.size(plan.placed), Dim):
-        return _spread(rewriter, _offsets_of_sizes(rewriter, plan, wide.element), wide, 2)
+        return broadcast(rewriter, _offsets_of_sizes(rewriter, plan, wide.element), wide.shape, (2,))
     places = product(*(range(plan.window[axis]) for axis in plan.placed))
     strides = [_stride(plan, axis) for axis in plan.placed]
     rows = [sum(at * stride for at, stride in zip(place, strides, strict=True)) for place in places]
     elements = DenseElements.of(np.array(rows, dtype=f"<i{4 if str(wide.element) == 'i32' else 8}"), str(wide.element))
     line = rewriter.build(Constant, value=elements, out=elements.type).result
-    return _spread(rewriter, line, wide, 2)
+    return broadcast(rewriter, line, wide.shape, (2,))
 
 
 def _offsets_of_sizes(rewriter: Rewriter, plan: _Plan, element: Type) -> Value:
@@ -234,31 +225,10 @@ def _offsets_of_sizes(rewriter: Rewriter, plan: _Plan, element: Type) -> Value:
     type = TensorType(tuple(plan.window[axis] for axis in plan.placed), element)
     total = constant(rewriter, 0, type)
     for number, axis in enumerate(plan.placed):
-        places = rewriter.build(Iota, iota_dimension=IntegerAttr(number), out=type).result
+        places = iota(rewriter, type.shape, number, str(element))
         rows = elementwise(rewriter, "multiply", places, constant(rewriter, _stride(plan, axis), type))
         total = elementwise(rewriter, "add", total, rows)
     return reshape(rewriter, total, (plan.rows_of_window,))
-
-
-def _spread(rewriter: Rewriter, value: Value, out: TensorType, *axes: int) -> Value:
-    return rewriter.build(BroadcastInDim, operand_=value, broadcast_dimensions=dense_ints(*axes), out=out).result
-
-
-def _part(rewriter: Rewriter, value: Value, start: int, stop: int) -> Value:
-    """The updates from `start` to before `stop`, along axis 1."""
-    type = tensor_of(value)
-    if (start, stop) == (0, type.shape[1]):
-        return value
-    starts, limits = [0] * type.rank, list(type.shape)
-    starts[1], limits[1] = start, stop
-    return rewriter.build(
-        Slice,
-        operand_=value,
-        start_indices=dense_ints(*starts),
-        limit_indices=dense_ints(*limits),
-        strides=dense_ints(*[1] * type.rank),
-        out=type.with_shape((type.shape[0], stop - start, *type.shape[2:])),
-    ).result
 
 
 PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {Scatter.name: (_scatter,)}

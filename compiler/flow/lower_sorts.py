@@ -15,23 +15,22 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING, Final
 
-from orchestrion.compiler.ir.attributes import DenseArray, IntegerAttr
+from orchestrion.compiler.ir.attributes import IntegerAttr
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Region, Value
 from orchestrion.compiler.ir.dims import Dim, typical
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import I32, TensorType
 from orchestrion.compiler.stablehlo.builders.basic import compare, constant, convert, elementwise
+from orchestrion.compiler.stablehlo.builders.shape_builders import broadcast, iota, reduce_axes, take_along
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
-from orchestrion.compiler.stablehlo.ops.contraction import Reduce, Return
+from orchestrion.compiler.stablehlo.ops.contraction import Return
 from orchestrion.compiler.stablehlo.ops.control_flow import While
-from orchestrion.compiler.stablehlo.ops.elementwise import OPS as ELEMENTWISE
 from orchestrion.compiler.stablehlo.ops.scalar_regions import apply_to_tensors
 from orchestrion.compiler.stablehlo.ops.sort import Sort
-from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Iota
+from orchestrion.compiler.stablehlo.ops.structural import Iota
 
 from .merge import Merge
-from .sort_builders import gathered, numbers
 
 if TYPE_CHECKING:
     from orchestrion.compiler.options import Options
@@ -67,16 +66,16 @@ def _order(op: Sort, rewriter: Rewriter) -> Value:
     """For each place of the results, the number in its line of the element that belongs there."""
     shape, axis = tensor_of(op.inputs[0]).shape, op.axis
     pairs = (*shape, shape[axis])
-    mine, other = numbers(rewriter, pairs, axis), numbers(rewriter, pairs, len(shape))
+    mine, other = iota(rewriter, pairs, axis), iota(rewriter, pairs, len(shape))
     ahead = [_paired(rewriter, value, axis, along) for value in op.inputs for along in (True, False)]
     before = apply_to_tensors(rewriter, op.comparator.block, ahead, pairs)[0]
     behind = apply_to_tensors(rewriter, op.comparator.block, _swapped(ahead), pairs)[0]
     ahead_of = elementwise(rewriter, "or", before, _tie(rewriter, behind, other, mine))
     counted = convert(rewriter, ahead_of, "i32")
-    place = _paired(rewriter, _sum(rewriter, counted), axis, True)
+    place = _paired(rewriter, reduce_axes(rewriter, counted, (len(shape),)), axis, True)
     here = compare(rewriter, "EQ", place, mine)
     zero = constant(rewriter, 0, tensor_of(other))
-    return _sum(rewriter, elementwise(rewriter, "select", here, other, zero))
+    return reduce_axes(rewriter, elementwise(rewriter, "select", here, other, zero), (len(shape),))
 
 
 def _paired(rewriter: Rewriter, value: Value, axis: int, along: bool) -> Value:
@@ -85,30 +84,12 @@ def _paired(rewriter: Rewriter, value: Value, axis: int, along: bool) -> Value:
     """
     type = tensor_of(value)
     dims = [type.rank if along and dim == axis else dim for dim in range(type.rank)]
-    out = type.with_shape((*type.shape, type.shape[axis]))
-    return rewriter.build(BroadcastInDim, operand_=value, broadcast_dimensions=DenseArray(tuple(dims)), out=out).result
+    return broadcast(rewriter, value, (*type.shape, type.shape[axis]), dims)
 
 
 def _swapped(pairs: list[Value]) -> list[Value]:
     """The arguments of a comparator with both sides swapped."""
     return [value for at in range(0, len(pairs), 2) for value in (pairs[at + 1], pairs[at])]
-
-
-def _sum(rewriter: Rewriter, value: Value) -> Value:
-    """The sums along the last axis, of i32."""
-    type = tensor_of(value)
-    body = Block([type.with_shape(())] * 2)
-    added = ELEMENTWISE["stablehlo.add"](body.arguments, [type.with_shape(())])
-    body.append(added)
-    body.append(Return.build(values=[added.result]))
-    return rewriter.build(
-        Reduce,
-        inputs=[value],
-        init_values=[constant(rewriter, 0, type.with_shape(()))],
-        dimensions=DenseArray((type.rank - 1,)),
-        body=Region([body]),
-        out=[type.with_shape(type.shape[:-1])],
-    ).results[0]
 
 
 # By merging
@@ -127,7 +108,7 @@ def _merged(op: Sort, rewriter: Rewriter) -> list[Value]:
     carried = keys if numbered else list(range(len(op.inputs)))
     inits = [constant(rewriter, 0, TensorType((), I32)), *(op.inputs[at] for at in carried)]
     if numbered:
-        inits.append(numbers(rewriter, shape, axis))
+        inits.append(iota(rewriter, shape, axis))
     types = [tensor_of(value) for value in inits]
     cond, body = Block(types), Block(types)
     for part in (cond, body):
@@ -191,7 +172,7 @@ def _in_order(op: Sort, rewriter: Rewriter, done: dict[int, Value], order: Value
         elif _is_numbers(value, op.axis):
             results.append(convert(rewriter, order, str(tensor_of(value).element)))
         else:
-            results.append(gathered(rewriter, value, order, op.axis))
+            results.append(take_along(rewriter, value, order, op.axis))
     return results
 
 

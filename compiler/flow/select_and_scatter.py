@@ -12,48 +12,42 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from orchestrion.compiler.ir.attributes import ELEMENT_BYTES, DenseElements, DialectAttr, attribute_of, dense_ints
+from orchestrion.compiler.ir.attributes import ELEMENT_BYTES, DenseElements, DialectAttr
 from orchestrion.compiler.ir.builder import Builder, inline_block
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import I1, TensorType, Type
 from orchestrion.compiler.stablehlo.builders.basic import compare, constant, index_type
+from orchestrion.compiler.stablehlo.builders.shape_builders import broadcast, iota, reduce_by, reshape
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
-from orchestrion.compiler.stablehlo.ops.contraction import Reduce, Return
+from orchestrion.compiler.stablehlo.ops.contraction import Return
 from orchestrion.compiler.stablehlo.ops.elementwise import OPS, Compare
-from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Constant, Iota
+from orchestrion.compiler.stablehlo.ops.structural import Constant
 from orchestrion.compiler.stablehlo.ops.windowed import SelectAndScatter, Window
 
-from .window_builders import pad, reshape, windows
+from .window_builders import windows_of
 
 
 def as_reductions(op: SelectAndScatter, rewriter: Rewriter) -> Value:
     """The result of a `select_and_scatter`."""
     shape, axes = tensor_of(op.operand_).shape, range(tensor_of(op.operand_).rank)
     element = index_type(prod(shape))
-    places = _places(rewriter, TensorType(shape, element))
+    places = reshape(rewriter, iota(rewriter, (prod(shape),), 0, str(element)), shape)  # row-major positions
     nowhere = constant(rewriter, -1, TensorType((), element))
     zero = constant(rewriter, 0, tensor_of(op.operand_).with_shape(()))
     read = [
-        windows(rewriter, pad(rewriter, value, fill, op.window, axes), op.window, axes)
-        for value, fill in ((op.operand_, zero), (places, nowhere))
+        windows_of(rewriter, value, fill, op.window, axes) for value, fill in ((op.operand_, zero), (places, nowhere))
     ]
-    selected = _reduced(op, rewriter, read, [zero, nowhere], _selecting(op, element))[1]
+    gone = range(len(shape), tensor_of(read[0]).rank)
+    selected = reduce_by(rewriter, read, [zero, nowhere], gone, _selecting(op, element))[1]
     back = _backwards(op.window, tensor_of(op.source).shape, shape)
     sources, chosen = (
-        windows(rewriter, pad(rewriter, value, fill, back, axes), back, axes)
-        for value, fill in ((op.source, zero), (selected, nowhere))
+        windows_of(rewriter, value, fill, back, axes) for value, fill in ((op.source, zero), (selected, nowhere))
     )
-    own = rewriter.build(BroadcastInDim, operand_=places, broadcast_dimensions=dense_ints(*axes), out=chosen.type).out
+    own = broadcast(rewriter, places, tensor_of(chosen).shape, axes)
     hits = compare(rewriter, "EQ", chosen, own)
     true = constant(rewriter, 1, TensorType((), I1))
-    return _reduced(op, rewriter, [sources, hits], [op.init_value, true], _scattering(op))[0]
-
-
-def _places(rewriter: Rewriter, type: TensorType) -> Value:
-    """The row-major position of each element."""
-    flat = type.with_shape((type.num_elements,))
-    return reshape(rewriter, rewriter.build(Iota, iota_dimension=attribute_of(0), out=flat).out, type.shape)
+    return reduce_by(rewriter, [sources, hits], [op.init_value, true], gone, _scattering(op))[0]
 
 
 def _backwards(window: Window, counts: Sequence[int], shape: Sequence[int]) -> Window:
@@ -64,16 +58,6 @@ def _backwards(window: Window, counts: Sequence[int], shape: Sequence[int]) -> W
     rows = zip(shape, window.sizes, low, spread, strict=True)
     high = tuple(whole + size - 1 - before - within for whole, size, before, within in rows)
     return Window(window.sizes, ones, low, high, window.strides, ones)
-
-
-def _reduced(
-    op: SelectAndScatter, rewriter: Rewriter, inputs: list[Value], inits: list[Value], body: Region
-) -> Sequence[Value]:
-    """A reduction over the axes of the windows."""
-    rank = tensor_of(op.operand_).rank
-    types = [tensor_of(value).with_shape(tensor_of(value).shape[:rank]) for value in inputs]
-    gone = dense_ints(*range(rank, tensor_of(inputs[0]).rank))
-    return rewriter.build(Reduce, inputs=inputs, init_values=inits, dimensions=gone, body=body, out=types).results
 
 
 def _selecting(op: SelectAndScatter, element: Type) -> Region:

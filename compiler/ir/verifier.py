@@ -15,7 +15,7 @@ from orchestrion.compiler.errors import CompileError, Diagnostic, InternalError
 
 from .attributes import DimArray, SymbolRef
 from .core import Operation, Trait, UnregisteredOp
-from .declare import Field, attr, optional, size_attr
+from .declare import Field, Property, size_attr
 from .dims import decided
 from .dominance import Dominance
 from .symbols import SymbolTables, references
@@ -133,7 +133,7 @@ def _counts_and_types(op: Operation) -> Iterator[str]:
 
 def _properties(op: Operation) -> Iterator[str]:
     for field in op.declaration.attribute:
-        assert isinstance(field, attr | optional | size_attr), "the kinds of attribute field"
+        assert isinstance(field, Property | size_attr), "the kinds of attribute field"
         value = op.properties.get(field.name)
         if value is None:
             if field.required:
