@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, Region, Trait, Value
+from orchestrion.compiler.ir.dominance import reachable
 from orchestrion.compiler.stablehlo.ops.structural import Constant
 
 from . import util
@@ -82,14 +83,7 @@ def _constant(value: Value) -> int | None:
 
 
 def _erase_unreachable(region: Region) -> bool:
-    reached = {region.blocks[0]}
-    stack = [region.blocks[0]]
-    while stack:
-        block = stack.pop()
-        for target in block.last.successors if block.last is not None else ():
-            if target not in reached:
-                reached.add(target)
-                stack.append(target)
+    reached = set(reachable(region))
     gone = [block for block in region.blocks if block not in reached]
     for block in gone:
         for op in block:

@@ -47,6 +47,7 @@ from orchestrion.compiler.ir.declare import (
 )
 from orchestrion.compiler.ir.dialect import Dialect
 from orchestrion.compiler.ir.parameters import problem
+from orchestrion.compiler.ir.symbols import SymbolTables
 from orchestrion.compiler.ir.types import I32, FunctionType, Type
 
 #: kind of initializer -> when it runs
@@ -89,6 +90,13 @@ class GlobalLoad(Operation):
     value = result()
     traits = frozenset({Trait.PURE})
 
+    def check_symbols(self, tables: SymbolTables) -> Iterator[str]:
+        variable = tables.lookup(self, self.ref)
+        if not isinstance(variable, Global):
+            yield f"{self.ref} is not a global"
+        elif variable.type != self.value.type:
+            yield f"{self.ref} is of type {variable.type}, loaded as {self.value.type}"
+
 
 class GlobalStore(Operation):
     """Stores the value of a global."""
@@ -98,10 +106,9 @@ class GlobalStore(Operation):
     value = operand()
 
 
-class Initializer(Operation):
-    """Code that runs before any function; see `KINDS`."""
+class _LifetimeCode(Operation):
+    """Base class of code that runs once per program or once per context; see `KINDS`."""
 
-    name = "util.initializer"
     kind = attr(StringAttr)
     body = region()
     traits = frozenset({Trait.ISOLATED})
@@ -111,19 +118,18 @@ class Initializer(Operation):
             yield f"kind {self.kind} is none of {', '.join(KINDS)}"
 
 
-class Finalizer(Operation):
+class Initializer(_LifetimeCode):
+    """Code that runs before any function."""
+
+    name = "util.initializer"
+
+
+class Finalizer(_LifetimeCode):
     """Code that runs when the program or a context ends. Releases, in reverse order, what the initializer of its kind
     stored.
     """
 
     name = "util.finalizer"
-    kind = attr(StringAttr)
-    body = region()
-    traits = frozenset({Trait.ISOLATED})
-
-    def check(self) -> Iterator[str]:
-        if self.kind.value not in KINDS:
-            yield f"kind {self.kind} is none of {', '.join(KINDS)}"
 
 
 class GlobalRelease(Operation):
@@ -161,8 +167,9 @@ class BranchOp(Operation):
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Number of operands for each successor."""
-        raise NotImplementedError(self.name)
+        """Number of operands for each successor: the property `counts`, unless a class knows better."""
+        counts = self.get_as("counts", DenseArray)
+        return counts.ints if counts is not None else ()
 
     @property
     def edges(self) -> tuple[Edge, ...]:
@@ -212,10 +219,6 @@ class CondBranch(BranchOp):
     otherwise = successor()
     counts = attr(DenseArray)
 
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        return self.counts.ints
-
 
 class Switch(BranchOp):
     """Continues in target number `index`, or in the last one if there is none. `counts`: number of arguments of
@@ -227,10 +230,6 @@ class Switch(BranchOp):
     arguments = operands()
     targets = successors()
     counts = attr(DenseArray)
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        return self.counts.ints
 
     def check(self) -> Iterator[str]:
         if not self.successors:

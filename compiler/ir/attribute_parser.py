@@ -240,14 +240,7 @@ class AttributeParser(Tokens):
 
     def types(self) -> tuple[Type, ...]:
         """Parses `(a, b)`."""
-        self.expect("(")
-        if self.accept(")"):
-            return ()
-        found = [self.type()]
-        while self.accept(","):
-            found.append(self.type())
-        self.expect(")")
-        return tuple(found)
+        return tuple(self._items("(", ")", self.type))
 
     # attributes
 

@@ -304,16 +304,17 @@ class Operation:
         mapping = {} if mapping is None else mapping
         blocks = {} if blocks is None else blocks
         operands = [mapping.get(value, value) for value in self._operands]
-        copy = self._shallow(operands, [blocks.get(block, block) for block in self.successors])
+        types = [result.type for result in self.results]
+        successors = [blocks.get(block, block) for block in self.successors]
+        copy = self._made_of(operands, types, self.properties, self.attributes, (), successors, self.loc)
         for old, new in zip(self.results, copy.results, strict=True):
             mapping[old] = new
         for region in self.regions:
             copy.add_region(region.clone(mapping))
         return copy
 
-    def _shallow(self, operands: Sequence[Value], successors: Sequence[Block]) -> Operation:
-        types = [result.type for result in self.results]
-        return type(self)(operands, types, self.properties, self.attributes, (), successors, self.loc)
+    def _made_of(self, *parts: Any) -> Operation:
+        return type(self)(*parts)
 
     def add_region(self, region: Region) -> Region:
         """Appends a region."""
@@ -347,23 +348,12 @@ class UnregisteredOp(Operation):
 
     __slots__ = ("name",)
 
-    def __init__(
-        self,
-        name: str,
-        operands: Iterable[Value] = (),
-        result_types: Iterable[Type] = (),
-        properties: Mapping[str, Attribute] | None = None,
-        attributes: Mapping[str, Attribute] | None = None,
-        regions: Iterable[Region] = (),
-        successors: Iterable[Block] = (),
-        loc: Location = UNKNOWN,
-    ) -> None:
-        super().__init__(operands, result_types, properties, attributes, regions, successors, loc)
+    def __init__(self, name: str, *given: Any, **more: Any) -> None:
+        super().__init__(*given, **more)
         self.name = name
 
-    def _shallow(self, operands: Sequence[Value], successors: Sequence[Block]) -> Operation:
-        types = [result.type for result in self.results]
-        return UnregisteredOp(self.name, operands, types, self.properties, self.attributes, (), successors, self.loc)
+    def _made_of(self, *parts: Any) -> Operation:
+        return UnregisteredOp(self.name, *parts)
 
 
 class Block:

@@ -13,7 +13,7 @@ from itertools import chain, islice
 
 from orchestrion.compiler.errors import CompileError, Diagnostic, InternalError
 
-from .attributes import DimArray, SymbolRef
+from .attributes import DimArray, RawAttr, SymbolRef
 from .core import Operation, Trait, UnregisteredOp
 from .declare import Field, Property, size_attr
 from .dims import decided
@@ -138,6 +138,8 @@ def _properties(op: Operation) -> Iterator[str]:
         if value is None:
             if field.required:
                 yield f"property {field.name} is missing"
+        elif isinstance(value, RawAttr):
+            yield f"property {field.name} is {str(value)[:60]}, whose element type is not supported"
         elif not isinstance(value, field.cls):
             wanted = "size" if isinstance(field, size_attr) else field.cls.__name__
             yield f"property {field.name} must be a {wanted}, is {str(value)[:60]}"

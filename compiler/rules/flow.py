@@ -136,8 +136,6 @@ def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
             yield from _entry(op, given, tables)
         case Global():
             yield from constant(op)
-        case GlobalLoad():
-            yield from load(op, tables)
         case GlobalStore():
             yield from store(op, tables)
         case Splat():
@@ -337,15 +335,6 @@ def imported_call(op: ImportedCallBranch, tables: SymbolTables) -> Iterator[str]
             yield f"{ref} is not a mutable global"
         elif variable.type != type:
             yield f"{ref} is of type {variable.type}, {op.callee.value} takes or gives {type}"
-
-
-def load(op: GlobalLoad, tables: SymbolTables) -> Iterator[str]:
-    """A load has the type of its global."""
-    variable = tables.lookup(op, op.ref)
-    if not isinstance(variable, Global):
-        yield f"{op.ref} is not a global"
-    elif variable.type != op.value.type:
-        yield f"{op.ref} is of type {variable.type}, loaded as {op.value.type}"
 
 
 def _splat(op: Splat) -> Iterator[str]:

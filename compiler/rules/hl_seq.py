@@ -55,7 +55,7 @@ from . import dims
 from .blocks import blocks
 from .encodings import encoded_values, is_entry_type
 from .engine import Rules
-from .flow import body, in_place, load, most_elements, same_ties, stored_elements, updates
+from .flow import body, in_place, most_elements, same_ties, stored_elements, updates
 from .globals import stored_once
 from .schedules import known_kind, well_formed
 from .stablehlo import has_functions, one_block, signature
@@ -118,8 +118,6 @@ def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
                 yield f"needs one block, has {len(op.body.blocks)}"
             if op.kind.value != "program":
                 yield f"is of kind {op.kind.value}: what a context has of its own is a mutable global"
-        case GlobalLoad():
-            yield from load(op, tables)
         case GlobalStore():
             yield from _store(op, tables)
         case Dispatch():

@@ -36,7 +36,7 @@ from orchestrion.schema.rows import ACCESSES
 from .blocks import blocks
 from .encodings import encoded_values, in_entry, is_entry_type
 from .engine import Rules
-from .flow import load
+from .globals import store
 from .hl_seq import Signature, programs, same_exports
 from .schedules import known_kind, well_formed
 
@@ -106,10 +106,8 @@ def problems_around_entries(op: Operation, tables: SymbolTables) -> Iterator[str
             yield from _entry(op)
         case util.Global() if op.value is not None or op.parameter is not None or op.type not in _GLOBAL_TYPES:
             yield f"must be a variable of the runtime, is {op.type}"
-        case util.GlobalLoad():
-            yield from load(op, tables)
         case util.GlobalStore():
-            yield from _store(op, tables)
+            yield from store(op, tables)
         case ll_seq.Record():
             yield from _one_block(op)
             yield from _may_alias(op)
@@ -240,14 +238,6 @@ def _access(binding: Value, type: Type, wanted: str) -> Iterator[str]:
     size = storage_bytes(type)
     if size == 0 or bounds(length - size)[0] < 0:
         yield f"binding {binding.index} of {length} bytes does not hold {type}"
-
-
-def _store(op: util.GlobalStore, tables: SymbolTables) -> Iterator[str]:
-    variable = tables.lookup(op, op.ref)
-    if not isinstance(variable, util.Global):
-        yield f"{op.ref} is not a global"
-    elif variable.type != op.value.type:
-        yield f"{op.ref} is of type {variable.type}, stored to as {op.value.type}"
 
 
 def _function(op: ll_seq.Function) -> Iterator[str]:

@@ -17,7 +17,7 @@ from orchestrion.compiler.ir.types import I1, I32, TensorType, Type, scalar
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.elementwise import OPS, BitcastConvert, Compare, Convert
 from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Constant
-from orchestrion.schema.float_formats import FLOAT_FORMATS
+from orchestrion.schema.dtypes import FLOAT_FORMATS
 
 _CODES: Final = {"f32": "<f", "f64": "<d"}
 

@@ -18,8 +18,7 @@ from orchestrion.compiler.ir.types import TensorType
 from orchestrion.compiler.stablehlo.builders.basic import bitcast, compare, constant, convert, elementwise
 from orchestrion.compiler.stablehlo.ops.base import dtype_of, is_known, is_supported, tensor_of
 from orchestrion.compiler.stablehlo.ops.structural import Constant
-from orchestrion.schema.dtypes import BY_NAME, SIGNED, UNSIGNED
-from orchestrion.schema.float_formats import FLOAT_FORMATS
+from orchestrion.schema.dtypes import BY_NAME, FLOAT_FORMATS, SIGNED, UNSIGNED
 
 #: Element type -> bound above which x^2 + 1 rounds to x^2, and bound above which e^x approaches the end of the range.
 _LARGE: Final = {"f32": (2.0**14, 80.0), "f64": (2.0**28, 700.0)}

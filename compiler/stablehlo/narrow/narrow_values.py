@@ -16,8 +16,7 @@ from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import F32, TensorType, Type, scalar
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.structural import Constant
-from orchestrion.schema.dtypes import BY_NAME, FLOAT, SIGNED, UNSIGNED, DType
-from orchestrion.schema.float_formats import FLOAT_FORMATS
+from orchestrion.schema.dtypes import BY_NAME, FLOAT, FLOAT_FORMATS, SIGNED, UNSIGNED, DType
 
 from .floats import decode, encode, round_to_format
 from .integers import is_packed, normal_bytes, unpack, unsigned, wrap

@@ -10,8 +10,7 @@ from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.stablehlo.builders.basic import bitcast, constant, convert, elementwise
 from orchestrion.compiler.stablehlo.ops.base import dtype_of, tensor_of
 from orchestrion.compiler.stablehlo.ops.elementwise import BitcastConvert, Convert, Elementwise, Select
-from orchestrion.schema.dtypes import BOOL, BY_NAME, FLOAT, SIGNED, DType
-from orchestrion.schema.float_formats import FLOAT_FORMATS
+from orchestrion.schema.dtypes import BOOL, BY_NAME, FLOAT, FLOAT_FORMATS, SIGNED, DType
 
 from .floats import from_integer, round_to_odd
 from .integers import saturate, unsigned, wrap

@@ -14,8 +14,7 @@ from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.stablehlo.builders.basic import bitcast, compare, constant, convert, elementwise
 from orchestrion.compiler.stablehlo.ops.base import dtype_of, is_known, tensor_of
-from orchestrion.schema.dtypes import FLOAT
-from orchestrion.schema.float_formats import FLOAT_FORMATS
+from orchestrion.schema.dtypes import FLOAT, FLOAT_FORMATS
 
 #: Float type -> unsigned type of its width, exponent bits, mantissa bits.
 _FORMATS: Final = {"f32": ("ui32", 8, 23), "f64": ("ui64", 11, 52)}
