@@ -10,8 +10,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from orchestrion.compiler.errors import CompileError, TargetsError
-from orchestrion.compiler.flow import util
 from orchestrion.compiler.flow.symbols import Names
+from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.attributes import DictAttr, SymbolRef, UnitAttr, attribute_of
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, Region

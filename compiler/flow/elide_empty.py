@@ -14,11 +14,11 @@ from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Value
 from orchestrion.compiler.ir.types import TensorType
+from orchestrion.compiler.ir.util import GlobalStore
 from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Constant
 
 from .blocks import code_of, erase_arguments
 from .dialect import Empty
-from .util import GlobalStore
 
 if TYPE_CHECKING:
     from orchestrion.compiler.options import Options

@@ -14,6 +14,7 @@ from orchestrion.compiler.ir.dims import typical
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
 from orchestrion.compiler.stablehlo.ops.elementwise import Elementwise
+from orchestrion.compiler.stablehlo.ops.flow_ops import LineFft, RowSolve, Size
 from orchestrion.compiler.stablehlo.ops.indexing import DynamicSlice, DynamicUpdateSlice, Gather
 from orchestrion.compiler.stablehlo.ops.structural import (
     BroadcastInDim,
@@ -27,10 +28,8 @@ from orchestrion.compiler.stablehlo.ops.structural import (
     Transpose,
 )
 
-from .dialect import Size, Windows
-from .fft import LineFft
+from .dialect import Windows
 from .merge import Merge
-from .row_solve import RowSolve
 from .scatter import Scatter, Update
 from .structure import Read, reads_in_order, structure_of
 

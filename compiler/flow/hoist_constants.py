@@ -11,11 +11,11 @@ from orchestrion.compiler.ir.attributes import DenseElements, SymbolRef
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation
+from orchestrion.compiler.ir.util import Global, GlobalLoad
 from orchestrion.compiler.stablehlo.ops.structural import Constant
 
 from .blocks import code_of
 from .symbols import Names
-from .util import Global, GlobalLoad
 
 if TYPE_CHECKING:
     from orchestrion.compiler.options import Options

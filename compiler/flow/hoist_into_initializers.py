@@ -24,17 +24,18 @@ from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.cse import merge_equal
 from orchestrion.compiler.ir.effects import erase_dead, is_pure
 from orchestrion.compiler.ir.types import TensorType
+from orchestrion.compiler.ir.util import Global, GlobalLoad, GlobalStore, ImportedCallBranch, Initializer, Return
 from orchestrion.compiler.stablehlo.ops.costs import is_expensive
+from orchestrion.compiler.stablehlo.ops.flow_ops import Size
 from orchestrion.compiler.stablehlo.ops.func import Func
 from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Reshape, Slice
 
 from .captures import inputs
-from .dialect import DispatchRegion, Empty, Size, Splat
+from .dialect import DispatchRegion, Empty, Splat
 from .fusion_reads import GENERATORS, HEROES, is_free
 from .layout import storage_bytes
 from .structure import keeps_order
 from .symbols import Names
-from .util import Global, GlobalLoad, GlobalStore, ImportedCallBranch, Initializer, Return
 
 if TYPE_CHECKING:
     from orchestrion.compiler.options import Options

@@ -12,12 +12,12 @@ from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, Value
 from orchestrion.compiler.ir.parameters import name_of
+from orchestrion.compiler.ir.util import Global, GlobalLoad
 from orchestrion.compiler.stablehlo.functions.parameters import attributes_of, parameters_of, set_arguments
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.func import Func
 
 from .symbols import Names
-from .util import Global, GlobalLoad
 
 if TYPE_CHECKING:
     from orchestrion.compiler.options import Options

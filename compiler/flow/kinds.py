@@ -8,11 +8,10 @@ from typing import Final
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
 from orchestrion.compiler.stablehlo.ops.custom_call import CustomCall
+from orchestrion.compiler.stablehlo.ops.flow_ops import LineFft, RowSolve
 
-from .fft import LineFft
 from .merge import Merge
 from .row_bodies import taken_rows
-from .row_solve import RowSolve
 from .scatter import Scatter
 
 #: kind of a body -> the results that it computes

@@ -20,11 +20,11 @@ from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.dims import Dim, bounds
 from orchestrion.compiler.ir.types import I32
+from orchestrion.compiler.ir.util import Add, Branch, CompareLt, CondBranch, Constant, DimValue, Switch
 from orchestrion.compiler.stablehlo.control_flow.trip_count import trip_count
 from orchestrion.compiler.stablehlo.ops.control_flow import Case, Choice, If, While
 
 from .blocks import code_of, split_behind
-from .util import Add, Branch, CompareLt, CondBranch, Constant, DimValue, Switch
 
 if TYPE_CHECKING:
     from orchestrion.compiler.options import Options

@@ -17,11 +17,11 @@ from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, Value
 from orchestrion.compiler.ir.types import FunctionType
+from orchestrion.compiler.ir.util import Global, GlobalLoad, GlobalStore, ImportedCall, ImportedCallBranch
 from orchestrion.compiler.stablehlo.ops.func import Func
 
 from .blocks import code_of, split_behind
 from .symbols import Names, identifier
-from .util import Global, GlobalLoad, GlobalStore, ImportedCall, ImportedCallBranch
 
 if TYPE_CHECKING:
     from orchestrion.compiler.options import Options

@@ -25,6 +25,7 @@ from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.cse import merge_equal
 from orchestrion.compiler.ir.dims import Dim, is_less, typical
 from orchestrion.compiler.ir.types import TensorType
+from orchestrion.compiler.ir.util import GlobalLoad
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 
@@ -33,7 +34,6 @@ from .dialect import DispatchRegion, HoistableDispatch, SetEncoding, UnsetEncodi
 from .groups import MAX_BINDINGS
 from .layout import ROLES, Encoding, encoded
 from .structure import Axes, axes_in_memory, joined
-from .util import GlobalLoad
 
 if TYPE_CHECKING:
     from orchestrion.compiler.options import Options

@@ -21,6 +21,7 @@ from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.printer import operation_text
 from orchestrion.compiler.ir.types import FunctionType
+from orchestrion.compiler.ir.util import Global, GlobalLoad
 from orchestrion.compiler.stablehlo.ops.base import dtype_of
 from orchestrion.compiler.stablehlo.ops.func import Func
 from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Constant
@@ -30,7 +31,6 @@ from .blocks import code_of
 from .dialect import Dispatch, Executable
 from .groups import MAX_BINDINGS
 from .symbols import Names
-from .util import Global, GlobalLoad
 
 if TYPE_CHECKING:
     from orchestrion.compiler.options import Options

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, Region, Trait, Value
 from orchestrion.compiler.ir.dominance import reachable
+from orchestrion.compiler.ir.util import Branch, BranchOp, CondBranch, Edge, Switch
 from orchestrion.compiler.stablehlo.ops.structural import Constant
 
-from . import util
 from .blocks import code_of, entrances, erase_arguments
-from .util import Branch, BranchOp, CondBranch, Edge, Switch
 
 if TYPE_CHECKING:
     from orchestrion.compiler.options import Options

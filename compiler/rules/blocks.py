@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from orchestrion.compiler.flow.util import CondBranch, Switch, host_value
 from orchestrion.compiler.ir.core import Block, Operation, Region
 from orchestrion.compiler.ir.dominance import Dominance, immediate_dominators, successors
 from orchestrion.compiler.ir.types import I1, I32, TensorType
+from orchestrion.compiler.ir.util import CondBranch, Switch, host_value
 
 
 def blocks(region: Region) -> Iterator[str]:

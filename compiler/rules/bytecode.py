@@ -11,7 +11,6 @@ from typing import Final
 from orchestrion.compiler.bytecode import vm
 from orchestrion.compiler.bytecode.assign_registers import REGISTER_LETTERS
 from orchestrion.compiler.bytecode.imports import tensors_of
-from orchestrion.compiler.flow.util import KINDS
 from orchestrion.compiler.ir.attributes import (
     ArrayAttr,
     DenseArray,
@@ -25,6 +24,7 @@ from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import BlockArgument, Operation, OpResult, Value
 from orchestrion.compiler.ir.symbols import SymbolTables
 from orchestrion.compiler.ir.types import Attribute, TensorType
+from orchestrion.compiler.ir.util import KINDS
 from orchestrion.compiler.stablehlo.ops.base import is_known
 from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.isa import BANKS

@@ -16,16 +16,20 @@ from orchestrion.compiler.flow.dialect import (
     UnsetEncoding,
     Yield,
 )
-from orchestrion.compiler.flow.fft import LineFft
 from orchestrion.compiler.flow.fusion_reads import HEROES, is_free
 from orchestrion.compiler.flow.groups import MAX_BINDINGS
 from orchestrion.compiler.flow.layout import problem, storage_bytes, storage_elements
 from orchestrion.compiler.flow.mark_in_place import candidates, is_by_rows
 from orchestrion.compiler.flow.merge import Merge
 from orchestrion.compiler.flow.row_bodies import rows_of
-from orchestrion.compiler.flow.row_solve import RowSolve
 from orchestrion.compiler.flow.scatter import Scatter, changes, update_of, updated
-from orchestrion.compiler.flow.util import (
+from orchestrion.compiler.ir.attributes import DenseArray
+from orchestrion.compiler.ir.builtin import Module
+from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, Value
+from orchestrion.compiler.ir.parameters import bytes_of, name_of
+from orchestrion.compiler.ir.symbols import SymbolTables
+from orchestrion.compiler.ir.types import FunctionType, TensorType, Type
+from orchestrion.compiler.ir.util import (
     HOST_OPS,
     Assert,
     Branch,
@@ -38,13 +42,7 @@ from orchestrion.compiler.flow.util import (
     Switch,
     host_value,
 )
-from orchestrion.compiler.flow.util import Return as InitializerReturn
-from orchestrion.compiler.ir.attributes import DenseArray
-from orchestrion.compiler.ir.builtin import Module
-from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, Value
-from orchestrion.compiler.ir.parameters import bytes_of, name_of
-from orchestrion.compiler.ir.symbols import SymbolTables
-from orchestrion.compiler.ir.types import FunctionType, TensorType, Type
+from orchestrion.compiler.ir.util import Return as InitializerReturn
 from orchestrion.compiler.parts import parts_of
 from orchestrion.compiler.stablehlo.ops.base import StablehloOp, is_supported
 from orchestrion.compiler.stablehlo.ops.contraction import Reduce
@@ -52,6 +50,7 @@ from orchestrion.compiler.stablehlo.ops.contraction import Return as RegionRetur
 from orchestrion.compiler.stablehlo.ops.control_flow import Choice, While
 from orchestrion.compiler.stablehlo.ops.custom_call import CustomCall
 from orchestrion.compiler.stablehlo.ops.elementwise import Elementwise
+from orchestrion.compiler.stablehlo.ops.flow_ops import LineFft, RowSolve
 from orchestrion.compiler.stablehlo.ops.func import Func, Return
 from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Constant, Reshape
 

@@ -8,7 +8,14 @@ from typing import Final
 from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.flow.dialect import SetEncoding, UnsetEncoding
 from orchestrion.compiler.flow.scatter import Scatter
-from orchestrion.compiler.flow.util import (
+from orchestrion.compiler.ir.attributes import ELEMENT_BYTES
+from orchestrion.compiler.ir.builtin import Module
+from orchestrion.compiler.ir.core import BlockArgument, Operation, Value
+from orchestrion.compiler.ir.dims import symbols_of
+from orchestrion.compiler.ir.parameters import bytes_of
+from orchestrion.compiler.ir.symbols import SymbolTables
+from orchestrion.compiler.ir.types import I32, TensorType, Type
+from orchestrion.compiler.ir.util import (
     HOST_OPS,
     Assert,
     BranchOp,
@@ -21,14 +28,7 @@ from orchestrion.compiler.flow.util import (
     Switch,
     host_value,
 )
-from orchestrion.compiler.flow.util import Return as InitializerReturn
-from orchestrion.compiler.ir.attributes import ELEMENT_BYTES
-from orchestrion.compiler.ir.builtin import Module
-from orchestrion.compiler.ir.core import BlockArgument, Operation, Value
-from orchestrion.compiler.ir.dims import symbols_of
-from orchestrion.compiler.ir.parameters import bytes_of
-from orchestrion.compiler.ir.symbols import SymbolTables
-from orchestrion.compiler.ir.types import I32, TensorType, Type
+from orchestrion.compiler.ir.util import Return as InitializerReturn
 from orchestrion.compiler.kernel.machine import DEFAULT, program_name
 from orchestrion.compiler.profiles import known_profile
 from orchestrion.compiler.sequencer.hl_seq import (

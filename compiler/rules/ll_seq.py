@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from orchestrion.compiler.flow import util
 from orchestrion.compiler.flow.dialect import SetEncoding, UnsetEncoding
 from orchestrion.compiler.flow.layout import storage_bytes
 from orchestrion.compiler.flow.scatter import Scatter
+from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.attributes import (
     ArrayAttr,
     DenseElements,

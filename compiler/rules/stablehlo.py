@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from orchestrion.compiler import parts
-from orchestrion.compiler.flow.util import Assert, ImportedCall
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.symbols import SymbolTables
 from orchestrion.compiler.ir.types import Type
+from orchestrion.compiler.ir.util import Assert, ImportedCall
 from orchestrion.compiler.parts import parts_of
 from orchestrion.compiler.stablehlo.ops.base import StablehloOp, is_supported
 from orchestrion.compiler.stablehlo.ops.contraction import Reduce

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from orchestrion.compiler.flow import dialect as flow
-from orchestrion.compiler.flow import util
 from orchestrion.compiler.flow.layout import storage_bytes
+from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value

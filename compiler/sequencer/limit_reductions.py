@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrion.compiler.flow.dialect import Dispatch, Executable
 from orchestrion.compiler.flow.scatter import Scatter
-from orchestrion.compiler.flow.util import Assert
 from orchestrion.compiler.ir.attributes import DimArray
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.dims import Dim, bounds
+from orchestrion.compiler.ir.util import Assert
 from orchestrion.compiler.kernel.machine import Machine
 from orchestrion.compiler.kernel.reduction_limits import lanes_per_reduction, max_dynamic_elements, max_updates
 from orchestrion.compiler.stablehlo.ops.base import tensor_of

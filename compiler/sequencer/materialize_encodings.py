@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from orchestrion.compiler.flow.dialect import HoistableDispatch
 from orchestrion.compiler.flow.outline_dispatch_regions import dispatch_instead, executable_of
 from orchestrion.compiler.flow.symbols import Names
-from orchestrion.compiler.flow.util import Initializer
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.printer import operation_text
+from orchestrion.compiler.ir.util import Initializer
 from orchestrion.compiler.stablehlo.ops.func import Func
 
 from . import hl_seq

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrion.compiler.flow.dialect import Dispatch, HoistableDispatch, SetEncoding
 from orchestrion.compiler.flow.layout import Layout, encoding_of, plain
-from orchestrion.compiler.flow.util import GlobalLoad, GlobalStore, Initializer
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Value
+from orchestrion.compiler.ir.util import GlobalLoad, GlobalStore, Initializer
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 
 from . import hl_seq

@@ -8,7 +8,6 @@ import struct
 from collections.abc import Sequence
 from typing import Final
 
-from orchestrion.compiler.flow.dialect import Size
 from orchestrion.compiler.ir.attributes import DenseElements, DialectAttr, DimArray, dense_ints
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.dims import Dim
@@ -16,6 +15,7 @@ from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import I1, I32, TensorType, Type, scalar
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.elementwise import OPS, BitcastConvert, Compare, Convert
+from orchestrion.compiler.stablehlo.ops.flow_ops import Size
 from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Constant
 from orchestrion.schema.dtypes import FLOAT_FORMATS
 

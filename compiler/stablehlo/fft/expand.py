@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
-from orchestrion.compiler.flow.fft import LineFft, longest
 from orchestrion.compiler.ir.attributes import BoolAttr, DenseElements, IntegerAttr, dense_ints
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.rewriter import Rewriter
@@ -19,6 +18,7 @@ from orchestrion.compiler.stablehlo.builders.basic import constant, elementwise
 from orchestrion.compiler.stablehlo.builders.shape_builders import broadcast, reshape, slice_range, transpose
 from orchestrion.compiler.stablehlo.complex.functions import make_complex, parts_of
 from orchestrion.compiler.stablehlo.ops.base import is_complex, tensor_of
+from orchestrion.compiler.stablehlo.ops.flow_ops import LineFft, longest
 from orchestrion.compiler.stablehlo.ops.fourier import Fft
 from orchestrion.compiler.stablehlo.ops.structural import Concatenate, Constant, Pad, Reverse
 from orchestrion.schema.dtypes import BY_NAME

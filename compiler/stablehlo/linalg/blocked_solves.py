@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from orchestrion.compiler.flow.row_solve import BLOCK, RowSolve
 from orchestrion.compiler.ir.attributes import BoolAttr, dense_ints
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.dims import Dim
@@ -30,6 +29,7 @@ from orchestrion.compiler.stablehlo.builders.shape_builders import (
 )
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotDimensions
+from orchestrion.compiler.stablehlo.ops.flow_ops import BLOCK, RowSolve
 from orchestrion.compiler.stablehlo.ops.structural import Pad, Reverse
 
 _ROWS_BY_ROWS = DotDimensions((0,), (0,), (2,), (2,))

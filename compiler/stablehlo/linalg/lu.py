@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from orchestrion.compiler.flow.row_solve import BLOCK
 from orchestrion.compiler.ir.attributes import DialectAttr, dense_ints
 from orchestrion.compiler.ir.core import Block, Region, Value
 from orchestrion.compiler.ir.rewriter import Rewriter
@@ -33,6 +32,7 @@ from orchestrion.compiler.stablehlo.builders.shape_builders import (
 from orchestrion.compiler.stablehlo.complex.parts import parts_of, value_of_parts
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotDimensions, Reduce, Return
+from orchestrion.compiler.stablehlo.ops.flow_ops import BLOCK
 from orchestrion.compiler.stablehlo.ops.indexing import Gather
 
 from . import blocked_solves

@@ -23,7 +23,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from orchestrion.compiler.ir.attributes import (
+from .attributes import (
     ArrayAttr,
     DenseArray,
     DenseElements,
@@ -33,8 +33,8 @@ from orchestrion.compiler.ir.attributes import (
     SymbolRef,
     UnitAttr,
 )
-from orchestrion.compiler.ir.core import Block, Operation, Trait, Value
-from orchestrion.compiler.ir.declare import (
+from .core import Block, Operation, Trait, Value
+from .declare import (
     attr,
     operand,
     operands,
@@ -45,10 +45,10 @@ from orchestrion.compiler.ir.declare import (
     successor,
     successors,
 )
-from orchestrion.compiler.ir.dialect import Dialect
-from orchestrion.compiler.ir.parameters import problem
-from orchestrion.compiler.ir.symbols import SymbolTables
-from orchestrion.compiler.ir.types import I32, FunctionType, Type
+from .dialect import Dialect
+from .parameters import problem
+from .symbols import SymbolTables
+from .types import I32, FunctionType, Type
 
 #: kind of initializer -> when it runs
 KINDS: Final[dict[str, str]] = {
