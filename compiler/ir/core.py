@@ -37,7 +37,8 @@ class Trait(Enum):
     ISOLATED = "its regions use no value from outside"
     SYMBOL = "has a `sym_name` that others refer to"
     SYMBOL_TABLE = "its one region is a scope of symbols"
-    NO_TERMINATOR = "the blocks of its regions need no terminator"
+    ONE_BLOCK = "each of its regions has one block"
+    NO_TERMINATOR = "each of its regions has one block, which needs no terminator"
     CONSTANT = "no operands, one result, its value is in its properties"
     COMMUTATIVE = "the order of its two operands does not matter"
 

@@ -130,6 +130,7 @@ class Finalizer(_LifetimeCode):
     """
 
     name = "util.finalizer"
+    traits = frozenset({Trait.ISOLATED, Trait.ONE_BLOCK})
 
 
 class GlobalRelease(Operation):
