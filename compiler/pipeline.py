@@ -1,8 +1,9 @@
 """The table of phases and passes.
 
 A phase is a list of passes. Its IR can be printed, parsed and continued from to the same bytes. A pass is a function
-`run(module, options)`, imported when it runs, that changes the module in place. It raises CompileError for errors in
-the user's program. The verifier checks the IR after each phase; what it finds is a fault of the compiler.
+`run(module)`, or `run(module, options)` if it reads the options, imported when it runs, that changes the module in
+place. It raises CompileError for errors in the user's program. The verifier checks the IR after each phase; what it
+finds is a fault of the compiler.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
+from inspect import signature
 from typing import Final
 
 from orchestrion.compiler.errors import ArgumentValueError, CompileError
@@ -60,9 +62,8 @@ class Pass:
     def run(self) -> Callable[[Module, Options], None]:
         """The function of the pass, imported at the first access."""
         module, _, function = self.path.partition(":")
-        found: Callable[[Module, Options], None]
-        found = getattr(import_module(f"orchestrion.compiler.{module}"), function or "run")
-        return found
+        found: Callable[..., None] = getattr(import_module(f"orchestrion.compiler.{module}"), function or "run")
+        return found if len(signature(found).parameters) > 1 else lambda module, options: found(module)
 
 
 PASSES: Final[tuple[Pass, ...]] = (

@@ -6,18 +6,14 @@ tied argument shares a binding with a result.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from orchestrion.compiler.ir.attributes import StringAttr, SymbolRef
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.printer import operation_text
+from orchestrion.compiler.options import Options
 
 from .dialect import Dispatch, Executable
 from .symbols import Names, prefix_of
-
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
 
 
 def run(module: Module, options: Options) -> None:

@@ -38,8 +38,16 @@ from .structure import Read, reads_in_order, structure_of
 Path = tuple[tuple[int, Read | int], ...]
 ROOT: Final[Path] = ()
 
-#: ops with a schedule of their own
-HEROES: Final = (Reduce, DotGeneral, Scatter, Merge, LineFft, RowSolve)
+#: op with a schedule of its own -> the kind of a body with it (`kinds.py`)
+KIND_OF_HERO: Final[dict[type[Operation], str]] = {
+    Reduce: "reduction",
+    DotGeneral: "contraction",
+    Scatter: "scatter",
+    Merge: "merge",
+    LineFft: "fft",
+    RowSolve: "row_solve",
+}
+HEROES: Final = tuple(KIND_OF_HERO)
 #: ops without operands
 GENERATORS: Final = (Constant, Iota, Size)
 #: ops that place elements without computing on them

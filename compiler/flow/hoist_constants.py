@@ -5,20 +5,16 @@ Each block loads the globals that it uses, so that their values are not passed b
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from orchestrion.compiler.ir.attributes import DenseElements, SymbolRef
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.util import Global, GlobalLoad
+from orchestrion.compiler.options import Options
 from orchestrion.compiler.stablehlo.ops.structural import Constant
 
 from .blocks import code_of
 from .symbols import Names
-
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
 
 
 def run(module: Module, options: Options) -> None:

@@ -15,7 +15,7 @@ Equal results of several functions are stored once, and globals that nobody load
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrion.compiler.ir.attributes import SymbolRef
 from orchestrion.compiler.ir.builder import Builder
@@ -25,6 +25,7 @@ from orchestrion.compiler.ir.cse import merge_equal
 from orchestrion.compiler.ir.effects import erase_dead, is_pure
 from orchestrion.compiler.ir.types import TensorType
 from orchestrion.compiler.ir.util import Global, GlobalLoad, GlobalStore, ImportedCallBranch, Initializer, Return
+from orchestrion.compiler.options import Options
 from orchestrion.compiler.stablehlo.ops.costs import is_expensive
 from orchestrion.compiler.stablehlo.ops.flow_ops import Size
 from orchestrion.compiler.stablehlo.ops.func import Func
@@ -36,9 +37,6 @@ from .fusion_reads import GENERATORS, HEROES, is_free
 from .layout import storage_bytes
 from .structure import keeps_order
 from .symbols import Names
-
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
 
 #: bytes by which the result of expensive ops may exceed the globals that it depends on
 SLACK: Final = 1 << 20

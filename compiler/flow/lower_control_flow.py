@@ -12,7 +12,7 @@ block comes after all blocks that dominate it, and the blocks of a loop are cont
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrion.compiler.ir.attributes import IntegerAttr, dense_ints
 from orchestrion.compiler.ir.builder import Builder
@@ -21,13 +21,11 @@ from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.dims import Dim, bounds
 from orchestrion.compiler.ir.types import I32
 from orchestrion.compiler.ir.util import Add, Branch, CompareLt, CondBranch, Constant, DimValue, Switch
+from orchestrion.compiler.options import Options
 from orchestrion.compiler.stablehlo.control_flow.trip_count import trip_count
 from orchestrion.compiler.stablehlo.ops.control_flow import Case, Choice, If, While
 
 from .blocks import code_of, split_behind
-
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
 
 #: most iterations that an i32 can count
 MAX_COUNTED_ITERATIONS: Final = (1 << 31) - 1

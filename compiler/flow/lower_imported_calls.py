@@ -10,21 +10,17 @@ module can access no other memory.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from orchestrion.compiler.ir.attributes import ArrayAttr, SymbolRef, UnitAttr
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, Value
 from orchestrion.compiler.ir.types import FunctionType
 from orchestrion.compiler.ir.util import Global, GlobalLoad, GlobalStore, ImportedCall, ImportedCallBranch
+from orchestrion.compiler.options import Options
 from orchestrion.compiler.stablehlo.ops.func import Func
 
 from .blocks import code_of, split_behind
 from .symbols import Names, identifier
-
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
 
 
 def run(module: Module, options: Options) -> None:

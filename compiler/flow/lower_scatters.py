@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.dims import Dim
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter, rewrite
 from orchestrion.compiler.ir.types import TensorType, Type
+from orchestrion.compiler.options import Options
 from orchestrion.compiler.stablehlo.builders.basic import constant, convert, elementwise, index_type
 from orchestrion.compiler.stablehlo.builders.shape_builders import broadcast, iota, reshape, slice_axis, transpose
 from orchestrion.compiler.stablehlo.expansions.scatter_updates import is_inside
@@ -34,9 +35,6 @@ from orchestrion.compiler.stablehlo.ops.scatter import Scatter
 from orchestrion.compiler.stablehlo.ops.structural import Constant
 
 from . import scatter as flow
-
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
 
 
 def run(module: Module, options: Options) -> None:

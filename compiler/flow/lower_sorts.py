@@ -13,7 +13,7 @@ Equal keys keep their order even if the sort need not be stable, so that all dev
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrion.compiler.ir.attributes import IntegerAttr
 from orchestrion.compiler.ir.builtin import Module
@@ -21,6 +21,7 @@ from orchestrion.compiler.ir.core import Block, Region, Value
 from orchestrion.compiler.ir.dims import Dim, typical
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import I32, TensorType
+from orchestrion.compiler.options import Options
 from orchestrion.compiler.stablehlo.builders.basic import compare, constant, convert, elementwise
 from orchestrion.compiler.stablehlo.builders.shape_builders import broadcast, iota, reduce_axes, take_along
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
@@ -31,9 +32,6 @@ from orchestrion.compiler.stablehlo.ops.sort import Sort
 from orchestrion.compiler.stablehlo.ops.structural import Iota
 
 from .merge import Merge
-
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
 
 #: most comparisons of each element with each of its line; beyond, runs are merged. Lines of dynamic length are always
 #: compared, because merges need a static number of iterations

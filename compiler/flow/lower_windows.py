@@ -10,11 +10,12 @@ the reduction reads the elements of the original operand. Fusion and schedules t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter, rewrite
+from orchestrion.compiler.options import Options
 from orchestrion.compiler.stablehlo.builders.shape_builders import reduce_by
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.windowed import Convolution, ReduceWindow, SelectAndScatter
@@ -23,9 +24,6 @@ from .convolution import as_dot
 from .select_and_scatter import as_reductions
 from .wide_windows import is_done, narrowed
 from .window_builders import windows_of
-
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
 
 
 def run(module: Module, options: Options) -> None:

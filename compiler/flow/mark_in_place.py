@@ -8,12 +8,11 @@ second result would be read later. The sequencer decides whether the memory is f
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from orchestrion.compiler.ir.attributes import dense_ints
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, BlockArgument, Value
 from orchestrion.compiler.ir.types import TensorType
+from orchestrion.compiler.options import Options
 from orchestrion.compiler.stablehlo.ops.contraction import Reduce
 from orchestrion.compiler.stablehlo.ops.func import Func
 
@@ -21,9 +20,6 @@ from .dialect import Dispatch, Executable
 from .layout import storage_bytes
 from .row_bodies import rows_of
 from .structure import reads_in_order
-
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
 
 
 def run(module: Module, options: Options) -> None:

@@ -7,7 +7,6 @@ use. Executables are named after the function and numbered: `main_dispatch_0`, `
 from __future__ import annotations
 
 from functools import reduce
-from typing import TYPE_CHECKING
 
 from orchestrion.compiler.ir.attributes import SymbolRef, dense_ints
 from orchestrion.compiler.ir.builder import Builder
@@ -15,6 +14,7 @@ from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.dims import dim_max
 from orchestrion.compiler.ir.types import FunctionType
+from orchestrion.compiler.options import Options
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.func import Func, Return
 from orchestrion.compiler.stablehlo.ops.function_dims import dims_attribute, used_symbols
@@ -26,9 +26,6 @@ from .kinds import kind_of
 from .layout import storage_elements
 from .scatter import Update, changes, update_of, updated
 from .symbols import Names, prefix_of
-
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
 
 #: ops that become an executable
 Outlined = DispatchRegion | HoistableDispatch

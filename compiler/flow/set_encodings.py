@@ -17,7 +17,7 @@ which encodings pay; the others are removed without trace.
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
@@ -26,6 +26,7 @@ from orchestrion.compiler.ir.cse import merge_equal
 from orchestrion.compiler.ir.dims import Dim, is_less, typical
 from orchestrion.compiler.ir.types import TensorType
 from orchestrion.compiler.ir.util import GlobalLoad
+from orchestrion.compiler.options import Options
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 
@@ -34,9 +35,6 @@ from .dialect import DispatchRegion, HoistableDispatch, SetEncoding, UnsetEncodi
 from .groups import MAX_BINDINGS
 from .layout import ROLES, Encoding, encoded
 from .structure import Axes, axes_in_memory, joined
-
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
 
 #: the ops of a region that compute a value from one tensor, last first, and that tensor
 Way = tuple[list[Operation], Value]

@@ -7,20 +7,16 @@ and ops that no result depends on are erased, even if a loop passes them to itse
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, Region, Trait, Value
 from orchestrion.compiler.ir.dominance import reachable
 from orchestrion.compiler.ir.util import Branch, BranchOp, CondBranch, Edge, Switch
+from orchestrion.compiler.options import Options
 from orchestrion.compiler.stablehlo.ops.structural import Constant
 
 from .blocks import code_of, entrances, erase_arguments
-
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
 
 #: a block and the values of its arguments
 Way = tuple[Block, tuple[Value, ...]]

@@ -9,20 +9,18 @@ last part. Rows that a workgroup can take together with the ops that depend on t
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter, rewrite
+from orchestrion.compiler.options import Options
 from orchestrion.compiler.stablehlo.builders.shape_builders import pad_axis, reduce_by, reshape
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import Reduce
 from orchestrion.compiler.stablehlo.ops.reducers import is_neutral
 
 from .row_groups import FEW_ROWS, MAX_ROW
-
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
 
 #: approximate number of invocations of the first reduction
 FIRST_INVOCATIONS: Final = 1 << 12

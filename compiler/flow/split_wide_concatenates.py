@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Value
+from orchestrion.compiler.options import Options
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.structural import Concatenate
 
 from .groups import MAX_BINDINGS
-
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
 
 
 def run(module: Module, options: Options) -> None:
