@@ -14,25 +14,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product
 from math import prod
 from typing import Final
 
-import numpy as np
-
-from orchestrion.compiler.ir.attributes import BoolAttr, DenseElements
+from orchestrion.compiler.ir.attributes import BoolAttr
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.dims import Dim
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter, rewrite
-from orchestrion.compiler.ir.types import TensorType, Type
+from orchestrion.compiler.ir.types import TensorType
 from orchestrion.compiler.options import Options
 from orchestrion.compiler.stablehlo.builders.basic import constant, convert, elementwise, index_type
 from orchestrion.compiler.stablehlo.builders.shape_builders import broadcast, iota, reshape, slice_axis, transpose
 from orchestrion.compiler.stablehlo.expansions.scatter_updates import is_inside
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.scatter import Scatter
-from orchestrion.compiler.stablehlo.ops.structural import Constant
 
 from . import scatter as flow
 
@@ -207,26 +203,14 @@ def _component(rewriter: Rewriter, numbers: Value, number: int) -> Value:
 
 
 def _offsets(rewriter: Rewriter, plan: _Plan, wide: TensorType) -> Value:
-    """Offset of each row of a window from the first row of the window."""
-    if isinstance(plan.size(plan.placed), Dim):
-        return broadcast(rewriter, _offsets_of_sizes(rewriter, plan, wide.element), wide.shape, (2,))
-    places = product(*(range(plan.window[axis]) for axis in plan.placed))
-    strides = [_stride(plan, axis) for axis in plan.placed]
-    rows = [sum(at * stride for at, stride in zip(place, strides, strict=True)) for place in places]
-    elements = DenseElements.of(np.array(rows, dtype=f"<i{4 if str(wide.element) == 'i32' else 8}"), str(wide.element))
-    line = rewriter.build(Constant, value=elements, out=elements.type).result
-    return broadcast(rewriter, line, wide.shape, (2,))
-
-
-def _offsets_of_sizes(rewriter: Rewriter, plan: _Plan, element: Type) -> Value:
-    """The same for dynamic sizes: a sum over the placed axes."""
-    type = TensorType(tuple(plan.window[axis] for axis in plan.placed), element)
+    """Offset of each row of a window from the first row of the window: a sum over the placed axes."""
+    type = wide.with_shape(tuple(plan.window[axis] for axis in plan.placed))
     total = constant(rewriter, 0, type)
     for number, axis in enumerate(plan.placed):
-        places = iota(rewriter, type.shape, number, str(element))
+        places = iota(rewriter, type.shape, number, str(type.element))
         rows = elementwise(rewriter, "multiply", places, constant(rewriter, _stride(plan, axis), type))
         total = elementwise(rewriter, "add", total, rows)
-    return reshape(rewriter, total, (plan.rows_of_window,))
+    return broadcast(rewriter, reshape(rewriter, total, (plan.rows_of_window,)), wide.shape, (2,))
 
 
 PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {Scatter.name: (_scatter,)}
