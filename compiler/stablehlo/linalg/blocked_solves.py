@@ -33,7 +33,7 @@ def cholesky_factor(a: Tensor) -> Tensor:
     """The lower Cholesky factor of matrices [batch, n, n]: reads the lower triangle, and writes zeros above."""
     batch, n, _ = a.shape
     if n <= BLOCK:
-        return _lower(solve_rows(a, a, factor=True), a.int32(0))
+        return _lower(solve_rows(a, a, factor=True))
     size = whole_blocks(n)
     whole = _filled(a, size, unit=False)
 
@@ -89,9 +89,10 @@ def whole_blocks(size: int) -> int:
     return -(-size // BLOCK) * BLOCK
 
 
-def _lower(x: Tensor, first: Tensor) -> Tensor:
+def _lower(x: Tensor, first: Tensor | None = None) -> Tensor:
     """Zeros above the diagonal of columns that start at column `first` of a matrix."""
-    column = x.iota(2) + first.broadcast(x.shape)
+    column = x.iota(2)
+    column = column if first is None else column + first.broadcast(x.shape)
     return (x.iota(1) >= column).select(x, x.zeros())
 
 
@@ -106,5 +107,5 @@ def _filled(a: Tensor, size: int, unit: bool) -> Tensor:
     """The lower triangle with zeros above, padded with ones on the diagonal; `unit`: all ones on the diagonal."""
     batch, n, _ = a.shape
     whole = a.pad_to(batch, size, size)
-    lower = _lower(whole, whole.int32(0))
+    lower = _lower(whole)
     return with_ones(lower, 0 if unit else n) if unit or size != n else lower
