@@ -26,6 +26,7 @@ from orchestrion.compiler.ir.types import TensorType
 from orchestrion.compiler.options import Options
 from orchestrion.compiler.stablehlo.builders.basic import constant, convert, elementwise, index_type
 from orchestrion.compiler.stablehlo.builders.shape_builders import broadcast, iota, reshape, slice_axis, transpose
+from orchestrion.compiler.stablehlo.builders.tensors import Tensor
 from orchestrion.compiler.stablehlo.expansions.scatter_updates import is_inside
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.scatter import Scatter
@@ -170,7 +171,7 @@ def _starts(rewriter: Rewriter, op: Scatter, plan: _Plan, vectors: Value) -> tup
     all_inside: Value | None = None
     for number, axis in enumerate(op.axes.scatter_dims_to_operand_dims):
         index = _component(rewriter, vectors, number)
-        inside = is_inside(rewriter, index, plan.shape[axis] - plan.window[axis] + 1)
+        inside = is_inside(Tensor(rewriter, index), plan.shape[axis] - plan.window[axis] + 1).value
         all_inside = inside if all_inside is None else elementwise(rewriter, "and", all_inside, inside)
         if axis in plan.placed:  # what overflows here is outside, and not used
             rows = convert(rewriter, index, str(element))

@@ -23,8 +23,10 @@ _CODES: Final = {"f32": "<f", "f64": "<d"}
 
 
 def elementwise(rewriter: Rewriter, name: str, *operands: Value) -> Value:
-    """An elementwise op of the table by its short name; the result has the type of the last operand."""
-    op = OPS[f"stablehlo.{name}"](operands, [operands[-1].type])
+    """An elementwise op by its name, without dialect for an op of StableHLO; the result has the type of the last
+    operand.
+    """
+    op = OPS[name if "." in name else f"stablehlo.{name}"](operands, [operands[-1].type])
     return rewriter.insert(op).result
 
 

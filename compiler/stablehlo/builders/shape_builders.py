@@ -182,10 +182,7 @@ def reduce_by(
 
 def dot(rewriter: Rewriter, lhs: Value, rhs: Value, dimensions: DotDimensions) -> Value:
     """`dot_general`; the result has the element type of lhs."""
-    left, right = tensor_of(lhs), tensor_of(rhs)
-    shape = [left.shape[axis] for axis in (*dimensions.lhs_batch, *dimensions.free(left.rank, True))]
-    shape += [right.shape[axis] for axis in dimensions.free(right.rank, False)]
-    out = left.with_shape(tuple(shape))
+    out = tensor_of(lhs).with_shape(dimensions.shape(tensor_of(lhs), tensor_of(rhs)))
     return rewriter.build(DotGeneral, lhs=lhs, rhs=rhs, dot_dimension_numbers=dimensions.attribute(), out=out).result
 
 
