@@ -10,13 +10,12 @@ from orchestrion.compiler.ir.attributes import StringAttr, SymbolRef
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.printer import operation_text
-from orchestrion.compiler.options import Options
 
 from .dialect import Dispatch, Executable
 from .symbols import Names, prefix_of
 
 
-def run(module: Module, options: Options) -> None:
+def run(module: Module) -> None:
     """Removes duplicates and renumbers the executables of all functions."""
     first: dict[tuple[str, str], Executable] = {}
     kept: dict[str, Executable] = {}  # the symbol an executable had -> the one that stands for it now

@@ -13,14 +13,13 @@ from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Value
 from orchestrion.compiler.ir.types import TensorType
 from orchestrion.compiler.ir.util import GlobalStore
-from orchestrion.compiler.options import Options
 from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Constant
 
 from .blocks import code_of, erase_arguments
 from .dialect import Empty
 
 
-def run(module: Module, options: Options) -> None:
+def run(module: Module) -> None:
     """Removes tensors without elements from all functions."""
     for code in code_of(module):
         region = code.regions[0]

@@ -24,7 +24,6 @@ from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, OpResult, Region, Value
 from orchestrion.compiler.ir.effects import is_dead
 from orchestrion.compiler.ir.util import HOST_OPS, Assert, GlobalLoad, GlobalStore
-from orchestrion.compiler.options import Options
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.costs import is_expensive
 from orchestrion.compiler.stablehlo.ops.elementwise import Elementwise
@@ -42,7 +41,7 @@ from .scatter import Scatter, updated_values
 OUTSIDE: Final = (GlobalLoad, GlobalStore, Splat, Empty, Assert, *HOST_OPS)
 
 
-def run(module: Module, options: Options) -> None:
+def run(module: Module) -> None:
     """Puts all ops of all functions and initializers into dispatch regions."""
     for op in code_of(module):
         blocks = op.regions[0].blocks

@@ -10,14 +10,13 @@ from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.util import Global, GlobalLoad
-from orchestrion.compiler.options import Options
 from orchestrion.compiler.stablehlo.ops.structural import Constant
 
 from .blocks import code_of
 from .symbols import Names
 
 
-def run(module: Module, options: Options) -> None:
+def run(module: Module) -> None:
     """Hoists the constants of a module."""
     named: dict[DenseElements, Global] = {}
     names = Names.of(module)

@@ -25,7 +25,6 @@ from orchestrion.compiler.ir.cse import merge_equal
 from orchestrion.compiler.ir.effects import erase_dead, is_pure
 from orchestrion.compiler.ir.types import TensorType
 from orchestrion.compiler.ir.util import Global, GlobalLoad, GlobalStore, ImportedCallBranch, Initializer, Return
-from orchestrion.compiler.options import Options
 from orchestrion.compiler.stablehlo.ops.costs import is_expensive
 from orchestrion.compiler.stablehlo.ops.flow_ops import Size
 from orchestrion.compiler.stablehlo.ops.func import Func
@@ -46,7 +45,7 @@ CHOOSING: Final = (BroadcastInDim, Reshape, Slice)
 FIXED: Final = (DispatchRegion, Empty, Splat)
 
 
-def run(module: Module, options: Options) -> None:
+def run(module: Module) -> None:
     """Hoists the derived values of a module."""
     functions = [op for op in module.block if isinstance(op, Func)]
     if not functions:

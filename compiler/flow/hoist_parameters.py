@@ -11,7 +11,6 @@ from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, Value
 from orchestrion.compiler.ir.parameters import name_of
 from orchestrion.compiler.ir.util import Global, GlobalLoad
-from orchestrion.compiler.options import Options
 from orchestrion.compiler.stablehlo.functions.parameters import attributes_of, parameters_of, set_arguments
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.func import Func
@@ -19,7 +18,7 @@ from orchestrion.compiler.stablehlo.ops.func import Func
 from .symbols import Names
 
 
-def run(module: Module, options: Options) -> None:
+def run(module: Module) -> None:
     """Hoists the parameters of a module."""
     functions = [op for op in module.block if isinstance(op, Func)]
     names = Names.of(module)

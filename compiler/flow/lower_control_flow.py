@@ -21,7 +21,6 @@ from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.dims import Dim, bounds
 from orchestrion.compiler.ir.types import I32
 from orchestrion.compiler.ir.util import Add, Branch, CompareLt, CondBranch, Constant, DimValue, Switch
-from orchestrion.compiler.options import Options
 from orchestrion.compiler.stablehlo.control_flow.trip_count import trip_count
 from orchestrion.compiler.stablehlo.ops.control_flow import Case, Choice, If, While
 
@@ -31,7 +30,7 @@ from .blocks import code_of, split_behind
 MAX_COUNTED_ITERATIONS: Final = (1 << 31) - 1
 
 
-def run(module: Module, options: Options) -> None:
+def run(module: Module) -> None:
     """Lowers the control flow of all functions."""
     for op in code_of(module):
         _lower(op.regions[0])

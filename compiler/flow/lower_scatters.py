@@ -23,7 +23,6 @@ from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.dims import Dim
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter, rewrite
 from orchestrion.compiler.ir.types import TensorType
-from orchestrion.compiler.options import Options
 from orchestrion.compiler.stablehlo.builders.basic import constant, convert, elementwise, index_type
 from orchestrion.compiler.stablehlo.builders.shape_builders import broadcast, iota, reshape, slice_axis, transpose
 from orchestrion.compiler.stablehlo.builders.tensors import Tensor
@@ -34,7 +33,7 @@ from orchestrion.compiler.stablehlo.ops.scatter import Scatter
 from . import scatter as flow
 
 
-def run(module: Module, options: Options) -> None:
+def run(module: Module) -> None:
     """Lowers all scatters."""
     rewrite(module, PATTERNS)
 

@@ -21,7 +21,6 @@ from orchestrion.compiler.ir.core import Block, Region, Value
 from orchestrion.compiler.ir.dims import Dim, typical
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import I32, TensorType
-from orchestrion.compiler.options import Options
 from orchestrion.compiler.stablehlo.builders.basic import compare, constant, convert, elementwise
 from orchestrion.compiler.stablehlo.builders.shape_builders import broadcast, iota, reduce_axes, take_along
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
@@ -38,7 +37,7 @@ from .merge import Merge
 MAX_COMPARISONS: Final = 1 << 18
 
 
-def run(module: Module, options: Options) -> None:
+def run(module: Module) -> None:
     """Lowers all sorts."""
     for op in list(module.walk()):
         if isinstance(op, Sort):

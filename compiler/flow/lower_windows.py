@@ -15,7 +15,6 @@ from typing import Final
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter, rewrite
-from orchestrion.compiler.options import Options
 from orchestrion.compiler.stablehlo.builders.shape_builders import reduce_by
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.windowed import Convolution, ReduceWindow, SelectAndScatter
@@ -26,7 +25,7 @@ from .wide_windows import is_done, narrowed
 from .window_builders import windows_of
 
 
-def run(module: Module, options: Options) -> None:
+def run(module: Module) -> None:
     """Lowers all ops over windows."""
     rewrite(module, PATTERNS)
 

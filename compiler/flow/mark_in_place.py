@@ -12,7 +12,6 @@ from orchestrion.compiler.ir.attributes import dense_ints
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, BlockArgument, Value
 from orchestrion.compiler.ir.types import TensorType
-from orchestrion.compiler.options import Options
 from orchestrion.compiler.stablehlo.ops.contraction import Reduce
 from orchestrion.compiler.stablehlo.ops.func import Func
 
@@ -22,7 +21,7 @@ from .row_bodies import rows_of
 from .structure import reads_in_order
 
 
-def run(module: Module, options: Options) -> None:
+def run(module: Module) -> None:
     """Marks the arguments of all dispatches."""
     found: dict[str, list[int]] = {}
     for executable in module.block:

@@ -14,7 +14,6 @@ from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.dims import dim_max
 from orchestrion.compiler.ir.types import FunctionType
-from orchestrion.compiler.options import Options
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.func import Func, Return
 from orchestrion.compiler.stablehlo.ops.function_dims import dims_attribute, used_symbols
@@ -31,7 +30,7 @@ from .symbols import Names, prefix_of
 Outlined = DispatchRegion | HoistableDispatch
 
 
-def run(module: Module, options: Options) -> None:
+def run(module: Module) -> None:
     """Outlines all regions of a module."""
     names = Names.of(module)
     for code in list(code_of(module)):

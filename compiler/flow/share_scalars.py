@@ -22,7 +22,6 @@ from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.printer import operation_text
 from orchestrion.compiler.ir.types import FunctionType
 from orchestrion.compiler.ir.util import Global, GlobalLoad
-from orchestrion.compiler.options import Options
 from orchestrion.compiler.stablehlo.ops.base import dtype_of
 from orchestrion.compiler.stablehlo.ops.func import Func
 from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Constant
@@ -46,7 +45,7 @@ SPECIAL: Final = (0.0, 1.0)
 _Member = tuple[Executable, dict[int, Constant]]
 
 
-def run(module: Module, options: Options) -> None:
+def run(module: Module) -> None:
     """Shares the executables of a module."""
     dispatches = {op.entry.root: op for op in module.walk() if isinstance(op, Dispatch)}
     alike: dict[tuple[str, ...], list[_Member]] = {}  # of the same ops: a text is made of those that are many

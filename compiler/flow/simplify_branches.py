@@ -13,7 +13,6 @@ from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, Region, Trait, Value
 from orchestrion.compiler.ir.dominance import reachable
 from orchestrion.compiler.ir.util import Branch, BranchOp, CondBranch, Edge, Switch
-from orchestrion.compiler.options import Options
 from orchestrion.compiler.stablehlo.ops.structural import Constant
 
 from .blocks import code_of, entrances, erase_arguments
@@ -22,7 +21,7 @@ from .blocks import code_of, entrances, erase_arguments
 Way = tuple[Block, tuple[Value, ...]]
 
 
-def run(module: Module, options: Options) -> None:
+def run(module: Module) -> None:
     """Simplifies all functions of a module."""
     for op in code_of(module):
         region = op.regions[0]

@@ -14,7 +14,6 @@ from typing import Final
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter, rewrite
-from orchestrion.compiler.options import Options
 from orchestrion.compiler.stablehlo.builders.shape_builders import pad_axis, reduce_by, reshape
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import Reduce
@@ -30,7 +29,7 @@ MIN_ELEMENTS_PER_LANE: Final = 1 << 6
 LANES_PER_PART: Final = 1 << 6
 
 
-def run(module: Module, options: Options) -> None:
+def run(module: Module) -> None:
     """Splits all long reductions with few results."""
     rewrite(module, PATTERNS)
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Value
-from orchestrion.compiler.options import Options
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.structural import Concatenate
 
 from .groups import MAX_BINDINGS
 
 
-def run(module: Module, options: Options) -> None:
+def run(module: Module) -> None:
     """Splits all wide concatenations."""
     for op in [op for op in module.walk() if isinstance(op, Concatenate)]:
         _split(op)
