@@ -16,6 +16,7 @@ from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter, rewrite
 from orchestrion.compiler.stablehlo.builders.shape_builders import reduce_by
+from orchestrion.compiler.stablehlo.builders.tensors import Tensor
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.windowed import Convolution, ReduceWindow, SelectAndScatter
 
@@ -39,8 +40,9 @@ def _reduce_window(op: Operation, rewriter: Rewriter) -> bool:
         if is_done(window):
             rewriter.replace(op, given)
             return True
-    pairs = zip(given, op.init_values, strict=True)
-    inputs = [windows_of(rewriter, value, init, window, range(rank)) for value, init in pairs]
+    inits = [Tensor(rewriter, init) for init in op.init_values]
+    pairs = zip((Tensor(rewriter, value) for value in given), inits, strict=True)
+    inputs = [windows_of(x, init, window, range(rank)).value for x, init in pairs]
     gone = range(rank, tensor_of(inputs[0]).rank)
     rewriter.replace(op, reduce_by(rewriter, inputs, op.init_values, gone, op.body.clone()))
     return True

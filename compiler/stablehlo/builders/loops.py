@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from orchestrion.compiler.ir.core import Block, Region
+from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import I32, TensorType
 from orchestrion.compiler.stablehlo.ops.contraction import Return
 from orchestrion.compiler.stablehlo.ops.control_flow import While
@@ -12,6 +13,15 @@ from orchestrion.compiler.stablehlo.ops.control_flow import While
 from .tensors import Tensor
 
 Body = Callable[[Tensor, list[Tensor]], Sequence[Tensor]]
+
+
+def region_of(rewriter: Rewriter, types: Sequence[TensorType], make: Callable[..., Sequence[Tensor]]) -> Region:
+    """A region of one block with arguments of these types, which returns what `make` computes from them."""
+    block, end = Block(types, [rewriter.loc] * len(types)), Return.build(values=[], loc=rewriter.loc)
+    block.append(end)
+    with rewriter.inside(end):
+        end.set_operands([made.value for made in make(*(Tensor(rewriter, argument) for argument in block.arguments))])
+    return Region([block])
 
 
 def counted_loop(iterations: int, inits: Sequence[Tensor], body: Body) -> list[Tensor]:
@@ -25,19 +35,12 @@ def while_loop(inits: Sequence[Tensor], test: Body, body: Body) -> list[Tensor]:
     """
     rewriter, types = inits[0].rewriter, [TensorType((), I32), *(init.type for init in inits)]
 
-    def region(make: Body) -> Region:
-        block, end = Block(types), Return.build(values=[], loc=rewriter.loc)
-        block.append(end)
-        iteration, *carried = (Tensor(rewriter, argument) for argument in block.arguments)
-        with rewriter.inside(end):
-            end.set_operands([made.value for made in make(iteration, carried)])
-        return Region([block])
-
-    def step(iteration: Tensor, carried: list[Tensor]) -> Sequence[Tensor]:
-        made = body(iteration, carried)
+    def step(iteration: Tensor, *carried: Tensor) -> Sequence[Tensor]:
+        made = body(iteration, list(carried))
         return [iteration + 1, *made]
 
-    cond, following = region(test), region(step)
+    cond = region_of(rewriter, types, lambda iteration, *carried: test(iteration, list(carried)))
+    following = region_of(rewriter, types, step)
     values = [value.value for value in (inits[0].int32(0), *inits)]
     made = rewriter.build(While, inits=values, cond=cond, body=following, out=types)
     return [Tensor(rewriter, value) for value in made.results[1:]]

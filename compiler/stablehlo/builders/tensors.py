@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from orchestrion.compiler.ir.attributes import BoolAttr, IntegerAttr, dense_ints
+from orchestrion.compiler.ir.attributes import BoolAttr, IntegerAttr
 from orchestrion.compiler.ir.core import Operation, Region, Value
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter
 from orchestrion.compiler.ir.types import I32, TensorType
@@ -19,7 +19,6 @@ from orchestrion.compiler.stablehlo.ops.base import dtype_of, is_complex, is_kno
 from orchestrion.compiler.stablehlo.ops.contraction import DotDimensions
 from orchestrion.compiler.stablehlo.ops.elementwise import Complex
 from orchestrion.compiler.stablehlo.ops.sort import Sort, comparator_region
-from orchestrion.compiler.stablehlo.ops.structural import Pad, Reverse
 from orchestrion.schema.dtypes import SIGNED, DType
 
 from . import basic, shape_builders
@@ -261,15 +260,13 @@ class Tensor:
         """Broadcasts to `shape`: axis i becomes axis axes[i]."""
         return Tensor(self.rewriter, shape_builders.broadcast(self.rewriter, self.value, shape, list(axes)))
 
-    def slice(self, starts: Ints, limits: Ints) -> Tensor:
-        """The elements from `starts` up to `limits`, exclusive."""
-        return Tensor(self.rewriter, shape_builders.slice_range(self.rewriter, self.value, starts, limits))
+    def slice(self, starts: Ints, limits: Ints, strides: Ints = ()) -> Tensor:
+        """The elements from `starts` up to `limits`, exclusive, `strides` apart; 1 apart by default."""
+        return Tensor(self.rewriter, shape_builders.slice_range(self.rewriter, self.value, starts, limits, strides))
 
-    def cut(self, axis: int, start: int, limit: int) -> Tensor:
+    def cut(self, axis: int, start: int, limit: int, stride: int = 1) -> Tensor:
         """The elements from `start` up to `limit`, exclusive, of one axis."""
-        starts, limits = [0] * len(self.shape), list(self.shape)
-        starts[axis], limits[axis] = start, limit
-        return self.slice(starts, limits)
+        return Tensor(self.rewriter, shape_builders.slice_axis(self.rewriter, self.value, axis, start, limit, stride))
 
     def leading(self, shape: Ints) -> Tensor:
         """A slice of the given shape from the start of each axis."""
@@ -277,22 +274,22 @@ class Tensor:
 
     def reverse(self, *axes: int) -> Tensor:
         """Reverses the order of elements along axes."""
-        return self.build(Reverse, operand_=self.value, dimensions=dense_ints(*axes), out=self.type)
+        return Tensor(self.rewriter, shape_builders.reverse(self.rewriter, self.value, axes))
+
+    def pad(self, fill: Tensor, low: Ints, high: Ints, interior: Ints = ()) -> Tensor:
+        """Adds elements in front of each axis, behind it, and between neighbours; negative numbers remove elements."""
+        return Tensor(self.rewriter, shape_builders.pad(self.rewriter, self.value, fill.value, low, high, interior))
 
     def pad_to(self, *shape: int) -> Tensor:
         """Pads at the end of each axis with zeros."""
         if self.shape == shape:
             return self
-        none = dense_ints(*[0] * len(shape))
-        return self.build(
-            Pad,
-            operand_=self.value,
-            padding_value=self.zeros(()).value,
-            edge_padding_low=none,
-            edge_padding_high=dense_ints(*(size - old for size, old in zip(shape, self.shape, strict=True))),
-            interior_padding=none,
-            out=self.type.with_shape(shape),
-        )
+        high = [size - old for size, old in zip(shape, self.shape, strict=True)]
+        return self.pad(self.zeros(()), [0] * len(shape), high)
+
+    def take_along(self, places: Tensor, axis: int) -> Tensor:
+        """The elements of each line along an axis, at the places that `places`, of the same shape, holds."""
+        return Tensor(self.rewriter, shape_builders.take_along(self.rewriter, self.value, places.value, axis))
 
     def reduce(self, axes: Ints, name: str = "add", start: Tensor | None = None) -> Tensor:
         """Reduces along axes, with `add` or another elementwise op; starts with zero unless `start` is given."""
