@@ -11,22 +11,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.ir.attributes import ArrayAttr, StringAttr, dense_ints
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation, Value
+from orchestrion.compiler.options import Options
 from orchestrion.schema.isa import BANKS, MAX_REGISTERS
 from orchestrion.schema.signature import bank_of
 
 from .liveness import Interval, intervals
 from .moves import sequential_copies
 from .vm import OPS, Func, type_name
-
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
 
 #: Bank -> the letter of its registers in text.
 REGISTER_LETTERS: Final[dict[str, str]] = dict(zip(BANKS, "ilfdr", strict=True))

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from orchestrion.compiler.errors import CompileError, TargetsError
 from orchestrion.compiler.flow import util
@@ -17,6 +16,7 @@ from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, Region
 from orchestrion.compiler.ir.dims import bounds
 from orchestrion.compiler.ir.types import FunctionType
+from orchestrion.compiler.options import Options
 from orchestrion.compiler.profiles import known_profile
 from orchestrion.compiler.sequencer import hl_seq, ll_seq
 from orchestrion.compiler.targets.target import target
@@ -28,9 +28,6 @@ from .body import convert_body
 from .exports import export_of
 from .imports import tensors_of
 from .payload import payload_attribute
-
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
 
 
 def run(module: Module, options: Options) -> None:

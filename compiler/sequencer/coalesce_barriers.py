@@ -8,17 +8,14 @@ values of the symbols.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.dims import Dim, bounds
 from orchestrion.compiler.ir.symbols import SymbolTables
+from orchestrion.compiler.options import Options
 
 from . import ll_seq
-
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
 
 
 def run(module: Module, options: Options) -> None:

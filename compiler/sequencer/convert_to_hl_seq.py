@@ -7,8 +7,6 @@ Blocks stay; their arguments become resources.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from orchestrion.compiler.flow import dialect as flow
 from orchestrion.compiler.flow import util
 from orchestrion.compiler.flow.layout import storage_bytes
@@ -16,12 +14,10 @@ from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.types import DialectType, TensorType, Type
+from orchestrion.compiler.options import Options
 from orchestrion.compiler.stablehlo.ops.func import Func, Return
 
 from . import hl_seq
-
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
 
 
 def run(module: Module, options: Options) -> None:

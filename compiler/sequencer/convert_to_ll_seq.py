@@ -7,7 +7,7 @@ requests.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrion.compiler.flow import util
 from orchestrion.compiler.ir.attributes import DenseElements
@@ -15,15 +15,13 @@ from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Region, Value
 from orchestrion.compiler.ir.types import tensor
+from orchestrion.compiler.options import Options
 from orchestrion.compiler.stablehlo.ops.func import Func
 
 from . import hl_seq, ll_seq
 from .buffer_assignment import BufferAssignment
 from .command_emitter import CommandEmitter, Constants, constant
 from .emit_run_loop import RunLoopEmitter
-
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
 
 #: Initial content of a variable without a value.
 ZERO: Final = DenseElements(tensor((), "i8"), bytes(1))

@@ -7,20 +7,16 @@ is tied to an input shares its binding, which then has access `readwrite`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from orchestrion.compiler.flow.layout import storage_bytes
 from orchestrion.compiler.ir.attributes import ArrayAttr, SymbolRef, attribute_of
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Region, Value
 from orchestrion.compiler.ir.types import Attribute, TensorType, Type
+from orchestrion.compiler.options import Options
 from orchestrion.compiler.stablehlo.ops.func import Func
 
 from . import hl_seq, ll_seq
-
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
 
 
 def run(module: Module, options: Options) -> None:

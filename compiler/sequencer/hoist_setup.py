@@ -11,7 +11,6 @@ later requests with the same sizes.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from orchestrion.compiler.flow import util
 from orchestrion.compiler.ir.attributes import DimArray
@@ -19,11 +18,9 @@ from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.symbols import SymbolTables
+from orchestrion.compiler.options import Options
 
 from . import ll_seq
-
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
 
 
 def allocations(module: Module, options: Options) -> None:

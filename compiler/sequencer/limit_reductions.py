@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrion.compiler.flow.dialect import Dispatch, Executable
 from orchestrion.compiler.flow.scatter import Scatter
@@ -23,15 +23,13 @@ from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.dims import Dim, bounds
 from orchestrion.compiler.kernel.machine import Machine
 from orchestrion.compiler.kernel.reduction_limits import lanes_per_reduction, max_dynamic_elements, max_updates
+from orchestrion.compiler.options import Options
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
 from orchestrion.compiler.stablehlo.ops.func import Func
 from orchestrion.compiler.targets.target import target
 
 from . import hl_seq
-
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
 
 #: Kind of limit -> message of the assertion.
 MESSAGES: Final = {

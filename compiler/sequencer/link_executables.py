@@ -8,20 +8,17 @@ initializers dispatch stay separate: they need not be built if their results are
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from orchestrion.compiler.flow import util
 from orchestrion.compiler.ir.attributes import SymbolRef
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, Region
+from orchestrion.compiler.options import Options
 from orchestrion.compiler.stablehlo.ops.func import Func
 from orchestrion.compiler.targets.target import target
 
 from . import hl_seq, ll_seq
-
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
 
 #: Name of linked executables, followed by a number.
 LINKED = "linked"

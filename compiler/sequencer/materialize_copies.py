@@ -11,20 +11,18 @@ A copy whose source is dead afterwards costs nothing: `buffer_assignment.py` ass
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrion.compiler.errors import Diagnostic, InternalError
 from orchestrion.compiler.flow import util
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
+from orchestrion.compiler.options import Options
 from orchestrion.compiler.stablehlo.ops.func import Func
 
 from . import hl_seq
 from .buffer_assignment import BufferAssignment, MissingCopy
 from .split_edges import split_edges
-
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
 
 #: Maximum rounds beyond one per block: inserting one copy may reveal that another is missing.
 MORE_ROUNDS: Final = 10

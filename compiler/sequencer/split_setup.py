@@ -13,7 +13,7 @@ Values pass between them in globals that are stored once. This is the ABI of eve
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrion.compiler.flow import util
 from orchestrion.compiler.flow.symbols import Names
@@ -22,14 +22,12 @@ from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.symbols import table_of
+from orchestrion.compiler.options import Options
 
 from . import hl_seq, ll_seq
 from .cache_initializers import cache_computed_buffers
 from .hoist_setup import values_from_outside
 from .size_assertions import measured_axes
-
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
 
 #: Lifetime of an allocation -> the initializer that makes it.
 MAKERS: Final = {

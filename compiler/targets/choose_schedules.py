@@ -8,7 +8,6 @@ edited and continued. Entries that no schedule fits are left to `lower-executabl
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.ir.attributes import ArrayAttr, SymbolRef
@@ -19,15 +18,13 @@ from orchestrion.compiler.kernel.choose import Choice
 from orchestrion.compiler.kernel.library import KERNELS
 from orchestrion.compiler.kernel.lower import attribute_of, illegal
 from orchestrion.compiler.kernel.refusals import diagnose
+from orchestrion.compiler.options import Options
 from orchestrion.compiler.sequencer import hl_seq
 from orchestrion.compiler.stablehlo.ops.func import Func
 
 from .kernel_target import KernelTarget
 from .schedule_file import SavedChoice, SavedSchedules, digest_of
 from .target import Target, target
-
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
 
 
 def run(module: Module, options: Options) -> None:

@@ -7,10 +7,10 @@ not show them. Profiles name the ops, and a comparison of two devices needs the 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from orchestrion.compiler.errors import CompileError, Diagnostic, TargetsError
 from orchestrion.compiler.ir.builtin import Module
+from orchestrion.compiler.options import Options
 from orchestrion.compiler.profiles import known_profile
 from orchestrion.compiler.sequencer import hl_seq, ll_seq
 from orchestrion.compiler.stablehlo.ops.custom_call import CustomCall
@@ -19,9 +19,6 @@ from orchestrion.schema.profiles import PROFILES, Profile
 from .binding_types import note_binding_types
 from .source_ops import name_source_ops
 from .target import target
-
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
 
 
 def run(module: Module, options: Options) -> None:
