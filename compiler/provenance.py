@@ -109,13 +109,11 @@ class Recorder:
         if row.name == "hoist-into-initializers":
             _join_regions(module)
         elif row.name == "link-executables":
-            for program in module.block:
-                if isinstance(program, hl_seq.Program):
-                    self._place(program)
+            for program in hl_seq.programs_of(module):
+                self._place(program)
         elif row.name == "convert-to-ll-seq":
-            for program in module.block:
-                if isinstance(program, hl_seq.Program):
-                    self._place_copies(program)
+            for program in hl_seq.programs_of(module):
+                self._place_copies(program)
         elif row.name == "lower-executables":
             self._lowered(module)
         elif row.name == "convert-to-vm":

@@ -31,7 +31,7 @@ from .payload import payload_attribute
 
 
 def run(module: Module, options: Options) -> None:
-    programs = [op for op in module.block if isinstance(op, hl_seq.Program)]
+    programs = hl_seq.programs_of(module)
     imports: set[str] = set()
     converted = [
         _Program(program, imports, _distinguishing_features(program, programs[number + 1 :])).convert()

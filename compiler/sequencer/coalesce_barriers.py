@@ -9,18 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.dims import Dim, bounds
 from orchestrion.compiler.ir.symbols import SymbolTables
 from orchestrion.compiler.options import Options
 
-from . import ll_seq
+from . import hl_seq, ll_seq
 
 
-def run(module: Module, options: Options) -> None:
+def run(program: hl_seq.Program, options: Options) -> None:
     tables = SymbolTables()
-    for op in module.walk():
+    for op in program.walk():
         if isinstance(op, ll_seq.Record):
             _coalesce(op, tables)
 

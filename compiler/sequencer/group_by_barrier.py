@@ -10,7 +10,6 @@ from typing import Final
 
 from orchestrion.compiler.flow import util
 from orchestrion.compiler.ir.attributes import SymbolRef
-from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation
 from orchestrion.compiler.options import Options
 from orchestrion.compiler.stablehlo.ops.func import Func
@@ -24,12 +23,10 @@ SMALL: Final = 1 << 20
 GROWTH: Final = 125
 
 
-def run(module: Module, options: Options) -> None:
-    for program in module.block:
-        if isinstance(program, hl_seq.Program):
-            for op in program.body.block:
-                if isinstance(op, Func | util.Initializer):
-                    _group(op.body.blocks)
+def run(program: hl_seq.Program, options: Options) -> None:
+    for op in program.body.block:
+        if isinstance(op, Func | util.Initializer):
+            _group(op.body.blocks)
 
 
 def _group(blocks: list[Block]) -> None:

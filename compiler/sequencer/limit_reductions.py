@@ -18,7 +18,6 @@ from orchestrion.compiler.flow.scatter import Scatter
 from orchestrion.compiler.flow.util import Assert
 from orchestrion.compiler.ir.attributes import DimArray
 from orchestrion.compiler.ir.builder import Builder
-from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.dims import Dim, bounds
 from orchestrion.compiler.kernel.machine import Machine
@@ -41,15 +40,10 @@ MESSAGES: Final = {
 Limit = tuple[int, int, str]
 
 
-def run(module: Module, options: Options) -> None:
-    for program in module.block:
-        if isinstance(program, hl_seq.Program):
-            machine = target(program.profile).machine(program.machine_name)
-            if machine is not None:
-                _limit(program, machine)
-
-
-def _limit(program: hl_seq.Program, machine: Machine) -> None:
+def run(program: hl_seq.Program, options: Options) -> None:
+    machine = target(program.profile).machine(program.machine_name)
+    if machine is None:
+        return
     limits: dict[str, list[Limit]] = {}
     for executable in program.body.block:
         if isinstance(executable, Executable):

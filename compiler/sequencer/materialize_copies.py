@@ -16,7 +16,6 @@ from typing import Final
 from orchestrion.compiler.errors import Diagnostic, InternalError
 from orchestrion.compiler.flow import util
 from orchestrion.compiler.ir.builder import Builder
-from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.options import Options
 from orchestrion.compiler.stablehlo.ops.func import Func
 
@@ -28,14 +27,12 @@ from .split_edges import split_edges
 MORE_ROUNDS: Final = 10
 
 
-def run(module: Module, options: Options) -> None:
-    for program in module.block:
-        if isinstance(program, hl_seq.Program):
-            for op in program.body.block.ops:
-                if isinstance(op, Func | util.Initializer):
-                    split_edges(op.body)
-                    _keep_loads(op)
-                    _complete(op)
+def run(program: hl_seq.Program, options: Options) -> None:
+    for op in program.body.block.ops:
+        if isinstance(op, Func | util.Initializer):
+            split_edges(op.body)
+            _keep_loads(op)
+            _complete(op)
 
 
 def _complete(top: Func | util.Initializer) -> None:

@@ -7,7 +7,6 @@ from orchestrion.compiler.flow.outline_dispatch_regions import dispatch_instead,
 from orchestrion.compiler.flow.symbols import Names
 from orchestrion.compiler.flow.util import Initializer
 from orchestrion.compiler.ir.builder import Builder
-from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.printer import operation_text
 from orchestrion.compiler.options import Options
@@ -16,13 +15,7 @@ from orchestrion.compiler.stablehlo.ops.func import Func
 from . import hl_seq
 
 
-def run(module: Module, options: Options) -> None:
-    for program in module.block:
-        if isinstance(program, hl_seq.Program):
-            _materialize(program)
-
-
-def _materialize(program: hl_seq.Program) -> None:
+def run(program: hl_seq.Program, options: Options) -> None:
     """Equal hoistable dispatches share an executable."""
     names, made = Names.of(program), dict[str, str]()
     for top in program.body.block.ops:

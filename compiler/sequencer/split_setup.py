@@ -19,7 +19,6 @@ from orchestrion.compiler.flow import util
 from orchestrion.compiler.flow.symbols import Names
 from orchestrion.compiler.ir.attributes import SymbolRef
 from orchestrion.compiler.ir.builder import Builder
-from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.symbols import table_of
 from orchestrion.compiler.options import Options
@@ -39,10 +38,8 @@ MAKERS: Final = {
 }
 
 
-def run(module: Module, options: Options) -> None:
-    for program in module.block:
-        if isinstance(program, hl_seq.Program):
-            _Split(program).run()
+def run(program: hl_seq.Program, options: Options) -> None:
+    _Split(program).run()
 
 
 class _Split:

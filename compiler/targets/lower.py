@@ -27,7 +27,7 @@ def run(module: Module, options: Options) -> None:
     Raises CompileError with a diagnostic for each op or entry that cannot be lowered.
     """
     found: dict[str, list[Diagnostic]] = {}
-    programs = [op for op in module.block if isinstance(op, hl_seq.Program)]
+    programs = hl_seq.programs_of(module)
     work = [(entry, program) for program in programs for entry in program.walk() if isinstance(entry, ll_seq.Entry)]
     for number, (entry, program) in enumerate(work, 1):
         options.steps.part(number, len(work))
