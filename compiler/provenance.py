@@ -240,10 +240,8 @@ class Recorder:
         """Places the copies that remain when memory is planned."""
         for op in program.walk():
             if isinstance(op, ll_seq.Copy):
-                outer: Operation | None = op
-                while outer is not None and not isinstance(outer, ll_seq.RunLoop):
-                    outer = outer.parent_op
-                function = outer.sym_name.value if isinstance(outer, ll_seq.RunLoop) else "initializer"
+                loops = (outer.sym_name.value for outer in op.enclosing() if isinstance(outer, ll_seq.RunLoop))
+                function = next(loops, "initializer")
                 self._add(op.loc, Place(program.sym_name.value, "copy", function))
 
     def _add(self, loc: Location, place: Place, alone: bool = False) -> None:

@@ -52,7 +52,11 @@ _OF_SIZES = (util.Assert, util.DimValue, ll_seq.Size, ll_seq.Allocate, ll_seq.Re
 def _per_shape(run_loop: ll_seq.RunLoop, measures: list[ll_seq.Measure]) -> None:
     ops = dict.fromkeys(op for block in run_loop.body.blocks for op in block.ops if isinstance(op, _OF_SIZES))
     body = Block()
-    given = [value for op in ops for value in op.results if any(user not in ops for user in _outer(value, run_loop))]
+
+    def stays(user: Operation) -> bool:
+        return ops.keys().isdisjoint(user.enclosing())
+
+    given = [value for op in ops for value in op.results if any(map(stays, value.users()))]
     made = Builder.after(measures[-1]).build(
         ll_seq.PerShape,
         sizes=[op.output for op in measures],
@@ -64,27 +68,9 @@ def _per_shape(run_loop: ll_seq.RunLoop, measures: list[ll_seq.Measure]) -> None
         body.append(op)
     for value, output in zip(given, made.outputs, strict=True):
         for user, index in list(value.uses):
-            if _among(user, body) is None:
+            if stays(user):
                 user.set_operand(index, output)
     Builder(body, loc=run_loop.loc).build(ll_seq.Return, values=given)
-
-
-def _outer(value: Value, run_loop: ll_seq.RunLoop) -> Iterator[Operation]:
-    """The ops directly in the run loop that use a value, themselves or in their regions."""
-    for user in value.users():
-        outer = user
-        while outer.parent_op is not run_loop:
-            assert outer.parent_op is not None
-            outer = outer.parent_op
-        yield outer
-
-
-def _among(op: Operation, block: Block) -> Operation | None:
-    """The op of `block` that is `op` or contains it; None if there is none."""
-    outer: Operation | None = op
-    while outer is not None and outer.parent is not block:
-        outer = outer.parent_op
-    return outer
 
 
 def _is_sized(op: Operation, tables: SymbolTables) -> bool:

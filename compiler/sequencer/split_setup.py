@@ -109,10 +109,7 @@ class _Split:
                 self._store(op, value, Builder(body, loc=op.loc))
 
     def _is_used_elsewhere(self, user: Operation, kind: str) -> bool:
-        outer = user
-        while outer not in self.kinds and not isinstance(outer, ll_seq.RunLoop):
-            assert outer.parent_op is not None
-            outer = outer.parent_op
+        outer = next(op for op in user.enclosing() if op in self.kinds or isinstance(op, ll_seq.RunLoop))
         return self.kinds.get(outer) != kind
 
     def _store(self, op: Operation, value: Value, builder: Builder) -> None:
@@ -183,17 +180,10 @@ def _global_name(op: Operation) -> str:
         case ll_seq.Allocate():
             return op.label.value
         case ll_seq.Record():
-            run_loops = {_run_loop_of(user) for user in op.output.users()}
-            return f"{next(name for name in run_loops if name)}_recording"
+            outside = (outer for user in op.output.users() for outer in user.enclosing())
+            return f"{next(outer.sym_name.value for outer in outside if isinstance(outer, ll_seq.RunLoop))}_recording"
         case _:
             raise AssertionError(f"{op.name} makes nothing that is kept")
-
-
-def _run_loop_of(op: Operation) -> str | None:
-    outer: Operation | None = op
-    while outer is not None and not isinstance(outer, ll_seq.RunLoop):
-        outer = outer.parent_op
-    return outer.sym_name.value if outer is not None else None
 
 
 def _function(run_loop: ll_seq.RunLoop) -> Operation:
