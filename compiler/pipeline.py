@@ -1,9 +1,10 @@
 """The table of phases and passes.
 
 A phase is a list of passes. Its IR can be printed, parsed and continued from to the same bytes. A pass is a function
-`run(module)`, or `run(module, options)` if it reads the options, imported when it runs, that changes the module in
-place. It raises CompileError for errors in the user's program. The verifier checks the IR after each phase; what it
-finds is a fault of the compiler.
+`run(module)`, imported when it runs, that changes the module in place. Most passes of the phases `hl_seq` and `ll_seq`
+are `run(program)`, called for each program. A pass that reads the options takes them as its second argument. A pass
+raises CompileError for errors in the user's program. The verifier checks the IR after each phase; what it finds is a
+fault of the compiler.
 """
 
 from __future__ import annotations
@@ -13,15 +14,17 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from inspect import signature
-from typing import Final
+from typing import Any, Final
 
 from orchestrion.compiler.errors import ArgumentValueError, CompileError
 from orchestrion.compiler.ir.builtin import Module
+from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.dims import UndecidedError
 from orchestrion.compiler.ir.garbage import collect
 from orchestrion.compiler.ir.verifier import check_own
 from orchestrion.compiler.options import Options
 from orchestrion.compiler.parts import parts_of
+from orchestrion.compiler.sequencer import hl_seq
 
 #: Phase -> description of its IR; in order.
 PHASES: Final[dict[str, str]] = {
@@ -33,8 +36,11 @@ PHASES: Final[dict[str, str]] = {
     "executables": "the bodies of executables in their target's IR",
     "bytecode": "vm: registers, instructions, payloads",
 }
-#: Phases in which a module may have parts (`parts.py`).
+#: Phases in which a module may have parts (`parts.py`), and those in which it has programs.
 PHASES_WITH_PARTS: Final = ("stablehlo", "flow")
+PHASES_WITH_PROGRAMS: Final = ("hl_seq", "ll_seq")
+#: Passes of these phases that run on the whole module.
+PASSES_OF_MODULES: Final = ("form-programs", "choose-schedules")
 FIRST_PHASE: Final = next(iter(PHASES))
 LAST_PHASE: Final = list(PHASES)[-1]
 
@@ -53,17 +59,18 @@ class Pass:
     why: str
     any_input: bool = False
 
-    @property
-    def takes_parts(self) -> bool:
-        """Whether the pass runs on each part of a module that has parts."""
-        return self.phase in PHASES_WITH_PARTS and not self.any_input
+    def subjects(self, module: Module) -> Sequence[Operation]:
+        """The ops that the pass runs on, one after the other: the programs, the parts, or the module itself."""
+        if self.phase in PHASES_WITH_PROGRAMS and self.name not in PASSES_OF_MODULES:
+            return hl_seq.programs_of(module)
+        return (parts_of(module) if self.phase in PHASES_WITH_PARTS and not self.any_input else ()) or (module,)
 
     @cached_property
-    def run(self) -> Callable[[Module, Options], None]:
+    def run(self) -> Callable[[Any, Options], None]:
         """The function of the pass, imported at the first access."""
         module, _, function = self.path.partition(":")
         found: Callable[..., None] = getattr(import_module(f"orchestrion.compiler.{module}"), function or "run")
-        return found if len(signature(found).parameters) > 1 else lambda module, options: found(module)
+        return found if len(signature(found).parameters) > 1 else lambda subject, options: found(subject)
 
 
 PASSES: Final[tuple[Pass, ...]] = (
@@ -173,8 +180,8 @@ def run_passes(module: Module, passes: Sequence[Pass], options: Options, after_p
     for row in passes:
         with options.steps.step(row.phase, row.name):
             try:
-                for part in (parts_of(module) if row.takes_parts else ()) or (module,):
-                    row.run(part, options)
+                for subject in row.subjects(module):
+                    row.run(subject, options)
             except UndecidedError as error:
                 raise CompileError(f"{row.name}: {error}, which is not supported") from None
             collect()

@@ -109,13 +109,11 @@ class Recorder:
         if row.name == "hoist-into-initializers":
             _join_regions(module)
         elif row.name == "link-executables":
-            for program in module.block:
-                if isinstance(program, hl_seq.Program):
-                    self._place(program)
+            for program in hl_seq.programs_of(module):
+                self._place(program)
         elif row.name == "convert-to-ll-seq":
-            for program in module.block:
-                if isinstance(program, hl_seq.Program):
-                    self._place_copies(program)
+            for program in hl_seq.programs_of(module):
+                self._place_copies(program)
         elif row.name == "lower-executables":
             self._lowered(module)
         elif row.name == "convert-to-vm":
@@ -242,10 +240,8 @@ class Recorder:
         """Places the copies that remain when memory is planned."""
         for op in program.walk():
             if isinstance(op, ll_seq.Copy):
-                outer: Operation | None = op
-                while outer is not None and not isinstance(outer, ll_seq.RunLoop):
-                    outer = outer.parent_op
-                function = outer.sym_name.value if isinstance(outer, ll_seq.RunLoop) else "initializer"
+                loops = (outer.sym_name.value for outer in op.enclosing() if isinstance(outer, ll_seq.RunLoop))
+                function = next(loops, "initializer")
                 self._add(op.loc, Place(program.sym_name.value, "copy", function))
 
     def _add(self, loc: Location, place: Place, alone: bool = False) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.ir.attributes import ArrayAttr, StringAttr, dense_ints
@@ -25,9 +25,6 @@ from .liveness import Interval, intervals
 from .moves import sequential_copies
 from .vm import OPS, Func, type_name
 
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
-
 #: Bank -> the letter of its registers in text.
 REGISTER_LETTERS: Final[dict[str, str]] = dict(zip(BANKS, "ilfdr", strict=True))
 
@@ -35,7 +32,7 @@ REGISTER_LETTERS: Final[dict[str, str]] = dict(zip(BANKS, "ilfdr", strict=True))
 Register = tuple[str, int]
 
 
-def run(module: Module, options: Options) -> None:
+def run(module: Module) -> None:
     for func in module.walk():
         if isinstance(func, Func):
             _assign(func)

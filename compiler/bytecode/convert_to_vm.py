@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from orchestrion.compiler.errors import CompileError, TargetsError
 from orchestrion.compiler.flow.symbols import Names
@@ -29,12 +28,9 @@ from .exports import export_of
 from .imports import tensors_of
 from .payload import payload_attribute
 
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
 
-
-def run(module: Module, options: Options) -> None:
-    programs = [op for op in module.block if isinstance(op, hl_seq.Program)]
+def run(module: Module) -> None:
+    programs = hl_seq.programs_of(module)
     imports: set[str] = set()
     converted = [
         _Program(program, imports, _distinguishing_features(program, programs[number + 1 :])).convert()

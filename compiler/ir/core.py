@@ -243,6 +243,13 @@ class Operation:
         region = self.parent_region
         return region.owner if region is not None else None
 
+    def enclosing(self) -> Iterator[Operation]:
+        """This operation and those that contain it, inner before outer."""
+        op: Operation | None = self
+        while op is not None:
+            yield op
+            op = op.parent_op
+
     def is_inside(self, ancestor: Operation) -> bool:
         """Whether it is `ancestor` or nested in it."""
         op: Operation | None = self

@@ -11,8 +11,8 @@
 
 Operands, results, regions and successors are matched by position in the order of the fields. One variadic group takes
 what is left over; with several of operands or results, sizes are in `operandSegmentSizes` / `resultSegmentSizes`, or,
-when the class says `same_size = True`, all groups are equally long. A constraint is a Type class or a predicate over
-types.
+when the class says `same_size = True`, all groups are equally long. A constraint is a type, a Type class or a
+predicate over types.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 A = TypeVar("A", bound=Attribute)
 T = TypeVar("T")
-Constraint = type[Type] | Callable[[Type], bool] | None
+Constraint = type[Type] | Type | Callable[[Type], bool] | None
 
 #: Kind of positional field -> the property that holds the sizes of its groups.
 SEGMENTS = {"operand": "operandSegmentSizes", "result": "resultSegmentSizes"}
@@ -56,6 +56,8 @@ class Field:
         """Whether the constraint accepts a type."""
         if self.constraint is None:
             return True
+        if isinstance(self.constraint, Type):
+            return given == self.constraint
         if isinstance(self.constraint, type):
             return isinstance(given, self.constraint)
         return self.constraint(given)
@@ -63,6 +65,8 @@ class Field:
     @property
     def wanted(self) -> str:
         """Description of the constraint, for messages."""
+        if isinstance(self.constraint, Type):
+            return str(self.constraint)
         doc = str(getattr(self.constraint, "__doc__", None) or getattr(self.constraint, "__name__", "?"))
         return doc.split("\n")[0]
 

@@ -15,7 +15,7 @@ from orchestrion.compiler.ir.core import Operation, Region, Trait, Value
 from orchestrion.compiler.ir.declare import attr, operand, operands, region, result, results
 from orchestrion.compiler.ir.dialect import Dialect
 from orchestrion.compiler.ir.types import Attribute, DialectType, Type
-from orchestrion.compiler.sequencer.ll_seq import is_binding
+from orchestrion.compiler.sequencer.ll_seq import BINDING
 from orchestrion.schema.dtypes import BY_NAME, FLOAT, DType
 
 from .lowering import refusal
@@ -168,7 +168,7 @@ class Load(Operation):
     """The element of a binding at an index."""
 
     name = "kernel.load"
-    binding = operand(is_binding)
+    binding = operand(BINDING)
     index = operand(is_index)
     output = result(is_scalar)
     traits = frozenset({Trait.REMOVABLE})
@@ -178,7 +178,7 @@ class LoadVector(Operation):
     """Four neighbouring elements of a binding, the first at four times the index; not i1."""
 
     name = "kernel.load_vector"
-    binding = operand(is_binding)
+    binding = operand(BINDING)
     index = operand(is_index)
     outputs = results(is_scalar)
     traits = frozenset({Trait.REMOVABLE})
@@ -191,7 +191,7 @@ class LoadLanes(Operation):
     """As many neighbouring elements of a binding as the vector has lanes, the first at the index."""
 
     name = "kernel.load_lanes"
-    binding = operand(is_binding)
+    binding = operand(BINDING)
     index = operand(is_index)
     output = result(is_vector)
     traits = frozenset({Trait.REMOVABLE})
@@ -252,7 +252,7 @@ class Store(Operation):
 
     name = "kernel.store"
     value = operand(is_scalar)
-    binding = operand(is_binding)
+    binding = operand(BINDING)
     index = operand(is_index)
 
 
@@ -261,7 +261,7 @@ class StoreVector(Operation):
 
     name = "kernel.store_vector"
     values = operands(is_scalar)
-    binding = operand(is_binding)
+    binding = operand(BINDING)
     index = operand(is_index)
 
     def check(self) -> Iterator[str]:

@@ -61,17 +61,7 @@ def _only_for(wanted: list[Operation], ops: list[Operation]) -> set[Operation]:
     """The ops that only the ops in `wanted` use, with those."""
     found = set(wanted)
     for op in reversed(ops):
-        users = [_among(user, ops) for result in op.results for user in result.users()]
-        if users and all(user in found for user in users):
+        users = [user for result in op.results for user in result.users()]
+        if users and not any(found.isdisjoint(user.enclosing()) for user in users):
             found.add(op)
     return found
-
-
-def _among(op: Operation, ops: list[Operation]) -> Operation | None:
-    """The op of the list that is `op` or contains it; None if there is none."""
-    block, outer = ops[0].parent, op
-    while outer.parent is not block:
-        if outer.parent_op is None:
-            return None
-        outer = outer.parent_op
-    return outer

@@ -8,22 +8,17 @@ values of the symbols.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.dims import Dim, bounds
 from orchestrion.compiler.ir.symbols import SymbolTables
 
-from . import ll_seq
-
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
+from . import hl_seq, ll_seq
 
 
-def run(module: Module, options: Options) -> None:
+def run(program: hl_seq.Program) -> None:
     tables = SymbolTables()
-    for op in module.walk():
+    for op in program.walk():
         if isinstance(op, ll_seq.Record):
             _coalesce(op, tables)
 

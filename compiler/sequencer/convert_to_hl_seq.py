@@ -7,33 +7,24 @@ Blocks stay; their arguments become resources.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from orchestrion.compiler.flow import dialect as flow
 from orchestrion.compiler.flow.layout import storage_bytes
 from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.builder import Builder
-from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.types import DialectType, TensorType, Type
 from orchestrion.compiler.stablehlo.ops.func import Func, Return
 
 from . import hl_seq
 
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
 
-
-def run(module: Module, options: Options) -> None:
-    for program in module.block:
-        if not isinstance(program, hl_seq.Program):
-            continue
-        originals = program.body.block.ops
-        lifetimes = {op.sym_name.value: _lifetime(op) for op in originals if isinstance(op, util.Global)}
-        for op in originals:
-            program.body.block.append(_convert(op, lifetimes))
-        for op in reversed(originals):
-            op.erase()
+def run(program: hl_seq.Program) -> None:
+    originals = program.body.block.ops
+    lifetimes = {op.sym_name.value: _lifetime(op) for op in originals if isinstance(op, util.Global)}
+    for op in originals:
+        program.body.block.append(_convert(op, lifetimes))
+    for op in reversed(originals):
+        op.erase()
 
 
 def _lifetime(variable: util.Global) -> str:

@@ -7,14 +7,14 @@ requests.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.attributes import DenseElements
 from orchestrion.compiler.ir.builder import Builder
-from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Region, Value
 from orchestrion.compiler.ir.types import tensor
+from orchestrion.compiler.options import Options
 from orchestrion.compiler.stablehlo.ops.func import Func
 
 from . import hl_seq, ll_seq
@@ -22,23 +22,14 @@ from .buffer_assignment import BufferAssignment
 from .command_emitter import CommandEmitter, Constants, constant
 from .emit_run_loop import RunLoopEmitter
 
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
-
 #: Initial content of a variable without a value.
 ZERO: Final = DenseElements(tensor((), "i8"), bytes(1))
 
 
-def run(module: Module, options: Options) -> None:
-    for program in module.block:
-        if isinstance(program, hl_seq.Program):
-            _convert(program, options.max_allocation)
-
-
-def _convert(program: hl_seq.Program, max_pool_bytes: int) -> None:
+def run(program: hl_seq.Program, options: Options) -> None:
     block = program.body.block
     variables = [op for op in block if isinstance(op, util.Global)]
-    constants = Constants([v for v in variables if v.is_constant], max_pool_bytes)
+    constants = Constants([v for v in variables if v.is_constant], options.max_allocation)
     body = Block()
     builder = Builder(body, loc=program.loc)
     others = [v for v in variables if not v.is_constant and hl_seq.size_of(v.type)]

@@ -5,19 +5,15 @@ If the module has parts (`compiler/parts.py`), a program is a copy of the part t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Region
 from orchestrion.compiler.ir.locations import UNKNOWN
 from orchestrion.compiler.kernel.machine import DEFAULT, program_name
+from orchestrion.compiler.options import Options
 from orchestrion.compiler.parts import part_for, parts_of
 from orchestrion.compiler.targets.target import target
 
 from . import hl_seq
-
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
 
 
 def run(module: Module, options: Options) -> None:

@@ -7,31 +7,22 @@ is tied to an input shares its binding, which then has access `readwrite`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from orchestrion.compiler.flow.layout import storage_bytes
 from orchestrion.compiler.ir.attributes import ArrayAttr, SymbolRef, attribute_of
 from orchestrion.compiler.ir.builder import Builder
-from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Region, Value
 from orchestrion.compiler.ir.types import Attribute, TensorType, Type
 from orchestrion.compiler.stablehlo.ops.func import Func
 
 from . import hl_seq, ll_seq
 
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
 
-
-def run(module: Module, options: Options) -> None:
-    for program in module.block:
-        if not isinstance(program, hl_seq.Program):
-            continue
-        dispatches = {op.entry: op for op in program.walk() if isinstance(op, hl_seq.Dispatch)}
-        for op in program.body.block.ops:
-            if isinstance(op, hl_seq.Executable):
-                _freeze(op, dispatches)
-                op.erase()
+def run(program: hl_seq.Program) -> None:
+    dispatches = {op.entry: op for op in program.walk() if isinstance(op, hl_seq.Dispatch)}
+    for op in program.body.block.ops:
+        if isinstance(op, hl_seq.Executable):
+            _freeze(op, dispatches)
+            op.erase()
 
 
 def _freeze(executable: hl_seq.Executable, dispatches: dict[SymbolRef, hl_seq.Dispatch]) -> None:

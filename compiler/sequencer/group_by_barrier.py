@@ -6,11 +6,10 @@ original order if the waves save no barrier, or if a large arena would grow by m
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.attributes import SymbolRef
-from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation
 from orchestrion.compiler.stablehlo.ops.func import Func
 
@@ -18,20 +17,15 @@ from . import hl_seq
 from .arena import Tenant, peak_bytes
 from .lifetimes import COMMANDS, Lifetimes, overwritten
 
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
-
 #: An arena of at most SMALL bytes may grow freely; a larger one to at most GROWTH percent.
 SMALL: Final = 1 << 20
 GROWTH: Final = 125
 
 
-def run(module: Module, options: Options) -> None:
-    for program in module.block:
-        if isinstance(program, hl_seq.Program):
-            for op in program.body.block:
-                if isinstance(op, Func | util.Initializer):
-                    _group(op.body.blocks)
+def run(program: hl_seq.Program) -> None:
+    for op in program.body.block:
+        if isinstance(op, Func | util.Initializer):
+            _group(op.body.blocks)
 
 
 def _group(blocks: list[Block]) -> None:

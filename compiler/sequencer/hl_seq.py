@@ -13,6 +13,7 @@ from functools import cache
 from typing import Final
 
 from orchestrion.compiler.ir.attributes import DenseArray, DenseElements, StringAttr, SymbolRef
+from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation, OpResult, Trait, Value
 from orchestrion.compiler.ir.declare import attr, operand, operands, optional, region, result, results
 from orchestrion.compiler.ir.dialect import Dialect
@@ -94,6 +95,11 @@ class Program(TargetProgram):
     name = "hl_seq.program"
     body = region()
     traits = frozenset({Trait.ISOLATED, Trait.SYMBOL, Trait.SYMBOL_TABLE, Trait.NO_TERMINATOR})
+
+
+def programs_of(module: Module) -> list[Program]:
+    """The programs of a module, in its order."""
+    return [op for op in module.block if isinstance(op, Program)]
 
 
 class Executable(Operation):

@@ -10,49 +10,36 @@ later requests with the same sizes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
 
 from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.attributes import DimArray
 from orchestrion.compiler.ir.builder import Builder
-from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.symbols import SymbolTables
+from orchestrion.compiler.options import Options
 
-from . import ll_seq
-
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
+from . import hl_seq, ll_seq
 
 
-def allocations(module: Module, options: Options) -> None:
+def allocations(program: hl_seq.Program, options: Options) -> None:
     """The pass `hoist-allocations`."""
-    for run_loop in _run_loops(module):
-        _hoist(run_loop, (ll_seq.Allocate,))
-    for instance in module.walk():
-        if isinstance(instance, ll_seq.Instance):
-            _share_arena(instance)
+    _share_arena(_hoist(program, ll_seq.Allocate))
 
 
-def executables(module: Module, options: Options) -> None:
+def executables(program: hl_seq.Program, options: Options) -> None:
     """The pass `hoist-executables`."""
-    for run_loop in _run_loops(module):
-        _hoist(run_loop, (ll_seq.CreateExecutable, ll_seq.Constant))
-    for instance in module.walk():
-        if isinstance(instance, ll_seq.Instance):
-            _share_equal(instance)
+    _share_equal(_hoist(program, ll_seq.CreateExecutable, ll_seq.Constant))
 
 
-def recordings(module: Module, options: Options) -> None:
+def recordings(program: hl_seq.Program, options: Options) -> None:
     """The pass `hoist-recordings`."""
-    for run_loop in _run_loops(module):
-        _hoist(run_loop, (ll_seq.Record,))
+    _hoist(program, ll_seq.Record)
 
 
-def per_shape(module: Module, options: Options) -> None:
+def per_shape(program: hl_seq.Program, options: Options) -> None:
     """The pass `hoist-per-shape`."""
-    for run_loop in _run_loops(module):
+    for run_loop in _run_loops(program):
         measures = [op for op in run_loop.body.blocks[0] if isinstance(op, ll_seq.Measure)]
         if measures:
             _per_shape(run_loop, measures)
@@ -65,7 +52,11 @@ _OF_SIZES = (util.Assert, util.DimValue, ll_seq.Size, ll_seq.Allocate, ll_seq.Re
 def _per_shape(run_loop: ll_seq.RunLoop, measures: list[ll_seq.Measure]) -> None:
     ops = dict.fromkeys(op for block in run_loop.body.blocks for op in block.ops if isinstance(op, _OF_SIZES))
     body = Block()
-    given = [value for op in ops for value in op.results if any(user not in ops for user in _outer(value, run_loop))]
+
+    def stays(user: Operation) -> bool:
+        return ops.keys().isdisjoint(user.enclosing())
+
+    given = [value for op in ops for value in op.results if any(map(stays, value.users()))]
     made = Builder.after(measures[-1]).build(
         ll_seq.PerShape,
         sizes=[op.output for op in measures],
@@ -77,27 +68,9 @@ def _per_shape(run_loop: ll_seq.RunLoop, measures: list[ll_seq.Measure]) -> None
         body.append(op)
     for value, output in zip(given, made.outputs, strict=True):
         for user, index in list(value.uses):
-            if _among(user, body) is None:
+            if stays(user):
                 user.set_operand(index, output)
     Builder(body, loc=run_loop.loc).build(ll_seq.Return, values=given)
-
-
-def _outer(value: Value, run_loop: ll_seq.RunLoop) -> Iterator[Operation]:
-    """The ops directly in the run loop that use a value, themselves or in their regions."""
-    for user in value.users():
-        outer = user
-        while outer.parent_op is not run_loop:
-            assert outer.parent_op is not None
-            outer = outer.parent_op
-        yield outer
-
-
-def _among(op: Operation, block: Block) -> Operation | None:
-    """The op of `block` that is `op` or contains it; None if there is none."""
-    outer: Operation | None = op
-    while outer is not None and outer.parent is not block:
-        outer = outer.parent_op
-    return outer
 
 
 def _is_sized(op: Operation, tables: SymbolTables) -> bool:
@@ -111,20 +84,22 @@ def _is_sized(op: Operation, tables: SymbolTables) -> bool:
     return False
 
 
-def _run_loops(module: Module) -> list[ll_seq.RunLoop]:
-    return [op for op in module.walk() if isinstance(op, ll_seq.RunLoop)]
+def _run_loops(program: hl_seq.Program) -> list[ll_seq.RunLoop]:
+    return [op for op in program.walk() if isinstance(op, ll_seq.RunLoop)]
 
 
-def _hoist(run_loop: ll_seq.RunLoop, kinds: tuple[type[Operation], ...]) -> None:
-    outer, tables = run_loop.parent, SymbolTables()
-    assert outer is not None
-    for block in run_loop.body.blocks:
-        for op in block.ops:
-            if not isinstance(op, kinds) or run_loop.dims is not None and _is_sized(op, tables):
-                continue
-            if all(value.parent_block is outer for value in values_from_outside(op)):
+def _hoist(program: hl_seq.Program, *kinds: type[Operation]) -> list[Operation]:
+    """Moves ops of these classes out of the run loops. Returns those of the instance, which other passes may share."""
+    for run_loop in _run_loops(program):
+        outer, tables = run_loop.parent, SymbolTables()
+        assert outer is not None
+        for op in [op for block in run_loop.body.blocks for op in block if isinstance(op, kinds)]:
+            is_static = run_loop.dims is None or not _is_sized(op, tables)
+            if is_static and all(value.parent_block is outer for value in values_from_outside(op)):
                 op.detach()
                 outer.insert_before(op, run_loop)
+    instance = program.body.block.last
+    return [op for op in instance.body.block if isinstance(op, kinds)] if isinstance(instance, ll_seq.Instance) else []
 
 
 def values_from_outside(op: Operation) -> Iterator[Value]:
@@ -136,25 +111,24 @@ def values_from_outside(op: Operation) -> Iterator[Value]:
                 yield value
 
 
-def _share_arena(instance: ll_seq.Instance) -> None:
+def _share_arena(allocations: Iterable[Operation]) -> None:
     """Merges the arenas of all functions that have the same label."""
-    arenas = [op for op in instance.body.block if isinstance(op, ll_seq.Allocate) and op.lifetime.value == "transient"]
     shared: dict[str, ll_seq.Allocate] = {}
-    for other in arenas:
-        first = shared.setdefault(other.label.value, other)
-        if first is other:
+    for other in allocations:
+        assert isinstance(other, ll_seq.Allocate)
+        if other.lifetime.value != "transient":
             continue
-        first.size = max(first.size, other.size)
-        other.output.replace_by(first.output)
-        other.erase()
+        first = shared.setdefault(other.label.value, other)
+        if first is not other:
+            first.size = max(first.size, other.size)
+            other.output.replace_by(first.output)
+            other.erase()
 
 
-def _share_equal(instance: ll_seq.Instance) -> None:
+def _share_equal(ops: Iterable[Operation]) -> None:
     seen: dict[object, Operation] = {}
-    for op in instance.body.block.ops:
-        if isinstance(op, ll_seq.CreateExecutable | ll_seq.Constant):
-            key = op.name, tuple(op.properties.items())
-            known = seen.setdefault(key, op)
-            if known is not op:
-                op.result.replace_by(known.result)
-                op.erase()
+    for op in ops:
+        known = seen.setdefault((op.name, tuple(op.properties.items())), op)
+        if known is not op:
+            op.result.replace_by(known.result)
+            op.erase()

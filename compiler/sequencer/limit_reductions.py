@@ -11,13 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrion.compiler.flow.dialect import Dispatch, Executable
 from orchestrion.compiler.flow.scatter import Scatter
 from orchestrion.compiler.ir.attributes import DimArray
 from orchestrion.compiler.ir.builder import Builder
-from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.dims import Dim, bounds
 from orchestrion.compiler.ir.util import Assert
@@ -30,9 +29,6 @@ from orchestrion.compiler.targets.target import target
 
 from . import hl_seq
 
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
-
 #: Kind of limit -> message of the assertion.
 MESSAGES: Final = {
     "reductions": "a reduction covers {{0}} elements, {most} are the most on this machine",
@@ -43,15 +39,10 @@ MESSAGES: Final = {
 Limit = tuple[int, int, str]
 
 
-def run(module: Module, options: Options) -> None:
-    for program in module.block:
-        if isinstance(program, hl_seq.Program):
-            machine = target(program.profile).machine(program.machine_name)
-            if machine is not None:
-                _limit(program, machine)
-
-
-def _limit(program: hl_seq.Program, machine: Machine) -> None:
+def run(program: hl_seq.Program) -> None:
+    machine = target(program.profile).machine(program.machine_name)
+    if machine is None:
+        return
     limits: dict[str, list[Limit]] = {}
     for executable in program.body.block:
         if isinstance(executable, Executable):

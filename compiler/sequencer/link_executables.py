@@ -8,33 +8,27 @@ initializers dispatch stay separate: they need not be built if their results are
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.attributes import SymbolRef
 from orchestrion.compiler.ir.builder import Builder
-from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, Region
 from orchestrion.compiler.stablehlo.ops.func import Func
 from orchestrion.compiler.targets.target import target
 
 from . import hl_seq, ll_seq
 
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
-
 #: Name of linked executables, followed by a number.
 LINKED = "linked"
 
 
-def run(module: Module, options: Options) -> None:
-    for program in module.block:
-        if isinstance(program, hl_seq.Program) and (most := target(program.profile).most_entries) > 1:
-            renamed: dict[SymbolRef, SymbolRef] = {}
-            for ordinal, group in enumerate(_groups(program, most)):
-                renamed |= _link(group, _free_name(program, ordinal))
-            for dispatch in _dispatches(program, Func, util.Initializer):
-                dispatch.entry = renamed.get(dispatch.entry, dispatch.entry)
+def run(program: hl_seq.Program) -> None:
+    renamed: dict[SymbolRef, SymbolRef] = {}
+    groups = _groups(program, target(program.profile).most_entries)
+    for ordinal, group in enumerate(group for group in groups if len(group) > 1):
+        renamed |= _link(group, _free_name(program, ordinal))
+    for dispatch in _dispatches(program, Func, util.Initializer):
+        dispatch.entry = renamed.get(dispatch.entry, dispatch.entry)
 
 
 def _dispatches(program: hl_seq.Program, *kinds: type[Operation]) -> list[hl_seq.Dispatch]:
@@ -44,7 +38,7 @@ def _dispatches(program: hl_seq.Program, *kinds: type[Operation]) -> list[hl_seq
 
 
 def _groups(program: hl_seq.Program, most: int) -> Iterator[list[ll_seq.Executable]]:
-    """Groups of at least two executables to link, without duplicate entry names, in text order."""
+    """Groups of executables to link, without duplicate entry names, in text order."""
     executables = [op for op in program.body.block if isinstance(op, ll_seq.Executable)]
     called = {dispatch.entry.root for dispatch in _dispatches(program, Func)}
     for served in (False, True):
@@ -52,15 +46,10 @@ def _groups(program: hl_seq.Program, most: int) -> Iterator[list[ll_seq.Executab
         for executable in [op for op in executables if (op.sym_name.value in called) == served]:
             own = {entry.sym_name.value for _, entry in executable.entries()}
             if len(names) + len(own) > most or names & own:
-                yield from _if_several(group)
+                yield group
                 group, names = [], set()
             group.append(executable)
             names |= own
-        yield from _if_several(group)
-
-
-def _if_several(group: list[ll_seq.Executable]) -> Iterator[list[ll_seq.Executable]]:
-    if len(group) > 1:
         yield group
 
 

@@ -63,44 +63,9 @@ LIFETIMES: Final[dict[str, str]] = {
 }
 
 
-def is_binding(type: Type) -> bool:
-    """!ll_seq.binding"""
-    return type == BINDING
-
-
 def is_memory(type: Type) -> bool:
     """!hal.buffer or !ll_seq.slot"""
     return type in (BUFFER, SLOT)
-
-
-def is_buffer(type: Type) -> bool:
-    """!hal.buffer"""
-    return type == BUFFER
-
-
-def is_i32(type: Type) -> bool:
-    """i32"""
-    return type == I32
-
-
-def is_i64(type: Type) -> bool:
-    """i64"""
-    return type == I64
-
-
-def is_view(type: Type) -> bool:
-    """!hal.view"""
-    return type == VIEW
-
-
-def is_executable(type: Type) -> bool:
-    """!hal.executable"""
-    return type == EXECUTABLE
-
-
-def is_recording(type: Type) -> bool:
-    """!hal.recording"""
-    return type == RECORDING
 
 
 class Executable(Operation):
@@ -173,7 +138,7 @@ class LoadInput(Operation):
     """Loads the tensor in a binding."""
 
     name = "ll_seq.load_input"
-    binding = operand(is_binding)
+    binding = operand(BINDING)
     value = result(TensorType)
 
 
@@ -182,7 +147,7 @@ class StoreOutput(Operation):
 
     name = "ll_seq.store_output"
     value = operand(TensorType)
-    binding = operand(is_binding)
+    binding = operand(BINDING)
 
 
 class End(Operation):
@@ -197,7 +162,7 @@ class CreateExecutable(Operation):
 
     name = "ll_seq.create_executable"
     executable = attr(SymbolRef)
-    output = result(is_executable)
+    output = result(EXECUTABLE)
 
 
 class Constant(Operation):
@@ -211,7 +176,7 @@ class Constant(Operation):
     offsets = attr(DenseArray)
     size = attr(IntegerAttr)
     parameter = optional(DictAttr)
-    output = result(is_buffer)
+    output = result(BUFFER)
 
 
 class Allocate(Operation):
@@ -226,7 +191,7 @@ class Allocate(Operation):
     size = size_attr()
     lifetime = attr(StringAttr)
     live = optional(DenseArray)
-    output = result(is_buffer)
+    output = result(BUFFER)
 
     def check(self) -> Iterator[str]:
         if self.lifetime.value not in LIFETIMES:
@@ -243,7 +208,7 @@ class Record(Operation):
     name = "ll_seq.record"
     may_alias = optional(DenseArray)
     body = region()
-    output = result(is_recording)
+    output = result(RECORDING)
     traits = frozenset({Trait.ONE_BLOCK})
 
 
@@ -253,7 +218,7 @@ class Dispatch(Operation):
     name = "ll_seq.dispatch"
     entry = attr(SymbolRef)
     offsets = attr(DenseArray)
-    executable = operand(is_executable)
+    executable = operand(EXECUTABLE)
     bindings = operands(is_memory)
 
     def check(self) -> Iterator[str]:
@@ -297,8 +262,8 @@ class Check(Operation):
 
     name = "ll_seq.check"
     type = attr(TensorType)
-    view = operand(is_view)
-    output = result(is_buffer)
+    view = operand(VIEW)
+    output = result(BUFFER)
 
 
 class Measure(Operation):
@@ -306,8 +271,8 @@ class Measure(Operation):
 
     name = "ll_seq.measure"
     axis = attr(IntegerAttr)
-    view = operand(is_view)
-    output = result(is_i64)
+    view = operand(VIEW)
+    output = result(I64)
 
 
 class Size(Operation):
@@ -315,7 +280,7 @@ class Size(Operation):
 
     name = "ll_seq.size"
     value = size_attr()
-    output = result(is_i64)
+    output = result(I64)
     traits = frozenset({Trait.PURE})
 
 
@@ -326,9 +291,9 @@ class Destination(Operation):
 
     name = "ll_seq.destination"
     type = attr(TensorType)
-    view = operand(is_view)
-    sizes = operands(is_i64)
-    output = result(is_view)
+    view = operand(VIEW)
+    sizes = operands(I64)
+    output = result(VIEW)
 
     def check(self) -> Iterator[str]:
         wanted = sum(isinstance(size, Dim) for size in self.type.shape)
@@ -340,16 +305,16 @@ class Storage(Operation):
     """The buffer of a view."""
 
     name = "ll_seq.storage"
-    view = operand(is_view)
-    output = result(is_buffer)
+    view = operand(VIEW)
+    output = result(BUFFER)
 
 
 class Execute(Operation):
     """Submits a recording with these buffers in its slots, and waits for it."""
 
     name = "ll_seq.execute"
-    recording = operand(is_recording)
-    slots = operands(is_buffer)
+    recording = operand(RECORDING)
+    slots = operands(BUFFER)
 
 
 class ImportedCall(Operation):
@@ -358,7 +323,7 @@ class ImportedCall(Operation):
     name = "ll_seq.imported_call"
     callee = attr(StringAttr)
     function_type = attr(FunctionType)
-    buffers = operands(is_buffer)
+    buffers = operands(BUFFER)
 
     def check(self) -> Iterator[str]:
         wanted = len(self.function_type.inputs) + len(self.function_type.results)
@@ -370,8 +335,8 @@ class Enqueue(Operation):
     """Adds a recording, with these buffers in its slots, to the batch that the next `execute` submits, in order."""
 
     name = "ll_seq.enqueue"
-    recording = operand(is_recording)
-    slots = operands(is_buffer)
+    recording = operand(RECORDING)
+    slots = operands(BUFFER)
 
 
 class Read(Operation):
@@ -380,8 +345,8 @@ class Read(Operation):
     name = "ll_seq.read"
     offset = attr(IntegerAttr)
     type = attr(StringAttr)
-    buffer = operand(is_buffer)
-    output = result(is_i32)
+    buffer = operand(BUFFER)
+    output = result(I32)
 
     def check(self) -> Iterator[str]:
         if self.type.value not in READ_BYTES:
@@ -395,8 +360,8 @@ class CacheLoad(Operation):
 
     name = "ll_seq.cache_load"
     key = attr(IntegerAttr)
-    buffer = operand(is_buffer)
-    output = result(is_i32)
+    buffer = operand(BUFFER)
+    output = result(I32)
 
 
 class CacheSave(Operation):
@@ -404,14 +369,14 @@ class CacheSave(Operation):
 
     name = "ll_seq.cache_save"
     key = attr(IntegerAttr)
-    buffer = operand(is_buffer)
+    buffer = operand(BUFFER)
 
 
 class PerShape(Operation):
     """The work of a function that is needed once per set of measured sizes. Exists only inside the phase."""
 
     name = "ll_seq.per_shape"
-    sizes = operands(is_i64)
+    sizes = operands(I64)
     body = region()
     outputs = results()
 
@@ -438,7 +403,7 @@ class CallSetup(Operation):
 
     name = "ll_seq.call_setup"
     callee = attr(SymbolRef)
-    sizes = operands(is_i64)
+    sizes = operands(I64)
     outputs = results()
 
 
@@ -452,34 +417,33 @@ class Instance(Operation):
     traits = frozenset({Trait.NO_TERMINATOR})
 
 
-class RunLoop(Operation):
-    """The run loop of a function: the body serves one request, and runs for each; everything before it runs once.
-
-    Takes and returns the same views as `function`, and uses values of the instance. Exists only inside the phase.
-    """
-
-    name = "ll_seq.run_loop"
-    sym_name = attr(StringAttr)
-    signature = attr(FunctionType)
-    arg_attrs = optional(ArrayAttr)
-    res_attrs = optional(ArrayAttr)
-    dims = optional(ArrayAttr)
-    body = region()
-
-
-class Function(Operation):
+class Exported(Operation):
     """The run part of an exported function: takes views of arguments and destinations, returns views of the results.
 
     `signature` is the exported signature over tensors; `arg_attrs`, `res_attrs` and its symbols `dims` describe it.
     """
 
-    name = "ll_seq.function"
     sym_name = attr(StringAttr)
     signature = attr(FunctionType)
     arg_attrs = optional(ArrayAttr)
     res_attrs = optional(ArrayAttr)
     dims = optional(ArrayAttr)
     body = region()
+
+
+class RunLoop(Exported):
+    """The run loop of a function: the body serves one request, and runs for each; everything before it runs once.
+
+    Uses values of the instance. Exists only inside the phase.
+    """
+
+    name = "ll_seq.run_loop"
+
+
+class Function(Exported):
+    """A run part by itself."""
+
+    name = "ll_seq.function"
     traits = frozenset({Trait.ISOLATED, Trait.SYMBOL})
 
 

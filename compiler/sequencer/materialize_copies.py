@@ -11,33 +11,27 @@ A copy whose source is dead afterwards costs nothing: `buffer_assignment.py` ass
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrion.compiler.errors import Diagnostic, InternalError
 from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.builder import Builder
-from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.stablehlo.ops.func import Func
 
 from . import hl_seq
 from .buffer_assignment import BufferAssignment, MissingCopy
 from .split_edges import split_edges
 
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
-
 #: Maximum rounds beyond one per block: inserting one copy may reveal that another is missing.
 MORE_ROUNDS: Final = 10
 
 
-def run(module: Module, options: Options) -> None:
-    for program in module.block:
-        if isinstance(program, hl_seq.Program):
-            for op in program.body.block.ops:
-                if isinstance(op, Func | util.Initializer):
-                    split_edges(op.body)
-                    _keep_loads(op)
-                    _complete(op)
+def run(program: hl_seq.Program) -> None:
+    for op in program.body.block.ops:
+        if isinstance(op, Func | util.Initializer):
+            split_edges(op.body)
+            _keep_loads(op)
+            _complete(op)
 
 
 def _complete(top: Func | util.Initializer) -> None:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from orchestrion.compiler.flow.dialect import HoistableDispatch
 from orchestrion.compiler.flow.outline_dispatch_regions import dispatch_instead, executable_of
 from orchestrion.compiler.flow.symbols import Names
 from orchestrion.compiler.ir.builder import Builder
-from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.printer import operation_text
 from orchestrion.compiler.ir.util import Initializer
@@ -16,17 +13,8 @@ from orchestrion.compiler.stablehlo.ops.func import Func
 
 from . import hl_seq
 
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
 
-
-def run(module: Module, options: Options) -> None:
-    for program in module.block:
-        if isinstance(program, hl_seq.Program):
-            _materialize(program)
-
-
-def _materialize(program: hl_seq.Program) -> None:
+def run(program: hl_seq.Program) -> None:
     """Equal hoistable dispatches share an executable."""
     names, made = Names.of(program), dict[str, str]()
     for top in program.body.block.ops:

@@ -6,23 +6,18 @@ If the arena would exceed `Options.max_allocation` bytes, there are several. All
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from orchestrion.compiler.ir.attributes import DenseArray
 from orchestrion.compiler.ir.builder import Builder
-from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block
+from orchestrion.compiler.options import Options
 
-from . import ll_seq
+from . import hl_seq, ll_seq
 from .arena import Tenant, pack_arenas
 from .positions import union
 
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
 
-
-def run(module: Module, options: Options) -> None:
-    for op in list(module.walk()):
+def run(program: hl_seq.Program, options: Options) -> None:
+    for op in list(program.walk()):
         match op:
             case ll_seq.RunLoop():
                 _pack(op.body.blocks[0], "arena", options.max_allocation)

@@ -11,35 +11,32 @@ from typing import TYPE_CHECKING, Final
 from orchestrion.compiler.flow.dialect import HoistableDispatch, SetEncoding
 from orchestrion.compiler.flow.hoist_into_initializers import drop_unused_globals, merge_globals
 from orchestrion.compiler.flow.layout import Encoding, encoding_of
-from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.cse import merge_equal
 from orchestrion.compiler.ir.types import Attribute, FunctionType, TensorType, Type
+from orchestrion.compiler.options import Options
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 
 from . import hl_seq
 from .encodings import Resolve, erase_identity_encodings, resolver, row_major_because
 
 if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
     from orchestrion.compiler.provenance import Recorder
 
 #: Role of a dot's operand -> its name in messages.
 SIDES: Final = {"lhs": "left", "rhs": "right"}
 
 
-def run(module: Module, options: Options) -> None:
-    for program in module.block:
-        if isinstance(program, hl_seq.Program):
-            resolve = resolver(program, options.encodings)
-            if options.recorder is not None:
-                _note_plain(program, options.encodings, options.recorder)
-            for op in program.walk():
-                _specialize(op, resolve)
-            erase_identity_encodings(program)
-            merge_equal(program, (HoistableDispatch,))
-            merge_globals(program)
-            drop_unused_globals(program)
+def run(program: hl_seq.Program, options: Options) -> None:
+    resolve = resolver(program, options.encodings)
+    if options.recorder is not None:
+        _note_plain(program, options.encodings, options.recorder)
+    for op in program.walk():
+        _specialize(op, resolve)
+    erase_identity_encodings(program)
+    merge_equal(program, (HoistableDispatch,))
+    merge_globals(program)
+    drop_unused_globals(program)
 
 
 def _note_plain(program: hl_seq.Program, encodings: str, recorder: Recorder) -> None:

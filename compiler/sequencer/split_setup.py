@@ -13,13 +13,12 @@ Values pass between them in globals that are stored once. This is the ABI of eve
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrion.compiler.flow.symbols import Names
 from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.attributes import SymbolRef
 from orchestrion.compiler.ir.builder import Builder
-from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.symbols import table_of
 
@@ -27,9 +26,6 @@ from . import hl_seq, ll_seq
 from .cache_initializers import cache_computed_buffers
 from .hoist_setup import values_from_outside
 from .size_assertions import measured_axes
-
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
 
 #: Lifetime of an allocation -> the initializer that makes it.
 MAKERS: Final = {
@@ -41,10 +37,8 @@ MAKERS: Final = {
 }
 
 
-def run(module: Module, options: Options) -> None:
-    for program in module.block:
-        if isinstance(program, hl_seq.Program):
-            _Split(program).run()
+def run(program: hl_seq.Program) -> None:
+    _Split(program).run()
 
 
 class _Split:
@@ -114,10 +108,7 @@ class _Split:
                 self._store(op, value, Builder(body, loc=op.loc))
 
     def _is_used_elsewhere(self, user: Operation, kind: str) -> bool:
-        outer = user
-        while outer not in self.kinds and not isinstance(outer, ll_seq.RunLoop):
-            assert outer.parent_op is not None
-            outer = outer.parent_op
+        outer = next(op for op in user.enclosing() if op in self.kinds or isinstance(op, ll_seq.RunLoop))
         return self.kinds.get(outer) != kind
 
     def _store(self, op: Operation, value: Value, builder: Builder) -> None:
@@ -188,17 +179,10 @@ def _global_name(op: Operation) -> str:
         case ll_seq.Allocate():
             return op.label.value
         case ll_seq.Record():
-            run_loops = {_run_loop_of(user) for user in op.output.users()}
-            return f"{next(name for name in run_loops if name)}_recording"
+            outside = (outer for user in op.output.users() for outer in user.enclosing())
+            return f"{next(outer.sym_name.value for outer in outside if isinstance(outer, ll_seq.RunLoop))}_recording"
         case _:
             raise AssertionError(f"{op.name} makes nothing that is kept")
-
-
-def _run_loop_of(op: Operation) -> str | None:
-    outer: Operation | None = op
-    while outer is not None and not isinstance(outer, ll_seq.RunLoop):
-        outer = outer.parent_op
-    return outer.sym_name.value if outer is not None else None
 
 
 def _function(run_loop: ll_seq.RunLoop) -> Operation:

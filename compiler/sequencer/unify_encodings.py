@@ -8,32 +8,23 @@ other dots need those encoded.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrion.compiler.flow.dialect import Dispatch, HoistableDispatch, SetEncoding
 from orchestrion.compiler.flow.layout import Layout, encoding_of, plain
-from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.util import GlobalLoad, GlobalStore, Initializer
+from orchestrion.compiler.options import Options
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 
 from . import hl_seq
 from .encodings import Resolve, erase_identity_encodings, fit_entries, resolver, retype
 
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
-    from orchestrion.compiler.provenance import Recorder
-
 TWO_LAYOUTS: Final = "dots want it in layouts that differ in more than tiles, and it is kept once"
 
 
-def run(module: Module, options: Options) -> None:
-    for program in module.block:
-        if isinstance(program, hl_seq.Program):
-            _unify(program, resolver(program, options.encodings), options.recorder)
-
-
-def _unify(program: hl_seq.Program, resolve: Resolve, recorder: Recorder | None) -> None:
+def run(program: hl_seq.Program, options: Options) -> None:
+    resolve, recorder = resolver(program, options.encodings), options.recorder
     changed = False
     for values in _encodings_of_constants(program).values():
         layouts = {resolve(tensor_of(value)) for value in values}

@@ -8,7 +8,6 @@ edited and continued. Entries that no schedule fits are left to `lower-executabl
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.ir.attributes import ArrayAttr, SymbolRef
@@ -19,15 +18,13 @@ from orchestrion.compiler.kernel.choose import Choice
 from orchestrion.compiler.kernel.library import KERNELS
 from orchestrion.compiler.kernel.lower import attribute_of, illegal
 from orchestrion.compiler.kernel.refusals import diagnose
+from orchestrion.compiler.options import Options
 from orchestrion.compiler.sequencer import hl_seq
 from orchestrion.compiler.stablehlo.ops.func import Func
 
 from .kernel_target import KernelTarget
 from .schedule_file import SavedChoice, SavedSchedules, digest_of
 from .target import Target, target
-
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
 
 
 def run(module: Module, options: Options) -> None:
@@ -36,7 +33,7 @@ def run(module: Module, options: Options) -> None:
     Raises CompileError with a diagnostic for each choice of the file that does not fit its body.
     """
     wrong: list[Diagnostic] = []
-    for program in programs_of(module):
+    for program in hl_seq.programs_of(module):
         for func, dispatch in entries_of(program):
             if options.schedules is not None:
                 wrong += _take_saved(program, func, dispatch, options.schedules)
@@ -56,11 +53,6 @@ def run(module: Module, options: Options) -> None:
             what = f"the schedules of {options.schedules.file.place(saved)}"
             why = f"no program for target {saved.target} and machine {saved.machine} has a body of that digest"
             options.recorder.not_taken("", what, UNKNOWN, why)
-
-
-def programs_of(module: Module) -> Iterator[hl_seq.Program]:
-    """The programs of a module of the phase."""
-    return (op for op in module.block if isinstance(op, hl_seq.Program))
 
 
 def entries_of(program: hl_seq.Program) -> Iterator[tuple[Func, hl_seq.Dispatch]]:

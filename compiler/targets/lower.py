@@ -7,10 +7,10 @@ not show them. Profiles name the ops, and a comparison of two devices needs the 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from orchestrion.compiler.errors import CompileError, Diagnostic, TargetsError
 from orchestrion.compiler.ir.builtin import Module
+from orchestrion.compiler.options import Options
 from orchestrion.compiler.profiles import known_profile
 from orchestrion.compiler.sequencer import hl_seq, ll_seq
 from orchestrion.compiler.stablehlo.ops.custom_call import CustomCall
@@ -20,9 +20,6 @@ from .binding_types import note_binding_types
 from .source_ops import name_source_ops
 from .target import target
 
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
-
 
 def run(module: Module, options: Options) -> None:
     """Lowers all entries of all programs.
@@ -30,7 +27,7 @@ def run(module: Module, options: Options) -> None:
     Raises CompileError with a diagnostic for each op or entry that cannot be lowered.
     """
     found: dict[str, list[Diagnostic]] = {}
-    programs = [op for op in module.block if isinstance(op, hl_seq.Program)]
+    programs = hl_seq.programs_of(module)
     work = [(entry, program) for program in programs for entry in program.walk() if isinstance(entry, ll_seq.Entry)]
     for number, (entry, program) in enumerate(work, 1):
         options.steps.part(number, len(work))

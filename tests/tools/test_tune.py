@@ -20,8 +20,8 @@ from orchestrion import compiler, vm
 from orchestrion.compiler.driver import Compilation
 from orchestrion.compiler.kernel.legality import problems
 from orchestrion.compiler.kernel.schedule import Schedule, Step
+from orchestrion.compiler.sequencer.hl_seq import programs_of
 from orchestrion.compiler.targets import schedule_file
-from orchestrion.compiler.targets.choose_schedules import programs_of
 from orchestrion.compiler.targets.kernel_target import KernelTarget
 from orchestrion.compiler.targets.target import target
 from orchestrion.hal.errors import HalError

@@ -14,8 +14,8 @@ from orchestrion.compiler.driver import SCHEDULED, Compilation
 from orchestrion.compiler.ir.garbage import collection_paused
 from orchestrion.compiler.kernel.machine import DEFAULT, MACHINES
 from orchestrion.compiler.options import Options
+from orchestrion.compiler.sequencer.hl_seq import programs_of
 from orchestrion.compiler.targets.choice import profile_names
-from orchestrion.compiler.targets.choose_schedules import programs_of
 from orchestrion.compiler.targets.kernel_target import KernelTarget
 from orchestrion.compiler.targets.schedule_file import SavedChoice
 from orchestrion.compiler.targets.target import target
@@ -94,11 +94,11 @@ class Tuner:
         with collection_paused():
             module = job.module(source, SCHEDULED)
         wanted = self._target.name, self._machine
-        there = list(programs_of(module))
+        there = programs_of(module)
         for program in there:
             if (program.profile, program.machine_name) != wanted:
                 program.erase()
-        if not any(True for _ in programs_of(module)):
+        if not programs_of(module):
             names = ", ".join(program.sym_name.value for program in there) or "none"
             raise cli.InputError(f"no program is for target {wanted[0]} and machine {wanted[1]}; there are {names}")
         return module

@@ -16,7 +16,7 @@ from orchestrion.compiler.ir.declare import Field, attr, operand, operands, regi
 from orchestrion.compiler.ir.dialect import Dialect
 from orchestrion.compiler.ir.dims import UndecidedError
 from orchestrion.compiler.ir.types import TensorType
-from orchestrion.compiler.sequencer.ll_seq import is_binding
+from orchestrion.compiler.sequencer.ll_seq import BINDING
 from orchestrion.compiler.stablehlo.ops.custom_call import attribute_values
 from orchestrion.schema import tensor_shapes
 from orchestrion.schema.dtypes import BY_NAME as DTYPES
@@ -29,7 +29,7 @@ NAME: Final = "tensor_bytecode"
 _DECLARED: Final[dict[str, Callable[[], Field]]] = {
     "value": lambda: operand(TensorType),
     "values": lambda: operands(TensorType),
-    "binding": lambda: operand(is_binding),
+    "binding": lambda: operand(BINDING),
     "axis": lambda: attr(IntegerAttr),
     "ints": lambda: attr(DenseArray),
     "data": lambda: attr(DenseElements),

@@ -13,7 +13,8 @@ from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.kernel.body import Body
 from orchestrion.compiler.kernel.lower import illegal
 from orchestrion.compiler.kernel.schedule import STEPS, WAYS
-from orchestrion.compiler.targets.choose_schedules import body_of, entries_of, programs_of
+from orchestrion.compiler.sequencer.hl_seq import programs_of
+from orchestrion.compiler.targets.choose_schedules import body_of, entries_of
 from orchestrion.compiler.targets.opencl.target import MACHINES
 from orchestrion.compiler.targets.schedule_file import DIGITS, HEADER, ScheduleFile, parse
 
