@@ -20,7 +20,7 @@ from typing import Final
 from orchestrion.compiler.ir.attributes import BoolAttr
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation
-from orchestrion.compiler.ir.dims import Dim
+from orchestrion.compiler.ir.dims import is_dynamic
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter, rewrite
 from orchestrion.compiler.ir.types import TensorType
 from orchestrion.compiler.stablehlo.builders.basic import index_type
@@ -100,7 +100,7 @@ def _scatter(op: Operation, rewriter: Rewriter) -> bool:
     indices = _indices(op, plan, Tensor(rewriter, op.scatter_indices))
     unique = op.is_unique or prod(plan.counts) == 1
     count = indices.shape[1]
-    whole = unique or isinstance(count, Dim)
+    whole = unique or is_dynamic(count)
     for start in (0,) if whole else range(0, count, flow.MAX_COLLIDING_UPDATES):
         stop = count if whole else min(start + flow.MAX_COLLIDING_UPDATES, count)
         made = rewriter.build(

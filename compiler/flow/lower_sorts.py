@@ -18,7 +18,7 @@ from typing import Final
 from orchestrion.compiler.ir.attributes import IntegerAttr
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Region, Value
-from orchestrion.compiler.ir.dims import Dim, typical
+from orchestrion.compiler.ir.dims import is_dynamic, typical
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import TensorType
 from orchestrion.compiler.stablehlo.builders.loops import counted_loop
@@ -50,7 +50,7 @@ def _sorted(op: Sort, rewriter: Rewriter) -> list[Value]:
     size = shape[op.axis]
     if size in (0, 1) or prod(shape) == 0:
         return list(op.inputs)
-    if isinstance(size, Dim) or typical(prod(shape)) * size <= MAX_COMPARISONS:
+    if is_dynamic(size) or typical(prod(shape)) * size <= MAX_COMPARISONS:
         return _in_order(op, operands, {}, _order(op, operands))
     return _merged(op, operands)
 

@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import Final
 
 from orchestrion.compiler.ir.core import Value
-from orchestrion.compiler.ir.dims import Dim
+from orchestrion.compiler.ir.dims import is_dynamic
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.stablehlo.builders.shape_builders import pad_axis, slice_axis
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
@@ -54,7 +54,7 @@ def _wide(op: ReduceWindow) -> Iterator[int]:
     change.
     """
     body, window = op.body.block, op.window
-    if len(op.inputs) != 1 or not is_elementwise(body) or any(isinstance(size, Dim) for size in window.sizes):
+    if len(op.inputs) != 1 or not is_elementwise(body) or is_dynamic(*window.sizes):
         return
     if single_op_name(body) and not is_neutral(body, op.init_values[0]):
         return

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrion.schema.dtypes import BOOL, BY_NAME, COMPLEX, DTYPES, FLOAT, FLOAT_FORMATS, SIGNED, UNSIGNED
 
-from .dims import Dim
+from .dims import Dim, is_dynamic
 from .types import DIMS, I64, Attribute, TensorType, Type, scalar
 
 if TYPE_CHECKING:
@@ -378,7 +378,7 @@ def attribute_of(value: Convertible) -> Attribute:
 
 def dense_ints(*values: int) -> DenseArray:
     """`array<i64: ...>`, or `#util.dims<...>` if a value is an expression."""
-    return DimArray(values) if any(isinstance(value, Dim) for value in values) else DenseArray(values)
+    return DimArray(values) if is_dynamic(*values) else DenseArray(values)
 
 
 def entries_text(mapping: Mapping[str, Attribute], resources: Resources | None) -> str:

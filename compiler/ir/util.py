@@ -280,17 +280,12 @@ class ImportedCallBranch(BranchOp):
             yield "names a global twice"
 
 
-def host_value(type: Type) -> bool:
-    """i32, on the host"""
-    return type == I32
-
-
 class Constant(Operation):
     """A number on the host."""
 
     name = "util.constant"
     value = attr(IntegerAttr)
-    out = result(host_value)
+    out = result(I32)
     traits = frozenset({Trait.PURE, Trait.CONSTANT})
 
     def check(self) -> Iterator[str]:
@@ -302,9 +297,9 @@ class Add(Operation):
     """The sum of two numbers on the host, modulo 2^32."""
 
     name = "util.add"
-    lhs = operand(host_value)
-    rhs = operand(host_value)
-    out = result(host_value)
+    lhs = operand(I32)
+    rhs = operand(I32)
+    out = result(I32)
     traits = frozenset({Trait.PURE, Trait.COMMUTATIVE})
 
 
@@ -312,9 +307,9 @@ class CompareLt(Operation):
     """1 when the first of two numbers on the host is less than the second, as signed numbers, else 0."""
 
     name = "util.compare_lt"
-    lhs = operand(host_value)
-    rhs = operand(host_value)
-    out = result(host_value)
+    lhs = operand(I32)
+    rhs = operand(I32)
+    out = result(I32)
     traits = frozenset({Trait.PURE})
 
 
@@ -323,7 +318,7 @@ class DimValue(Operation):
 
     name = "util.dim"
     value = attr(DenseArray)
-    out = result(host_value)
+    out = result(I32)
     traits = frozenset({Trait.PURE})
 
     @property

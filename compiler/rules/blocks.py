@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from orchestrion.compiler.ir.core import Block, Operation, Region
 from orchestrion.compiler.ir.dominance import Dominance, immediate_dominators, successors
 from orchestrion.compiler.ir.types import I1, I32, TensorType
-from orchestrion.compiler.ir.util import CondBranch, Switch, host_value
+from orchestrion.compiler.ir.util import CondBranch, Switch
 
 
 def blocks(region: Region) -> Iterator[str]:
@@ -62,5 +62,5 @@ def branch_selector(op: Operation) -> Iterator[str]:
     """The selector of a branch in the tensor phases: a predicate or an index on the device, or a number on the host."""
     given = op.operands[0].type
     device = {CondBranch.name: TensorType((), I1), Switch.name: TensorType((), I32)}[op.name]
-    if given != device and not host_value(given):
+    if given != device and given != I32:
         yield f"branches on {given}, must be {device} or {I32}"

@@ -29,7 +29,7 @@ from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, Value
 from orchestrion.compiler.ir.parameters import bytes_of, name_of
 from orchestrion.compiler.ir.symbols import SymbolTables
-from orchestrion.compiler.ir.types import FunctionType, TensorType, Type
+from orchestrion.compiler.ir.types import I32, FunctionType, TensorType, Type
 from orchestrion.compiler.parts import parts_of
 from orchestrion.compiler.stablehlo.ops.base import StablehloOp, is_supported
 from orchestrion.compiler.stablehlo.ops.contraction import Reduce
@@ -277,7 +277,7 @@ def _block_arguments(func: Func) -> Iterator[str]:
     """A block argument is a supported tensor with elements, or a number on the host."""
     for index, block in enumerate(func.body.blocks[1:], 1):
         for argument in block.arguments:
-            if not util.host_value(argument.type) and not (is_supported(argument.type) and _elements(argument) != 0):
+            if argument.type != I32 and not (is_supported(argument.type) and _elements(argument) != 0):
                 yield f"block {index} takes {argument.type}: must be a supported tensor with elements, or i32"
 
 

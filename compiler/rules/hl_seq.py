@@ -136,14 +136,14 @@ def _block_arguments(func: Func) -> Iterator[str]:
     for number, block in enumerate(func.body.blocks[1:], 1):
         for argument in block.arguments:
             own = is_resource(argument.type) and lifetime_of(argument.type) == "transient"
-            if not own and not util.host_value(argument.type):
+            if not own and argument.type != I32:
                 yield f"block {number} takes {argument.type}, which is neither transient nor a number"
 
 
 def _choice(op: util.CondBranch | util.Switch) -> Iterator[str]:
     """A predicate is one byte on the device, an index four bytes; or the selector is a number on the host."""
     given, size = op.operands[0].type, 1 if isinstance(op, util.CondBranch) else 4
-    if not util.host_value(given) and not (is_resource(given) and size_of(given) == size):
+    if given != I32 and not (is_resource(given) and size_of(given) == size):
         yield f"branches on {given}, expected a resource of {size} bytes or {I32}"
 
 

@@ -109,7 +109,7 @@ def problems_around_entries(op: Operation, tables: SymbolTables) -> Iterator[str
             yield from _call_setup(op, tables)
         case util.Initializer():
             yield from blocks(op.body)
-        case util.CondBranch() | util.Switch() if not util.host_value(op.operands[0].type):
+        case util.CondBranch() | util.Switch() if op.operands[0].type != I32:
             yield f"branches on {op.operands[0].type}, expected {I32}"
         case ll_seq.CreateExecutable() if not isinstance(tables.lookup(op, op.executable), ll_seq.Executable):
             yield f"{op.executable} is not an executable"
@@ -223,7 +223,7 @@ def _function(op: ll_seq.Function) -> Iterator[str]:
     for number, block in enumerate(op.body.blocks):
         if isinstance(block.last, ll_seq.Return) and len(block.last.operands) != len(results):
             yield f"returns {len(block.last.operands)} views, expected {len(results)}"
-        if number and not all(a.type == ll_seq.BUFFER or util.host_value(a.type) for a in block.arguments):
+        if number and not all(a.type == ll_seq.BUFFER or a.type == I32 for a in block.arguments):
             yield f"block {number} takes an argument that is neither {ll_seq.BUFFER} nor {I32}"
     yield from signature_attributes(op.signature, op.arg_attrs, op.res_attrs)
 
