@@ -44,21 +44,13 @@ def _load(func: Func, argument: BlockArgument, variable: Global) -> None:
     """Each block that uses the argument loads the global in front of all other ops."""
     loaded: dict[Block, Value] = {}
     for op, index in list(argument.uses):
-        block = _block_in(func, op)
+        block = next(around.parent for around in op.enclosing() if around.parent_op is func)
+        assert block is not None
         if block not in loaded:
             builder = Builder(block, block.first, argument.loc)
             ref = SymbolRef(variable.sym_name.value)
             loaded[block] = builder.build(GlobalLoad, ref=ref, value=argument.type).value
         op.set_operand(index, loaded[block])
-
-
-def _block_in(func: Func, op: Operation) -> Block:
-    """The block of the function that holds an op, at whatever depth."""
-    while op.parent_op is not func:
-        assert op.parent_op is not None
-        op = op.parent_op
-    assert op.parent is not None
-    return op.parent
 
 
 def _drop(func: Func, gone: set[int]) -> None:

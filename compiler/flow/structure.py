@@ -124,23 +124,11 @@ def composed(outer: Coordinates, inner: Coordinates) -> Coordinates:
 
 
 @lru_cache(_REMEMBERED)
-def _broadcast(shape: Shape, out: Shape, dims: Shape) -> Read:
-    points = identity(out)
-    return Read(tuple(0 if size == 1 else points[dim] for size, dim in zip(shape, dims, strict=True)))
-
-
-@lru_cache(_REMEMBERED)
 def _reshaped(shape: Shape, out: Shape) -> Read:
     if [size for size in shape if size != 1] == [size for size in out if size != 1]:  # no arithmetic
         rest = iter([point for point, size in zip(identity(out), out, strict=True) if size != 1])
         return Read(tuple(0 if size == 1 else next(rest) for size in shape))
     return Read(delinearized(linear(identity(out), out), shape))
-
-
-@lru_cache(_REMEMBERED)
-def _transposed(out: Shape, permutation: Shape) -> Read:
-    points = identity(out)
-    return Read(tuple(points[permutation.index(axis)] for axis in range(len(out))))
 
 
 @lru_cache(_REMEMBERED)
@@ -226,6 +214,16 @@ def _unary(read: Callable[[Any], Read]) -> Callable[[Any], Structure]:
     return lambda op: Structure(_shape(op.results[0]), (), (read(op),))
 
 
+def _broadcast(op: ops.BroadcastInDim) -> Read:
+    points, pairs = identity(_shape(op.out)), zip(_shape(op.operand_), op.broadcast_dimensions.ints, strict=True)
+    return Read(tuple(0 if size == 1 else points[dim] for size, dim in pairs))
+
+
+def _transposed(op: ops.Transpose) -> Read:
+    pairs = zip(op.permutation.ints, identity(_shape(op.out)), strict=True)
+    return Read(tuple(point for _, point in sorted(pairs, key=lambda pair: pair[0])))
+
+
 def _concatenate(op: ops.Concatenate) -> Structure:
     out, axis, start, reads = _shape(op.results[0]), op.dimension.value, 0, []
     for value in op.inputs:
@@ -291,11 +289,9 @@ def _shape(value: Value) -> Shape:
 
 #: op -> its structure. The operands of any other op are read as data decide; a generator has none
 STRUCTURES: Final[dict[type[Operation], Callable[[Any], Structure]]] = {
-    ops.BroadcastInDim: _unary(
-        lambda op: _broadcast(_shape(op.operand_), _shape(op.out), op.broadcast_dimensions.ints)
-    ),
+    ops.BroadcastInDim: _unary(_broadcast),
     ops.Reshape: _unary(lambda op: _reshaped(_shape(op.operand_), _shape(op.out))),
-    ops.Transpose: _unary(lambda op: _transposed(_shape(op.out), op.permutation.ints)),
+    ops.Transpose: _unary(_transposed),
     ops.Slice: _unary(lambda op: _sliced(_shape(op.out), op.start_indices.ints, op.strides.ints)),
     ops.Reverse: _unary(lambda op: _reversed(_shape(op.out), op.dimensions.ints)),
     Windows: _unary(

@@ -252,10 +252,7 @@ class Operation:
 
     def is_inside(self, ancestor: Operation) -> bool:
         """Whether it is `ancestor` or nested in it."""
-        op: Operation | None = self
-        while op is not None and op is not ancestor:
-            op = op.parent_op
-        return op is ancestor
+        return any(op is ancestor for op in self.enclosing())
 
     def detach(self) -> None:
         """Removes it from its block; it keeps its operands and uses."""

@@ -60,12 +60,10 @@ def _merge(op: Operation, known: Known, dominance: Dominance | None, added: list
 
 def _dominates(upper: Operation, lower: Operation, dominance: Dominance) -> bool:
     home = upper.parent
-    op: Operation | None = lower
-    while op is not None and home is not None and op.parent_region is not home.region:
-        op = op.parent_op
-    if op is None or op.parent is None or home is None:
-        return False
-    return op.parent is home or dominance.dominates(home, op.parent)
+    assert home is not None, "a known op is in a block"
+    blocks = (op.parent for op in lower.enclosing() if op.parent is not None and op.parent.region is home.region)
+    block = next(blocks, None)
+    return block is not None and (block is home or dominance.dominates(home, block))
 
 
 def _key(op: Operation) -> Hashable:

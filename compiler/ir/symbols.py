@@ -32,20 +32,11 @@ class SymbolTables:
 
     def lookup(self, user: Operation, ref: SymbolRef) -> Operation | None:
         """The operation that `ref` names at `user`; None if there is no such symbol."""
-        scope = user.parent_op
-        while scope is not None:
-            if scope.has(Trait.SYMBOL_TABLE):
-                found = self.table(scope).get(ref.root)
-                if found is not None:
-                    return self._inwards(found, ref)
-            scope = scope.parent_op
-        return None
-
-    def _inwards(self, found: Operation, ref: SymbolRef) -> Operation | None:
-        op: Operation | None = found
+        scopes = (op for op in user.enclosing() if op is not user and op.has(Trait.SYMBOL_TABLE))
+        found = next((op for scope in scopes if (op := self.table(scope).get(ref.root)) is not None), None)
         for name in ref.nested:
-            op = self.table(op).get(name) if op is not None else None
-        return op
+            found = self.table(found).get(name) if found is not None else None
+        return found
 
 
 def references(op: Operation) -> Iterator[SymbolRef]:
