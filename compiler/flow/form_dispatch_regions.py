@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Mapping
+from graphlib import TopologicalSorter
 from typing import Final
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
@@ -225,21 +226,19 @@ def _sorted(grouping: Grouping) -> list[Group]:
     place = {group.number: min(grouping.order[op] for op in group.roots) for group in grouping.groups}
     readers = {group.number: {g.number for g in grouping.consumers(group)} for group in grouping.groups}
     _read_first(grouping, readers)
-    missing = {group.number: 0 for group in grouping.groups}
-    for numbers in readers.values():
-        for number in numbers:
-            missing[number] += 1
-    ready = [(place[number], number) for number, count in missing.items() if count == 0]
-    heapq.heapify(ready)
+    sorter: TopologicalSorter[int] = TopologicalSorter({number: () for number in place})
+    for number, others in readers.items():
+        for reader in others:
+            sorter.add(reader, number)
+    sorter.prepare()
+    ready: list[tuple[int, int]] = []
     result = []
-    while ready:
+    while sorter.is_active():
+        for number in sorter.get_ready():
+            heapq.heappush(ready, (place[number], number))
         _, number = heapq.heappop(ready)
+        sorter.done(number)
         result.append(grouping.groups[number])
-        for reader in sorted(readers[number]):
-            missing[reader] -= 1
-            if missing[reader] == 0:
-                heapq.heappush(ready, (place[reader], reader))
-    assert len(result) == len(grouping.groups), "groups need each other"
     return result
 
 
