@@ -6,7 +6,7 @@ tied argument shares a binding with a result.
 
 from __future__ import annotations
 
-from orchestrion.compiler.ir.attributes import StringAttr, SymbolRef
+from orchestrion.compiler.ir.attributes import SymbolRef
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.printer import operation_text
@@ -22,7 +22,7 @@ def run(module: Module) -> None:
     tied = {op.entry.root: str(op.tied) for op in module.walk() if isinstance(op, Dispatch)}
     for executable in [op for op in module.block if isinstance(op, Executable)]:
         symbol = executable.sym_name.value
-        _rename(executable, "")
+        executable.rename("")
         kept[symbol] = first.setdefault((operation_text(executable), tied.get(symbol, "")), executable)
         if kept[symbol] is not executable:
             executable.erase()
@@ -37,12 +37,6 @@ def _renumber(func: Operation, kept: dict[str, Executable], names: Names) -> Non
     for dispatch in [op for op in func.walk() if isinstance(op, Dispatch)]:
         executable = kept[dispatch.entry.root]
         if not executable.sym_name.value:
-            _rename(executable, names.fresh(f"{prefix_of(func)}_dispatch_{number}"))
+            executable.rename(names.fresh(f"{prefix_of(func)}_dispatch_{number}"))
             number += 1
         dispatch.entry = SymbolRef(executable.sym_name.value, (executable.sym_name.value,))
-
-
-def _rename(executable: Executable, name: str) -> None:
-    """Names the executable and its one entry."""
-    entry: Operation = executable.body.block.ops[0]
-    executable.sym_name = entry.properties["sym_name"] = StringAttr(name)

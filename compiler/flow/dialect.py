@@ -17,6 +17,7 @@ from orchestrion.compiler.ir.dialect import Dialect
 from orchestrion.compiler.ir.types import TensorType, Type
 from orchestrion.compiler.stablehlo.ops.base import ShapeError, StablehloOp, dtype_of, tensor_of
 from orchestrion.compiler.stablehlo.ops.flow_ops import LineFft, RowSolve, Size
+from orchestrion.compiler.stablehlo.ops.func import Func
 from orchestrion.schema import tensor_shapes
 
 from .layout import problem
@@ -123,6 +124,17 @@ class Executable(Operation):
     sym_name = attr(StringAttr)
     body = region()
     traits = frozenset({Trait.ISOLATED, Trait.SYMBOL, Trait.SYMBOL_TABLE, Trait.NO_TERMINATOR})
+
+    @property
+    def entry(self) -> Func:
+        """The only entry, as the phase `flow` makes it."""
+        (entry,) = self.body.block
+        assert isinstance(entry, Func)
+        return entry
+
+    def rename(self, name: str) -> None:
+        """Names the executable and its only entry."""
+        self.sym_name = self.entry.sym_name = StringAttr(name)
 
 
 class Dispatch(Operation):

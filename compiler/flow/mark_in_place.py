@@ -26,8 +26,7 @@ def run(module: Module) -> None:
     found: dict[str, list[int]] = {}
     for executable in module.block:
         if isinstance(executable, Executable):
-            (entry,) = executable.body.block
-            assert isinstance(entry, Func)
+            entry = executable.entry
             found[executable.sym_name.value] = candidates(entry.body.block, is_by_rows(entry))
     for op in module.walk():
         if isinstance(op, Dispatch) and op.get("tied") is None and found[op.entry.root]:

@@ -11,11 +11,10 @@ argument costs each dispatch a binding and a load.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isfinite
 from typing import Final
 
-import numpy as np
-
-from orchestrion.compiler.ir.attributes import DenseElements, StringAttr, SymbolRef, dense_ints
+from orchestrion.compiler.ir.attributes import DenseElements, SymbolRef, dense_ints
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation, Value
@@ -23,7 +22,6 @@ from orchestrion.compiler.ir.printer import operation_text
 from orchestrion.compiler.ir.types import FunctionType
 from orchestrion.compiler.ir.util import Global, GlobalLoad
 from orchestrion.compiler.stablehlo.ops.base import dtype_of
-from orchestrion.compiler.stablehlo.ops.func import Func
 from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Constant
 from orchestrion.schema.dtypes import FLOAT
 
@@ -75,17 +73,15 @@ def run(module: Module) -> None:
 
 def _scalars(executable: Executable) -> dict[int, Constant]:
     """The constants that may become arguments, by their place among the ops of the entry."""
-    entry = executable.body.block.ops[0]
-    assert isinstance(entry, Func)
-    places = enumerate(entry.body.block)
+    places = enumerate(executable.entry.body.block)
     return {at: op for at, op in places if isinstance(op, Constant) and op.value.is_splat and _is_any_number(op)}
 
 
 def _is_any_number(op: Constant) -> bool:
     if dtype_of(op.out).kind != FLOAT or dtype_of(op.out).foreign:
         return False
-    number = abs(float(_element(op)))
-    return bool(np.isfinite(number)) and number not in SPECIAL and all(map(_is_arithmetic, op.out.users()))
+    number = abs(op.value.scalars()[0])
+    return isfinite(number) and number not in SPECIAL and all(map(_is_arithmetic, op.out.users()))
 
 
 def _is_arithmetic(user: Operation) -> bool:
@@ -94,20 +90,14 @@ def _is_arithmetic(user: Operation) -> bool:
     return user.name in ARITHMETIC
 
 
-def _element(op: Constant) -> np.generic:
-    found: np.generic = np.frombuffer(bytes(op.value.data), dtype_of(op.out).numpy)[0]
-    return found
-
-
 def _masked_text(executable: Executable, constants: Sequence[Constant]) -> str:
     """The text of an executable without its name and without the values of some constants."""
-    entry: Operation = executable.body.block.ops[0]
-    values, name = [op.value for op in constants], executable.sym_name
+    values, name = [op.value for op in constants], executable.sym_name.value
     for op in constants:
         op.value = DenseElements(op.value.type, bytes(op.value.itemsize))
-    executable.sym_name = entry.properties["sym_name"] = StringAttr("")
+    executable.rename("")
     text = operation_text(executable)
-    executable.sym_name = entry.properties["sym_name"] = name
+    executable.rename(name)
     for op, value in zip(constants, values, strict=True):
         op.value = value
     return text
@@ -136,8 +126,7 @@ class _Scalars:
 
 def _take(executable: Executable, dispatch: Dispatch, constants: Sequence[Constant], scalars: _Scalars) -> None:
     """Turns constants into arguments, behind the others."""
-    entry = executable.body.block.ops[0]
-    assert isinstance(entry, Func)
+    entry = executable.entry
     dispatch.set_operands([*dispatch.operands, *(scalars.load(dispatch, constant) for constant in constants)])
     for constant in constants:
         given: Value = entry.body.block.add_argument(constant.value.type.with_shape(()), constant.loc)
