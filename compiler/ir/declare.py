@@ -56,11 +56,9 @@ class Field:
         """Whether the constraint accepts a type."""
         if self.constraint is None:
             return True
-        if isinstance(self.constraint, Type):
-            return given == self.constraint
         if isinstance(self.constraint, type):
             return isinstance(given, self.constraint)
-        return self.constraint(given)
+        return given == self.constraint if isinstance(self.constraint, Type) else self.constraint(given)
 
     @property
     def wanted(self) -> str:

@@ -89,7 +89,7 @@ def _terminators(op: Operation) -> Iterator[str]:
             yield f"successor {index} is a block of another region"
         elif target.region is not None and target is target.region.blocks[0]:
             yield f"successor {index} is the entry block, to which nothing may go"
-    if op.has(Trait.ONE_BLOCK) or op.has(Trait.NO_TERMINATOR):
+    if op.regions and (op.has(Trait.ONE_BLOCK) or op.has(Trait.NO_TERMINATOR)):
         counts = [len(region.blocks) for region in op.regions]
         yield from (f"needs one block, has {count}" for count in counts if count != 1)
     if op.has(Trait.NO_TERMINATOR) or isinstance(op, UnregisteredOp):
