@@ -10,13 +10,12 @@ from collections.abc import Iterator
 from typing import Final
 
 from orchestrion.compiler.ir.attributes import ArrayAttr, BoolAttr, DenseArray, DialectAttr, IntegerAttr
-from orchestrion.compiler.ir.core import Operation, Trait
-from orchestrion.compiler.ir.declare import attr, operand, optional, region, result
+from orchestrion.compiler.ir.core import Operation
+from orchestrion.compiler.ir.declare import attr, operand, optional, region
 from orchestrion.compiler.ir.types import TensorType
 
-from .base import StablehloOp
+from .base import OperandOp, PureOp, StablehloOp
 
-_PURE: Final = frozenset({Trait.PURE})
 #: The target of a `custom_call` that is an assertion about shapes.
 ASSERTION: Final = "shape_assertion"
 
@@ -28,88 +27,68 @@ class DynamicOp(StablehloOp):
         return iter(())
 
 
-class GetDimensionSize(DynamicOp):
+class GetDimensionSize(DynamicOp, OperandOp):
     """The size of an axis, as an i32."""
 
     name = "stablehlo.get_dimension_size"
-    operand_ = operand(TensorType)
     dimension = attr(IntegerAttr)
-    out = result(TensorType)
-    traits = _PURE
 
 
-class DynamicBroadcastInDim(DynamicOp):
+class DynamicBroadcastInDim(DynamicOp, OperandOp):
     """`broadcast_in_dim` to the shape `output_dimensions`."""
 
     name = "stablehlo.dynamic_broadcast_in_dim"
-    operand_ = operand(TensorType)
     output_dimensions = operand(TensorType)
     broadcast_dimensions = attr(DenseArray)
     known_expanding_dimensions = optional(DenseArray)
     known_nonexpanding_dimensions = optional(DenseArray)
-    out = result(TensorType)
-    traits = _PURE
 
 
-class DynamicReshape(DynamicOp):
+class DynamicReshape(DynamicOp, OperandOp):
     """`reshape` to the shape `output_shape`."""
 
     name = "stablehlo.dynamic_reshape"
-    operand_ = operand(TensorType)
     output_shape = operand(TensorType)
-    out = result(TensorType)
-    traits = _PURE
 
 
-class DynamicIota(DynamicOp):
+class DynamicIota(DynamicOp, PureOp):
     """`iota` of the shape `output_shape`."""
 
     name = "stablehlo.dynamic_iota"
     output_shape = operand(TensorType)
     iota_dimension = attr(IntegerAttr)
-    out = result(TensorType)
-    traits = _PURE
 
 
-class DynamicPad(DynamicOp):
+class DynamicPad(DynamicOp, OperandOp):
     """`pad` by computed amounts."""
 
     name = "stablehlo.dynamic_pad"
-    operand_ = operand(TensorType)
     padding_value = operand(TensorType)
     edge_padding_low = operand(TensorType)
     edge_padding_high = operand(TensorType)
     interior_padding = operand(TensorType)
-    out = result(TensorType)
-    traits = _PURE
 
 
-class RealDynamicSlice(DynamicOp):
+class RealDynamicSlice(DynamicOp, OperandOp):
     """`slice` with computed bounds."""
 
     name = "stablehlo.real_dynamic_slice"
-    operand_ = operand(TensorType)
     start_indices = operand(TensorType)
     limit_indices = operand(TensorType)
     strides = operand(TensorType)
-    out = result(TensorType)
-    traits = _PURE
 
 
-class DynamicGather(DynamicOp):
+class DynamicGather(DynamicOp, OperandOp):
     """`gather` of slices of computed sizes."""
 
     name = "stablehlo.dynamic_gather"
-    operand_ = operand(TensorType)
     start_indices = operand(TensorType)
     slice_sizes = operand(TensorType)
     dimension_numbers = attr(DialectAttr)
     indices_are_sorted = optional(BoolAttr)
-    out = result(TensorType)
-    traits = _PURE
 
 
-class DynamicConv(DynamicOp):
+class DynamicConv(DynamicOp, PureOp):
     """`convolution` with computed padding."""
 
     name = "stablehlo.dynamic_conv"
@@ -124,15 +103,12 @@ class DynamicConv(DynamicOp):
     feature_group_count = attr(IntegerAttr)
     batch_group_count = attr(IntegerAttr)
     precision_config = optional(ArrayAttr)
-    out = result(TensorType)
-    traits = _PURE
 
 
-class DynamicReduceWindow(DynamicOp):
+class DynamicReduceWindow(DynamicOp, OperandOp):
     """`reduce_window` with computed windows; JAX writes a `custom_call` of that name, whose reducer is a function."""
 
     name = "stablehlo.dynamic_reduce_window"
-    operand_ = operand(TensorType)
     init_value = operand(TensorType)
     window_dimensions = operand(TensorType)
     window_strides = operand(TensorType)
@@ -140,8 +116,6 @@ class DynamicReduceWindow(DynamicOp):
     window_dilations = operand(TensorType)
     padding = operand(TensorType)
     body = region()
-    out = result(TensorType)
-    traits = _PURE
 
 
 OPS: Final[dict[str, type[Operation]]] = {
