@@ -83,13 +83,13 @@
     %4 = "stablehlo.constant"() <{value = dense<1> : tensor<4xui32>}> : () -> tensor<4xui32>
     %5 = "stablehlo.and"(%3, %4) : (tensor<4xui32>, tensor<4xui32>) -> tensor<4xui32>
     %6 = "stablehlo.constant"() <{value = dense<32767> : tensor<4xui32>}> : () -> tensor<4xui32>
-    %7 = "stablehlo.add"(%5, %6) : (tensor<4xui32>, tensor<4xui32>) -> tensor<4xui32>
-    %8 = "stablehlo.add"(%1, %7) : (tensor<4xui32>, tensor<4xui32>) -> tensor<4xui32>
+    %7 = "stablehlo.add"(%1, %6) : (tensor<4xui32>, tensor<4xui32>) -> tensor<4xui32>
+    %8 = "stablehlo.add"(%7, %5) : (tensor<4xui32>, tensor<4xui32>) -> tensor<4xui32>
     %9 = "stablehlo.constant"() <{value = dense<4294901760> : tensor<4xui32>}> : () -> tensor<4xui32>
     %10 = "stablehlo.and"(%8, %9) : (tensor<4xui32>, tensor<4xui32>) -> tensor<4xui32>
-    %11 = "stablehlo.bitcast_convert"(%10) : (tensor<4xui32>) -> tensor<4xf32>
-    %12 = "stablehlo.compare"(%0, %0) <{comparison_direction = #stablehlo<comparison_direction NE>}> : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>
-    %13 = "stablehlo.select"(%12, %0, %11) : (tensor<4xi1>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    %11 = "stablehlo.compare"(%0, %0) <{comparison_direction = #stablehlo<comparison_direction NE>}> : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>
+    %12 = "stablehlo.bitcast_convert"(%10) : (tensor<4xui32>) -> tensor<4xf32>
+    %13 = "stablehlo.select"(%11, %0, %12) : (tensor<4xi1>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
     "func.return"(%13) : (tensor<4xf32>) -> ()
   }) : () -> ()
 }) : () -> ()
@@ -276,9 +276,9 @@
     %10 = "stablehlo.shift_right_logical"(%2, %9) : (tensor<ui64>, tensor<ui64>) -> tensor<ui64>
     %11 = "stablehlo.convert"(%2) : (tensor<ui64>) -> tensor<ui32>
     %12 = "stablehlo.convert"(%10) : (tensor<ui64>) -> tensor<ui32>
-    %13 = "stablehlo.constant"() <{value = dense<466688986> : tensor<ui32>}> : () -> tensor<ui32>
-    %14 = "stablehlo.xor"(%11, %12) : (tensor<ui32>, tensor<ui32>) -> tensor<ui32>
-    %15 = "stablehlo.xor"(%14, %13) : (tensor<ui32>, tensor<ui32>) -> tensor<ui32>
+    %13 = "stablehlo.xor"(%11, %12) : (tensor<ui32>, tensor<ui32>) -> tensor<ui32>
+    %14 = "stablehlo.constant"() <{value = dense<466688986> : tensor<ui32>}> : () -> tensor<ui32>
+    %15 = "stablehlo.xor"(%13, %14) : (tensor<ui32>, tensor<ui32>) -> tensor<ui32>
     %16 = "stablehlo.reshape"(%11) : (tensor<ui32>) -> tensor<1xui32>
     %17 = "stablehlo.reshape"(%12) : (tensor<ui32>) -> tensor<1xui32>
     %18 = "stablehlo.reshape"(%15) : (tensor<ui32>) -> tensor<1xui32>
