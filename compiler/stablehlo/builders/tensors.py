@@ -279,20 +279,24 @@ class Tensor:
         """Reverses the order of elements along axes."""
         return self.build(Reverse, operand_=self.value, dimensions=dense_ints(*axes), out=self.type)
 
-    def pad_to(self, *shape: int) -> Tensor:
-        """Pads at the end of each axis with zeros."""
-        if self.shape == shape:
-            return self
-        none = dense_ints(*[0] * len(shape))
+    def pad(self, low: Ints, high: Ints) -> Tensor:
+        """Adds zeros before and after the elements of each axis."""
+        sizes = zip(low, self.shape, high, strict=True)
         return self.build(
             Pad,
             operand_=self.value,
             padding_value=self.zeros(()).value,
-            edge_padding_low=none,
-            edge_padding_high=dense_ints(*(size - old for size, old in zip(shape, self.shape, strict=True))),
-            interior_padding=none,
-            out=self.type.with_shape(shape),
+            edge_padding_low=dense_ints(*low),
+            edge_padding_high=dense_ints(*high),
+            interior_padding=dense_ints(*[0] * len(self.shape)),
+            out=self.type.with_shape(tuple(before + size + after for before, size, after in sizes)),
         )
+
+    def pad_to(self, *shape: int) -> Tensor:
+        """Pads at the end of each axis with zeros."""
+        if self.shape == shape:
+            return self
+        return self.pad([0] * len(shape), [size - old for size, old in zip(shape, self.shape, strict=True)])
 
     def reduce(self, axes: Ints, name: str = "add", start: Tensor | None = None) -> Tensor:
         """Reduces along axes, with `add` or another elementwise op; starts with zero unless `start` is given."""

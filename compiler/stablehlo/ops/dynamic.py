@@ -6,15 +6,17 @@ after that pass.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
-from orchestrion.compiler.ir.attributes import ArrayAttr, BoolAttr, DenseArray, DialectAttr, IntegerAttr
+from orchestrion.compiler.ir.attributes import ArrayAttr, BoolAttr, DenseArray, DialectAttr, IntegerAttr, dense_ints
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.declare import attr, operand, optional, region
 from orchestrion.compiler.ir.types import TensorType
 
 from .base import OperandOp, PureOp, StablehloOp
+from .indexing import Gather
+from .structural import BroadcastInDim, Iota, Pad, Reshape, Slice
 
 #: The target of a `custom_call` that is an assertion about shapes.
 ASSERTION: Final = "shape_assertion"
@@ -125,3 +127,22 @@ OPS: Final[dict[str, type[Operation]]] = {
         DynamicGather, DynamicConv, DynamicReduceWindow,
     )
 }  # fmt: skip
+
+#: Op -> the op of fixed shape that replaces it, and which operands become attributes of that op. If there are none, the
+#: last operand states the shape of the result.
+STATIC_FORMS: Final[dict[type[Operation], tuple[type[StablehloOp], tuple[str, ...]]]] = {
+    DynamicBroadcastInDim: (BroadcastInDim, ()),
+    DynamicGather: (Gather, ("slice_sizes",)),
+    DynamicIota: (Iota, ()),
+    DynamicPad: (Pad, ("edge_padding_low", "edge_padding_high", "interior_padding")),
+    DynamicReshape: (Reshape, ()),
+    RealDynamicSlice: (Slice, ("start_indices", "limit_indices", "strides")),
+}
+
+
+def static_fields(op: Operation, lists: Mapping[str, Sequence[int]]) -> dict[str, Any]:
+    """The fields of the op of fixed shape, without its result. `lists`: the numbers of its new attributes."""
+    declared = STATIC_FORMS[type(op)][0].declaration
+    names = [field.name for field in (*declared.operand, *declared.attribute) if field.name not in lists]
+    fields = {name: value for name in names if (value := getattr(op, name)) is not None}
+    return fields | {name: dense_ints(*numbers) for name, numbers in lists.items()}
