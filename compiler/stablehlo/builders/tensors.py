@@ -11,16 +11,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from orchestrion.compiler.ir.attributes import BoolAttr, IntegerAttr, dense_ints
-from orchestrion.compiler.ir.core import Operation, Region, Value
+from orchestrion.compiler.ir.attributes import BoolAttr, DenseElements, IntegerAttr, dense_ints
+from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter
-from orchestrion.compiler.ir.types import I32, TensorType
+from orchestrion.compiler.ir.types import I32, TensorType, scalar
 from orchestrion.compiler.stablehlo.ops.base import dtype_of, is_complex, is_known, part_type, tensor_of
-from orchestrion.compiler.stablehlo.ops.contraction import DotDimensions
-from orchestrion.compiler.stablehlo.ops.elementwise import Complex
+from orchestrion.compiler.stablehlo.ops.contraction import DotDimensions, Reduce, Return
+from orchestrion.compiler.stablehlo.ops.elementwise import OPS, BitcastConvert, Complex
+from orchestrion.compiler.stablehlo.ops.indexing import DynamicSlice, DynamicUpdateSlice
 from orchestrion.compiler.stablehlo.ops.sort import Sort, comparator_region
-from orchestrion.compiler.stablehlo.ops.structural import Pad, Reverse
-from orchestrion.schema.dtypes import SIGNED, DType
+from orchestrion.compiler.stablehlo.ops.structural import Concatenate, Constant, Iota, Pad, Reverse
+from orchestrion.schema.dtypes import BY_NAME, SIGNED, DType
 
 from . import basic, shape_builders
 
@@ -109,11 +110,13 @@ class Tensor:
     def zeros(self, shape: Ints | None = None) -> Tensor:
         """Zeros of this element type, and of this shape unless another one is given."""
         type = self.type if shape is None else self.type.with_shape(tuple(shape))
-        return Tensor(self.rewriter, shape_builders.zeros(self.rewriter, type))
+        stated = type if type.is_static else type.with_shape(())
+        elements = DenseElements(stated, bytes(BY_NAME[str(type.element)].itemsize))
+        return self.build(Constant, value=elements, out=stated).broadcast(type.shape, range(stated.rank))
 
     def iota(self, axis: int, element: str = "i32") -> Tensor:
         """The index along an axis of each element."""
-        return Tensor(self.rewriter, shape_builders.iota(self.rewriter, self.shape, axis, element))
+        return iota(self.rewriter, self.shape, axis, element)
 
     # Elementwise ops
 
@@ -212,7 +215,7 @@ class Tensor:
         """The same bits in another element type of the same width; this tensor if it has that type."""
         if self.dtype.name == element:
             return self
-        return Tensor(self.rewriter, basic.bitcast(self.rewriter, self.value, element))
+        return self.build(BitcastConvert, operand_=self.value, out=self.type.with_element(scalar(element)))
 
     # Floats and their bits
 
@@ -300,8 +303,23 @@ class Tensor:
 
     def reduce(self, axes: Ints, name: str = "add", start: Tensor | None = None) -> Tensor:
         """Reduces along axes, with `add` or another elementwise op; starts with zero unless `start` is given."""
-        first = None if start is None else start.value
-        return Tensor(self.rewriter, shape_builders.reduce_axes(self.rewriter, self.value, list(axes), name, first))
+        if not axes:
+            return self
+        one = self.type.with_shape(())
+        body = Block([one, one])
+        combined = OPS[f"stablehlo.{name}"](body.arguments, [one])
+        body.append(combined)
+        body.append(Return.build(values=[combined.result]))
+        first = self.zeros(()) if start is None else start
+        kept = tuple(size for axis, size in enumerate(self.shape) if axis not in axes)
+        return self.build(
+            Reduce,
+            inputs=[self.value],
+            init_values=[first.value],
+            dimensions=dense_ints(*axes),
+            body=Region([body]),
+            out=[self.type.with_shape(kept)],
+        )
 
     def dot(self, other: Tensor, dimensions: DotDimensions) -> Tensor:
         """`dot_general`; the result has this element type."""
@@ -316,14 +334,17 @@ class Tensor:
 
     def dynamic_slice(self, starts: Sequence[Tensor | int], sizes: Ints) -> Tensor:
         """`sizes` elements per axis from `starts` on."""
-        made = shape_builders.dynamic_slice(self.rewriter, self.value, self._indices(starts), sizes)
-        return Tensor(self.rewriter, made)
+        places, out = self._indices(starts), self.type.with_shape(tuple(sizes))
+        return self.build(
+            DynamicSlice, operand_=self.value, start_indices=places, slice_sizes=dense_ints(*sizes), out=out
+        )
 
     def updated(self, starts: Sequence[Tensor | int], update: Tensor) -> Tensor:
         """This tensor with the elements from `starts` on replaced by those of `update`."""
         places = self._indices(starts)
-        made = shape_builders.dynamic_update_slice(self.rewriter, self.value, update.value, places)
-        return Tensor(self.rewriter, made)
+        return self.build(
+            DynamicUpdateSlice, operand_=self.value, update=update.value, start_indices=places, out=self.type
+        )
 
     def line(self, axis: int, at: Tensor) -> Tensor:
         """The elements at an index of an axis, without that axis."""
@@ -337,10 +358,19 @@ class Tensor:
         return self.updated(starts, line.reshape(*self.shape[:axis], 1, *self.shape[axis + 1 :]))
 
 
+def iota(rewriter: Rewriter, shape: Ints, axis: int, element: str = "i32") -> Tensor:
+    """0, 1, 2, ... along an axis."""
+    out = TensorType(tuple(shape), scalar(element))
+    return Tensor(rewriter, rewriter.build(Iota, iota_dimension=IntegerAttr(axis), out=out).result)
+
+
 def concatenate(tensors: Sequence[Tensor], axis: int) -> Tensor:
     """Joins tensors along an axis."""
-    rewriter = tensors[0].rewriter
-    return Tensor(rewriter, shape_builders.concatenate(rewriter, [one.value for one in tensors], axis))
+    first = tensors[0]
+    size = sum(one.shape[axis] for one in tensors)
+    out = first.type.with_shape((*first.shape[:axis], size, *first.shape[axis + 1 :]))
+    inputs = [one.value for one in tensors]
+    return first.build(Concatenate, inputs=inputs, dimension=IntegerAttr(axis), out=out)
 
 
 def sort(tensors: Sequence[Tensor], axis: int, comparator: Region) -> list[Tensor]:

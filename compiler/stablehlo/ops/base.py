@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from orchestrion.compiler.ir.attributes import PARTS, DenseArray
-from orchestrion.compiler.ir.core import Operation, Trait, Value
+from orchestrion.compiler.ir.core import Operation, Trait, UnregisteredOp, Value
 from orchestrion.compiler.ir.declare import operand, result
 from orchestrion.compiler.ir.dims import bounds
 from orchestrion.compiler.ir.types import TensorType, Type, scalar
@@ -91,6 +91,14 @@ def tensor_of(value: Value) -> TensorType:
 def dtype_of(value: Value) -> DType:
     """The row of a tensor value's element type."""
     return BY_NAME[str(tensor_of(value).element)]
+
+
+def rebuilt(op: Operation, operands: Sequence[Value], types: Sequence[Type]) -> Operation:
+    """A detached op like `op`, on other operands, with results of these types. It takes over the regions."""
+    regions, op.regions = list(op.regions), []
+    if isinstance(op, UnregisteredOp):
+        return UnregisteredOp(op.name, operands, types, op.properties, op.attributes, regions, loc=op.loc)
+    return type(op)(operands, types, op.properties, op.attributes, regions, loc=op.loc)
 
 
 def is_axes(given: Sequence[int], rank: int) -> bool:
