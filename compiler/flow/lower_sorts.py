@@ -22,8 +22,7 @@ from orchestrion.compiler.ir.dims import is_dynamic, typical
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import TensorType
 from orchestrion.compiler.stablehlo.builders.loops import counted_loop
-from orchestrion.compiler.stablehlo.builders.shape_builders import iota
-from orchestrion.compiler.stablehlo.builders.tensors import Tensor
+from orchestrion.compiler.stablehlo.builders.tensors import Tensor, iota
 from orchestrion.compiler.stablehlo.ops.scalar_regions import apply_to_tensors
 from orchestrion.compiler.stablehlo.ops.sort import Sort
 from orchestrion.compiler.stablehlo.ops.structural import Iota
@@ -62,7 +61,7 @@ def _order(op: Sort, operands: list[Tensor]) -> Tensor:
     """For each place of the results, the number in its line of the element that belongs there."""
     shape, axis, rewriter = operands[0].shape, op.axis, operands[0].rewriter
     pairs, rank = (*shape, shape[axis]), len(shape)
-    mine, other = (Tensor(rewriter, iota(rewriter, pairs, along)) for along in (axis, rank))
+    mine, other = (iota(rewriter, pairs, along) for along in (axis, rank))
     sides = [[_paired(x, axis, along).value for along in (True, False)] for x in operands]
     before, behind = (
         Tensor(rewriter, apply_to_tensors(rewriter, op.comparator.block, values, pairs)[0])

@@ -15,8 +15,7 @@ from typing import Final
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter, rewrite
-from orchestrion.compiler.stablehlo.builders.shape_builders import reduce_by
-from orchestrion.compiler.stablehlo.builders.tensors import Tensor
+from orchestrion.compiler.stablehlo.builders.tensors import Tensor, reduce_by
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.windowed import Convolution, ReduceWindow, SelectAndScatter
 
@@ -42,9 +41,9 @@ def _reduce_window(op: Operation, rewriter: Rewriter) -> bool:
             return True
     inits = [Tensor(rewriter, init) for init in op.init_values]
     pairs = zip((Tensor(rewriter, value) for value in given), inits, strict=True)
-    inputs = [windows_of(x, init, window, range(rank)).value for x, init in pairs]
-    gone = range(rank, tensor_of(inputs[0]).rank)
-    rewriter.replace(op, reduce_by(rewriter, inputs, op.init_values, gone, op.body.clone()))
+    inputs = [windows_of(x, init, window, range(rank)) for x, init in pairs]
+    made = reduce_by(inputs, inits, range(rank, len(inputs[0].shape)), op.body.clone())
+    rewriter.replace(op, [x.value for x in made])
     return True
 
 

@@ -18,8 +18,7 @@ from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import I1, TensorType
 from orchestrion.compiler.stablehlo.builders.basic import index_type
 from orchestrion.compiler.stablehlo.builders.loops import region_of
-from orchestrion.compiler.stablehlo.builders.shape_builders import iota, reduce_by
-from orchestrion.compiler.stablehlo.builders.tensors import Tensor
+from orchestrion.compiler.stablehlo.builders.tensors import Tensor, iota, reduce_by
 from orchestrion.compiler.stablehlo.ops.windowed import SelectAndScatter, Window
 
 from .window_builders import windows_of
@@ -29,7 +28,7 @@ def as_reductions(op: SelectAndScatter, rewriter: Rewriter) -> Value:
     """The result of a `select_and_scatter`."""
     x, source = Tensor(rewriter, op.operand_), Tensor(rewriter, op.source)
     axes, count = range(len(x.shape)), prod(x.shape)
-    places = Tensor(rewriter, iota(rewriter, (count,), 0, str(index_type(count)))).reshape(*x.shape)  # row-major
+    places = iota(rewriter, (count,), 0, str(index_type(count))).reshape(*x.shape)  # row-major
     nowhere, zero = places.splat(-1, places.type.with_shape(())), x.splat(0, x.type.with_shape(()))
     read = [windows_of(one, fill, op.window, axes) for one, fill in ((x, zero), (places, nowhere))]
     selected = _reduced(read, [zero, nowhere], axes, _selecting(op))[1]
@@ -46,8 +45,7 @@ def _reduced(
     """Reduces all axes but the first ones, by the scalars that `make` computes."""
     rewriter, gone = inputs[0].rewriter, range(len(kept), len(inputs[0].shape))
     body = region_of(rewriter, [init.type for init in inits] * 2, make)
-    made = reduce_by(rewriter, [x.value for x in inputs], [init.value for init in inits], gone, body)
-    return [Tensor(rewriter, result) for result in made]
+    return reduce_by(inputs, inits, gone, body)
 
 
 def _backwards(window: Window, counts: Sequence[int], shape: Sequence[int]) -> Window:

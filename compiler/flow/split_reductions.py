@@ -14,7 +14,7 @@ from typing import Final
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter, rewrite
-from orchestrion.compiler.stablehlo.builders.shape_builders import pad_axis, reduce_by, reshape
+from orchestrion.compiler.stablehlo.builders.tensors import Tensor, reduce_by
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import Reduce
 from orchestrion.compiler.stablehlo.ops.reducers import is_neutral
@@ -46,13 +46,13 @@ def _split(op: Operation, rewriter: Rewriter) -> bool:
     parts, lanes = _parts(before, length, behind)
     if parts < 2 or not is_neutral(op.body.block, op.init_values[0]):
         return False
-    value = reshape(rewriter, op.inputs[0], (before, length, behind))
-    value = pad_axis(rewriter, value, op.init_values[0], 1, 0, -length % (parts * lanes))
-    iterations = tensor_of(value).shape[1] // (parts * lanes)
-    value = reshape(rewriter, value, (before, parts, iterations, lanes, behind))
+    init = Tensor(rewriter, op.init_values[0])
+    x = Tensor(rewriter, op.inputs[0]).reshape(before, length, behind)
+    x = x.pad_axis(1, 0, -length % (parts * lanes), init)
+    x = x.reshape(before, parts, x.shape[1] // (parts * lanes), lanes, behind)
     for axes in ((2,), (1, 2)):
-        (value,) = reduce_by(rewriter, [value], op.init_values, axes, op.body.clone())
-    rewriter.replace(op, [reshape(rewriter, value, tensor_of(op.results[0]).shape)])
+        (x,) = reduce_by([x], [init], axes, op.body.clone())
+    rewriter.replace(op, [x.reshape(*tensor_of(op.results[0]).shape).value])
     return True
 
 

@@ -18,7 +18,7 @@ from typing import Final
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.dims import is_dynamic
 from orchestrion.compiler.ir.rewriter import Rewriter
-from orchestrion.compiler.stablehlo.builders.shape_builders import pad_axis, slice_axis
+from orchestrion.compiler.stablehlo.builders.tensors import Tensor
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.reducers import is_commutative, is_neutral, single_op_name
 from orchestrion.compiler.stablehlo.ops.scalar_regions import apply_to_tensors, is_elementwise
@@ -32,14 +32,14 @@ RADIX: Final = 8
 
 def narrowed(op: ReduceWindow, rewriter: Rewriter) -> tuple[Value, Window] | None:
     """The operand and the window that remain after the wide axes are reduced; None if no axis is wide."""
-    window, value = op.window, op.inputs[0]
+    window, x, init = op.window, Tensor(rewriter, op.inputs[0]), Tensor(rewriter, op.init_values[0])
     axes = list(_wide(op))
     if not axes:
         return None
     for axis in axes:
-        value = _Axis(op, rewriter, axis).reduced(value)
+        x = _Axis(op, init, axis).reduced(x)
         window = _done(window, axis)
-    return value, window
+    return x.value, window
 
 
 def is_done(window: Window) -> bool:
@@ -84,10 +84,10 @@ def _done(window: Window, axis: int) -> Window:
 class _Axis:
     """The windows along one axis of a reduction."""
 
-    def __init__(self, op: ReduceWindow, rewriter: Rewriter, axis: int) -> None:
+    def __init__(self, op: ReduceWindow, init: Tensor, axis: int) -> None:
         window = op.window
-        self.op = op
-        self.rewriter = rewriter
+        self.body = op.body.block
+        self.init = init
         self.axis = axis
         self.size = window.sizes[axis]
         self.stride = window.strides[axis]
@@ -95,11 +95,11 @@ class _Axis:
         #: whether windows are known by their last element, rather than by their first
         self.ends = self.low >= self.high
 
-    def reduced(self, value: Value) -> Value:
+    def reduced(self, value: Tensor) -> Tensor:
         """The reduced value of each window."""
-        count = (tensor_of(value).shape[self.axis] + self.low + self.high - self.size) // self.stride + 1
+        count = (value.shape[self.axis] + self.low + self.high - self.size) // self.stride + 1
         value = self._moved(value, 0, self.high) if self.ends else self._moved(value, self.low, 0)
-        found: Value | None = None
+        found: Tensor | None = None
         covered, length = 0, 1
         while True:
             digit = self.size // length % RADIX
@@ -114,23 +114,24 @@ class _Axis:
         assert found is not None
         start = self.size - 1 - self.low if self.ends else 0
         end = start + (count - 1) * self.stride + 1
-        return slice_axis(self.rewriter, found, self.axis, start, end, self.stride)
+        return found.cut(self.axis, start, end, self.stride)
 
-    def _step(self, value: Value, distance: int) -> Value:
+    def _step(self, value: Tensor, distance: int) -> Tensor:
         found = value
         for number in range(1, RADIX):
             found = self._combined(self._shifted(value, number * distance), found)
         return found
 
-    def _combined(self, further: Value, nearer: Value) -> Value:
+    def _combined(self, further: Tensor, nearer: Tensor) -> Tensor:
         """Combines the element further from the place of a window with the nearer one, in the order of the elements."""
-        pair = [further, nearer] if self.ends else [nearer, further]
-        return apply_to_tensors(self.rewriter, self.op.body.block, pair, tensor_of(nearer).shape)[0]
+        pair = [further.value, nearer.value] if self.ends else [nearer.value, further.value]
+        (made,) = apply_to_tensors(nearer.rewriter, self.body, pair, nearer.shape)
+        return Tensor(nearer.rewriter, made)
 
-    def _shifted(self, value: Value, distance: int) -> Value:
+    def _shifted(self, value: Tensor, distance: int) -> Tensor:
         """For each place the element at that distance in front of it, or behind it."""
-        distance = min(distance, tensor_of(value).shape[self.axis])
+        distance = min(distance, value.shape[self.axis])
         return self._moved(value, distance, -distance) if self.ends else self._moved(value, -distance, distance)
 
-    def _moved(self, value: Value, low: int, high: int) -> Value:
-        return pad_axis(self.rewriter, value, self.op.init_values[0], self.axis, low, high)
+    def _moved(self, value: Tensor, low: int, high: int) -> Tensor:
+        return value.pad_axis(self.axis, low, high, self.init)

@@ -22,7 +22,7 @@ def windows_of(x: Tensor, padding: Tensor, window: Window, axes: Sequence[int]) 
         low[axis], high[axis] = window.low[number], window.high[number]
         interior[axis] = window.base_dilations[number] - 1 if x.shape[axis] not in (0, 1) else 0
         strides[axis] = window.strides[number] if window.sizes[number] == 1 else 1
-    x = x.pad(padding, low, high, interior)
+    x = x.pad(low, high, padding, interior)
     x = x.slice([0] * rank, x.shape, strides)
     rows = zip(axes, window.sizes, window.strides, window.dilations, strict=True)
     wide = [row for row in rows if row[1] != 1]

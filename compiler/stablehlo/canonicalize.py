@@ -7,16 +7,16 @@ be -0), but `x + -0` is.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from orchestrion.compiler.ir.attributes import DenseArray, DenseElements, dense_ints
+from orchestrion.compiler.ir.attributes import DenseElements, dense_ints
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.dims import Dim, dim_min
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter, rewrite
-from orchestrion.compiler.stablehlo.builders.shape_builders import broadcast, reshape
+from orchestrion.compiler.stablehlo.builders.shape_builders import broadcast, reshape, slice_range
 from orchestrion.compiler.stablehlo.control_flow.simplify import PATTERNS as CONTROL_FLOW
 from orchestrion.compiler.stablehlo.fold import fold
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
@@ -99,17 +99,6 @@ def _involution(op: Operation, rewriter: Rewriter) -> bool:
     return True
 
 
-def _bits_of_bits(op: Operation, rewriter: Rewriter) -> bool:
-    """Merges a bitcast of a bitcast."""
-    inner = op.operands[0].defining_op
-    if not isinstance(inner, BitcastConvert):
-        return False
-    source, out = inner.operand_, op.results[0].type
-    made = source if source.type == out else rewriter.build(BitcastConvert, operand_=source, out=out).result
-    rewriter.replace(op, [made])
-    return True
-
-
 def _select(op: Operation, rewriter: Rewriter) -> bool:
     assert isinstance(op, Select)
     chosen = op.on_true if op.on_true is op.on_false else None
@@ -150,13 +139,21 @@ def _gives_operand(op: Operation) -> bool:
     return False
 
 
-def _reshape(op: Operation, rewriter: Rewriter) -> bool:
-    """Merges a reshape of a reshape."""
-    inner = op.operands[0].defining_op
-    if not isinstance(inner, Reshape):
-        return False
-    rewriter.set_operand(op, 0, inner.operand_)
-    return True
+def _merge(outer: type[Any], inner: type[Any], fields: Callable[[Any, Any], dict[str, Any] | None]) -> Pattern:
+    """A pattern that merges an op of class `outer` on a result of class `inner` into one `outer` op, with these fields,
+    on the operand of the inner op; None leaves both.
+    """
+
+    def pattern(op: Operation, rewriter: Rewriter) -> bool:
+        maker = op.operands[0].defining_op
+        found = fields(op, maker) if isinstance(op, outer) and isinstance(maker, inner) else None
+        if found is None or maker is None:
+            return False
+        made = rewriter.build(outer, operand_=maker.operands[0], **found, out=op.results[0].type)
+        rewriter.replace(op, made.results)
+        return True
+
+    return pattern
 
 
 def _reshape_of_repeated(op: Operation, rewriter: Rewriter) -> bool:
@@ -164,8 +161,7 @@ def _reshape_of_repeated(op: Operation, rewriter: Rewriter) -> bool:
     inner = op.operands[0].defining_op
     if not isinstance(op, Reshape) or not isinstance(inner, BroadcastInDim) or tensor_of(inner.operand_).shape:
         return False
-    made = rewriter.build(BroadcastInDim, operand_=inner.operand_, broadcast_dimensions=DenseArray(()), out=op.out.type)
-    rewriter.replace(op, [made.out])
+    rewriter.replace(op, [broadcast(rewriter, inner.operand_, tensor_of(op.out).shape)])
     return True
 
 
@@ -185,75 +181,44 @@ def _as_reshape(op: Operation, rewriter: Rewriter) -> bool:
     return True
 
 
-def _transpose(op: Operation, rewriter: Rewriter) -> bool:
-    inner = op.operands[0].defining_op
-    if not isinstance(op, Transpose) or not isinstance(inner, Transpose):
-        return False
-    order = tuple(inner.permutation.ints[axis] for axis in op.permutation.ints)
-    made = rewriter.build(Transpose, operand_=inner.operand_, permutation=DenseArray(order), out=op.out.type)
-    rewriter.replace(op, [made.out])
-    return True
+def _no_fields(op: Operation, inner: Operation) -> dict[str, Any]:
+    return {}
 
 
-def _broadcast(op: Operation, rewriter: Rewriter) -> bool:
-    inner = op.operands[0].defining_op
-    if not isinstance(op, BroadcastInDim) or not isinstance(inner, BroadcastInDim):
-        return False
-    to = tuple(op.broadcast_dimensions.ints[axis] for axis in inner.broadcast_dimensions.ints)
-    made = rewriter.build(BroadcastInDim, operand_=inner.operand_, broadcast_dimensions=DenseArray(to), out=op.out.type)
-    rewriter.replace(op, [made.out])
-    return True
+def _transpose(op: Transpose, inner: Transpose) -> dict[str, Any]:
+    return {"permutation": dense_ints(*(inner.permutation.ints[axis] for axis in op.permutation.ints))}
 
 
-def _broadcast_of_reshape(op: Operation, rewriter: Rewriter) -> bool:
+def _broadcast(op: BroadcastInDim, inner: BroadcastInDim) -> dict[str, Any]:
+    to = op.broadcast_dimensions.ints
+    return {"broadcast_dimensions": dense_ints(*(to[axis] for axis in inner.broadcast_dimensions.ints))}
+
+
+def _broadcast_of_reshape(op: BroadcastInDim, inner: Reshape) -> dict[str, Any] | None:
     """Merges a reshape that only inserts axes of size 1 into the broadcast of its result."""
-    inner = op.operands[0].defining_op
-    if not isinstance(op, BroadcastInDim) or not isinstance(inner, Reshape):
-        return False
     source, middle = tensor_of(inner.operand_), tensor_of(inner.out)
     axes = [axis for axis, size in enumerate(middle.shape) if size != 1]
     if 1 in source.shape or tuple(middle.shape[axis] for axis in axes) != source.shape:
-        return False
-    to = DenseArray(tuple(op.broadcast_dimensions.ints[axis] for axis in axes))
-    made = rewriter.build(BroadcastInDim, operand_=inner.operand_, broadcast_dimensions=to, out=op.out.type)
-    rewriter.replace(op, [made.out])
-    return True
+        return None
+    return {"broadcast_dimensions": dense_ints(*(op.broadcast_dimensions.ints[axis] for axis in axes))}
 
 
-def _slice(op: Operation, rewriter: Rewriter) -> bool:
+def _slice(op: Slice, inner: Slice) -> dict[str, Any] | None:
     """Merges a slice of a slice: start and stride refer to the outer source."""
-    inner = op.operands[0].defining_op
-    if not isinstance(op, Slice) or not isinstance(inner, Slice) or tensor_of(op.out).num_elements == 0:
-        return False
-    starts, limits, strides = [], [], []
-    shape = tensor_of(op.out).shape
-    for axis, (first, step) in enumerate(zip(inner.start_indices.ints, inner.strides.ints, strict=True)):
-        start = first + op.start_indices.ints[axis] * step
-        stride = op.strides.ints[axis] * step
-        starts.append(start)
-        strides.append(stride)
-        limits.append(start + (shape[axis] - 1) * stride + 1)
-    made = rewriter.build(
-        Slice,
-        operand_=inner.operand_,
-        start_indices=dense_ints(*starts),
-        limit_indices=dense_ints(*limits),
-        strides=dense_ints(*strides),
-        out=op.out.type,
-    )
-    rewriter.replace(op, [made.out])
-    return True
+    type = tensor_of(op.out)
+    if type.num_elements == 0:
+        return None
+    steps, firsts = inner.strides.ints, inner.start_indices.ints
+    starts = [first + start * step for first, start, step in zip(firsts, op.start_indices.ints, steps, strict=True)]
+    strides = [stride * step for stride, step in zip(op.strides.ints, steps, strict=True)]
+    limits = [start + (size - 1) * step + 1 for start, size, step in zip(starts, type.shape, strides, strict=True)]
+    lists = {"start_indices": starts, "limit_indices": limits, "strides": strides}
+    return {name: dense_ints(*numbers) for name, numbers in lists.items()}
 
 
-def _reverse(op: Operation, rewriter: Rewriter) -> bool:
+def _reverse(op: Reverse, inner: Reverse) -> dict[str, Any]:
     """Drops axes that are reversed twice."""
-    inner = op.operands[0].defining_op
-    if not isinstance(op, Reverse) or not isinstance(inner, Reverse):
-        return False
-    axes = tuple(sorted(set(op.dimensions.ints) ^ set(inner.dimensions.ints)))
-    made = rewriter.build(Reverse, operand_=inner.operand_, dimensions=DenseArray(axes), out=op.out.type)
-    rewriter.replace(op, [made.out])
-    return True
+    return {"dimensions": dense_ints(*sorted(set(op.dimensions.ints) ^ set(inner.dimensions.ints)))}
 
 
 def _concatenate(op: Operation, rewriter: Rewriter) -> bool:
@@ -308,14 +273,8 @@ def _gather(op: Operation, rewriter: Rewriter) -> bool:
 
 def _window(rewriter: Rewriter, value: Value, starts: Sequence[int], sizes: Sequence[int]) -> Value:
     """A slice with stride 1."""
-    return rewriter.build(
-        Slice,
-        operand_=value,
-        start_indices=dense_ints(*starts),
-        limit_indices=dense_ints(*(start + size for start, size in zip(starts, sizes, strict=True))),
-        strides=DenseArray((1,) * len(starts)),
-        out=tensor_of(value).with_shape(tuple(sizes)),
-    ).out
+    limits = [start + size for start, size in zip(starts, sizes, strict=True)]
+    return slice_range(rewriter, value, starts, limits)
 
 
 def _dynamic_update_slice(op: Operation, rewriter: Rewriter) -> bool:
@@ -343,17 +302,22 @@ def _reduce_of_one(op: Operation, rewriter: Rewriter) -> bool:
 
 
 _DATA_MOVEMENT: Final[dict[str, tuple[Pattern, ...]]] = {
-    "reshape": (_unchanged, _reshape, _reshape_of_repeated),
-    "transpose": (_unchanged, _as_reshape, _transpose),
-    "broadcast_in_dim": (_unchanged, _as_reshape, _broadcast, _broadcast_of_reshape),
-    "slice": (_unchanged, _slice),
-    "reverse": (_unchanged, _reverse),
+    "reshape": (_unchanged, _merge(Reshape, Reshape, _no_fields), _reshape_of_repeated),
+    "transpose": (_unchanged, _as_reshape, _merge(Transpose, Transpose, _transpose)),
+    "broadcast_in_dim": (
+        _unchanged,
+        _as_reshape,
+        _merge(BroadcastInDim, BroadcastInDim, _broadcast),
+        _merge(BroadcastInDim, Reshape, _broadcast_of_reshape),
+    ),
+    "slice": (_unchanged, _merge(Slice, Slice, _slice)),
+    "reverse": (_unchanged, _merge(Reverse, Reverse, _reverse)),
     "concatenate": (_concatenate, _unchanged),
     "pad": (_unchanged,),
     "dynamic_slice": (_dynamic_slice,),
     "dynamic_update_slice": (_dynamic_update_slice,),
     "gather": (_gather,),
-    "bitcast_convert": (_unchanged, _bits_of_bits),
+    "bitcast_convert": (_unchanged, _merge(BitcastConvert, BitcastConvert, _no_fields)),
     "convert": (_unchanged,),
     "select": (_select,),
     "reduce": (_reduce_of_one,),

@@ -220,31 +220,16 @@ def _custom_call(op: Operation) -> Iterator[str]:
 
 
 def _reduce(op: Operation) -> Iterator[str]:
-    assert isinstance(op, Reduce | ReduceWindow)
-    yield from _scalar_ops("reducer", op.body)
-
-
-def _select_and_scatter(op: Operation) -> Iterator[str]:
-    assert isinstance(op, SelectAndScatter)
-    yield from _scalar_ops("select", op.select)
-    yield from _scalar_ops("scatter", op.scatter)
-
-
-def _scatter(op: Operation) -> Iterator[str]:
-    assert isinstance(op, Scatter)
-    yield from _scalar_ops("combiner", op.update_computation)
+    """Refuses regions that hold more than elementwise ops and constants."""
+    for what, field in _SCALAR_REGIONS[type(op)].items():
+        yield from _scalar_ops(what, getattr(op, field))
 
 
 def _sort(op: Operation) -> Iterator[str]:
     assert isinstance(op, Sort)
-    yield from _scalar_ops("comparator", op.comparator)
+    yield from _reduce(op)
     type = op.inputs[0].type if op.inputs else None
-    if (
-        type is not None
-        and is_supported(type)
-        and isinstance(type, TensorType)
-        and any(bounds(size)[0] >= 2**31 for size in type.shape)
-    ):
+    if isinstance(type, TensorType) and is_supported(type) and any(bounds(size)[0] >= 2**31 for size in type.shape):
         yield f"sorts {type}; no dimension may have more than {2**31 - 1} elements"
 
 
@@ -277,14 +262,20 @@ def _accuracy(op: Elementwise) -> Iterator[str]:
 #: Ops without effect on scalars; canonicalization removes them from reducers.
 _SCALAR_NOOPS: Final = structural.Reshape | structural.BroadcastInDim | structural.Transpose | structural.Slice
 
+#: Op -> its regions that compute scalars: name in messages -> field.
+_SCALAR_REGIONS: Final[dict[type[Operation], dict[str, str]]] = {
+    Reduce: {"reducer": "body"},
+    ReduceWindow: {"reducer": "body"},
+    SelectAndScatter: {"select": "select", "scatter": "scatter"},
+    Scatter: {"combiner": "update_computation"},
+    Sort: {"comparator": "comparator"},
+}
+
 _RULES: Final[dict[type[Operation], Callable[[Operation], Iterator[str]]]] = {
     Func: _func,
     CustomCall: _custom_call,
     DotGeneral: _dot,
     BitcastConvert: _bitcast,
-    Reduce: _reduce,
-    ReduceWindow: _reduce,
-    SelectAndScatter: _select_and_scatter,
-    Scatter: _scatter,
+    **dict.fromkeys(_SCALAR_REGIONS, _reduce),
     Sort: _sort,
 }

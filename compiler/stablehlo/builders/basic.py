@@ -5,16 +5,15 @@ the value.
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
 from typing import Final
 
 from orchestrion.compiler.ir.attributes import DenseElements, DialectAttr, DimArray, dense_ints
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.dims import Dim
 from orchestrion.compiler.ir.rewriter import Rewriter
-from orchestrion.compiler.ir.types import I1, I32, TensorType, Type, scalar
+from orchestrion.compiler.ir.types import I1, TensorType, Type, scalar
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
-from orchestrion.compiler.stablehlo.ops.elementwise import OPS, BitcastConvert, Compare, Convert
+from orchestrion.compiler.stablehlo.ops.elementwise import OPS, Compare, Convert
 from orchestrion.compiler.stablehlo.ops.flow_ops import Size
 from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Constant
 from orchestrion.schema.dtypes import FLOAT_FORMATS
@@ -74,14 +73,3 @@ def convert(rewriter: Rewriter, value: Value, element: str) -> Value:
     """A conversion to another element type."""
     out = tensor_of(value).with_element(scalar(element))
     return rewriter.build(Convert, operand_=value, out=out).result
-
-
-def bitcast(rewriter: Rewriter, value: Value, element: str) -> Value:
-    """The same bits in another element type of the same width."""
-    out = tensor_of(value).with_element(scalar(element))
-    return rewriter.build(BitcastConvert, operand_=value, out=out).result
-
-
-def i32_splat(rewriter: Rewriter, value: int, shape: Sequence[int]) -> Value:
-    """A splat of an i32 in this shape."""
-    return constant(rewriter, value, TensorType(tuple(shape), I32))

@@ -11,15 +11,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from orchestrion.compiler.ir.attributes import BoolAttr, IntegerAttr
-from orchestrion.compiler.ir.core import Operation, Region, Value
+from orchestrion.compiler.ir.attributes import BoolAttr, DenseElements, DialectAttr, IntegerAttr, dense_ints
+from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter
-from orchestrion.compiler.ir.types import I32, TensorType
+from orchestrion.compiler.ir.types import I32, TensorType, scalar
 from orchestrion.compiler.stablehlo.ops.base import dtype_of, is_complex, is_known, part_type, tensor_of
-from orchestrion.compiler.stablehlo.ops.contraction import DotDimensions
-from orchestrion.compiler.stablehlo.ops.elementwise import Complex
+from orchestrion.compiler.stablehlo.ops.contraction import DotDimensions, Reduce, Return
+from orchestrion.compiler.stablehlo.ops.elementwise import OPS, BitcastConvert, Complex
+from orchestrion.compiler.stablehlo.ops.indexing import DynamicSlice, DynamicUpdateSlice, Gather
 from orchestrion.compiler.stablehlo.ops.sort import Sort, comparator_region
-from orchestrion.schema.dtypes import SIGNED, DType
+from orchestrion.compiler.stablehlo.ops.structural import Concatenate, Constant, Iota, Pad, Reverse
+from orchestrion.schema.dtypes import BY_NAME, SIGNED, DType
+from orchestrion.schema.tensor_shapes import spread
 
 from . import basic, shape_builders
 
@@ -108,11 +111,13 @@ class Tensor:
     def zeros(self, shape: Ints | None = None) -> Tensor:
         """Zeros of this element type, and of this shape unless another one is given."""
         type = self.type if shape is None else self.type.with_shape(tuple(shape))
-        return Tensor(self.rewriter, shape_builders.zeros(self.rewriter, type))
+        stated = type if type.is_static else type.with_shape(())
+        elements = DenseElements(stated, bytes(BY_NAME[str(type.element)].itemsize))
+        return self.build(Constant, value=elements, out=stated).broadcast(type.shape, range(stated.rank))
 
     def iota(self, axis: int, element: str = "i32") -> Tensor:
         """The index along an axis of each element."""
-        return Tensor(self.rewriter, shape_builders.iota(self.rewriter, self.shape, axis, element))
+        return iota(self.rewriter, self.shape, axis, element)
 
     # Elementwise ops
 
@@ -211,7 +216,7 @@ class Tensor:
         """The same bits in another element type of the same width; this tensor if it has that type."""
         if self.dtype.name == element:
             return self
-        return Tensor(self.rewriter, basic.bitcast(self.rewriter, self.value, element))
+        return self.build(BitcastConvert, operand_=self.value, out=self.type.with_element(scalar(element)))
 
     # Floats and their bits
 
@@ -265,8 +270,10 @@ class Tensor:
         return Tensor(self.rewriter, shape_builders.slice_range(self.rewriter, self.value, starts, limits, strides))
 
     def cut(self, axis: int, start: int, limit: int, stride: int = 1) -> Tensor:
-        """The elements from `start` up to `limit`, exclusive, of one axis."""
-        return Tensor(self.rewriter, shape_builders.slice_axis(self.rewriter, self.value, axis, start, limit, stride))
+        """The elements from `start` up to `limit`, exclusive, of one axis, `stride` apart."""
+        starts, limits, strides = [0] * len(self.shape), list(self.shape), [1] * len(self.shape)
+        starts[axis], limits[axis], strides[axis] = start, limit, stride
+        return self.slice(starts, limits, strides)
 
     def leading(self, shape: Ints) -> Tensor:
         """A slice of the given shape from the start of each axis."""
@@ -274,27 +281,63 @@ class Tensor:
 
     def reverse(self, *axes: int) -> Tensor:
         """Reverses the order of elements along axes."""
-        return Tensor(self.rewriter, shape_builders.reverse(self.rewriter, self.value, axes))
+        if not axes:
+            return self
+        return self.build(Reverse, operand_=self.value, dimensions=dense_ints(*axes), out=self.type)
 
-    def pad(self, fill: Tensor, low: Ints, high: Ints, interior: Ints = ()) -> Tensor:
-        """Adds elements in front of each axis, behind it, and between neighbours; negative numbers remove elements."""
-        return Tensor(self.rewriter, shape_builders.pad(self.rewriter, self.value, fill.value, low, high, interior))
+    def pad(self, low: Ints, high: Ints, fill: Tensor | None = None, interior: Ints = ()) -> Tensor:
+        """Adds elements before each axis, behind it, and between neighbours: zeros, unless `fill` is given. Negative
+        numbers remove elements.
+        """
+        gaps = tuple(interior) or (0,) * len(low)
+        if all(amount == 0 for amount in (*low, *high, *gaps)):
+            return self
+        rows = zip(low, self.shape, gaps, high, strict=True)
+        return self.build(
+            Pad,
+            operand_=self.value,
+            padding_value=(self.zeros(()) if fill is None else fill).value,
+            edge_padding_low=dense_ints(*low),
+            edge_padding_high=dense_ints(*high),
+            interior_padding=dense_ints(*gaps),
+            out=self.type.with_shape(tuple(before + spread(size, gap) + after for before, size, gap, after in rows)),
+        )
+
+    def pad_axis(self, axis: int, low: int, high: int, fill: Tensor) -> Tensor:
+        """The same along one axis."""
+        before, behind = [0] * len(self.shape), [0] * len(self.shape)
+        before[axis], behind[axis] = low, high
+        return self.pad(before, behind, fill)
 
     def pad_to(self, *shape: int) -> Tensor:
         """Pads at the end of each axis with zeros."""
-        if self.shape == shape:
-            return self
-        high = [size - old for size, old in zip(shape, self.shape, strict=True)]
-        return self.pad(self.zeros(()), [0] * len(shape), high)
+        return self.pad([0] * len(shape), [size - old for size, old in zip(shape, self.shape, strict=True)])
 
     def take_along(self, places: Tensor, axis: int) -> Tensor:
         """The elements of each line along an axis, at the places that `places`, of the same shape, holds."""
-        return Tensor(self.rewriter, shape_builders.take_along(self.rewriter, self.value, places.value, axis))
+        rank = len(self.shape)
+        kept = [dim for dim in range(rank) if dim != axis]
+        batching = f"operand_batching_dims = {kept}, start_indices_batching_dims = {kept}, "
+        axes = f"collapsed_slice_dims = [{axis}], {batching if kept else ''}start_index_map = [{axis}], "
+        return self.build(
+            Gather,
+            operand_=self.value,
+            start_indices=places.value,
+            dimension_numbers=DialectAttr("stablehlo.gather", f"{axes}index_vector_dim = {rank}"),
+            slice_sizes=dense_ints(*[1] * rank),
+            out=self.type,
+        )
 
     def reduce(self, axes: Ints, name: str = "add", start: Tensor | None = None) -> Tensor:
         """Reduces along axes, with `add` or another elementwise op; starts with zero unless `start` is given."""
-        first = None if start is None else start.value
-        return Tensor(self.rewriter, shape_builders.reduce_axes(self.rewriter, self.value, list(axes), name, first))
+        if not axes:
+            return self
+        one = self.type.with_shape(())
+        body = Block([one, one])
+        combined = OPS[f"stablehlo.{name}"](body.arguments, [one])
+        body.append(combined)
+        body.append(Return.build(values=[combined.result]))
+        return reduce_by([self], [self.zeros(()) if start is None else start], axes, Region([body]))[0]
 
     def dot(self, other: Tensor, dimensions: DotDimensions) -> Tensor:
         """`dot_general`; the result has this element type."""
@@ -309,14 +352,17 @@ class Tensor:
 
     def dynamic_slice(self, starts: Sequence[Tensor | int], sizes: Ints) -> Tensor:
         """`sizes` elements per axis from `starts` on."""
-        made = shape_builders.dynamic_slice(self.rewriter, self.value, self._indices(starts), sizes)
-        return Tensor(self.rewriter, made)
+        places, out = self._indices(starts), self.type.with_shape(tuple(sizes))
+        return self.build(
+            DynamicSlice, operand_=self.value, start_indices=places, slice_sizes=dense_ints(*sizes), out=out
+        )
 
     def updated(self, starts: Sequence[Tensor | int], update: Tensor) -> Tensor:
         """This tensor with the elements from `starts` on replaced by those of `update`."""
         places = self._indices(starts)
-        made = shape_builders.dynamic_update_slice(self.rewriter, self.value, update.value, places)
-        return Tensor(self.rewriter, made)
+        return self.build(
+            DynamicUpdateSlice, operand_=self.value, update=update.value, start_indices=places, out=self.type
+        )
 
     def line(self, axis: int, at: Tensor) -> Tensor:
         """The elements at an index of an axis, without that axis."""
@@ -330,10 +376,33 @@ class Tensor:
         return self.updated(starts, line.reshape(*self.shape[:axis], 1, *self.shape[axis + 1 :]))
 
 
+def iota(rewriter: Rewriter, shape: Ints, axis: int, element: str = "i32") -> Tensor:
+    """0, 1, 2, ... along an axis."""
+    out = TensorType(tuple(shape), scalar(element))
+    return Tensor(rewriter, rewriter.build(Iota, iota_dimension=IntegerAttr(axis), out=out).result)
+
+
+def reduce_by(tensors: Sequence[Tensor], inits: Sequence[Tensor], axes: Ints, body: Region) -> list[Tensor]:
+    """Reduces along axes by the region `body`, which the op takes over."""
+    kept = tuple(size for axis, size in enumerate(tensors[0].shape) if axis not in axes)
+    made = tensors[0].rewriter.build(
+        Reduce,
+        inputs=[x.value for x in tensors],
+        init_values=[init.value for init in inits],
+        dimensions=dense_ints(*axes),
+        body=body,
+        out=[x.type.with_shape(kept) for x in tensors],
+    )
+    return [Tensor(tensors[0].rewriter, result) for result in made.results]
+
+
 def concatenate(tensors: Sequence[Tensor], axis: int) -> Tensor:
     """Joins tensors along an axis."""
-    rewriter = tensors[0].rewriter
-    return Tensor(rewriter, shape_builders.concatenate(rewriter, [one.value for one in tensors], axis))
+    first = tensors[0]
+    size = sum(one.shape[axis] for one in tensors)
+    out = first.type.with_shape((*first.shape[:axis], size, *first.shape[axis + 1 :]))
+    inputs = [one.value for one in tensors]
+    return first.build(Concatenate, inputs=inputs, dimension=IntegerAttr(axis), out=out)
 
 
 def sort(tensors: Sequence[Tensor], axis: int, comparator: Region) -> list[Tensor]:

@@ -18,7 +18,7 @@ from orchestrion.compiler.ir.rewriter import Rewriter, rewrite
 from orchestrion.compiler.ir.types import TensorType, Type
 from orchestrion.compiler.stablehlo.builders.tensors import Tensor, concatenate, expansion
 from orchestrion.compiler.stablehlo.ops import elementwise, func, structural
-from orchestrion.compiler.stablehlo.ops.base import is_complex, part_type, tensor_of
+from orchestrion.compiler.stablehlo.ops.base import is_complex, part_type, rebuilt, tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
 from orchestrion.compiler.stablehlo.ops.contraction import Return as RegionReturn
 from orchestrion.compiler.stablehlo.ops.control_flow import Case, If, While
@@ -211,7 +211,7 @@ def _iota(op: Operation, rewriter: Rewriter, parts: Parts) -> Sequence[Value]:
 def _on_parts(op: Operation, rewriter: Rewriter, operands: Sequence[Value]) -> Value:
     """The op on some parts of its operands."""
     types = [part_type(tensor_of(result)) for result in op.results]
-    return rewriter.insert(op.__class__(operands, types, op.properties, op.attributes, loc=op.loc)).results[0]
+    return rewriter.insert(rebuilt(op, operands, types)).results[0]
 
 
 def _moved(op: Operation, rewriter: Rewriter, parts: Parts) -> Sequence[Value]:
@@ -226,9 +226,7 @@ def _spread(op: Operation, rewriter: Rewriter, parts: Parts) -> Sequence[Value]:
     for result in op.results:
         type = tensor_of(result)
         types += [part_type(type)] * 2 if is_complex(result) else [type]
-    made = op.__class__(_flat(op.operands, parts), types, op.properties, op.attributes, op.regions, loc=op.loc)
-    op.regions = []
-    return rewriter.insert(made).results
+    return rewriter.insert(rebuilt(op, _flat(op.operands, parts), types)).results
 
 
 def _product(op: Operation, rewriter: Rewriter, parts: Parts) -> Sequence[Value]:

@@ -17,7 +17,7 @@ from orchestrion.compiler.ir.effects import is_dead
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter
 from orchestrion.compiler.ir.types import I1
 from orchestrion.compiler.stablehlo.builders.basic import compare, constant
-from orchestrion.compiler.stablehlo.ops.base import tensor_of
+from orchestrion.compiler.stablehlo.ops.base import rebuilt, tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import Return
 from orchestrion.compiler.stablehlo.ops.control_flow import Case, Choice, If, While
 from orchestrion.compiler.stablehlo.ops.elementwise import Convert
@@ -132,10 +132,7 @@ def _keep_results(op: Operation, kept: Sequence[int], rewriter: Rewriter) -> Non
                 rewriter.erase(inner)
         region.block.erase_arguments(gone if region.block.arguments else ())
     operands = [op.operands[index] for index in kept] if isinstance(op, While) else op.operands
-    regions = list(op.regions)
-    op.regions.clear()
-    types = [op.results[index].type for index in kept]
-    made = rewriter.insert(type(op)(operands, types, op.properties, op.attributes, regions, loc=op.loc))
+    made = rewriter.insert(rebuilt(op, operands, [op.results[index].type for index in kept]))
     for index, new in zip(kept, made.results, strict=True):
         rewriter.replace_value(op.results[index], new)
     rewriter.erase(op)

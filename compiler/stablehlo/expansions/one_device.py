@@ -14,23 +14,21 @@ from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter
 from orchestrion.compiler.ir.types import TensorType, scalar
 from orchestrion.compiler.stablehlo.builders.basic import constant
-from orchestrion.compiler.stablehlo.builders.shape_builders import zeros
 from orchestrion.compiler.stablehlo.builders.tensors import Tensor, expansion
-from orchestrion.compiler.stablehlo.ops.base import is_known, tensor_of
 
 
 def _collective(op: Operation, rewriter: Rewriter) -> bool:
+    return expansion(_collected, len(op.operands), len(op.operands))(op, rewriter)
+
+
+def _collected(op: Operation, *operands: Tensor) -> list[Tensor] | None:
     """Returns the operands if the only group consists of this device, zeros if the device is in no group."""
     groups = op.get_as("replica_groups", DenseElements)
-    values = [value.type for value in op.operands]
-    if groups is None or values != [result.type for result in op.results] or not all(map(is_known, values)):
-        return False
-    members = _members(groups)
-    if any(member not in (0, -1) for member in members):
-        return False
+    members = _members(groups) if groups is not None else {1}
+    if not members <= {0, -1}:
+        return None
     alone = 0 in members or not members and op.name not in _NEEDS_GROUP
-    rewriter.replace(op, op.operands if alone else [zeros(rewriter, tensor_of(value)) for value in op.operands])
-    return True
+    return list(operands) if alone else [x.zeros() for x in operands]
 
 
 def _members(listed: DenseElements) -> set[int | float]:

@@ -9,8 +9,7 @@ from __future__ import annotations
 from math import pi
 
 from orchestrion.compiler.ir.rewriter import Rewriter
-from orchestrion.compiler.stablehlo.builders import shape_builders
-from orchestrion.compiler.stablehlo.builders.tensors import Tensor
+from orchestrion.compiler.stablehlo.builders.tensors import Tensor, iota
 
 
 def generated_roots(
@@ -18,7 +17,7 @@ def generated_roots(
 ) -> tuple[Tensor, Tensor]:
     """e^(sign 2 pi i row column / length), as real and imaginary parts."""
     integer = "i32" if 4 * shape[0] * shape[1] + length < 2**31 else "i64"
-    row, column = (Tensor(rewriter, shape_builders.iota(rewriter, shape, axis, integer)) for axis in range(2))
+    row, column = (iota(rewriter, shape, axis, integer) for axis in range(2))
     turns = row * column * 4
     quarter = (turns + length // 2) / length
     angle = (turns - quarter * length).convert(element) * (pi / 2 / length)

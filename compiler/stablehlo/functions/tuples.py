@@ -17,6 +17,7 @@ from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, UnregisteredOp, Value
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter
 from orchestrion.compiler.ir.types import FunctionType, TupleType, Type, scalar
+from orchestrion.compiler.stablehlo.ops.base import rebuilt
 from orchestrion.compiler.stablehlo.ops.func import Func
 
 if TYPE_CHECKING:
@@ -95,14 +96,7 @@ def _flatten_arguments(block: Block) -> None:
 def _flatten(op: Operation) -> None:
     before, behind = Builder.before(op), Builder.after(op)
     operands = [part for value in op.operands for part in _parts(before, value)]
-    regions = list(op.regions)
-    op.regions.clear()
-    types = _leaves(result.type for result in op.results)
-    if isinstance(op, UnregisteredOp):
-        made: Operation = UnregisteredOp(op.name, operands, types, op.properties, op.attributes, regions)
-    else:
-        made = type(op)(operands, types, op.properties, op.attributes, regions)
-    before.insert(made)
+    made = before.insert(rebuilt(op, operands, _leaves(result.type for result in op.results)))
     parts = iter(made.results)
     for result in op.results:
         result.replace_by(_whole(behind, result.type, parts))

@@ -8,18 +8,22 @@ refused by its name.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
+from orchestrion.compiler.ir.attributes import DenseElements
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import DialectType, FunctionType, TensorType, Type, scalar
 from orchestrion.compiler.stablehlo.builders.basic import convert
+from orchestrion.compiler.stablehlo.builders.tensors import Tensor
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.elementwise import OPS
-from orchestrion.compiler.stablehlo.ops.quantized_types import Quantized, dequantize, quantization_of, quantize
+from orchestrion.compiler.stablehlo.ops.quantized_types import Quantized, quantization_of
+from orchestrion.compiler.stablehlo.ops.structural import Constant
+from orchestrion.schema.dtypes import BY_NAME, FLOAT_FORMATS
 
 if TYPE_CHECKING:
     from orchestrion.compiler.options import Options
@@ -88,12 +92,10 @@ def _expand(op: Operation, known: dict[Value, Quantized]) -> None:
             _between(op, rewriter, known)
     elif op.name in _COMPUTES and len(op.results) == 1:
         operands = [_number(rewriter, value, known) for value in op.operands]
-        made = op.clone(dict(zip(op.operands, operands, strict=True)))
-        result = op.results[0]
-        row = known.get(result)
-        rewriter.insert(made)
+        made = rewriter.insert(op.clone(dict(zip(op.operands, operands, strict=True))))
+        row = known.get(op.results[0])
         if row is not None:
-            made.results[0].type = tensor_of(result).with_element(scalar(row.expressed))
+            made.results[0].type = tensor_of(op.results[0]).with_element(scalar(row.expressed))
         _replace(rewriter, op, made.results[0], known)
 
 
@@ -113,11 +115,49 @@ def _replace(rewriter: Rewriter, op: Operation, number: Value, known: dict[Value
     """Replaces the op by a number, quantized if its result is."""
     row = known.get(op.results[0])
     if row is not None:
-        number = quantize(rewriter, number, row)
+        number = quantize(Tensor(rewriter, number), row).value
         known[number] = row
     rewriter.replace(op, [number])
 
 
 def _number(rewriter: Rewriter, value: Value, known: dict[Value, Quantized]) -> Value:
     row = known.get(value)
-    return value if row is None else dequantize(rewriter, value, row)
+    return value if row is None else dequantize(Tensor(rewriter, value), row).value
+
+
+def dequantize(stored: Tensor, row: Quantized) -> Tensor:
+    """The numbers that integers of the storage type represent."""
+    if any(row.zero_points):
+        wide = "i64" if BY_NAME[row.storage].bits > 16 else "i32"
+        points = _numbers(stored, row, row.zero_points, wide)
+        stored = stored.convert(wide) - points
+    number = stored.convert(row.expressed)
+    return number * _numbers(number, row, row.scales, row.expressed)
+
+
+def quantize(number: Tensor, row: Quantized) -> Tensor:
+    """The integers of the storage type for numbers of the expressed type, rounded to even after the zero point is
+    added.
+    """
+    scaled = number / _numbers(number, row, row.scales, row.expressed)
+    if any(row.zero_points):
+        scaled = scaled + _numbers(number, row, row.zero_points, row.expressed)
+    inside = scaled.op("maximum", row.least).op("minimum", row.most)
+    return inside.op("round_nearest_even").convert(row.storage)  # which saturates
+
+
+def _numbers(like: Tensor, row: Quantized, values: Sequence[float], element: str) -> Tensor:
+    """One of the values, in this element type, for each element of a tensor."""
+    shape = () if row.axis is None else (len(values),)
+    elements = DenseElements(TensorType(shape, scalar(element)), _packed(values, element))
+    made = like.build(Constant, value=elements, out=elements.type)
+    return made.broadcast(like.shape, () if row.axis is None else (row.axis,))
+
+
+def _packed(values: Sequence[float], element: str) -> bytes:
+    import numpy as np
+
+    if element in FLOAT_FORMATS:
+        size = BY_NAME[element].itemsize
+        return b"".join(FLOAT_FORMATS[element].rounded(value).to_bytes(size, "little") for value in values)
+    return np.array(values, BY_NAME[element].numpy).tobytes()

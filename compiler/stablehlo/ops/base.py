@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from orchestrion.compiler.ir.attributes import PARTS, DenseArray
-from orchestrion.compiler.ir.core import Operation, Value
+from orchestrion.compiler.ir.core import Operation, Trait, UnregisteredOp, Value
+from orchestrion.compiler.ir.declare import operand, result
 from orchestrion.compiler.ir.dims import bounds
 from orchestrion.compiler.ir.types import TensorType, Type, scalar
 from orchestrion.schema.dtypes import BY_NAME, DType
@@ -35,9 +36,22 @@ class StablehloOp(Operation):
         except ShapeError as error:
             yield str(error)
             return
-        for index, (result, type) in enumerate(zip(self.results, wanted, strict=True)):
-            if result.type != type:
-                yield f"result {index} must be {type}, is {result.type}"
+        for index, (value, type) in enumerate(zip(self.results, wanted, strict=True)):
+            if value.type != type:
+                yield f"result {index} must be {type}, is {value.type}"
+
+
+class PureOp(StablehloOp):
+    """An op of one result, without effects."""
+
+    out = result(TensorType)
+    traits = frozenset({Trait.PURE})
+
+
+class OperandOp(PureOp):
+    """A pure op whose first operand is `operand_`."""
+
+    operand_ = operand(TensorType)
 
 
 def is_known(type: Type) -> bool:
@@ -79,17 +93,36 @@ def dtype_of(value: Value) -> DType:
     return BY_NAME[str(tensor_of(value).element)]
 
 
+def rebuilt(op: Operation, operands: Sequence[Value], types: Sequence[Type]) -> Operation:
+    """A detached op like `op`, on other operands, with results of these types. It takes over the regions."""
+    regions, op.regions = list(op.regions), []
+    if isinstance(op, UnregisteredOp):
+        return UnregisteredOp(op.name, operands, types, op.properties, op.attributes, regions, loc=op.loc)
+    return type(op)(operands, types, op.properties, op.attributes, regions, loc=op.loc)
+
+
 def is_axes(given: Sequence[int], rank: int) -> bool:
     """Whether these are distinct axes below `rank`."""
     return len(set(given)) == len(given) and all(0 <= axis < rank for axis in given)
 
 
-def axes(name: str, given: DenseArray, rank: int) -> tuple[int, ...]:
+def axes(name: str, given: tuple[int, ...], rank: int) -> tuple[int, ...]:
     """Distinct axes below `rank`. Raises ShapeError."""
-    values = given.ints
-    if not is_axes(values, rank):
-        raise ShapeError(f"{name} {list(values)} are not distinct axes of rank {rank}")
-    return values
+    if not is_axes(given, rank):
+        raise ShapeError(f"{name} {list(given)} are not distinct axes of rank {rank}")
+    return given
+
+
+def check_lines(inputs: Sequence[Value], results: Sequence[Value]) -> list[TensorType]:
+    """The types of operands of one shape, of which there is at least one, and as many results. Raises ShapeError."""
+    types = [tensor_of(value) for value in inputs]
+    if not types:
+        raise ShapeError("has no operands")
+    if any(type.shape != types[0].shape for type in types):
+        raise ShapeError(f"operands differ in shape: {type_list(types)}")
+    if len(results) != len(types):
+        raise ShapeError(f"{len(types)} operands need as many results, not {len(results)}")
+    return types
 
 
 def per_axis(name: str, given: DenseArray, rank: int) -> tuple[int, ...]:

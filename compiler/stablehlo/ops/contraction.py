@@ -9,10 +9,10 @@ from typing import Final
 
 from orchestrion.compiler.ir.attributes import ArrayAttr, DenseArray, DialectAttr
 from orchestrion.compiler.ir.core import Operation, Region, Trait, Value
-from orchestrion.compiler.ir.declare import attr, operand, operands, optional, region, result, results
+from orchestrion.compiler.ir.declare import attr, operand, operands, optional, region, results
 from orchestrion.compiler.ir.types import TensorType
 
-from .base import ShapeError, StablehloOp, axes, tensor_of, type_list
+from .base import PureOp, ShapeError, StablehloOp, axes, check_lines, tensor_of, type_list
 
 _LIST: Final = re.compile(r"(\w+)\s*=\s*\[\s*((?:[0-9]{1,9}(?:\s*,\s*[0-9]{1,9})*)?)\s*\]")
 
@@ -41,18 +41,12 @@ class Reduce(StablehloOp):
     same_size = True
 
     def infer(self) -> Sequence[TensorType]:
-        types = [tensor_of(value) for value in self.inputs]
-        if not types:
-            raise ShapeError("has no operands")
-        if any(t.shape != types[0].shape for t in types):
-            raise ShapeError(f"operands differ in shape: {', '.join(map(str, types))}")
-        if len(self.results) != len(types):
-            raise ShapeError(f"{len(types)} operands need as many results, not {len(self.results)}")
-        gone = axes("dimensions", self.dimensions, types[0].rank)
+        types = check_lines(self.inputs, self.results)
+        gone = axes("dimensions", self.dimensions.ints, types[0].rank)
         kept = tuple(size for axis, size in enumerate(types[0].shape) if axis not in gone)
         scalars = [TensorType((), t.element) for t in types]
         check_inits(self.init_values, scalars)
-        check_region("reducer", self.body, scalars * 2, scalars)
+        check_region("the reducer", self.body, scalars * 2, scalars)
         return [TensorType(kept, t.element) for t in types]
 
 
@@ -65,15 +59,16 @@ def check_inits(values: Sequence[Value], scalars: list[TensorType]) -> None:
 
 def check_region(what: str, body: Region, takes: list[TensorType], gives: list[TensorType]) -> None:
     """Checks that a region has one block with these arguments and results. Raises ShapeError."""
-    block = body.blocks[0] if body.blocks else None
-    if block is None or len(body.blocks) != 1:
-        raise ShapeError(f"the {what} needs one block, has {len(body.blocks)}")
-    arguments = [argument.type for argument in block.arguments]
+    if len(body.blocks) != 1:
+        raise ShapeError(f"{what} needs one block, has {len(body.blocks)}")
+    arguments, last = [argument.type for argument in body.block.arguments], body.block.last
     if arguments != takes:
-        raise ShapeError(f"the {what} must take ({type_list(takes)}), takes ({type_list(arguments)})")
-    given = [value.type for value in block.last.operands] if isinstance(block.last, Return) else []
+        raise ShapeError(f"{what} must take ({type_list(takes)}), takes ({type_list(arguments)})")
+    if not isinstance(last, Return):
+        raise ShapeError(f"{what} must end in {Return.name}")
+    given = [value.type for value in last.operands]
     if given != gives:
-        raise ShapeError(f"the {what} must return ({type_list(gives)}), returns ({type_list(given)})")
+        raise ShapeError(f"{what} must return ({type_list(gives)}), returns ({type_list(given)})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +117,7 @@ _DOT_KEYS: Final = (
 )
 
 
-class DotGeneral(StablehloOp):
+class DotGeneral(PureOp):
     """Sums products over the contracted axes. Operands and result may differ in element type only before
     legalization.
     """
@@ -133,8 +128,6 @@ class DotGeneral(StablehloOp):
     dot_dimension_numbers = attr(DialectAttr)
     precision_config = optional(ArrayAttr)
     algorithm = optional(DialectAttr)
-    out = result(TensorType)
-    traits = frozenset({Trait.PURE})
 
     @property
     def dimensions(self) -> DotDimensions:
@@ -145,8 +138,8 @@ class DotGeneral(StablehloOp):
         left, right, dims = tensor_of(self.lhs), tensor_of(self.rhs), self.dimensions
         _pairs("batching", left, right, dims.lhs_batch, dims.rhs_batch)
         _pairs("contracting", left, right, dims.lhs_contract, dims.rhs_contract)
-        axes("lhs axes", DenseArray(dims.lhs_batch + dims.lhs_contract), left.rank)
-        axes("rhs axes", DenseArray(dims.rhs_batch + dims.rhs_contract), right.rank)
+        axes("lhs axes", dims.lhs_batch + dims.lhs_contract, left.rank)
+        axes("rhs axes", dims.rhs_batch + dims.rhs_contract, right.rank)
         if left.element != right.element:
             raise ShapeError(f"operands differ in element type: {left}, {right}")
         return [tensor_of(self.out).with_shape(dims.shape(left, right))]

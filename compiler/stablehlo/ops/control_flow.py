@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, Final
 
-from orchestrion.compiler.ir.core import Region, Trait, Value
+from orchestrion.compiler.ir.core import Trait, Value
 from orchestrion.compiler.ir.declare import operand, operands, region, regions, results
 from orchestrion.compiler.ir.types import I1, I32, TensorType
 
-from .base import ShapeError, StablehloOp, tensor_of, type_list
-from .contraction import Return
+from .base import ShapeError, StablehloOp, tensor_of
+from .contraction import check_region
 
 _PURE: Final = frozenset({Trait.PURE})
 _PREDICATE: Final = TensorType((), I1)
@@ -35,7 +35,7 @@ class Choice(StablehloOp):
             raise ShapeError(f"operand 0 must be {self.selector}, is {chosen}")
         wanted = _types(self.results)
         for number, branch in enumerate(self.regions):
-            _check_region(f"branch {number}", branch, [], wanted)
+            check_region(f"branch {number}", branch, [], wanted)
         return wanted
 
 
@@ -75,24 +75,9 @@ class While(StablehloOp):
         carried = _types(self.inits)
         if len(self.results) != len(carried):
             raise ShapeError(f"{len(carried)} operands need as many results, not {len(self.results)}")
-        _check_region("cond", self.cond, carried, [_PREDICATE])
-        _check_region("body", self.body, carried, carried)
+        check_region("cond", self.cond, carried, [_PREDICATE])
+        check_region("body", self.body, carried, carried)
         return carried
-
-
-def _check_region(what: str, given: Region, taken: list[TensorType], returned: list[TensorType]) -> None:
-    """Checks that a region has one block that takes and returns these types. Raises ShapeError."""
-    if len(given.blocks) != 1:
-        raise ShapeError(f"{what} needs one block, has {len(given.blocks)}")
-    arguments = [argument.type for argument in given.block.arguments]
-    if arguments != taken:
-        raise ShapeError(f"{what} must take ({type_list(taken)}), takes ({type_list(arguments)})")
-    last = given.block.last
-    if not isinstance(last, Return):
-        raise ShapeError(f"{what} must end in {Return.name}")
-    values = [value.type for value in last.operands]
-    if values != returned:
-        raise ShapeError(f"{what} must return ({type_list(returned)}), returns ({type_list(values)})")
 
 
 def _types(values: Sequence[Value]) -> list[TensorType]:

@@ -6,17 +6,18 @@ after that pass.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
-from orchestrion.compiler.ir.attributes import ArrayAttr, BoolAttr, DenseArray, DialectAttr, IntegerAttr
-from orchestrion.compiler.ir.core import Operation, Trait
-from orchestrion.compiler.ir.declare import attr, operand, optional, region, result
+from orchestrion.compiler.ir.attributes import ArrayAttr, BoolAttr, DenseArray, DialectAttr, IntegerAttr, dense_ints
+from orchestrion.compiler.ir.core import Operation
+from orchestrion.compiler.ir.declare import attr, operand, optional, region
 from orchestrion.compiler.ir.types import TensorType
 
-from .base import StablehloOp
+from .base import OperandOp, PureOp, StablehloOp
+from .indexing import Gather
+from .structural import BroadcastInDim, Iota, Pad, Reshape, Slice
 
-_PURE: Final = frozenset({Trait.PURE})
 #: The target of a `custom_call` that is an assertion about shapes.
 ASSERTION: Final = "shape_assertion"
 
@@ -28,88 +29,68 @@ class DynamicOp(StablehloOp):
         return iter(())
 
 
-class GetDimensionSize(DynamicOp):
+class GetDimensionSize(DynamicOp, OperandOp):
     """The size of an axis, as an i32."""
 
     name = "stablehlo.get_dimension_size"
-    operand_ = operand(TensorType)
     dimension = attr(IntegerAttr)
-    out = result(TensorType)
-    traits = _PURE
 
 
-class DynamicBroadcastInDim(DynamicOp):
+class DynamicBroadcastInDim(DynamicOp, OperandOp):
     """`broadcast_in_dim` to the shape `output_dimensions`."""
 
     name = "stablehlo.dynamic_broadcast_in_dim"
-    operand_ = operand(TensorType)
     output_dimensions = operand(TensorType)
     broadcast_dimensions = attr(DenseArray)
     known_expanding_dimensions = optional(DenseArray)
     known_nonexpanding_dimensions = optional(DenseArray)
-    out = result(TensorType)
-    traits = _PURE
 
 
-class DynamicReshape(DynamicOp):
+class DynamicReshape(DynamicOp, OperandOp):
     """`reshape` to the shape `output_shape`."""
 
     name = "stablehlo.dynamic_reshape"
-    operand_ = operand(TensorType)
     output_shape = operand(TensorType)
-    out = result(TensorType)
-    traits = _PURE
 
 
-class DynamicIota(DynamicOp):
+class DynamicIota(DynamicOp, PureOp):
     """`iota` of the shape `output_shape`."""
 
     name = "stablehlo.dynamic_iota"
     output_shape = operand(TensorType)
     iota_dimension = attr(IntegerAttr)
-    out = result(TensorType)
-    traits = _PURE
 
 
-class DynamicPad(DynamicOp):
+class DynamicPad(DynamicOp, OperandOp):
     """`pad` by computed amounts."""
 
     name = "stablehlo.dynamic_pad"
-    operand_ = operand(TensorType)
     padding_value = operand(TensorType)
     edge_padding_low = operand(TensorType)
     edge_padding_high = operand(TensorType)
     interior_padding = operand(TensorType)
-    out = result(TensorType)
-    traits = _PURE
 
 
-class RealDynamicSlice(DynamicOp):
+class RealDynamicSlice(DynamicOp, OperandOp):
     """`slice` with computed bounds."""
 
     name = "stablehlo.real_dynamic_slice"
-    operand_ = operand(TensorType)
     start_indices = operand(TensorType)
     limit_indices = operand(TensorType)
     strides = operand(TensorType)
-    out = result(TensorType)
-    traits = _PURE
 
 
-class DynamicGather(DynamicOp):
+class DynamicGather(DynamicOp, OperandOp):
     """`gather` of slices of computed sizes."""
 
     name = "stablehlo.dynamic_gather"
-    operand_ = operand(TensorType)
     start_indices = operand(TensorType)
     slice_sizes = operand(TensorType)
     dimension_numbers = attr(DialectAttr)
     indices_are_sorted = optional(BoolAttr)
-    out = result(TensorType)
-    traits = _PURE
 
 
-class DynamicConv(DynamicOp):
+class DynamicConv(DynamicOp, PureOp):
     """`convolution` with computed padding."""
 
     name = "stablehlo.dynamic_conv"
@@ -124,15 +105,12 @@ class DynamicConv(DynamicOp):
     feature_group_count = attr(IntegerAttr)
     batch_group_count = attr(IntegerAttr)
     precision_config = optional(ArrayAttr)
-    out = result(TensorType)
-    traits = _PURE
 
 
-class DynamicReduceWindow(DynamicOp):
+class DynamicReduceWindow(DynamicOp, OperandOp):
     """`reduce_window` with computed windows; JAX writes a `custom_call` of that name, whose reducer is a function."""
 
     name = "stablehlo.dynamic_reduce_window"
-    operand_ = operand(TensorType)
     init_value = operand(TensorType)
     window_dimensions = operand(TensorType)
     window_strides = operand(TensorType)
@@ -140,8 +118,6 @@ class DynamicReduceWindow(DynamicOp):
     window_dilations = operand(TensorType)
     padding = operand(TensorType)
     body = region()
-    out = result(TensorType)
-    traits = _PURE
 
 
 OPS: Final[dict[str, type[Operation]]] = {
@@ -151,3 +127,22 @@ OPS: Final[dict[str, type[Operation]]] = {
         DynamicGather, DynamicConv, DynamicReduceWindow,
     )
 }  # fmt: skip
+
+#: Op -> the op of fixed shape that replaces it, and which operands become attributes of that op. If there are none, the
+#: last operand states the shape of the result.
+STATIC_FORMS: Final[dict[type[Operation], tuple[type[StablehloOp], tuple[str, ...]]]] = {
+    DynamicBroadcastInDim: (BroadcastInDim, ()),
+    DynamicGather: (Gather, ("slice_sizes",)),
+    DynamicIota: (Iota, ()),
+    DynamicPad: (Pad, ("edge_padding_low", "edge_padding_high", "interior_padding")),
+    DynamicReshape: (Reshape, ()),
+    RealDynamicSlice: (Slice, ("start_indices", "limit_indices", "strides")),
+}
+
+
+def static_fields(op: Operation, lists: Mapping[str, Sequence[int]]) -> dict[str, Any]:
+    """The fields of the op of fixed shape, without its result. `lists`: the numbers of its new attributes."""
+    declared = STATIC_FORMS[type(op)][0].declaration
+    names = [field.name for field in (*declared.operand, *declared.attribute) if field.name not in lists]
+    fields = {name: value for name in names if (value := getattr(op, name)) is not None}
+    return fields | {name: dense_ints(*numbers) for name, numbers in lists.items()}

@@ -13,17 +13,16 @@ from typing import Final
 
 from orchestrion.compiler.ir.attributes import DialectAttr
 from orchestrion.compiler.ir.core import Trait
-from orchestrion.compiler.ir.declare import attr, operand, optional, result
+from orchestrion.compiler.ir.declare import attr, operand, optional
 from orchestrion.compiler.ir.types import TensorType, scalar
 from orchestrion.compiler.kernel import special
 from orchestrion.compiler.kernel.lowering import SCALAR_OPS as SCALARS
 from orchestrion.schema.dtypes import BOOL, BY_NAME, COMPLEX, FLOAT, SIGNED, UNSIGNED, DType
 from orchestrion.schema.scalars import ScalarOp
 
-from .base import ShapeError, StablehloOp, dtype_of, tensor_of
+from .base import PureOp, ShapeError, dtype_of, tensor_of
 
-_PURE: Final = frozenset({Trait.PURE})
-_COMMUTATIVE: Final = frozenset({Trait.PURE, Trait.COMMUTATIVE})
+_TRAITS: Final = (frozenset({Trait.PURE}), frozenset({Trait.PURE, Trait.COMMUTATIVE}))
 
 #: Rows: name, operand fields, whether commutative, whether it takes `result_accuracy`.
 _ROWS: Final = (
@@ -81,7 +80,7 @@ ON_COMPLEX: Final = frozenset(
 )
 
 
-class Elementwise(StablehloOp):
+class Elementwise(PureOp):
     """Computes each result element from the operand elements at the same index."""
 
     #: operands that may be scalars for any shape of the result
@@ -129,8 +128,6 @@ class Compare(Elementwise):
     rhs = operand(TensorType)
     comparison_direction = attr(DialectAttr)
     compare_type = optional(DialectAttr)
-    out = result(TensorType)
-    traits = _PURE
 
     @property
     def direction(self) -> str:
@@ -167,8 +164,6 @@ class Select(Elementwise):
     pred = operand(TensorType)
     on_true = operand(TensorType)
     on_false = operand(TensorType)
-    out = result(TensorType)
-    traits = _PURE
     scalar_operands = (0,)
 
     @property
@@ -183,8 +178,6 @@ class Clamp(Elementwise):
     min = operand(TensorType)
     operand_ = operand(TensorType)
     max = operand(TensorType)
-    out = result(TensorType)
-    traits = _PURE
     scalar_operands = (0, 2)
 
     @property
@@ -197,8 +190,6 @@ class Convert(Elementwise):
 
     name = "stablehlo.convert"
     operand_ = operand(TensorType)
-    out = result(TensorType)
-    traits = _PURE
 
     def _on_complex(self, operands: Sequence[DType], given: DType) -> str:
         return given.name
@@ -206,6 +197,8 @@ class Convert(Elementwise):
 
 class Part(Elementwise):
     """Base of `real` and `imag`. A float is a complex number without imaginary part."""
+
+    operand_ = operand(TensorType)
 
     def infer(self) -> Sequence[TensorType]:
         dtype = dtype_of(self.operands[0])
@@ -219,18 +212,12 @@ class Real(Part):
     """The real part."""
 
     name = "stablehlo.real"
-    operand_ = operand(TensorType)
-    out = result(TensorType)
-    traits = _PURE
 
 
 class Imag(Part):
     """The imaginary part."""
 
     name = "stablehlo.imag"
-    operand_ = operand(TensorType)
-    out = result(TensorType)
-    traits = _PURE
 
 
 class Complex(Elementwise):
@@ -239,8 +226,6 @@ class Complex(Elementwise):
     name = "stablehlo.complex"
     lhs = operand(TensorType)
     rhs = operand(TensorType)
-    out = result(TensorType)
-    traits = _PURE
 
     def infer(self) -> Sequence[TensorType]:
         lhs, rhs = tensor_of(self.lhs), tensor_of(self.rhs)
@@ -254,8 +239,6 @@ class BitcastConvert(Elementwise):
 
     name = "stablehlo.bitcast_convert"
     operand_ = operand(TensorType)
-    out = result(TensorType)
-    traits = _PURE
 
     @property
     def scalar(self) -> ScalarOp:
@@ -264,10 +247,9 @@ class BitcastConvert(Elementwise):
 
 def _class(name: str, fields: str, commutative: bool, accuracy: bool, dialect: str = "stablehlo") -> type[Elementwise]:
     declared: dict[str, object] = {field: operand(TensorType) for field in fields.split()}
-    declared["out"] = result(TensorType)
     if accuracy:
         declared["result_accuracy"] = optional(DialectAttr)
-    made = {"name": f"{dialect}.{name}", "traits": _COMMUTATIVE if commutative else _PURE, "__doc__": SCALARS[name].doc}
+    made = {"name": f"{dialect}.{name}", "traits": _TRAITS[commutative], "__doc__": SCALARS[name].doc}
     return type(name.title().replace("_", ""), (Elementwise,), declared | made)
 
 
@@ -276,16 +258,6 @@ _TABLE: Final[tuple[type[Elementwise], ...]] = (
     *(_class(*row, dialect="chlo") for row in _CHLO_ROWS),
 )
 
-_ALL: Final[tuple[type[Elementwise], ...]] = (
-    *_TABLE,
-    Compare,
-    Select,
-    Clamp,
-    Convert,
-    Real,
-    Imag,
-    Complex,
-    BitcastConvert,
-)
+_CLASSES: Final[tuple[type[Elementwise], ...]] = (Compare, Select, Clamp, Convert, Real, Imag, Complex, BitcastConvert)
 
-OPS: Final = {cls.name: cls for cls in _ALL}
+OPS: Final[dict[str, type[Elementwise]]] = {cls.name: cls for cls in (*_TABLE, *_CLASSES)}

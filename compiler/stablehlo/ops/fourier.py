@@ -6,28 +6,25 @@ from collections.abc import Sequence
 from typing import Final
 
 from orchestrion.compiler.ir.attributes import DenseArray, DialectAttr
-from orchestrion.compiler.ir.core import Operation, Trait
-from orchestrion.compiler.ir.declare import attr, operand, result
+from orchestrion.compiler.ir.core import Operation
+from orchestrion.compiler.ir.declare import attr
 from orchestrion.compiler.ir.types import TensorType, scalar
 from orchestrion.schema.dtypes import COMPLEX, FLOAT
 
-from .base import ShapeError, StablehloOp, dtype_of, tensor_of
+from .base import OperandOp, ShapeError, dtype_of, tensor_of
 
 #: Kind -> whether the operand is complex, whether the result is complex.
 KINDS: Final = {"FFT": (True, True), "IFFT": (True, True), "RFFT": (False, True), "IRFFT": (True, False)}
 
 
-class Fft(StablehloOp):
+class Fft(OperandOp):
     """Transforms the last axes, of lengths `fft_length`, to frequencies, or (`IFFT`, `IRFFT`) back, divided by the
     product of the lengths. The spectrum of real numbers has only the first half of the last axis: `n / 2 + 1` elements.
     """
 
     name = "stablehlo.fft"
-    operand_ = operand(TensorType)
     fft_type = attr(DialectAttr)
     fft_length = attr(DenseArray)
-    out = result(TensorType)
-    traits = frozenset({Trait.PURE})
 
     @property
     def kind(self) -> str:

@@ -12,28 +12,23 @@ from dataclasses import astuple, fields
 from typing import Any, Final
 
 from orchestrion.compiler.ir.attributes import BoolAttr, DenseArray, DialectAttr
-from orchestrion.compiler.ir.core import Trait, Value
-from orchestrion.compiler.ir.declare import attr, operand, operands, optional, result
+from orchestrion.compiler.ir.core import Value
+from orchestrion.compiler.ir.declare import attr, operand, operands, optional
 from orchestrion.compiler.ir.dims import is_less
 from orchestrion.compiler.ir.types import TensorType
 from orchestrion.schema import tensor_shapes
 from orchestrion.schema.dtypes import SIGNED, UNSIGNED
 from orchestrion.schema.tensor_shapes import GatherAxes
 
-from .base import ShapeError, StablehloOp, dtype_of, per_axis, tensor_of
-
-_PURE: Final = frozenset({Trait.PURE})
+from .base import OperandOp, ShapeError, dtype_of, per_axis, tensor_of
 
 
-class DynamicSlice(StablehloOp):
+class DynamicSlice(OperandOp):
     """The elements from the start indices on, `slice_sizes` per axis."""
 
     name = "stablehlo.dynamic_slice"
-    operand_ = operand(TensorType)
     start_indices = operands(TensorType)
     slice_sizes = attr(DenseArray)
-    out = result(TensorType)
-    traits = _PURE
     #: the index of the operand with the first start index
     first_start = 1
 
@@ -52,15 +47,12 @@ class DynamicSlice(StablehloOp):
         return [source.with_shape(sizes)]
 
 
-class DynamicUpdateSlice(StablehloOp):
+class DynamicUpdateSlice(OperandOp):
     """The operand, with the elements from the start indices on replaced by those of `update`."""
 
     name = "stablehlo.dynamic_update_slice"
-    operand_ = operand(TensorType)
     update = operand(TensorType)
     start_indices = operands(TensorType)
-    out = result(TensorType)
-    traits = _PURE
     first_start = 2
 
     @property
@@ -109,17 +101,14 @@ def axis_lists(attribute: DialectAttr, name: str, kind: type) -> dict[str, Any]:
     return {name: given.get(name, 0 if name == "index_vector_dim" else ()) for name in names}
 
 
-class Gather(StablehloOp):
+class Gather(OperandOp):
     """Slices of the operand, one at the start of each index vector."""
 
     name = "stablehlo.gather"
-    operand_ = operand(TensorType)
     start_indices = operand(TensorType)
     dimension_numbers = attr(DialectAttr)
     slice_sizes = attr(DenseArray)
     indices_are_sorted = optional(BoolAttr)
-    out = result(TensorType)
-    traits = _PURE
 
     @property
     def axes(self) -> GatherAxes:

@@ -1,26 +1,18 @@
-"""Quantized types, `!quant.uniform<i8:f32, 0.5:3>`: parsing, and conversion of elements to numbers and back.
+"""Quantized types, `!quant.uniform<i8:f32, 0.5:3>`.
 
 A quantized element is an integer of its storage type, and represents the number (integer - zero point) * scale of its
 expressed type. There is one scale and zero point per tensor, or one per index along an axis. Source: StableHLO's
-specification, "Quantization", with the same order of roundings.
+specification, "Quantization".
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from orchestrion.compiler.ir.attributes import DenseArray, DenseElements
-from orchestrion.compiler.ir.core import Value
-from orchestrion.compiler.ir.rewriter import Rewriter
-from orchestrion.compiler.ir.types import DialectType, TensorType, Type, scalar
-from orchestrion.compiler.stablehlo.builders.basic import constant, convert, elementwise
-from orchestrion.schema.dtypes import BY_NAME, FLOAT, FLOAT_FORMATS, SIGNED, UNSIGNED
-
-from .base import tensor_of
-from .structural import BroadcastInDim, Constant
+from orchestrion.compiler.ir.types import DialectType, TensorType, Type
+from orchestrion.schema.dtypes import BY_NAME, FLOAT, SIGNED, UNSIGNED
 
 _NUMBER: Final = r"[-+]?[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?"
 _BODY: Final = re.compile(
@@ -85,59 +77,3 @@ def parse_quantized(element: DialectType) -> Quantized | None:
         return None
     scales, zeros = tuple(scale for scale, _ in found), tuple(zero for _, zero in found)
     return Quantized(storage, expressed.name, least, most, axis, scales, zeros)
-
-
-def dequantize(rewriter: Rewriter, stored: Value, row: Quantized) -> Value:
-    """The numbers that integers of the storage type represent."""
-    type = tensor_of(stored)
-    if any(row.zero_points):
-        wide = "i64" if BY_NAME[row.storage].bits > 16 else "i32"
-        points = DenseElements(TensorType((len(row.zero_points),), scalar(wide)), _packed(row.zero_points, wide))
-        spread = _spread(rewriter, points, row, type)
-        stored = elementwise(rewriter, "subtract", convert(rewriter, stored, wide), spread)
-    return elementwise(rewriter, "multiply", convert(rewriter, stored, row.expressed), _scales(rewriter, row, type))
-
-
-def quantize(rewriter: Rewriter, number: Value, row: Quantized) -> Value:
-    """The integers of the storage type for numbers of the expressed type, rounded to even after the zero point is
-    added.
-    """
-    type = tensor_of(number)
-    scaled = elementwise(rewriter, "divide", number, _scales(rewriter, row, type))
-    if any(row.zero_points):
-        scaled = elementwise(rewriter, "add", scaled, _numbers(rewriter, row, row.zero_points, type))
-    above = elementwise(rewriter, "maximum", scaled, constant(rewriter, row.least, type))
-    inside = elementwise(rewriter, "minimum", above, constant(rewriter, row.most, type))
-    # the conversion saturates
-    return convert(rewriter, elementwise(rewriter, "round_nearest_even", inside), row.storage)
-
-
-def _scales(rewriter: Rewriter, row: Quantized, type: TensorType) -> Value:
-    """The scale of each element of a tensor of this shape."""
-    return _numbers(rewriter, row, row.scales, type)
-
-
-def _numbers(rewriter: Rewriter, row: Quantized, values: Sequence[float], type: TensorType) -> Value:
-    """One of the values, in the expressed type, for each element of a tensor of this shape."""
-    elements = DenseElements(TensorType((len(values),), scalar(row.expressed)), _packed(values, row.expressed))
-    return _spread(rewriter, elements, row, type)
-
-
-def _packed(values: Sequence[float], element: str) -> bytes:
-    import numpy as np
-
-    if element in FLOAT_FORMATS:
-        size = BY_NAME[element].itemsize
-        return b"".join(FLOAT_FORMATS[element].rounded(value).to_bytes(size, "little") for value in values)
-    return np.array(values, BY_NAME[element].numpy).tobytes()
-
-
-def _spread(rewriter: Rewriter, elements: DenseElements, row: Quantized, type: TensorType) -> Value:
-    out = type.with_element(elements.type.element)
-    if row.axis is None:
-        splat = DenseElements(elements.type.with_shape(()), elements.data)
-        made = rewriter.build(Constant, value=splat, out=splat.type).result
-        return rewriter.build(BroadcastInDim, operand_=made, broadcast_dimensions=DenseArray(()), out=out).result
-    made = rewriter.build(Constant, value=elements, out=elements.type).result
-    axes = DenseArray((row.axis,))
-    return rewriter.build(BroadcastInDim, operand_=made, broadcast_dimensions=axes, out=out).result

@@ -8,7 +8,7 @@ from orchestrion.compiler.ir.attributes import DenseArray
 from orchestrion.compiler.ir.core import Block, Operation, Value
 from orchestrion.compiler.ir.rewriter import Rewriter
 
-from .base import tensor_of
+from .base import rebuilt, tensor_of
 from .elementwise import Elementwise
 from .structural import BroadcastInDim, Constant
 
@@ -36,5 +36,4 @@ def _widened(rewriter: Rewriter, op: Operation, mapping: Mapping[Value, Value], 
         scalar = rewriter.insert(op.clone()).result
         return rewriter.build(BroadcastInDim, operand_=scalar, broadcast_dimensions=DenseArray(()), out=type).result
     operands = [mapping[value] for value in op.operands]
-    made = op.__class__(operands, [type], op.properties, op.attributes, loc=op.loc)
-    return rewriter.insert(made).results[0]
+    return rewriter.insert(rebuilt(op, operands, [type])).results[0]

@@ -17,7 +17,8 @@ from orchestrion.compiler.ir.declare import attr, operand, operands, optional, r
 from orchestrion.compiler.ir.types import TensorType
 from orchestrion.schema.dtypes import SIGNED, UNSIGNED
 
-from .base import ShapeError, StablehloOp, dtype_of, tensor_of
+from .base import ShapeError, StablehloOp, check_lines, dtype_of, tensor_of
+from .base import axes as axes_of
 from .contraction import check_region
 from .indexing import axis_lists
 
@@ -91,21 +92,16 @@ class Scatter(StablehloOp):
         return list(block.end.operands) == list(block.arguments[len(self.inputs) :])
 
     def infer(self) -> Sequence[TensorType]:
-        wholes, updates = [tensor_of(x) for x in self.inputs], [tensor_of(x) for x in self.updates]
-        if not wholes:
-            raise ShapeError("has no operands")
-        for what, types in (("operands", wholes), ("updates", updates)):
-            if any(type.shape != types[0].shape for type in types):
-                raise ShapeError(f"{what} differ in shape: {', '.join(map(str, types))}")
-        if len(self.results) != len(wholes):
-            raise ShapeError(f"{len(wholes)} operands need as many results, not {len(self.results)}")
+        wholes, updates = check_lines(self.inputs, self.results), [tensor_of(x) for x in self.updates]
+        if any(type.shape != updates[0].shape for type in updates):
+            raise ShapeError(f"updates differ in shape: {', '.join(map(str, updates))}")
         if [type.element for type in wholes] != [type.element for type in updates]:
             raise ShapeError(f"updates {', '.join(map(str, updates))} of {', '.join(map(str, wholes))}")
         if dtype_of(self.scatter_indices).kind not in (SIGNED, UNSIGNED):
             raise ShapeError(f"indices of type {self.scatter_indices.type}")
         _check(self.axes, wholes[0].shape, tensor_of(self.scatter_indices).shape, updates[0].shape)
         scalars = [type.with_shape(()) for type in wholes]
-        check_region("combiner", self.update_computation, scalars * 2, scalars)
+        check_region("the combiner", self.update_computation, scalars * 2, scalars)
         return wholes
 
 
@@ -118,10 +114,10 @@ def _check(axes: ScatterAxes, whole: Ints, indices: Ints, updates: Ints) -> None
     chosen, gone = axes.scatter_dims_to_operand_dims, axes.inserted_window_dims + axes.input_batching_dims
     if len(chosen) != length:
         raise ShapeError(f"scatter_dims_to_operand_dims has {len(chosen)} axes for index vectors of {length}")
-    _distinct("inserted_window_dims and input_batching_dims", gone, len(whole))
-    _distinct("scatter_dims_to_operand_dims and input_batching_dims", chosen + axes.input_batching_dims, len(whole))
-    _distinct("update_window_dims", axes.update_window_dims, len(updates))
-    _distinct("scatter_indices_batching_dims", axes.scatter_indices_batching_dims, len(indices))
+    axes_of("inserted_window_dims and input_batching_dims", gone, len(whole))
+    axes_of("scatter_dims_to_operand_dims and input_batching_dims", chosen + axes.input_batching_dims, len(whole))
+    axes_of("update_window_dims", axes.update_window_dims, len(updates))
+    axes_of("scatter_indices_batching_dims", axes.scatter_indices_batching_dims, len(indices))
     for name in ("update_window_dims", "inserted_window_dims", "input_batching_dims"):
         if list(getattr(axes, name)) != sorted(getattr(axes, name)):
             raise ShapeError(f"{name} {list(getattr(axes, name))} are not in order")
@@ -141,11 +137,6 @@ def _check(axes: ScatterAxes, whole: Ints, indices: Ints, updates: Ints) -> None
     wanted = [size for axis, size in enumerate(indices) if axis != vector]
     if rest != wanted:
         raise ShapeError(f"updates are for {rest} windows, indices for {wanted}")
-
-
-def _distinct(what: str, axes: Ints, rank: int) -> None:
-    if len(set(axes)) != len(axes) or any(not 0 <= axis < rank for axis in axes):
-        raise ShapeError(f"{what} {list(axes)} are not distinct axes of rank {rank}")
 
 
 OPS: Final = {Scatter.name: Scatter}

@@ -11,8 +11,8 @@ from orchestrion.compiler.ir.declare import operands, optional, region, results
 from orchestrion.compiler.ir.types import I1, TensorType
 from orchestrion.schema.dtypes import FLOAT
 
-from .base import ShapeError, StablehloOp, dtype_of, tensor_of, type_list
-from .contraction import Return
+from .base import ShapeError, StablehloOp, check_lines, dtype_of, tensor_of
+from .contraction import Return, check_region
 from .elementwise import Compare
 
 
@@ -39,29 +39,13 @@ class Sort(StablehloOp):
         return given + tensor_of(self.inputs[0]).rank if given < 0 else given
 
     def infer(self) -> Sequence[TensorType]:
-        types = [tensor_of(value) for value in self.inputs]
-        if not types:
-            raise ShapeError("has no operands")
-        if any(type.shape != types[0].shape for type in types):
-            raise ShapeError(f"operands differ in shape: {', '.join(map(str, types))}")
-        if len(self.results) != len(types):
-            raise ShapeError(f"{len(types)} operands need as many results, not {len(self.results)}")
+        types = check_lines(self.inputs, self.results)
         if not 0 <= self.axis < types[0].rank:
             given = -1 if self.dimension is None else self.dimension.value
             raise ShapeError(f"dimension {given} is not an axis of rank {types[0].rank}")
-        self._check_comparator([type.with_shape(()) for type in types for _ in range(2)])
+        scalars = [type.with_shape(()) for type in types for _ in range(2)]
+        check_region("the comparator", self.comparator, scalars, [TensorType((), I1)])
         return types
-
-    def _check_comparator(self, wanted: list[TensorType]) -> None:
-        if len(self.comparator.blocks) != 1:
-            raise ShapeError(f"the comparator needs one block, has {len(self.comparator.blocks)}")
-        block = self.comparator.block
-        taken = [argument.type for argument in block.arguments]
-        if taken != wanted:
-            raise ShapeError(f"the comparator must take ({type_list(wanted)}), takes ({type_list(taken)})")
-        given = [value.type for value in block.last.operands] if isinstance(block.last, Return) else []
-        if given != [TensorType((), I1)]:
-            raise ShapeError(f"the comparator must return (tensor<i1>), returns ({type_list(given)})")
 
 
 def comparator_region(types: Sequence[TensorType], direction: str) -> Region:

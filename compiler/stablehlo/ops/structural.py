@@ -13,9 +13,7 @@ from orchestrion.compiler.ir.types import TensorType
 from orchestrion.schema.dtypes import BOOL
 from orchestrion.schema.tensor_shapes import spread
 
-from .base import ShapeError, StablehloOp, axes, dtype_of, per_axis, tensor_of
-
-_PURE: Final = frozenset({Trait.PURE})
+from .base import OperandOp, PureOp, ShapeError, StablehloOp, axes, dtype_of, per_axis, tensor_of
 
 
 class Constant(StablehloOp):
@@ -30,13 +28,11 @@ class Constant(StablehloOp):
         return [self.value.type]
 
 
-class Iota(StablehloOp):
+class Iota(PureOp):
     """0, 1, 2, ... along one axis; constant along the others."""
 
     name = "stablehlo.iota"
     iota_dimension = attr(IntegerAttr)
-    out = result(TensorType)
-    traits = _PURE
 
     def infer(self) -> Sequence[TensorType]:
         type = tensor_of(self.out)
@@ -47,32 +43,26 @@ class Iota(StablehloOp):
         return [type]
 
 
-class BroadcastInDim(StablehloOp):
+class BroadcastInDim(OperandOp):
     """Operand axis i becomes result axis broadcast_dimensions[i]; axes of size 1 and new axes repeat."""
 
     name = "stablehlo.broadcast_in_dim"
-    operand_ = operand(TensorType)
     broadcast_dimensions = attr(DenseArray)
-    out = result(TensorType)
-    traits = _PURE
 
     def infer(self) -> Sequence[TensorType]:
         source, type = tensor_of(self.operand_), tensor_of(self.out)
         if len(self.broadcast_dimensions) != source.rank:
             raise ShapeError(f"broadcast_dimensions has {len(self.broadcast_dimensions)} axes for rank {source.rank}")
-        for axis, to in enumerate(axes("broadcast_dimensions", self.broadcast_dimensions, type.rank)):
+        for axis, to in enumerate(axes("broadcast_dimensions", self.broadcast_dimensions.ints, type.rank)):
             if source.shape[axis] not in (1, type.shape[to]):
                 raise ShapeError(f"axis {axis} of size {source.shape[axis]} cannot become size {type.shape[to]}")
         return [type.with_element(source.element)]
 
 
-class Reshape(StablehloOp):
+class Reshape(OperandOp):
     """The same elements in row-major order in another shape."""
 
     name = "stablehlo.reshape"
-    operand_ = operand(TensorType)
-    out = result(TensorType)
-    traits = _PURE
 
     def infer(self) -> Sequence[TensorType]:
         source, type = tensor_of(self.operand_), tensor_of(self.out)
@@ -81,33 +71,27 @@ class Reshape(StablehloOp):
         return [type.with_element(source.element)]
 
 
-class Transpose(StablehloOp):
+class Transpose(OperandOp):
     """Result axis i is operand axis permutation[i]."""
 
     name = "stablehlo.transpose"
-    operand_ = operand(TensorType)
     permutation = attr(DenseArray)
-    out = result(TensorType)
-    traits = _PURE
 
     def infer(self) -> Sequence[TensorType]:
         source = tensor_of(self.operand_)
         if len(self.permutation) != source.rank:
             raise ShapeError(f"permutation has {len(self.permutation)} axes for rank {source.rank}")
-        order = axes("permutation", self.permutation, source.rank)
+        order = axes("permutation", self.permutation.ints, source.rank)
         return [source.with_shape(tuple(source.shape[axis] for axis in order))]
 
 
-class Slice(StablehloOp):
+class Slice(OperandOp):
     """Elements start, start + stride, ... below limit, per axis."""
 
     name = "stablehlo.slice"
-    operand_ = operand(TensorType)
     start_indices = attr(DenseArray)
     limit_indices = attr(DenseArray)
     strides = attr(DenseArray)
-    out = result(TensorType)
-    traits = _PURE
 
     def infer(self) -> Sequence[TensorType]:
         source = tensor_of(self.operand_)
@@ -121,17 +105,14 @@ class Slice(StablehloOp):
         return [source.with_shape(tuple(sizes))]
 
 
-class Pad(StablehloOp):
+class Pad(OperandOp):
     """Adds (negative: removes) elements at both ends of each axis, and `interior` between neighbouring elements."""
 
     name = "stablehlo.pad"
-    operand_ = operand(TensorType)
     padding_value = operand(TensorType)
     edge_padding_low = attr(DenseArray)
     edge_padding_high = attr(DenseArray)
     interior_padding = attr(DenseArray)
-    out = result(TensorType)
-    traits = _PURE
 
     def infer(self) -> Sequence[TensorType]:
         source, value = tensor_of(self.operand_), tensor_of(self.padding_value)
@@ -151,14 +132,12 @@ class Pad(StablehloOp):
         return [source.with_shape(tuple(shape))]
 
 
-class Concatenate(StablehloOp):
+class Concatenate(PureOp):
     """Joins the operands along an axis."""
 
     name = "stablehlo.concatenate"
     inputs = operands(TensorType)
     dimension = attr(IntegerAttr)
-    out = result(TensorType)
-    traits = _PURE
 
     def infer(self) -> Sequence[TensorType]:
         types = [tensor_of(value) for value in self.operands]
@@ -174,18 +153,15 @@ class Concatenate(StablehloOp):
         return [first.with_shape((*first.shape[:axis], size, *first.shape[axis + 1 :]))]
 
 
-class Reverse(StablehloOp):
+class Reverse(OperandOp):
     """Reverses the order of elements along some axes."""
 
     name = "stablehlo.reverse"
-    operand_ = operand(TensorType)
     dimensions = attr(DenseArray)
-    out = result(TensorType)
-    traits = _PURE
 
     def infer(self) -> Sequence[TensorType]:
         source = tensor_of(self.operand_)
-        axes("dimensions", self.dimensions, source.rank)
+        axes("dimensions", self.dimensions.ints, source.rank)
         return [source]
 
 

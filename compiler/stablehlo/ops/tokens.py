@@ -13,9 +13,10 @@ from typing import Final
 from orchestrion.compiler.ir.attributes import ArrayAttr, DictAttr, IntegerAttr
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
-from orchestrion.compiler.ir.core import Operation, UnregisteredOp
+from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.types import Attribute, FunctionType, Type, is_token
 
+from .base import rebuilt
 from .func import Func
 
 #: Ops whose only purpose is to handle tokens.
@@ -84,15 +85,7 @@ def _rebuild(op: Operation) -> None:
     if not kept and op.name in ONLY_TOKENS:
         op.erase()
         return
-    regions = list(op.regions)
-    op.regions.clear()
-    types = [result.type for result in kept]
-    made: Operation
-    if isinstance(op, UnregisteredOp):
-        made = UnregisteredOp(op.name, op.operands, types, op.properties, op.attributes, regions, loc=op.loc)
-    else:
-        made = type(op)(op.operands, types, op.properties, op.attributes, regions, loc=op.loc)
-    Builder.before(op).insert(made)
+    made = Builder.before(op).insert(rebuilt(op, op.operands, [result.type for result in kept]))
     for old, new in zip(kept, made.results, strict=True):
         old.replace_by(new)
     op.erase()

@@ -19,7 +19,7 @@ from orchestrion.compiler.ir.dims import is_less
 from orchestrion.compiler.ir.types import I1, I64, TensorType
 from orchestrion.schema.tensor_shapes import spread, window_count
 
-from .base import ShapeError, StablehloOp, per_axis, tensor_of
+from .base import PureOp, ShapeError, StablehloOp, check_lines, per_axis, tensor_of
 from .contraction import check_inits, check_region
 
 Ints = tuple[int, ...]
@@ -118,7 +118,7 @@ class ConvolutionAxes:
         return tuple(str(axis) for axis in range(len(self.lhs) - 2))
 
 
-class Convolution(StablehloOp):
+class Convolution(PureOp):
     """Products of windows of `lhs` with the kernel `rhs`, summed over the window and the input features.
 
     Feature groups divide the input features and the output features; each group of outputs uses only its group of
@@ -138,8 +138,6 @@ class Convolution(StablehloOp):
     feature_group_count = attr(IntegerAttr)
     batch_group_count = attr(IntegerAttr)
     precision_config = optional(ArrayAttr)
-    out = result(TensorType)
-    traits = frozenset({Trait.PURE})
 
     @property
     def axes(self) -> ConvolutionAxes:
@@ -213,17 +211,11 @@ class ReduceWindow(StablehloOp):
         return Window.of(sizes, self.window_strides, self.padding, self.base_dilations, self.window_dilations)
 
     def infer(self) -> Sequence[TensorType]:
-        types = [tensor_of(value) for value in self.inputs]
-        if not types:
-            raise ShapeError("has no operands")
-        if any(t.shape != types[0].shape for t in types):
-            raise ShapeError(f"operands differ in shape: {', '.join(map(str, types))}")
-        if len(self.results) != len(types):
-            raise ShapeError(f"{len(types)} operands need as many results, not {len(self.results)}")
+        types = check_lines(self.inputs, self.results)
         shape = self.window.counts(types[0].shape)
         scalars = [TensorType((), t.element) for t in types]
         check_inits(self.init_values, scalars)
-        check_region("reducer", self.body, scalars * 2, scalars)
+        check_region("the reducer", self.body, scalars * 2, scalars)
         return [TensorType(shape, t.element) for t in types]
 
 
@@ -259,8 +251,8 @@ class SelectAndScatter(StablehloOp):
             raise ShapeError(f"source must be {wanted}, one element for each window, is {source}")
         scalar = type.with_shape(())
         check_inits([self.init_value], [scalar])
-        check_region("select", self.select, [scalar] * 2, [scalar.with_element(I1)])
-        check_region("scatter", self.scatter, [scalar] * 2, [scalar])
+        check_region("the select", self.select, [scalar] * 2, [scalar.with_element(I1)])
+        check_region("the scatter", self.scatter, [scalar] * 2, [scalar])
         return [type]
 
 

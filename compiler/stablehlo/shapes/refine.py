@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.ir.attributes import (
-    ELEMENT_BYTES,
     ArrayAttr,
     DenseElements,
     DimArray,
@@ -26,10 +25,13 @@ from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, UnregisteredOp, Value
 from orchestrion.compiler.ir.dims import Dim, UndecidedError, symbol
+from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.symbols import SymbolTables
 from orchestrion.compiler.ir.types import DYNAMIC, I64, FunctionType, TensorType, Type
 from orchestrion.compiler.ir.util import Assert
 from orchestrion.compiler.ir.verifier import problems
+from orchestrion.compiler.stablehlo.builders.basic import constant
+from orchestrion.compiler.stablehlo.builders.tensors import Tensor
 from orchestrion.compiler.stablehlo.expansions.expand import expand_all, has_libraries
 from orchestrion.compiler.stablehlo.expansions.random_bits import RNG_BIT_GENERATOR
 from orchestrion.compiler.stablehlo.expansions.top_k import TOP_K
@@ -45,15 +47,11 @@ from orchestrion.compiler.stablehlo.ops.elementwise import BitcastConvert, Clamp
 from orchestrion.compiler.stablehlo.ops.flow_ops import Size
 from orchestrion.compiler.stablehlo.ops.func import Func, Return
 from orchestrion.compiler.stablehlo.ops.function_dims import dims_attribute, measured_name
-from orchestrion.compiler.stablehlo.ops.indexing import DynamicSlice, Gather
+from orchestrion.compiler.stablehlo.ops.indexing import DynamicSlice
 from orchestrion.compiler.stablehlo.ops.structural import (
-    BroadcastInDim,
     Concatenate,
-    Constant,
-    Iota,
     Pad,
     Reshape,
-    Slice,
 )
 from orchestrion.compiler.stablehlo.ops.windowed import Convolution, ConvolutionAxes, ReduceWindow
 from orchestrion.schema.dtypes import BY_NAME
@@ -179,7 +177,7 @@ class _Refiner:
             self._assert(op)
             return
         if isinstance(op, dynamic.DynamicOp):
-            value = _RULES[type(op)](self, op, Builder.before(op))
+            value = _RULES[type(op)](self, op, _rewriter(op, op))
             op.results[0].replace_by(value)
             op.erase()
             return
@@ -193,20 +191,15 @@ class _Refiner:
         size = self.values.of(value)
         if isinstance(value.type, TensorType) and not value.type.shape and size and isinstance(size[0], Dim):
             op = value.defining_op
-            assert op is not None
-            value.replace_by(self.number(Builder.after(op), size[0], value.type))
+            assert op is not None and op.next_op is not None, "a terminator follows"
+            value.replace_by(self.number(_rewriter(op.next_op, op), size[0], value.type))
 
-    def number(self, builder: Builder, size: int, type: TensorType) -> Value:
+    def number(self, rewriter: Rewriter, size: int, type: TensorType) -> Value:
         """A size as a scalar of an integer type."""
-        made: Operation
-        if isinstance(size, Dim):
-            made = builder.build(Size, value=DimArray((size,)), out=type)
-        else:
-            width = int(str(type.element).lstrip("ui"))
-            data = (size % (1 << width)).to_bytes(width // 8, "little")
-            made = builder.build(Constant, value=DenseElements(type, data), out=type)
-        self.values.evaluate(made)
-        return made.results[0]
+        made = constant(rewriter, size, type)
+        assert made.defining_op is not None
+        self.values.evaluate(made.defining_op)
+        return made
 
     def _assert(self, op: Operation) -> None:
         if op not in self.asserted:
@@ -276,22 +269,27 @@ class _Refiner:
             raise ShapeError("its sizes depend on the values of tensors, which is not supported; only on other sizes")
         return found
 
-    def scalar(self, builder: Builder, value: Value, index: int) -> Value:
+    def scalar(self, rewriter: Rewriter, value: Value, index: int) -> Value:
         """Element `index` of a list, as a scalar."""
         element, source = self.values.of(value)[index], value.defining_op
         type = tensor_of(value).with_shape(())
         if isinstance(element, int | Dim):
-            return self.number(builder, element, type)
+            return self.number(rewriter, element, type)
         if isinstance(source, Reshape) and not tensor_of(source.operand_).shape:
             return source.operand_
         if isinstance(source, Concatenate):
             for part in source.inputs:
                 if index < tensor_of(part).num_elements:
-                    return self.scalar(builder, part, index)
+                    return self.scalar(rewriter, part, index)
                 index -= tensor_of(part).num_elements
-        one = {"start_indices": dense_ints(index), "limit_indices": dense_ints(index + 1), "strides": dense_ints(1)}
-        part = builder.build(Slice, operand_=value, out=type.with_shape((1,)), **one).out
-        return builder.build(Reshape, operand_=part, out=type).out
+        return Tensor(rewriter, value).slice((index,), (index + 1,)).reshape().value
+
+
+def _rewriter(before: Operation, op: Operation) -> Rewriter:
+    """Inserts before an op, with the location of `op`."""
+    rewriter = Rewriter({})
+    rewriter.at(before, op.loc)
+    return rewriter
 
 
 def _size_of(value: Value, axis: int) -> int | None:
@@ -413,11 +411,11 @@ _CALLS: Final[dict[str, Callable[..., tuple[Sequence[Type], int]]]] = {TOP_K: _b
 # The replacements of ops with computed shapes
 
 
-def _dimension_size(refiner: _Refiner, op: dynamic.GetDimensionSize, builder: Builder) -> Value:
+def _dimension_size(refiner: _Refiner, op: dynamic.GetDimensionSize, rewriter: Rewriter) -> Value:
     size = _size_of(op.operand_, op.dimension.value)
     if size is None:
         raise ShapeError(f"dimension {op.dimension.value} is not an axis of {op.operand_.type}")
-    return refiner.number(builder, size, tensor_of(op.out))
+    return refiner.number(rewriter, size, tensor_of(op.out))
 
 
 def _shaped(op: Operation, shape: tuple[int, ...]) -> Type:
@@ -427,61 +425,39 @@ def _shaped(op: Operation, shape: tuple[int, ...]) -> Type:
     return _check_stated(stated, stated.with_shape(shape))
 
 
-def _broadcast(refiner: _Refiner, op: dynamic.DynamicBroadcastInDim, builder: Builder) -> Value:
-    out = _shaped(op, refiner.shape(op.output_dimensions))
-    axes = op.broadcast_dimensions
-    return builder.build(BroadcastInDim, operand_=op.operand_, broadcast_dimensions=axes, out=out).out
-
-
-def _reshape(refiner: _Refiner, op: dynamic.DynamicReshape, builder: Builder) -> Value:
-    return builder.build(Reshape, operand_=op.operand_, out=_shaped(op, refiner.shape(op.output_shape))).out
-
-
-def _iota(refiner: _Refiner, op: dynamic.DynamicIota, builder: Builder) -> Value:
-    out = _shaped(op, refiner.shape(op.output_shape))
-    return builder.build(Iota, iota_dimension=op.iota_dimension, out=out).out
-
-
-def _pad(refiner: _Refiner, op: dynamic.DynamicPad, builder: Builder) -> Value:
-    lists = (op.edge_padding_low, op.edge_padding_high, op.interior_padding)
-    low, high, interior = (dense_ints(*refiner.sizes(value)) for value in lists)
-    return _build_inferred(
-        op,
-        builder,
-        Pad,
-        operand_=op.operand_,
-        padding_value=op.padding_value,
-        edge_padding_low=low,
-        edge_padding_high=high,
-        interior_padding=interior,
-    )
+def _static_form(refiner: _Refiner, op: dynamic.DynamicOp, rewriter: Rewriter) -> Value:
+    """The op of fixed shape, from the lists or the shape that operands state."""
+    cls, names = dynamic.STATIC_FORMS[type(op)]
+    if names:
+        lists = {name: refiner.sizes(getattr(op, name)) for name in names}
+        return _build_inferred(op, rewriter, cls, **dynamic.static_fields(op, lists))
+    out = _shaped(op, refiner.shape(op.operands[-1]))
+    return rewriter.build(cls, **dynamic.static_fields(op, {}), out=out).results[0]
 
 
 def _build_inferred(
-    op: Operation, builder: Builder, kind: type[StablehloOp], stated: Type | None = None, **fields: Any
+    op: Operation, rewriter: Rewriter, kind: type[StablehloOp], stated: Type | None = None, **fields: Any
 ) -> Value:
     """Builds an op whose type follows from its fields; it must not contradict that of `op`, or `stated`."""
-    made = builder.build(kind, out=stated or op.results[0].type, **fields)
+    made = rewriter.build(kind, out=stated or op.results[0].type, **fields)
     (found,) = made.infer()
     made.results[0].type = _check_stated(made.results[0].type, found)
     return made.results[0]
 
 
-def _slice(refiner: _Refiner, op: dynamic.RealDynamicSlice, builder: Builder) -> Value:
+def _slice(refiner: _Refiner, op: dynamic.RealDynamicSlice, rewriter: Rewriter) -> Value:
     """Bounds that are sizes give a slice; an unknown start with a known length gives a dynamic slice."""
     of = refiner.values.of
     starts, limits, strides = of(op.start_indices), of(op.limit_indices), refiner.sizes(op.strides)
     if all(isinstance(bound, int | Dim) for bound in (*starts, *limits)):
-        bounds = {"start_indices": starts, "limit_indices": limits, "strides": strides}
-        given: dict[str, Any] = {name: dense_ints(*numbers) for name, numbers in bounds.items()}  # type: ignore[arg-type]
-        return _build_inferred(op, builder, Slice, operand_=op.operand_, **given)
+        return _static_form(refiner, op, rewriter)
     sizes = [_length(start, limit) for start, limit in zip(starts, limits, strict=True)]
     if None in sizes or any(stride != 1 for stride in strides):
         raise ShapeError("its size depends on the values of tensors, which is not supported; only on other sizes")
     starting = _unclamped(refiner, op, sizes)
-    scalars = [refiner.scalar(builder, starting, index) for index in range(len(starts))]
+    scalars = [refiner.scalar(rewriter, starting, index) for index in range(len(starts))]
     numbers = dense_ints(*sizes)  # type: ignore[arg-type]
-    return _build_inferred(op, builder, DynamicSlice, operand_=op.operand_, start_indices=scalars, slice_sizes=numbers)
+    return _build_inferred(op, rewriter, DynamicSlice, operand_=op.operand_, start_indices=scalars, slice_sizes=numbers)
 
 
 def _length(start: Element, limit: Element) -> int | None:
@@ -501,38 +477,25 @@ def _unclamped(refiner: _Refiner, op: dynamic.RealDynamicSlice, sizes: Sequence[
     return maker.operand_ if low == (0,) * len(sizes) and high == last else op.start_indices
 
 
-def _gather(refiner: _Refiner, op: dynamic.DynamicGather, builder: Builder) -> Value:
-    return _build_inferred(
-        op,
-        builder,
-        Gather,
-        operand_=op.operand_,
-        start_indices=op.start_indices,
-        dimension_numbers=op.dimension_numbers,
-        slice_sizes=dense_ints(*refiner.sizes(op.slice_sizes)),
-        indices_are_sorted=op.indices_are_sorted,
-    )
-
-
 _CONVOLUTION: Final = (
     "window_strides", "lhs_dilation", "rhs_dilation", "window_reversal", "dimension_numbers", "feature_group_count",
     "batch_group_count", "precision_config",
 )  # fmt: skip
 
 
-def _convolution(refiner: _Refiner, op: dynamic.DynamicConv, builder: Builder) -> Value:
+def _convolution(refiner: _Refiner, op: dynamic.DynamicConv, rewriter: Rewriter) -> Value:
     """Symbolic padding is added to the operand first."""
     amounts, lhs = refiner.sizes(op.padding), op.lhs
     fields: dict[str, Any] = {name: value for name in _CONVOLUTION if (value := op.get(name)) is not None}
     if any(isinstance(amount, Dim) for amount in amounts):
-        lhs = _padded(op, builder, amounts)
+        lhs = _padded(op, rewriter, amounts)
         amounts = (0,) * len(amounts)
     type = TensorType((len(amounts) // 2, 2), I64)
     padding = DenseElements(type, b"".join(amount.to_bytes(8, "little", signed=True) for amount in amounts))
-    return _build_inferred(op, builder, Convolution, lhs=lhs, rhs=op.rhs, padding=padding, **fields)
+    return _build_inferred(op, rewriter, Convolution, lhs=lhs, rhs=op.rhs, padding=padding, **fields)
 
 
-def _padded(op: dynamic.DynamicConv, builder: Builder, amounts: Sequence[int]) -> Value:
+def _padded(op: dynamic.DynamicConv, rewriter: Rewriter, amounts: Sequence[int]) -> Value:
     if op.lhs_dilation is not None and set(op.lhs_dilation.ints) != {1}:
         raise ShapeError("pads a dilated operand by a symbolic amount, which is not supported")
     type = tensor_of(op.lhs)
@@ -540,33 +503,20 @@ def _padded(op: dynamic.DynamicConv, builder: Builder, amounts: Sequence[int]) -
     axes = ConvolutionAxes.of(op.dimension_numbers)
     for number, axis in enumerate(axes.spatial):
         low[axes.lhs.index(axis)], high[axes.lhs.index(axis)] = amounts[2 * number : 2 * number + 2]
-    scalar = type.with_shape(())
-    zero = builder.build(Constant, value=DenseElements(scalar, bytes(ELEMENT_BYTES[str(scalar.element)])), out=scalar)
-    fields = {"edge_padding_low": dense_ints(*low), "edge_padding_high": dense_ints(*high)}
-    made = builder.build(
-        Pad, operand_=op.lhs, padding_value=zero.out, interior_padding=dense_ints(*[0] * type.rank), out=type, **fields
-    )
-    made.results[0].type = made.infer()[0]
-    return made.out
+    return Tensor(rewriter, op.lhs).pad(low, high).value
 
 
-def _reduce_window(refiner: _Refiner, op: DynamicReduceWindow, builder: Builder) -> Value:
+def _reduce_window(refiner: _Refiner, op: DynamicReduceWindow, rewriter: Rewriter) -> Value:
     """The window's padding is added to the operand first: its extent may be symbolic."""
-    lists = (op.window_dimensions, op.window_strides, op.base_dilations, op.window_dilations)
-    sizes, strides, base, dilations = map(refiner.sizes, lists)
+    windows = (op.window_dimensions, op.window_strides, op.base_dilations, op.window_dilations)
+    sizes, strides, base, dilations = map(refiner.sizes, windows)
     amounts, type = refiner.sizes(op.padding), tensor_of(op.operand_)
-    padded = _build_inferred(
-        op,
-        builder,
-        Pad,
-        operand_=op.operand_,
-        padding_value=op.init_value,
-        edge_padding_low=dense_ints(*amounts[0::2]),
-        edge_padding_high=dense_ints(*amounts[1::2]),
-        interior_padding=dense_ints(*(step - 1 for step in base)),
-        stated=type.with_shape((DYNAMIC,) * type.rank),
-    )
-    made = builder.build(
+    lists = {"edge_padding_low": amounts[0::2], "edge_padding_high": amounts[1::2]}
+    lists["interior_padding"] = tuple(step - 1 for step in base)
+    given: dict[str, Any] = {name: dense_ints(*numbers) for name, numbers in lists.items()}
+    stated = type.with_shape((DYNAMIC,) * type.rank)
+    padded = _build_inferred(op, rewriter, Pad, stated, operand_=op.operand_, padding_value=op.init_value, **given)
+    made = rewriter.build(
         ReduceWindow,
         inputs=[padded],
         init_values=[op.init_value],
@@ -581,14 +531,10 @@ def _reduce_window(refiner: _Refiner, op: DynamicReduceWindow, builder: Builder)
 
 
 #: Op -> builder of the value that replaces it.
-_RULES: Final[dict[type[Operation], Callable[[_Refiner, Any, Builder], Value]]] = {
+_RULES: Final[dict[type[Operation], Callable[[_Refiner, Any, Rewriter], Value]]] = {
+    **dict.fromkeys(dynamic.STATIC_FORMS, _static_form),
     dynamic.GetDimensionSize: _dimension_size,
-    dynamic.DynamicBroadcastInDim: _broadcast,
-    dynamic.DynamicReshape: _reshape,
-    dynamic.DynamicIota: _iota,
-    dynamic.DynamicPad: _pad,
     dynamic.RealDynamicSlice: _slice,
-    dynamic.DynamicGather: _gather,
     dynamic.DynamicConv: _convolution,
     DynamicReduceWindow: _reduce_window,
 }

@@ -162,21 +162,22 @@ def _difference(x: Element, y: Element) -> Element | None:
     return None if isinstance(y, Comparison) else _sum(x, -y)
 
 
-def _product(x: Element, y: Element) -> Element | None:
-    return x * y if _is_size(x, y) else None  # type: ignore[operator]
+def _of_sizes(function: Callable[..., Element | None]) -> Rule:
+    """A rule for an elementwise op on sizes; results of other elements are unknown."""
+    return _each(lambda *elements: function(*elements) if _is_size(*elements) else None)
 
 
-def _quotient(x: Element, y: Element) -> Element | None:
+def _quotient(x: int, y: int) -> Element | None:
     """Rounds towards zero, which is down for positive x; else the quotient gets a name that `_chosen` recognizes."""
-    if not _is_size(x, y) or dims.bounds(y)[0] <= 0:  # type: ignore[arg-type]
+    if dims.bounds(y)[0] <= 0:
         return None
-    return x // y if dims.bounds(x)[0] > 0 else Unknown(("quotient", x, y))  # type: ignore[arg-type,operator]
+    return x // y if dims.bounds(x)[0] > 0 else Unknown(("quotient", x, y))
 
 
-def _remainder(x: Element, y: Element) -> Element | None:
-    if not _is_size(x, y) or dims.bounds(y)[0] <= 0:  # type: ignore[arg-type]
+def _remainder(x: int, y: int) -> Element | None:
+    if dims.bounds(y)[0] <= 0:
         return None
-    return x % y if dims.bounds(x)[0] >= 0 else Unknown(("remainder", x, y))  # type: ignore[arg-type,operator]
+    return x % y if dims.bounds(x)[0] >= 0 else Unknown(("remainder", x, y))
 
 
 def _chosen(pred: Element, yes: Element, no: Element) -> Element | None:
@@ -224,10 +225,8 @@ def _compare(op: Compare, operands: list[Elements]) -> Elements:
     return _each(one)(op, operands) or ()
 
 
-def _sign(x: Element) -> Element | None:
-    if not _is_size(x):
-        return None
-    low, high = dims.bounds(x)  # type: ignore[arg-type]
+def _sign(x: int) -> Element | None:
+    low, high = dims.bounds(x)
     return 1 if low > 0 else -1 if high < 0 else 0 if low == high == 0 else None
 
 
@@ -236,18 +235,6 @@ def _and(x: Element, y: Element) -> Element | None:
     if 0 in known:
         return 0
     return next((other for one, other in (known, reversed(known)) if one == 1), None)
-
-
-def _largest(x: Element, y: Element) -> Element | None:
-    return dims.dim_max(x, y) if _is_size(x, y) else None  # type: ignore[arg-type]
-
-
-def _least(x: Element, y: Element) -> Element | None:
-    return dims.dim_min(x, y) if _is_size(x, y) else None  # type: ignore[arg-type]
-
-
-def _clamp(low: Element, x: Element, high: Element) -> Element | None:
-    return dims.dim_min(dims.dim_max(x, low), high) if _is_size(low, x, high) else None  # type: ignore[arg-type]
 
 
 def _convert(op: Operation, operands: list[Elements]) -> Elements | None:
@@ -265,14 +252,14 @@ RULES: Final[dict[str, Rule]] = {
     "stablehlo.slice": _slice,
     "stablehlo.add": _each(_sum),
     "stablehlo.subtract": _each(_difference),
-    "stablehlo.multiply": _each(_product),
-    "stablehlo.divide": _each(_quotient),
-    "stablehlo.remainder": _each(_remainder),
-    "stablehlo.negate": _each(lambda x: -x if _is_size(x) else None),
-    "stablehlo.sign": _each(_sign),
-    "stablehlo.maximum": _each(_largest),
-    "stablehlo.minimum": _each(_least),
-    "stablehlo.clamp": _each(_clamp),
+    "stablehlo.multiply": _of_sizes(lambda x, y: x * y),
+    "stablehlo.divide": _of_sizes(_quotient),
+    "stablehlo.remainder": _of_sizes(_remainder),
+    "stablehlo.negate": _of_sizes(lambda x: -x),
+    "stablehlo.sign": _of_sizes(_sign),
+    "stablehlo.maximum": _of_sizes(dims.dim_max),
+    "stablehlo.minimum": _of_sizes(dims.dim_min),
+    "stablehlo.clamp": _of_sizes(lambda low, x, high: dims.dim_min(dims.dim_max(x, low), high)),
     "stablehlo.compare": _compare,
     "stablehlo.and": _each(_and),
     "stablehlo.select": _each(_chosen),
