@@ -1,4 +1,4 @@
-"""Which values are live at the starts and ends of blocks. A value that an op uses in a region counts as unused."""
+"""Which values are live at the starts and ends of blocks. Uses inside the regions of ops do not count."""
 
 from __future__ import annotations
 
