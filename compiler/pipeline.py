@@ -1,9 +1,10 @@
 """The table of phases and passes.
 
 A phase is a list of passes. Its IR can be printed, parsed and continued from to the same bytes. A pass is a function
-`run(module, options)`, imported when it runs, that changes the module in place. Most passes of the phases `hl_seq` and
-`ll_seq` are `run(program, options)`, called for each program. A pass raises CompileError for errors in the user's
-program. The verifier checks the IR after each phase; what it finds is a fault of the compiler.
+`run(module)`, imported when it runs, that changes the module in place. Most passes of the phases `hl_seq` and `ll_seq`
+are `run(program)`, called for each program. A pass that reads the options takes them as its second argument. A pass
+raises CompileError for errors in the user's program. The verifier checks the IR after each phase; what it finds is a
+fault of the compiler.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
+from inspect import signature
 from typing import Any, Final
 
 from orchestrion.compiler.errors import ArgumentValueError, CompileError
@@ -67,9 +69,8 @@ class Pass:
     def run(self) -> Callable[[Any, Options], None]:
         """The function of the pass, imported at the first access."""
         module, _, function = self.path.partition(":")
-        found: Callable[[Any, Options], None]
-        found = getattr(import_module(f"orchestrion.compiler.{module}"), function or "run")
-        return found
+        found: Callable[..., None] = getattr(import_module(f"orchestrion.compiler.{module}"), function or "run")
+        return found if len(signature(found).parameters) > 1 else lambda subject, options: found(subject)
 
 
 PASSES: Final[tuple[Pass, ...]] = (

@@ -19,7 +19,7 @@ from orchestrion.compiler.profiles import known_profile
 from .bytecode import vm
 from .errors import CompileError, Diagnostic
 from .flow import dialect as flow
-from .flow import util
+from .ir import util
 from .ir.attributes import StringAttr
 from .ir.core import Operation, Trait
 from .ir.locations import Location, Origin, Tracked, numbers_of, origin_of, place_of, source_text

@@ -5,25 +5,33 @@ byte: `i1` is 0 or 1; the upper bits of an `i4` are zero, and ignored in externa
 without a `storage`. Types with one occur in signatures, views, arrays and tools; their elements are stored as those of
 the storage type. A type without a row does not exist yet and is refused by name.
 
-NumPy lacks some of the types; the package ml_dtypes defines them, and is imported when one is used.
+NumPy lacks some of the types; the package ml_dtypes defines them. Both are imported when they are first needed, because
+the compiler reads IR without them.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from .float_formats import FloatFormat, Special
 from .fork import remember_lock
 from .hints import install
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    #: the types of NumPy itself; `of_numpy` includes those of ml_dtypes
+    BY_NUMPY: dict[np.dtype[Any], "DType"]
 
 BOOL, SIGNED, UNSIGNED, FLOAT, COMPLEX = 1, 2, 3, 4, 5
 
 
 @dataclass(frozen=True)
 class DType:
-    """One element type: its StableHLO name, kind, width, NumPy type, storage type, and the family of its code."""
+    """One element type: its StableHLO name, kind, width, NumPy type, storage type, the family of its code, and the
+    meaning of its bits if it is a narrow float.
+    """
 
     name: str
     kind: int
@@ -34,6 +42,8 @@ class DType:
     storage: str = ""
     #: the family of its code, if that is not its kind
     family: int = 0
+    #: of a float that devices do not compute on
+    format: FloatFormat | None = None
     #: computed once, because calls compare codes
     code: int = field(init=False, repr=False, compare=False)
     itemsize: int = field(init=False, repr=False, compare=False)
@@ -41,6 +51,8 @@ class DType:
     def __post_init__(self) -> None:
         object.__setattr__(self, "code", (self.family or self.kind) << 8 | self.bits)
         object.__setattr__(self, "itemsize", (self.bits + 7) // 8)
+        if (self.format is None) == (self.kind == FLOAT and not self.computed):
+            raise ValueError(f"{self.name}: a float that is only stored has a format, and no other type")
 
     def __str__(self) -> str:
         return self.name
@@ -58,6 +70,8 @@ class DType:
     @cached_property
     def numpy(self) -> "np.dtype[Any]":
         """Its NumPy type. Raises ImportError, which names the extra, if ml_dtypes is needed and missing."""
+        import numpy as np
+
         if not self.foreign:
             return np.dtype(self.numpy_name)
         try:
@@ -90,16 +104,16 @@ DTYPES: tuple[DType, ...] = (
     DType("i4", SIGNED, 4, "int4", "i8"),
     DType("ui2", UNSIGNED, 2, "uint2", "ui8"),
     DType("ui4", UNSIGNED, 4, "uint4", "ui8"),
-    DType("f16", FLOAT, 16, "<f2", "ui16"),
-    DType("bf16", FLOAT, 16, "bfloat16", "ui16", 6),
-    DType("f8E3M4", FLOAT, 8, "float8_e3m4", "ui8", 16),
-    DType("f8E4M3", FLOAT, 8, "float8_e4m3", "ui8", 17),
-    DType("f8E4M3FN", FLOAT, 8, "float8_e4m3fn", "ui8", 18),
-    DType("f8E4M3FNUZ", FLOAT, 8, "float8_e4m3fnuz", "ui8", 19),
-    DType("f8E4M3B11FNUZ", FLOAT, 8, "float8_e4m3b11fnuz", "ui8", 20),
-    DType("f8E5M2", FLOAT, 8, "float8_e5m2", "ui8", 21),
-    DType("f8E5M2FNUZ", FLOAT, 8, "float8_e5m2fnuz", "ui8", 22),
-    DType("f8E8M0FNU", FLOAT, 8, "float8_e8m0fnu", "ui8", 23),
+    DType("f16", FLOAT, 16, "<f2", "ui16", format=FloatFormat(5, 10, 15)),
+    DType("bf16", FLOAT, 16, "bfloat16", "ui16", 6, FloatFormat(8, 7, 127)),
+    DType("f8E3M4", FLOAT, 8, "float8_e3m4", "ui8", 16, FloatFormat(3, 4, 3)),
+    DType("f8E4M3", FLOAT, 8, "float8_e4m3", "ui8", 17, FloatFormat(4, 3, 7)),
+    DType("f8E4M3FN", FLOAT, 8, "float8_e4m3fn", "ui8", 18, FloatFormat(4, 3, 7, Special.FN)),
+    DType("f8E4M3FNUZ", FLOAT, 8, "float8_e4m3fnuz", "ui8", 19, FloatFormat(4, 3, 8, Special.FNUZ)),
+    DType("f8E4M3B11FNUZ", FLOAT, 8, "float8_e4m3b11fnuz", "ui8", 20, FloatFormat(4, 3, 11, Special.FNUZ)),
+    DType("f8E5M2", FLOAT, 8, "float8_e5m2", "ui8", 21, FloatFormat(5, 2, 15)),
+    DType("f8E5M2FNUZ", FLOAT, 8, "float8_e5m2fnuz", "ui8", 22, FloatFormat(5, 2, 16, Special.FNUZ)),
+    DType("f8E8M0FNU", FLOAT, 8, "float8_e8m0fnu", "ui8", 23, FloatFormat(8, 0, 127, Special.FNU)),
     DType("complex<f32>", COMPLEX, 64, "<c8", "f32"),
     DType("complex<f64>", COMPLEX, 128, "<c16", "f64"),
 )
@@ -109,9 +123,23 @@ COMPUTED: tuple[DType, ...] = tuple(row for row in DTYPES if row.computed)
 
 BY_NAME: dict[str, DType] = {row.name: row for row in DTYPES}
 BY_CODE: dict[int, DType] = {row.code: row for row in DTYPES}
-#: the types of NumPy itself; `of_numpy` includes those of ml_dtypes
-BY_NUMPY: "dict[np.dtype[Any], DType]" = {row.numpy: row for row in DTYPES if not row.foreign}
+#: narrow float -> the meaning of its bits
+FLOAT_FORMATS: dict[str, FloatFormat] = {row.name: row.format for row in DTYPES if row.format is not None}
 _BY_FOREIGN_NAME: dict[str, DType] = {row.numpy_name: row for row in DTYPES if row.foreign}
+
+
+@cache
+def _by_numpy() -> "dict[np.dtype[Any], DType]":
+    return {row.numpy: row for row in DTYPES if not row.foreign}
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """`BY_NUMPY`, at its first use."""
+        if name != "BY_NUMPY":
+            raise AttributeError(name)
+        return _by_numpy()
 
 
 def describe(dtype: DType, dims: Sequence[int]) -> str:
@@ -121,7 +149,7 @@ def describe(dtype: DType, dims: Sequence[int]) -> str:
 
 def of_numpy(dtype: "np.dtype[Any]") -> DType | None:
     """The row of a NumPy type, or None."""
-    row = BY_NUMPY.get(dtype)
+    row = _by_numpy().get(dtype)
     if row is None:
         row = _BY_FOREIGN_NAME.get(dtype.name)
         if row is not None and row.numpy != dtype:

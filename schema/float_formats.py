@@ -9,7 +9,6 @@ the NaN. `FNU`: no sign and no zero.
 from dataclasses import dataclass
 from enum import Enum
 from math import copysign, frexp, inf, isnan, ldexp, nan
-from typing import Final
 
 
 class Special(Enum):
@@ -110,18 +109,3 @@ class FloatFormat:
         if self.special is Special.FNU:
             return max(above if steps <= 1 else above + steps.bit_length() - 1, 0)
         return steps + (above << self.mantissa)
-
-
-#: element type -> its format
-FLOAT_FORMATS: Final[dict[str, FloatFormat]] = {
-    "f16": FloatFormat(5, 10, 15),
-    "bf16": FloatFormat(8, 7, 127),
-    "f8E3M4": FloatFormat(3, 4, 3),
-    "f8E4M3": FloatFormat(4, 3, 7),
-    "f8E4M3FN": FloatFormat(4, 3, 7, Special.FN),
-    "f8E4M3FNUZ": FloatFormat(4, 3, 8, Special.FNUZ),
-    "f8E4M3B11FNUZ": FloatFormat(4, 3, 11, Special.FNUZ),
-    "f8E5M2": FloatFormat(5, 2, 15),
-    "f8E5M2FNUZ": FloatFormat(5, 2, 16, Special.FNUZ),
-    "f8E8M0FNU": FloatFormat(8, 0, 127, Special.FNU),
-}

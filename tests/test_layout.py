@@ -22,24 +22,15 @@ MAY_IMPORT: dict[str, set[str]] = {
 #: The folders of the compiler in the order of the data: a folder imports only earlier ones. `rules` judges the IR
 #: after each phase, so it may know all of them.
 COMPILER_ORDER = ("ir", "stablehlo", "frontend", "flow", "sequencer", "kernel", "targets", "bytecode", "rules")
-#: Modules of the compiler that import later folders, and which. Entries may only be removed: `flow.dialect`,
-#: `flow.util` and `kernel.machine` hold ops and tables that earlier folders need too.
+#: Modules of the compiler that import later folders, and which. Entries may only be removed:
+#: `kernel.machine` holds tables that earlier folders need too.
 KNOWN_BACK_EDGES: dict[str, set[str]] = {
     "sequencer.encodings": {"targets"},
     "sequencer.form_programs": {"kernel", "targets"},
     "sequencer.hl_seq": {"kernel"},
     "sequencer.limit_reductions": {"kernel", "targets"},
     "sequencer.link_executables": {"targets"},
-    "stablehlo.builders.basic": {"flow"},
-    "stablehlo.fft.expand": {"flow"},
-    "stablehlo.fft.plan": {"flow"},
-    "stablehlo.functions.inline": {"flow"},
-    "stablehlo.linalg.blocked_solves": {"flow"},
-    "stablehlo.linalg.lu": {"flow"},
     "stablehlo.ops.elementwise": {"kernel"},
-    "stablehlo.ops.function_dims": {"flow"},
-    "stablehlo.shapes.refine": {"flow"},
-    "stablehlo.shapes.shape_values": {"flow"},
 }
 LONGEST_FILE = 600
 #: files of vm/ that know each other, whether to run or for types: two halves of one subject each, and no others

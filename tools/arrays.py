@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from orchestrion.schema.dtypes import BOOL, BY_NAME, COMPLEX, FLOAT, DType, of_numpy
-from orchestrion.schema.float_formats import FLOAT_FORMATS
+from orchestrion.schema.dtypes import BOOL, BY_NAME, COMPLEX, FLOAT, FLOAT_FORMATS, DType, of_numpy
 from orchestrion.schema.rules import MAX_RANK
 
 from .array_files import load_array, most_bytes, shortened

@@ -18,7 +18,6 @@ from orchestrion.compiler.ir.attributes import ArrayAttr, StringAttr, dense_ints
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation, Value
-from orchestrion.compiler.options import Options
 from orchestrion.schema.isa import BANKS, MAX_REGISTERS
 from orchestrion.schema.signature import bank_of
 
@@ -33,7 +32,7 @@ REGISTER_LETTERS: Final[dict[str, str]] = dict(zip(BANKS, "ilfdr", strict=True))
 Register = tuple[str, int]
 
 
-def run(module: Module, options: Options) -> None:
+def run(module: Module) -> None:
     for func in module.walk():
         if isinstance(func, Func):
             _assign(func)

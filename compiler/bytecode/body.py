@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from orchestrion.compiler.flow import util
+from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.attributes import StringAttr
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.dims import Dim

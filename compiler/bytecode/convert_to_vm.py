@@ -9,14 +9,13 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from orchestrion.compiler.errors import CompileError, TargetsError
-from orchestrion.compiler.flow import util
 from orchestrion.compiler.flow.symbols import Names
+from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.attributes import DictAttr, SymbolRef, UnitAttr, attribute_of
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, Region
 from orchestrion.compiler.ir.dims import bounds
 from orchestrion.compiler.ir.types import FunctionType
-from orchestrion.compiler.options import Options
 from orchestrion.compiler.profiles import known_profile
 from orchestrion.compiler.sequencer import hl_seq, ll_seq
 from orchestrion.compiler.targets.target import target
@@ -30,7 +29,7 @@ from .imports import tensors_of
 from .payload import payload_attribute
 
 
-def run(module: Module, options: Options) -> None:
+def run(module: Module) -> None:
     programs = hl_seq.programs_of(module)
     imports: set[str] = set()
     converted = [

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import reduce
 from typing import Final
 
-from orchestrion.compiler.flow import util
+from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.dims import Atom, Call, Dim, Factors, Symbol, bounds
 from orchestrion.compiler.ir.types import I32, I64

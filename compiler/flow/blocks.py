@@ -7,9 +7,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from orchestrion.compiler.ir.attributes import dense_ints
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
+from orchestrion.compiler.ir.util import BranchOp, Initializer
 from orchestrion.compiler.stablehlo.ops.func import Func
-
-from .util import BranchOp, Initializer
 
 #: a way into a block: the branch and the number of its edge
 Entrance = tuple[BranchOp, int]

@@ -19,37 +19,37 @@ from dataclasses import dataclass
 
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.rewriter import Rewriter
-from orchestrion.compiler.stablehlo.builders.basic import constant
+from orchestrion.compiler.stablehlo.builders.tensors import Tensor
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
-from orchestrion.compiler.stablehlo.ops.contraction import DotDimensions, DotGeneral
+from orchestrion.compiler.stablehlo.ops.contraction import DotDimensions
 from orchestrion.compiler.stablehlo.ops.windowed import Convolution
 
-from .window_builders import pad, repeat, reshape, reverse, transpose, windows
+from .window_builders import windows_of
 
 
 @dataclass(frozen=True, slots=True)
 class _Labelled:
     """A tensor and the labels of its axes."""
 
-    value: Value
+    x: Tensor
     labels: tuple[str, ...]
 
     def axis(self, label: str) -> int:
         return self.labels.index(label)
 
     def size(self, label: str) -> int:
-        return tensor_of(self.value).shape[self.axis(label)]
+        return self.x.shape[self.axis(label)]
 
     def axes(self, labels: tuple[str, ...]) -> tuple[int, ...]:
         return tuple(self.axis(label) for label in labels)
 
-    def split(self, rewriter: Rewriter, label: str, groups: int) -> _Labelled:
+    def split(self, label: str, groups: int) -> _Labelled:
         """Splits an axis into groups and members of a group."""
         if groups == 1:
             return self
-        at, shape = self.axis(label), tensor_of(self.value).shape
+        at, shape = self.axis(label), self.x.shape
         parts = (*shape[:at], groups, shape[at] // groups, *shape[at + 1 :])
-        return _Labelled(reshape(rewriter, self.value, parts), (*self.labels[:at], "g", *self.labels[at:]))
+        return _Labelled(self.x.reshape(*parts), (*self.labels[:at], "g", *self.labels[at:]))
 
 
 def as_dot(op: Convolution, rewriter: Rewriter) -> Value:
@@ -61,44 +61,37 @@ def as_dot(op: Convolution, rewriter: Rewriter) -> Value:
     before, after = labels[:at], labels[at + 1 :]
     batch = before if after or groups > 1 else ()
     contracted = tuple(label for label in kernel.labels if label not in ("g", "o"))
-    repeated = repeat(rewriter, kernel.value, [image.size(label) for label in batch])
+    sizes, own = tuple(image.size(label) for label in batch), kernel.x.shape
+    repeated = kernel.x.broadcast((*sizes, *own), range(len(sizes), len(sizes) + len(own)))
     kernel = _Labelled(repeated, (*batch, *kernel.labels))
     if groups > 1:
         batch = (*batch, "g")
     free = tuple(label for label in labels if label != "o" and label not in batch)
     if list(image.axes(free)) != sorted(image.axes(free)):
         order = (*batch, *free, *contracted)
-        image = _Labelled(transpose(rewriter, image.value, image.axes(order)), order)
+        image = _Labelled(image.x.transpose(*image.axes(order)), order)
     left, right = (kernel, image) if after else (image, kernel)
     dims = DotDimensions(left.axes(batch), right.axes(batch), left.axes(contracted), right.axes(contracted))
-    dot = _dot(rewriter, left, right, dims)
-    return reshape(rewriter, dot, tensor_of(op.out).shape)
-
-
-def _dot(rewriter: Rewriter, left: _Labelled, right: _Labelled, dims: DotDimensions) -> Value:
-    x, y = tensor_of(left.value), tensor_of(right.value)
-    free = [x.shape[axis] for axis in dims.free(x.rank, True)] + [y.shape[axis] for axis in dims.free(y.rank, False)]
-    out = x.with_shape((*(x.shape[axis] for axis in dims.lhs_batch), *free))
-    return rewriter.build(
-        DotGeneral, lhs=left.value, rhs=right.value, dot_dimension_numbers=dims.attribute(), out=out
-    ).out
+    return left.x.dot(right.x, dims).reshape(*tensor_of(op.out).shape).value
 
 
 def _windows(op: Convolution, rewriter: Rewriter) -> _Labelled:
     """The windows of the left operand. Its feature axis has the label `i`."""
-    image = _Labelled(op.lhs, tuple({"f": "i"}.get(label, label) for label in op.axes.lhs))
-    image = image.split(rewriter, "i", op.feature_group_count.value).split(rewriter, "b", op.batch_group_count.value)
+    image = _Labelled(Tensor(rewriter, op.lhs), tuple({"f": "i"}.get(label, label) for label in op.axes.lhs))
+    image = image.split("i", op.feature_group_count.value).split("b", op.batch_group_count.value)
     axes, window = image.axes(op.axes.spatial), op.window
-    zero = constant(rewriter, 0, tensor_of(op.lhs).with_shape(()))
-    value = windows(rewriter, pad(rewriter, image.value, zero, window, axes), window, axes)
-    return _Labelled(value, (*image.labels, *(f"k{n}" for n, size in enumerate(window.sizes) if size != 1)))
+    zero = image.x.splat(0, image.x.type.with_shape(()))
+    return _Labelled(
+        windows_of(image.x, zero, window, axes),
+        (*image.labels, *(f"k{n}" for n, size in enumerate(window.sizes) if size != 1)),
+    )
 
 
 def _kernel(op: Convolution, rewriter: Rewriter, groups: int) -> _Labelled:
     """The kernel, reversed where the op says so, without window axes of one element."""
     labels = tuple(f"k{label}" if label.isdigit() else label for label in op.axes.rhs)
-    kernel, sizes = _Labelled(op.rhs, labels), op.window.sizes
+    kernel, sizes = _Labelled(Tensor(rewriter, op.rhs), labels), op.window.sizes
     turned = [kernel.axis(f"k{n}") for n, back in enumerate(op.reversed) if back and sizes[n] != 1]
-    kernel = _Labelled(reverse(rewriter, op.rhs, turned), labels).split(rewriter, "o", groups)
+    kernel = _Labelled(kernel.x.reverse(*turned), labels).split("o", groups)
     kept = tuple(label for label in kernel.labels if not label.startswith("k") or kernel.size(label) != 1)
-    return _Labelled(reshape(rewriter, kernel.value, [kernel.size(label) for label in kept]), kept)
+    return _Labelled(kernel.x.reshape(*map(kernel.size, kept)), kept)

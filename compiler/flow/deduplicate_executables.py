@@ -6,8 +6,6 @@ tied argument shares a binding with a result.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from orchestrion.compiler.ir.attributes import StringAttr, SymbolRef
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation
@@ -16,11 +14,8 @@ from orchestrion.compiler.ir.printer import operation_text
 from .dialect import Dispatch, Executable
 from .symbols import Names, prefix_of
 
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
 
-
-def run(module: Module, options: Options) -> None:
+def run(module: Module) -> None:
     """Removes duplicates and renumbers the executables of all functions."""
     first: dict[tuple[str, str], Executable] = {}
     kept: dict[str, Executable] = {}  # the symbol an executable had -> the one that stands for it now

@@ -16,13 +16,11 @@ from orchestrion.compiler.ir.declare import attr, operand, operands, optional, r
 from orchestrion.compiler.ir.dialect import Dialect
 from orchestrion.compiler.ir.types import TensorType, Type
 from orchestrion.compiler.stablehlo.ops.base import ShapeError, StablehloOp, dtype_of, tensor_of
+from orchestrion.compiler.stablehlo.ops.flow_ops import LineFft, RowSolve, Size
 from orchestrion.schema import tensor_shapes
-from orchestrion.schema.dtypes import SIGNED, UNSIGNED
 
-from .fft import LineFft
 from .layout import problem
 from .merge import Merge
-from .row_solve import RowSolve
 from .scatter import Scatter
 
 
@@ -116,26 +114,6 @@ class Windows(StablehloOp):
         except tensor_shapes.ShapeError as error:
             raise ShapeError(str(error)) from None
         return [source.with_shape(out.shape)]
-
-
-class Size(StablehloOp):
-    """A size as a scalar of an integer type, modulo its range. Devices compute with it."""
-
-    name = "flow.size"
-    value = attr(DenseArray)
-    out = result(TensorType)
-    traits = frozenset({Trait.PURE})
-
-    @property
-    def size(self) -> int:
-        """The size."""
-        return self.value.ints[0]
-
-    def infer(self) -> Sequence[TensorType]:
-        type = tensor_of(self.out)
-        if len(self.value) != 1 or dtype_of(self.out).kind not in (SIGNED, UNSIGNED):
-            raise ShapeError(f"value {self.value} must be one size, the result {type} a scalar of integers")
-        return [type.with_shape(())]
 
 
 class Executable(Operation):

@@ -7,24 +7,19 @@ argument.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from orchestrion.compiler.ir.attributes import ELEMENT_BYTES, DenseElements, dense_ints
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Value
 from orchestrion.compiler.ir.types import TensorType
+from orchestrion.compiler.ir.util import GlobalStore
 from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Constant
 
 from .blocks import code_of, erase_arguments
 from .dialect import Empty
-from .util import GlobalStore
-
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
 
 
-def run(module: Module, options: Options) -> None:
+def run(module: Module) -> None:
     """Removes tensors without elements from all functions."""
     for code in code_of(module):
         region = code.regions[0]

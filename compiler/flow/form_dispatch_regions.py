@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.ir.attributes import DenseElements, SymbolRef, dense_ints
@@ -23,6 +23,7 @@ from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, OpResult, Region, Value
 from orchestrion.compiler.ir.effects import is_dead
+from orchestrion.compiler.ir.util import HOST_OPS, Assert, GlobalLoad, GlobalStore
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.costs import is_expensive
 from orchestrion.compiler.stablehlo.ops.elementwise import Elementwise
@@ -35,16 +36,12 @@ from .fusion_reads import GENERATORS, MOVEMENT, count, elements, is_free, is_in_
 from .groups import MAX_BINDINGS, Group, Grouping, is_sink
 from .row_groups import merge_rows
 from .scatter import Scatter, updated_values
-from .util import HOST_OPS, Assert, GlobalLoad, GlobalStore
-
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
 
 #: ops that stay in the function
 OUTSIDE: Final = (GlobalLoad, GlobalStore, Splat, Empty, Assert, *HOST_OPS)
 
 
-def run(module: Module, options: Options) -> None:
+def run(module: Module) -> None:
     """Puts all ops of all functions and initializers into dispatch regions."""
     for op in code_of(module):
         blocks = op.regions[0].blocks

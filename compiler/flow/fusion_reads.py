@@ -14,40 +14,33 @@ from orchestrion.compiler.ir.dims import typical
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
 from orchestrion.compiler.stablehlo.ops.elementwise import Elementwise
+from orchestrion.compiler.stablehlo.ops.flow_ops import LineFft, RowSolve, Size
 from orchestrion.compiler.stablehlo.ops.indexing import DynamicSlice, DynamicUpdateSlice, Gather
-from orchestrion.compiler.stablehlo.ops.structural import (
-    BroadcastInDim,
-    Concatenate,
-    Constant,
-    Iota,
-    Pad,
-    Reshape,
-    Reverse,
-    Slice,
-    Transpose,
-)
+from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Concatenate, Constant, Iota, Pad, Reshape
 
-from .dialect import Size, Windows
-from .fft import LineFft
 from .merge import Merge
-from .row_solve import RowSolve
 from .scatter import Scatter, Update
-from .structure import Read, reads_in_order, structure_of
+from .structure import PLACING, Read, reads_in_order, structure_of
 
 #: how a value is read: the ops in between that do not read in order, outermost first, each with the index map of the
 #: operand, or with the number of the operand if data decide what is read
 Path = tuple[tuple[int, Read | int], ...]
 ROOT: Final[Path] = ()
 
-#: ops with a schedule of their own
-HEROES: Final = (Reduce, DotGeneral, Scatter, Merge, LineFft, RowSolve)
+#: op with a schedule of its own -> the kind of a body with it (`kinds.py`)
+KIND_OF_HERO: Final[dict[type[Operation], str]] = {
+    Reduce: "reduction",
+    DotGeneral: "contraction",
+    Scatter: "scatter",
+    Merge: "merge",
+    LineFft: "fft",
+    RowSolve: "row_solve",
+}
+HEROES: Final = tuple(KIND_OF_HERO)
 #: ops without operands
 GENERATORS: Final = (Constant, Iota, Size)
 #: ops that place elements without computing on them
-MOVEMENT: Final = (
-    Reshape, Transpose, Slice, BroadcastInDim, Pad, Concatenate, Reverse, DynamicSlice, DynamicUpdateSlice,
-    Gather, Windows,
-)  # fmt: skip
+MOVEMENT: Final = (*PLACING, Pad, Concatenate, DynamicSlice, DynamicUpdateSlice, Gather)
 #: an update that leaves fewer elements unchanged is no dispatch of its own and writes them again; see `is_in_place`
 LEAST_KEPT: Final = 1024
 

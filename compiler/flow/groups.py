@@ -18,19 +18,18 @@ from typing import Final
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.dims import dim_max, typical
 from orchestrion.compiler.ir.types import scalar
+from orchestrion.compiler.ir.util import GlobalStore
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 from orchestrion.compiler.stablehlo.ops.costs import is_expensive
 from orchestrion.compiler.stablehlo.ops.custom_call import CustomCall
 from orchestrion.compiler.stablehlo.ops.elementwise import Compare, Elementwise, Select
+from orchestrion.compiler.stablehlo.ops.flow_ops import LineFft, RowSolve
 from orchestrion.compiler.stablehlo.ops.structural import Pad, Reshape
 
-from .fft import LineFft
 from .fusion_reads import HEROES, MOVEMENT, ROOT, Path, count, elements, is_free, is_in_place, operand_paths
 from .merge import Merge
-from .row_solve import RowSolve
 from .scatter import Scatter, changes, updated_values
-from .util import GlobalStore
 
 #: most buffers that one dispatch may bind; every supported device allows as many
 MAX_BINDINGS: Final = 16

@@ -5,23 +5,18 @@ Each block loads the globals that it uses, so that their values are not passed b
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from orchestrion.compiler.ir.attributes import DenseElements, SymbolRef
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation
+from orchestrion.compiler.ir.util import Global, GlobalLoad
 from orchestrion.compiler.stablehlo.ops.structural import Constant
 
 from .blocks import code_of
 from .symbols import Names
-from .util import Global, GlobalLoad
-
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
 
 
-def run(module: Module, options: Options) -> None:
+def run(module: Module) -> None:
     """Hoists the constants of a module."""
     named: dict[DenseElements, Global] = {}
     names = Names.of(module)

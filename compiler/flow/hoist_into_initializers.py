@@ -15,7 +15,7 @@ Equal results of several functions are stored once, and globals that nobody load
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrion.compiler.ir.attributes import SymbolRef
 from orchestrion.compiler.ir.builder import Builder
@@ -24,20 +24,18 @@ from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.cse import merge_equal
 from orchestrion.compiler.ir.effects import erase_dead, is_pure
 from orchestrion.compiler.ir.types import TensorType
+from orchestrion.compiler.ir.util import Global, GlobalLoad, GlobalStore, ImportedCallBranch, Initializer, Return
 from orchestrion.compiler.stablehlo.ops.costs import is_expensive
+from orchestrion.compiler.stablehlo.ops.flow_ops import Size
 from orchestrion.compiler.stablehlo.ops.func import Func
 from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Reshape, Slice
 
 from .captures import inputs
-from .dialect import DispatchRegion, Empty, Size, Splat
+from .dialect import DispatchRegion, Empty, Splat
 from .fusion_reads import GENERATORS, HEROES, is_free
 from .layout import storage_bytes
 from .structure import keeps_order
 from .symbols import Names
-from .util import Global, GlobalLoad, GlobalStore, ImportedCallBranch, Initializer, Return
-
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
 
 #: bytes by which the result of expensive ops may exceed the globals that it depends on
 SLACK: Final = 1 << 20
@@ -47,7 +45,7 @@ CHOOSING: Final = (BroadcastInDim, Reshape, Slice)
 FIXED: Final = (DispatchRegion, Empty, Splat)
 
 
-def run(module: Module, options: Options) -> None:
+def run(module: Module) -> None:
     """Hoists the derived values of a module."""
     functions = [op for op in module.block if isinstance(op, Func)]
     if not functions:

@@ -5,25 +5,20 @@ Each block loads the globals that it uses. An unused parameter is removed.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from orchestrion.compiler.ir.attributes import DictAttr, SymbolRef
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, Value
 from orchestrion.compiler.ir.parameters import name_of
+from orchestrion.compiler.ir.util import Global, GlobalLoad
 from orchestrion.compiler.stablehlo.functions.parameters import attributes_of, parameters_of, set_arguments
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.func import Func
 
 from .symbols import Names
-from .util import Global, GlobalLoad
-
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
 
 
-def run(module: Module, options: Options) -> None:
+def run(module: Module) -> None:
     """Hoists the parameters of a module."""
     functions = [op for op in module.block if isinstance(op, Func)]
     names = Names.of(module)

@@ -6,14 +6,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from orchestrion.compiler.ir.core import Operation, Value
-from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
 from orchestrion.compiler.stablehlo.ops.custom_call import CustomCall
 
-from .fft import LineFft
-from .merge import Merge
+from .fusion_reads import KIND_OF_HERO
 from .row_bodies import taken_rows
-from .row_solve import RowSolve
-from .scatter import Scatter
 
 #: kind of a body -> the results that it computes
 KINDS: Final[dict[str, str]] = {
@@ -27,21 +23,13 @@ KINDS: Final[dict[str, str]] = {
     "row_solve": "solutions of a triangular system, row by row",
     "library_call": "a call of a library function",
 }
-#: op -> the kind of a body with such an op
-_HEROES: Final[dict[type[Operation], str]] = {
-    Reduce: "reduction",
-    DotGeneral: "contraction",
-    Scatter: "scatter",
-    Merge: "merge",
-    LineFft: "fft",
-    RowSolve: "row_solve",
-    CustomCall: "library_call",
-}
+#: op -> the kind of a body with such an op: the heroes, and calls
+_KIND_OF: Final[dict[type[Operation], str]] = KIND_OF_HERO | {CustomCall: "library_call"}
 
 
 def hero_of(ops: Sequence[Operation]) -> Operation | None:
     """The first op that decides the kind of a body; None in an elementwise body."""
-    return next((op for op in ops if isinstance(op, tuple(_HEROES))), None)
+    return next((op for op in ops if isinstance(op, tuple(_KIND_OF))), None)
 
 
 def kind_of(ops: Sequence[Operation], results: Sequence[Value]) -> str:
@@ -49,4 +37,4 @@ def kind_of(ops: Sequence[Operation], results: Sequence[Value]) -> str:
     hero = hero_of(ops)
     if hero is None:
         return "elementwise"
-    return "rows" if taken_rows(ops, results) is not None else _HEROES[type(hero)]
+    return "rows" if taken_rows(ops, results) is not None else _KIND_OF[type(hero)]

@@ -23,7 +23,7 @@ from math import prod
 from typing import Final, TypeGuard
 
 from orchestrion.compiler.ir.attributes import ELEMENT_BYTES
-from orchestrion.compiler.ir.dims import Dim, ceildiv, typical
+from orchestrion.compiler.ir.dims import ceildiv, is_dynamic, typical
 from orchestrion.compiler.ir.types import TensorType, Type
 
 #: roles of a tensor in a dot
@@ -146,7 +146,7 @@ class Layout:
 
 def may_be_cut(group: tuple[int, ...], shape: tuple[int, ...]) -> bool:
     """Whether the number of elements along a group of axes is static."""
-    return not isinstance(prod(shape[axis] for axis in group), Dim)
+    return not is_dynamic(prod(shape[axis] for axis in group))
 
 
 def encoding_of(type: TensorType) -> Encoding | Layout | None:

@@ -12,28 +12,25 @@ block comes after all blocks that dominate it, and the blocks of a loop are cont
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrion.compiler.ir.attributes import IntegerAttr, dense_ints
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
-from orchestrion.compiler.ir.dims import Dim, bounds
+from orchestrion.compiler.ir.dims import bounds, is_dynamic
 from orchestrion.compiler.ir.types import I32
+from orchestrion.compiler.ir.util import Add, Branch, CompareLt, CondBranch, Constant, DimValue, Switch
 from orchestrion.compiler.stablehlo.control_flow.trip_count import trip_count
 from orchestrion.compiler.stablehlo.ops.control_flow import Case, Choice, If, While
 
 from .blocks import code_of, split_behind
-from .util import Add, Branch, CompareLt, CondBranch, Constant, DimValue, Switch
-
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
 
 #: most iterations that an i32 can count
 MAX_COUNTED_ITERATIONS: Final = (1 << 31) - 1
 
 
-def run(module: Module, options: Options) -> None:
+def run(module: Module) -> None:
     """Lowers the control flow of all functions."""
     for op in code_of(module):
         _lower(op.regions[0])
@@ -110,6 +107,6 @@ def _loop(block: Block, op: While, rest: Block) -> list[Block]:
 
 
 def _number(builder: Builder, value: int) -> Value:
-    if isinstance(value, Dim):
+    if is_dynamic(value):
         return builder.build(DimValue, value=dense_ints(value), out=I32).out
     return builder.build(Constant, value=IntegerAttr(value, I32), out=I32).out

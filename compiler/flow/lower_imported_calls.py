@@ -10,24 +10,19 @@ module can access no other memory.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from orchestrion.compiler.ir.attributes import ArrayAttr, SymbolRef, UnitAttr
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, Value
 from orchestrion.compiler.ir.types import FunctionType
+from orchestrion.compiler.ir.util import Global, GlobalLoad, GlobalStore, ImportedCall, ImportedCallBranch
 from orchestrion.compiler.stablehlo.ops.func import Func
 
 from .blocks import code_of, split_behind
 from .symbols import Names, identifier
-from .util import Global, GlobalLoad, GlobalStore, ImportedCall, ImportedCallBranch
-
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
 
 
-def run(module: Module, options: Options) -> None:
+def run(module: Module) -> None:
     """Lowers all imported calls."""
     names = Names.of(module)
     for op in code_of(module):

@@ -14,32 +14,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product
 from math import prod
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-import numpy as np
-
-from orchestrion.compiler.ir.attributes import BoolAttr, DenseElements, IntegerAttr, dense_ints
+from orchestrion.compiler.ir.attributes import BoolAttr
 from orchestrion.compiler.ir.builtin import Module
-from orchestrion.compiler.ir.core import Operation, Value
-from orchestrion.compiler.ir.dims import Dim
+from orchestrion.compiler.ir.core import Operation
+from orchestrion.compiler.ir.dims import is_dynamic
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter, rewrite
-from orchestrion.compiler.ir.types import I1, TensorType, Type
-from orchestrion.compiler.stablehlo.builders.basic import constant, convert, elementwise, index_type
+from orchestrion.compiler.ir.types import TensorType
+from orchestrion.compiler.stablehlo.builders.basic import index_type
+from orchestrion.compiler.stablehlo.builders.tensors import Tensor
 from orchestrion.compiler.stablehlo.expansions.scatter_updates import is_inside
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.scatter import Scatter
-from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Constant, Iota, Slice
 
 from . import scatter as flow
-from .window_builders import reshape, transpose
-
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
 
 
-def run(module: Module, options: Options) -> None:
+def run(module: Module) -> None:
     """Lowers all scatters."""
     rewrite(module, PATTERNS)
 
@@ -102,99 +95,82 @@ def _scatter(op: Operation, rewriter: Rewriter) -> bool:
         return True
     plan = _Plan.of(op)
     shape = (plan.groups, plan.size(plan.placed), plan.size(plan.after))
-    values = [reshape(rewriter, transpose(rewriter, value, plan.order), shape) for value in op.inputs]
-    updates = [_rows(rewriter, op, plan, value) for value in op.updates]
-    indices = _indices(rewriter, op, plan)
+    values = [Tensor(rewriter, value).transpose(*plan.order).reshape(*shape) for value in op.inputs]
+    updates = [_rows(op, plan, Tensor(rewriter, value)) for value in op.updates]
+    indices = _indices(op, plan, Tensor(rewriter, op.scatter_indices))
     unique = op.is_unique or prod(plan.counts) == 1
-    count = tensor_of(indices).shape[1]
-    whole = unique or isinstance(count, Dim)
+    count = indices.shape[1]
+    whole = unique or is_dynamic(count)
     for start in (0,) if whole else range(0, count, flow.MAX_COLLIDING_UPDATES):
         stop = count if whole else min(start + flow.MAX_COLLIDING_UPDATES, count)
-        values = list(
-            rewriter.build(
-                flow.Scatter,
-                inputs=values,
-                indices=_part(rewriter, indices, start, stop),
-                updates=[_part(rewriter, value, start, stop) for value in updates],
-                unique=BoolAttr(True) if unique else None,
-                body=op.update_computation.clone(),
-                out=[value.type for value in values],
-            ).results
+        made = rewriter.build(
+            flow.Scatter,
+            inputs=[x.value for x in values],
+            indices=indices.cut(1, start, stop).value,
+            updates=[x.cut(1, start, stop).value for x in updates],
+            unique=BoolAttr(True) if unique else None,
+            body=op.update_computation.clone(),
+            out=[x.type for x in values],
         )
+        values = [Tensor(rewriter, result) for result in made.results]
     ordered = [plan.shape[axis] for axis in plan.order]
     back = [plan.order.index(axis) for axis in range(len(plan.shape))]
-    rewriter.replace(op, [transpose(rewriter, reshape(rewriter, value, ordered), back) for value in values])
+    rewriter.replace(op, [x.reshape(*ordered).transpose(*back).value for x in values])
     return True
 
 
-def _rows(rewriter: Rewriter, op: Scatter, plan: _Plan, value: Value) -> Value:
+def _rows(op: Scatter, plan: _Plan, updates: Tensor) -> Tensor:
     """The updates as [groups, updates, row]."""
-    axes, rank = op.axes, tensor_of(value).rank
+    axes, rank = op.axes, tensor_of(op.scatter_indices).rank
+    others = [axis for axis in range(rank) if axis != axes.index_vector_dim]
     of_window = dict(zip(axes.kept_dims(len(plan.shape)), axes.update_window_dims, strict=True))
-    of_indices = dict(zip(_without(op, axes.index_vector_dim), axes.scatter_dims(rank), strict=True))
+    of_indices = dict(zip(others, axes.scatter_dims(len(updates.shape)), strict=True))
     batching = [of_indices[axis] for axis in axes.scatter_indices_batching_dims]
     windows = [of_indices[axis] for axis in _own(op)]
     before, placed, after = (
         [of_window[axis] for axis in part if axis in of_window] for part in (plan.before, plan.placed, plan.after)
     )
-    moved = transpose(rewriter, value, [*batching, *before, *windows, *placed, *after])
     count = prod(plan.counts) * plan.rows_of_window
-    return reshape(rewriter, moved, (plan.groups, count, plan.size(plan.after)))
+    moved = updates.transpose(*batching, *before, *windows, *placed, *after)
+    return moved.reshape(plan.groups, count, plan.size(plan.after))
 
 
-def _without(op: Scatter, vector: int) -> list[int]:
-    return [axis for axis in range(tensor_of(op.scatter_indices).rank) if axis != vector]
-
-
-def _indices(rewriter: Rewriter, op: Scatter, plan: _Plan) -> Value:
+def _indices(op: Scatter, plan: _Plan, indices: Tensor) -> Tensor:
     """The row number of each update, or a number out of range, as [groups, updates]."""
-    shape = (plan.size(plan.batching), prod(plan.counts))
-    vectors = _vectors(rewriter, op, shape)
-    is_row = plan.placed == op.axes.scatter_dims_to_operand_dims and len(plan.placed) == plan.rows_of_window == 1
-    if is_row and str(tensor_of(vectors).element) in ("i32", "i64"):
-        rows = reshape(rewriter, vectors, shape)
+    axes, batches = op.axes, plan.size(plan.batching)
+    vector = [axes.index_vector_dim] if axes.index_vector_dim < len(indices.shape) else []
+    components = axes.scatter_dims_to_operand_dims
+    vectors = indices.transpose(*axes.scatter_indices_batching_dims, *_own(op), *vector)
+    vectors = vectors.reshape(batches, prod(plan.counts), len(components))
+    are_rows = plan.placed == components and len(components) == plan.rows_of_window == 1
+    if are_rows and indices.dtype.name in ("i32", "i64"):
+        rows = vectors.reshape(*vectors.shape[:2])
     else:
-        rows = _rows_of_windows(rewriter, plan, *_starts(rewriter, op, plan, vectors))
-    (batches, count), repeats = tensor_of(rows).shape, plan.size(plan.before)
+        rows = _rows_of_windows(op, plan, vectors)
+    repeats = plan.size(plan.before)
     if repeats != 1:
-        rows = _spread(rewriter, rows, tensor_of(rows).with_shape((batches, repeats, count)), 0, 2)
-    return reshape(rewriter, rows, (plan.groups, count))
+        rows = rows.broadcast((batches, repeats, rows.shape[1]), (0, 2))
+    return rows.reshape(plan.groups, rows.shape[-1])
 
 
-def _vectors(rewriter: Rewriter, op: Scatter, shape: tuple[int, int]) -> Value:
-    """The index vectors as [batches, windows, components]."""
-    axes, indices = op.axes, op.scatter_indices
-    vector = [axes.index_vector_dim] if axes.index_vector_dim < tensor_of(indices).rank else []
-    order = [*axes.scatter_indices_batching_dims, *_own(op), *vector]
-    return reshape(rewriter, transpose(rewriter, indices, order), (*shape, len(axes.scatter_dims_to_operand_dims)))
-
-
-def _starts(rewriter: Rewriter, op: Scatter, plan: _Plan, vectors: Value) -> tuple[Value, Value | None]:
-    """The row in which each window starts, and whether the window lies in the operand; None if all do."""
+def _rows_of_windows(op: Scatter, plan: _Plan, vectors: Tensor) -> Tensor:
+    """The rows of each window, whose start is a vector; -1 if the window does not lie in the operand."""
     element = index_type(plan.size(plan.placed))
-    first = constant(rewriter, 0, TensorType(tensor_of(vectors).shape[:2], element))
-    all_inside: Value | None = None
+    rows = vectors.splat(0, TensorType(vectors.shape[:2], element))
+    all_inside: Tensor | None = None
     for number, axis in enumerate(op.axes.scatter_dims_to_operand_dims):
-        index = _component(rewriter, vectors, number)
-        inside = is_inside(rewriter, index, plan.shape[axis] - plan.window[axis] + 1)
-        all_inside = inside if all_inside is None else elementwise(rewriter, "and", all_inside, inside)
+        index = vectors.cut(2, number, number + 1).reshape(*vectors.shape[:2])
+        inside = is_inside(index, plan.shape[axis] - plan.window[axis] + 1)
+        all_inside = inside if all_inside is None else all_inside & inside
         if axis in plan.placed:  # what overflows here is outside, and not used
-            rows = convert(rewriter, index, str(element))
-            stride = constant(rewriter, _stride(plan, axis), tensor_of(rows))
-            first = elementwise(rewriter, "add", first, elementwise(rewriter, "multiply", rows, stride))
-    return first, all_inside
-
-
-def _rows_of_windows(rewriter: Rewriter, plan: _Plan, first: Value, inside: Value | None) -> Value:
-    """The row numbers of each window from its first row on; -1 if the window is outside."""
-    type, count = tensor_of(first), plan.rows_of_window
-    if count != 1:
-        type = type.with_shape((*type.shape, count))
-        first = elementwise(rewriter, "add", _spread(rewriter, first, type, 0, 1), _offsets(rewriter, plan, type))
-        inside = inside and _spread(rewriter, inside, type.with_element(I1), 0, 1)
-    if inside is not None:
-        first = elementwise(rewriter, "select", inside, first, constant(rewriter, -1, type))
-    return reshape(rewriter, first, (type.shape[0], prod(type.shape[1:])))
+            rows = rows + index.convert(str(element)) * _stride(plan, axis)
+    if plan.rows_of_window != 1:
+        shape = (*rows.shape, plan.rows_of_window)
+        rows = rows.broadcast(shape, (0, 1)) + _offsets(plan, rows).broadcast(shape, (2,))
+        all_inside = all_inside and all_inside.broadcast(shape, (0, 1))
+    if all_inside is not None:
+        rows = all_inside.select(rows, -1)
+    return rows.reshape(rows.shape[0], prod(rows.shape[1:]))
 
 
 def _stride(plan: _Plan, axis: int) -> int:
@@ -202,63 +178,12 @@ def _stride(plan: _Plan, axis: int) -> int:
     return plan.size(plan.placed[plan.placed.index(axis) + 1 :])
 
 
-def _component(rewriter: Rewriter, numbers: Value, number: int) -> Value:
-    """One component of all index vectors."""
-    type = tensor_of(numbers)
-    *shape, _ = type.shape
-    one = rewriter.build(
-        Slice,
-        operand_=numbers,
-        start_indices=dense_ints(0, 0, number),
-        limit_indices=dense_ints(*shape, number + 1),
-        strides=dense_ints(1, 1, 1),
-        out=type.with_shape((*shape, 1)),
-    ).result
-    return reshape(rewriter, one, shape)
-
-
-def _offsets(rewriter: Rewriter, plan: _Plan, wide: TensorType) -> Value:
-    """Offset of each row of a window from the first row of the window."""
-    if isinstance(plan.size(plan.placed), Dim):
-        return _spread(rewriter, _offsets_of_sizes(rewriter, plan, wide.element), wide, 2)
-    places = product(*(range(plan.window[axis]) for axis in plan.placed))
-    strides = [_stride(plan, axis) for axis in plan.placed]
-    rows = [sum(at * stride for at, stride in zip(place, strides, strict=True)) for place in places]
-    elements = DenseElements.of(np.array(rows, dtype=f"<i{4 if str(wide.element) == 'i32' else 8}"), str(wide.element))
-    line = rewriter.build(Constant, value=elements, out=elements.type).result
-    return _spread(rewriter, line, wide, 2)
-
-
-def _offsets_of_sizes(rewriter: Rewriter, plan: _Plan, element: Type) -> Value:
-    """The same for dynamic sizes: a sum over the placed axes."""
-    type = TensorType(tuple(plan.window[axis] for axis in plan.placed), element)
-    total = constant(rewriter, 0, type)
+def _offsets(plan: _Plan, like: Tensor) -> Tensor:
+    """Offset of each row of a window from the first row of the window: a sum over the placed axes."""
+    total = like.zeros([plan.window[axis] for axis in plan.placed])
     for number, axis in enumerate(plan.placed):
-        places = rewriter.build(Iota, iota_dimension=IntegerAttr(number), out=type).result
-        rows = elementwise(rewriter, "multiply", places, constant(rewriter, _stride(plan, axis), type))
-        total = elementwise(rewriter, "add", total, rows)
-    return reshape(rewriter, total, (plan.rows_of_window,))
-
-
-def _spread(rewriter: Rewriter, value: Value, out: TensorType, *axes: int) -> Value:
-    return rewriter.build(BroadcastInDim, operand_=value, broadcast_dimensions=dense_ints(*axes), out=out).result
-
-
-def _part(rewriter: Rewriter, value: Value, start: int, stop: int) -> Value:
-    """The updates from `start` to before `stop`, along axis 1."""
-    type = tensor_of(value)
-    if (start, stop) == (0, type.shape[1]):
-        return value
-    starts, limits = [0] * type.rank, list(type.shape)
-    starts[1], limits[1] = start, stop
-    return rewriter.build(
-        Slice,
-        operand_=value,
-        start_indices=dense_ints(*starts),
-        limit_indices=dense_ints(*limits),
-        strides=dense_ints(*[1] * type.rank),
-        out=type.with_shape((type.shape[0], stop - start, *type.shape[2:])),
-    ).result
+        total = total + total.iota(number, total.dtype.name) * _stride(plan, axis)
+    return total.reshape(plan.rows_of_window)
 
 
 PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {Scatter.name: (_scatter,)}

@@ -13,35 +13,29 @@ Equal keys keep their order even if the sort need not be stable, so that all dev
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from orchestrion.compiler.ir.attributes import DenseArray, IntegerAttr
+from orchestrion.compiler.ir.attributes import IntegerAttr
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Region, Value
-from orchestrion.compiler.ir.dims import Dim, typical
+from orchestrion.compiler.ir.dims import is_dynamic, typical
 from orchestrion.compiler.ir.rewriter import Rewriter
-from orchestrion.compiler.ir.types import I32, TensorType
-from orchestrion.compiler.stablehlo.builders.basic import compare, constant, convert, elementwise
-from orchestrion.compiler.stablehlo.ops.base import tensor_of
-from orchestrion.compiler.stablehlo.ops.contraction import Reduce, Return
-from orchestrion.compiler.stablehlo.ops.control_flow import While
-from orchestrion.compiler.stablehlo.ops.elementwise import OPS as ELEMENTWISE
+from orchestrion.compiler.ir.types import TensorType
+from orchestrion.compiler.stablehlo.builders.loops import counted_loop
+from orchestrion.compiler.stablehlo.builders.shape_builders import iota
+from orchestrion.compiler.stablehlo.builders.tensors import Tensor
 from orchestrion.compiler.stablehlo.ops.scalar_regions import apply_to_tensors
 from orchestrion.compiler.stablehlo.ops.sort import Sort
-from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Iota
+from orchestrion.compiler.stablehlo.ops.structural import Iota
 
 from .merge import Merge
-from .sort_builders import gathered, numbers
-
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
 
 #: most comparisons of each element with each of its line; beyond, runs are merged. Lines of dynamic length are always
 #: compared, because merges need a static number of iterations
 MAX_COMPARISONS: Final = 1 << 18
 
 
-def run(module: Module, options: Options) -> None:
+def run(module: Module) -> None:
     """Lowers all sorts."""
     for op in list(module.walk()):
         if isinstance(op, Sort):
@@ -51,119 +45,71 @@ def run(module: Module, options: Options) -> None:
 
 
 def _sorted(op: Sort, rewriter: Rewriter) -> list[Value]:
-    shape = tensor_of(op.inputs[0]).shape
+    operands = [Tensor(rewriter, value) for value in op.inputs]
+    shape = operands[0].shape
     size = shape[op.axis]
     if size in (0, 1) or prod(shape) == 0:
         return list(op.inputs)
-    if isinstance(size, Dim) or typical(prod(shape)) * size <= MAX_COMPARISONS:
-        return _in_order(op, rewriter, {}, _order(op, rewriter))
-    return _merged(op, rewriter)
+    if is_dynamic(size) or typical(prod(shape)) * size <= MAX_COMPARISONS:
+        return _in_order(op, operands, {}, _order(op, operands))
+    return _merged(op, operands)
 
 
 # By counting
 
 
-def _order(op: Sort, rewriter: Rewriter) -> Value:
+def _order(op: Sort, operands: list[Tensor]) -> Tensor:
     """For each place of the results, the number in its line of the element that belongs there."""
-    shape, axis = tensor_of(op.inputs[0]).shape, op.axis
-    pairs = (*shape, shape[axis])
-    mine, other = numbers(rewriter, pairs, axis), numbers(rewriter, pairs, len(shape))
-    ahead = [_paired(rewriter, value, axis, along) for value in op.inputs for along in (True, False)]
-    before = apply_to_tensors(rewriter, op.comparator.block, ahead, pairs)[0]
-    behind = apply_to_tensors(rewriter, op.comparator.block, _swapped(ahead), pairs)[0]
-    ahead_of = elementwise(rewriter, "or", before, _tie(rewriter, behind, other, mine))
-    counted = convert(rewriter, ahead_of, "i32")
-    place = _paired(rewriter, _sum(rewriter, counted), axis, True)
-    here = compare(rewriter, "EQ", place, mine)
-    zero = constant(rewriter, 0, tensor_of(other))
-    return _sum(rewriter, elementwise(rewriter, "select", here, other, zero))
+    shape, axis, rewriter = operands[0].shape, op.axis, operands[0].rewriter
+    pairs, rank = (*shape, shape[axis]), len(shape)
+    mine, other = (Tensor(rewriter, iota(rewriter, pairs, along)) for along in (axis, rank))
+    sides = [[_paired(x, axis, along).value for along in (True, False)] for x in operands]
+    before, behind = (
+        Tensor(rewriter, apply_to_tensors(rewriter, op.comparator.block, values, pairs)[0])
+        for values in ([value for pair in sides for value in pair], [value for pair in sides for value in pair[::-1]])
+    )
+    goes_first = before | (~behind & (other < mine))
+    place = _paired(goes_first.convert("i32").reduce([rank]), axis, True)
+    return place.eq(mine).select(other, 0).reduce([rank])
 
 
-def _paired(rewriter: Rewriter, value: Value, axis: int, along: bool) -> Value:
+def _paired(x: Tensor, axis: int, along: bool) -> Tensor:
     """Pairs each element with each of its line: element [.., i, .., j] is the element at place j, or else at place
     i.
     """
-    type = tensor_of(value)
-    dims = [type.rank if along and dim == axis else dim for dim in range(type.rank)]
-    out = type.with_shape((*type.shape, type.shape[axis]))
-    return rewriter.build(BroadcastInDim, operand_=value, broadcast_dimensions=DenseArray(tuple(dims)), out=out).result
-
-
-def _swapped(pairs: list[Value]) -> list[Value]:
-    """The arguments of a comparator with both sides swapped."""
-    return [value for at in range(0, len(pairs), 2) for value in (pairs[at + 1], pairs[at])]
-
-
-def _sum(rewriter: Rewriter, value: Value) -> Value:
-    """The sums along the last axis, of i32."""
-    type = tensor_of(value)
-    body = Block([type.with_shape(())] * 2)
-    added = ELEMENTWISE["stablehlo.add"](body.arguments, [type.with_shape(())])
-    body.append(added)
-    body.append(Return.build(values=[added.result]))
-    return rewriter.build(
-        Reduce,
-        inputs=[value],
-        init_values=[constant(rewriter, 0, type.with_shape(()))],
-        dimensions=DenseArray((type.rank - 1,)),
-        body=Region([body]),
-        out=[type.with_shape(type.shape[:-1])],
-    ).results[0]
+    rank = len(x.shape)
+    dims = [rank if along and dim == axis else dim for dim in range(rank)]
+    return x.broadcast((*x.shape, x.shape[axis]), dims)
 
 
 # By merging
 
 
-def _merged(op: Sort, rewriter: Rewriter) -> list[Value]:
-    """The loop over the merges. It carries the iteration, the keys, and one more operand or the numbers of the
-    elements.
-    """
-    shape, axis = tensor_of(op.inputs[0]).shape, op.axis
-    block = op.comparator.block
-    used = [bool(argument.uses) for argument in block.arguments]
-    keys = [at for at in range(len(op.inputs)) if any(used[2 * at : 2 * at + 2])]
-    rest = [at for at in range(len(op.inputs)) if at not in keys]
+def _merged(op: Sort, operands: list[Tensor]) -> list[Value]:
+    """The loop over the merges. It carries the keys, and one more operand or the numbers of the elements."""
+    axis, rewriter = op.axis, operands[0].rewriter
+    used = [bool(argument.uses) for argument in op.comparator.block.arguments]
+    keys = [at for at in range(len(operands)) if any(used[2 * at : 2 * at + 2])]
+    rest = [at for at in range(len(operands)) if at not in keys]
     numbered = len(rest) > 1 or any(_is_numbers(op.inputs[at], axis) for at in rest)
-    carried = keys if numbered else list(range(len(op.inputs)))
-    inits = [constant(rewriter, 0, TensorType((), I32)), *(op.inputs[at] for at in carried)]
-    if numbered:
-        inits.append(numbers(rewriter, shape, axis))
-    types = [tensor_of(value) for value in inits]
-    cond, body = Block(types), Block(types)
-    for part in (cond, body):
-        part.append(Return.build(values=[], loc=op.loc))
-    _test(cond, (shape[axis] - 1).bit_length())
-    _merge_runs(op, body, carried)
-    loop = rewriter.build(While, inits=inits, cond=Region([cond]), body=Region([body]), out=types)
-    done: dict[int, Value] = dict(zip(carried, loop.results[1:], strict=False))
-    return _in_order(op, rewriter, done, loop.results[-1])
+    carried = keys if numbered else list(range(len(operands)))
 
+    def merge_runs(iteration: Tensor, values: list[Tensor]) -> list[Tensor]:
+        """Merges runs of 2^iteration elements."""
+        made = rewriter.build(
+            Merge,
+            inputs=[x.value for x in values],
+            step=iteration.value,
+            dimension=IntegerAttr(axis),
+            comparator=_comparator(op, carried, [x.type for x in values]),
+            out=[x.type for x in values],
+            loc=op.loc,
+        )
+        return [Tensor(rewriter, result) for result in made.results]
 
-def _test(block: Block, iterations: int) -> None:
-    end = block.end
-    rewriter = Rewriter({})
-    rewriter.at(end)
-    bound = constant(rewriter, iterations, TensorType((), I32))
-    end.set_operands([compare(rewriter, "LT", block.arguments[0], bound)])
-
-
-def _merge_runs(op: Sort, block: Block, carried: list[int]) -> None:
-    """Merges runs of 2^iteration elements."""
-    end = block.end
-    rewriter = Rewriter({})
-    rewriter.at(end)
-    iteration, *values = block.arguments
-    merge = rewriter.build(
-        Merge,
-        inputs=values,
-        step=iteration,
-        dimension=IntegerAttr(op.axis),
-        comparator=_comparator(op, carried, [tensor_of(value) for value in values]),
-        out=[value.type for value in values],
-        loc=op.loc,
-    )
-    one = constant(rewriter, 1, TensorType((), I32))
-    end.set_operands([elementwise(rewriter, "add", iteration, one), *merge.results])
+    inits = [*(operands[at] for at in carried), *([operands[0].iota(axis)] if numbered else [])]
+    made = counted_loop((operands[0].shape[axis] - 1).bit_length(), inits, merge_runs)
+    return _in_order(op, operands, dict(zip(carried, made, strict=False)), made[-1])
 
 
 def _comparator(op: Sort, carried: list[int], types: list[TensorType]) -> Region:
@@ -182,24 +128,19 @@ def _comparator(op: Sort, carried: list[int], types: list[TensorType]) -> Region
 # What both use
 
 
-def _in_order(op: Sort, rewriter: Rewriter, done: dict[int, Value], order: Value) -> list[Value]:
+def _in_order(op: Sort, operands: list[Tensor], done: dict[int, Tensor], order: Tensor) -> list[Value]:
     """The operands in the sorted order. Those that were merged are sorted already."""
     results = []
-    for at, value in enumerate(op.inputs):
+    for at, x in enumerate(operands):
         if at in done:
             results.append(done[at])
-        elif _is_numbers(value, op.axis):
-            results.append(convert(rewriter, order, str(tensor_of(value).element)))
+        elif _is_numbers(x.value, op.axis):
+            results.append(order.convert(x.dtype.name))
         else:
-            results.append(gathered(rewriter, value, order, op.axis))
-    return results
+            results.append(x.take_along(order, op.axis))
+    return [x.value for x in results]
 
 
 def _is_numbers(value: Value, axis: int) -> bool:
     maker = value.defining_op
     return isinstance(maker, Iota) and maker.iota_dimension.value == axis
-
-
-def _tie(rewriter: Rewriter, behind: Value, number: Value, other: Value) -> Value:
-    """Whether an element that does not come behind another one had the lower number."""
-    return elementwise(rewriter, "and", elementwise(rewriter, "not", behind), compare(rewriter, "LT", number, other))

@@ -10,26 +10,23 @@ the reduction reads the elements of the original operand. Fusion and schedules t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from orchestrion.compiler.ir.attributes import dense_ints
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter, rewrite
+from orchestrion.compiler.stablehlo.builders.shape_builders import reduce_by
+from orchestrion.compiler.stablehlo.builders.tensors import Tensor
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
-from orchestrion.compiler.stablehlo.ops.contraction import Reduce
 from orchestrion.compiler.stablehlo.ops.windowed import Convolution, ReduceWindow, SelectAndScatter
 
 from .convolution import as_dot
 from .select_and_scatter import as_reductions
 from .wide_windows import is_done, narrowed
-from .window_builders import pad, windows
-
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
+from .window_builders import windows_of
 
 
-def run(module: Module, options: Options) -> None:
+def run(module: Module) -> None:
     """Lowers all ops over windows."""
     rewrite(module, PATTERNS)
 
@@ -43,14 +40,11 @@ def _reduce_window(op: Operation, rewriter: Rewriter) -> bool:
         if is_done(window):
             rewriter.replace(op, given)
             return True
-    inputs = []
-    for value, init in zip(given, op.init_values, strict=True):
-        inputs.append(windows(rewriter, pad(rewriter, value, init, window, range(rank)), window, range(rank)))
-    gone = dense_ints(*range(rank, tensor_of(inputs[0]).rank))
-    types = [result.type for result in op.results]
-    body = op.body.clone()
-    made = rewriter.build(Reduce, inputs=inputs, init_values=op.init_values, dimensions=gone, body=body, out=types)
-    rewriter.replace(op, made.results)
+    inits = [Tensor(rewriter, init) for init in op.init_values]
+    pairs = zip((Tensor(rewriter, value) for value in given), inits, strict=True)
+    inputs = [windows_of(x, init, window, range(rank)).value for x, init in pairs]
+    gone = range(rank, tensor_of(inputs[0]).rank)
+    rewriter.replace(op, reduce_by(rewriter, inputs, op.init_values, gone, op.body.clone()))
     return True
 
 

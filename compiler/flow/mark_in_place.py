@@ -8,8 +8,6 @@ second result would be read later. The sequencer decides whether the memory is f
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from orchestrion.compiler.ir.attributes import dense_ints
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, BlockArgument, Value
@@ -22,11 +20,8 @@ from .layout import storage_bytes
 from .row_bodies import rows_of
 from .structure import reads_in_order
 
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
 
-
-def run(module: Module, options: Options) -> None:
+def run(module: Module) -> None:
     """Marks the arguments of all dispatches."""
     found: dict[str, list[int]] = {}
     for executable in module.block:

@@ -7,7 +7,6 @@ use. Executables are named after the function and numbered: `main_dispatch_0`, `
 from __future__ import annotations
 
 from functools import reduce
-from typing import TYPE_CHECKING
 
 from orchestrion.compiler.ir.attributes import SymbolRef, dense_ints
 from orchestrion.compiler.ir.builder import Builder
@@ -27,14 +26,11 @@ from .layout import storage_elements
 from .scatter import Update, changes, update_of, updated
 from .symbols import Names, prefix_of
 
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
-
 #: ops that become an executable
 Outlined = DispatchRegion | HoistableDispatch
 
 
-def run(module: Module, options: Options) -> None:
+def run(module: Module) -> None:
     """Outlines all regions of a module."""
     names = Names.of(module)
     for code in list(code_of(module)):

@@ -12,7 +12,7 @@ from collections.abc import Collection
 from typing import Final
 
 from orchestrion.compiler.ir.core import Operation, Value
-from orchestrion.compiler.ir.dims import Dim, bounds, typical
+from orchestrion.compiler.ir.dims import bounds, is_dynamic, typical
 from orchestrion.compiler.stablehlo.ops.contraction import Reduce
 from orchestrion.compiler.stablehlo.ops.custom_call import CustomCall
 
@@ -45,7 +45,7 @@ def _reduces(group: Group) -> bool:
     if rows is None:
         return False
     length = elements(group.hero.inputs[0]) // rows
-    if isinstance(length, Dim) and isinstance(rows, Dim):
+    if is_dynamic(length) and is_dynamic(rows):
         return typical(rows) >= FEW_ROWS or typical(length) <= SHORT_ROW
     longest = bounds(length)[1]
     return length != 1 and longest <= MAX_ROW and (typical(rows) >= FEW_ROWS or longest <= SHORT_ROW)
@@ -107,7 +107,7 @@ def _ends(length: int, reduced: Collection[int]) -> bool:
     """Whether a workgroup may write so many elements of a row: few, or as many as it reduces. `limit-reductions` bounds
     the latter on machines that need it.
     """
-    return bounds(length)[1] <= MAX_ROW or (isinstance(length, Dim) and length in reduced)
+    return bounds(length)[1] <= MAX_ROW or (is_dynamic(length) and length in reduced)
 
 
 def _handed(cluster: list[Group], roots: list[Value]) -> set[Value]:

@@ -9,51 +9,45 @@ twice, so the order of sums is the same in every run.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 
-from orchestrion.compiler.ir.attributes import ELEMENT_BYTES, DenseElements, DialectAttr, attribute_of, dense_ints
-from orchestrion.compiler.ir.builder import Builder, inline_block
-from orchestrion.compiler.ir.core import Block, Operation, Region, Value
+from orchestrion.compiler.ir.builder import inline_block
+from orchestrion.compiler.ir.core import Region, Value
 from orchestrion.compiler.ir.rewriter import Rewriter
-from orchestrion.compiler.ir.types import I1, TensorType, Type
-from orchestrion.compiler.stablehlo.builders.basic import compare, constant, index_type
-from orchestrion.compiler.stablehlo.ops.base import tensor_of
-from orchestrion.compiler.stablehlo.ops.contraction import Reduce, Return
-from orchestrion.compiler.stablehlo.ops.elementwise import OPS, Compare
-from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Constant, Iota
+from orchestrion.compiler.ir.types import I1, TensorType
+from orchestrion.compiler.stablehlo.builders.basic import index_type
+from orchestrion.compiler.stablehlo.builders.loops import region_of
+from orchestrion.compiler.stablehlo.builders.shape_builders import iota, reduce_by
+from orchestrion.compiler.stablehlo.builders.tensors import Tensor
 from orchestrion.compiler.stablehlo.ops.windowed import SelectAndScatter, Window
 
-from .window_builders import pad, reshape, windows
+from .window_builders import windows_of
 
 
 def as_reductions(op: SelectAndScatter, rewriter: Rewriter) -> Value:
     """The result of a `select_and_scatter`."""
-    shape, axes = tensor_of(op.operand_).shape, range(tensor_of(op.operand_).rank)
-    element = index_type(prod(shape))
-    places = _places(rewriter, TensorType(shape, element))
-    nowhere = constant(rewriter, -1, TensorType((), element))
-    zero = constant(rewriter, 0, tensor_of(op.operand_).with_shape(()))
-    read = [
-        windows(rewriter, pad(rewriter, value, fill, op.window, axes), op.window, axes)
-        for value, fill in ((op.operand_, zero), (places, nowhere))
-    ]
-    selected = _reduced(op, rewriter, read, [zero, nowhere], _selecting(op, element))[1]
-    back = _backwards(op.window, tensor_of(op.source).shape, shape)
-    sources, chosen = (
-        windows(rewriter, pad(rewriter, value, fill, back, axes), back, axes)
-        for value, fill in ((op.source, zero), (selected, nowhere))
-    )
-    own = rewriter.build(BroadcastInDim, operand_=places, broadcast_dimensions=dense_ints(*axes), out=chosen.type).out
-    hits = compare(rewriter, "EQ", chosen, own)
-    true = constant(rewriter, 1, TensorType((), I1))
-    return _reduced(op, rewriter, [sources, hits], [op.init_value, true], _scattering(op))[0]
+    x, source = Tensor(rewriter, op.operand_), Tensor(rewriter, op.source)
+    axes, count = range(len(x.shape)), prod(x.shape)
+    places = Tensor(rewriter, iota(rewriter, (count,), 0, str(index_type(count)))).reshape(*x.shape)  # row-major
+    nowhere, zero = places.splat(-1, places.type.with_shape(())), x.splat(0, x.type.with_shape(()))
+    read = [windows_of(one, fill, op.window, axes) for one, fill in ((x, zero), (places, nowhere))]
+    selected = _reduced(read, [zero, nowhere], axes, _selecting(op))[1]
+    back = _backwards(op.window, source.shape, x.shape)
+    sources, chosen = (windows_of(one, fill, back, axes) for one, fill in ((source, zero), (selected, nowhere)))
+    hits = chosen.eq(places.broadcast(chosen.shape, axes))
+    true = x.splat(1, TensorType((), I1))
+    return _reduced([sources, hits], [Tensor(rewriter, op.init_value), true], axes, _scattering(op))[0].value
 
 
-def _places(rewriter: Rewriter, type: TensorType) -> Value:
-    """The row-major position of each element."""
-    flat = type.with_shape((type.num_elements,))
-    return reshape(rewriter, rewriter.build(Iota, iota_dimension=attribute_of(0), out=flat).out, type.shape)
+def _reduced(
+    inputs: Sequence[Tensor], inits: Sequence[Tensor], kept: range, make: Callable[..., Sequence[Tensor]]
+) -> list[Tensor]:
+    """Reduces all axes but the first ones, by the scalars that `make` computes."""
+    rewriter, gone = inputs[0].rewriter, range(len(kept), len(inputs[0].shape))
+    body = region_of(rewriter, [init.type for init in inits] * 2, make)
+    made = reduce_by(rewriter, [x.value for x in inputs], [init.value for init in inits], gone, body)
+    return [Tensor(rewriter, result) for result in made]
 
 
 def _backwards(window: Window, counts: Sequence[int], shape: Sequence[int]) -> Window:
@@ -66,62 +60,26 @@ def _backwards(window: Window, counts: Sequence[int], shape: Sequence[int]) -> W
     return Window(window.sizes, ones, low, high, window.strides, ones)
 
 
-def _reduced(
-    op: SelectAndScatter, rewriter: Rewriter, inputs: list[Value], inits: list[Value], body: Region
-) -> Sequence[Value]:
-    """A reduction over the axes of the windows."""
-    rank = tensor_of(op.operand_).rank
-    types = [tensor_of(value).with_shape(tensor_of(value).shape[:rank]) for value in inputs]
-    gone = dense_ints(*range(rank, tensor_of(inputs[0]).rank))
-    return rewriter.build(Reduce, inputs=inputs, init_values=inits, dimensions=gone, body=body, out=types).results
-
-
-def _selecting(op: SelectAndScatter, element: Type) -> Region:
+def _selecting(op: SelectAndScatter) -> Callable[..., Sequence[Tensor]]:
     """(x, i), (y, j) -> the selected pair. A pair whose place is below 0 is never selected."""
-    value = tensor_of(op.operand_).with_shape(())
-    place = TensorType((), element)
-    block, builder = _block(op, [value, place] * 2)
-    x, i, y, j = block.arguments
-    zero = _constant(builder, place)
-    first = _op(builder, "and", _compare(builder, "GE", i, zero), _given(builder, op.select, [x, y]))
-    keep = _op(builder, "or", _compare(builder, "LT", j, zero), first)
-    _end(builder, _op(builder, "select", keep, x, y), _op(builder, "select", keep, i, j))
-    return Region([block])
+
+    def make(x: Tensor, i: Tensor, y: Tensor, j: Tensor) -> Sequence[Tensor]:
+        keep = (j < 0) | ((i >= 0) & _given(op.select, x, y))
+        return keep.select(x, y), keep.select(i, j)
+
+    return make
 
 
-def _scattering(op: SelectAndScatter) -> Region:
+def _scattering(op: SelectAndScatter) -> Callable[..., Sequence[Tensor]]:
     """(x, p), (y, q) -> the combination of the elements that count, and whether any counts."""
-    block, builder = _block(op, [tensor_of(op.operand_).with_shape(()), TensorType((), I1)] * 2)
-    x, p, y, q = block.arguments
-    both = _op(builder, "select", p, _given(builder, op.scatter, [x, y]), y)
-    _end(builder, _op(builder, "select", q, both, x), _op(builder, "or", p, q))
-    return Region([block])
+
+    def make(x: Tensor, p: Tensor, y: Tensor, q: Tensor) -> Sequence[Tensor]:
+        return q.select(p.select(_given(op.scatter, x, y), y), x), p | q
+
+    return make
 
 
-def _block(op: Operation, types: Sequence[TensorType]) -> tuple[Block, Builder]:
-    block = Block(types, [op.loc] * len(types))
-    return block, Builder(block, loc=op.loc)
-
-
-def _given(builder: Builder, region: Region, arguments: Sequence[Value]) -> Value:
-    """The results of a region for these arguments."""
-    (value,) = inline_block(region.block, arguments, builder.insert)
-    return value
-
-
-def _op(builder: Builder, name: str, *operands: Value) -> Value:
-    return builder.insert(OPS[f"stablehlo.{name}"](operands, [operands[-1].type])).results[0]
-
-
-def _compare(builder: Builder, direction: str, lhs: Value, rhs: Value) -> Value:
-    attribute = DialectAttr("stablehlo", f"comparison_direction {direction}")
-    return builder.build(Compare, lhs=lhs, rhs=rhs, comparison_direction=attribute, out=TensorType((), I1)).result
-
-
-def _constant(builder: Builder, type: TensorType) -> Value:
-    zero = DenseElements(type, bytes(ELEMENT_BYTES[str(type.element)]))
-    return builder.build(Constant, value=zero, out=type).out
-
-
-def _end(builder: Builder, *values: Value) -> None:
-    builder.build(Return, values=list(values))
+def _given(region: Region, x: Tensor, y: Tensor) -> Tensor:
+    """The result of a region for these arguments."""
+    (value,) = inline_block(region.block, [x.value, y.value], x.rewriter.insert)
+    return Tensor(x.rewriter, value)

@@ -17,14 +17,16 @@ which encodings pay; the others are removed without trace.
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.cse import merge_equal
-from orchestrion.compiler.ir.dims import Dim, is_less, typical
+from orchestrion.compiler.ir.dims import is_dynamic, is_less, typical
 from orchestrion.compiler.ir.types import TensorType
+from orchestrion.compiler.ir.util import GlobalLoad
+from orchestrion.compiler.options import Options
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 
@@ -33,10 +35,6 @@ from .dialect import DispatchRegion, HoistableDispatch, SetEncoding, UnsetEncodi
 from .groups import MAX_BINDINGS
 from .layout import ROLES, Encoding, encoded
 from .structure import Axes, axes_in_memory, joined
-from .util import GlobalLoad
-
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
 
 #: the ops of a region that compute a value from one tensor, last first, and that tensor
 Way = tuple[list[Operation], Value]
@@ -106,7 +104,7 @@ def _sizes(dot: DotGeneral) -> tuple[int, int, int] | None:
     depth = prod(left[axis] for axis in dims.lhs_contract)
     if not (dims.free(len(left), True) and dims.free(len(right), False) and dims.lhs_contract):
         return None
-    return None if isinstance(depth, Dim) else (rows, columns, depth)
+    return None if is_dynamic(depth) else (rows, columns, depth)
 
 
 def _is_large(sizes: tuple[int, int, int]) -> bool:
@@ -131,7 +129,7 @@ def _may_be_encoded(dot: DotGeneral, sizes: tuple[int, int, int], index: int, wa
     rows, columns, _ = sizes
     known = all(tensor_of(value).is_static for value in (source, *(op.results[0] for op in chain)))
     is_constant = isinstance(source.defining_op, GlobalLoad) and known
-    return index == 1 and (is_constant or not isinstance(rows, Dim) or is_less(columns - 1, rows))
+    return index == 1 and (is_constant or not is_dynamic(rows) or is_less(columns - 1, rows))
 
 
 def _encode(

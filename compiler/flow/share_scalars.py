@@ -11,7 +11,7 @@ argument costs each dispatch a binding and a load.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.printer import operation_text
 from orchestrion.compiler.ir.types import FunctionType
+from orchestrion.compiler.ir.util import Global, GlobalLoad
 from orchestrion.compiler.stablehlo.ops.base import dtype_of
 from orchestrion.compiler.stablehlo.ops.func import Func
 from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Constant
@@ -30,10 +31,6 @@ from .blocks import code_of
 from .dialect import Dispatch, Executable
 from .groups import MAX_BINDINGS
 from .symbols import Names
-from .util import Global, GlobalLoad
-
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
 
 #: fewest executables that are shared; a smaller group that differs in constants alone stays as it is
 MIN_SHARED_EXECUTABLES: Final = 8
@@ -48,7 +45,7 @@ SPECIAL: Final = (0.0, 1.0)
 _Member = tuple[Executable, dict[int, Constant]]
 
 
-def run(module: Module, options: Options) -> None:
+def run(module: Module) -> None:
     """Shares the executables of a module."""
     dispatches = {op.entry.root: op for op in module.walk() if isinstance(op, Dispatch)}
     alike: dict[tuple[str, ...], list[_Member]] = {}  # of the same ops: a text is made of those that are many

@@ -7,25 +7,21 @@ and ops that no result depends on are erased, even if a loop passes them to itse
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, Region, Trait, Value
+from orchestrion.compiler.ir.dominance import reachable
+from orchestrion.compiler.ir.util import Branch, BranchOp, CondBranch, Edge, Switch
 from orchestrion.compiler.stablehlo.ops.structural import Constant
 
-from . import util
 from .blocks import code_of, entrances, erase_arguments
-from .util import Branch, BranchOp, CondBranch, Edge, Switch
-
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
 
 #: a block and the values of its arguments
 Way = tuple[Block, tuple[Value, ...]]
 
 
-def run(module: Module, options: Options) -> None:
+def run(module: Module) -> None:
     """Simplifies all functions of a module."""
     for op in code_of(module):
         region = op.regions[0]
@@ -82,14 +78,7 @@ def _constant(value: Value) -> int | None:
 
 
 def _erase_unreachable(region: Region) -> bool:
-    reached = {region.blocks[0]}
-    stack = [region.blocks[0]]
-    while stack:
-        block = stack.pop()
-        for target in block.last.successors if block.last is not None else ():
-            if target not in reached:
-                reached.add(target)
-                stack.append(target)
+    reached = set(reachable(region))
     gone = [block for block in region.blocks if block not in reached]
     for block in gone:
         for op in block:

@@ -9,22 +9,17 @@ last part. Rows that a workgroup can take together with the ops that depend on t
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from orchestrion.compiler.ir.attributes import dense_ints
 from orchestrion.compiler.ir.builtin import Module
-from orchestrion.compiler.ir.core import Operation, Value
+from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter, rewrite
+from orchestrion.compiler.stablehlo.builders.shape_builders import pad_axis, reduce_by, reshape
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import Reduce
 from orchestrion.compiler.stablehlo.ops.reducers import is_neutral
-from orchestrion.compiler.stablehlo.ops.structural import Pad
 
 from .row_groups import FEW_ROWS, MAX_ROW
-from .window_builders import reshape
-
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
 
 #: approximate number of invocations of the first reduction
 FIRST_INVOCATIONS: Final = 1 << 12
@@ -34,7 +29,7 @@ MIN_ELEMENTS_PER_LANE: Final = 1 << 6
 LANES_PER_PART: Final = 1 << 6
 
 
-def run(module: Module, options: Options) -> None:
+def run(module: Module) -> None:
     """Splits all long reductions with few results."""
     rewrite(module, PATTERNS)
 
@@ -52,12 +47,12 @@ def _split(op: Operation, rewriter: Rewriter) -> bool:
     if parts < 2 or not is_neutral(op.body.block, op.init_values[0]):
         return False
     value = reshape(rewriter, op.inputs[0], (before, length, behind))
-    value = _filled(value, op.init_values[0], parts * lanes, rewriter)
+    value = pad_axis(rewriter, value, op.init_values[0], 1, 0, -length % (parts * lanes))
     iterations = tensor_of(value).shape[1] // (parts * lanes)
     value = reshape(rewriter, value, (before, parts, iterations, lanes, behind))
-    first = _reduced(op, rewriter, value, (2,))
-    second = _reduced(op, rewriter, first, (1, 2))
-    rewriter.replace(op, [reshape(rewriter, second, tensor_of(op.results[0]).shape)])
+    for axes in ((2,), (1, 2)):
+        (value,) = reduce_by(rewriter, [value], op.init_values, axes, op.body.clone())
+    rewriter.replace(op, [reshape(rewriter, value, tensor_of(op.results[0]).shape)])
     return True
 
 
@@ -79,37 +74,6 @@ def _parts(before: int, length: int, behind: int) -> tuple[int, int]:
                 return parts, lanes
     most = min(FIRST_INVOCATIONS // results, length // MIN_ELEMENTS_PER_LANE) // widest
     return (most, widest) if most > 1 else (1, 1)
-
-
-def _filled(value: Value, init: Value, multiple: int, rewriter: Rewriter) -> Value:
-    """The value with its middle axis padded to a multiple of `multiple`."""
-    before, length, behind = tensor_of(value).shape
-    missing = -length % multiple
-    if not missing:
-        return value
-    return rewriter.build(
-        Pad,
-        operand_=value,
-        padding_value=init,
-        edge_padding_low=dense_ints(0, 0, 0),
-        edge_padding_high=dense_ints(0, missing, 0),
-        interior_padding=dense_ints(0, 0, 0),
-        out=tensor_of(value).with_shape((before, length + missing, behind)),
-    ).out
-
-
-def _reduced(op: Reduce, rewriter: Rewriter, value: Value, dims: tuple[int, ...]) -> Value:
-    """The reduction over the axes `dims`."""
-    type = tensor_of(value)
-    kept = tuple(size for axis, size in enumerate(type.shape) if axis not in dims)
-    return rewriter.build(
-        Reduce,
-        inputs=[value],
-        init_values=op.init_values,
-        dimensions=dense_ints(*dims),
-        body=op.body.clone(),
-        out=[type.with_shape(kept)],
-    ).results[0]
 
 
 PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {Reduce.name: (_split,)}

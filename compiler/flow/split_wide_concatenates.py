@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Value
@@ -12,11 +10,8 @@ from orchestrion.compiler.stablehlo.ops.structural import Concatenate
 
 from .groups import MAX_BINDINGS
 
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
 
-
-def run(module: Module, options: Options) -> None:
+def run(module: Module) -> None:
     """Splits all wide concatenations."""
     for op in [op for op in module.walk() if isinstance(op, Concatenate)]:
         _split(op)

@@ -23,12 +23,11 @@ from orchestrion.compiler.stablehlo.ops import structural as ops
 from orchestrion.compiler.stablehlo.ops.base import StablehloOp, tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotDimensions, DotGeneral, Reduce
 from orchestrion.compiler.stablehlo.ops.elementwise import Elementwise
+from orchestrion.compiler.stablehlo.ops.flow_ops import LineFft, RowSolve
 from orchestrion.compiler.stablehlo.ops.indexing import DynamicSlice, DynamicUpdateSlice, Gather
 
 from .dialect import SetEncoding, UnsetEncoding, Windows
-from .fft import LineFft
 from .merge import Merge
-from .row_solve import RowSolve
 from .scatter import Scatter
 
 Shape = tuple[int, ...]

@@ -15,14 +15,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from orchestrion.compiler.ir.attributes import dense_ints
 from orchestrion.compiler.ir.core import Value
-from orchestrion.compiler.ir.dims import Dim
+from orchestrion.compiler.ir.dims import is_dynamic
 from orchestrion.compiler.ir.rewriter import Rewriter
+from orchestrion.compiler.stablehlo.builders.shape_builders import pad_axis, slice_axis
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.reducers import is_commutative, is_neutral, single_op_name
 from orchestrion.compiler.stablehlo.ops.scalar_regions import apply_to_tensors, is_elementwise
-from orchestrion.compiler.stablehlo.ops.structural import Pad, Slice
 from orchestrion.compiler.stablehlo.ops.windowed import ReduceWindow, Window
 
 #: least number of elements along an axis of a wide window
@@ -55,7 +54,7 @@ def _wide(op: ReduceWindow) -> Iterator[int]:
     change.
     """
     body, window = op.body.block, op.window
-    if len(op.inputs) != 1 or not is_elementwise(body) or any(isinstance(size, Dim) for size in window.sizes):
+    if len(op.inputs) != 1 or not is_elementwise(body) or is_dynamic(*window.sizes):
         return
     if single_op_name(body) and not is_neutral(body, op.init_values[0]):
         return
@@ -113,7 +112,9 @@ class _Axis:
                 break
             value = self._step(value, length // RADIX)
         assert found is not None
-        return self._strided(found, self.size - 1 - self.low if self.ends else 0, count)
+        start = self.size - 1 - self.low if self.ends else 0
+        end = start + (count - 1) * self.stride + 1
+        return slice_axis(self.rewriter, found, self.axis, start, end, self.stride)
 
     def _step(self, value: Value, distance: int) -> Value:
         found = value
@@ -132,37 +133,4 @@ class _Axis:
         return self._moved(value, distance, -distance) if self.ends else self._moved(value, -distance, distance)
 
     def _moved(self, value: Value, low: int, high: int) -> Value:
-        if not low and not high:
-            return value
-        shape = list(tensor_of(value).shape)
-        zeros = [0] * len(shape)
-        before, behind = list(zeros), list(zeros)
-        before[self.axis], behind[self.axis] = low, high
-        shape[self.axis] += low + high
-        return self.rewriter.build(
-            Pad,
-            operand_=value,
-            padding_value=self.op.init_values[0],
-            edge_padding_low=dense_ints(*before),
-            edge_padding_high=dense_ints(*behind),
-            interior_padding=dense_ints(*zeros),
-            out=tensor_of(value).with_shape(tuple(shape)),
-        ).out
-
-    def _strided(self, value: Value, start: int, count: int) -> Value:
-        """So many elements along the axis from a place on, a stride apart."""
-        shape = list(tensor_of(value).shape)
-        if start == 0 and self.stride == 1 and count == shape[self.axis]:
-            return value
-        starts, limits, strides = [0] * len(shape), list(shape), [1] * len(shape)
-        starts[self.axis], strides[self.axis] = start, self.stride
-        limits[self.axis] = start + (count - 1) * self.stride + 1
-        shape[self.axis] = count
-        return self.rewriter.build(
-            Slice,
-            operand_=value,
-            start_indices=dense_ints(*starts),
-            limit_indices=dense_ints(*limits),
-            strides=dense_ints(*strides),
-            out=tensor_of(value).with_shape(tuple(shape)),
-        ).out
+        return pad_axis(self.rewriter, value, self.op.init_values[0], self.axis, low, high)

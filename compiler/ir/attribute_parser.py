@@ -170,10 +170,7 @@ class AttributeParser(Tokens):
         if token.startswith("!"):
             if token in self._aliases:
                 return self._alias(token, self.type)
-            name, body = self._split(token)
-            if "." not in name and not body:
-                self.fail(f"{token} is not defined", self.at - 1)
-            return DialectType(name[1:], self._expand(body))
+            return DialectType(*self._of_dialect(token))
         if _SCALAR.match(token):
             return scalar(token)
         if number := _COMPLEX.match(token):
@@ -186,6 +183,13 @@ class AttributeParser(Tokens):
         """The word before the bracket, and the text inside."""
         word, _, body = token.partition("<")
         return word, body[:-1]
+
+    def _of_dialect(self, token: str) -> tuple[str, str]:
+        """The name and the expanded body of a type or an attribute of a dialect."""
+        name, body = self._split(token)
+        if "." not in name and not body:
+            self.fail(f"{token} is not defined", self.at - 1)
+        return name[1:], self._expand(body)
 
     def _tuple(self, rest: str) -> TupleType:
         elements = []
@@ -240,14 +244,7 @@ class AttributeParser(Tokens):
 
     def types(self) -> tuple[Type, ...]:
         """Parses `(a, b)`."""
-        self.expect("(")
-        if self.accept(")"):
-            return ()
-        found = [self.type()]
-        while self.accept(","):
-            found.append(self.type())
-        self.expect(")")
-        return tuple(found)
+        return tuple(self._items("(", ")", self.type))
 
     # attributes
 
@@ -292,10 +289,7 @@ class AttributeParser(Tokens):
                 return self._alias(token, self.attribute)
             if token.startswith(DIMS):
                 return DimArray(self._sizes(self._expand(token[len(DIMS) : -1])))
-            name, body = self._split(token)
-            if "." not in name and not body:
-                self.fail(f"{token} is not defined", self.at - 1)
-            return DialectAttr(name[1:], self._expand(body))
+            return DialectAttr(*self._of_dialect(token))
         if _RAW_ATTR.match(token):
             self.at += 1
             return RawAttr(self._expand(token))

@@ -17,9 +17,9 @@ from functools import cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
-from orchestrion.schema.float_formats import FLOAT_FORMATS
+from orchestrion.schema.dtypes import BOOL, BY_NAME, COMPLEX, DTYPES, FLOAT, FLOAT_FORMATS, SIGNED, UNSIGNED
 
-from .dims import Dim
+from .dims import Dim, is_dynamic
 from .types import DIMS, I64, Attribute, TensorType, Type, scalar
 
 if TYPE_CHECKING:
@@ -37,20 +37,18 @@ INLINE_BYTES: Final = 64
 ELIDED: Final = "__elided__"
 
 #: Bytes of one stored element; `DenseElements` holds only element types in this table.
-ELEMENT_BYTES: Final[dict[str, int]] = {
-    "i1": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "ui8": 1, "ui16": 2, "ui32": 4, "ui64": 8,
-    "f32": 4, "f64": 8, "index": 8, "i2": 1, "i4": 1, "ui2": 1, "ui4": 1,
-    **{name: row.itemsize for name, row in FLOAT_FORMATS.items()},
-    "complex<f32>": 8, "complex<f64>": 16,
-}  # fmt: skip
-
-_FLOAT_CODES: Final = {"f16": "<e", "f32": "<f", "f64": "<d"}
-_STRUCT_CODES: Final = {
-    "i1": "?", "i8": "b", "i16": "h", "i32": "i", "i64": "q", "ui8": "B", "ui16": "H", "ui32": "I", "ui64": "Q",
-    "f32": "f", "f64": "d", "index": "q", "i2": "b", "i4": "b", "ui2": "B", "ui4": "B",
-}  # fmt: skip
+ELEMENT_BYTES: Final[dict[str, int]] = {row.name: row.itemsize for row in DTYPES} | {"index": 8}
 #: Complex type -> type of its parts, the real one first in memory.
-PARTS: Final = {"complex<f32>": "f32", "complex<f64>": "f64"}
+PARTS: Final = {row.name: row.storage for row in DTYPES if row.kind == COMPLEX}
+_LETTERS: Final = {BOOL: "?", SIGNED: "bhiq", UNSIGNED: "BHIQ", FLOAT: " efd"}
+#: Type whose elements are numbers of Python -> its code in `struct`: by kind, then by number of bytes.
+STRUCT_CODES: Final = {"index": "q"} | {
+    row.name: _LETTERS[row.kind][row.itemsize.bit_length() - 1]
+    for row in DTYPES
+    if row.kind != COMPLEX and not (row.kind == FLOAT and row.foreign)
+}
+#: Float that text shows in digits; of other floats it shows the bits.
+FLOAT_CODES: Final = {row.name: f"<{STRUCT_CODES[row.name]}" for row in DTYPES if row.kind == FLOAT and not row.foreign}
 _BARE_KEY: Final = re.compile(r"[A-Za-z_][\w$.]*\Z")
 _BARE_SYMBOL: Final = re.compile(r"[A-Za-z_][\w$.]*\Z")
 _ESCAPES: Final = re.compile(rb"[^ !#-\[\]-~]")
@@ -64,7 +62,7 @@ def quote(value: str) -> str:
 
 def float_text(bits: int, type_name: str) -> str:
     """Digits that parse to the same bits, or the bits in hex for infinities and NaN."""
-    code = _FLOAT_CODES.get(type_name)
+    code = FLOAT_CODES.get(type_name)
     if code is None:
         return f"0x{bits:X}"
     width = struct.calcsize(code)
@@ -109,13 +107,13 @@ class FloatAttr(Attribute):
     @classmethod
     def of(cls, value: float, type_name: str = "f64") -> FloatAttr:
         """From a Python float; rounds to the type."""
-        data = struct.pack(_FLOAT_CODES[type_name], value)
+        data = struct.pack(FLOAT_CODES[type_name], value)
         return cls(int.from_bytes(data, "little"), scalar(type_name))
 
     @property
     def value(self) -> float:
         """The value as a Python float."""
-        code = _FLOAT_CODES[str(self.type)]
+        code = FLOAT_CODES[str(self.type)]
         return float(struct.unpack(code, self.bits.to_bytes(struct.calcsize(code), "little"))[0])
 
     def text(self, resources: Resources | None = None) -> str:
@@ -300,8 +298,6 @@ class DenseElements(Attribute):
         """A read-only NumPy array of the tensor's shape; a splat is broadcast without a copy."""
         import numpy as np
 
-        from orchestrion.schema.dtypes import BY_NAME
-
         name = str(self.type.element)
         flat = np.frombuffer(self.data, BY_NAME["i64" if name == "index" else name].numpy)
         flat.flags.writeable = False
@@ -315,7 +311,7 @@ class DenseElements(Attribute):
         if name in FLOAT_FORMATS:
             bits = struct.unpack(f"<{count}{'H' if self.itemsize == 2 else 'B'}", self.data)
             return tuple([FLOAT_FORMATS[name].value(item) for item in bits])
-        return struct.unpack(f"<{count}{_STRUCT_CODES[name]}", self.data)
+        return struct.unpack(f"<{count}{STRUCT_CODES[name]}", self.data)
 
     @property
     def digest(self) -> bytes:
@@ -382,7 +378,7 @@ def attribute_of(value: Convertible) -> Attribute:
 
 def dense_ints(*values: int) -> DenseArray:
     """`array<i64: ...>`, or `#util.dims<...>` if a value is an expression."""
-    return DimArray(values) if any(isinstance(value, Dim) for value in values) else DenseArray(values)
+    return DimArray(values) if is_dynamic(*values) else DenseArray(values)
 
 
 def entries_text(mapping: Mapping[str, Attribute], resources: Resources | None) -> str:
@@ -398,8 +394,8 @@ def entries_text(mapping: Mapping[str, Attribute], resources: Resources | None) 
 def _number_text(value: int | float, name: str) -> str:
     if name == "i1":
         return "true" if value else "false"
-    if name in _FLOAT_CODES or name in FLOAT_FORMATS:
-        return float_text(int.from_bytes(struct.pack(_FLOAT_CODES[name], value), "little"), name)
+    if name in FLOAT_CODES or name in FLOAT_FORMATS:
+        return float_text(int.from_bytes(struct.pack(FLOAT_CODES[name], value), "little"), name)
     return str(int(value))
 
 
@@ -407,9 +403,9 @@ def _element_text(data: bytes | memoryview, name: str) -> str:
     if name in PARTS:
         half = len(data) // 2
         return f"({', '.join(_element_text(part, PARTS[name]) for part in (data[:half], data[half:]))})"
-    if name in _FLOAT_CODES or name in FLOAT_FORMATS:
+    if name in FLOAT_CODES or name in FLOAT_FORMATS:
         return float_text(int.from_bytes(data, "little"), name)
-    value = struct.unpack("<" + _STRUCT_CODES[name], data)[0]
+    value = struct.unpack("<" + STRUCT_CODES[name], data)[0]
     return ("true" if value else "false") if name == "i1" else str(value)
 
 

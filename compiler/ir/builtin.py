@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from .attributes import StringAttr
 from .core import Block, Operation, Region, Trait
 from .declare import optional, region
@@ -32,10 +30,6 @@ class Module(Operation):
     def find(self, symbol: str) -> Operation | None:
         """The operation with that symbol directly in the module; None if there is none."""
         return next((op for op in self.block if op.symbol == symbol), None)
-
-    def check(self) -> Iterator[str]:
-        if len(self.regions[0].blocks) != 1:
-            yield f"needs one block, has {len(self.regions[0].blocks)}"
 
 
 DIALECT = Dialect("builtin", [Module])

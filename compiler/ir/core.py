@@ -37,7 +37,8 @@ class Trait(Enum):
     ISOLATED = "its regions use no value from outside"
     SYMBOL = "has a `sym_name` that others refer to"
     SYMBOL_TABLE = "its one region is a scope of symbols"
-    NO_TERMINATOR = "the blocks of its regions need no terminator"
+    ONE_BLOCK = "each of its regions has one block"
+    NO_TERMINATOR = "each of its regions has one block, which needs no terminator"
     CONSTANT = "no operands, one result, its value is in its properties"
     COMMUTATIVE = "the order of its two operands does not matter"
 
@@ -311,16 +312,17 @@ class Operation:
         mapping = {} if mapping is None else mapping
         blocks = {} if blocks is None else blocks
         operands = [mapping.get(value, value) for value in self._operands]
-        copy = self._shallow(operands, [blocks.get(block, block) for block in self.successors])
+        types = [result.type for result in self.results]
+        successors = [blocks.get(block, block) for block in self.successors]
+        copy = self._made_of(operands, types, self.properties, self.attributes, (), successors, self.loc)
         for old, new in zip(self.results, copy.results, strict=True):
             mapping[old] = new
         for region in self.regions:
             copy.add_region(region.clone(mapping))
         return copy
 
-    def _shallow(self, operands: Sequence[Value], successors: Sequence[Block]) -> Operation:
-        types = [result.type for result in self.results]
-        return type(self)(operands, types, self.properties, self.attributes, (), successors, self.loc)
+    def _made_of(self, *parts: Any) -> Operation:
+        return type(self)(*parts)
 
     def add_region(self, region: Region) -> Region:
         """Appends a region."""
@@ -354,23 +356,12 @@ class UnregisteredOp(Operation):
 
     __slots__ = ("name",)
 
-    def __init__(
-        self,
-        name: str,
-        operands: Iterable[Value] = (),
-        result_types: Iterable[Type] = (),
-        properties: Mapping[str, Attribute] | None = None,
-        attributes: Mapping[str, Attribute] | None = None,
-        regions: Iterable[Region] = (),
-        successors: Iterable[Block] = (),
-        loc: Location = UNKNOWN,
-    ) -> None:
-        super().__init__(operands, result_types, properties, attributes, regions, successors, loc)
+    def __init__(self, name: str, *given: Any, **more: Any) -> None:
+        super().__init__(*given, **more)
         self.name = name
 
-    def _shallow(self, operands: Sequence[Value], successors: Sequence[Block]) -> Operation:
-        types = [result.type for result in self.results]
-        return UnregisteredOp(self.name, operands, types, self.properties, self.attributes, (), successors, self.loc)
+    def _made_of(self, *parts: Any) -> Operation:
+        return UnregisteredOp(self.name, *parts)
 
 
 class Block:

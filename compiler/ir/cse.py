@@ -7,18 +7,13 @@ fused locations of all, so that no source location is lost.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import TYPE_CHECKING
 
 from .attributes import DictAttr
+from .builtin import Module
 from .core import Block, Operation, Region, Trait, Value
 from .dominance import Dominance
 from .effects import is_pure
 from .locations import fused
-
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
-
-    from .builtin import Module
 
 Known = dict[Hashable, list[Operation]]
 
@@ -77,17 +72,14 @@ def _key(op: Operation) -> Hashable:
     operands: list[Hashable] = list(op.operands)
     if op.has(Trait.COMMUTATIVE) and id(operands[0]) > id(operands[1]):
         operands.reverse()
-    return (*_shape(op), tuple(operands))
+    return (*_shape(op, {}), tuple(operands))
 
 
-def _shape(op: Operation) -> tuple[Hashable, ...]:
-    return (
-        op.name,
-        DictAttr.of(op.properties),
-        DictAttr.of(op.attributes),
-        tuple(result.type for result in op.results),
-        tuple(_region_key(region, {}) for region in op.regions),
-    )
+def _shape(op: Operation, names: dict[Value | Block, int]) -> tuple[Hashable, ...]:
+    """The op without its operands; `names`: numbers of the values and blocks of the regions around it."""
+    types = tuple(result.type for result in op.results)
+    regions = tuple(_region_key(region, names) for region in op.regions)
+    return op.name, DictAttr.of(op.properties), DictAttr.of(op.attributes), types, regions
 
 
 def _region_key(region: Region, names: dict[Value | Block, int]) -> Hashable:
@@ -103,14 +95,12 @@ def _region_key(region: Region, names: dict[Value | Block, int]) -> Hashable:
     for block in region.blocks:
         parts.append(tuple(argument.type for argument in block.arguments))
         for op in block:
-            nested = tuple(_region_key(inner, names) for inner in op.regions)
             operands = tuple(names.get(value, value) for value in op.operands)
             targets = tuple(names.get(target, -1) for target in op.successors)
-            shape = (op.name, DictAttr.of(op.properties), DictAttr.of(op.attributes))
-            parts.append((shape, tuple(r.type for r in op.results), operands, targets, nested))
+            parts.append((_shape(op, names), operands, targets))
     return tuple(parts)
 
 
-def run(module: Module, options: Options) -> None:
+def run(module: Module) -> None:
     """The pass `cse`."""
     merge_equal(module)

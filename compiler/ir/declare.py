@@ -28,9 +28,10 @@ from .types import I32, Attribute, Type
 if TYPE_CHECKING:
     from typing import Self
 
-    from .core import Block, Operation, OpResult, Region, Value
+    from .core import Block, Operation, OpResult, Region, Value  # noqa: F401 the classes below name them in text
 
 A = TypeVar("A", bound=Attribute)
+T = TypeVar("T")
 Constraint = type[Type] | Type | Callable[[Type], bool] | None
 
 #: Kind of positional field -> the property that holds the sizes of its groups.
@@ -70,122 +71,93 @@ class Field:
         return doc.split("\n")[0]
 
 
-class operand(Field):
+class _One(Field, Generic[T]):
+    """A field of exactly one value."""
+
+    @overload
+    def __get__(self, op: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, op: Operation, owner: type) -> T: ...
+    def __get__(self, op: Operation | None, owner: type) -> Self | T:
+        return self if op is None else op.declaration.group(op, self)[0]
+
+
+class _Many(Field, Generic[T]):
+    """A field of any number of values."""
+
+    variadic = True
+
+    @overload
+    def __get__(self, op: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, op: Operation, owner: type) -> tuple[T, ...]: ...
+    def __get__(self, op: Operation | None, owner: type) -> Self | tuple[T, ...]:
+        return self if op is None else tuple(op.declaration.group(op, self))
+
+
+class operand(_One["Value"]):
     """One operand."""
 
     kind = "operand"
 
-    @overload
-    def __get__(self, op: None, owner: type) -> Self: ...
-    @overload
-    def __get__(self, op: Operation, owner: type) -> Value: ...
-    def __get__(self, op: Operation | None, owner: type) -> Self | Value:
-        return self if op is None else op.declaration.group(op, self)[0]
 
-
-class operands(Field):
+class operands(_Many["Value"]):
     """Any number of operands."""
 
     kind = "operand"
-    variadic = True
-
-    @overload
-    def __get__(self, op: None, owner: type) -> Self: ...
-    @overload
-    def __get__(self, op: Operation, owner: type) -> tuple[Value, ...]: ...
-    def __get__(self, op: Operation | None, owner: type) -> Self | tuple[Value, ...]:
-        return self if op is None else tuple(op.declaration.group(op, self))
 
 
-class result(Field):
+class result(_One["OpResult"]):
     """One result."""
 
     kind = "result"
 
-    @overload
-    def __get__(self, op: None, owner: type) -> Self: ...
-    @overload
-    def __get__(self, op: Operation, owner: type) -> OpResult: ...
-    def __get__(self, op: Operation | None, owner: type) -> Self | OpResult:
-        return self if op is None else op.declaration.group(op, self)[0]
 
-
-class results(Field):
+class results(_Many["OpResult"]):
     """Any number of results."""
 
     kind = "result"
-    variadic = True
-
-    @overload
-    def __get__(self, op: None, owner: type) -> Self: ...
-    @overload
-    def __get__(self, op: Operation, owner: type) -> tuple[OpResult, ...]: ...
-    def __get__(self, op: Operation | None, owner: type) -> Self | tuple[OpResult, ...]:
-        return self if op is None else tuple(op.declaration.group(op, self))
 
 
-class region(Field):
+class region(_One["Region"]):
     """One region."""
 
     kind = "region"
 
-    @overload
-    def __get__(self, op: None, owner: type) -> Self: ...
-    @overload
-    def __get__(self, op: Operation, owner: type) -> Region: ...
-    def __get__(self, op: Operation | None, owner: type) -> Self | Region:
-        return self if op is None else op.declaration.group(op, self)[0]
 
-
-class regions(Field):
+class regions(_Many["Region"]):
     """Any number of regions."""
 
     kind = "region"
-    variadic = True
-
-    @overload
-    def __get__(self, op: None, owner: type) -> Self: ...
-    @overload
-    def __get__(self, op: Operation, owner: type) -> tuple[Region, ...]: ...
-    def __get__(self, op: Operation | None, owner: type) -> Self | tuple[Region, ...]:
-        return self if op is None else tuple(op.declaration.group(op, self))
 
 
-class successor(Field):
+class successor(_One["Block"]):
     """One successor block."""
 
     kind = "successor"
 
-    @overload
-    def __get__(self, op: None, owner: type) -> Self: ...
-    @overload
-    def __get__(self, op: Operation, owner: type) -> Block: ...
-    def __get__(self, op: Operation | None, owner: type) -> Self | Block:
-        return self if op is None else op.declaration.group(op, self)[0]
 
-
-class successors(Field):
+class successors(_Many["Block"]):
     """Any number of successor blocks."""
 
     kind = "successor"
-    variadic = True
-
-    @overload
-    def __get__(self, op: None, owner: type) -> Self: ...
-    @overload
-    def __get__(self, op: Operation, owner: type) -> tuple[Block, ...]: ...
-    def __get__(self, op: Operation | None, owner: type) -> Self | tuple[Block, ...]:
-        return self if op is None else tuple(op.declaration.group(op, self))
 
 
-class attr(Field, Generic[A]):
-    """A required property of the given attribute class."""
+class Property(Field, Generic[A]):
+    """A property of the given attribute class."""
 
     kind = "attribute"
 
     def __init__(self, cls: type[A]) -> None:
         super().__init__()
         self.cls = cls
+
+    def __set__(self, op: Operation, value: A) -> None:
+        op.properties[self.name] = value
+
+
+class attr(Property[A]):
+    """A required property of the given attribute class."""
 
     @overload
     def __get__(self, op: None, owner: type) -> Self: ...
@@ -194,19 +166,11 @@ class attr(Field, Generic[A]):
     def __get__(self, op: Operation | None, owner: type) -> Self | A:
         return self if op is None else op.properties[self.name]  # type: ignore[return-value]
 
-    def __set__(self, op: Operation, value: A) -> None:
-        op.properties[self.name] = value
 
-
-class optional(Field, Generic[A]):
+class optional(Property[A]):
     """An optional property of the given attribute class."""
 
-    kind = "attribute"
     required = False
-
-    def __init__(self, cls: type[A]) -> None:
-        super().__init__()
-        self.cls = cls
 
     @overload
     def __get__(self, op: None, owner: type) -> Self: ...
@@ -214,9 +178,6 @@ class optional(Field, Generic[A]):
     def __get__(self, op: Operation, owner: type) -> A | None: ...
     def __get__(self, op: Operation | None, owner: type) -> Self | A | None:
         return self if op is None else op.properties.get(self.name)  # type: ignore[return-value]
-
-    def __set__(self, op: Operation, value: A) -> None:
-        op.properties[self.name] = value
 
 
 class size_attr(Field):

@@ -19,7 +19,7 @@ DIALECTS: Final[dict[str, str]] = {
     "stablehlo": "orchestrion.compiler.stablehlo.ops.dialect",
     "chlo": "orchestrion.compiler.stablehlo.ops.chlo",
     "flow": "orchestrion.compiler.flow.dialect",
-    "util": "orchestrion.compiler.flow.util",
+    "util": "orchestrion.compiler.ir.util",
     "hl_seq": "orchestrion.compiler.sequencer.hl_seq",
     "ll_seq": "orchestrion.compiler.sequencer.ll_seq",
     "vm": "orchestrion.compiler.bytecode.vm",

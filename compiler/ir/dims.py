@@ -290,6 +290,11 @@ def _is_positive(size: int, said: str) -> bool:
     raise UndecidedError(f"whether {said} depends on the sizes of a call")
 
 
+def is_dynamic(*sizes: int) -> bool:
+    """Whether one of the sizes depends on a call."""
+    return any(isinstance(size, Dim) for size in sizes)
+
+
 def is_less(lhs: int, rhs: int) -> bool:
     """Whether lhs < rhs for all values of the symbols; False if the bounds leave it open."""
     return bounds(rhs - lhs)[0] > 0

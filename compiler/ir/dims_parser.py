@@ -7,7 +7,7 @@ ValueError.
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Final, NoReturn
 
 from .dims import DEFAULT_GREATEST, DEFAULT_LEAST, FUNCTIONS, Dim, symbol
 
@@ -41,6 +41,9 @@ class _Reader:
         self.at = 0
         self.depth = 0
 
+    def fail(self, reason: str) -> NoReturn:
+        raise ValueError(f"{self.text[:80]!r} is not a list of sizes: {reason}")
+
     @property
     def sign(self) -> str:
         token = self.tokens[self.at] if self.at < len(self.tokens) else None
@@ -53,7 +56,7 @@ class _Reader:
 
     def expect(self, sign: str) -> None:
         if not self.accept(sign):
-            raise ValueError(f"{self.text[:80]!r} is not a list of sizes: expected {sign!r}")
+            self.fail(f"expected {sign!r}")
 
     def sizes(self) -> tuple[int, ...]:
         if not self.tokens:
@@ -62,11 +65,9 @@ class _Reader:
         while self.accept(","):
             found.append(self.size())
         if self.at != len(self.tokens):
-            raise ValueError(f"{self.text[:80]!r} is not a list of sizes: something follows {found[-1]}")
+            self.fail(f"something follows {found[-1]}")
         if any(len(number) > _DIGITS for size in found for number in _NUMBER.findall(str(size))):
-            raise ValueError(
-                f"{self.text[:80]!r} is not a list of sizes: a number of more than {_DIGITS} digits comes out"
-            )
+            self.fail(f"a number of more than {_DIGITS} digits comes out")
         return tuple(found)
 
     def size(self) -> int:
@@ -86,7 +87,7 @@ class _Reader:
 
     def factor(self) -> int:
         if self.at >= len(self.tokens) or self.sign:
-            raise ValueError(f"{self.text[:80]!r} is not a list of sizes: expected a number or a symbol")
+            self.fail("expected a number or a symbol")
         token = self.tokens[self.at]
         self.at += 1
         if token["number"]:
@@ -97,20 +98,20 @@ class _Reader:
         least = int(token["least"]) if token["least"] else DEFAULT_LEAST
         greatest = int(token["greatest"]) if token["greatest"] else DEFAULT_GREATEST
         if least > greatest or greatest > DEFAULT_GREATEST:
-            raise ValueError(f"{self.text[:80]!r} is not a list of sizes: {name} lies between {least} and {greatest}")
+            self.fail(f"{name} lies between {least} and {greatest}")
         return symbol(name, least, greatest)
 
     def call(self, name: str) -> int:
         self.depth += 1
         if self.depth > _DEEPEST:
-            raise ValueError(f"{self.text[:80]!r} is not a list of sizes: calls in more than {_DEEPEST} others")
+            self.fail(f"calls in more than {_DEEPEST} others")
         lhs = self.size()
         self.expect(",")
         rhs = self.size()
         self.expect(")")
         self.depth -= 1
         if name in ("floordiv", "mod") and not isinstance(rhs, Dim) and rhs <= 0:
-            raise ValueError(f"{self.text!r} is not a list of sizes: {name} by {rhs}, which is not positive")
+            self.fail(f"{name} by {rhs}, which is not positive")
         return FUNCTIONS[name](lhs, rhs)
 
 

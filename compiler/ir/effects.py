@@ -5,14 +5,8 @@ An op with regions is as pure as its regions: a reduction with a pure reducer is
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from .builtin import Module
 from .core import Operation, Trait
-
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
-
-    from .builtin import Module
 
 
 def is_pure(op: Operation) -> bool:
@@ -53,6 +47,6 @@ def erase_dead(top: Operation) -> None:
                     erase_dead(op)
 
 
-def run(module: Module, options: Options) -> None:
+def run(module: Module) -> None:
     """The pass `dce`."""
     erase_dead(module)

@@ -11,9 +11,9 @@ import struct
 from math import isinf, prod
 from typing import Final
 
-from orchestrion.schema.float_formats import FLOAT_FORMATS
+from orchestrion.schema.dtypes import FLOAT_FORMATS
 
-from .attributes import _FLOAT_CODES, _STRUCT_CODES, ELEMENT_BYTES, PARTS
+from .attributes import ELEMENT_BYTES, FLOAT_CODES, PARTS, STRUCT_CODES
 from .types import TensorType
 
 _ITEM: Final = re.compile(r"[-+]?0x[0-9A-Fa-f]+|[-+]?[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?|true|false")
@@ -35,7 +35,7 @@ def float_bits(text: str, name: str) -> int:
         return bits
     if name in FLOAT_FORMATS:
         return FLOAT_FORMATS[name].rounded(_finite(text))
-    return int.from_bytes(struct.pack(_FLOAT_CODES[name], _finite(text)), "little")
+    return int.from_bytes(struct.pack(FLOAT_CODES[name], _finite(text)), "little")
 
 
 def _finite(text: str) -> float:
@@ -50,8 +50,8 @@ def _pack(items: list[str], name: str) -> bytes:
         if name in FLOAT_FORMATS or any("x" in item for item in items):
             width = ELEMENT_BYTES[name]
             return b"".join(float_bits(item, name).to_bytes(width, "little") for item in items)
-        return struct.pack(f"<{len(items)}{_STRUCT_CODES[name]}", *map(_finite, items))
-    code = _STRUCT_CODES[name]
+        return struct.pack(f"<{len(items)}{STRUCT_CODES[name]}", *map(_finite, items))
+    code = STRUCT_CODES[name]
     return struct.pack(f"<{len(items)}{code}", *(_element(item, name) for item in items))
 
 

@@ -19,7 +19,7 @@ from .dialect import op_class
 from .garbage import collection_paused
 from .locations import UNKNOWN, FileLoc, Location
 from .nesting import check_nesting
-from .types import Attribute, Type
+from .types import Type
 
 
 def parse(text: str, filename: str = "<text>", keep_elided: bool = False) -> Module:
@@ -104,7 +104,7 @@ class Parser(AttributeParser):
             self.fail(f"expected an operation in generic form, found {self.shown}")
         self.at += 1
         cls = self._class(token)
-        operand_names = self._operand_names()
+        operand_names = self._items("(", ")", self._operand_name)
         successors = self._successors() if tokens[self.at] == "[" else []
         properties = self.dictionary("<{", "}>") if tokens[self.at] == "<{" else {}
         regions = self._regions(cls) if tokens[self.at] == "(" else []
@@ -116,32 +116,15 @@ class Parser(AttributeParser):
         operands = [self._use(n, t, i) for (n, i), t in zip(operand_names, signature.inputs, strict=True)]
         has_loc = tokens[self.at] == "loc"
         loc: Location = self.location() if has_loc else UNKNOWN
-        op = self._make(cls, token, operands, signature.results, properties, attributes, regions, successors, loc)
+        for name in cls.declaration.property_names if cls is not None and attributes else ():
+            if name in attributes and name not in properties:
+                properties[name] = attributes.pop(name)
+        parts = (operands, signature.results, properties, attributes, regions, successors, loc)
+        op = UnregisteredOp(self.unquote(token), *parts) if cls is None else cls(*parts)
         if not has_loc:
             self._without_loc.append((op, at_name))
         self._name_results(op, names, start)
         return op
-
-    def _make(
-        self,
-        cls: type[Operation] | None,
-        token: str,
-        operands: list[Value],
-        result_types: tuple[Type, ...],
-        properties: dict[str, Attribute],
-        attributes: dict[str, Attribute],
-        regions: list[Region],
-        successors: list[Block],
-        loc: Location,
-    ) -> Operation:
-        if cls is None:
-            name = self.unquote(token)
-            return UnregisteredOp(name, operands, result_types, properties, attributes, regions, successors, loc)
-        if attributes:
-            for name in cls.declaration.property_names:
-                if name in attributes and name not in properties:
-                    properties[name] = attributes.pop(name)
-        return cls(operands, result_types, properties, attributes, regions, successors, loc)
 
     def _class(self, token: str) -> type[Operation] | None:
         if token not in self._classes:
@@ -150,18 +133,14 @@ class Parser(AttributeParser):
 
     def _result_names(self) -> list[tuple[str, int]]:
         """Parses `%a, %b:2 =` to names with counts."""
-        names = []
-        while True:
+        names: list[tuple[str, int]] = []
+        while not names or self.accept(","):
             name = self.next()
             if name[:1] != "%" or "#" in name:
                 self.fail(f"expected the name of a result, found {name!r}", self.at - 1)
-            count = 1
-            if self.accept(":"):
-                count = self._count()
-            names.append((name, count))
-            if not self.accept(","):
-                self.expect("=")
-                return names
+            names.append((name, self._count() if self.accept(":") else 1))
+        self.expect("=")
+        return names
 
     def _name_results(self, op: Operation, names: list[tuple[str, int]], start: int) -> None:
         if sum(count for _, count in names) != len(op.results) and names:
@@ -175,27 +154,13 @@ class Parser(AttributeParser):
             if count > 1:
                 self._define(name, op.results[index - count], start)
 
-    def _operand_names(self) -> list[tuple[str, int]]:
-        """Parses `(%a, %b)` to names with token indices."""
-        tokens = self.tokens
-        self.expect("(")
-        if tokens[self.at] == ")":
-            self.at += 1
-            return []
-        names = []
-        while True:
-            token = tokens[self.at]
-            if token[:1] != "%":
-                self.fail(f"expected an operand, found {self.shown}")
-            names.append((token, self.at))
-            self.at += 1
-            separator = tokens[self.at]
-            self.at += 1
-            if separator == ")":
-                return names
-            if separator != ",":
-                self.at -= 1
-                self.fail(f"expected ',' or ')', found {self.shown}")
+    def _operand_name(self) -> tuple[str, int]:
+        """Parses `%a` to the name and its token index."""
+        token = self.tokens[self.at]
+        if token[:1] != "%":
+            self.fail(f"expected an operand, found {self.shown}")
+        self.at += 1
+        return token, self.at - 1
 
     def _use(self, name: str, type: Type, token: int) -> Value:
         value = self._values.get(name)
@@ -283,11 +248,8 @@ class Parser(AttributeParser):
         if block.region is not None:
             self.fail(f"block {self.tokens[start]} is defined twice", start)
         region.add(block)
-        if self.accept("("):
-            while not self.accept(")"):
-                if block.arguments:
-                    self.expect(",")
-                self._argument(block)
+        if self.tokens[self.at] == "(":
+            self._items("(", ")", lambda: self._argument(block))
         self.expect(":")
         self._block_body(block)
 
@@ -315,11 +277,9 @@ class Parser(AttributeParser):
 
     def _successors(self) -> list[Block]:
         def read() -> Block:
-            token = self.tokens[self.at]
-            if token[:1] != "^":
+            if self.tokens[self.at][:1] != "^":
                 self.fail(f"expected a block, found {self.shown}")
-            self.at += 1
-            return self._block_named(token, self.at - 1)
+            return self._block_named(self.next(), self.at - 1)
 
         return self._items("[", "]", read)
 

@@ -8,7 +8,8 @@ a use are visited again. Unused ops without effects are erased on the way.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
@@ -44,6 +45,14 @@ class Rewriter:
         """Sets the op that the pattern visits. `loc`: location of new ops, by default the op's."""
         self._op = op
         self._loc = loc
+
+    @contextmanager
+    def inside(self, op: Operation) -> Iterator[None]:
+        """Context manager: new ops are inserted before `op`, with its location, and then where they were before."""
+        place = self._op, self._loc
+        self.at(op)
+        yield
+        self._op, self._loc = place
 
     @property
     def loc(self) -> Location:

@@ -13,9 +13,9 @@ from itertools import chain, islice
 
 from orchestrion.compiler.errors import CompileError, Diagnostic, InternalError
 
-from .attributes import DimArray, SymbolRef
+from .attributes import DimArray, RawAttr, SymbolRef
 from .core import Operation, Trait, UnregisteredOp
-from .declare import Field, attr, optional, size_attr
+from .declare import Field, Property, size_attr
 from .dims import decided
 from .dominance import Dominance
 from .symbols import SymbolTables, references
@@ -89,6 +89,9 @@ def _terminators(op: Operation) -> Iterator[str]:
             yield f"successor {index} is a block of another region"
         elif target.region is not None and target is target.region.blocks[0]:
             yield f"successor {index} is the entry block, to which nothing may go"
+    if op.has(Trait.ONE_BLOCK) or op.has(Trait.NO_TERMINATOR):
+        counts = [len(region.blocks) for region in op.regions]
+        yield from (f"needs one block, has {count}" for count in counts if count != 1)
     if op.has(Trait.NO_TERMINATOR) or isinstance(op, UnregisteredOp):
         return
     for number, region in enumerate(op.regions):
@@ -133,11 +136,13 @@ def _counts_and_types(op: Operation) -> Iterator[str]:
 
 def _properties(op: Operation) -> Iterator[str]:
     for field in op.declaration.attribute:
-        assert isinstance(field, attr | optional | size_attr), "the kinds of attribute field"
+        assert isinstance(field, Property | size_attr), "the kinds of attribute field"
         value = op.properties.get(field.name)
         if value is None:
             if field.required:
                 yield f"property {field.name} is missing"
+        elif isinstance(value, RawAttr):
+            yield f"property {field.name} is {str(value)[:60]}, whose element type is not supported"
         elif not isinstance(value, field.cls):
             wanted = "size" if isinstance(field, size_attr) else field.cls.__name__
             yield f"property {field.name} must be a {wanted}, is {str(value)[:60]}"

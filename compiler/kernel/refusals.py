@@ -4,16 +4,15 @@ from collections.abc import Iterable, Iterator
 
 from orchestrion.compiler.errors import Diagnostic
 from orchestrion.compiler.flow.dialect import SetEncoding, UnsetEncoding
-from orchestrion.compiler.flow.fft import LineFft
 from orchestrion.compiler.flow.layout import has_layout
 from orchestrion.compiler.flow.merge import Merge
-from orchestrion.compiler.flow.row_solve import RowSolve
 from orchestrion.compiler.flow.scatter import Scatter
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.sequencer.ll_seq import LoadInput, StoreOutput
 from orchestrion.compiler.stablehlo.ops.base import dtype_of, is_supported
 from orchestrion.compiler.stablehlo.ops.contraction import Return as RegionReturn
 from orchestrion.compiler.stablehlo.ops.elementwise import Elementwise
+from orchestrion.compiler.stablehlo.ops.flow_ops import LineFft, RowSolve
 from orchestrion.compiler.stablehlo.ops.structural import Constant, Reshape
 
 from .elemental import ELEMENT_RULES

@@ -9,13 +9,13 @@ of an element that may not exist, another one is read and ignored. The rules of 
 from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
-from orchestrion.compiler.flow.dialect import Size
 from orchestrion.compiler.flow.structure import PLACING, parallel, reads_in_order, reduction, structure_of
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.dims import Dim, is_less
 from orchestrion.compiler.stablehlo.ops import elementwise as elementwise_ops
 from orchestrion.compiler.stablehlo.ops import structural as ops
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
+from orchestrion.compiler.stablehlo.ops.flow_ops import Size
 
 from . import size_arithmetic
 from .builder import KernelBuilder

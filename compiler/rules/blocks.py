@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from orchestrion.compiler.flow.util import CondBranch, Switch, host_value
 from orchestrion.compiler.ir.core import Block, Operation, Region
-from orchestrion.compiler.ir.dominance import immediate_dominators, successors
+from orchestrion.compiler.ir.dominance import Dominance, immediate_dominators, successors
 from orchestrion.compiler.ir.types import I1, I32, TensorType
+from orchestrion.compiler.ir.util import CondBranch, Switch
 
 
 def blocks(region: Region) -> Iterator[str]:
@@ -20,7 +20,7 @@ def blocks(region: Region) -> Iterator[str]:
         yield "has no body"
         return
     number = {block: index for index, block in enumerate(region.blocks)}
-    idoms = immediate_dominators(region)
+    idoms, dominance = immediate_dominators(region), Dominance()
     for block, index in number.items():
         if block not in idoms:
             yield f"block {index} is unreachable"
@@ -31,7 +31,7 @@ def blocks(region: Region) -> Iterator[str]:
         for target in successors(block) if block in idoms else ():
             if number[target] > index:
                 continue
-            if _dominates(target, block, idoms):
+            if dominance.dominates(target, block):
                 ends.setdefault(target, []).append(block)
             else:
                 yield f"block {index} branches back to block {number[target]}, which does not dominate it"
@@ -41,12 +41,6 @@ def blocks(region: Region) -> Iterator[str]:
         others = [index for index in range(first, last + 1) if index not in inside]
         if others:
             yield f"block {others[0]} lies between the blocks of the loop of blocks {first} to {last}"
-
-
-def _dominates(upper: Block, lower: Block, idoms: dict[Block, Block]) -> bool:
-    while lower is not upper and idoms[lower] is not lower:
-        lower = idoms[lower]
-    return lower is upper
 
 
 def _loop(header: Block, latches: list[Block], region: Region) -> set[Block]:
@@ -68,5 +62,5 @@ def branch_selector(op: Operation) -> Iterator[str]:
     """The selector of a branch in the tensor phases: a predicate or an index on the device, or a number on the host."""
     given = op.operands[0].type
     device = {CondBranch.name: TensorType((), I1), Switch.name: TensorType((), I32)}[op.name]
-    if given != device and not host_value(given):
+    if given != device and given != I32:
         yield f"branches on {given}, must be {device} or {I32}"

@@ -11,7 +11,6 @@ from typing import Final
 from orchestrion.compiler.bytecode import vm
 from orchestrion.compiler.bytecode.assign_registers import REGISTER_LETTERS
 from orchestrion.compiler.bytecode.imports import tensors_of
-from orchestrion.compiler.flow.util import KINDS
 from orchestrion.compiler.ir.attributes import (
     ArrayAttr,
     DenseArray,
@@ -25,13 +24,14 @@ from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import BlockArgument, Operation, OpResult, Value
 from orchestrion.compiler.ir.symbols import SymbolTables
 from orchestrion.compiler.ir.types import Attribute, TensorType
+from orchestrion.compiler.ir.util import KINDS
 from orchestrion.compiler.stablehlo.ops.base import is_known
 from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.isa import BANKS
 from orchestrion.schema.profiles import FEATURES
 from orchestrion.schema.signature import bank_of, is_value_type, parse_signature
 
-from .engine import Rules
+from .engine import Children, Rules
 from .hl_seq import made_for
 from .ll_seq import is_binding, is_binding_types, is_source_ops, values_fit
 
@@ -39,16 +39,11 @@ _REGISTER: Final = re.compile(r"([ilfdr])(\d{1,5})\Z")
 _INSTRUCTIONS: Final = tuple(vm.OPS.values())
 
 
-def children(op: Operation) -> tuple[type[Operation], ...] | None:
-    match op:
-        case Module():
-            return (vm.Import, vm.Export, vm.Program)
-        case vm.Program():
-            return (vm.Executable, vm.Constant, vm.Global, vm.Initializer, vm.Func)
-        case vm.Func():
-            return _INSTRUCTIONS
-        case _:
-            return None
+CHILDREN: Final[Children] = {
+    Module: (vm.Import, vm.Export, vm.Program),
+    vm.Program: (vm.Executable, vm.Constant, vm.Global, vm.Initializer, vm.Func),
+    vm.Func: _INSTRUCTIONS,
+}
 
 
 def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
@@ -266,4 +261,4 @@ def _bank(value: Value) -> str | None:
     return bank_of(name) if is_value_type(name) else None
 
 
-RULES: Final = Rules(children, problems)
+RULES: Final = Rules(CHILDREN, problems)

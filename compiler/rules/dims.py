@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from orchestrion.compiler.flow.util import Assert
 from orchestrion.compiler.ir.dims import Symbol, symbols_of
 from orchestrion.compiler.ir.types import TensorType
+from orchestrion.compiler.ir.util import Assert
 from orchestrion.compiler.stablehlo.ops.func import Func
 from orchestrion.compiler.stablehlo.ops.function_dims import dims_of, measured_place, used_symbols
 

@@ -7,9 +7,9 @@ from typing import Final
 
 from orchestrion.compiler.flow.dialect import Dispatch, HoistableDispatch, SetEncoding, UnsetEncoding, Yield
 from orchestrion.compiler.flow.layout import has_layout, plain, problem
-from orchestrion.compiler.flow.util import GlobalLoad, GlobalStore
 from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, Region
 from orchestrion.compiler.ir.types import TensorType, Type
+from orchestrion.compiler.ir.util import GlobalLoad, GlobalStore
 from orchestrion.compiler.sequencer.ll_seq import LoadInput, StoreOutput
 from orchestrion.compiler.stablehlo.ops.base import is_supported, tensor_of
 from orchestrion.compiler.stablehlo.ops.func import Return

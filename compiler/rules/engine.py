@@ -1,8 +1,10 @@
 """Applies the rules of a phase to a module and collects all violations.
 
-The rules of a phase are two functions. `children(op)` returns the op classes that may stand directly in `op`, or None
-if any may. `problems(op, tables)` yields messages about an op at a valid place. A message may rely on the op's own
-declaration and checks, which are verified first.
+The rules of a phase are a table and a function. The table `children` has the op classes that may stand directly in an
+op, by its class, or by its class and that of the op around it; the last row that fits counts. Any op may stand in an op
+without a row. The function
+`problems(op, tables)` yields messages about an op at a valid place. A message may rely on the op's own declaration and
+checks, which are verified first.
 """
 
 from __future__ import annotations
@@ -13,12 +15,13 @@ from importlib import import_module
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.ir.builtin import Module
-from orchestrion.compiler.ir.core import Operation, Trait
+from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.dims import decided
 from orchestrion.compiler.ir.symbols import SymbolTables
 from orchestrion.compiler.pipeline import FIRST_PHASE
 
-Children = Callable[[Operation], tuple[type[Operation], ...] | None]
+Kind = type[Operation]
+Children = dict[Kind | tuple[Kind, Kind], tuple[Kind, ...]]
 Problems = Callable[[Operation, SymbolTables], Iterator[str]]
 
 
@@ -54,11 +57,15 @@ def check(module: Module, phase: str) -> None:
 
 
 def _place(op: Operation, rules: Rules) -> Iterator[str]:
-    if op.has(Trait.NO_TERMINATOR) and len(op.regions[0].blocks) != 1:
-        yield f"needs one block, has {len(op.regions[0].blocks)}"
     parent = op.parent_op
     if parent is None:
         return
-    allowed = rules.children(parent)
-    if allowed is not None and not isinstance(op, allowed):
+    rows = [row for row in rules.children.items() if _is_for(row[0], parent)]
+    if rows and not isinstance(op, rows[-1][1]):
         yield f"may not stand in {parent.name}{f' @{parent.symbol}' if parent.symbol else ''} after this phase"
+
+
+def _is_for(key: Kind | tuple[Kind, Kind], op: Operation) -> bool:
+    """Whether a row of `children` is for this op."""
+    kinds = key if isinstance(key, tuple) else (key,)
+    return isinstance(op, kinds[0]) and isinstance(op.parent_op, kinds[1:] or object)

@@ -15,7 +15,7 @@ from orchestrion.compiler.sequencer import ll_seq
 from orchestrion.compiler.stablehlo.ops.base import StablehloOp
 
 from .engine import Rules
-from .ll_seq import around_entries, is_binding_types, is_source_ops, problems_around_entries, symbol_names
+from .ll_seq import AROUND_ENTRIES, is_binding_types, is_source_ops, problems_around_entries, symbol_names
 
 
 def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
@@ -53,4 +53,4 @@ def _specialized(op: ll_seq.Entry, tables: SymbolTables) -> Iterator[str]:
             yield f"specialized: {row.size} has {', '.join(sorted(unknown))}, which is not one of its symbols"
 
 
-RULES: Final = Rules(around_entries, problems)
+RULES: Final = Rules(AROUND_ENTRIES, problems)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from orchestrion.compiler import parts
@@ -16,88 +16,52 @@ from orchestrion.compiler.flow.dialect import (
     UnsetEncoding,
     Yield,
 )
-from orchestrion.compiler.flow.fft import LineFft
 from orchestrion.compiler.flow.fusion_reads import HEROES, is_free
 from orchestrion.compiler.flow.groups import MAX_BINDINGS
 from orchestrion.compiler.flow.layout import problem, storage_bytes, storage_elements
 from orchestrion.compiler.flow.mark_in_place import candidates, is_by_rows
 from orchestrion.compiler.flow.merge import Merge
 from orchestrion.compiler.flow.row_bodies import rows_of
-from orchestrion.compiler.flow.row_solve import RowSolve
 from orchestrion.compiler.flow.scatter import Scatter, changes, update_of, updated
-from orchestrion.compiler.flow.util import (
-    HOST_OPS,
-    Assert,
-    Branch,
-    CondBranch,
-    Global,
-    GlobalLoad,
-    GlobalStore,
-    ImportedCallBranch,
-    Initializer,
-    Switch,
-    host_value,
-)
-from orchestrion.compiler.flow.util import Return as InitializerReturn
+from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.attributes import DenseArray
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, Value
 from orchestrion.compiler.ir.parameters import bytes_of, name_of
 from orchestrion.compiler.ir.symbols import SymbolTables
-from orchestrion.compiler.ir.types import FunctionType, TensorType, Type
+from orchestrion.compiler.ir.types import I32, FunctionType, TensorType, Type
 from orchestrion.compiler.parts import parts_of
 from orchestrion.compiler.stablehlo.ops.base import StablehloOp, is_supported
 from orchestrion.compiler.stablehlo.ops.contraction import Reduce
-from orchestrion.compiler.stablehlo.ops.contraction import Return as RegionReturn
 from orchestrion.compiler.stablehlo.ops.control_flow import Choice, While
 from orchestrion.compiler.stablehlo.ops.custom_call import CustomCall
-from orchestrion.compiler.stablehlo.ops.elementwise import Elementwise
+from orchestrion.compiler.stablehlo.ops.flow_ops import LineFft, RowSolve
 from orchestrion.compiler.stablehlo.ops.func import Func, Return
 from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Constant, Reshape
 
 from . import dims
 from .blocks import blocks, branch_selector
 from .encodings import encoded_values, hoistable, in_entry, is_encoded_entry_type
-from .engine import Rules
+from .engine import Children, Rules
 from .globals import store, stored_once
 from .schedules import known_kind, without_schedules
-from .stablehlo import has_functions, one_block, signature
+from .stablehlo import REDUCER, has_functions, one_block, signature
 
 #: Ops in functions and initializers, besides their terminators.
 CODE: Final = (
-    Dispatch,
-    HoistableDispatch,
-    Splat,
-    Empty,
-    GlobalLoad,
-    GlobalStore,
-    Branch,
-    CondBranch,
-    Switch,
-    ImportedCallBranch,
-    Assert,
-    *HOST_OPS,
-)
-
-
-def children(op: Operation) -> tuple[type[Operation], ...] | None:
-    match op:
-        case Module():
-            return (Executable, Global, Initializer, Func, Module)
-        case Executable():
-            return (Func,)
-        case Func() if isinstance(op.parent_op, Module):
-            return (*CODE, Return)
-        case Initializer():
-            return (*CODE, InitializerReturn)
-        case HoistableDispatch():
-            return (StablehloOp, SetEncoding, UnsetEncoding, Yield)
-        case Func():
-            return (StablehloOp, SetEncoding, UnsetEncoding, Return)
-        case Reduce() | Scatter():
-            return (Elementwise, Constant, RegionReturn)
-        case _:
-            return None
+    Dispatch, HoistableDispatch, Splat, Empty, util.GlobalLoad, util.GlobalStore, util.BranchOp, util.Assert,
+    *util.HOST_OPS,
+)  # fmt: skip
+CHILDREN: Final[Children] = {
+    Module: (Executable, util.Global, util.Initializer, Func, Module),
+    Executable: (Func,),
+    Func: (*CODE, Return),
+    util.Initializer: (*CODE, util.Return),
+    (Func, Executable): (StablehloOp, SetEncoding, UnsetEncoding, Return),
+    HoistableDispatch: (StablehloOp, SetEncoding, UnsetEncoding, Yield),
+    Reduce: REDUCER,
+    Scatter: REDUCER,
+}
 
 
 def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
@@ -109,41 +73,44 @@ def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
             yield from has_functions(op)
             yield from stored_once(op)
             yield from same_ties(op, Dispatch)
-        case Initializer() if op.kind.value != "program":
+        case util.Initializer() if op.kind.value != "program":
             yield f"is of kind {op.kind.value}, which comes later"
-        case Initializer() if len(op.body.blocks) != 1:
+        case util.Initializer() if len(op.body.blocks) != 1:
             yield f"needs one block, has {len(op.body.blocks)}"
         case HoistableDispatch():
             yield from hoistable(op)
         case Func() if isinstance(op.parent_op, Executable):
-            yield from one_block(op, is_encoded_entry_type)
-            yield from dims.entry_dims(op)
-            yield from known_kind(op.kind)
+            yield from entry(op, is_encoded_entry_type)
             yield from without_schedules(op.schedules)
-            if len(op.body.blocks) == 1:
-                yield from body(op)
         case Func():
             yield from signature(op)
             yield from dims.function_dims(op)
             yield from blocks(op.body)
             yield from _block_arguments(op)
-        case CondBranch() | Switch():
+        case util.CondBranch() | util.Switch():
             yield from branch_selector(op)
-        case ImportedCallBranch():
-            yield from imported_call(op, tables)
+        case util.ImportedCallBranch():
+            yield from imported_call(op, tables, lambda variable, type: variable == type)
         case Dispatch():
             given = FunctionType(tuple(v.type for v in op.arguments), tuple(v.type for v in op.outputs))
             yield from _entry(op, given, tables)
-        case Global():
+        case util.Global():
             yield from constant(op)
-        case GlobalLoad():
-            yield from load(op, tables)
-        case GlobalStore():
+        case util.GlobalStore():
             yield from store(op, tables)
         case Splat():
             yield from _splat(op)
         case _:
             pass
+
+
+def entry(func: Func, allowed: Callable[[Type], bool]) -> Iterator[str]:
+    """An entry of an executable, over tensors of allowed types."""
+    yield from one_block(func, allowed)
+    yield from dims.entry_dims(func)
+    yield from known_kind(func.kind)
+    if len(func.body.blocks) == 1:
+        yield from body(func)
 
 
 def body(func: Func) -> Iterator[str]:
@@ -310,11 +277,11 @@ def _block_arguments(func: Func) -> Iterator[str]:
     """A block argument is a supported tensor with elements, or a number on the host."""
     for index, block in enumerate(func.body.blocks[1:], 1):
         for argument in block.arguments:
-            if not host_value(argument.type) and not (is_supported(argument.type) and _elements(argument) != 0):
+            if argument.type != I32 and not (is_supported(argument.type) and _elements(argument) != 0):
                 yield f"block {index} takes {argument.type}: must be a supported tensor with elements, or i32"
 
 
-def constant(op: Global) -> Iterator[str]:
+def constant(op: util.Global) -> Iterator[str]:
     """A global in a tensor phase: its value has the global's type."""
     if not isinstance(op.type, TensorType) or not (is_supported(op.type) or is_encoded_entry_type(op.type)):
         yield f"is of type {op.type}, which is not supported"
@@ -328,24 +295,17 @@ def constant(op: Global) -> Iterator[str]:
         yield f"is of type {op.type}, which has no elements: create it where it is used"
 
 
-def imported_call(op: ImportedCallBranch, tables: SymbolTables) -> Iterator[str]:
-    """The globals of the call are mutable and have the types of the function."""
+def imported_call(
+    op: util.ImportedCallBranch, tables: SymbolTables, fits: Callable[[Type, Type], bool]
+) -> Iterator[str]:
+    """The globals of the call are mutable, and their types fit those of the function."""
     types = (*op.function_type.inputs, *op.function_type.results)
     for ref, type in zip(op.globals, types, strict=False):
         variable = tables.lookup(op, ref)
-        if not isinstance(variable, Global) or variable.mutable is None:
+        if not isinstance(variable, util.Global) or variable.mutable is None:
             yield f"{ref} is not a mutable global"
-        elif variable.type != type:
+        elif not fits(variable.type, type):
             yield f"{ref} is of type {variable.type}, {op.callee.value} takes or gives {type}"
-
-
-def load(op: GlobalLoad, tables: SymbolTables) -> Iterator[str]:
-    """A load has the type of its global."""
-    variable = tables.lookup(op, op.ref)
-    if not isinstance(variable, Global):
-        yield f"{op.ref} is not a global"
-    elif variable.type != op.value.type:
-        yield f"{op.ref} is of type {variable.type}, loaded as {op.value.type}"
 
 
 def _splat(op: Splat) -> Iterator[str]:
@@ -354,4 +314,4 @@ def _splat(op: Splat) -> Iterator[str]:
         yield f"value of type {op.value.type} does not fill {type}"
 
 
-RULES: Final = Rules(children, problems)
+RULES: Final = Rules(CHILDREN, problems)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from orchestrion.compiler.flow.util import Global, GlobalLoad, GlobalStore, Initializer
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.symbols import SymbolTables
+from orchestrion.compiler.ir.util import Global, GlobalLoad, GlobalStore, Initializer
 
 
 def stored_once(scope: Operation) -> Iterator[str]:

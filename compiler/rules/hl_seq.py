@@ -2,26 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.flow.dialect import SetEncoding, UnsetEncoding
 from orchestrion.compiler.flow.scatter import Scatter
-from orchestrion.compiler.flow.util import (
-    HOST_OPS,
-    Assert,
-    BranchOp,
-    CondBranch,
-    Global,
-    GlobalLoad,
-    GlobalStore,
-    ImportedCallBranch,
-    Initializer,
-    Switch,
-    host_value,
-)
-from orchestrion.compiler.flow.util import Return as InitializerReturn
+from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.attributes import ELEMENT_BYTES
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import BlockArgument, Operation, Value
@@ -31,6 +18,7 @@ from orchestrion.compiler.ir.symbols import SymbolTables
 from orchestrion.compiler.ir.types import I32, TensorType, Type
 from orchestrion.compiler.kernel.machine import DEFAULT, program_name
 from orchestrion.compiler.profiles import known_profile
+from orchestrion.compiler.sequencer import ll_seq
 from orchestrion.compiler.sequencer.hl_seq import (
     Clone,
     Dispatch,
@@ -54,35 +42,24 @@ from orchestrion.compiler.targets.target import target
 from . import dims
 from .blocks import blocks
 from .encodings import encoded_values, is_entry_type
-from .engine import Rules
-from .flow import body, in_place, load, most_elements, same_ties, stored_elements, updates
+from .engine import Children, Rules
+from .flow import entry, imported_call, in_place, most_elements, same_ties, stored_elements, updates
 from .globals import stored_once
-from .schedules import known_kind, well_formed
-from .stablehlo import has_functions, one_block, signature
+from .schedules import well_formed
+from .stablehlo import has_functions, signature
 
-#: An export: name, type, attributes of arguments, attributes of results.
-Signature = tuple[str, str, str, str]
-
-
-def children(op: Operation) -> tuple[type[Operation], ...] | None:
-    match op:
-        case Module():
-            return (Program,)
-        case Program():
-            return (Executable, Global, Initializer, Func)
-        case Initializer():
-            return (Dispatch, Clone, Splat, Empty, GlobalLoad, GlobalStore, InitializerReturn)
-        case Executable():
-            return (Func,)
-        case Func() if isinstance(op.parent_op, Program):
-            commands = (Dispatch, Clone, Splat, Empty, GlobalLoad, GlobalStore)
-            return (Import, Export, Assert, *commands, *HOST_OPS, BranchOp, Return)
-        case Func():
-            return (StablehloOp, SetEncoding, UnsetEncoding, Return)
-        case Reduce() | Scatter():
-            return (StablehloOp, ReducerReturn)
-        case _:
-            return None
+#: Ops of functions and initializers that every program may have.
+COMMANDS: Final = (Dispatch, Clone, Splat, Empty, util.GlobalLoad, util.GlobalStore)
+CHILDREN: Final[Children] = {
+    Module: (Program,),
+    Program: (Executable, util.Global, util.Initializer, Func),
+    util.Initializer: (*COMMANDS, util.Return),
+    Executable: (Func,),
+    Func: (StablehloOp, SetEncoding, UnsetEncoding, Return),
+    (Func, Program): (Import, Export, util.Assert, *COMMANDS, *util.HOST_OPS, util.BranchOp, Return),
+    Reduce: (StablehloOp, ReducerReturn),
+    Scatter: (StablehloOp, ReducerReturn),
+}
 
 
 def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
@@ -93,15 +70,11 @@ def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
         case Program():
             yield from has_functions(op)
             yield from stored_once(op)
-            yield from same_exports(op, _signatures)
+            yield from same_exports(op)
             yield from same_ties(op, Dispatch)
         case Func() if isinstance(op.parent_op, Executable):
-            yield from one_block(op, is_entry_type)
-            yield from dims.entry_dims(op)
-            yield from known_kind(op.kind)
+            yield from entry(op, is_entry_type)
             yield from well_formed(op.schedules)
-            if len(op.body.blocks) == 1:
-                yield from body(op)
         case Func():
             yield from signature(op)
             yield from dims.function_dims(op)
@@ -109,18 +82,18 @@ def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
             yield from blocks(op.body)
             yield from _imports(op)
             yield from _block_arguments(op)
-        case CondBranch() | Switch():
+        case util.CondBranch() | util.Switch():
             yield from _choice(op)
-        case ImportedCallBranch():
-            yield from _imported_call(op, tables)
-        case Initializer():
+        case util.ImportedCallBranch():
+            yield from imported_call(
+                op, tables, lambda variable, type: not is_resource(variable) or size_of(variable) == _bytes(type)
+            )
+        case util.Initializer():
             if len(op.body.blocks) != 1:
                 yield f"needs one block, has {len(op.body.blocks)}"
             if op.kind.value != "program":
                 yield f"is of kind {op.kind.value}: what a context has of its own is a mutable global"
-        case GlobalLoad():
-            yield from load(op, tables)
-        case GlobalStore():
+        case util.GlobalStore():
             yield from _store(op, tables)
         case Dispatch():
             yield from _dispatch(op, tables)
@@ -128,7 +101,7 @@ def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
         case Clone() | Splat() | Empty():
             yield from _made(op)
             yield from _fits(op)
-        case Global() | Import() | Export() | Return():
+        case util.Global() | Import() | Export() | Return():
             yield from _fits(op)
         case _:
             pass
@@ -163,26 +136,15 @@ def _block_arguments(func: Func) -> Iterator[str]:
     for number, block in enumerate(func.body.blocks[1:], 1):
         for argument in block.arguments:
             own = is_resource(argument.type) and lifetime_of(argument.type) == "transient"
-            if not own and not host_value(argument.type):
+            if not own and argument.type != I32:
                 yield f"block {number} takes {argument.type}, which is neither transient nor a number"
 
 
-def _choice(op: CondBranch | Switch) -> Iterator[str]:
+def _choice(op: util.CondBranch | util.Switch) -> Iterator[str]:
     """A predicate is one byte on the device, an index four bytes; or the selector is a number on the host."""
-    given, size = op.operands[0].type, 1 if isinstance(op, CondBranch) else 4
-    if not host_value(given) and not (is_resource(given) and size_of(given) == size):
+    given, size = op.operands[0].type, 1 if isinstance(op, util.CondBranch) else 4
+    if given != I32 and not (is_resource(given) and size_of(given) == size):
         yield f"branches on {given}, expected a resource of {size} bytes or {I32}"
-
-
-def _imported_call(op: ImportedCallBranch, tables: SymbolTables) -> Iterator[str]:
-    """The globals of the call are variables with the byte sizes of the function's tensors."""
-    types = (*op.function_type.inputs, *op.function_type.results)
-    for ref, type in zip(op.globals, types, strict=False):
-        variable = tables.lookup(op, ref)
-        if not isinstance(variable, Global) or variable.mutable is None:
-            yield f"{ref} is not a mutable global"
-        elif is_resource(variable.type) and size_of(variable.type) != _bytes(type):
-            yield f"{ref} is of type {variable.type}, {op.callee.value} takes or gives {type}"
 
 
 def programs(module: Operation) -> Iterator[str]:
@@ -208,18 +170,21 @@ def made_for(name: str, profile: str, machine: str) -> Iterator[str]:
         yield f"a program of {profile} for {machine} is called {program_name(profile, machine)}, not {name}"
 
 
-def same_exports(program: Program, signatures: Callable[[Program], list[Signature]]) -> Iterator[str]:
-    """All programs of a module export the same functions."""
+def same_exports(program: Program) -> Iterator[str]:
+    """All programs of a module export the same functions: names, types, attributes of arguments and of results."""
     module = program.parent_op
     assert module is not None
     first = next(op for op in module.regions[0].block if isinstance(op, Program))
-    if signatures(first) != signatures(program):
+    if _signatures(first) != _signatures(program):
         yield f"does not export what program @{first.sym_name.value} exports"
 
 
-def _signatures(program: Program) -> list[Signature]:
-    functions = [op for op in program.body.block if isinstance(op, Func)]
-    return [(f.sym_name.value, str(f.function_type), str(f.arg_attrs), str(f.res_attrs)) for f in functions]
+def _signatures(program: Program) -> list[list[str]]:
+    functions = [op for op in program.body.block if isinstance(op, Func | ll_seq.Function)]
+    return [[str(op.get(name)) for name in _SIGNATURE] for op in functions]
+
+
+_SIGNATURE: Final = ("sym_name", "function_type", "signature", "arg_attrs", "res_attrs")
 
 
 def _dispatch(op: Dispatch, tables: SymbolTables) -> Iterator[str]:
@@ -238,12 +203,12 @@ def _dispatch(op: Dispatch, tables: SymbolTables) -> Iterator[str]:
     yield from in_place(op, entry)
 
 
-def _store(op: GlobalStore, tables: SymbolTables) -> Iterator[str]:
+def _store(op: util.GlobalStore, tables: SymbolTables) -> Iterator[str]:
     """Initializers store to globals without a value, functions to mutable ones."""
     variable = tables.lookup(op, op.ref)
-    if not isinstance(variable, Global):
+    if not isinstance(variable, util.Global):
         yield f"{op.ref} is not a global"
-    elif isinstance(op.parent_op, Initializer) and (variable.is_constant or variable.mutable is not None):
+    elif isinstance(op.parent_op, util.Initializer) and (variable.is_constant or variable.mutable is not None):
         yield f"{op.ref} is not a global that an initializer may store to"
     elif isinstance(op.parent_op, Func) and variable.mutable is None:
         yield f"{op.ref} is not mutable"
@@ -264,13 +229,15 @@ def _made(op: Operation) -> Iterator[str]:
 
 def _fits(op: Operation) -> Iterator[str]:
     match op:
-        case Global() if not is_resource(op.type) or lifetime_of(op.type) != ("variable" if op.mutable else "constant"):
+        case util.Global() if not is_resource(op.type) or lifetime_of(op.type) != (
+            "variable" if op.mutable else "constant"
+        ):
             yield f"must be a constant, or mutable and a variable, is {op.type}"
-        case Global() if op.value is not None and op.value.nbytes != size_of(op.type):
+        case util.Global() if op.value is not None and op.value.nbytes != size_of(op.type):
             yield f"is of {size_of(op.type)} bytes, its value of {op.value.nbytes}"
-        case Global() if op.parameter is not None and bytes_of(op.parameter) != size_of(op.type):
+        case util.Global() if op.parameter is not None and bytes_of(op.parameter) != size_of(op.type):
             yield f"is of {size_of(op.type)} bytes, its parameter of {bytes_of(op.parameter)}"
-        case Global() if op.mutable is None and size_of(op.type) == 0:
+        case util.Global() if op.mutable is None and size_of(op.type) == 0:
             yield f"is of type {op.type}, which has no bytes: create it where it is used"
         case Import() if not isinstance(op.source, BlockArgument) or not isinstance(op.source.type, TensorType):
             yield "imports a value that is not an argument"
@@ -298,4 +265,4 @@ def _bytes(type: Type) -> int:
     return elements * ELEMENT_BYTES.get(str(type.element), 0) if isinstance(type, TensorType) else elements
 
 
-RULES: Final = Rules(children, problems)
+RULES: Final = Rules(CHILDREN, problems)

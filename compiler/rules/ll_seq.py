@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from orchestrion.compiler.flow import util
 from orchestrion.compiler.flow.dialect import SetEncoding, UnsetEncoding
 from orchestrion.compiler.flow.layout import storage_bytes
 from orchestrion.compiler.flow.scatter import Scatter
+from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.attributes import (
     ArrayAttr,
     DenseElements,
@@ -35,55 +35,43 @@ from orchestrion.schema.rows import ACCESSES
 
 from .blocks import blocks
 from .encodings import encoded_values, in_entry, is_entry_type
-from .engine import Rules
-from .flow import load
-from .hl_seq import Signature, programs, same_exports
+from .engine import Children, Rules
+from .globals import store
+from .hl_seq import programs, same_exports
 from .schedules import known_kind, well_formed
 
-
-def children(op: Operation) -> tuple[type[Operation], ...] | None:
-    match op:
-        case ll_seq.Entry():
-            return (StablehloOp, SetEncoding, UnsetEncoding, ll_seq.LoadInput, ll_seq.StoreOutput, ll_seq.End)
-        case Reduce() | Scatter():
-            return (StablehloOp, ReducerReturn)
-        case _:
-            return around_entries(op)
-
-
-def around_entries(op: Operation) -> tuple[type[Operation], ...] | None:
-    """Op classes that may stand outside the bodies of entries; the same after the executables phase."""
-    match op:
-        case Module():
-            return (Program,)
-        case Program():
-            functions = (util.Initializer, ll_seq.SetupFunc, ll_seq.Function, util.Finalizer)
-            return (ll_seq.Executable, util.Global, *functions)
-        case ll_seq.Executable():
-            return (ll_seq.Entry,)
-        case util.Initializer():
-            made = (ll_seq.CreateExecutable, ll_seq.Constant, ll_seq.Allocate, ll_seq.Record, ll_seq.Execute)
-            kept = (ll_seq.CacheLoad, ll_seq.CacheSave, util.Branch, util.CondBranch, *util.HOST_OPS)
-            return (*made, *kept, util.GlobalLoad, util.GlobalStore, util.Return)
-        case util.Finalizer():
-            return (util.GlobalRelease, util.Return)
-        case ll_seq.Record():
-            return (ll_seq.Dispatch, ll_seq.Copy, ll_seq.Fill, ll_seq.Barrier, ll_seq.End)
-        case ll_seq.SetupFunc():
-            sizes = (util.Assert, util.DimValue, ll_seq.Size)
-            return (*sizes, util.GlobalLoad, ll_seq.Allocate, ll_seq.Record, ll_seq.Return)
-        case ll_seq.Function():
-            checks = (ll_seq.Check, ll_seq.Measure, ll_seq.CallSetup, ll_seq.Destination, ll_seq.Storage)
-            submits = (ll_seq.Enqueue, ll_seq.Execute, ll_seq.ImportedCall, ll_seq.Read)
-            return (*checks, *submits, *util.HOST_OPS, util.GlobalLoad, util.BranchOp, ll_seq.Return)
-        case _:
-            return None
+#: The op classes outside of the bodies of entries; the same after the executables phase.
+AROUND_ENTRIES: Final[Children] = {
+    Module: (Program,),
+    Program: (
+        ll_seq.Executable, util.Global, util.Initializer, ll_seq.SetupFunc, ll_seq.Function, util.Finalizer,
+    ),
+    ll_seq.Executable: (ll_seq.Entry,),
+    util.Initializer: (
+        ll_seq.CreateExecutable, ll_seq.Constant, ll_seq.Allocate, ll_seq.Record, ll_seq.Execute, ll_seq.CacheLoad,
+        ll_seq.CacheSave, util.Branch, util.CondBranch, *util.HOST_OPS, util.GlobalLoad, util.GlobalStore, util.Return,
+    ),
+    util.Finalizer: (util.GlobalRelease, util.Return),
+    ll_seq.Record: (ll_seq.Dispatch, ll_seq.Copy, ll_seq.Fill, ll_seq.Barrier, ll_seq.End),
+    ll_seq.SetupFunc: (
+        util.Assert, util.DimValue, ll_seq.Size, util.GlobalLoad, ll_seq.Allocate, ll_seq.Record, ll_seq.Return,
+    ),
+    ll_seq.Function: (
+        ll_seq.Check, ll_seq.Measure, ll_seq.CallSetup, ll_seq.Destination, ll_seq.Storage, ll_seq.Enqueue,
+        ll_seq.Execute, ll_seq.ImportedCall, ll_seq.Read, *util.HOST_OPS, util.GlobalLoad, util.BranchOp, ll_seq.Return,
+    ),
+}  # fmt: skip
+CHILDREN: Final[Children] = AROUND_ENTRIES | {
+    ll_seq.Entry: (StablehloOp, SetEncoding, UnsetEncoding, ll_seq.LoadInput, ll_seq.StoreOutput, ll_seq.End),
+    Reduce: (StablehloOp, ReducerReturn),
+    Scatter: (StablehloOp, ReducerReturn),
+}
 
 
 def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
     yield from encoded_values(op)
     match op:
-        case ll_seq.Entry() if len(op.body.blocks) == 1:
+        case ll_seq.Entry():
             yield from in_entry(op.body.block)
             if op.specialized is not None:
                 yield "has specializations, which entries get when they are lowered"
@@ -101,23 +89,18 @@ def problems_around_entries(op: Operation, tables: SymbolTables) -> Iterator[str
         case Module():
             yield from programs(op)
         case Program():
-            yield from same_exports(op, _signatures)
+            yield from same_exports(op)
         case ll_seq.Entry():
             yield from _entry(op)
         case util.Global() if op.value is not None or op.parameter is not None or op.type not in _GLOBAL_TYPES:
             yield f"must be a variable of the runtime, is {op.type}"
-        case util.GlobalLoad():
-            yield from load(op, tables)
         case util.GlobalStore():
-            yield from _store(op, tables)
+            yield from store(op, tables)
         case ll_seq.Record():
-            yield from _one_block(op)
             yield from _may_alias(op)
         case util.Finalizer():
-            yield from _one_block(op)
             yield from _finalizer(op)
         case ll_seq.SetupFunc():
-            yield from _one_block(op)
             yield from _setup(op)
         case ll_seq.Function():
             yield from blocks(op.body)
@@ -126,7 +109,7 @@ def problems_around_entries(op: Operation, tables: SymbolTables) -> Iterator[str
             yield from _call_setup(op, tables)
         case util.Initializer():
             yield from blocks(op.body)
-        case util.CondBranch() | util.Switch() if not util.host_value(op.operands[0].type):
+        case util.CondBranch() | util.Switch() if op.operands[0].type != I32:
             yield f"branches on {op.operands[0].type}, expected {I32}"
         case ll_seq.CreateExecutable() if not isinstance(tables.lookup(op, op.executable), ll_seq.Executable):
             yield f"{op.executable} is not an executable"
@@ -153,7 +136,7 @@ _GLOBAL_TYPES: Final = (ll_seq.BUFFER, ll_seq.EXECUTABLE, ll_seq.RECORDING)
 
 def _may_alias(op: ll_seq.Record) -> Iterator[str]:
     pairs = op.may_alias.ints if op.may_alias is not None else ()
-    slots = len(op.body.blocks[0].arguments)
+    slots = len(op.body.block.arguments)
     if len(pairs) % 2 or not all(0 <= slot < slots for slot in pairs):
         yield f"may_alias {list(pairs)} is not pairs of its {slots} slots"
 
@@ -169,18 +152,7 @@ def _finalizer(op: util.Finalizer) -> Iterator[str]:
         yield f"releases {', '.join(released)}, initializers store, in reverse, {', '.join(reversed(stored))}"
 
 
-def _one_block(op: Operation) -> Iterator[str]:
-    if len(op.regions[0].blocks) != 1:
-        yield f"needs one block, has {len(op.regions[0].blocks)}"
-
-
-def _signatures(program: Program) -> list[Signature]:
-    functions = [op for op in program.body.block if isinstance(op, ll_seq.Function)]
-    return [(f.sym_name.value, str(f.signature), str(f.arg_attrs), str(f.res_attrs)) for f in functions]
-
-
 def _entry(op: ll_seq.Entry) -> Iterator[str]:
-    yield from _one_block(op)
     sizes = op.workload.ints
     if len(sizes) != 3 or any(bounds(size)[1] < 1 for size in sizes):
         yield f"workload {list(sizes)} must be three positive numbers"
@@ -190,10 +162,9 @@ def _entry(op: ll_seq.Entry) -> Iterator[str]:
     for index, item in enumerate(op.bindings):
         if not is_binding(item):
             yield f"binding {index} must have an access, {', '.join(ACCESSES)}, and a positive length, is {item}"
-    for block in op.body.blocks:
-        types = [argument.type for argument in block.arguments]
-        if types != [ll_seq.BINDING] * len(op.bindings):
-            yield f"takes {len(types)} arguments for {len(op.bindings)} bindings, or others than bindings"
+    types = [argument.type for argument in op.body.block.arguments]
+    if types != [ll_seq.BINDING] * len(op.bindings):
+        yield f"takes {len(types)} arguments for {len(op.bindings)} bindings, or others than bindings"
 
 
 def is_binding(item: Attribute) -> bool:
@@ -242,14 +213,6 @@ def _access(binding: Value, type: Type, wanted: str) -> Iterator[str]:
         yield f"binding {binding.index} of {length} bytes does not hold {type}"
 
 
-def _store(op: util.GlobalStore, tables: SymbolTables) -> Iterator[str]:
-    variable = tables.lookup(op, op.ref)
-    if not isinstance(variable, util.Global):
-        yield f"{op.ref} is not a global"
-    elif variable.type != op.value.type:
-        yield f"{op.ref} is of type {variable.type}, stored to as {op.value.type}"
-
-
 def _function(op: ll_seq.Function) -> Iterator[str]:
     inputs, results = op.signature.inputs, op.signature.results
     if not all(is_supported(type) for type in (*inputs, *results)):
@@ -260,7 +223,7 @@ def _function(op: ll_seq.Function) -> Iterator[str]:
     for number, block in enumerate(op.body.blocks):
         if isinstance(block.last, ll_seq.Return) and len(block.last.operands) != len(results):
             yield f"returns {len(block.last.operands)} views, expected {len(results)}"
-        if number and not all(a.type == ll_seq.BUFFER or util.host_value(a.type) for a in block.arguments):
+        if number and not all(a.type == ll_seq.BUFFER or a.type == I32 for a in block.arguments):
             yield f"block {number} takes an argument that is neither {ll_seq.BUFFER} nor {I32}"
     yield from signature_attributes(op.signature, op.arg_attrs, op.res_attrs)
 
@@ -285,7 +248,7 @@ def parameters(op: ll_seq.Entry) -> Iterator[str]:
 
 def _setup(op: ll_seq.SetupFunc) -> Iterator[str]:
     names = [name.value for name in op.sizes if isinstance(name, StringAttr)]
-    taken = [argument.type for block in op.body.blocks[:1] for argument in block.arguments]
+    taken = [argument.type for argument in op.body.block.arguments]
     if taken != [I64] * len(names) or len(set(names)) != len(op.sizes):
         yield f"takes {len(taken)} numbers for the sizes {op.sizes}, each an {I64} with a name of its own"
     known = set(names)
@@ -318,7 +281,7 @@ def _call_setup(op: ll_seq.CallSetup, tables: SymbolTables) -> Iterator[str]:
     if not isinstance(setup, ll_seq.SetupFunc):
         yield f"{op.callee} is not a setup function"
         return
-    last = setup.body.blocks[0].last if setup.body.blocks else None
+    last = setup.body.block.last
     given = [value.type for value in last.operands] if isinstance(last, ll_seq.Return) else []
     if given != [value.type for value in op.outputs] or len(op.sizes) != len(setup.sizes):
         wanted = f"{len(setup.sizes)} sizes and {len(given)} results"
@@ -363,4 +326,4 @@ def _ranges(*values: int) -> Iterator[str]:
         yield f"range of offsets {list(values[:-1])} and length {values[-1]} is empty or negative"
 
 
-RULES: Final = Rules(children, problems)
+RULES: Final = Rules(CHILDREN, problems)

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from orchestrion.compiler import parts
-from orchestrion.compiler.flow.util import Assert, ImportedCall
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.symbols import SymbolTables
 from orchestrion.compiler.ir.types import Type
+from orchestrion.compiler.ir.util import Assert, ImportedCall
 from orchestrion.compiler.parts import parts_of
 from orchestrion.compiler.stablehlo.ops.base import StablehloOp, is_supported
 from orchestrion.compiler.stablehlo.ops.contraction import Reduce
@@ -28,21 +28,20 @@ from orchestrion.compiler.stablehlo.ops.structural import Constant
 from orchestrion.compiler.stablehlo.ops.windowed import ReduceWindow, SelectAndScatter
 
 from .dims import function_dims
-from .engine import Rules
+from .engine import Children, Rules
 
-
-def children(op: Operation) -> tuple[type[Operation], ...] | None:
-    match op:
-        case Module():
-            return (Func, Module)
-        case Func():
-            return (StablehloOp, Assert, ImportedCall, Return)
-        case Reduce() | ReduceWindow() | SelectAndScatter() | Scatter() | Sort():
-            return (Elementwise, Constant, RegionReturn)
-        case Choice() | While():
-            return (StablehloOp, ImportedCall, RegionReturn)
-        case _:
-            return None
+REDUCER: Final = (Elementwise, Constant, RegionReturn)
+CHILDREN: Final[Children] = {
+    Module: (Func, Module),
+    Func: (StablehloOp, Assert, ImportedCall, Return),
+    Reduce: REDUCER,
+    ReduceWindow: REDUCER,
+    SelectAndScatter: REDUCER,
+    Scatter: REDUCER,
+    Sort: REDUCER,
+    Choice: (StablehloOp, ImportedCall, RegionReturn),
+    While: (StablehloOp, ImportedCall, RegionReturn),
+}
 
 
 def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
@@ -84,4 +83,4 @@ def signature(func: Func, allowed: Callable[[Type], bool] = is_supported) -> Ite
             yield f"has an argument or result of type {type}, which is not supported"
 
 
-RULES: Final = Rules(children, problems)
+RULES: Final = Rules(CHILDREN, problems)

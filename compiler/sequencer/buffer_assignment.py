@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from orchestrion.compiler.errors import Diagnostic, InternalError
-from orchestrion.compiler.flow import util
+from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, OpResult, Value
 from orchestrion.compiler.ir.dominance import Dominance
 from orchestrion.compiler.stablehlo.ops.func import Func, Return, result_aliases

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from orchestrion.compiler.flow import util
+from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.attributes import IntegerAttr, dense_ints
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.core import Block, Operation, Value

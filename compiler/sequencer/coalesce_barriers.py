@@ -12,12 +12,11 @@ from collections.abc import Iterator
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.dims import Dim, bounds
 from orchestrion.compiler.ir.symbols import SymbolTables
-from orchestrion.compiler.options import Options
 
 from . import hl_seq, ll_seq
 
 
-def run(program: hl_seq.Program, options: Options) -> None:
+def run(program: hl_seq.Program) -> None:
     tables = SymbolTables()
     for op in program.walk():
         if isinstance(op, ll_seq.Record):

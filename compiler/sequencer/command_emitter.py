@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from orchestrion.compiler.flow import util
+from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.attributes import ArrayAttr, DenseElements, DictAttr, SymbolRef, dense_ints
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, Region, Value

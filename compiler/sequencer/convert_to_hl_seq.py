@@ -9,18 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from orchestrion.compiler.flow import dialect as flow
-from orchestrion.compiler.flow import util
 from orchestrion.compiler.flow.layout import storage_bytes
+from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.core import Operation, Region, Value
 from orchestrion.compiler.ir.types import DialectType, TensorType, Type
-from orchestrion.compiler.options import Options
 from orchestrion.compiler.stablehlo.ops.func import Func, Return
 
 from . import hl_seq
 
 
-def run(program: hl_seq.Program, options: Options) -> None:
+def run(program: hl_seq.Program) -> None:
     variables = [op for op in program.body.block if isinstance(op, util.Global)]
     lifetimes = {op.sym_name.value: "constant" if op.mutable is None else "variable" for op in variables}
     for variable in variables:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from orchestrion.compiler.flow import util
+from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.attributes import DenseElements
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.core import Block, Region, Value

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from orchestrion.compiler.flow import util
 from orchestrion.compiler.flow.dialect import Dispatch, Executable, HoistableDispatch, SetEncoding, UnsetEncoding
 from orchestrion.compiler.flow.layout import Encoding, Layout, encoded, encoding_of, may_be_cut, plain
 from orchestrion.compiler.flow.symbols import Names
+from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.attributes import StringAttr, SymbolRef
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.core import Operation, Value

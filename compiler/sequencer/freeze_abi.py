@@ -12,13 +12,12 @@ from orchestrion.compiler.ir.attributes import ArrayAttr, SymbolRef, attribute_o
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.core import Block, Region, Value
 from orchestrion.compiler.ir.types import Attribute, TensorType, Type
-from orchestrion.compiler.options import Options
 from orchestrion.compiler.stablehlo.ops.func import Func
 
 from . import hl_seq, ll_seq
 
 
-def run(program: hl_seq.Program, options: Options) -> None:
+def run(program: hl_seq.Program) -> None:
     dispatches = {op.entry: op for op in program.walk() if isinstance(op, hl_seq.Dispatch)}
     for op in program.body.block.ops:
         if isinstance(op, hl_seq.Executable):

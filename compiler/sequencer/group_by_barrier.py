@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from orchestrion.compiler.flow import util
+from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.attributes import SymbolRef
 from orchestrion.compiler.ir.core import Block, Operation
-from orchestrion.compiler.options import Options
 from orchestrion.compiler.stablehlo.ops.func import Func
 
 from . import hl_seq
@@ -23,7 +22,7 @@ SMALL: Final = 1 << 20
 GROWTH: Final = 125
 
 
-def run(program: hl_seq.Program, options: Options) -> None:
+def run(program: hl_seq.Program) -> None:
     for op in program.body.block:
         if isinstance(op, Func | util.Initializer):
             _group(op.body.blocks)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from orchestrion.compiler.flow import util
+from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.attributes import DimArray
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value

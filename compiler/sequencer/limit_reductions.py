@@ -15,14 +15,13 @@ from typing import Final
 
 from orchestrion.compiler.flow.dialect import Dispatch, Executable
 from orchestrion.compiler.flow.scatter import Scatter
-from orchestrion.compiler.flow.util import Assert
 from orchestrion.compiler.ir.attributes import DimArray
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.dims import Dim, bounds
+from orchestrion.compiler.ir.util import Assert
 from orchestrion.compiler.kernel.machine import Machine
 from orchestrion.compiler.kernel.reduction_limits import lanes_per_reduction, max_dynamic_elements, max_updates
-from orchestrion.compiler.options import Options
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
 from orchestrion.compiler.stablehlo.ops.func import Func
@@ -40,7 +39,7 @@ MESSAGES: Final = {
 Limit = tuple[int, int, str]
 
 
-def run(program: hl_seq.Program, options: Options) -> None:
+def run(program: hl_seq.Program) -> None:
     machine = target(program.profile).machine(program.machine_name)
     if machine is None:
         return

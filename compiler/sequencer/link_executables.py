@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from orchestrion.compiler.flow import util
+from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.attributes import SymbolRef
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.core import Block, Operation, Region
-from orchestrion.compiler.options import Options
 from orchestrion.compiler.stablehlo.ops.func import Func
 from orchestrion.compiler.targets.target import target
 
@@ -23,7 +22,7 @@ from . import hl_seq, ll_seq
 LINKED = "linked"
 
 
-def run(program: hl_seq.Program, options: Options) -> None:
+def run(program: hl_seq.Program) -> None:
     renamed: dict[SymbolRef, SymbolRef] = {}
     groups = _groups(program, target(program.profile).most_entries)
     for ordinal, group in enumerate(group for group in groups if len(group) > 1):

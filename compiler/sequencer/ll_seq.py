@@ -107,7 +107,7 @@ class Entry(Operation):
     binding_types = optional(ArrayAttr)
     specialized = optional(ArrayAttr)
     body = region()
-    traits = frozenset({Trait.ISOLATED, Trait.SYMBOL})
+    traits = frozenset({Trait.ISOLATED, Trait.SYMBOL, Trait.ONE_BLOCK})
 
 
 class Specialization(NamedTuple):
@@ -209,6 +209,7 @@ class Record(Operation):
     may_alias = optional(DenseArray)
     body = region()
     output = result(RECORDING)
+    traits = frozenset({Trait.ONE_BLOCK})
 
 
 class Dispatch(Operation):
@@ -392,7 +393,7 @@ class SetupFunc(Operation):
     sizes = attr(ArrayAttr)
     dims = attr(ArrayAttr)
     body = region()
-    traits = frozenset({Trait.ISOLATED, Trait.SYMBOL})
+    traits = frozenset({Trait.ISOLATED, Trait.SYMBOL, Trait.ONE_BLOCK})
 
 
 class CallSetup(Operation):

@@ -14,9 +14,8 @@ from __future__ import annotations
 from typing import Final
 
 from orchestrion.compiler.errors import Diagnostic, InternalError
-from orchestrion.compiler.flow import util
+from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.builder import Builder
-from orchestrion.compiler.options import Options
 from orchestrion.compiler.stablehlo.ops.func import Func
 
 from . import hl_seq
@@ -27,7 +26,7 @@ from .split_edges import split_edges
 MORE_ROUNDS: Final = 10
 
 
-def run(program: hl_seq.Program, options: Options) -> None:
+def run(program: hl_seq.Program) -> None:
     for op in program.body.block.ops:
         if isinstance(op, Func | util.Initializer):
             split_edges(op.body)

@@ -5,17 +5,16 @@ from __future__ import annotations
 from orchestrion.compiler.flow.dialect import HoistableDispatch
 from orchestrion.compiler.flow.outline_dispatch_regions import dispatch_instead, executable_of
 from orchestrion.compiler.flow.symbols import Names
-from orchestrion.compiler.flow.util import Initializer
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.printer import operation_text
-from orchestrion.compiler.options import Options
+from orchestrion.compiler.ir.util import Initializer
 from orchestrion.compiler.stablehlo.ops.func import Func
 
 from . import hl_seq
 
 
-def run(program: hl_seq.Program, options: Options) -> None:
+def run(program: hl_seq.Program) -> None:
     """Equal hoistable dispatches share an executable."""
     names, made = Names.of(program), dict[str, str]()
     for top in program.body.block.ops:

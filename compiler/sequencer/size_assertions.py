@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from orchestrion.compiler.flow import util
+from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.attributes import ArrayAttr, attribute_of, dense_ints
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.dims import Dim, bounds, dim_min, symbol, symbols_of

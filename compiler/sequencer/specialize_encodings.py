@@ -14,13 +14,13 @@ from orchestrion.compiler.flow.layout import Encoding, encoding_of
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.cse import merge_equal
 from orchestrion.compiler.ir.types import Attribute, FunctionType, TensorType, Type
+from orchestrion.compiler.options import Options
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 
 from . import hl_seq
 from .encodings import Resolve, erase_identity_encodings, resolver, row_major_because
 
 if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
     from orchestrion.compiler.provenance import Recorder
 
 #: Role of a dot's operand -> its name in messages.

@@ -7,9 +7,9 @@ The compiler's own phases create no critical edges with arguments; text from els
 from __future__ import annotations
 
 from orchestrion.compiler.flow.blocks import entrances, set_values
-from orchestrion.compiler.flow.util import Branch, BranchOp
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.core import Block, Region
+from orchestrion.compiler.ir.util import Branch, BranchOp
 
 
 def split_edges(region: Region) -> None:

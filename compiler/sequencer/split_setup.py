@@ -15,13 +15,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from orchestrion.compiler.flow import util
 from orchestrion.compiler.flow.symbols import Names
+from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.attributes import SymbolRef
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.symbols import table_of
-from orchestrion.compiler.options import Options
 
 from . import hl_seq, ll_seq
 from .cache_initializers import cache_computed_buffers
@@ -38,7 +37,7 @@ MAKERS: Final = {
 }
 
 
-def run(program: hl_seq.Program, options: Options) -> None:
+def run(program: hl_seq.Program) -> None:
     _Split(program).run()
 
 

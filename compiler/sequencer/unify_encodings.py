@@ -12,8 +12,8 @@ from typing import Final
 
 from orchestrion.compiler.flow.dialect import Dispatch, HoistableDispatch, SetEncoding
 from orchestrion.compiler.flow.layout import Layout, encoding_of, plain
-from orchestrion.compiler.flow.util import GlobalLoad, GlobalStore, Initializer
 from orchestrion.compiler.ir.core import Value
+from orchestrion.compiler.ir.util import GlobalLoad, GlobalStore, Initializer
 from orchestrion.compiler.options import Options
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from orchestrion.compiler.flow.util import BranchOp, Edge
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.parser import parse
 from orchestrion.compiler.ir.printer import print_module
+from orchestrion.compiler.ir.util import BranchOp, Edge
 from orchestrion.compiler.ir.verifier import verify
 
 LOOP = """"builtin.module"() ({

@@ -89,7 +89,7 @@ STATEMENTS = [
     ('%c = "util.constant"() <{value = 1 : i64}> : () -> i32\n' + END, "value 1 : i64 is no i32"),
     (
         '%c = "util.constant"() <{value = 1 : i32}> : () -> i64\n' + END,
-        "result out is of type i64, must be: i32, on the host",
+        "result out is of type i64, must be: i32",
     ),
     ('%n = "stablehlo.negate"(%x) : (tensor<4xf32>) -> tensor<4xf32>\n' + END, "may not stand in func.func @main"),
 ]

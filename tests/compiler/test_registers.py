@@ -22,7 +22,6 @@ from orchestrion.compiler.ir.dominance import immediate_dominators
 from orchestrion.compiler.ir.printer import print_module
 from orchestrion.compiler.ir.types import FunctionType, Type, scalar
 from orchestrion.compiler.ir.verifier import check_own
-from orchestrion.compiler.options import Options
 from orchestrion.schema.decoder import read_module
 from orchestrion.schema.writer import write
 from orchestrion.vm.context import Context
@@ -157,7 +156,7 @@ def test_random_control_flow(start: int) -> None:
         want = program.result()
         module = program.module()
         check_own(module, "the test")
-        assign_registers.run(module, Options(("reference",)))
+        assign_registers.run(module)
         check_own(module, f"assign-registers, seed {seed}")
         if want is not None:
             assert _run(module) == want, f"seed {seed}"

@@ -17,8 +17,7 @@ ml_dtypes = pytest.importorskip("ml_dtypes")
 import jax.numpy as jnp  # noqa: E402
 
 from orchestrion.compiler.driver import compile  # noqa: E402
-from orchestrion.schema.dtypes import BY_NAME, FLOAT, DType  # noqa: E402
-from orchestrion.schema.float_formats import FLOAT_FORMATS  # noqa: E402
+from orchestrion.schema.dtypes import BY_NAME, FLOAT, FLOAT_FORMATS, DType  # noqa: E402
 
 Array = np.ndarray[Any, Any]
 EACH_DEVICE = pytest.mark.parametrize("device", ["reference", "opencl", "vulkan"])

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from orchestrion.compiler.flow import dialect as flow
-from orchestrion.compiler.flow import util
 from orchestrion.compiler.flow.fusion_reads import HEROES, is_in_place
 from orchestrion.compiler.flow.groups import MAX_BINDINGS
 from orchestrion.compiler.flow.scatter import changes
+from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.attributes import DictAttr, IntegerAttr
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation, Value

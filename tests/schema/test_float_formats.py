@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from orchestrion.schema.dtypes import BY_NAME, DTYPES, of_numpy
-from orchestrion.schema.float_formats import FLOAT_FORMATS
+from orchestrion.schema.dtypes import BY_NAME, DTYPES, FLOAT_FORMATS, of_numpy
 
 pytest.importorskip("ml_dtypes")
 

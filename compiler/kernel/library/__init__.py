@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
-from orchestrion.compiler.flow.row_solve import BLOCK
+from orchestrion.compiler.stablehlo.ops.flow_ops import BLOCK
 
 from . import fft, merge, row_solve, scatter
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import partial
 from math import prod
 
-from orchestrion.compiler.flow.fft import LineFft, longest, radices
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.dims import typical
 from orchestrion.compiler.kernel.builder import KernelBuilder
@@ -20,6 +19,7 @@ from orchestrion.compiler.kernel.elemental import Elemental
 from orchestrion.compiler.kernel.index import Index, delinearize
 from orchestrion.compiler.kernel.rules import element_of, shape_of
 from orchestrion.compiler.stablehlo.ops.base import dtype_of
+from orchestrion.compiler.stablehlo.ops.flow_ops import LineFft, longest, radices
 
 from .dft import Complex, Dft
 

@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import prod
 
-from orchestrion.compiler.flow.row_solve import BLOCK, RowSolve
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.dims import ceildiv
 from orchestrion.compiler.kernel.builder import KernelBuilder
 from orchestrion.compiler.kernel.elemental import Elemental
 from orchestrion.compiler.kernel.index import Index, delinearize
 from orchestrion.compiler.kernel.rules import element_of, shape_of
+from orchestrion.compiler.stablehlo.ops.flow_ops import BLOCK, RowSolve
 
 
 def groups(op: RowSolve) -> int:

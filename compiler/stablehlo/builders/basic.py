@@ -8,7 +8,6 @@ import struct
 from collections.abc import Sequence
 from typing import Final
 
-from orchestrion.compiler.flow.dialect import Size
 from orchestrion.compiler.ir.attributes import DenseElements, DialectAttr, DimArray, dense_ints
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.dims import Dim
@@ -16,15 +15,18 @@ from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import I1, I32, TensorType, Type, scalar
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.elementwise import OPS, BitcastConvert, Compare, Convert
+from orchestrion.compiler.stablehlo.ops.flow_ops import Size
 from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Constant
-from orchestrion.schema.float_formats import FLOAT_FORMATS
+from orchestrion.schema.dtypes import FLOAT_FORMATS
 
 _CODES: Final = {"f32": "<f", "f64": "<d"}
 
 
 def elementwise(rewriter: Rewriter, name: str, *operands: Value) -> Value:
-    """An elementwise op of the table by its short name; the result has the type of the last operand."""
-    op = OPS[f"stablehlo.{name}"](operands, [operands[-1].type])
+    """An elementwise op by its name, without dialect for an op of StableHLO; the result has the type of the last
+    operand.
+    """
+    op = OPS[name if "." in name else f"stablehlo.{name}"](operands, [operands[-1].type])
     return rewriter.insert(op).result
 
 

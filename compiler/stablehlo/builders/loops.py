@@ -4,51 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from orchestrion.compiler.ir.core import Block, Region, Value
+from orchestrion.compiler.ir.core import Block, Region
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import I32, TensorType
-from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import Return
 from orchestrion.compiler.stablehlo.ops.control_flow import While
 
-from .basic import compare, constant, elementwise
+from .tensors import Tensor
 
-Body = Callable[[Rewriter, Value, list[Value]], Sequence[Value]]
+Body = Callable[[Tensor, list[Tensor]], Sequence[Tensor]]
 
 
-def counted_loop(rewriter: Rewriter, iterations: int, inits: Sequence[Value], body: Body) -> list[Value]:
+def region_of(rewriter: Rewriter, types: Sequence[TensorType], make: Callable[..., Sequence[Tensor]]) -> Region:
+    """A region of one block with arguments of these types, which returns what `make` computes from them."""
+    block, end = Block(types, [rewriter.loc] * len(types)), Return.build(values=[], loc=rewriter.loc)
+    block.append(end)
+    with rewriter.inside(end):
+        end.set_operands([made.value for made in make(*(Tensor(rewriter, argument) for argument in block.arguments))])
+    return Region([block])
+
+
+def counted_loop(iterations: int, inits: Sequence[Tensor], body: Body) -> list[Tensor]:
     """Runs `body` that many times on the iteration number and the carried values; returns the final carried values."""
-    return while_loop(rewriter, inits, _test(iterations), body)
+    return while_loop(inits, lambda iteration, _: [iteration < iterations], body)
 
 
-def while_loop(rewriter: Rewriter, inits: Sequence[Value], test: Body, body: Body) -> list[Value]:
+def while_loop(inits: Sequence[Tensor], test: Body, body: Body) -> list[Tensor]:
     """Runs `body` while `test` is true, both on the iteration number and the carried values; returns the final carried
     values.
     """
-    types = [TensorType((), I32), *map(tensor_of, inits)]
-    regions = [Block(types), Block(types)]
-    for block in regions:
-        block.append(Return.build(values=[], loc=rewriter.loc))
-    inner = Rewriter({})
-    for block, make in zip(regions, (test, _iteration(body)), strict=True):
-        end = block.end
-        inner.at(end)
-        end.set_operands(list(make(inner, block.arguments[0], list(block.arguments[1:]))))
-    first = constant(rewriter, 0, types[0])
-    cond, step = (Region([block]) for block in regions)
-    made = rewriter.build(While, inits=[first, *inits], cond=cond, body=step, out=types)
-    return list(made.results[1:])
+    rewriter, types = inits[0].rewriter, [TensorType((), I32), *(init.type for init in inits)]
 
+    def step(iteration: Tensor, *carried: Tensor) -> Sequence[Tensor]:
+        made = body(iteration, list(carried))
+        return [iteration + 1, *made]
 
-def _test(iterations: int) -> Body:
-    return lambda rewriter, iteration, _: [
-        compare(rewriter, "LT", iteration, constant(rewriter, iterations, tensor_of(iteration)))
-    ]
-
-
-def _iteration(body: Body) -> Body:
-    def make(rewriter: Rewriter, iteration: Value, carried: list[Value]) -> Sequence[Value]:
-        made = body(rewriter, iteration, carried)
-        return [elementwise(rewriter, "add", iteration, constant(rewriter, 1, tensor_of(iteration))), *made]
-
-    return make
+    cond = region_of(rewriter, types, lambda iteration, *carried: test(iteration, list(carried)))
+    following = region_of(rewriter, types, step)
+    values = [value.value for value in (inits[0].int32(0), *inits)]
+    made = rewriter.build(While, inits=values, cond=cond, body=following, out=types)
+    return [Tensor(rewriter, value) for value in made.results[1:]]

@@ -7,24 +7,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from orchestrion.compiler.ir.attributes import DenseElements, IntegerAttr, dense_ints
+from orchestrion.compiler.ir.attributes import DenseElements, DialectAttr, IntegerAttr, dense_ints
 from orchestrion.compiler.ir.core import Block, Region, Value
+from orchestrion.compiler.ir.dims import ceildiv
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import TensorType, scalar
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotDimensions, DotGeneral, Reduce, Return
 from orchestrion.compiler.stablehlo.ops.elementwise import OPS
-from orchestrion.compiler.stablehlo.ops.indexing import DynamicSlice, DynamicUpdateSlice
+from orchestrion.compiler.stablehlo.ops.indexing import DynamicSlice, DynamicUpdateSlice, Gather
 from orchestrion.compiler.stablehlo.ops.structural import (
     BroadcastInDim,
     Concatenate,
     Constant,
     Iota,
+    Pad,
     Reshape,
+    Reverse,
     Slice,
     Transpose,
 )
 from orchestrion.schema.dtypes import BY_NAME
+from orchestrion.schema.tensor_shapes import spread
 
 Ints = Sequence[int]
 
@@ -52,16 +56,76 @@ def broadcast(rewriter: Rewriter, value: Value, shape: Ints, axes: Ints = ()) ->
     return rewriter.build(BroadcastInDim, operand_=value, broadcast_dimensions=dense_ints(*axes), out=out).result
 
 
-def slice_range(rewriter: Rewriter, value: Value, starts: Ints, limits: Ints) -> Value:
-    """A slice with stride 1: elements from `starts` up to `limits`, exclusive."""
-    shape = tuple(limit - start for start, limit in zip(starts, limits, strict=True))
+def slice_range(rewriter: Rewriter, value: Value, starts: Ints, limits: Ints, strides: Ints = ()) -> Value:
+    """A slice: elements from `starts` up to `limits`, exclusive, `strides` apart; 1 apart by default."""
+    steps = tuple(strides) or (1,) * len(starts)
+    shape = tuple(ceildiv(end - start, step) for start, end, step in zip(starts, limits, steps, strict=True))
+    if shape == tensor_of(value).shape:
+        return value
     return rewriter.build(
         Slice,
         operand_=value,
         start_indices=dense_ints(*starts),
         limit_indices=dense_ints(*limits),
-        strides=dense_ints(*[1] * len(shape)),
+        strides=dense_ints(*steps),
         out=tensor_of(value).with_shape(shape),
+    ).result
+
+
+def slice_axis(rewriter: Rewriter, value: Value, axis: int, start: int, limit: int, stride: int = 1) -> Value:
+    """A slice along one axis: elements from `start` up to `limit`, exclusive, `stride` apart."""
+    shape = tensor_of(value).shape
+    starts, limits, strides = [0] * len(shape), list(shape), [1] * len(shape)
+    starts[axis], limits[axis], strides[axis] = start, limit, stride
+    return slice_range(rewriter, value, starts, limits, strides)
+
+
+def pad(rewriter: Rewriter, value: Value, fill: Value, low: Ints, high: Ints, interior: Ints = ()) -> Value:
+    """`pad` with the scalar `fill`: elements in front of each axis, behind it, and between neighbours, none by
+    default. Negative numbers remove elements.
+    """
+    gaps = tuple(interior) or (0,) * len(low)
+    if all(amount == 0 for amount in (*low, *high, *gaps)):
+        return value
+    rows = zip(low, tensor_of(value).shape, gaps, high, strict=True)
+    return rewriter.build(
+        Pad,
+        operand_=value,
+        padding_value=fill,
+        edge_padding_low=dense_ints(*low),
+        edge_padding_high=dense_ints(*high),
+        interior_padding=dense_ints(*gaps),
+        out=tensor_of(value).with_shape(tuple(before + spread(size, gap) + after for before, size, gap, after in rows)),
+    ).result
+
+
+def pad_axis(rewriter: Rewriter, value: Value, fill: Value, axis: int, low: int, high: int) -> Value:
+    """`pad` along one axis."""
+    before, behind = ([0] * tensor_of(value).rank for _ in range(2))
+    before[axis], behind[axis] = low, high
+    return pad(rewriter, value, fill, before, behind)
+
+
+def reverse(rewriter: Rewriter, value: Value, axes: Ints) -> Value:
+    """`reverse` along axes."""
+    if not axes:
+        return value
+    return rewriter.build(Reverse, operand_=value, dimensions=dense_ints(*axes), out=value.type).result
+
+
+def take_along(rewriter: Rewriter, value: Value, places: Value, axis: int) -> Value:
+    """The elements of each line along an axis, at the places that `places`, of the same shape, holds."""
+    rank = tensor_of(value).rank
+    kept = [dim for dim in range(rank) if dim != axis]
+    batching = f"operand_batching_dims = {kept}, start_indices_batching_dims = {kept}, "
+    axes = f"collapsed_slice_dims = [{axis}], {batching if kept else ''}start_index_map = [{axis}], "
+    return rewriter.build(
+        Gather,
+        operand_=value,
+        start_indices=places,
+        dimension_numbers=DialectAttr("stablehlo.gather", f"{axes}index_vector_dim = {rank}"),
+        slice_sizes=dense_ints(*[1] * rank),
+        out=tensor_of(value),
     ).result
 
 
@@ -102,23 +166,23 @@ def reduce_axes(rewriter: Rewriter, value: Value, axes: Ints, name: str = "add",
     combined = OPS[f"stablehlo.{name}"](body.arguments, [one])
     body.append(combined)
     body.append(Return.build(values=[combined.result]))
-    kept = tuple(size for axis, size in enumerate(type.shape) if axis not in axes)
-    return rewriter.build(
-        Reduce,
-        inputs=[value],
-        init_values=[zeros(rewriter, one) if start is None else start],
-        dimensions=dense_ints(*axes),
-        body=Region([body]),
-        out=[type.with_shape(kept)],
-    ).results[0]
+    init = zeros(rewriter, one) if start is None else start
+    return reduce_by(rewriter, [value], [init], axes, Region([body]))[0]
+
+
+def reduce_by(
+    rewriter: Rewriter, values: Sequence[Value], inits: Sequence[Value], axes: Ints, body: Region
+) -> Sequence[Value]:
+    """`reduce` along axes by the region `body`, which the op takes over."""
+    kept = tuple(size for axis, size in enumerate(tensor_of(values[0]).shape) if axis not in axes)
+    out = [tensor_of(value).with_shape(kept) for value in values]
+    made = rewriter.build(Reduce, inputs=values, init_values=inits, dimensions=dense_ints(*axes), body=body, out=out)
+    return made.results
 
 
 def dot(rewriter: Rewriter, lhs: Value, rhs: Value, dimensions: DotDimensions) -> Value:
     """`dot_general`; the result has the element type of lhs."""
-    left, right = tensor_of(lhs), tensor_of(rhs)
-    shape = [left.shape[axis] for axis in (*dimensions.lhs_batch, *dimensions.free(left.rank, True))]
-    shape += [right.shape[axis] for axis in dimensions.free(right.rank, False)]
-    out = left.with_shape(tuple(shape))
+    out = tensor_of(lhs).with_shape(dimensions.shape(tensor_of(lhs), tensor_of(rhs)))
     return rewriter.build(DotGeneral, lhs=lhs, rhs=rhs, dot_dimension_numbers=dimensions.attribute(), out=out).result
 
 

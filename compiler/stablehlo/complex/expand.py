@@ -11,15 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from orchestrion.compiler.ir.attributes import DenseArray, DenseElements
+from orchestrion.compiler.ir.attributes import DenseElements
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, Value
 from orchestrion.compiler.ir.rewriter import Rewriter, rewrite
 from orchestrion.compiler.ir.types import TensorType, Type
-from orchestrion.compiler.stablehlo.builders.basic import constant
-from orchestrion.compiler.stablehlo.builders.basic import elementwise as computed
-from orchestrion.compiler.stablehlo.builders.shape_builders import concatenate, reshape, slice_range
-from orchestrion.compiler.stablehlo.ops import elementwise, func
+from orchestrion.compiler.stablehlo.builders.tensors import Tensor, concatenate, expansion
+from orchestrion.compiler.stablehlo.ops import elementwise, func, structural
 from orchestrion.compiler.stablehlo.ops.base import is_complex, part_type, tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
 from orchestrion.compiler.stablehlo.ops.contraction import Return as RegionReturn
@@ -28,17 +26,7 @@ from orchestrion.compiler.stablehlo.ops.fourier import Fft
 from orchestrion.compiler.stablehlo.ops.indexing import DynamicSlice, DynamicUpdateSlice, Gather
 from orchestrion.compiler.stablehlo.ops.scatter import Scatter
 from orchestrion.compiler.stablehlo.ops.sort import Sort
-from orchestrion.compiler.stablehlo.ops.structural import (
-    BroadcastInDim,
-    Concatenate,
-    Constant,
-    Iota,
-    Pad,
-    Reshape,
-    Reverse,
-    Slice,
-    Transpose,
-)
+from orchestrion.compiler.stablehlo.ops.structural import Concatenate, Constant, Iota, Reshape, Slice
 from orchestrion.compiler.stablehlo.ops.windowed import Convolution, ReduceWindow
 
 if TYPE_CHECKING:
@@ -59,7 +47,7 @@ def run(module: Module, options: Options) -> None:
     for op in module.block:
         assert isinstance(op, func.Func), "nothing else is legal"
         _split_function(op)
-    rewrite(module, {Concatenate.name: (_merge_interleaving,)})
+    rewrite(module, {Concatenate.name: (expansion(_merge_interleaving, 2),)})
 
 
 def _involves_complex(op: Operation) -> bool:
@@ -77,7 +65,7 @@ def _split_function(function: func.Func) -> None:
     arguments = list(block.arguments)
     for argument in arguments:
         if is_complex(argument):
-            parts[argument] = _unpacked(rewriter, _retyped(block, argument))
+            parts[argument] = _unpacked(Tensor(rewriter, _retyped(block, argument)))
     type = function.function_type
     inputs, results = (tuple(_interleaved(item) for item in items) for items in (type.inputs, type.results))
     func.set_types(function, inputs, results)
@@ -98,40 +86,32 @@ def _interleaved(type: Type) -> Type:
     return type
 
 
-def _unpacked(rewriter: Rewriter, value: Value) -> tuple[Value, Value]:
+def _unpacked(x: Tensor) -> tuple[Value, Value]:
     """The parts of interleaved complex numbers."""
-    type = tensor_of(value)
-    shape, rank = type.shape[:-1], type.rank - 1
-
-    def of(index: int) -> Value:
-        return reshape(rewriter, slice_range(rewriter, value, (*(0,) * rank, index), (*shape, index + 1)), shape)
-
-    return of(0), of(1)
+    last = len(x.shape) - 1
+    real, imag = (x.cut(last, index, index + 1).reshape(*x.shape[:-1]).value for index in range(2))
+    return real, imag
 
 
-def _packed(rewriter: Rewriter, parts: Iterable[Value]) -> Value:
+def _packed(parts: Iterable[Tensor]) -> Value:
     """Interleaves the parts of complex numbers."""
-    lines = [reshape(rewriter, value, (*tensor_of(value).shape, 1)) for value in parts]
-    return concatenate(rewriter, lines, tensor_of(lines[0]).rank - 1)
+    lines = [x.reshape(*x.shape, 1) for x in parts]
+    return concatenate(lines, len(lines[0].shape) - 1).value
 
 
-def _merge_interleaving(op: Operation, rewriter: Rewriter) -> bool:
+def _merge_interleaving(op: Operation, left: Tensor, right: Tensor) -> Tensor | None:
     """Parts that were sliced from one tensor and are concatenated again are a transpose of that tensor."""
     assert isinstance(op, Concatenate)
-    cuts = [found for value in op.operands if (found := _cut(value)) is not None]
-    if len(op.operands) != 2 or len(cuts) != 2 or cuts[0][0] is not cuts[1][0]:
-        return False
+    cuts = [found for x in (left, right) if (found := _cut(x.value)) is not None]
+    if len(cuts) != 2 or cuts[0][0] is not cuts[1][0]:
+        return None
     (source, axis, first), (_, other, second) = cuts
-    shape, out, to = tensor_of(source).shape, tensor_of(op.out).shape, op.dimension.value
-    if (axis, first, second) != (other, 0, 1) or out[to] != 2 or shape[axis] != 2:
-        return False
-    if shape[:axis] + shape[axis + 1 :] != out[:to] + out[to + 1 :]:
-        return False
+    shape, to = tensor_of(source).shape, op.dimension.value
+    if (axis, first, second) != (other, 0, 1) or shape[axis] != 2:
+        return None
     order = [place for place in range(len(shape)) if place != axis]
     order.insert(to, axis)
-    made = rewriter.build(Transpose, operand_=source, permutation=DenseArray(tuple(order)), out=op.out.type)
-    rewriter.replace(op, made.results)
-    return True
+    return Tensor(left.rewriter, source).transpose(*order)
 
 
 def _cut(value: Value) -> tuple[Value, int, int] | None:
@@ -185,7 +165,7 @@ def _split_arguments(op: Operation, block: Block, parts: Parts) -> None:
 
 def _split_op(op: Operation, rewriter: Rewriter, parts: Parts) -> None:
     if isinstance(op, func.Return):
-        op.set_operands([_packed(rewriter, parts[x]) if is_complex(x) else x for x in op.operands])
+        op.set_operands([_packed(Tensor(rewriter, x) for x in parts[y]) if y in parts else y for y in op.operands])
     elif isinstance(op, RegionReturn):
         op.set_operands(_flat(op.operands, parts))
     else:
@@ -225,18 +205,19 @@ def _iota(op: Operation, rewriter: Rewriter, parts: Parts) -> Sequence[Value]:
     assert isinstance(op, Iota)
     type = part_type(tensor_of(op.out))
     real = rewriter.build(Iota, iota_dimension=op.iota_dimension, out=type).result
-    return [real, constant(rewriter, 0.0, type)]
+    return [real, Tensor(rewriter, real).of(0.0).value]
+
+
+def _on_parts(op: Operation, rewriter: Rewriter, operands: Sequence[Value]) -> Value:
+    """The op on some parts of its operands."""
+    types = [part_type(tensor_of(result)) for result in op.results]
+    return rewriter.insert(op.__class__(operands, types, op.properties, op.attributes, loc=op.loc)).results[0]
 
 
 def _moved(op: Operation, rewriter: Rewriter, parts: Parts) -> Sequence[Value]:
     """Applies a data movement op to both parts."""
-    made = []
-    for index in range(2):
-        operands = [parts[value][index] if is_complex(value) else value for value in op.operands]
-        types = [part_type(tensor_of(result)) for result in op.results]
-        moved = op.__class__(operands, types, op.properties, op.attributes, loc=op.loc)
-        made.append(rewriter.insert(moved).results[0])
-    return made
+    both = ([parts[x][index] if is_complex(x) else x for x in op.operands] for index in range(2))
+    return [_on_parts(op, rewriter, operands) for operands in both]
 
 
 def _spread(op: Operation, rewriter: Rewriter, parts: Parts) -> Sequence[Value]:
@@ -253,19 +234,14 @@ def _spread(op: Operation, rewriter: Rewriter, parts: Parts) -> Sequence[Value]:
 def _product(op: Operation, rewriter: Rewriter, parts: Parts) -> Sequence[Value]:
     """Four real products: with only three, cancellation would destroy the smaller part."""
     lhs, rhs = (parts[value] for value in op.operands)
-    type = part_type(tensor_of(op.results[0]))
 
-    def product(left: int, right: int) -> Value:
-        made = op.__class__([lhs[left], rhs[right]], [type], op.properties, op.attributes, loc=op.loc)
-        return rewriter.insert(made).results[0]
+    def product(left: int, right: int) -> Tensor:
+        return Tensor(rewriter, _on_parts(op, rewriter, [lhs[left], rhs[right]]))
 
-    real = computed(rewriter, "subtract", product(0, 0), product(1, 1))
-    return [real, computed(rewriter, "add", product(0, 1), product(1, 0))]
+    return [(product(0, 0) - product(1, 1)).value, (product(0, 1) + product(1, 0)).value]
 
 
-_MOVES: Final = (
-    Reshape, BroadcastInDim, Transpose, Slice, Pad, Concatenate, Reverse, DynamicSlice, DynamicUpdateSlice, Gather,
-)  # fmt: skip
+_MOVES: Final = (*(set(structural.OPS.values()) - {Constant, Iota}), DynamicSlice, DynamicUpdateSlice, Gather)
 _SPREADS: Final = (Reduce, ReduceWindow, Scatter, Sort, If, Case, While)
 
 _RULES: Final[dict[type[Operation], Rule]] = {

@@ -8,149 +8,79 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from orchestrion.compiler.ir.core import Operation, Value
+from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter
-from orchestrion.compiler.ir.types import scalar
-from orchestrion.compiler.stablehlo.builders.basic import compare, constant, convert, elementwise
-from orchestrion.compiler.stablehlo.builders.real import Real
+from orchestrion.compiler.stablehlo.builders.tensors import Made, Tensor, expansion
 from orchestrion.compiler.stablehlo.ops import elementwise as ops
-from orchestrion.compiler.stablehlo.ops.base import dtype_of, is_complex, part_type, tensor_of
-from orchestrion.schema.dtypes import COMPLEX
+from orchestrion.compiler.stablehlo.ops.base import is_complex
 
 from . import inverses, numbers
 from .numbers import Complex
+from .parts import parts_of, tensor_of_parts
 
 #: Returns the result's parts, or the real result.
-Function = Callable[..., Complex | Real]
+Function = Callable[..., Complex | Tensor]
 
+_NAMES: Final = ops.ON_COMPLEX - {"abs", "compare", "convert", "select"}
 FUNCTIONS: Final[dict[str, Function]] = {
+    **{f"stablehlo.{name}": getattr(numbers, name) for name in _NAMES},
     "stablehlo.abs": numbers.magnitude,
-    "stablehlo.add": numbers.add,
-    "stablehlo.cbrt": numbers.cbrt,
-    "stablehlo.cosine": numbers.cosine,
-    "stablehlo.divide": numbers.divide,
-    "stablehlo.exponential": numbers.exponential,
-    "stablehlo.exponential_minus_one": numbers.exponential_minus_one,
-    "stablehlo.log": numbers.log,
-    "stablehlo.log_plus_one": numbers.log_plus_one,
-    "stablehlo.logistic": numbers.logistic,
-    "stablehlo.multiply": numbers.multiply,
-    "stablehlo.negate": numbers.negate,
-    "stablehlo.power": numbers.power,
-    "stablehlo.rsqrt": numbers.rsqrt,
-    "stablehlo.sign": numbers.sign,
-    "stablehlo.sine": numbers.sine,
-    "stablehlo.sqrt": numbers.sqrt,
-    "stablehlo.subtract": numbers.subtract,
-    "stablehlo.tan": numbers.tan,
-    "stablehlo.tanh": numbers.tanh,
-    "chlo.acos": inverses.acos,
-    "chlo.acosh": inverses.acosh,
-    "chlo.asin": inverses.asin,
-    "chlo.asinh": inverses.asinh,
-    "chlo.atan": inverses.atan,
-    "chlo.atanh": inverses.atanh,
-    "chlo.cosh": numbers.cosh,
-    "chlo.sinh": numbers.sinh,
-    "chlo.tan": numbers.tan,
+    **{f"chlo.{name}": getattr(inverses, name) for name in ("acos", "acosh", "asin", "asinh", "atan", "atanh")},
+    **{f"chlo.{name}": getattr(numbers, name) for name in ("cosh", "sinh", "tan")},
 }
-
-
-def parts_of(rewriter: Rewriter, value: Value) -> tuple[Value, Value]:
-    """The real and the imaginary part."""
-    maker = value.defining_op
-    if isinstance(maker, ops.Complex):
-        return maker.lhs, maker.rhs
-    type = part_type(tensor_of(value))
-    real, imag = (rewriter.build(cls, operand_=value, out=type).result for cls in (ops.Real, ops.Imag))
-    return real, imag
-
-
-def make_complex(rewriter: Rewriter, real: Value, imag: Value) -> Value:
-    """The complex number with these parts."""
-    type = tensor_of(real)
-    out = type.with_element(scalar(f"complex<{type.element}>"))
-    return rewriter.build(ops.Complex, lhs=real, rhs=imag, out=out).result
 
 
 def expand_function(op: Operation, rewriter: Rewriter) -> bool:
     """Expands an op of the table; skips malformed ops."""
-    if op.name not in FUNCTIONS or len(op.results) != 1 or not op.operands or not all(map(is_complex, op.operands)):
-        return False
-    type = tensor_of(op.operands[0])
-    given = part_type(type) if op.name == "stablehlo.abs" else type
-    if any(value.type != type for value in op.operands) or op.results[0].type != given:
-        return False
-    pairs = [parts_of(rewriter, value) for value in op.operands]
-    made = FUNCTIONS[op.name](*(Complex(Real(rewriter, re), Real(rewriter, im)) for re, im in pairs))
-    value = made.value if isinstance(made, Real) else make_complex(rewriter, made.re.value, made.im.value)
-    rewriter.replace(op, [value])
-    return True
+    return op.name in FUNCTIONS and bool(op.operands) and expansion(_function, len(op.operands))(op, rewriter)
 
 
-def _compare(op: Operation, rewriter: Rewriter) -> bool:
+def _function(op: Operation, *operands: Tensor) -> Tensor | None:
+    if any(x.type != operands[0].type or not x.is_complex for x in operands):
+        return None
+    made = FUNCTIONS[op.name](*(Complex(*parts_of(x)) for x in operands))
+    return made if isinstance(made, Tensor) else tensor_of_parts(operands[0].type, [made.re, made.im])
+
+
+def _compare(op: Operation, lhs: Tensor, rhs: Tensor) -> Tensor | None:
     assert isinstance(op, ops.Compare)
-    if not is_complex(op.lhs):
-        return False
-    sides = zip(parts_of(rewriter, op.lhs), parts_of(rewriter, op.rhs), strict=True)
-    found = [compare(rewriter, op.direction, left, right) for left, right in sides]
-    rewriter.replace(op, [elementwise(rewriter, "and" if op.direction == "EQ" else "or", *found)])
-    return True
+    if not lhs.is_complex:
+        return None
+    real, imag = (left.compare(op.direction, right) for left, right in zip(parts_of(lhs), parts_of(rhs), strict=True))
+    return real & imag if op.direction == "EQ" else real | imag
 
 
-def _select(op: Operation, rewriter: Rewriter) -> bool:
-    assert isinstance(op, ops.Select)
-    if not is_complex(op.on_true):
-        return False
-    sides = zip(parts_of(rewriter, op.on_true), parts_of(rewriter, op.on_false), strict=True)
-    real, imag = (elementwise(rewriter, "select", op.pred, yes, no) for yes, no in sides)
-    rewriter.replace(op, [make_complex(rewriter, real, imag)])
-    return True
+def _select(op: Operation, pred: Tensor, yes: Tensor, no: Tensor) -> Tensor | None:
+    if not yes.is_complex:
+        return None
+    parts = [pred.select(a, b) for a, b in zip(parts_of(yes), parts_of(no), strict=True)]
+    return tensor_of_parts(yes.type, parts)
 
 
-def _convert(op: Operation, rewriter: Rewriter) -> bool:
+def _convert(op: Operation, x: Tensor) -> Tensor | None:
     assert isinstance(op, ops.Convert)
-    if not is_complex(op.operand_) and not is_complex(op.out):
-        return False
-    target = dtype_of(op.out)
-    element = target.storage if target.kind == COMPLEX else target.name
-    parts = parts_of(rewriter, op.operand_) if is_complex(op.operand_) else (op.operand_,)
-    given = [convert(rewriter, part, element) for part in parts]
-    if target.kind != COMPLEX:
-        rewriter.replace(op, given[:1])
-        return True
-    imag = given[1] if len(given) == 2 else constant(rewriter, 0.0, tensor_of(given[0]))
-    rewriter.replace(op, [make_complex(rewriter, given[0], imag)])
-    return True
+    if not x.is_complex and not is_complex(op.out):
+        return None
+    out = Tensor(x.rewriter, op.out)
+    given = [part.convert(out.dtype.storage if out.is_complex else out.dtype.name) for part in parts_of(x)]
+    return tensor_of_parts(out.type, given) if out.is_complex else given[0]
 
 
-def _real(op: Operation, rewriter: Rewriter) -> bool:
-    return _part(op, rewriter, 0)
-
-
-def _imag(op: Operation, rewriter: Rewriter) -> bool:
-    return _part(op, rewriter, 1)
-
-
-def _part(op: Operation, rewriter: Rewriter, index: int) -> bool:
+def _part(op: Operation, x: Tensor) -> Made:
     """The part of a complex number with known parts, or of a real number."""
-    if not is_complex(op.operands[0]):
-        part = op.operands[0] if index == 0 else constant(rewriter, 0.0, tensor_of(op.operands[0]))
-        rewriter.replace(op, [part])
-        return True
-    maker = op.operands[0].defining_op
-    if not isinstance(maker, ops.Complex):
-        return False
-    rewriter.replace(op, [maker.operands[index]])
-    return True
+    index = int(isinstance(op, ops.Imag))
+    if not x.is_complex:
+        return x.of(0.0) if index else x
+    maker = x.value.defining_op
+    return parts_of(x)[index] if isinstance(maker, ops.Complex) else None
 
 
 #: Patterns that leave no elementwise op on complex numbers except `real`, `imag` and `complex`.
 PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {
     **{name: (expand_function,) for name in FUNCTIONS if name.startswith("stablehlo.")},
-    "stablehlo.compare": (_compare,),
-    "stablehlo.convert": (_convert,),
-    "stablehlo.imag": (_imag,),
-    "stablehlo.real": (_real,),
-    "stablehlo.select": (_select,),
+    "stablehlo.compare": (expansion(_compare, 2),),
+    "stablehlo.convert": (expansion(_convert, 1),),
+    "stablehlo.imag": (expansion(_part, 1),),
+    "stablehlo.real": (expansion(_part, 1),),
+    "stablehlo.select": (expansion(_select, 3),),
 }

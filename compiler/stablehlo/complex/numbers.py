@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from orchestrion.compiler.stablehlo.builders.real import Bits, Mask, Real
+from orchestrion.compiler.stablehlo.builders.tensors import Tensor
 
 INFINITY = float("inf")
 NAN = float("nan")
@@ -21,30 +21,30 @@ NAN = float("nan")
 class Complex:
     """The number `re + im i`."""
 
-    re: Real
-    im: Real
+    re: Tensor
+    im: Tensor
 
     @property
-    def is_infinite(self) -> Mask:
+    def is_infinite(self) -> Tensor:
         """Whether a part is infinite, even if the other is NaN."""
         return self.re.is_infinite | self.im.is_infinite
 
     @property
-    def is_finite(self) -> Mask:
+    def is_finite(self) -> Tensor:
         """Whether both parts are finite."""
         return self.re.is_finite & self.im.is_finite
 
     @property
-    def is_zero(self) -> Mask:
+    def is_zero(self) -> Tensor:
         """Whether both parts are zero."""
-        return self.re.compare("EQ", 0.0) & self.im.compare("EQ", 0.0)
+        return self.re.eq(0.0) & self.im.eq(0.0)
 
     @property
-    def largest(self) -> Real:
+    def largest(self) -> Tensor:
         """The greater magnitude of the two parts."""
         return abs(self.re).op("maximum", abs(self.im))
 
-    def times(self, factor: Real | float) -> Complex:
+    def times(self, factor: Tensor | float) -> Complex:
         """The product with a real number."""
         return Complex(self.re * factor, self.im * factor)
 
@@ -57,7 +57,7 @@ class Complex:
         return Complex(self.im, -self.re)
 
 
-def pick(condition: Mask, yes: Complex, no: Complex) -> Complex:
+def pick(condition: Tensor, yes: Complex, no: Complex) -> Complex:
     """`yes` where the condition is true, else `no`."""
     return Complex(condition.select(yes.re, no.re), condition.select(yes.im, no.im))
 
@@ -67,9 +67,9 @@ class Scaled:
     """`number * 2^(exponent - bias)`: parts are below 4, and one is at least 2^-24 (2^-53), or both are zero."""
 
     number: Complex
-    exponent: Bits
+    exponent: Tensor
     #: |number|; infinite if a part is
-    magnitude: Real
+    magnitude: Tensor
 
 
 def scaled(z: Complex, even: bool = False) -> Scaled:
@@ -137,7 +137,7 @@ def _direction(z: Complex) -> Complex:
     return Complex(*parts)
 
 
-def magnitude(z: Complex) -> Real:
+def magnitude(z: Complex) -> Tensor:
     """|z| without intermediate overflow."""
     parts = scaled(z)
     return parts.magnitude * z.re.power(parts.exponent)
@@ -162,8 +162,8 @@ def _root(z: Complex) -> tuple[Scaled, Complex]:
     parts = scaled(z, even=True)
     a, b = parts.number.re, abs(parts.number.im)
     longer = ((abs(a) + parts.magnitude) * 0.5).op("sqrt")
-    shorter = longer.compare("EQ", 0.0).select(0.0, b / (longer + longer))
-    left = a.compare("LT", 0.0)
+    shorter = longer.eq(0.0).select(0.0, b / (longer + longer))
+    left = a < 0.0
     return parts, Complex(left.select(shorter, longer), left.select(longer, shorter).signed(z.im))
 
 
@@ -178,25 +178,25 @@ def rsqrt(z: Complex) -> Complex:
 
 
 def cbrt(z: Complex) -> Complex:
-    large = z.largest.compare("GT", z.re.format.large)
+    large = z.largest > z.re.format.large
     length = magnitude(z.times(large.select(z.re.of(0.125), 1.0))).op("cbrt") * large.select(z.re.of(2.0), 1.0)
     return _polar(length, z.im.op("atan2", z.re) * z.re.of(1.0 / 3.0))
 
 
-def _polar(length: Real, angle: Real) -> Complex:
+def _polar(length: Tensor, angle: Tensor) -> Complex:
     """The number with this magnitude and angle. A zero angle keeps its sign."""
-    return Complex(length * angle.op("cosine"), angle.compare("EQ", 0.0).select(angle, length * angle.op("sine")))
+    return Complex(length * angle.op("cosine"), angle.eq(0.0).select(angle, length * angle.op("sine")))
 
 
 def exponential(z: Complex) -> Complex:
     a, b = z.re, z.im
-    large = a.compare("GT", a.format.exponent)
+    large = a > a.format.exponent
     factor = large.select(a * 0.5, a).op("exponential")
     rest = large.select(factor, 1.0)
     turned = a.is_infinite & ~b.is_finite  # the angle is undefined, the magnitude is not
     cosine = turned.select(1.0, b.op("cosine"))
-    sine = turned.select(a.compare("LT", 0.0).select(a.of(0.0), NAN), b.op("sine"))
-    return Complex(factor * cosine * rest, b.compare("EQ", 0.0).select(b, factor * sine * rest))
+    sine = turned.select((a < 0.0).select(a.of(0.0), NAN), b.op("sine"))
+    return Complex(factor * cosine * rest, b.eq(0.0).select(b, factor * sine * rest))
 
 
 def exponential_minus_one(z: Complex) -> Complex:
@@ -204,14 +204,14 @@ def exponential_minus_one(z: Complex) -> Complex:
     whole = exponential(z)
     half = (b * 0.5).op("sine")
     near = a.op("exponential_minus_one") * b.op("cosine") - 2.0 * half * half
-    near = a.compare("EQ", -INFINITY).select(-1.0, near)
-    return Complex(a.compare("GT", a.format.exponent).select(whole.re, near), whole.im)
+    near = a.eq(-INFINITY).select(-1.0, near)
+    return Complex((a > a.format.exponent).select(whole.re, near), whole.im)
 
 
 def log(z: Complex) -> Complex:
     a, b = abs(z.re), abs(z.im)
     large, small = a.op("maximum", b), a.op("minimum", b)
-    bounded = large.is_finite & large.compare("NE", 0.0)
+    bounded = large.is_finite & large.ne(0.0)
     ratio = (bounded | large.is_nan).select(small / large, 0.0)
     length = large.op("log") + (ratio * ratio).op("log_plus_one") * 0.5
     return Complex(z.is_infinite.select(INFINITY, length), z.im.op("atan2", z.re))
@@ -221,7 +221,7 @@ def log_plus_one(z: Complex) -> Complex:
     a, b = z.re, z.im
     moved = a + 1.0
     near = (a * (a + 2.0) + b * b).op("log_plus_one") * 0.5
-    length = z.largest.compare("LT", 0.5).select(near, log(Complex(moved, b)).re)
+    length = (z.largest < 0.5).select(near, log(Complex(moved, b)).re)
     return Complex(length, b.op("atan2", moved))
 
 
@@ -229,16 +229,16 @@ def power(z: Complex, w: Complex) -> Complex:
     """|z|^c e^(-d t) at the angle c t + d log|z|, where t is the angle of z, and w = c + d i."""
     logarithm = log(z)
     angle = logarithm.im
-    real = w.im.compare("EQ", 0.0)
+    real = w.im.eq(0.0)
     growth = magnitude(z).op("power", w.re) * (-(w.im * angle)).op("exponential")
-    outside = ~growth.is_finite | growth.compare("EQ", 0.0)
+    outside = ~growth.is_finite | growth.eq(0.0)
     # a factor may be out of range while the product is not
     both = (w.re * logarithm.re - w.im * angle).op("exponential")
     length = (outside & ~real).select(both, growth)
     turn = w.re * angle
     made = _polar(length, real.select(turn, turn + w.im * logarithm.re))
     zero, one = z.re.of(0.0), z.re.of(1.0)
-    vanishing = z.is_zero & w.re.compare("GT", 0.0)
+    vanishing = z.is_zero & (w.re > 0.0)
     return pick(w.is_zero, Complex(one, zero), pick(vanishing, Complex(zero, zero), made))
 
 
@@ -252,16 +252,16 @@ def logistic(z: Complex) -> Complex:
     sine = turned.select(0.0, (b * 0.5).op("sine"))
     across, along = (falling + 1.0) * cosine, rising * sine
     square = across * across + along * along
-    left = a.compare("LT", 0.0)
+    left = a < 0.0
     beside = across * cosine + left.select(-along, along) * sine
     twice = sine * cosine * 2.0
     return Complex(left.select(falling * beside, beside) / square, falling * twice / square)
 
 
-def _hyperbolic(x: Real) -> tuple[Real, Real, Real]:
+def _hyperbolic(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """sinh, cosh and a common factor for both, which is 1 unless they would be out of range."""
     length = abs(x)
-    large = length.compare("GT", x.format.exponent)
+    large = length > x.format.exponent
     change = large.select(length * 0.5, length).op("exponential_minus_one")
     grown = change + 1.0
     odd = large.select(grown, change + change / grown) * 0.5
@@ -272,10 +272,10 @@ def _hyperbolic(x: Real) -> tuple[Real, Real, Real]:
 def sinh(z: Complex) -> Complex:
     a, b = z.re, z.im
     odd, even, factor = _hyperbolic(a)
-    turned = (a.is_infinite | a.compare("EQ", 0.0)) & ~b.is_finite
+    turned = (a.is_infinite | a.eq(0.0)) & ~b.is_finite
     cosine = turned.select(1.0, b.op("cosine"))
     im = even * b.op("sine") * factor
-    return Complex(odd * cosine * factor, b.compare("EQ", 0.0).select(b, im))
+    return Complex(odd * cosine * factor, b.eq(0.0).select(b, im))
 
 
 def cosh(z: Complex) -> Complex:
@@ -283,8 +283,8 @@ def cosh(z: Complex) -> Complex:
     odd, even, factor = _hyperbolic(a)
     wild = ~b.is_finite
     cosine = (wild & a.is_infinite).select(1.0, b.op("cosine"))
-    sine = (wild & a.compare("EQ", 0.0)).select(1.0, b.op("sine"))
-    im = b.compare("EQ", 0.0).select(b * a.of(1.0).signed(a), odd * sine * factor)
+    sine = (wild & a.eq(0.0)).select(1.0, b.op("sine"))
+    im = b.eq(0.0).select(b * a.of(1.0).signed(a), odd * sine * factor)
     return Complex(even * cosine * factor, im)
 
 
@@ -299,7 +299,7 @@ def cosine(z: Complex) -> Complex:
 def tanh(z: Complex) -> Complex:
     a, b = z.re, z.im
     flat = a.format.flat
-    far = abs(a).compare("GT", flat)
+    far = abs(a) > flat
     odd, even, _ = _hyperbolic(a.of(-flat).op("maximum", a).op("minimum", flat))
     sine, cosine = b.op("sine"), b.op("cosine")
     square = odd * odd + cosine * cosine
@@ -308,7 +308,7 @@ def tanh(z: Complex) -> Complex:
     tail = 4.0 * twice * (abs(a) * -2.0).op("exponential")
     re = far.select(a.of(1.0).signed(a), odd * even / square)
     im = turned.select(0.0, far.select(tail, twice / square))
-    return Complex(a.compare("EQ", 0.0).select(a, re), b.compare("EQ", 0.0).select(b, im))
+    return Complex(a.eq(0.0).select(a, re), b.eq(0.0).select(b, im))
 
 
 def tan(z: Complex) -> Complex:

@@ -1,72 +1,74 @@
-"""Real and imaginary parts, for formulas over real or complex values. A real value has one part, itself."""
+"""Real and imaginary parts, for formulas over real or complex tensors. A real tensor has one part, itself."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from orchestrion.compiler.ir.core import Value
-from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import TensorType
-from orchestrion.compiler.stablehlo.builders.real import Real
-from orchestrion.compiler.stablehlo.builders.shape_builders import transpose, zeros
-from orchestrion.compiler.stablehlo.ops.base import is_complex, part_type, tensor_of
-from orchestrion.compiler.stablehlo.ops.elementwise import OPS
+from orchestrion.compiler.stablehlo.builders.tensors import Tensor
+from orchestrion.compiler.stablehlo.ops.base import part_type
+from orchestrion.compiler.stablehlo.ops.elementwise import OPS, Complex, Imag, Real
 
 
-def parts_of(rewriter: Rewriter, value: Value) -> list[Real]:
-    """The real and the imaginary part of a complex value; a real value alone."""
-    if not is_complex(value):
-        return [Real(rewriter, value)]
-    out = [part_type(tensor_of(value))]
-    return [Real(rewriter, rewriter.insert(OPS[f"stablehlo.{name}"]([value], out)).result) for name in ("real", "imag")]
+def parts_of(x: Tensor) -> list[Tensor]:
+    """The real and the imaginary part of a complex tensor; a real tensor alone."""
+    maker = x.value.defining_op
+    if not x.is_complex:
+        return [x]
+    if isinstance(maker, Complex):
+        return [Tensor(x.rewriter, part) for part in maker.operands]
+    return [x.build(cls, operand_=x.value, out=part_type(x.type)) for cls in (Real, Imag)]
 
 
-def value_of_parts(rewriter: Rewriter, type: TensorType, parts: Sequence[Real]) -> Value:
-    """The value with these parts; a missing imaginary part is zero."""
-    real, *imaginary = (part.value for part in parts)
+def tensor_of_parts(type: TensorType, parts: Sequence[Tensor]) -> Tensor:
+    """The tensor with these parts; a missing imaginary part is zero."""
+    real, *imaginary = parts
     if real.type == type:
         return real
-    both = [real, *(imaginary or [zeros(rewriter, tensor_of(real))])]
-    return rewriter.insert(OPS["stablehlo.complex"](both, [type])).result
+    (imag,) = imaginary or [real.zeros()]
+    return real.build(Complex, lhs=real.value, rhs=imag.value, out=type)
 
 
-def scaled_by(rewriter: Rewriter, value: Value, factor: Real) -> Value:
+def scaled_by(x: Tensor, factor: Tensor) -> Tensor:
     """Multiplies each element by a real number."""
-    return value_of_parts(rewriter, tensor_of(value), [part * factor for part in parts_of(rewriter, value)])
+    return tensor_of_parts(x.type, [part * factor for part in parts_of(x)])
 
 
-def squared(rewriter: Rewriter, value: Value) -> Real:
+def squared(x: Tensor) -> Tensor:
     """The square of the magnitude."""
-    return sum_of([part * part for part in parts_of(rewriter, value)])
+    return sum_of([part * part for part in parts_of(x)])
 
 
-def magnitude(rewriter: Rewriter, value: Value) -> Real:
+def magnitude(x: Tensor) -> Tensor:
     """The magnitude of each element."""
-    if not is_complex(value):
-        return abs(Real(rewriter, value))
-    return Real(rewriter, rewriter.insert(OPS["stablehlo.abs"]([value], [part_type(tensor_of(value))])).result)
+    return x.build(OPS["stablehlo.abs"], operand_=x.value, out=part_type(x.type)) if x.is_complex else abs(x)
 
 
-def greatest(rewriter: Rewriter, value: Value, axes: Sequence[int]) -> Real:
+def greatest(x: Tensor, axes: Sequence[int]) -> Tensor:
     """The greatest magnitude of any part along axes."""
-    first, *others = [abs(part).reduce(axes, "maximum") for part in parts_of(rewriter, value)]
+    first, *others = [abs(part).reduce(axes, "maximum") for part in parts_of(x)]
     return first.op("maximum", *others) if others else first
 
 
-def sum_of(parts: Sequence[Real]) -> Real:
-    """The sum of several reals."""
+def sum_of(parts: Sequence[Tensor]) -> Tensor:
+    """The sum of several tensors."""
     first, *others = parts
     for other in others:
         first = first + other
     return first
 
 
-def adjoint(rewriter: Rewriter, value: Value) -> Value:
+def conjugate(x: Tensor) -> Tensor:
+    """The complex conjugate; a real tensor unchanged."""
+    real, *imaginary = parts_of(x)
+    return tensor_of_parts(x.type, [real, *(-part for part in imaginary)])
+
+
+def transposed(x: Tensor) -> Tensor:
+    """The transpose of matrices [batch, m, n]."""
+    return x.transpose(0, 2, 1)
+
+
+def adjoint(x: Tensor) -> Tensor:
     """The conjugate transpose of matrices [batch, m, n]."""
-    return transpose(rewriter, conjugate(rewriter, value), (0, 2, 1))
-
-
-def conjugate(rewriter: Rewriter, value: Value) -> Value:
-    """The complex conjugate; a real value unchanged."""
-    real, *imaginary = parts_of(rewriter, value)
-    return value_of_parts(rewriter, tensor_of(value), [real, *(-part for part in imaginary)])
+    return transposed(conjugate(x))

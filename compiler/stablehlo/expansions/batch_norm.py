@@ -6,118 +6,89 @@ from dataclasses import dataclass
 from typing import Final
 
 from orchestrion.compiler.ir.attributes import FloatAttr, IntegerAttr
-from orchestrion.compiler.ir.core import Operation, Value
-from orchestrion.compiler.ir.rewriter import Pattern, Rewriter
-from orchestrion.compiler.ir.types import F64, TensorType
-from orchestrion.compiler.stablehlo.builders.basic import constant, convert, elementwise
-from orchestrion.compiler.stablehlo.builders.shape_builders import broadcast, reduce_axes
-from orchestrion.compiler.stablehlo.ops.base import is_known, tensor_of
-from orchestrion.schema.dtypes import BY_NAME, FLOAT
+from orchestrion.compiler.ir.core import Operation
+from orchestrion.compiler.ir.rewriter import Pattern
+from orchestrion.compiler.ir.types import F64
+from orchestrion.compiler.stablehlo.builders.tensors import Made, Tensor, expansion
+from orchestrion.schema.dtypes import FLOAT
 
 
 @dataclass(frozen=True, slots=True)
 class _Features:
     """Per-feature arithmetic, and its broadcast to the operand."""
 
-    rewriter: Rewriter
-    type: TensorType
+    operand: Tensor
     axis: int
     epsilon: float
 
-    def op(self, name: str, *values: Value) -> Value:
-        return elementwise(self.rewriter, name, *values)
-
-    def wide(self, value: Value) -> Value:
+    def wide(self, x: Tensor) -> Tensor:
         """Broadcasts a number per feature to all elements."""
-        return broadcast(self.rewriter, value, self.type.shape, [self.axis])
+        return x.broadcast(self.operand.shape, [self.axis])
 
-    def sum(self, value: Value) -> Value:
-        return reduce_axes(self.rewriter, value, [axis for axis in range(self.type.rank) if axis != self.axis])
+    def sum(self, x: Tensor) -> Tensor:
+        return x.reduce([axis for axis in range(len(x.shape)) if axis != self.axis])
 
-    def number(self, value: float, like: Value) -> Value:
-        """A number as a tensor with the element type of `like`."""
-        given = constant(self.rewriter, value, tensor_of(like).with_element(F64))
-        return convert(self.rewriter, given, str(tensor_of(like).element))
+    def number(self, value: float, like: Tensor) -> Tensor:
+        """A number as a tensor of the type of `like`."""
+        return like.splat(value, like.type.with_element(F64)).convert(like.dtype.name)
 
-    def mean(self, value: Value) -> Value:
-        summed = self.sum(value)
-        return self.op("divide", summed, self.number(self.count, summed))
+    def mean(self, x: Tensor) -> Tensor:
+        summed = self.sum(x)
+        return summed / self.number(self.count, summed)
 
     @property
     def count(self) -> int:
         """Number of elements per feature."""
-        return self.type.num_elements // max(self.type.shape[self.axis], 1)
+        return self.operand.type.num_elements // max(self.operand.shape[self.axis], 1)
 
-    def shifted(self, variance: Value) -> Value:
-        return self.op("add", variance, self.number(self.epsilon, variance))
+    def shifted(self, variance: Tensor) -> Tensor:
+        return variance + self.number(self.epsilon, variance)
+
+    def normalized(self, scale: Tensor, offset: Tensor, mean: Tensor, variance: Tensor) -> Tensor:
+        centered = self.operand - self.wide(mean)
+        normal = centered / self.wide(self.shifted(variance).op("sqrt"))
+        return self.wide(scale) * normal + self.wide(offset)
 
 
-def _features(op: Operation, rewriter: Rewriter, operands: int, results: int) -> _Features | None:
+def _features(op: Operation, x: Tensor, *per_feature: Tensor) -> _Features | None:
     """The features of an op; None if the op is malformed."""
     index, epsilon = op.get_as("feature_index", IntegerAttr), op.get_as("epsilon", FloatAttr)
-    if (len(op.operands), len(op.results)) != (operands, results) or index is None or epsilon is None:
+    if index is None or epsilon is None or not 0 <= index.value < len(x.shape) or x.dtype.kind != FLOAT:
         return None
-    type = op.operands[0].type
-    if not is_known(type) or not isinstance(type, TensorType) or not 0 <= index.value < type.rank:
-        return None
-    per_feature = type.with_shape((type.shape[index.value],))
-    wanted = [type, *[per_feature] * (operands - 1)]
-    wanted[-1] = type if operands == 5 and op.name.endswith("grad") else wanted[-1]
-    given = [type, *[per_feature] * (results - 1)]
-    if [x.type for x in op.operands] != wanted or [x.type for x in op.results] != given:
-        return None
-    if BY_NAME[str(type.element)].kind != FLOAT:
-        return None
-    return _Features(rewriter, type, index.value, epsilon.value)
+    wanted = x.type.with_shape((x.shape[index.value],))
+    return _Features(x, index.value, epsilon.value) if all(y.type == wanted for y in per_feature) else None
 
 
-def _normalized(f: _Features, operand: Value, scale: Value, offset: Value, mean: Value, variance: Value) -> Value:
-    centered = f.op("subtract", operand, f.wide(mean))
-    normal = f.op("divide", centered, f.wide(f.op("sqrt", f.shifted(variance))))
-    return f.op("add", f.op("multiply", f.wide(scale), normal), f.wide(offset))
+def _inference(op: Operation, x: Tensor, scale: Tensor, offset: Tensor, mean: Tensor, variance: Tensor) -> Made:
+    f = _features(op, x, scale, offset, mean, variance)
+    return None if f is None else f.normalized(scale, offset, mean, variance)
 
 
-def _inference(op: Operation, rewriter: Rewriter) -> bool:
-    f = _features(op, rewriter, 5, 1)
+def _training(op: Operation, x: Tensor, scale: Tensor, offset: Tensor) -> Made:
+    f = _features(op, x, scale, offset)
     if f is None:
-        return False
-    operand, scale, offset, mean, variance = op.operands
-    rewriter.replace(op, [_normalized(f, operand, scale, offset, mean, variance)])
-    return True
+        return None
+    mean = f.mean(x)
+    centered = x - f.wide(mean)
+    variance = f.mean(centered * centered)
+    return [f.normalized(scale, offset, mean, variance), mean, variance]
 
 
-def _training(op: Operation, rewriter: Rewriter) -> bool:
-    f = _features(op, rewriter, 3, 3)
-    if f is None:
-        return False
-    operand, scale, offset = op.operands
-    mean = f.mean(operand)
-    centered = f.op("subtract", operand, f.wide(mean))
-    variance = f.mean(f.op("multiply", centered, centered))
-    rewriter.replace(op, [_normalized(f, operand, scale, offset, mean, variance), mean, variance])
-    return True
-
-
-def _grad(op: Operation, rewriter: Rewriter) -> bool:
-    f = _features(op, rewriter, 5, 3)
-    if f is None:
-        return False
-    operand, scale, mean, variance, given = op.operands
-    centered = f.op("subtract", operand, f.wide(mean))
-    shifted = f.shifted(variance)
-    deviation = f.op("sqrt", shifted)
-    summed, weighted = f.sum(given), f.sum(f.op("multiply", given, centered))
+def _grad(op: Operation, x: Tensor, scale: Tensor, mean: Tensor, variance: Tensor, given: Tensor) -> Made:
+    f = _features(op, x, scale, mean, variance)
+    if f is None or given.type != x.type:
+        return None
+    centered, shifted = x - f.wide(mean), f.shifted(variance)
+    deviation = shifted.op("sqrt")
+    summed, weighted = f.sum(given), f.sum(given * centered)
     count = f.number(f.count, summed)
-    own = f.op("subtract", f.op("multiply", given, f.wide(count)), f.wide(summed))
-    through = f.op("multiply", f.wide(f.op("divide", weighted, shifted)), centered)
-    factor = f.op("divide", f.op("divide", scale, deviation), count)
-    of_operand = f.op("multiply", f.wide(factor), f.op("subtract", own, through))
-    rewriter.replace(op, [of_operand, f.op("divide", weighted, deviation), summed])
-    return True
+    own = given * f.wide(count) - f.wide(summed)
+    through = f.wide(weighted / shifted) * centered
+    return [f.wide(scale / deviation / count) * (own - through), weighted / deviation, summed]
 
 
 PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {
-    "stablehlo.batch_norm_grad": (_grad,),
-    "stablehlo.batch_norm_inference": (_inference,),
-    "stablehlo.batch_norm_training": (_training,),
+    "stablehlo.batch_norm_grad": (expansion(_grad, 5, 3),),
+    "stablehlo.batch_norm_inference": (expansion(_inference, 5),),
+    "stablehlo.batch_norm_training": (expansion(_training, 3, 3),),
 }

@@ -7,19 +7,19 @@ for complex elementary functions", 1987.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from math import inf
+from collections.abc import Callable
+from math import inf, nan
 from typing import Final
 
 from orchestrion.compiler.ir.attributes import DenseElements, FloatAttr, IntegerAttr
-from orchestrion.compiler.ir.core import Operation, Value
+from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter
 from orchestrion.compiler.ir.types import TensorType
-from orchestrion.compiler.stablehlo.builders.basic import bitcast, compare, constant, convert, elementwise
-from orchestrion.compiler.stablehlo.ops.base import dtype_of, is_known, is_supported, tensor_of
+from orchestrion.compiler.stablehlo.builders.basic import constant
+from orchestrion.compiler.stablehlo.builders.tensors import Tensor, expansion
+from orchestrion.compiler.stablehlo.ops.base import is_supported
 from orchestrion.compiler.stablehlo.ops.structural import Constant
-from orchestrion.schema.dtypes import BY_NAME, SIGNED, UNSIGNED
-from orchestrion.schema.float_formats import FLOAT_FORMATS
+from orchestrion.schema.dtypes import FLOAT_FORMATS, SIGNED, UNSIGNED
 
 #: Element type -> bound above which x^2 + 1 rounds to x^2, and bound above which e^x approaches the end of the range.
 _LARGE: Final = {"f32": (2.0**14, 80.0), "f64": (2.0**28, 700.0)}
@@ -28,171 +28,123 @@ _SIGNED_NARROW: Final = frozenset(name for name, row in FLOAT_FORMATS.items() if
 _LN_2: Final = 0.6931471805599453
 
 
-class _Math:
-    """StableHLO ops on values of one float type."""
-
-    def __init__(self, rewriter: Rewriter, type: TensorType) -> None:
-        self.rewriter = rewriter
-        self.type = type
-        self.long, self.far = _LARGE.get(str(type.element), (inf, inf))
-
-    def op(self, name: str, *values: Value | float) -> Value:
-        return elementwise(self.rewriter, name, *map(self.value, values))
-
-    def value(self, value: Value | float) -> Value:
-        return constant(self.rewriter, value, self.type) if isinstance(value, float) else value
-
-    def select(self, lhs: Value, direction: str, rhs: Value | float, yes: Value | float, no: Value | float) -> Value:
-        chosen = compare(self.rewriter, direction, lhs, self.value(rhs))
-        return elementwise(self.rewriter, "select", chosen, self.value(yes), self.value(no))
-
-    def odd(self, x: Value, magnitude: Value) -> Value:
-        """The magnitude with the sign of x."""
-        return self.op("multiply", self.op("sign", x), magnitude)
-
-
-def _side(m: _Math, x: Value) -> Value:
+def _side(x: Tensor) -> Tensor:
     """sqrt(1 - x^2)."""
-    return m.op("sqrt", m.op("multiply", m.op("subtract", 1.0, x), m.op("add", 1.0, x)))
+    return ((1.0 - x) * (1.0 + x)).op("sqrt")
 
 
-def _asin(m: _Math, x: Value) -> Value:
-    return m.op("atan2", x, _side(m, x))
+def _asin(x: Tensor) -> Tensor:
+    return x.op("atan2", _side(x))
 
 
-def _acos(m: _Math, x: Value) -> Value:
-    return m.op("atan2", _side(m, x), x)
+def _acos(x: Tensor) -> Tensor:
+    return _side(x).op("atan2", x)
 
 
-def _atan(m: _Math, x: Value) -> Value:
-    return m.op("atan2", x, 1.0)
+def _atan(x: Tensor) -> Tensor:
+    return x.op("atan2", 1.0)
 
 
-def _halves(m: _Math, a: Value) -> tuple[Value, Value]:
+def _halves(a: Tensor) -> tuple[Tensor, Tensor]:
     """e^a / 2 and e^-a / 2 for a >= 0; e^a itself may be out of range."""
-    root = m.op("exponential", m.op("multiply", a, 0.5))
-    direct = m.op("exponential", a)
-    grown = m.op("multiply", m.op("multiply", root, 0.5), root)
-    return m.select(a, "LT", m.far, m.op("multiply", direct, 0.5), grown), m.op("divide", 0.5, direct)
+    root = (a * 0.5).op("exponential")
+    direct = a.op("exponential")
+    grown = root * 0.5 * root
+    return (a < _LARGE[a.dtype.name][1]).select(direct * 0.5, grown), 0.5 / direct
 
 
-def _sinh(m: _Math, x: Value) -> Value:
-    a = m.op("abs", x)
-    change = m.op("exponential_minus_one", a)
-    near = m.op("add", change, m.op("divide", change, m.op("add", change, 1.0)))
-    far = m.op("subtract", *_halves(m, a))
-    return m.odd(x, m.select(a, "LT", 1.0, m.op("multiply", near, 0.5), far))
+def _sinh(x: Tensor) -> Tensor:
+    a = abs(x)
+    change = a.op("exponential_minus_one")
+    near = change + change / (change + 1.0)
+    grown, fallen = _halves(a)
+    far = grown - fallen
+    return x.op("sign") * (a < 1.0).select(near * 0.5, far)
 
 
-def _cosh(m: _Math, x: Value) -> Value:
-    return m.op("add", *_halves(m, m.op("abs", x)))
+def _cosh(x: Tensor) -> Tensor:
+    grown, fallen = _halves(abs(x))
+    return grown + fallen
 
 
-def _asinh(m: _Math, x: Value) -> Value:
-    a = m.op("abs", x)
-    square = m.op("multiply", a, a)
-    above = m.op("divide", square, m.op("add", m.op("sqrt", m.op("add", square, 1.0)), 1.0))
-    near = m.op("log_plus_one", m.op("add", a, above))
-    return m.odd(x, m.select(a, "LT", m.long, near, m.op("add", m.op("log", a), _LN_2)))
+def _log_if_long(x: Tensor, short: Tensor) -> Tensor:
+    """log 2x where x^2 + 1 rounds to x^2, else `short`."""
+    return (x < _LARGE[x.dtype.name][0]).select(short, x.op("log") + _LN_2)
 
 
-def _acosh(m: _Math, x: Value) -> Value:
-    t = m.op("subtract", x, 1.0)
-    root = m.op("sqrt", m.op("add", m.op("add", t, t), m.op("multiply", t, t)))
-    near = m.op("log_plus_one", m.op("add", t, root))
-    above = m.select(x, "LT", m.long, near, m.op("add", m.op("log", x), _LN_2))
-    return m.select(x, "LT", 1.0, float("nan"), above)
+def _asinh(x: Tensor) -> Tensor:
+    a = abs(x)
+    square = a * a
+    above = square / ((square + 1.0).op("sqrt") + 1.0)
+    return x.op("sign") * _log_if_long(a, (a + above).op("log_plus_one"))
 
 
-def _atanh(m: _Math, x: Value) -> Value:
-    a = m.op("abs", x)
-    ratio = m.op("divide", m.op("add", a, a), m.op("subtract", 1.0, a))
-    return m.odd(x, m.op("multiply", m.op("log_plus_one", ratio), 0.5))
+def _acosh(x: Tensor) -> Tensor:
+    t = x - 1.0
+    root = (t + t + t * t).op("sqrt")
+    return (x < 1.0).select(nan, _log_if_long(x, (t + root).op("log_plus_one")))
 
 
-def _unary(function: Callable[[_Math, Value], Value]) -> Pattern:
-    def pattern(op: Operation, rewriter: Rewriter) -> bool:
-        if not _takes(op, 1):
-            return False
-        rewriter.replace(op, [function(_Math(rewriter, tensor_of(op.operands[0])), op.operands[0])])
-        return True
-
-    return pattern
+def _atanh(x: Tensor) -> Tensor:
+    a = abs(x)
+    ratio = (a + a) / (1.0 - a)
+    return x.op("sign") * (ratio.op("log_plus_one") * 0.5)
 
 
-def next_after(op: Operation, rewriter: Rewriter) -> bool:
+def _square(op: Operation, x: Tensor) -> Tensor:
+    return x * x
+
+
+def _infinity(op: Operation, x: Tensor) -> Tensor | None:
+    """`chlo.is_inf`, `is_pos_inf` and `is_neg_inf`."""
+    if x.dtype.name not in _LARGE:
+        return None
+    x = abs(x) if op.name == "chlo.is_inf" else x
+    return x.eq(-inf if op.name == "chlo.is_neg_inf" else inf)
+
+
+def _unary(function: Callable[[Tensor], Tensor]) -> Pattern:
+    return expansion(lambda op, x: function(x) if x.dtype.name in _LARGE else None, 1)
+
+
+def next_after(op: Operation, x: Tensor, y: Tensor) -> Tensor | None:
     """`chlo.next_after`: the bits of a float, read as an integer, count floats by magnitude."""
-    if not (_takes(op, 2) or _takes(op, 2, _SIGNED_NARROW)):
-        return False
-    x, y = op.operands
-    m = _Math(rewriter, tensor_of(x))
-    integer = f"i{dtype_of(x).bits}"
-    bits = bitcast(rewriter, x, integer)
-
-    def moved(by: int) -> Value:
-        step = constant(rewriter, by, tensor_of(bits))
-        return bitcast(rewriter, elementwise(rewriter, "add", bits, step), str(m.type.element))
-
-    least = bitcast(rewriter, constant(rewriter, 1, tensor_of(bits)), str(m.type.element))
-    upwards, downwards = m.select(x, "GT", 0.0, moved(1), moved(-1)), m.select(x, "GT", 0.0, moved(-1), moved(1))
-    from_zero = m.select(y, "GT", 0.0, least, m.op("negate", least))
-    stepped = m.select(x, "EQ", 0.0, from_zero, m.select(y, "GT", x, upwards, downwards))
-    known = m.select(x, "EQ", y, y, stepped)
-    known = m.select(y, "NE", y, y, known)
-    rewriter.replace(op, [m.select(x, "NE", x, x, known)])
-    return True
+    if x.type != y.type or x.dtype.name not in {*_LARGE, *_SIGNED_NARROW}:
+        return None
+    bits = x.bitcast(f"i{x.dtype.bits}")
+    least = bits.of(1).bitcast(x.dtype.name)
+    above, below = ((bits + by).bitcast(x.dtype.name) for by in (1, -1))
+    upwards, downwards = (x > 0.0).select(above, below), (x > 0.0).select(below, above)
+    from_zero = (y > 0.0).select(least, -least)
+    stepped = x.eq(0.0).select(from_zero, (y > x).select(upwards, downwards))
+    return x.is_nan.select(x, y.is_nan.select(y, x.eq(y).select(y, stepped)))
 
 
-def _takes(op: Operation, count: int, elements: Collection[str] = _LARGE) -> bool:
-    """Whether the op has `count` operands of one supported float type, and a result of that type."""
-    if len(op.operands) != count or len(op.results) != 1:
-        return False
-    type = op.results[0].type
-    if not is_known(type) or any(value.type != type for value in op.operands):
-        return False
-    return isinstance(type, TensorType) and str(type.element) in elements
-
-
-def _high_product(op: Operation, rewriter: Rewriter) -> bool:
+def _high_product(op: Operation, x: Tensor, y: Tensor) -> Tensor | None:
     """`chlo.mulhi`: the upper half of the product of two integers."""
-    type = op.results[0].type if len(op.operands) == 2 and len(op.results) == 1 else None
-    if not isinstance(type, TensorType) or not is_supported(type) or any(v.type != type for v in op.operands):
-        return False
-    dtype = BY_NAME[str(type.element)]
-    if dtype.kind not in (SIGNED, UNSIGNED):
-        return False
-    x, y = op.operands
+    dtype = x.dtype
+    if not is_supported(x.type) or x.type != y.type or dtype.kind not in (SIGNED, UNSIGNED):
+        return None
     if dtype.bits < 64:
         wide = "i64" if dtype.kind == SIGNED else "ui64"
-        product = elementwise(rewriter, "multiply", convert(rewriter, x, wide), convert(rewriter, y, wide))
-        amount = constant(rewriter, dtype.bits, tensor_of(product))
-        upper = elementwise(rewriter, "shift_right_logical", product, amount)
-        rewriter.replace(op, [convert(rewriter, upper, dtype.name)])
-        return True
-    upper = _unsigned_high(rewriter, x, y)
+        return (x.convert(wide) * y.convert(wide)).op("shift_right_logical", dtype.bits).convert(dtype.name)
+    upper = _unsigned_high(x, y)
     if dtype.kind == SIGNED:  # a negative factor is 2^64 less than its unsigned bits
-        zero = constant(rewriter, 0, type)
         for one, other in ((x, y), (y, x)):
-            less = elementwise(rewriter, "select", compare(rewriter, "LT", one, zero), other, zero)
-            upper = elementwise(rewriter, "subtract", upper, less)
-    rewriter.replace(op, [upper])
-    return True
+            upper = upper - (one < 0).select(other, 0)
+    return upper
 
 
-def _unsigned_high(rewriter: Rewriter, x: Value, y: Value) -> Value:
+def _unsigned_high(x: Tensor, y: Tensor) -> Tensor:
     """The upper half of the product of unsigned 64-bit numbers, by products of halves that do not overflow."""
 
-    def op(name: str, *values: Value) -> Value:
-        return elementwise(rewriter, name, *values)
+    def halves(value: Tensor) -> tuple[Tensor, Tensor]:
+        return value.op("shift_right_logical", 32), value & 2**32 - 1
 
-    half, mask = constant(rewriter, 32, tensor_of(x)), constant(rewriter, 2**32 - 1, tensor_of(x))
-    (x_high, x_low), (y_high, y_low) = (
-        (op("shift_right_logical", value, half), op("and", value, mask)) for value in (x, y)
-    )
-    middle = op("add", op("multiply", x_high, y_low), op("shift_right_logical", op("multiply", x_low, y_low), half))
-    carry = op("add", op("multiply", x_low, y_high), op("and", middle, mask))
-    upper = op("add", op("multiply", x_high, y_high), op("shift_right_logical", middle, half))
-    return op("add", upper, op("shift_right_logical", carry, half))
+    (x_high, x_low), (y_high, y_low) = halves(x), halves(y)
+    over, middle = halves(x_high * y_low + halves(x_low * y_low)[0])
+    carry = x_low * y_high + middle
+    return x_high * y_high + over + halves(carry)[0]
 
 
 def _constant_like(op: Operation, rewriter: Rewriter) -> bool:
@@ -223,8 +175,10 @@ PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {
     "chlo.atanh": (_unary(_atanh),),
     "chlo.constant": (_constant,),
     "chlo.constant_like": (_constant_like,),
-    "chlo.mulhi": (_high_product,),
+    "chlo.mulhi": (expansion(_high_product, 2),),
     "chlo.cosh": (_unary(_cosh),),
     "chlo.sinh": (_unary(_sinh),),
-    "chlo.tan": (_unary(lambda m, x: m.op("tan", x)),),
+    "chlo.square": (expansion(_square, 1),),
+    "chlo.tan": (_unary(lambda x: x.op("tan")),),
+    **{f"chlo.{name}": (expansion(_infinity, 1),) for name in ("is_inf", "is_neg_inf", "is_pos_inf")},
 }

@@ -13,10 +13,9 @@ from orchestrion.compiler.ir.attributes import BoolAttr, DenseArray, IntegerAttr
 from orchestrion.compiler.ir.builder import inline_block
 from orchestrion.compiler.ir.core import Block, Operation, Value
 from orchestrion.compiler.ir.rewriter import Rewriter
-from orchestrion.compiler.ir.types import I32, TensorType
-from orchestrion.compiler.stablehlo.builders.basic import constant, elementwise
+from orchestrion.compiler.ir.types import TensorType
 from orchestrion.compiler.stablehlo.builders.loops import counted_loop
-from orchestrion.compiler.stablehlo.builders.shape_builders import dynamic_slice, dynamic_update_slice, reshape, zeros
+from orchestrion.compiler.stablehlo.builders.tensors import Tensor
 from orchestrion.compiler.stablehlo.ops.base import is_known, tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import Return
 
@@ -35,23 +34,20 @@ def expand_scan(op: Operation, rewriter: Rewriter) -> bool:
     length = sizes.pop()
     if sizes or not isinstance(length, int) or not _fits(block, axis.value, inputs, inits, outputs):
         return False
-    backwards = reverse is not None and reverse.value
+    backwards, count = reverse is not None and reverse.value, len(outputs)
+    given, first, starts = ([Tensor(rewriter, value) for value in values] for values in (inputs, inits, outputs))
 
-    def body(rewriter: Rewriter, iteration: Value, carried: list[Value]) -> Sequence[Value]:
-        last = constant(rewriter, length - 1, TensorType((), I32))
-        at = elementwise(rewriter, "subtract", last, iteration) if backwards else iteration
-        slices = [_slice(rewriter, value, axis.value, at) for value in inputs]
-        made = inline_block(block, [*slices, *carried[len(outputs) :]], rewriter.insert)
-        written = [
-            _written(rewriter, whole, value, axis.value, at)
-            for whole, value in zip(carried, made[: len(outputs)], strict=False)
-        ]
-        return [*written, *made[len(outputs) :]]
+    def body(iteration: Tensor, carried: list[Tensor]) -> Sequence[Tensor]:
+        at = length - 1 - iteration if backwards else iteration
+        slices = [x.line(axis.value, at).value for x in given]
+        values = inline_block(block, [*slices, *(x.value for x in carried[count:])], rewriter.insert)
+        made = [Tensor(rewriter, value) for value in values]
+        written = [x.with_line(axis.value, at, line) for x, line in zip(carried, made[:count], strict=False)]
+        return [*written, *made[count:]]
 
-    starts = [zeros(rewriter, tensor_of(value)) for value in outputs]
-    made = counted_loop(rewriter, length, [*starts, *inits], body)
-    rewriter.replace(op, made)
-    maker = made[0].defining_op
+    made = counted_loop(length, [*(x.zeros() for x in starts), *first], body)
+    rewriter.replace(op, [x.value for x in made])
+    maker = made[0].value.defining_op
     assert maker is not None
     rewriter.revisit(maker)
     return True
@@ -82,21 +78,3 @@ def _fits(block: Block, axis: int, inputs: list[Value], inits: list[Value], outp
 def _without(value: Value, axis: int) -> TensorType:
     shape = tensor_of(value).shape
     return tensor_of(value).with_shape((*shape[:axis], *shape[axis + 1 :]))
-
-
-def _starts(rewriter: Rewriter, rank: int, axis: int, at: Value) -> list[Value]:
-    zero = constant(rewriter, 0, tensor_of(at))
-    return [at if place == axis else zero for place in range(rank)]
-
-
-def _slice(rewriter: Rewriter, value: Value, axis: int, at: Value) -> Value:
-    shape = tensor_of(value).shape
-    sizes = (*shape[:axis], 1, *shape[axis + 1 :])
-    one = dynamic_slice(rewriter, value, _starts(rewriter, len(shape), axis, at), sizes)
-    return reshape(rewriter, one, _without(value, axis).shape)
-
-
-def _written(rewriter: Rewriter, whole: Value, value: Value, axis: int, at: Value) -> Value:
-    shape = tensor_of(whole).shape
-    update = reshape(rewriter, value, (*shape[:axis], 1, *shape[axis + 1 :]))
-    return dynamic_update_slice(rewriter, whole, update, _starts(rewriter, len(shape), axis, at))

@@ -14,14 +14,14 @@ from orchestrion.compiler.ir.core import Operation, UnregisteredOp
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter, rewrite
 from orchestrion.compiler.ir.types import TensorType
 from orchestrion.compiler.profiles import known_profile
-from orchestrion.compiler.stablehlo.builders.basic import compare, constant, elementwise
+from orchestrion.compiler.stablehlo.builders.tensors import Tensor, expansion
 from orchestrion.compiler.stablehlo.complex.parts import conjugate
 from orchestrion.compiler.stablehlo.functions.tuples import PATTERNS as TUPLE_PATTERNS
 from orchestrion.compiler.stablehlo.linalg import jax_lapack, lapack_loops
 from orchestrion.compiler.stablehlo.linalg import triangular as linear_algebra
 from orchestrion.compiler.stablehlo.narrow.mixed_types import apply_algorithm, compute_in_f32, unify_types
 from orchestrion.compiler.stablehlo.narrow.reduce_precision import expand_reduce_precision
-from orchestrion.compiler.stablehlo.ops.base import is_complex, is_known, tensor_of
+from orchestrion.compiler.stablehlo.ops.base import is_complex, tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotDimensions, DotGeneral
 from orchestrion.compiler.stablehlo.ops.custom_call import canonicalize_call
 from orchestrion.compiler.stablehlo.ops.elementwise import OPS
@@ -62,44 +62,9 @@ def expand_all(module: Module, loops: bool) -> None:
     rewrite(module, patterns)
 
 
-def _unary_type(op: Operation) -> TensorType | None:
-    """The type of the only operand, if it is supported."""
-    if len(op.operands) != 1 or len(op.results) != 1:
-        return None
-    type = op.operands[0].type
-    return type if isinstance(type, TensorType) and is_known(type) else None
-
-
-def _square(op: Operation, rewriter: Rewriter) -> bool:
-    type = _unary_type(op)
-    if type is None or op.results[0].type != type:
-        return False
-    x = op.operands[0]
-    rewriter.replace(op, [elementwise(rewriter, "multiply", x, x)])
-    return True
-
-
-def _infinity(op: Operation, rewriter: Rewriter) -> bool:
-    """`chlo.is_inf`, `is_pos_inf` and `is_neg_inf`."""
-    type = _unary_type(op)
-    if type is None or str(type.element) not in ("f32", "f64"):
-        return False
-    x = op.operands[0]
-    if op.name == "chlo.is_inf":
-        x = elementwise(rewriter, "abs", x)
-    sign = -1 if op.name == "chlo.is_neg_inf" else 1
-    bound = constant(rewriter, sign * float("inf"), type)
-    rewriter.replace(op, [compare(rewriter, "EQ", x, bound)])
-    return True
-
-
-def _conj(op: Operation, rewriter: Rewriter) -> bool:
+def _conj(op: Operation, x: Tensor) -> Tensor:
     """`chlo.conj`; real numbers stay unchanged."""
-    type = _unary_type(op)
-    if type is None or op.results[0].type != type:
-        return False
-    rewriter.replace(op, [conjugate(rewriter, op.operands[0])])
-    return True
+    return conjugate(x)
 
 
 def _on_complex(op: Operation, rewriter: Rewriter) -> bool:
@@ -110,10 +75,10 @@ def _on_complex(op: Operation, rewriter: Rewriter) -> bool:
     return expand_function(op, rewriter)
 
 
-def _ragged_dot(op: Operation, rewriter: Rewriter) -> bool:
+def _ragged_dot(op: Operation, *operands: Tensor) -> Tensor | None:
     from .ragged_dot import expand_ragged_dot  # few programs have one
 
-    return expand_ragged_dot(op, rewriter)
+    return expand_ragged_dot(op, *operands)
 
 
 def _scan(op: Operation, rewriter: Rewriter) -> bool:
@@ -174,9 +139,7 @@ def _is_function(op: Operation, name: str) -> bool:
 
 def _dot(op: Operation, rewriter: Rewriter) -> bool:
     """`dot`: contracts the last axis of the left operand with the first axis of the right one."""
-    if len(op.operands) != 2 or len(op.results) != 1:
-        return False
-    left = op.operands[0].type
+    left = op.operands[0].type if (len(op.operands), len(op.results)) == (2, 1) else None
     if not isinstance(left, TensorType) or left.rank not in (1, 2):
         return False
     numbers = DotDimensions((), (), (left.rank - 1,), (0,)).attribute()
@@ -194,13 +157,9 @@ def _plain(op: Operation, rewriter: Rewriter) -> bool:
     return True
 
 
-#: Elementwise ops.
+#: Elementwise ops; some have forms on complex numbers too.
 _FUNCTIONS: Final[dict[str, tuple[Pattern, ...]]] = {
-    **{name: (*patterns, _on_complex) for name, patterns in expand_chlo.PATTERNS.items()},
-    "chlo.square": (_square,),
-    "chlo.is_inf": (_infinity,),
-    "chlo.is_pos_inf": (_infinity,),
-    "chlo.is_neg_inf": (_infinity,),
+    name: (*patterns, _on_complex) for name, patterns in expand_chlo.PATTERNS.items()
 }
 
 #: Functions of CHLO that JAX exports as composites.
@@ -214,16 +173,16 @@ PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {
     **static_forms.PATTERNS,
     **TUPLE_PATTERNS,
     **{name: (compute_in_f32, *patterns) for name, patterns in _FUNCTIONS.items()},
-    "chlo.conj": (_conj,),
-    "chlo.next_after": (expand_chlo.next_after,),
-    "chlo.ragged_dot": (_ragged_dot,),
+    "chlo.conj": (expansion(_conj, 1),),
+    "chlo.next_after": (expansion(expand_chlo.next_after, 2),),
+    "chlo.ragged_dot": (expansion(_ragged_dot, 3),),
     "chlo.scan": (_scan,),
     "chlo.top_k": (expand_top_k,),
     "mhlo.copy": (_same,),
     "sdy.sharding_constraint": (_same,),
-    "stablehlo.bitcast_convert": (expand_bitcast,),
+    "stablehlo.bitcast_convert": (expansion(expand_bitcast, 1),),
     "stablehlo.composite": (_composite,),
-    "stablehlo.convolution": (_plain, unify_types),
+    "stablehlo.convolution": (_plain, expansion(unify_types, 2)),
     "stablehlo.return": (_return,),
     "stablehlo.custom_call": (
         _identity,
@@ -235,10 +194,10 @@ PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {
         lapack_loops.expand_unsupported_by_libraries,
     ),
     "stablehlo.dot": (_dot,),
-    "stablehlo.dot_general": (_plain, apply_algorithm, unify_types),
+    "stablehlo.dot_general": (_plain, expansion(apply_algorithm, 2), expansion(unify_types, 2)),
     "stablehlo.optimization_barrier": (_same,),
-    "stablehlo.reduce_precision": (expand_reduce_precision,),
-    "stablehlo.rng": (expand_rng,),
+    "stablehlo.reduce_precision": (expansion(expand_reduce_precision, 1),),
+    "stablehlo.rng": (expansion(expand_rng, 3),),
     "stablehlo.rng_bit_generator": (expand_rng_bit_generator,),
     "stablehlo.scatter": (expand_scatter,),
 }

@@ -9,14 +9,14 @@ legality check.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 from orchestrion.compiler.ir.attributes import DenseArray, DialectAttr, IntegerAttr, StringAttr, dense_ints
-from orchestrion.compiler.ir.core import Operation, Value
+from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter
-from orchestrion.compiler.ir.types import TensorType
-from orchestrion.compiler.stablehlo.builders.shape_builders import broadcast, dot, reduce_axes, transpose
-from orchestrion.compiler.stablehlo.ops.base import is_known, tensor_of
+from orchestrion.compiler.stablehlo.builders.tensors import Tensor, expansion
+from orchestrion.compiler.stablehlo.ops.base import is_axes, tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotDimensions, Return
 from orchestrion.compiler.stablehlo.ops.elementwise import OPS, Elementwise
 from orchestrion.compiler.stablehlo.ops.indexing import Gather
@@ -24,86 +24,70 @@ from orchestrion.compiler.stablehlo.ops.scalar_regions import apply_to_tensors
 from orchestrion.compiler.stablehlo.ops.structural import Constant
 
 
-def _known(op: Operation, operands: int) -> bool:
-    values = (*op.operands, *op.results)
-    return (len(op.operands), len(op.results)) == (operands, 1) and all(is_known(value.type) for value in values)
-
-
-def _result(op: Operation, rewriter: Rewriter, made: Value) -> bool:
-    if made.type != op.results[0].type:
-        return False
-    rewriter.replace(op, [made])
-    return True
-
-
-def _broadcast(op: Operation, rewriter: Rewriter) -> bool:
+def _broadcast(op: Operation, x: Tensor) -> Tensor | None:
     """Adds leading axes."""
     sizes = op.get_as("broadcast_sizes", DenseArray)
-    if sizes is None or not _known(op, 1):
-        return False
-    own = tensor_of(op.operands[0])
-    shape = (*sizes.ints, *own.shape)
-    if op.results[0].type != own.with_shape(shape):
-        return False
-    return _result(op, rewriter, broadcast(rewriter, op.operands[0], shape, range(len(sizes), len(shape))))
+    if sizes is None:
+        return None
+    shape = (*sizes.ints, *x.shape)
+    return x.broadcast(shape, range(len(sizes), len(shape)))
 
 
 def _map(op: Operation, rewriter: Rewriter) -> bool:
-    values = (*op.operands, *op.results)
-    if not op.operands or len(op.regions) != 1 or len(op.regions[0].blocks) != 1 or len(op.results) != 1:
-        return False
-    if not all(is_known(value.type) for value in values) or len({tensor_of(value).shape for value in values}) != 1:
-        return False
-    block, shape = op.regions[0].block, tensor_of(op.results[0]).shape
-    scalars = [tensor_of(value).with_shape(()) for value in op.operands]
+    return expansion(_mapped, len(op.operands))(op, rewriter)
+
+
+def _mapped(op: Operation, *operands: Tensor) -> list[Tensor] | None:
+    out = tensor_of(op.results[0])
+    if not operands or len(op.regions) != 1 or len(op.regions[0].blocks) != 1:
+        return None
+    block, scalars = op.regions[0].block, [x.type.with_shape(()) for x in operands]
     *inner, last = block.ops or [op]
     plain = all(isinstance(one, Elementwise | Constant) and not any(one.check()) for one in inner)
     if not plain or not isinstance(last, Return) or [argument.type for argument in block.arguments] != scalars:
-        return False
-    if [value.type for value in last.operands] != [tensor_of(op.results[0]).with_shape(())]:
-        return False
-    rewriter.replace(op, apply_to_tensors(rewriter, block, op.operands, shape))
-    return True
+        return None
+    returned = [value.type for value in last.operands]
+    if any(x.shape != out.shape for x in operands) or returned != [out.with_shape(())]:
+        return None
+    rewriter = operands[0].rewriter
+    made = apply_to_tensors(rewriter, block, [x.value for x in operands], out.shape)
+    return [Tensor(rewriter, value) for value in made]
 
 
 _EINSUM: Final = re.compile(r"([a-zA-Z]*)(?:,([a-zA-Z]*))?->([a-zA-Z]*)")
 
 
-def _einsum(op: Operation, rewriter: Rewriter) -> bool:
+def _einsum(op: Operation, *operands: Tensor) -> Tensor | None:
     config = op.get_as("einsum_config", StringAttr)
     match = _EINSUM.fullmatch(config.value.replace(" ", "")) if config is not None else None
-    count = 1 if op.name.endswith("unary_einsum") else 2
-    if match is None or (match[2] is None) != (count == 1) or not _known(op, count):
-        return False
+    count = len(operands)
+    if match is None or (match[2] is None) != (count == 1):
+        return None
     terms, out = [match[1], match[2]][:count], match[3]
     if any(len(set(term)) != len(term) for term in (*terms, out)) or not set(out) <= set("".join(terms)):
-        return False
-    if any(tensor_of(value).rank != len(term) for value, term in zip(op.operands, terms, strict=True)):
-        return False
-    if not _sizes_agree(op, terms, out):
-        return False
-    values = list(op.operands)
+        return None
+    if not _sizes_agree([*operands, Tensor(operands[0].rewriter, op.results[0])], [*terms, out]):
+        return None
+    values = list(operands)
     for at, term in enumerate(terms):
         others = set("".join([*terms[:at], *terms[at + 1 :], out]))
-        gone = [axis for axis, letter in enumerate(term) if letter not in others]
-        values[at] = reduce_axes(rewriter, values[at], gone)
+        values[at] = values[at].reduce([axis for axis, letter in enumerate(term) if letter not in others])
         terms[at] = "".join(letter for letter in term if letter in others)
-    made, letters = (values[0], terms[0]) if count == 1 else _product(rewriter, values, terms, out)
-    return _result(op, rewriter, transpose(rewriter, made, [letters.index(letter) for letter in out]))
+    made, letters = (values[0], terms[0]) if count == 1 else _product(values, terms, out)
+    return made.transpose(*(letters.index(letter) for letter in out))
 
 
-def _sizes_agree(op: Operation, terms: list[str], out: str) -> bool:
+def _sizes_agree(values: Sequence[Tensor], terms: Sequence[str]) -> bool:
     sizes: dict[str, int] = {}
-    for value, term in zip((*op.operands, op.results[0]), (*terms, out), strict=True):
-        type = tensor_of(value)
-        if type.element != tensor_of(op.operands[0]).element or type.rank != len(term):
+    for x, term in zip(values, terms, strict=True):
+        if x.dtype != values[0].dtype or len(x.shape) != len(term):
             return False
-        if any(sizes.setdefault(letter, size) != size for letter, size in zip(term, type.shape, strict=True)):
+        if any(sizes.setdefault(letter, size) != size for letter, size in zip(term, x.shape, strict=True)):
             return False
     return True
 
 
-def _product(rewriter: Rewriter, values: list[Value], terms: list[str], out: str) -> tuple[Value, str]:
+def _product(values: list[Tensor], terms: list[str], out: str) -> tuple[Tensor, str]:
     """The dot product of two operands, and the letters of its axes."""
     left, right = terms
     both = [letter for letter in left if letter in right]
@@ -112,22 +96,21 @@ def _product(rewriter: Rewriter, values: list[Value], terms: list[str], out: str
         *(tuple(term.index(letter) for letter in letters) for letters in (batch, contract) for term in (left, right))
     )
     rest = [x for x in left if x not in both] + [x for x in right if x not in both]
-    return dot(rewriter, values[0], values[1], axes), "".join(batch + rest)
+    return values[0].dot(values[1], axes), "".join(batch + rest)
 
 
-def _torch_index_select(op: Operation, rewriter: Rewriter) -> bool:
+def _torch_index_select(op: Operation, operand: Tensor, index: Tensor) -> Tensor | None:
     """Gathers whole slices at indices along `dim`; the first `batch_dims` axes are batches."""
     dim, batch = op.get_as("dim", IntegerAttr), op.get_as("batch_dims", IntegerAttr)
-    if dim is None or batch is None or not _known(op, 2):
-        return False
-    (operand, index), batches = (tensor_of(value) for value in op.operands), batch.value
-    if not 0 <= batches <= dim.value < operand.rank or operand.shape[:batches] != index.shape[:batches]:
-        return False
-    before, own = dim.value, index.rank - batches
+    if dim is None or batch is None:
+        return None
+    batches, before, rank = batch.value, dim.value, len(index.shape)
+    if not 0 <= batches <= before < len(operand.shape) or operand.shape[:batches] != index.shape[:batches]:
+        return None
     shape = (*operand.shape[:before], *index.shape[batches:], *operand.shape[before + 1 :])
-    if op.results[0].type != operand.with_shape(shape) or not operand.shape[before]:
-        return False
-    offsets = [axis for axis in range(len(shape)) if batches <= axis < before or axis >= before + own]
+    if not operand.shape[before]:
+        return None
+    offsets = [axis for axis in range(len(shape)) if batches <= axis < before or axis >= before + rank - batches]
     lists = {
         "offset_dims": offsets,
         "collapsed_slice_dims": [before],
@@ -137,15 +120,14 @@ def _torch_index_select(op: Operation, rewriter: Rewriter) -> bool:
     }
     text = ", ".join(f"{key} = {value}" for key, value in lists.items() if value)
     sizes = [1 if axis < batches or axis == before else size for axis, size in enumerate(operand.shape)]
-    made = rewriter.build(
+    return operand.build(
         Gather,
-        operand_=op.operands[0],
-        start_indices=op.operands[1],
-        dimension_numbers=DialectAttr("stablehlo.gather", f"{text}, index_vector_dim = {index.rank}"),
+        operand_=operand.value,
+        start_indices=index.value,
+        dimension_numbers=DialectAttr("stablehlo.gather", f"{text}, index_vector_dim = {rank}"),
         slice_sizes=dense_ints(*sizes),
-        out=op.results[0].type,
+        out=operand.type.with_shape(shape),
     )
-    return _result(op, rewriter, made.result)
 
 
 #: Broadcasting op of CHLO -> the op on operands of one shape.
@@ -159,40 +141,33 @@ _BROADCASTING: Final = {
 
 
 def _broadcasting(op: Operation, rewriter: Rewriter) -> bool:
-    cls = OPS.get(_BROADCASTING[op.name])
-    axes = op.get_as("broadcast_dimensions", DenseArray)
-    if cls is None or not _known(op, len(op.operands)) or axes is not None and len(op.operands) != 2:
-        return False
-    shape, values = tensor_of(op.results[0]).shape, []
-    for value in op.operands:
-        type = tensor_of(value)
-        given = axes is not None and type.rank < len(shape)
-        to = axes.ints if given and axes is not None else range(len(shape) - type.rank, len(shape))
-        if not _fits(type, to, shape):
-            return False
-        values.append(broadcast(rewriter, value, shape, to))
-    properties = {key: value for key, value in op.properties.items() if key != "broadcast_dimensions"}
-    attributes = {key: value for key, value in op.attributes.items() if key != "broadcast_dimensions"}
-    declared = {key: properties.pop(key, None) or attributes.pop(key, None) for key in _kept(cls)}
-    made = cls(values, [op.results[0].type], {key: value for key, value in declared.items() if value is not None})
-    return _result(op, rewriter, rewriter.insert(made).results[0])
+    return expansion(_broadcasted, len(op.operands))(op, rewriter)
 
 
-def _kept(cls: type[Operation]) -> tuple[str, ...]:
-    return tuple(field.name for field in cls.declaration.attribute)
-
-
-def _fits(type: TensorType, to: range | tuple[int, ...], shape: tuple[int, ...]) -> bool:
-    if len(to) != type.rank or any(not 0 <= axis < len(shape) for axis in to) or len(set(to)) != len(to):
-        return False
-    return all(size in (1, shape[axis]) for size, axis in zip(type.shape, to, strict=True))
+def _broadcasted(op: Operation, *operands: Tensor) -> Tensor | None:
+    cls, axes = OPS[_BROADCASTING[op.name]], op.get_as("broadcast_dimensions", DenseArray)
+    if axes is not None and len(operands) != 2:
+        return None
+    out, values = tensor_of(op.results[0]), []
+    for x in operands:
+        rank = len(x.shape)
+        to = axes.ints if axes is not None and rank < out.rank else range(out.rank - rank, out.rank)
+        if len(to) != rank or not is_axes(to, out.rank):
+            return None
+        if any(size not in (1, out.shape[axis]) for size, axis in zip(x.shape, to, strict=True)):
+            return None
+        values.append(x.broadcast(out.shape, to).value)
+    given = {field.name: op.get(field.name) for field in cls.declaration.attribute}
+    made = cls(values, [out], {key: value for key, value in given.items() if value is not None})
+    rewriter = operands[0].rewriter
+    return Tensor(rewriter, rewriter.insert(made).results[0])
 
 
 PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {
     **{name: (_broadcasting,) for name in _BROADCASTING},
-    "stablehlo.broadcast": (_broadcast,),
-    "stablehlo.einsum": (_einsum,),
+    "stablehlo.broadcast": (expansion(_broadcast, 1),),
+    "stablehlo.einsum": (expansion(_einsum, 2),),
     "stablehlo.map": (_map,),
-    "stablehlo.torch_index_select": (_torch_index_select,),
-    "stablehlo.unary_einsum": (_einsum,),
+    "stablehlo.torch_index_select": (expansion(_torch_index_select, 2),),
+    "stablehlo.unary_einsum": (expansion(_einsum, 1),),
 }

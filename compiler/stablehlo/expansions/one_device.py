@@ -7,7 +7,6 @@ the legality check.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 from orchestrion.compiler.ir.attributes import DenseElements
@@ -16,6 +15,7 @@ from orchestrion.compiler.ir.rewriter import Pattern, Rewriter
 from orchestrion.compiler.ir.types import TensorType, scalar
 from orchestrion.compiler.stablehlo.builders.basic import constant
 from orchestrion.compiler.stablehlo.builders.shape_builders import zeros
+from orchestrion.compiler.stablehlo.builders.tensors import Tensor, expansion
 from orchestrion.compiler.stablehlo.ops.base import is_known, tensor_of
 
 
@@ -38,16 +38,11 @@ def _members(listed: DenseElements) -> set[int | float]:
     return set(listed.scalars()) if listed.type.num_elements else set()
 
 
-def _permute(op: Operation, rewriter: Rewriter) -> bool:
+def _permute(op: Operation, x: Tensor) -> Tensor | None:
     """Returns the operand if this device sends to itself, zeros if no device sends to it."""
     pairs = op.get_as("source_target_pairs", DenseElements)
-    if pairs is None or len(op.operands) != 1 or [op.operands[0].type] != [result.type for result in op.results]:
-        return False
-    named = _members(pairs)
-    if any(named) or not is_known(op.operands[0].type):
-        return False
-    rewriter.replace(op, [op.operands[0] if named else zeros(rewriter, tensor_of(op.operands[0]))])
-    return True
+    named = _members(pairs) if pairs is not None else {1}
+    return None if any(named) else x if named else x.zeros()
 
 
 def _first(op: Operation, rewriter: Rewriter) -> bool:
@@ -71,13 +66,13 @@ def _token(op: Operation, rewriter: Rewriter) -> bool:
 #: devices.
 _NEEDS_GROUP: Final = frozenset({"stablehlo.collective_broadcast"})
 
-_ROWS: Final[dict[str, Callable[[Operation, Rewriter], bool]]] = {
+_ROWS: Final[dict[str, Pattern]] = {
     "after_all": _token,
     "all_gather": _collective,
     "all_reduce": _collective,
     "all_to_all": _collective,
     "collective_broadcast": _collective,
-    "collective_permute": _permute,
+    "collective_permute": expansion(_permute, 1),
     "create_token": _token,
     "cross-replica-sum": _collective,
     "partition_id": _first,

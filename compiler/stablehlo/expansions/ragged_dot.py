@@ -12,12 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from orchestrion.compiler.ir.attributes import DialectAttr
-from orchestrion.compiler.ir.core import Operation, Value
-from orchestrion.compiler.ir.rewriter import Rewriter
-from orchestrion.compiler.ir.types import TensorType
-from orchestrion.compiler.stablehlo.builders.basic import compare, elementwise
-from orchestrion.compiler.stablehlo.builders.shape_builders import broadcast, iota, reduce_axes, transpose, zeros
-from orchestrion.compiler.stablehlo.ops.base import ShapeError, dtype_of, is_known, tensor_of
+from orchestrion.compiler.ir.core import Operation
+from orchestrion.compiler.stablehlo.builders.tensors import Tensor
+from orchestrion.compiler.stablehlo.ops.base import ShapeError, is_axes, tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotDimensions, DotGeneral
 from orchestrion.compiler.stablehlo.ops.indexing import axis_lists
 from orchestrion.schema.dtypes import SIGNED, UNSIGNED
@@ -46,96 +43,70 @@ class RaggedAxes:
         return (*batch, *like[: like.index(ragged)])
 
 
-def expand_ragged_dot(op: Operation, rewriter: Rewriter) -> bool:
+def expand_ragged_dot(op: Operation, lhs: Tensor, rhs: Tensor, sizes: Tensor) -> Tensor | None:
     """Expands a ragged dot; skips malformed ops."""
     given = op.get_as("ragged_dot_dimension_numbers", DialectAttr)
-    values = (*op.operands, *op.results)
-    if given is None or len(values) != 4 or not all(is_known(value.type) for value in values):
-        return False
     try:
-        axes = RaggedAxes(**axis_lists(given, "chlo.ragged_dot", RaggedAxes))
+        axes = RaggedAxes(**axis_lists(given, "chlo.ragged_dot", RaggedAxes)) if given is not None else None
     except ShapeError:
-        return False
-    made = _made(op, rewriter, axes) if _fits(op, axes) else None
-    if made is None or made.type != op.results[0].type:
-        return False
-    rewriter.replace(op, [made])
-    return True
-
-
-def _fits(op: Operation, axes: RaggedAxes) -> bool:
-    """Whether the axes exist in their operands, each at most once, and group sizes are integers."""
-    lhs, rhs, sizes = op.operands
-    ragged, batch, summed = axes.lhs_ragged_dimensions, axes.lhs_batching_dimensions, axes.lhs_contracting_dimensions
-    named = (*axes.rhs_batching_dimensions, *axes.rhs_contracting_dimensions, *axes.rhs_group_dimensions)
-    for value, found in ((lhs, (*batch, *summed)), (lhs, ragged), (rhs, named)):
-        if len(set(found)) != len(found) or any(not 0 <= axis < tensor_of(value).rank for axis in found):
-            return False
-    grouped = ragged not in [(axis,) for axis in (*batch, *summed)]
-    return (
-        len(ragged) == 1
-        and len(axes.rhs_group_dimensions) == grouped
-        and dtype_of(sizes).kind in (SIGNED, UNSIGNED)
-        and tensor_of(sizes).rank > 0
-    )
-
-
-def _made(op: Operation, rewriter: Rewriter, axes: RaggedAxes) -> Value | None:
-    lhs, rhs, sizes = op.operands
-    batch, summed = axes.lhs_batching_dimensions, axes.lhs_contracting_dimensions
-    if axes.lhs_ragged_dimensions[0] in batch:
-        dimensions = DotDimensions(batch, axes.rhs_batching_dimensions, summed, axes.rhs_contracting_dimensions)
-        return _dot(op, rewriter, lhs, rhs, dimensions)
-    before, given = axes.before(tensor_of(lhs).rank), tensor_of(sizes).shape
-    if given[:-1] not in ((), tuple(tensor_of(lhs).shape[axis] for axis in before)):
         return None
-    repeated = _grouped(rewriter, lhs, sizes, axes.lhs_ragged_dimensions[0], before)
+    if axes is None or not _fits(axes, lhs, rhs, sizes):
+        return None
+    batch, summed = axes.lhs_batching_dimensions, axes.lhs_contracting_dimensions
+    others = (axes.rhs_batching_dimensions, axes.rhs_contracting_dimensions)
+    if axes.lhs_ragged_dimensions[0] in batch:
+        return _dot(op, lhs, rhs, DotDimensions(batch, others[0], summed, others[1]))
+    before = axes.before(len(lhs.shape))
+    if sizes.shape[:-1] not in ((), tuple(lhs.shape[axis] for axis in before)):
+        return None
+    repeated = _grouped(lhs, sizes, axes.lhs_ragged_dimensions[0], before)
     batch, summed = (tuple(axis + 1 for axis in some) for some in (batch, summed))
     if axes.rhs_group_dimensions:
-        both = (*axes.rhs_group_dimensions, *axes.rhs_contracting_dimensions)
-        return _dot(op, rewriter, repeated, rhs, DotDimensions(batch, axes.rhs_batching_dimensions, (0, *summed), both))
-    dimensions = DotDimensions(batch, axes.rhs_batching_dimensions, summed, axes.rhs_contracting_dimensions)
-    made = _dot(op, rewriter, repeated, rhs, dimensions)
+        both = (*axes.rhs_group_dimensions, *others[1])
+        return _dot(op, repeated, rhs, DotDimensions(batch, others[0], (0, *summed), both))
+    made = _dot(op, repeated, rhs, DotDimensions(batch, others[0], summed, others[1]))
     if made is None:
         return None
-    rest = [axis for axis in range(tensor_of(made).rank) if axis != len(batch)]
-    return transpose(rewriter, made, (len(batch), *rest))
+    return made.transpose(len(batch), *(axis for axis in range(len(made.shape)) if axis != len(batch)))
 
 
-def _dot(op: Operation, rewriter: Rewriter, lhs: Value, rhs: Value, dimensions: DotDimensions) -> Value | None:
+def _fits(axes: RaggedAxes, lhs: Tensor, rhs: Tensor, sizes: Tensor) -> bool:
+    """Whether the axes exist in their operands, each at most once, and group sizes are integers."""
+    ragged, bound = axes.lhs_ragged_dimensions, (*axes.lhs_batching_dimensions, *axes.lhs_contracting_dimensions)
+    named = (*axes.rhs_batching_dimensions, *axes.rhs_contracting_dimensions, *axes.rhs_group_dimensions)
+    return (
+        all(is_axes(found, len(x.shape)) for x, found in ((lhs, bound), (lhs, ragged), (rhs, named)))
+        and len(ragged) == 1
+        and len(axes.rhs_group_dimensions) == (ragged[0] not in bound)
+        and sizes.dtype.kind in (SIGNED, UNSIGNED)
+        and len(sizes.shape) > 0
+    )
+
+
+def _dot(op: Operation, lhs: Tensor, rhs: Tensor, dimensions: DotDimensions) -> Tensor | None:
     """A dot with the element type of the op's result; None if the operands do not fit."""
-    left, right = tensor_of(lhs), tensor_of(rhs)
     pairs = [(dimensions.lhs_batch, dimensions.rhs_batch), (dimensions.lhs_contract, dimensions.rhs_contract)]
     for ours, theirs in pairs:
-        if [left.shape[axis] for axis in ours] != [right.shape[axis] for axis in theirs]:
+        if [lhs.shape[axis] for axis in ours] != [rhs.shape[axis] for axis in theirs]:
             return None
-    shape = [left.shape[axis] for axis in (*dimensions.lhs_batch, *dimensions.free(left.rank, True))]
-    shape += [right.shape[axis] for axis in dimensions.free(right.rank, False)]
-    out = tensor_of(op.results[0]).with_shape(tuple(shape))
-    return rewriter.build(DotGeneral, lhs=lhs, rhs=rhs, dot_dimension_numbers=dimensions.attribute(), out=out).result
+    out = tensor_of(op.results[0]).with_shape(dimensions.shape(lhs.type, rhs.type))
+    return lhs.build(DotGeneral, lhs=lhs.value, rhs=rhs.value, dot_dimension_numbers=dimensions.attribute(), out=out)
 
 
-def _grouped(rewriter: Rewriter, lhs: Value, sizes: Value, ragged: int, before: Sequence[int]) -> Value:
+def _grouped(lhs: Tensor, sizes: Tensor, ragged: int, before: Sequence[int]) -> Tensor:
     """The lhs per group, along a new first axis, with zeros for the elements of other groups."""
-    type, count = tensor_of(lhs), tensor_of(sizes).shape[-1]
-    shape = (count, *type.shape)
-    own = [axis + 1 for axis in before] if tensor_of(sizes).rank > 1 else []
-    ends = _sums(rewriter, sizes)
-    starts = elementwise(rewriter, "subtract", ends, sizes)
-    first, end = (broadcast(rewriter, value, shape, (*own, 0)) for value in (starts, ends))
-    place = iota(rewriter, shape, ragged + 1, str(tensor_of(sizes).element))
-    inside = elementwise(rewriter, "and", compare(rewriter, "GE", place, first), compare(rewriter, "LT", place, end))
-    repeated = broadcast(rewriter, lhs, shape, range(1, len(shape)))
-    return elementwise(rewriter, "select", inside, repeated, zeros(rewriter, type.with_shape(shape)))
+    shape = (sizes.shape[-1], *lhs.shape)
+    own = [axis + 1 for axis in before] if len(sizes.shape) > 1 else []
+    ends = _sums(sizes)
+    first, end = (x.broadcast(shape, (*own, 0)) for x in (ends - sizes, ends))
+    place = first.iota(ragged + 1, sizes.dtype.name)
+    repeated = lhs.broadcast(shape, range(1, len(shape)))
+    return ((place >= first) & (place < end)).select(repeated, repeated.zeros())
 
 
-def _sums(rewriter: Rewriter, sizes: Value) -> Value:
+def _sums(sizes: Tensor) -> Tensor:
     """Inclusive prefix sums along the last axis."""
-    type = tensor_of(sizes)
-    rank, shape = type.rank, (*type.shape, type.shape[-1])
-    along = TensorType(shape, type.element)
-    counted = compare(rewriter, "LE", iota(rewriter, shape, rank - 1), iota(rewriter, shape, rank))
-    repeated = broadcast(rewriter, sizes, shape, range(rank))
-    return reduce_axes(
-        rewriter, elementwise(rewriter, "select", counted, repeated, zeros(rewriter, along)), (rank - 1,)
-    )
+    rank = len(sizes.shape)
+    repeated = sizes.broadcast((*sizes.shape, sizes.shape[-1]), range(rank))
+    counted = repeated.iota(rank - 1) <= repeated.iota(rank)
+    return counted.select(repeated, repeated.zeros()).reduce((rank - 1,))

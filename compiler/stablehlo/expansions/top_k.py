@@ -10,17 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from orchestrion.compiler.ir.attributes import ArrayAttr, BoolAttr, DictAttr, IntegerAttr, StringAttr, SymbolRef
-from orchestrion.compiler.ir.core import Block, Operation, Region, Value
+from orchestrion.compiler.ir.attributes import ArrayAttr, DictAttr, IntegerAttr, StringAttr, SymbolRef
+from orchestrion.compiler.ir.core import Block, Operation, Region
 from orchestrion.compiler.ir.dims import is_less
 from orchestrion.compiler.ir.rewriter import Rewriter
-from orchestrion.compiler.ir.types import I1, I32, TensorType
-from orchestrion.compiler.stablehlo.builders.shape_builders import leading_slice
+from orchestrion.compiler.ir.types import I1, TensorType
+from orchestrion.compiler.stablehlo.builders.tensors import Tensor, expansion, replace, sort, sort_with_places
 from orchestrion.compiler.stablehlo.ops.base import is_known, tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import Return
 from orchestrion.compiler.stablehlo.ops.func import Call, Func
-from orchestrion.compiler.stablehlo.ops.sort import Sort, comparator_region
-from orchestrion.compiler.stablehlo.ops.structural import Iota
 
 #: Name in a `custom_call` of `top_k` with a computed k.
 TOP_K: Final = "stablehlo.dynamic_top_k"
@@ -41,28 +39,12 @@ def expand_dynamic_top_k(op: Operation, rewriter: Rewriter) -> bool:
 
 
 def _largest(op: Operation, rewriter: Rewriter, count: int) -> bool:
-    if len(op.operands) != 1 or len(op.results) != 2 or not is_known(op.operands[0].type):
-        return False
-    type = tensor_of(op.operands[0])
-    if not type.rank or is_less(type.shape[-1], count):
-        return False
-    kept = type.with_shape((*type.shape[:-1], count))
-    if [result.type for result in op.results] != [kept, kept.with_element(I32)]:
-        return False
-    axis = IntegerAttr(type.rank - 1)
-    numbers = rewriter.build(Iota, iota_dimension=axis, out=type.with_element(I32))
-    types = [type, type.with_element(I32)]
-    inputs = [op.operands[0], numbers.result]
-    ordered = rewriter.build(
-        Sort,
-        inputs=inputs,
-        dimension=axis,
-        is_stable=BoolAttr(True),
-        comparator=comparator_region(types, "GT"),
-        out=types,
-    )
-    rewriter.replace(op, [leading_slice(rewriter, value, kept.shape) for value in ordered.results])
-    return True
+    def largest(op: Operation, x: Tensor) -> list[Tensor] | None:
+        if not x.shape or is_less(x.shape[-1], count):
+            return None
+        return [kept.leading((*x.shape[:-1], count)) for kept in sort_with_places(x, "GT")]
+
+    return expansion(largest, 1, 2)(op, rewriter)
 
 
 def expand_approx_top_k(op: Operation, rewriter: Rewriter) -> bool:
@@ -76,30 +58,20 @@ def expand_approx_top_k(op: Operation, rewriter: Rewriter) -> bool:
     if len(op.operands) != 2 * count or called is None or len(called) != 1 or not isinstance(axis, IntegerAttr):
         return False
     compared = called.items[0]
-    types = [value.type for value in values if is_known(value.type)]
+    types = [tensor_of(value) for value in values if is_known(value.type)]
     function = rewriter.symbols.lookup(op, compared) if isinstance(compared, SymbolRef) else None
     if isinstance(function, Func):  # JAX leaves it public, but callers do not call it
         function.sym_visibility = StringAttr("private")
-    if not isinstance(compared, SymbolRef) or len(types) != count or not _fits(op, values, axis.value):
+    if not isinstance(compared, SymbolRef) or len(types) != count or not _fits(op, types, axis.value):
         return False
-    ordered = rewriter.build(
-        Sort,
-        inputs=values,
-        dimension=axis,
-        is_stable=BoolAttr(True),
-        comparator=_calling(compared, [tensor_of(value) for value in values]),
-        out=types,
-    )
-    results = [tensor_of(result).shape for result in op.results]
-    kept = [leading_slice(rewriter, value, shape) for value, shape in zip(ordered.results, results, strict=True)]
-    rewriter.replace(op, kept)
-    return True
+    ordered = sort([Tensor(rewriter, value) for value in values], axis.value, _calling(compared, types))
+    kept = [x.leading(tensor_of(result).shape) for x, result in zip(ordered, op.results, strict=True)]
+    return replace(op, rewriter, kept)
 
 
-def _fits(op: Operation, values: Sequence[Value], axis: int) -> bool:
+def _fits(op: Operation, types: Sequence[TensorType], axis: int) -> bool:
     """Whether each result has its operand's type, with at most the operand's size along the axis."""
-    for value, result in zip(values, op.results, strict=True):
-        type, out = tensor_of(value), result.type
+    for type, out in zip(types, (result.type for result in op.results), strict=True):
         if not isinstance(out, TensorType) or not 0 <= axis < type.rank or out.rank != type.rank:
             return False
         wanted = (*type.shape[:axis], out.shape[axis], *type.shape[axis + 1 :])
@@ -108,7 +80,7 @@ def _fits(op: Operation, values: Sequence[Value], axis: int) -> bool:
     return True
 
 
-def _calling(comparator: SymbolRef, types: list[TensorType]) -> Region:
+def _calling(comparator: SymbolRef, types: Sequence[TensorType]) -> Region:
     block = Block([type.with_shape(()) for type in types for _ in range(2)])
     called = Call.build(arguments=block.arguments, callee=comparator, outputs=[TensorType((), I1)])
     block.append(called)

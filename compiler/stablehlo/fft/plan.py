@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from orchestrion.compiler.flow.fft import radices
+from orchestrion.compiler.stablehlo.ops.flow_ops import radices
 
 if TYPE_CHECKING:
     import numpy as np

@@ -12,11 +12,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
-from orchestrion.compiler.flow.util import ImportedCall
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.locations import Location, call_site
+from orchestrion.compiler.ir.util import ImportedCall
 from orchestrion.compiler.stablehlo.ops.func import Call, Func
 
 from .calls import CallGraph

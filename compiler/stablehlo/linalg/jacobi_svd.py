@@ -11,13 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from orchestrion.compiler.ir.core import Value
-from orchestrion.compiler.ir.rewriter import Rewriter
-from orchestrion.compiler.ir.types import I32, TensorType
-from orchestrion.compiler.stablehlo.builders.basic import constant
-from orchestrion.compiler.stablehlo.builders.loops import counted_loop
-from orchestrion.compiler.stablehlo.builders.real import Real
-from orchestrion.compiler.stablehlo.builders.shape_builders import dynamic_update_slice, reduce_axes, zeros
+from orchestrion.compiler.stablehlo.builders.tensors import Tensor
 from orchestrion.compiler.stablehlo.complex.parts import (
     adjoint,
     conjugate,
@@ -28,7 +22,7 @@ from orchestrion.compiler.stablehlo.complex.parts import (
     squared,
     sum_of,
 )
-from orchestrion.compiler.stablehlo.ops.base import is_complex, part_type, tensor_of
+from orchestrion.compiler.stablehlo.ops.base import part_type
 
 from .householder import apply_q, identity, qr_factors, upper_triangle
 from .rotations import (
@@ -38,103 +32,95 @@ from .rotations import (
     gather_lines,
     nan_unless,
     partners,
+    rotate_all,
     rotate_rows,
-    rounds_per_sweep,
     sort_lines,
     sweeps,
     zero_if_resting,
 )
 
 
-def singular_values(rewriter: Rewriter, a: Value, with_vectors: bool, full: bool) -> tuple[list[Value], Value, Value]:
+def singular_values(a: Tensor, with_vectors: bool, full: bool) -> tuple[list[Tensor], Tensor, Tensor]:
     """u and v^H of matrices [batch, m, n] if wanted (square if `full`), descending singular values, and info [batch].
     NaN and info 1 for a matrix that is not finite.
     """
-    batch, rows, columns = tensor_of(a).shape
+    batch, rows, columns = a.shape
     if rows < columns:
-        vectors, values, info = singular_values(rewriter, adjoint(rewriter, a), with_vectors, full)
-        return [adjoint(rewriter, x) for x in reversed(vectors)], values, info
-    size = greatest(rewriter, a, (1, 2))
+        vectors, values, info = singular_values(adjoint(a), with_vectors, full)
+        return [adjoint(x) for x in reversed(vectors)], values, info
+    size = greatest(a, (1, 2))
     factor = size.power(2 * size.format.bias - size.exponent())
-    scaled = scaled_by(rewriter, a, factor.broadcast(tensor_of(a).shape, (0,)))
-    packed, taus = qr_factors(rewriter, scaled) if rows > columns else (scaled, None)
-    square = upper_triangle(rewriter, packed) if taus is not None else scaled
-    left, found, *lines = _orthogonal(rewriter, square, with_vectors)
-    fine, info = convergence(rewriter, left, _bound(rewriter, square), size)
-    lengths = _norms(rewriter, found)
-    values, *lines = sort_lines(rewriter, lengths.value, "GT", [found, *lines] if with_vectors else [])
-    shown = Real(rewriter, values) * size.power(size.exponent()).broadcast((batch, columns), (0,))
+    scaled = scaled_by(a, factor.broadcast(a.shape, (0,)))
+    packed, taus = qr_factors(scaled) if rows > columns else (scaled, None)
+    square = upper_triangle(packed) if taus is not None else scaled
+    left, found, *lines = _orthogonal(square, with_vectors)
+    fine, info = convergence(left, _bound(square), size)
+    values, *lines = sort_lines(_norms(found), "GT", [found, *lines] if with_vectors else [])
+    shown = values * size.power(size.exponent()).broadcast((batch, columns), (0,))
     if not with_vectors:
-        return [], nan_unless(rewriter, fine, shown.value), info
-    u, vt = adjoint(rewriter, lines[1]), _directions(rewriter, lines[0])
+        return [], nan_unless(fine, shown), info
+    u, vt = adjoint(lines[1]), _directions(lines[0])
     if taus is not None:
-        u = apply_q(rewriter, packed, taus, _padded_vectors(rewriter, u, rows, full))
-    return [nan_unless(rewriter, fine, x) for x in (u, vt)], nan_unless(rewriter, fine, shown.value), info
+        u = apply_q(packed, taus, _padded_vectors(u, rows, full))
+    return [nan_unless(fine, x) for x in (u, vt)], nan_unless(fine, shown), info
 
 
-def _bound(rewriter: Rewriter, square: Value) -> Real:
+def _bound(square: Tensor) -> Tensor:
     """The cosine up to which two rows count as orthogonal: the rounding error of a product of that many elements."""
-    _, n, _ = tensor_of(square).shape
-    zero = Real(rewriter, zeros(rewriter, _real_type(square, 1)))
-    return zero + n * 2.0**-zero.format.fraction
+    zero = _real_zeros(square, 1)
+    return zero + square.shape[1] * 2.0**-zero.format.fraction
 
 
-def _real_type(matrices: Value, rank: int) -> TensorType:
-    """The type of one real number per matrix, or per row."""
-    type = tensor_of(matrices)
-    return (part_type(type) if is_complex(matrices) else type).with_shape(type.shape[:rank])
+def _real_zeros(matrices: Tensor, rank: int) -> Tensor:
+    """A real zero per matrix, or per row."""
+    type = part_type(matrices.type) if matrices.is_complex else matrices.type
+    return matrices.splat(0.0, type.with_shape(type.shape[:rank]))
 
 
-def _orthogonal(rewriter: Rewriter, square: Value, with_vectors: bool) -> list[Value]:
+def _orthogonal(square: Tensor, with_vectors: bool) -> list[Tensor]:
     """The greatest cosine between two rows before the last sweep, the rows after it, and the rotations if wanted."""
-    bound = _bound(rewriter, square)
-    rotations = [identity(rewriter, tensor_of(square))] if with_vectors else []
-    return sweeps(rewriter, [square, *rotations], bound + 1.0, bound, _sweep)
+    bound = _bound(square)
+    return sweeps([square, *([identity(square)] if with_vectors else [])], bound + 1.0, bound, _sweep)
 
 
-def _sweep(rewriter: Rewriter, number: Value, carried: list[Value]) -> Sequence[Value]:
-    none = zeros(rewriter, _real_type(carried[1], 2))
-    cosines, *made = counted_loop(rewriter, rounds_per_sweep(tensor_of(none).shape[1]), [none, *carried[1:]], _rotate)
-    return [reduce_axes(rewriter, cosines, (1,), "maximum"), *made]
+def _sweep(number: Tensor, carried: list[Tensor]) -> Sequence[Tensor]:
+    cosines, *made = rotate_all([_real_zeros(carried[1], 2), *carried[1:]], carried[1].shape[1], _rotate)
+    return [cosines.reduce((1,), "maximum"), *made]
 
 
-def _rotate(rewriter: Rewriter, iteration: Value, carried: list[Value]) -> Sequence[Value]:
-    """Rotates all pairs. Rows so short that their products have few digits are rotated, but do not prolong
-    the sweeps.
+def _rotate(iteration: Tensor, carried: list[Tensor]) -> Sequence[Tensor]:
+    """Rotates all pairs. Rows so short that their products have few digits are rotated, but do not prolong the
+    sweeps.
     """
     cosines, rows, *rotations = carried
-    partner = partners(rewriter, iteration, tensor_of(rows).shape[1])
-    theirs = Real(rewriter, conjugate(rewriter, gather_lines(rewriter, rows, partner, 1).value))
-    own, product = squared(rewriter, rows).reduce((2,)), (Real(rewriter, rows) * theirs).reduce((2,))
-    between, other = zero_if_resting(rewriter, partner, product), gather_lines(rewriter, own.value, partner, 1)
-    k, sine = angles(rewriter, partner, own, other, between)
+    partner = partners(iteration, rows.shape[1])
+    theirs = conjugate(gather_lines(rows, partner, 1))
+    own, product = squared(rows).reduce((2,)), (rows * theirs).reduce((2,))
+    between, other = zero_if_resting(partner, product), gather_lines(own, partner, 1)
+    k, sine = angles(partner, own, other, between)
     least = 2.0 ** -(own.format.bias * 3 // 4)
-    is_nothing = own.compare("LT", least) | other.compare("LT", least)
-    cosine = is_nothing.select(0.0, magnitude(rewriter, between.value) / (own.op("sqrt") * other.op("sqrt")))
-    greatest = Real(rewriter, cosines).op("maximum", cosine)
-    return [greatest.value, *(rotate_rows(rewriter, x, partner, k, sine) for x in (rows, *rotations))]
+    is_nothing = (own < least) | (other < least)
+    cosine = is_nothing.select(0.0, magnitude(between) / (own.op("sqrt") * other.op("sqrt")))
+    return [cosines.op("maximum", cosine), *(rotate_rows(x, partner, k, sine) for x in (rows, *rotations))]
 
 
-def _norms(rewriter: Rewriter, rows: Value) -> Real:
+def _norms(rows: Tensor) -> Tensor:
     """The norm of each row, without overflow or underflow of squares."""
-    most = greatest(rewriter, rows, (2,))
-    scale = most.compare("EQ", 0.0).select(1.0, most).broadcast(tensor_of(rows).shape, (0, 1))
-    scaled = [part / scale for part in parts_of(rewriter, rows)]
+    most = greatest(rows, (2,))
+    scale = most.eq(0.0).select(1.0, most).broadcast(rows.shape, (0, 1))
+    scaled = [part / scale for part in parts_of(rows)]
     return most * sum_of([part * part for part in scaled]).reduce((2,)).op("sqrt")
 
 
-def _directions(rewriter: Rewriter, rows: Value) -> Value:
+def _directions(rows: Tensor) -> Tensor:
     """Orthonormal rows, from orthogonal rows with norms in descending order, possibly zero."""
-    packed, taus = qr_factors(rewriter, adjoint(rewriter, rows))
-    q = apply_q(rewriter, packed, taus, identity(rewriter, tensor_of(packed)))
-    signs = diagonal(rewriter, packed)
-    signs = signs.compare("LT", 0.0).select(signs.of(-1.0), 1.0)
-    return scaled_by(rewriter, adjoint(rewriter, q), signs.broadcast(tensor_of(q).shape, (0, 1)))
+    packed, taus = qr_factors(adjoint(rows))
+    q, signs = apply_q(packed, taus, identity(packed)), diagonal(packed)
+    signs = (signs < 0.0).select(signs.of(-1.0), 1.0)
+    return scaled_by(adjoint(q), signs.broadcast(q.shape, (0, 1)))
 
 
-def _padded_vectors(rewriter: Rewriter, u: Value, rows: int, full: bool) -> Value:
+def _padded_vectors(u: Tensor, rows: int, full: bool) -> Tensor:
     """Appends rows of zeros; for `full`, makes the matrix square with ones on the diagonal."""
-    batch, n, _ = tensor_of(u).shape
-    zero = constant(rewriter, 0, TensorType((), I32))
-    whole = identity(rewriter, tensor_of(u).with_shape((batch, rows, rows if full else n)))
-    return dynamic_update_slice(rewriter, whole, u, [zero] * 3)
+    batch, n, _ = u.shape
+    return identity(u.zeros((batch, rows, rows if full else n))).updated([0, 0, 0], u)

@@ -16,10 +16,10 @@ from orchestrion.compiler.ir.attributes import BoolAttr, DictAttr, IntegerAttr, 
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import Attribute, TensorType
-from orchestrion.compiler.stablehlo.complex.parts import conjugate, parts_of
+from orchestrion.compiler.stablehlo.builders.tensors import Tensor
+from orchestrion.compiler.stablehlo.complex.parts import conjugate, parts_of, tensor_of_parts
 from orchestrion.compiler.stablehlo.ops.base import is_complex, is_known, part_type, tensor_of
 from orchestrion.compiler.stablehlo.ops.custom_call import SHAPES, TYPED_FFI, CustomCall
-from orchestrion.compiler.stablehlo.ops.elementwise import OPS
 from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Constant
 
 _NAME: Final = re.compile(r"lapack_([sdcz])(\w+)_ffi")
@@ -94,7 +94,8 @@ def replace(op: Operation, rewriter: Rewriter) -> bool:
     """Replaces a call of LAPACK by the form of `custom_call.canonical`; skips unknown characters."""
     target = op.get_as("call_target_name", StringAttr)
     name = _NAME.fullmatch(target.value) if isinstance(op, CustomCall) and target is not None else None
-    row = _row(*name.groups()) if name is not None else None
+    table = LAPACK_CALLS if name is not None and name[1] in "sd" else COMPLEX_LAPACK_CALLS
+    row = table.get(name[2]) if name is not None else None
     config = op.properties.get("backend_config")
     if row is None or not isinstance(config, DictAttr) or SHAPES in op.attributes:  # `refine-shapes` runs first
         return False
@@ -102,32 +103,28 @@ def replace(op: Operation, rewriter: Rewriter) -> bool:
     results, attributes = _results(op, row, given), _attributes(row, given)
     if results is None or attributes is None or not all(_is_zero(op, index) for index in row.zeros):
         return False
-    inputs = [value for index, value in enumerate(op.operands) if index not in row.zeros]
-    if _character(given.get("trans_x")) == "C" and is_complex(inputs[0]):
-        inputs[0] = conjugate(rewriter, inputs[0])
+    inputs = [Tensor(rewriter, value) for index, value in enumerate(op.operands) if index not in row.zeros]
+    if _character(given.get("trans_x")) == "C":
+        inputs[0] = conjugate(inputs[0])
     if row.in_parts:
-        inputs = [part.value for value in inputs for part in parts_of(rewriter, value)]
+        inputs = [part for x in inputs for part in parts_of(x)]
     made = rewriter.build(
         CustomCall,
-        inputs=inputs,
+        inputs=[x.value for x in inputs],
         call_target_name=row.function,
         backend_config=attributes,
         api_version=TYPED_FFI,
         out=[type for index in results for type in _types(op, row, index)],
     )
-    ours, new = list(made.results), {}
+    ours, new = [Tensor(rewriter, result) for result in made.results], {}
     for index in results:
-        new[index] = ours.pop(0)
-        if row.in_parts and is_complex(op.results[index]):
-            parts = [new[index], ours.pop(0)]
-            new[index] = rewriter.insert(OPS["stablehlo.complex"](parts, [op.results[index].type])).result
+        count = len(_types(op, row, index))
+        new[index] = tensor_of_parts(tensor_of(op.results[index]), ours[:count])
+        ours = ours[count:]
     # the other results are unused
-    rewriter.replace(op, [new.get(index, made.results[0]) for index in range(len(op.results))])
+    kept = [new[index].value if index in new else made.results[0] for index in range(len(op.results))]
+    rewriter.replace(op, kept)
     return True
-
-
-def _row(type: str, routine: str) -> LapackCall | None:
-    return (LAPACK_CALLS if type in "sd" else COMPLEX_LAPACK_CALLS).get(routine)
 
 
 def _types(op: Operation, row: LapackCall, index: int) -> list[TensorType]:

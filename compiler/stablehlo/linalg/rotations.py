@@ -11,18 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from orchestrion.compiler.ir.attributes import BoolAttr, DialectAttr, IntegerAttr, dense_ints
-from orchestrion.compiler.ir.core import Value
-from orchestrion.compiler.ir.rewriter import Rewriter
-from orchestrion.compiler.ir.types import I32, TensorType
-from orchestrion.compiler.stablehlo.builders.basic import compare, constant, elementwise
-from orchestrion.compiler.stablehlo.builders.loops import Body, while_loop
-from orchestrion.compiler.stablehlo.builders.real import Mask, Real
-from orchestrion.compiler.stablehlo.builders.shape_builders import broadcast, iota, reduce_axes, reshape, zeros
-from orchestrion.compiler.stablehlo.complex.parts import magnitude, parts_of, value_of_parts
-from orchestrion.compiler.stablehlo.ops.base import is_complex, tensor_of
+from orchestrion.compiler.ir.attributes import DialectAttr, dense_ints
+from orchestrion.compiler.stablehlo.builders.loops import Body, counted_loop, while_loop
+from orchestrion.compiler.stablehlo.builders.tensors import Tensor, sort_with_places
+from orchestrion.compiler.stablehlo.complex.parts import magnitude, parts_of, tensor_of_parts
 from orchestrion.compiler.stablehlo.ops.indexing import Gather
-from orchestrion.compiler.stablehlo.ops.sort import Sort, comparator_region
 from orchestrion.compiler.stablehlo.ops.structural import Slice
 
 #: More sweeps than any matrix needs.
@@ -34,153 +27,127 @@ def rounds_per_sweep(count: int) -> int:
     return count - 1 + count % 2
 
 
-def partners(rewriter: Rewriter, iteration: Value, count: int) -> Value:
+def partners(iteration: Tensor, count: int) -> Tensor:
     """The partner [count] of each row in a round; a resting row is its own partner."""
-    type, odd = TensorType((count,), I32), rounds_per_sweep(count)
-    one, zero, modulus, last = (constant(rewriter, number, type) for number in (1, 0, odd, count - 1))
-    row, now = iota(rewriter, type.shape, 0), broadcast(rewriter, iteration, type.shape)
-    other = elementwise(rewriter, "subtract", now, row)
-    other = _wrapped(rewriter, compare(rewriter, "LT", other, zero), other, modulus)
+    odd, now = rounds_per_sweep(count), iteration.broadcast((count,))
+    row = now.iota(0)
+    other = now - row
+    other = (other < 0).select(other + odd, other)
     if odd == count:
         return other
-    is_odd = compare(rewriter, "EQ", elementwise(rewriter, "and", now, one), one)
-    alone = elementwise(rewriter, "shift_right_logical", _wrapped(rewriter, is_odd, now, modulus), one)
-    other = elementwise(rewriter, "select", compare(rewriter, "EQ", other, row), last, other)
-    return elementwise(rewriter, "select", compare(rewriter, "EQ", row, last), alone, other)
+    alone = (now & 1).eq(1).select(now + odd, now).op("shift_right_logical", 1)
+    other = other.eq(row).select(count - 1, other)
+    return row.eq(count - 1).select(alone, other)
 
 
-def _wrapped(rewriter: Rewriter, test: Value, number: Value, modulus: Value) -> Value:
-    return elementwise(rewriter, "select", test, elementwise(rewriter, "add", number, modulus), number)
-
-
-def angles(rewriter: Rewriter, partner: Value, own: Real, other: Real, between: Real) -> tuple[Real, Real]:
+def angles(partner: Tensor, own: Tensor, other: Tensor, between: Tensor) -> tuple[Tensor, Tensor]:
     """(k, s): row i becomes (1 - k) row i - s row partner(i).
 
     1 - k is the cosine and s the sine, times a phase, of the smaller angle that makes the element `between` of [[own,
     between], [its conjugate, other]] vanish. All are [batch, n]; the partner's s is the negative conjugate. A small k
     keeps all its digits, which the cosine would lose; otherwise the norms of rows would shrink with each round.
     """
-    shape = own.type.shape
-    row, partner = iota(rewriter, shape, 1), broadcast(rewriter, partner, shape, (1,))
-    is_first = Mask(rewriter, compare(rewriter, "LT", row, partner))
+    is_first = own.iota(1) < partner.broadcast(own.shape, (1,))
     type, phase = between.type, []
-    if is_complex(between.value):
-        size = magnitude(rewriter, between.value)
-        length = size.compare("EQ", 0.0).select(1.0, size)
-        phase, between = [part / length for part in parts_of(rewriter, between.value)], size
+    if between.is_complex:
+        size = magnitude(between)
+        length = size.eq(0.0).select(1.0, size)
+        phase, between = [part / length for part in parts_of(between)], size
     apart = (other - own) / (between * 2.0)
-    is_up = apart.compare("GT", 0.0) | (apart.compare("EQ", 0.0) & is_first)
+    is_up = (apart > 0.0) | (apart.eq(0.0) & is_first)
     size = abs(apart)
     tangent = 1.0 / (size + (size * size + 1.0).op("sqrt"))
-    tangent = between.compare("EQ", 0.0).select(0.0, is_up.select(tangent, -tangent))
+    tangent = between.eq(0.0).select(0.0, is_up.select(tangent, -tangent))
     cosine = 1.0 / (tangent * tangent + 1.0).op("sqrt")
     sine = tangent * cosine
     parts = [part * sine for part in phase] or [sine]
-    k = sine * sine / (cosine + 1.0)
-    return Real(rewriter, value_of_parts(rewriter, type, [k])), Real(rewriter, value_of_parts(rewriter, type, parts))
+    return tensor_of_parts(type, [sine * sine / (cosine + 1.0)]), tensor_of_parts(type, parts)
 
 
-def zero_if_resting(rewriter: Rewriter, partner: Value, between: Real) -> Real:
+def zero_if_resting(partner: Tensor, between: Tensor) -> Tensor:
     """Zero for rows that are their own partners."""
-    shape = between.type.shape
-    row, partner = iota(rewriter, shape, 1), broadcast(rewriter, partner, shape, (1,))
-    none = Real(rewriter, zeros(rewriter, between.type))
-    return Mask(rewriter, compare(rewriter, "EQ", row, partner)).select(none, between)
+    row, partner = between.iota(1), partner.broadcast(between.shape, (1,))
+    return row.eq(partner).select(between.zeros(), between)
 
 
-def diagonal(rewriter: Rewriter, a: Value) -> Real:
+def diagonal(a: Tensor) -> Tensor:
     """The real parts of the diagonals [batch, n] of matrices."""
-    batch, n, _ = tensor_of(a).shape
-    made = rewriter.build(
+    batch, n, _ = a.shape
+    made = a.build(
         Slice,
-        operand_=reshape(rewriter, a, (batch, n * n)),
+        operand_=a.reshape(batch, n * n).value,
         start_indices=dense_ints(0, 0),
         limit_indices=dense_ints(batch, n * n),
         strides=dense_ints(1, n + 1),
-        out=tensor_of(a).with_shape((batch, n)),
+        out=a.type.with_shape((batch, n)),
     )
-    return parts_of(rewriter, made.result)[0]
+    return parts_of(made)[0]
 
 
-def sweeps(rewriter: Rewriter, made: Sequence[Value], left: Real, bound: Real, sweep: Body) -> list[Value]:
+def sweeps(carried: Sequence[Tensor], left: Tensor, bound: Tensor, sweep: Body) -> list[Tensor]:
     """Runs `sweep` while some `left` [batch] exceeds the bound; it returns the new `left`, then the other carried
     values.
     """
 
-    def is_unfinished(rewriter: Rewriter, number: Value, carried: list[Value]) -> Sequence[Value]:
-        few = compare(rewriter, "LT", number, constant(rewriter, MAX_SWEEPS, tensor_of(number)))
-        beyond = compare(rewriter, "GT", carried[0], bound.value)
-        return [elementwise(rewriter, "and", few, reduce_axes(rewriter, beyond, (0,), "or"))]
+    def is_unfinished(number: Tensor, carried: list[Tensor]) -> Sequence[Tensor]:
+        return [(number < MAX_SWEEPS) & (carried[0] > bound).reduce((0,), "or")]
 
-    return while_loop(rewriter, [left.value, *made], is_unfinished, sweep)
+    return while_loop([left, *carried], is_unfinished, sweep)
 
 
-def convergence(rewriter: Rewriter, left: Value, bound: Real, size: Real) -> tuple[Mask, Value]:
+def rotate_all(carried: Sequence[Tensor], rows: int, rotate: Body) -> list[Tensor]:
+    """One sweep: a loop over its rounds."""
+    return counted_loop(rounds_per_sweep(rows), carried, rotate)
+
+
+def convergence(left: Tensor, bound: Tensor, size: Tensor) -> tuple[Tensor, Tensor]:
     """Mask of the matrices that converged and are finite, and LAPACK's info: 0 for these, else 1."""
-    fine = Real(rewriter, left).compare("LE", bound) & size.is_finite
-    type = TensorType(bound.type.shape, I32)
-    zero, one = (constant(rewriter, number, type) for number in (0, 1))
-    return fine, elementwise(rewriter, "select", fine.value, zero, one)
+    fine = (left <= bound) & size.is_finite
+    return fine, fine.select(fine.int32(0, fine.shape), 1)
 
 
-def nan_unless(rewriter: Rewriter, fine: Mask, value: Value) -> Value:
+def nan_unless(fine: Tensor, x: Tensor) -> Tensor:
     """NaN for the matrices [batch] where the mask is false."""
-    shape = tensor_of(value).shape
-    whole = Mask(rewriter, broadcast(rewriter, fine.value, shape, (0,)))
-    parts = [whole.select(part, float("nan")) for part in parts_of(rewriter, value)]
-    return value_of_parts(rewriter, tensor_of(value), parts)
+    whole = fine.broadcast(x.shape, (0,))
+    return tensor_of_parts(x.type, [whole.select(part, float("nan")) for part in parts_of(x)])
 
 
-def sort_lines(rewriter: Rewriter, values: Value, direction: str, lines: Sequence[Value]) -> list[Value]:
+def sort_lines(values: Tensor, direction: str, lines: Sequence[Tensor]) -> list[Tensor]:
     """Values [batch, n] in ascending (LT) or descending (GT) order, and matrices with their rows in that order."""
-    type = tensor_of(values)
-    types = [type, type.with_element(I32)]
-    ordered, order = rewriter.build(
-        Sort,
-        inputs=[values, iota(rewriter, type.shape, 1)],
-        dimension=IntegerAttr(1),
-        is_stable=BoolAttr(True),
-        comparator=comparator_region(types, direction),
-        out=types,
-    ).results
-    return [ordered, *(_rows(rewriter, value, order) for value in lines)]
+    ordered, order = sort_with_places(values, direction)
+    return [ordered, *(rows_at(matrices, order) for matrices in lines)]
 
 
-def _rows(rewriter: Rewriter, value: Value, order: Value) -> Value:
-    """Rows of each matrix in its own order [batch, n]."""
-    shape = tensor_of(value).shape
+def rows_at(x: Tensor, at: Tensor) -> Tensor:
+    """Rows of each matrix at its own indices, [batch] or [batch, k]."""
+    rank = len(at.shape)
     axes = (
-        "offset_dims = [2], collapsed_slice_dims = [1], operand_batching_dims = [0], "
-        "start_indices_batching_dims = [0], start_index_map = [1], index_vector_dim = 2"
+        f"offset_dims = [{rank}], collapsed_slice_dims = [1], operand_batching_dims = [0], "
+        f"start_indices_batching_dims = [0], start_index_map = [1], index_vector_dim = {rank}"
     )
-    return _gather(rewriter, value, order, axes, (1, 1, shape[2]), shape)
+    return _gather(x, at, axes, (1, 1, x.shape[2]), (*at.shape, x.shape[2]))
 
 
-def gather_lines(rewriter: Rewriter, value: Value, at: Value, axis: int) -> Real:
+def gather_lines(x: Tensor, at: Tensor, axis: int) -> Tensor:
     """The slices of an axis at these indices [any]."""
-    shape = tensor_of(value).shape
-    others = [number for number in range(len(shape)) if number != axis]
+    others = [number for number in range(len(x.shape)) if number != axis]
     axes = f"offset_dims = {others}, collapsed_slice_dims = [{axis}], start_index_map = [{axis}], index_vector_dim = 1"
-    sizes = tuple(1 if number == axis else size for number, size in enumerate(shape))
-    made = (*shape[:axis], *tensor_of(at).shape, *shape[axis + 1 :])
-    return Real(rewriter, _gather(rewriter, value, at, axes, sizes, made))
+    sizes = tuple(1 if number == axis else size for number, size in enumerate(x.shape))
+    return _gather(x, at, axes, sizes, (*x.shape[:axis], *at.shape, *x.shape[axis + 1 :]))
 
 
-def _gather(
-    rewriter: Rewriter, value: Value, at: Value, axes: str, sizes: Sequence[int], shape: tuple[int, ...]
-) -> Value:
-    return rewriter.build(
+def _gather(x: Tensor, at: Tensor, axes: str, sizes: Sequence[int], shape: tuple[int, ...]) -> Tensor:
+    return x.build(
         Gather,
-        operand_=value,
-        start_indices=at,
+        operand_=x.value,
+        start_indices=at.value,
         dimension_numbers=DialectAttr("stablehlo.gather", axes),
         slice_sizes=dense_ints(*sizes),
-        out=tensor_of(value).with_shape(shape),
-    ).result
+        out=x.type.with_shape(shape),
+    )
 
 
-def rotate_rows(rewriter: Rewriter, rows: Value, partner: Value, k: Real, sine: Real) -> Value:
+def rotate_rows(rows: Tensor, partner: Tensor, k: Tensor, sine: Tensor) -> Tensor:
     """Rotates each row with its partner."""
-    shape, given = tensor_of(rows).shape, Real(rewriter, rows)
-    other = gather_lines(rewriter, rows, partner, 1)
-    return (given - (k.broadcast(shape, (0, 1)) * given + sine.broadcast(shape, (0, 1)) * other)).value
+    other = gather_lines(rows, partner, 1)
+    return rows - (k.broadcast(rows.shape, (0, 1)) * rows + sine.broadcast(rows.shape, (0, 1)) * other)

@@ -5,38 +5,31 @@ The bits above the width hold copies of the sign for signed types, and zeros for
 
 from __future__ import annotations
 
-from orchestrion.compiler.ir.attributes import INLINE_BYTES, DenseArray, DenseElements
-from orchestrion.compiler.ir.core import Value
+from orchestrion.compiler.ir.attributes import INLINE_BYTES, DenseElements
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import TensorType, scalar
-from orchestrion.compiler.stablehlo.builders.basic import bitcast, constant, elementwise
-from orchestrion.compiler.stablehlo.builders.shape_builders import reshape, slice_range
-from orchestrion.compiler.stablehlo.ops.base import tensor_of
-from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Constant, Iota
+from orchestrion.compiler.stablehlo.builders.tensors import Tensor
+from orchestrion.compiler.stablehlo.ops.structural import Constant
 from orchestrion.schema.dtypes import SIGNED, DType
 
 
-def wrap(rewriter: Rewriter, value: Value, dtype: DType) -> Value:
+def wrap(x: Tensor, dtype: DType) -> Tensor:
     """The low bits of an i8 or ui8 as a number of the type."""
-    type = tensor_of(value)
-    if dtype.kind != SIGNED:
-        return elementwise(rewriter, "and", value, constant(rewriter, (1 << dtype.bits) - 1, type))
-    by = constant(rewriter, 8 - dtype.bits, type)
-    return elementwise(rewriter, "shift_right_arithmetic", elementwise(rewriter, "shift_left", value, by), by)
+    by = x.of(8 - dtype.bits)
+    return (x << by) >> by if dtype.kind == SIGNED else x & (1 << dtype.bits) - 1
 
 
-def unsigned(rewriter: Rewriter, value: Value, dtype: DType) -> Value:
+def unsigned(x: Tensor, dtype: DType) -> Tensor:
     """The bits of a number, in an i8 or ui8, with zeros above its width."""
-    mask = constant(rewriter, (1 << dtype.bits) - 1, tensor_of(value))
-    return elementwise(rewriter, "and", value, mask) if dtype.kind == SIGNED else value
+    return x & (1 << dtype.bits) - 1 if dtype.kind == SIGNED else x
 
 
-def saturate(rewriter: Rewriter, value: Value, dtype: DType) -> Value:
+def saturate(x: Tensor, dtype: DType) -> Tensor:
     """An i8 or ui8 clamped to the range of the type."""
-    type, signed = tensor_of(value), dtype.kind == SIGNED
+    signed = dtype.kind == SIGNED
     most = (1 << dtype.bits - signed) - 1
-    value = elementwise(rewriter, "minimum", value, constant(rewriter, most, type))
-    return elementwise(rewriter, "maximum", value, constant(rewriter, -most - 1, type)) if signed else value
+    x = x.op("minimum", most)
+    return x.op("maximum", -most - 1) if signed else x
 
 
 def normal_bytes(data: bytes | memoryview, dtype: DType) -> bytes:
@@ -52,7 +45,7 @@ def is_packed(elements: DenseElements) -> bool:
     return len(elements.data) > INLINE_BYTES
 
 
-def unpack(rewriter: Rewriter, elements: DenseElements, dtype: DType) -> Value:
+def unpack(rewriter: Rewriter, elements: DenseElements, dtype: DType) -> Tensor:
     """A packed constant (first element in the low bits), and the ops that unpack its elements."""
     import numpy as np
 
@@ -63,17 +56,9 @@ def unpack(rewriter: Rewriter, elements: DenseElements, dtype: DType) -> Value:
     codes[:count] = np.frombuffer(elements.data, np.uint8) & (1 << dtype.bits) - 1
     shifts = np.arange(parts, dtype=np.uint8) * dtype.bits
     data = np.bitwise_or.reduce(codes.reshape(size, parts) << shifts, axis=1).astype(np.uint8)
-    bytes_type = TensorType((size,), scalar("ui8"))
-    packed = rewriter.build(Constant, value=DenseElements(bytes_type, data.tobytes()), out=bytes_type).result
-    spread = TensorType((size, parts), scalar("ui8"))
-    wide = rewriter.build(BroadcastInDim, operand_=packed, broadcast_dimensions=DenseArray((0,)), out=spread).result
-    place = rewriter.build(Iota, iota_dimension=1, out=spread).result
-    by = elementwise(rewriter, "multiply", place, constant(rewriter, dtype.bits, spread))
-    found = elementwise(rewriter, "shift_right_logical", wide, by)
-    if dtype.kind == SIGNED:
-        found = bitcast(rewriter, found, "i8")
-    flat = tensor_of(found).with_shape((size * parts,))
-    found = reshape(rewriter, wrap(rewriter, found, dtype), flat.shape)
-    if size * parts != count:
-        found = slice_range(rewriter, found, (0,), (count,))
-    return reshape(rewriter, found, type.shape)
+    stored = DenseElements(TensorType((size,), scalar("ui8")), data.tobytes())
+    packed = Tensor(rewriter, rewriter.build(Constant, value=stored, out=stored.type).result)
+    wide = packed.broadcast((size, parts), (0,))
+    found = wide >> wide.iota(1, "ui8") * dtype.bits
+    found = wrap(found.bitcast("i8" if dtype.kind == SIGNED else "ui8"), dtype).reshape(size * parts)
+    return (found.leading((count,)) if size * parts != count else found).reshape(*type.shape)

@@ -11,13 +11,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 from orchestrion.compiler.ir.attributes import DialectAttr
-from orchestrion.compiler.ir.core import Operation, Value
+from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import F32, TensorType, Type
 from orchestrion.compiler.stablehlo.builders.basic import convert
+from orchestrion.compiler.stablehlo.builders.tensors import Tensor
 from orchestrion.compiler.stablehlo.ops.base import dtype_of, is_known, tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 from orchestrion.compiler.stablehlo.ops.windowed import Convolution
@@ -35,20 +37,15 @@ def is_narrow_float(dtype: DType) -> bool:
     return dtype.kind == FLOAT and not dtype.computed
 
 
-def unify_types(op: Operation, rewriter: Rewriter) -> bool:
+def unify_types(op: Operation, left: Tensor, right: Tensor) -> Tensor | None:
     """Rewrites a dot or convolution to one element type."""
-    if not isinstance(op, DotGeneral | Convolution) or (len(op.operands), len(op.results)) != (2, 1):
-        return False
-    if not all(is_known(value.type) for value in (*op.operands, *op.results)):
-        return False
-    lhs, rhs, out = (dtype_of(value) for value in (*op.operands, *op.results))
-    if lhs is rhs is out or lhs is not rhs and lhs.computed and rhs.computed:
-        return False
+    lhs, rhs, out = left.dtype, right.dtype, dtype_of(op.results[0])
+    if not isinstance(op, DotGeneral | Convolution) or lhs is rhs is out:
+        return None
+    if lhs is not rhs and lhs.computed and rhs.computed:
+        return None
     inner = _inner(lhs, rhs, out)
-    if inner is None:
-        return False
-    _compute_in(op, rewriter, inner)
-    return True
+    return None if inner is None else _compute_in(op, [left, right], inner)
 
 
 def _inner(lhs: DType, rhs: DType, out: DType) -> DType | None:
@@ -67,49 +64,41 @@ def _holds(result: DType, operand: DType) -> bool:
     return result.kind == FLOAT or result.bits >= operand.bits
 
 
-def _compute_in(op: Operation, rewriter: Rewriter, dtype: DType) -> None:
-    """Replaces an op by one on operands of `dtype`, whose result is converted back."""
-    operands = [_as(rewriter, value, dtype.name) for value in op.operands]
-    out = tensor_of(op.results[0])
-    made = rewriter.insert(type(op)(operands, [tensor_of(operands[0]).with_shape(out.shape)], op.properties))
-    rewriter.replace(op, [_as(rewriter, made.results[0], str(out.element))])
+def _compute_in(op: Operation, operands: Sequence[Tensor], dtype: DType) -> Tensor:
+    """An op on operands of `dtype`, whose result is converted back."""
+    given, out = [x.convert(dtype.name) for x in operands], tensor_of(op.results[0])
+    made = type(op)([x.value for x in given], [given[0].type.with_shape(out.shape)], op.properties)
+    rewriter = given[0].rewriter
+    return Tensor(rewriter, rewriter.insert(made).results[0]).convert(str(out.element))
 
 
-def _as(rewriter: Rewriter, value: Value, name: str) -> Value:
-    return value if str(tensor_of(value).element) == name else convert(rewriter, value, name)
-
-
-def apply_algorithm(op: Operation, rewriter: Rewriter) -> bool:
+def apply_algorithm(op: Operation, lhs: Tensor, rhs: Tensor) -> Tensor | None:
     """Removes the algorithm of a dot; skips unknown types."""
     given = op.get_as("algorithm", DialectAttr)
-    if given is None or not isinstance(op, DotGeneral) or (len(op.operands), len(op.results)) != (2, 1):
-        return False
-    if not all(is_known(value.type) for value in (*op.operands, *op.results)):
-        return False
+    if given is None or not isinstance(op, DotGeneral):
+        return None
     fields = dict(_FIELD.findall(given.body))
     inner = BY_NAME.get(fields.get("accumulation_type", ""))
-    taken = [_taken_as(rewriter, value, fields, side) for value, side in zip(op.operands, ("lhs", "rhs"), strict=True)]
-    lhs, rhs = taken
-    if inner is None or lhs is None or rhs is None:
-        return False
-    if inner.kind != FLOAT and not all(_holds(inner, dtype_of(x)) for x in op.operands):
-        return False
+    if inner is None or inner.kind != FLOAT and not all(_holds(inner, x.dtype) for x in (lhs, rhs)):
+        return None
+    taken = [_taken_as(x, fields, side) for x, side in ((lhs, "lhs"), (rhs, "rhs"))]
+    operands = [x for x in taken if x is not None]
+    if len(operands) != 2:
+        return None
     del op.properties["algorithm"]
-    op.set_operands([lhs, rhs])
-    _compute_in(op, rewriter, BY_NAME["f32"] if is_narrow_float(inner) else inner)
-    return True
+    return _compute_in(op, operands, BY_NAME["f32"] if is_narrow_float(inner) else inner)
 
 
-def _taken_as(rewriter: Rewriter, value: Value, fields: dict[str, str], side: str) -> Value | None:
+def _taken_as(x: Tensor, fields: dict[str, str], side: str) -> Tensor | None:
     """An operand rounded to the type that the algorithm takes; None for an unknown type."""
-    name, given = fields.get(f"{side}_precision_type", ""), dtype_of(value)
+    name = fields.get(f"{side}_precision_type", "")
     if name not in BY_NAME and name != "tf32":
         return None
-    if name == given.name or fields.get("num_primitive_operations", "1") != "1":
-        return value
+    if fields.get("num_primitive_operations", "1") != "1":
+        return x
     if name != "tf32":
-        return convert(rewriter, value, name)
-    return reduce_precision(rewriter, value, *_TF32) if given.name in ("f32", "f64") else value
+        return x.convert(name)
+    return reduce_precision(x, *_TF32) if x.dtype.name in ("f32", "f64") else x
 
 
 def compute_in_f32(op: Operation, rewriter: Rewriter) -> bool:
@@ -120,17 +109,10 @@ def compute_in_f32(op: Operation, rewriter: Rewriter) -> bool:
     shapes = {type.shape for type in types if isinstance(type, TensorType)}
     if len(shapes) != 1 or not any(is_narrow_float(dtype_of(value)) for value in op.operands):
         return False
-    operands = [_as(rewriter, x, "f32") if is_narrow_float(dtype_of(x)) else x for x in op.operands]
+    operands = [convert(rewriter, x, "f32") if is_narrow_float(dtype_of(x)) else x for x in op.operands]
     out = tensor_of(op.results[0])
-    inner = out.with_element(F32) if is_narrow_float(dtype_of(op.results[0])) else out
-    made = _like(op, operands, inner)
-    rewriter.insert(made)
-    rewriter.replace(op, [_as(rewriter, made.results[0], str(out.element))])
+    made = rewriter.insert(op.clone(dict(zip(op.operands, operands, strict=True))))
+    if is_narrow_float(dtype_of(op.results[0])):
+        made.results[0].type = out.with_element(F32)
+    rewriter.replace(op, [Tensor(rewriter, made.results[0]).convert(str(out.element)).value])
     return True
-
-
-def _like(op: Operation, operands: list[Value], out: Type) -> Operation:
-    """The same op with other operands."""
-    made = op.clone({old: new for old, new in zip(op.operands, operands, strict=True)})
-    made.results[0].type = out
-    return made

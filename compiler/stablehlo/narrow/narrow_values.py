@@ -14,10 +14,10 @@ from orchestrion.compiler.ir.core import BlockArgument, Operation, Value
 from orchestrion.compiler.ir.locations import UNKNOWN, Location
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import F32, TensorType, Type, scalar
+from orchestrion.compiler.stablehlo.builders.tensors import Tensor
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.structural import Constant
-from orchestrion.schema.dtypes import BY_NAME, FLOAT, SIGNED, UNSIGNED, DType
-from orchestrion.schema.float_formats import FLOAT_FORMATS
+from orchestrion.schema.dtypes import BY_NAME, FLOAT, FLOAT_FORMATS, SIGNED, UNSIGNED, DType
 
 from .floats import decode, encode, round_to_format
 from .integers import is_packed, normal_bytes, unpack, unsigned, wrap
@@ -74,7 +74,7 @@ class NarrowValues:
         self.register_stored(argument)
         dtype = self.dtypes.get(argument)
         if dtype is not None and dtype.bits < 8:
-            self._stored[argument] = self._after_definition(argument, lambda r: wrap(r, argument, dtype))
+            self._stored[argument] = self._after_definition(argument, lambda x: wrap(x, dtype))
 
     def register_wide(self, value: Value) -> None:
         """Makes a value hold its number from now on: a float in f32, an integer in its storage."""
@@ -97,7 +97,7 @@ class NarrowValues:
         """Makes `given`, an f32 or a stored integer, stand for a value; it is rounded or wrapped unless `exact`."""
         self.dtypes[value] = dtype
         if dtype.kind != FLOAT:
-            self._stored[value] = given if exact else self._after_definition(given, lambda r: wrap(r, given, dtype))
+            self._stored[value] = given if exact else self._after_definition(given, lambda x: wrap(x, dtype))
         elif exact or self.unrounded:
             self._wide[value] = given
             if not exact:
@@ -118,7 +118,7 @@ class NarrowValues:
         if value not in self._stored:
             number = self._rounded(value, dtype)
             row = FLOAT_FORMATS[dtype.name]
-            self._stored[value] = self._after_definition(number, lambda r: encode(r, number, row))
+            self._stored[value] = self._after_definition(number, lambda x: encode(x, row))
         return self._stored[value]
 
     def returned_form(self, value: Value) -> Value:
@@ -126,7 +126,7 @@ class NarrowValues:
         dtype, bits = self.dtypes.get(value), self.stored_form(value)
         if dtype is None or dtype.bits == 8 or dtype.kind != SIGNED:
             return bits
-        return self._after_definition(bits, lambda r: unsigned(r, bits, dtype))
+        return self._after_definition(bits, lambda x: unsigned(x, dtype))
 
     def wide_form(self, value: Value) -> Value:
         """The f32 of a float, the stored form of an integer; a value that is not narrow unchanged."""
@@ -144,17 +144,15 @@ class NarrowValues:
         raw = self._raw.get(value)
         if raw is None:
             return self._wide[value]
-        return self._after_definition(raw, lambda r: round_to_format(r, raw, FLOAT_FORMATS[dtype.name]))
+        return self._after_definition(raw, lambda x: round_to_format(x, FLOAT_FORMATS[dtype.name]))
 
     def _decoded(self, bits: Value, number: Callable[[int], float], dtype: DType) -> Value:
         maker = bits.defining_op
         if isinstance(maker, Constant) and 4 * len(maker.value.data) // dtype.itemsize <= INLINE_BYTES:
             type = tensor_of(bits).with_element(F32)
             data = _numbers(maker.value, number)
-            return self._after_definition(
-                bits, lambda r: r.build(Constant, value=DenseElements(type, data), out=type).result
-            )
-        return self._after_definition(bits, lambda r: decode(r, bits, FLOAT_FORMATS[dtype.name]))
+            return self._after_definition(bits, lambda x: x.build(Constant, value=DenseElements(type, data), out=type))
+        return self._after_definition(bits, lambda x: decode(x, FLOAT_FORMATS[dtype.name]))
 
     def constant(self, op: Constant) -> None:
         """A constant of a narrow type as one of its storage type; small integers are packed."""
@@ -166,14 +164,13 @@ class NarrowValues:
         data = given.data if dtype.kind == FLOAT else normal_bytes(given.data, dtype)
         elements = DenseElements(type, data)
         if dtype.bits < 8 and dtype.kind != FLOAT and is_packed(elements):
-            self.register_bits(
-                op.result, self._after_definition(op.result, lambda r: unpack(r, elements, dtype)), dtype
-            )
+            bits = self._after_definition(op.result, lambda x: unpack(x.rewriter, elements, dtype))
+            self.register_bits(op.result, bits, dtype)
             return
         self.register_stored(op.result)
         op.properties["value"] = elements
 
-    def _after_definition(self, value: Value, make: Callable[[Rewriter], Value]) -> Value:
+    def _after_definition(self, value: Value, make: Callable[[Tensor], Tensor]) -> Value:
         """Builds a form directly after the definition of a value."""
         rewriter = Rewriter({})
         if isinstance(value, BlockArgument):
@@ -184,7 +181,7 @@ class NarrowValues:
             anchor, loc = value.defining_op.next_op, value.loc
         assert anchor is not None, "a block ends with a terminator"
         rewriter.at(anchor, loc)
-        return make(rewriter)
+        return make(Tensor(rewriter, value)).value
 
 
 def _numbers(elements: DenseElements, number: Callable[[int], float]) -> bytes:

@@ -7,11 +7,10 @@ from typing import Final
 
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.rewriter import Rewriter
-from orchestrion.compiler.stablehlo.builders.basic import bitcast, constant, convert, elementwise
+from orchestrion.compiler.stablehlo.builders.tensors import Tensor
 from orchestrion.compiler.stablehlo.ops.base import dtype_of, tensor_of
 from orchestrion.compiler.stablehlo.ops.elementwise import BitcastConvert, Convert, Elementwise, Select
-from orchestrion.schema.dtypes import BOOL, BY_NAME, FLOAT, SIGNED, DType
-from orchestrion.schema.float_formats import FLOAT_FORMATS
+from orchestrion.schema.dtypes import BOOL, BY_NAME, FLOAT, FLOAT_FORMATS, SIGNED, DType
 
 from .floats import from_integer, round_to_odd
 from .integers import saturate, unsigned, wrap
@@ -66,23 +65,20 @@ def _before(op: Operation) -> Rewriter:
 
 def _integer(op: Elementwise, values: NarrowValues, dtype: DType) -> None:
     _replace_operands(op, values.stored_form)
-    name, rewriter = op.scalar.name, _before(op)
-    first = op.operands[0]
+    name, first = op.scalar.name, Tensor(_before(op), op.operands[0])
     if name in _UNSIGNED:
-        op.set_operand(0, unsigned(rewriter, first, dtype))
+        op.set_operand(0, unsigned(first, dtype).value)
     elif name == "shift_right_arithmetic" and dtype.kind != SIGNED:
-        by = constant(rewriter, 8 - dtype.bits, tensor_of(first))
-        shifted = elementwise(rewriter, "shift_left", first, by)
-        op.set_operand(0, elementwise(rewriter, "shift_right_arithmetic", shifted, by))
+        by = first.of(8 - dtype.bits)
+        op.set_operand(0, (first << by).op("shift_right_arithmetic", by).value)
     values.register_computed(op.results[0], exact=name in _IN_RANGE)
     if name == "count_leading_zeros":
         result = op.results[0]
         rewriter = Rewriter({})
         assert op.next_op is not None
         rewriter.at(op.next_op, op.loc)
-        extra = constant(rewriter, 8 - dtype.bits, tensor_of(result))
-        counted = elementwise(rewriter, "subtract", result, extra)
-        values.register_bits(result, wrap(rewriter, counted, dtype), dtype)
+        counted = wrap(Tensor(rewriter, result) - (8 - dtype.bits), dtype)
+        values.register_bits(result, counted.value, dtype)
 
 
 def _select(op: Select, values: NarrowValues) -> bool:
@@ -103,42 +99,37 @@ def _bitcast(op: BitcastConvert, values: NarrowValues) -> bool:
     source, target = values.dtype(op.operand_), narrow_dtype(op.out.type)
     given = BY_NAME[source.storage] if source is not None else dtype_of(op.operand_)
     wanted = BY_NAME[target.storage] if target is not None else BY_NAME[str(tensor_of(op.out).element)]
-    rewriter = _before(op)
-    bits = values.stored_form(op.operand_)
+    bits = Tensor(_before(op), values.stored_form(op.operand_))
     if target is None:
-        op.set_operand(0, bits)
+        op.set_operand(0, bits.value)
         return False
     if given is not wanted:
-        bits = bitcast(rewriter, bits, wanted.name)
+        bits = bits.bitcast(wanted.name)
     if target.bits < 8 and source is not None and source.kind != target.kind:
-        bits = wrap(rewriter, bits, target)
-    values.register_bits(op.result, bits, target)
+        bits = wrap(bits, target)
+    values.register_bits(op.result, bits.value, target)
     return True
 
 
 def _convert(op: Convert, values: NarrowValues) -> bool:
     source, target = values.dtype(op.operand_), narrow_dtype(op.out.type)
-    number = values.wide_form(op.operand_)
+    number = Tensor(_before(op), values.wide_form(op.operand_))
     if target is None:  # the target may already be f32: a form of a narrow value must not stand for another value
-        op.set_operand(0, number)
+        op.set_operand(0, number.value)
         return False
-    rewriter = _before(op)
+    exact = source is target
     if target.kind == FLOAT:
-        values.register_replacement(op.result, _as_f32(rewriter, number), target, exact=source is target)
-    elif dtype_of(number).kind == FLOAT:
-        rounded = saturate(rewriter, convert(rewriter, number, target.storage), target)
-        values.register_replacement(op.result, rounded, target, exact=True)
+        number = _as_f32(number)
+    elif number.dtype.kind == FLOAT:
+        number, exact = saturate(number.convert(target.storage), target), True
     else:
-        given = number if dtype_of(number).name == target.storage else convert(rewriter, number, target.storage)
-        values.register_replacement(op.result, given, target)
+        number, exact = number.convert(target.storage), False
+    values.register_replacement(op.result, number.value, target, exact)
     return True
 
 
-def _as_f32(rewriter: Rewriter, number: Value) -> Value:
+def _as_f32(number: Tensor) -> Tensor:
     """A number of any type that devices compute on, as an f32 that can be rounded once more."""
-    dtype = dtype_of(number)
-    if dtype.name == "f32":
-        return number
-    if dtype.name == "f64":
-        return round_to_odd(rewriter, number)
-    return convert(rewriter, number, "f32") if dtype.kind == BOOL else from_integer(rewriter, number)
+    if number.dtype.name == "f64":
+        return round_to_odd(number)
+    return number.convert("f32") if number.dtype.kind in (BOOL, FLOAT) else from_integer(number)

@@ -10,72 +10,49 @@ from __future__ import annotations
 from typing import Final
 
 from orchestrion.compiler.ir.attributes import IntegerAttr
-from orchestrion.compiler.ir.core import Operation, Value
-from orchestrion.compiler.ir.rewriter import Rewriter
-from orchestrion.compiler.stablehlo.builders.basic import bitcast, compare, constant, convert, elementwise
-from orchestrion.compiler.stablehlo.ops.base import dtype_of, is_known, tensor_of
-from orchestrion.schema.dtypes import FLOAT
-from orchestrion.schema.float_formats import FLOAT_FORMATS
+from orchestrion.compiler.ir.core import Operation
+from orchestrion.compiler.stablehlo.builders.tensors import Tensor
+from orchestrion.schema.dtypes import FLOAT, FLOAT_FORMATS
 
 #: Float type -> unsigned type of its width, exponent bits, mantissa bits.
 _FORMATS: Final = {"f32": ("ui32", 8, 23), "f64": ("ui64", 11, 52)}
 
 
-def expand_reduce_precision(op: Operation, rewriter: Rewriter) -> bool:
+def expand_reduce_precision(op: Operation, x: Tensor) -> Tensor | None:
     """Expands `reduce_precision`; skips malformed ops."""
     exponent, mantissa = op.get_as("exponent_bits", IntegerAttr), op.get_as("mantissa_bits", IntegerAttr)
-    if exponent is None or mantissa is None or len(op.operands) != 1 or not is_known(op.operands[0].type):
-        return False
-    x = op.operands[0]
-    if dtype_of(x).kind != FLOAT or exponent.value < 1 or mantissa.value < 0 or op.results[0].type != x.type:
-        return False
-    rewriter.replace(op, [reduce_precision(rewriter, x, exponent.value, mantissa.value)])
-    return True
+    if exponent is None or mantissa is None or x.dtype.kind != FLOAT or exponent.value < 1 or mantissa.value < 0:
+        return None
+    return reduce_precision(x, exponent.value, mantissa.value)
 
 
-def reduce_precision(rewriter: Rewriter, x: Value, exponent: int, mantissa: int) -> Value:
+def reduce_precision(x: Tensor, exponent: int, mantissa: int) -> Tensor:
     """A float of any type, rounded to at most this many exponent and mantissa bits."""
-    name = dtype_of(x).name
-    narrow = FLOAT_FORMATS.get(name)
+    narrow = FLOAT_FORMATS.get(x.dtype.name)
     if narrow is not None:
-        wide = convert(rewriter, x, "f32")
-        made = reduce_precision(
-            rewriter,
-            wide,
-            8 if exponent >= narrow.exponent else exponent,
-            23 if mantissa >= narrow.mantissa else mantissa,
-        )
-        return convert(rewriter, made, name)
-    unsigned, exponent_bits, mantissa_bits = _FORMATS[name]
-    bits = bitcast(rewriter, x, unsigned)
+        exponent = 8 if exponent >= narrow.exponent else exponent
+        mantissa = 23 if mantissa >= narrow.mantissa else mantissa
+        return reduce_precision(x.convert("f32"), exponent, mantissa).convert(x.dtype.name)
+    unsigned, exponent_bits, mantissa_bits = _FORMATS[x.dtype.name]
+    bits = x.bitcast(unsigned)
     if mantissa < mantissa_bits:
-        bits = _rounded(rewriter, bits, mantissa_bits - mantissa)
+        bits = rounded_to_even(bits, mantissa_bits - mantissa)
     if exponent < exponent_bits:
-        bits = _ranged(rewriter, bits, exponent, exponent_bits, mantissa_bits)
-    result = bitcast(rewriter, bits, name)
-    nan = compare(rewriter, "NE", x, x)
-    return elementwise(rewriter, "select", nan, x, result)
+        bits = _ranged(bits, exponent, exponent_bits, mantissa_bits)
+    return x.is_nan.select(x, bits.bitcast(x.dtype.name))
 
 
-def _rounded(rewriter: Rewriter, bits: Value, dropped: int) -> Value:
+def rounded_to_even(bits: Tensor, dropped: int) -> Tensor:
     """Rounds away the lowest `dropped` bits, ties to even; a carry into the exponent is correct."""
-    type = tensor_of(bits)
-    shifted = elementwise(rewriter, "shift_right_logical", bits, constant(rewriter, dropped, type))
-    odd = elementwise(rewriter, "and", shifted, constant(rewriter, 1, type))
-    bias = elementwise(rewriter, "add", odd, constant(rewriter, (1 << dropped - 1) - 1, type))
-    raised = elementwise(rewriter, "add", bits, bias)
-    return elementwise(rewriter, "and", raised, constant(rewriter, -(1 << dropped), type))
+    odd = bits >> dropped & 1
+    return bits + ((1 << dropped - 1) - 1) + odd & -(1 << dropped)
 
 
-def _ranged(rewriter: Rewriter, bits: Value, exponent: int, exponent_bits: int, mantissa_bits: int) -> Value:
+def _ranged(bits: Tensor, exponent: int, exponent_bits: int, mantissa_bits: int) -> Tensor:
     """Infinity above the smaller exponent range, zero below."""
-    type = tensor_of(bits)
     bias, smaller = (1 << exponent_bits - 1) - 1, (1 << exponent - 1) - 1
     mask = ((1 << exponent_bits) - 1) << mantissa_bits
-    held = elementwise(rewriter, "and", bits, constant(rewriter, mask, type))
-    above = compare(rewriter, "GT", held, constant(rewriter, (bias + smaller) << mantissa_bits, type))
-    below = compare(rewriter, "LE", held, constant(rewriter, (bias - smaller) << mantissa_bits, type))
-    sign = elementwise(rewriter, "and", bits, constant(rewriter, 1 << exponent_bits + mantissa_bits, type))
-    infinity = elementwise(rewriter, "or", sign, constant(rewriter, mask, type))
-    high = elementwise(rewriter, "select", above, infinity, bits)
-    return elementwise(rewriter, "select", below, sign, high)
+    held = bits & mask
+    above, below = held > (bias + smaller) << mantissa_bits, held <= (bias - smaller) << mantissa_bits
+    sign = bits & 1 << exponent_bits + mantissa_bits
+    return below.select(sign, above.select(sign | mask, bits))

@@ -79,10 +79,15 @@ def dtype_of(value: Value) -> DType:
     return BY_NAME[str(tensor_of(value).element)]
 
 
+def is_axes(given: Sequence[int], rank: int) -> bool:
+    """Whether these are distinct axes below `rank`."""
+    return len(set(given)) == len(given) and all(0 <= axis < rank for axis in given)
+
+
 def axes(name: str, given: DenseArray, rank: int) -> tuple[int, ...]:
     """Distinct axes below `rank`. Raises ShapeError."""
     values = given.ints
-    if len(set(values)) != len(values) or any(not 0 <= axis < rank for axis in values):
+    if not is_axes(values, rank):
         raise ShapeError(f"{name} {list(values)} are not distinct axes of rank {rank}")
     return values
 

@@ -108,6 +108,11 @@ class DotDimensions:
         bound = self.lhs_batch + self.lhs_contract if left else self.rhs_batch + self.rhs_contract
         return tuple(axis for axis in range(rank) if axis not in bound)
 
+    def shape(self, left: TensorType, right: TensorType) -> tuple[int, ...]:
+        """The shape of the result for operands of these types."""
+        first = [left.shape[axis] for axis in (*self.lhs_batch, *self.free(left.rank, True))]
+        return (*first, *(right.shape[axis] for axis in self.free(right.rank, False)))
+
 
 _DOT_KEYS: Final = (
     "lhs_batching_dimensions",
@@ -144,9 +149,7 @@ class DotGeneral(StablehloOp):
         axes("rhs axes", DenseArray(dims.rhs_batch + dims.rhs_contract), right.rank)
         if left.element != right.element:
             raise ShapeError(f"operands differ in element type: {left}, {right}")
-        shape = [left.shape[axis] for axis in (*dims.lhs_batch, *dims.free(left.rank, True))]
-        shape += [right.shape[axis] for axis in dims.free(right.rank, False)]
-        return [TensorType(tuple(shape), tensor_of(self.out).element)]
+        return [tensor_of(self.out).with_shape(dims.shape(left, right))]
 
 
 def _pairs(what: str, left: TensorType, right: TensorType, lhs: tuple[int, ...], rhs: tuple[int, ...]) -> None:

@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from orchestrion.compiler.flow.util import Assert
 from orchestrion.compiler.ir.attributes import (
     ArrayAttr,
     Convertible,
@@ -25,6 +24,7 @@ from orchestrion.compiler.ir.attributes import (
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.dims import DEFAULT_GREATEST, Dim, Symbol, symbols_of
 from orchestrion.compiler.ir.types import Attribute, FunctionType, TensorType
+from orchestrion.compiler.ir.util import Assert
 
 from .func import Func
 

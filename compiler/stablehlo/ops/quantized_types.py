@@ -17,8 +17,7 @@ from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import DialectType, TensorType, Type, scalar
 from orchestrion.compiler.stablehlo.builders.basic import constant, convert, elementwise
-from orchestrion.schema.dtypes import BY_NAME, FLOAT, SIGNED, UNSIGNED
-from orchestrion.schema.float_formats import FLOAT_FORMATS
+from orchestrion.schema.dtypes import BY_NAME, FLOAT, FLOAT_FORMATS, SIGNED, UNSIGNED
 
 from .base import tensor_of
 from .structural import BroadcastInDim, Constant

@@ -13,8 +13,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
-from orchestrion.compiler.flow.dialect import Size
-from orchestrion.compiler.flow.util import Assert
 from orchestrion.compiler.ir.attributes import (
     ELEMENT_BYTES,
     ArrayAttr,
@@ -30,6 +28,7 @@ from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, Unregi
 from orchestrion.compiler.ir.dims import Dim, UndecidedError, symbol
 from orchestrion.compiler.ir.symbols import SymbolTables
 from orchestrion.compiler.ir.types import DYNAMIC, I64, FunctionType, TensorType, Type
+from orchestrion.compiler.ir.util import Assert
 from orchestrion.compiler.ir.verifier import problems
 from orchestrion.compiler.stablehlo.expansions.expand import expand_all, has_libraries
 from orchestrion.compiler.stablehlo.expansions.random_bits import RNG_BIT_GENERATOR
@@ -43,6 +42,7 @@ from orchestrion.compiler.stablehlo.ops.control_flow import Choice, While
 from orchestrion.compiler.stablehlo.ops.custom_call import SHAPES, CustomCall
 from orchestrion.compiler.stablehlo.ops.dynamic import DynamicReduceWindow
 from orchestrion.compiler.stablehlo.ops.elementwise import BitcastConvert, Clamp, Elementwise
+from orchestrion.compiler.stablehlo.ops.flow_ops import Size
 from orchestrion.compiler.stablehlo.ops.func import Func, Return
 from orchestrion.compiler.stablehlo.ops.function_dims import dims_attribute, measured_name
 from orchestrion.compiler.stablehlo.ops.indexing import DynamicSlice, Gather

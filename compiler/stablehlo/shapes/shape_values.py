@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any, Final
 
-from orchestrion.compiler.flow.dialect import Size
 from orchestrion.compiler.ir import dims
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.dims import Dim
 from orchestrion.compiler.ir.types import TensorType
 from orchestrion.compiler.stablehlo.ops.elementwise import Compare
+from orchestrion.compiler.stablehlo.ops.flow_ops import Size
 from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Concatenate, Constant, Slice
 from orchestrion.schema.dtypes import BOOL, BY_NAME, SIGNED, UNSIGNED
 

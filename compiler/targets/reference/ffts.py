@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from orchestrion.compiler.flow.fft import LineFft
 from orchestrion.compiler.ir.attributes import DenseElements, DialectAttr, IntegerAttr, dense_ints
 from orchestrion.compiler.ir.core import Block, Value
 from orchestrion.compiler.ir.rewriter import Rewriter
@@ -18,6 +17,7 @@ from orchestrion.compiler.stablehlo.builders.basic import constant, elementwise
 from orchestrion.compiler.stablehlo.builders.shape_builders import broadcast, dot, reshape, slice_range, transpose
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotDimensions
+from orchestrion.compiler.stablehlo.ops.flow_ops import LineFft
 from orchestrion.compiler.stablehlo.ops.indexing import Gather
 from orchestrion.compiler.stablehlo.ops.structural import Concatenate, Constant
 

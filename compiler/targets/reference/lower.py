@@ -12,7 +12,7 @@ from dataclasses import asdict
 from typing import Any, Final
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
-from orchestrion.compiler.flow.dialect import SetEncoding, Size, UnsetEncoding, Windows
+from orchestrion.compiler.flow.dialect import SetEncoding, UnsetEncoding, Windows
 from orchestrion.compiler.flow.layout import has_layout
 from orchestrion.compiler.flow.scatter import Scatter
 from orchestrion.compiler.ir.attributes import DenseElements, attribute_of, dense_ints
@@ -27,6 +27,7 @@ from orchestrion.compiler.stablehlo.ops import contraction, indexing, structural
 from orchestrion.compiler.stablehlo.ops.base import is_supported, tensor_of
 from orchestrion.compiler.stablehlo.ops.custom_call import CustomCall
 from orchestrion.compiler.stablehlo.ops.elementwise import Elementwise
+from orchestrion.compiler.stablehlo.ops.flow_ops import Size
 
 from .dialect import OPS, Yield
 from .encodings import Emit, pack, stored, unpack

@@ -7,12 +7,12 @@ Each element of the result finds, by bisection, how many of the elements before 
 from __future__ import annotations
 
 from orchestrion.compiler.flow.merge import Merge
-from orchestrion.compiler.flow.sort_builders import gathered, numbers
 from orchestrion.compiler.ir.attributes import DenseArray
 from orchestrion.compiler.ir.core import Block, Value
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import I32, TensorType
 from orchestrion.compiler.stablehlo.builders.basic import compare, constant, elementwise
+from orchestrion.compiler.stablehlo.builders.shape_builders import iota, take_along
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.scalar_regions import apply_to_tensors
 from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim
@@ -37,7 +37,7 @@ class _Merged:
 
     def results(self) -> list[Value]:
         """The results of the op."""
-        place = numbers(self.rewriter, self.shape, self.op.axis)
+        place = iota(self.rewriter, self.shape, self.op.axis)
         length = self._run()
         mask = self._of("subtract", self._of("add", length, length), self._number(1))
         count = self._of("and", place, mask)
@@ -81,7 +81,7 @@ class _Merged:
 
     def _taken(self, places: Value) -> list[Value]:
         """The elements of the operands at places along the axis, which a gather clamps."""
-        return [gathered(self.rewriter, value, places, self.op.axis) for value in self.op.inputs]
+        return [take_along(self.rewriter, value, places, self.op.axis) for value in self.op.inputs]
 
     def _number(self, value: int) -> Value:
         return constant(self.rewriter, value, TensorType(self.shape, I32))

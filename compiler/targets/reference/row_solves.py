@@ -6,13 +6,13 @@ its rows are eliminated along with the others, because their elements are the di
 
 from __future__ import annotations
 
-from orchestrion.compiler.flow.row_solve import RowSolve
 from orchestrion.compiler.ir.attributes import IntegerAttr
 from orchestrion.compiler.ir.core import Block, Value
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.stablehlo.builders.basic import elementwise
 from orchestrion.compiler.stablehlo.builders.shape_builders import broadcast, reshape, slice_range
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
+from orchestrion.compiler.stablehlo.ops.flow_ops import RowSolve
 from orchestrion.compiler.stablehlo.ops.structural import Concatenate
 
 

@@ -83,13 +83,13 @@
     %4 = "stablehlo.constant"() <{value = dense<1> : tensor<4xui32>}> : () -> tensor<4xui32>
     %5 = "stablehlo.and"(%3, %4) : (tensor<4xui32>, tensor<4xui32>) -> tensor<4xui32>
     %6 = "stablehlo.constant"() <{value = dense<32767> : tensor<4xui32>}> : () -> tensor<4xui32>
-    %7 = "stablehlo.add"(%5, %6) : (tensor<4xui32>, tensor<4xui32>) -> tensor<4xui32>
-    %8 = "stablehlo.add"(%1, %7) : (tensor<4xui32>, tensor<4xui32>) -> tensor<4xui32>
+    %7 = "stablehlo.add"(%1, %6) : (tensor<4xui32>, tensor<4xui32>) -> tensor<4xui32>
+    %8 = "stablehlo.add"(%7, %5) : (tensor<4xui32>, tensor<4xui32>) -> tensor<4xui32>
     %9 = "stablehlo.constant"() <{value = dense<4294901760> : tensor<4xui32>}> : () -> tensor<4xui32>
     %10 = "stablehlo.and"(%8, %9) : (tensor<4xui32>, tensor<4xui32>) -> tensor<4xui32>
-    %11 = "stablehlo.bitcast_convert"(%10) : (tensor<4xui32>) -> tensor<4xf32>
-    %12 = "stablehlo.compare"(%0, %0) <{comparison_direction = #stablehlo<comparison_direction NE>}> : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>
-    %13 = "stablehlo.select"(%12, %0, %11) : (tensor<4xi1>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    %11 = "stablehlo.compare"(%0, %0) <{comparison_direction = #stablehlo<comparison_direction NE>}> : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>
+    %12 = "stablehlo.bitcast_convert"(%10) : (tensor<4xui32>) -> tensor<4xf32>
+    %13 = "stablehlo.select"(%11, %0, %12) : (tensor<4xi1>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
     "func.return"(%13) : (tensor<4xf32>) -> ()
   }) : () -> ()
 }) : () -> ()
@@ -134,20 +134,19 @@
 "builtin.module"() ({
   "func.func"() <{function_type = (tensor<8x4xf32>, tensor<1xi32>, tensor<4xf32>) -> tensor<8x4xf32>, sym_name = "main"}> ({
   ^bb0(%0: tensor<8x4xf32>, %1: tensor<1xi32>, %2: tensor<4xf32>):
-    %3 = "stablehlo.slice"(%1) <{limit_indices = array<i64: 1>, start_indices = array<i64: 0>, strides = array<i64: 1>}> : (tensor<1xi32>) -> tensor<1xi32>
-    %4 = "stablehlo.reshape"(%3) : (tensor<1xi32>) -> tensor<i32>
-    %5 = "stablehlo.constant"() <{value = dense<0> : tensor<i32>}> : () -> tensor<i32>
-    %6 = "stablehlo.dynamic_slice"(%0, %4, %5) <{slice_sizes = array<i64: 1, 4>}> : (tensor<8x4xf32>, tensor<i32>, tensor<i32>) -> tensor<1x4xf32>
-    %7 = "stablehlo.reshape"(%2) : (tensor<4xf32>) -> tensor<1x4xf32>
-    %8 = "stablehlo.add"(%6, %7) : (tensor<1x4xf32>, tensor<1x4xf32>) -> tensor<1x4xf32>
-    %9 = "stablehlo.constant"() <{value = dense<7> : tensor<i32>}> : () -> tensor<i32>
-    %10 = "stablehlo.constant"() <{value = dense<0> : tensor<i32>}> : () -> tensor<i32>
-    %11 = "stablehlo.compare"(%4, %10) <{comparison_direction = #stablehlo<comparison_direction GE>}> : (tensor<i32>, tensor<i32>) -> tensor<i1>
-    %12 = "stablehlo.compare"(%4, %9) <{comparison_direction = #stablehlo<comparison_direction LE>}> : (tensor<i32>, tensor<i32>) -> tensor<i1>
-    %13 = "stablehlo.and"(%11, %12) : (tensor<i1>, tensor<i1>) -> tensor<i1>
-    %14 = "stablehlo.select"(%13, %8, %6) : (tensor<i1>, tensor<1x4xf32>, tensor<1x4xf32>) -> tensor<1x4xf32>
-    %15 = "stablehlo.dynamic_update_slice"(%0, %14, %4, %5) : (tensor<8x4xf32>, tensor<1x4xf32>, tensor<i32>, tensor<i32>) -> tensor<8x4xf32>
-    "func.return"(%15) : (tensor<8x4xf32>) -> ()
+    %3 = "stablehlo.reshape"(%1) : (tensor<1xi32>) -> tensor<i32>
+    %4 = "stablehlo.constant"() <{value = dense<0> : tensor<i32>}> : () -> tensor<i32>
+    %5 = "stablehlo.dynamic_slice"(%0, %3, %4) <{slice_sizes = array<i64: 1, 4>}> : (tensor<8x4xf32>, tensor<i32>, tensor<i32>) -> tensor<1x4xf32>
+    %6 = "stablehlo.reshape"(%2) : (tensor<4xf32>) -> tensor<1x4xf32>
+    %7 = "stablehlo.add"(%5, %6) : (tensor<1x4xf32>, tensor<1x4xf32>) -> tensor<1x4xf32>
+    %8 = "stablehlo.constant"() <{value = dense<7> : tensor<i32>}> : () -> tensor<i32>
+    %9 = "stablehlo.constant"() <{value = dense<0> : tensor<i32>}> : () -> tensor<i32>
+    %10 = "stablehlo.compare"(%3, %9) <{comparison_direction = #stablehlo<comparison_direction GE>}> : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    %11 = "stablehlo.compare"(%3, %8) <{comparison_direction = #stablehlo<comparison_direction LE>}> : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    %12 = "stablehlo.and"(%10, %11) : (tensor<i1>, tensor<i1>) -> tensor<i1>
+    %13 = "stablehlo.select"(%12, %7, %5) : (tensor<i1>, tensor<1x4xf32>, tensor<1x4xf32>) -> tensor<1x4xf32>
+    %14 = "stablehlo.dynamic_update_slice"(%0, %13, %3, %4) : (tensor<8x4xf32>, tensor<1x4xf32>, tensor<i32>, tensor<i32>) -> tensor<8x4xf32>
+    "func.return"(%14) : (tensor<8x4xf32>) -> ()
   }) : () -> ()
 }) : () -> ()
 // -----
@@ -276,9 +275,9 @@
     %10 = "stablehlo.shift_right_logical"(%2, %9) : (tensor<ui64>, tensor<ui64>) -> tensor<ui64>
     %11 = "stablehlo.convert"(%2) : (tensor<ui64>) -> tensor<ui32>
     %12 = "stablehlo.convert"(%10) : (tensor<ui64>) -> tensor<ui32>
-    %13 = "stablehlo.constant"() <{value = dense<466688986> : tensor<ui32>}> : () -> tensor<ui32>
-    %14 = "stablehlo.xor"(%11, %12) : (tensor<ui32>, tensor<ui32>) -> tensor<ui32>
-    %15 = "stablehlo.xor"(%14, %13) : (tensor<ui32>, tensor<ui32>) -> tensor<ui32>
+    %13 = "stablehlo.xor"(%11, %12) : (tensor<ui32>, tensor<ui32>) -> tensor<ui32>
+    %14 = "stablehlo.constant"() <{value = dense<466688986> : tensor<ui32>}> : () -> tensor<ui32>
+    %15 = "stablehlo.xor"(%13, %14) : (tensor<ui32>, tensor<ui32>) -> tensor<ui32>
     %16 = "stablehlo.reshape"(%11) : (tensor<ui32>) -> tensor<1xui32>
     %17 = "stablehlo.reshape"(%12) : (tensor<ui32>) -> tensor<1xui32>
     %18 = "stablehlo.reshape"(%15) : (tensor<ui32>) -> tensor<1xui32>

@@ -22,11 +22,11 @@
     ^bb0(%0: tensor<1x1xf32>, %1: tensor<1x1xf32>):
       %2 = "stablehlo.reshape"(%0) : (tensor<1x1xf32>) -> tensor<1x1x1xf32>
       %3 = "stablehlo.reshape"(%1) : (tensor<1x1xf32>) -> tensor<1x1x1xf32>
-      %4 = "stablehlo.iota"() <{iota_dimension = 1 : i64}> : () -> tensor<1x1x1xi32>
-      %5 = "stablehlo.iota"() <{iota_dimension = 2 : i64}> : () -> tensor<1x1x1xi32>
-      %6 = "stablehlo.constant"() <{value = dense<0.000000e+00> : tensor<1x1x1xf32>}> : () -> tensor<1x1x1xf32>
-      %7 = "stablehlo.compare"(%4, %5) <{comparison_direction = #stablehlo<comparison_direction GE>}> : (tensor<1x1x1xi32>, tensor<1x1x1xi32>) -> tensor<1x1x1xi1>
-      %8 = "stablehlo.select"(%7, %2, %6) : (tensor<1x1x1xi1>, tensor<1x1x1xf32>, tensor<1x1x1xf32>) -> tensor<1x1x1xf32>
+      %4 = "stablehlo.iota"() <{iota_dimension = 2 : i64}> : () -> tensor<1x1x1xi32>
+      %5 = "stablehlo.iota"() <{iota_dimension = 1 : i64}> : () -> tensor<1x1x1xi32>
+      %6 = "stablehlo.compare"(%5, %4) <{comparison_direction = #stablehlo<comparison_direction GE>}> : (tensor<1x1x1xi32>, tensor<1x1x1xi32>) -> tensor<1x1x1xi1>
+      %7 = "stablehlo.constant"() <{value = dense<0.000000e+00> : tensor<1x1x1xf32>}> : () -> tensor<1x1x1xf32>
+      %8 = "stablehlo.select"(%6, %2, %7) : (tensor<1x1x1xi1>, tensor<1x1x1xf32>, tensor<1x1x1xf32>) -> tensor<1x1x1xf32>
       %9 = "stablehlo.transpose"(%3) <{permutation = array<i64: 0, 2, 1>}> : (tensor<1x1x1xf32>) -> tensor<1x1x1xf32>
       %10 = "flow.solve_rows"(%8, %9) <{factor = false}> : (tensor<1x1x1xf32>, tensor<1x1x1xf32>) -> tensor<1x1x1xf32>
       %11 = "stablehlo.transpose"(%10) <{permutation = array<i64: 0, 2, 1>}> : (tensor<1x1x1xf32>) -> tensor<1x1x1xf32>

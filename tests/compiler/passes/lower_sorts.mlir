@@ -32,9 +32,9 @@
     %14 = "stablehlo.convert"(%13) : (tensor<3x4x4xi1>) -> tensor<3x4x4xi32>
     %15 = "stablehlo.constant"() <{value = dense<0> : tensor<i32>}> : () -> tensor<i32>
     %16 = "stablehlo.reduce"(%14, %15) <{dimensions = array<i64: 2>}> ({
-    ^bb0(%25: tensor<i32>, %26: tensor<i32>):
-      %27 = "stablehlo.add"(%25, %26) : (tensor<i32>, tensor<i32>) -> tensor<i32>
-      "stablehlo.return"(%27) : (tensor<i32>) -> ()
+    ^bb0(%24: tensor<i32>, %25: tensor<i32>):
+      %26 = "stablehlo.add"(%24, %25) : (tensor<i32>, tensor<i32>) -> tensor<i32>
+      "stablehlo.return"(%26) : (tensor<i32>) -> ()
     }) : (tensor<3x4x4xi32>, tensor<i32>) -> tensor<3x4xi32>
     %17 = "stablehlo.broadcast_in_dim"(%16) <{broadcast_dimensions = array<i64: 0, 2>}> : (tensor<3x4xi32>) -> tensor<3x4x4xi32>
     %18 = "stablehlo.compare"(%17, %2) <{comparison_direction = #stablehlo<comparison_direction EQ>}> : (tensor<3x4x4xi32>, tensor<3x4x4xi32>) -> tensor<3x4x4xi1>
@@ -42,13 +42,12 @@
     %20 = "stablehlo.select"(%18, %3, %19) : (tensor<3x4x4xi1>, tensor<3x4x4xi32>, tensor<3x4x4xi32>) -> tensor<3x4x4xi32>
     %21 = "stablehlo.constant"() <{value = dense<0> : tensor<i32>}> : () -> tensor<i32>
     %22 = "stablehlo.reduce"(%20, %21) <{dimensions = array<i64: 2>}> ({
-    ^bb0(%25: tensor<i32>, %26: tensor<i32>):
-      %27 = "stablehlo.add"(%25, %26) : (tensor<i32>, tensor<i32>) -> tensor<i32>
-      "stablehlo.return"(%27) : (tensor<i32>) -> ()
+    ^bb0(%24: tensor<i32>, %25: tensor<i32>):
+      %26 = "stablehlo.add"(%24, %25) : (tensor<i32>, tensor<i32>) -> tensor<i32>
+      "stablehlo.return"(%26) : (tensor<i32>) -> ()
     }) : (tensor<3x4x4xi32>, tensor<i32>) -> tensor<3x4xi32>
     %23 = "stablehlo.gather"(%0, %22) <{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [1], operand_batching_dims = [0], start_indices_batching_dims = [0], start_index_map = [1], index_vector_dim = 2>, slice_sizes = array<i64: 1, 1>}> : (tensor<3x4xf32>, tensor<3x4xi32>) -> tensor<3x4xf32>
-    %24 = "stablehlo.convert"(%22) : (tensor<3x4xi32>) -> tensor<3x4xi32>
-    "func.return"(%23, %24) : (tensor<3x4xf32>, tensor<3x4xi32>) -> ()
+    "func.return"(%23, %22) : (tensor<3x4xf32>, tensor<3x4xi32>) -> ()
   }) : () -> ()
 }) : () -> ()
 // -----

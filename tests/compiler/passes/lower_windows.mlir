@@ -105,14 +105,15 @@
     %8:2 = "stablehlo.reduce"(%6, %7, %5, %4) <{dimensions = array<i64: 1>}> ({
     ^bb0(%17: tensor<f32>, %18: tensor<i32>, %19: tensor<f32>, %20: tensor<i32>):
       %21 = "stablehlo.constant"() <{value = dense<0> : tensor<i32>}> : () -> tensor<i32>
-      %22 = "stablehlo.compare"(%18, %21) <{comparison_direction = #stablehlo<comparison_direction GE>}> : (tensor<i32>, tensor<i32>) -> tensor<i1>
-      %23 = "stablehlo.compare"(%17, %19) <{comparison_direction = #stablehlo<comparison_direction GE>}> : (tensor<f32>, tensor<f32>) -> tensor<i1>
-      %24 = "stablehlo.and"(%22, %23) : (tensor<i1>, tensor<i1>) -> tensor<i1>
-      %25 = "stablehlo.compare"(%20, %21) <{comparison_direction = #stablehlo<comparison_direction LT>}> : (tensor<i32>, tensor<i32>) -> tensor<i1>
-      %26 = "stablehlo.or"(%25, %24) : (tensor<i1>, tensor<i1>) -> tensor<i1>
-      %27 = "stablehlo.select"(%26, %17, %19) : (tensor<i1>, tensor<f32>, tensor<f32>) -> tensor<f32>
-      %28 = "stablehlo.select"(%26, %18, %20) : (tensor<i1>, tensor<i32>, tensor<i32>) -> tensor<i32>
-      "stablehlo.return"(%27, %28) : (tensor<f32>, tensor<i32>) -> ()
+      %22 = "stablehlo.compare"(%20, %21) <{comparison_direction = #stablehlo<comparison_direction LT>}> : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      %23 = "stablehlo.constant"() <{value = dense<0> : tensor<i32>}> : () -> tensor<i32>
+      %24 = "stablehlo.compare"(%18, %23) <{comparison_direction = #stablehlo<comparison_direction GE>}> : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      %25 = "stablehlo.compare"(%17, %19) <{comparison_direction = #stablehlo<comparison_direction GE>}> : (tensor<f32>, tensor<f32>) -> tensor<i1>
+      %26 = "stablehlo.and"(%24, %25) : (tensor<i1>, tensor<i1>) -> tensor<i1>
+      %27 = "stablehlo.or"(%22, %26) : (tensor<i1>, tensor<i1>) -> tensor<i1>
+      %28 = "stablehlo.select"(%27, %17, %19) : (tensor<i1>, tensor<f32>, tensor<f32>) -> tensor<f32>
+      %29 = "stablehlo.select"(%27, %18, %20) : (tensor<i1>, tensor<i32>, tensor<i32>) -> tensor<i32>
+      "stablehlo.return"(%28, %29) : (tensor<f32>, tensor<i32>) -> ()
     }) : (tensor<4x3xf32>, tensor<4x3xi32>, tensor<f32>, tensor<i32>) -> (tensor<4xf32>, tensor<4xi32>)
     %9 = "stablehlo.pad"(%1, %5) <{edge_padding_high = array<i64: 2>, edge_padding_low = array<i64: 2>, interior_padding = array<i64: 1>}> : (tensor<4xf32>, tensor<f32>) -> tensor<11xf32>
     %10 = "flow.windows"(%9) <{axes = array<i64: 0>, dilations = array<i64: 1>, sizes = array<i64: 3>, strides = array<i64: 1>}> : (tensor<11xf32>) -> tensor<9x3xf32>

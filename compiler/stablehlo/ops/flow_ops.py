@@ -1,7 +1,9 @@
-"""`flow.fft`: Fourier transforms of lines that fit into the shared memory of a workgroup. Every `fft` is made of them.
+"""Ops of the dialect `flow` that legalisation makes already: sizes, Fourier transforms, triangular solves.
 
-A complex number is two neighbouring real numbers along the last axis. One dispatch transforms a line in passes, one for
-each factor of its length (`radices`). The length therefore has small prime factors only, and is at most `longest`.
+Every `fft` becomes transforms of lines that fit into the shared memory of a workgroup. A complex number is two
+neighbouring real numbers along the last axis. One dispatch transforms a line in passes, one for each factor of its
+length (`radices`). The length therefore has small prime factors only, and is at most `longest`. A solve is for a matrix
+of at most `BLOCK` rows; larger ones are solved by blocks.
 """
 
 from __future__ import annotations
@@ -10,12 +12,13 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Final
 
-from orchestrion.compiler.ir.attributes import BoolAttr, IntegerAttr
+from orchestrion.compiler.ir.attributes import BoolAttr, DenseArray, IntegerAttr
 from orchestrion.compiler.ir.core import Trait
 from orchestrion.compiler.ir.declare import attr, operand, result
 from orchestrion.compiler.ir.types import TensorType
-from orchestrion.compiler.stablehlo.ops.base import ShapeError, StablehloOp, dtype_of, tensor_of
-from orchestrion.schema.dtypes import FLOAT
+from orchestrion.schema.dtypes import FLOAT, SIGNED, UNSIGNED
+
+from .base import ShapeError, StablehloOp, dtype_of, tensor_of
 
 #: bytes of shared memory of a workgroup that every device has, as Vulkan guarantees
 SHARED_BYTES: Final = 16 << 10
@@ -23,6 +26,28 @@ SHARED_BYTES: Final = 16 << 10
 MAX_RADIX: Final = 8
 #: supported prime factors
 PRIMES: Final = (2, 3, 5, 7, 11, 13)
+#: most rows and columns of the matrix: a workgroup has that many invocations, one per row
+BLOCK: Final = 32
+
+
+class Size(StablehloOp):
+    """A size as a scalar of an integer type, modulo its range. Devices compute with it."""
+
+    name = "flow.size"
+    value = attr(DenseArray)
+    out = result(TensorType)
+    traits = frozenset({Trait.PURE})
+
+    @property
+    def size(self) -> int:
+        """The size."""
+        return self.value.ints[0]
+
+    def infer(self) -> Sequence[TensorType]:
+        type = tensor_of(self.out)
+        if len(self.value) != 1 or dtype_of(self.out).kind not in (SIGNED, UNSIGNED):
+            raise ShapeError(f"value {self.value} must be one size, the result {type} a scalar of integers")
+        return [type.with_shape(())]
 
 
 class LineFft(StablehloOp):
@@ -87,3 +112,30 @@ def radices(length: int) -> tuple[int, ...] | None:
         if rest is not None:
             found.append(tuple(sorted((radix, *rest), reverse=True)))
     return min(found, key=lambda row: (len(row), sum(row)), default=None)
+
+
+class RowSolve(StablehloOp):
+    """Computes, per batch, the rows x with x L^T = a row of `rows`. L is the lower triangle of `matrix`, or, if
+    `factor`, the lower Cholesky factor of the symmetric matrix with that lower triangle. The upper triangle is not
+    read.
+
+    `matrix` [batch, n, n], `rows` and the result [batch, m, n]; n is at most `BLOCK`.
+    """
+
+    name = "flow.solve_rows"
+    matrix = operand(TensorType)
+    rows = operand(TensorType)
+    factor = attr(BoolAttr)
+    out = result(TensorType)
+    traits = frozenset({Trait.PURE})
+
+    def infer(self) -> Sequence[TensorType]:
+        matrix, rows = tensor_of(self.matrix), tensor_of(self.rows)
+        if dtype_of(self.rows).kind != FLOAT or rows.rank != 3:
+            raise ShapeError(f"takes rows of floats per batch, not {rows}")
+        batch, _, columns = rows.shape
+        if columns not in range(1, BLOCK + 1):
+            raise ShapeError(f"rows of {columns} elements, not of 1 to {BLOCK}")
+        if matrix != rows.with_shape((batch, columns, columns)):
+            raise ShapeError(f"matrix must be {rows.with_shape((batch, columns, columns))}, is {matrix}")
+        return [rows]

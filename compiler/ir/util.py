@@ -23,7 +23,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from orchestrion.compiler.ir.attributes import (
+from .attributes import (
     ArrayAttr,
     DenseArray,
     DenseElements,
@@ -33,8 +33,8 @@ from orchestrion.compiler.ir.attributes import (
     SymbolRef,
     UnitAttr,
 )
-from orchestrion.compiler.ir.core import Block, Operation, Trait, Value
-from orchestrion.compiler.ir.declare import (
+from .core import Block, Operation, Trait, Value
+from .declare import (
     attr,
     operand,
     operands,
@@ -45,9 +45,10 @@ from orchestrion.compiler.ir.declare import (
     successor,
     successors,
 )
-from orchestrion.compiler.ir.dialect import Dialect
-from orchestrion.compiler.ir.parameters import problem
-from orchestrion.compiler.ir.types import I32, FunctionType, Type
+from .dialect import Dialect
+from .parameters import problem
+from .symbols import SymbolTables
+from .types import I32, FunctionType, Type
 
 #: kind of initializer -> when it runs
 KINDS: Final[dict[str, str]] = {
@@ -89,6 +90,13 @@ class GlobalLoad(Operation):
     value = result()
     traits = frozenset({Trait.PURE})
 
+    def check_symbols(self, tables: SymbolTables) -> Iterator[str]:
+        variable = tables.lookup(self, self.ref)
+        if not isinstance(variable, Global):
+            yield f"{self.ref} is not a global"
+        elif variable.type != self.value.type:
+            yield f"{self.ref} is of type {variable.type}, loaded as {self.value.type}"
+
 
 class GlobalStore(Operation):
     """Stores the value of a global."""
@@ -98,10 +106,9 @@ class GlobalStore(Operation):
     value = operand()
 
 
-class Initializer(Operation):
-    """Code that runs before any function; see `KINDS`."""
+class _LifetimeCode(Operation):
+    """Base class of code that runs once per program or once per context; see `KINDS`."""
 
-    name = "util.initializer"
     kind = attr(StringAttr)
     body = region()
     traits = frozenset({Trait.ISOLATED})
@@ -111,19 +118,19 @@ class Initializer(Operation):
             yield f"kind {self.kind} is none of {', '.join(KINDS)}"
 
 
-class Finalizer(Operation):
+class Initializer(_LifetimeCode):
+    """Code that runs before any function."""
+
+    name = "util.initializer"
+
+
+class Finalizer(_LifetimeCode):
     """Code that runs when the program or a context ends. Releases, in reverse order, what the initializer of its kind
     stored.
     """
 
     name = "util.finalizer"
-    kind = attr(StringAttr)
-    body = region()
-    traits = frozenset({Trait.ISOLATED})
-
-    def check(self) -> Iterator[str]:
-        if self.kind.value not in KINDS:
-            yield f"kind {self.kind} is none of {', '.join(KINDS)}"
+    traits = frozenset({Trait.ISOLATED, Trait.ONE_BLOCK})
 
 
 class GlobalRelease(Operation):
@@ -161,8 +168,9 @@ class BranchOp(Operation):
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Number of operands for each successor."""
-        raise NotImplementedError(self.name)
+        """Number of operands for each successor: the property `counts`, unless a class knows better."""
+        counts = self.get_as("counts", DenseArray)
+        return counts.ints if counts is not None else ()
 
     @property
     def edges(self) -> tuple[Edge, ...]:
@@ -212,10 +220,6 @@ class CondBranch(BranchOp):
     otherwise = successor()
     counts = attr(DenseArray)
 
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        return self.counts.ints
-
 
 class Switch(BranchOp):
     """Continues in target number `index`, or in the last one if there is none. `counts`: number of arguments of
@@ -227,10 +231,6 @@ class Switch(BranchOp):
     arguments = operands()
     targets = successors()
     counts = attr(DenseArray)
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        return self.counts.ints
 
     def check(self) -> Iterator[str]:
         if not self.successors:
@@ -280,17 +280,12 @@ class ImportedCallBranch(BranchOp):
             yield "names a global twice"
 
 
-def host_value(type: Type) -> bool:
-    """i32, on the host"""
-    return type == I32
-
-
 class Constant(Operation):
     """A number on the host."""
 
     name = "util.constant"
     value = attr(IntegerAttr)
-    out = result(host_value)
+    out = result(I32)
     traits = frozenset({Trait.PURE, Trait.CONSTANT})
 
     def check(self) -> Iterator[str]:
@@ -302,9 +297,9 @@ class Add(Operation):
     """The sum of two numbers on the host, modulo 2^32."""
 
     name = "util.add"
-    lhs = operand(host_value)
-    rhs = operand(host_value)
-    out = result(host_value)
+    lhs = operand(I32)
+    rhs = operand(I32)
+    out = result(I32)
     traits = frozenset({Trait.PURE, Trait.COMMUTATIVE})
 
 
@@ -312,9 +307,9 @@ class CompareLt(Operation):
     """1 when the first of two numbers on the host is less than the second, as signed numbers, else 0."""
 
     name = "util.compare_lt"
-    lhs = operand(host_value)
-    rhs = operand(host_value)
-    out = result(host_value)
+    lhs = operand(I32)
+    rhs = operand(I32)
+    out = result(I32)
     traits = frozenset({Trait.PURE})
 
 
@@ -323,7 +318,7 @@ class DimValue(Operation):
 
     name = "util.dim"
     value = attr(DenseArray)
-    out = result(host_value)
+    out = result(I32)
     traits = frozenset({Trait.PURE})
 
     @property

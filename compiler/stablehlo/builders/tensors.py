@@ -1,0 +1,387 @@
+"""Tensors of a program as Python values: `2.0 * x + y` inserts the ops, and is again a `Tensor`.
+
+Passes that write StableHLO use it so that formulas read like formulas. A Python number becomes a splat of the type of
+the tensor that it meets. Nothing is simplified: every operation is computed as written, and rounds once; an op that
+would only move elements, and moves none, is left out. `expansion` makes a pattern of a function on tensors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from orchestrion.compiler.ir.attributes import BoolAttr, IntegerAttr
+from orchestrion.compiler.ir.core import Operation, Region, Value
+from orchestrion.compiler.ir.rewriter import Pattern, Rewriter
+from orchestrion.compiler.ir.types import I32, TensorType
+from orchestrion.compiler.stablehlo.ops.base import dtype_of, is_complex, is_known, part_type, tensor_of
+from orchestrion.compiler.stablehlo.ops.contraction import DotDimensions
+from orchestrion.compiler.stablehlo.ops.elementwise import Complex
+from orchestrion.compiler.stablehlo.ops.sort import Sort, comparator_region
+from orchestrion.schema.dtypes import SIGNED, DType
+
+from . import basic, shape_builders
+
+Ints = Sequence[int]
+OpClass = type[Operation]
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """Properties of a float format that formulas need. `fraction` (bits) and `bias` are those of IEEE 754."""
+
+    integer: str
+    fraction: int
+    bias: int
+    #: Squares of magnitudes between 1 / large and large neither overflow nor underflow
+    large: float
+    #: e^x is finite and normal for |x| up to this bound
+    exponent: float
+    #: tanh(x) rounds to 1 above this bound, since e^-2x vanishes beside 1
+    flat: float
+
+
+FORMATS: Final = {
+    "f32": Format("i32", 23, 127, 2.0**60, 80.0, 12.0),
+    "f64": Format("i64", 52, 1023, 2.0**500, 700.0, 24.0),
+}
+
+
+class Tensor:
+    """A value of tensor type, and the rewriter that inserts what is computed from it."""
+
+    __slots__ = ("rewriter", "value")
+
+    def __init__(self, rewriter: Rewriter, value: Value) -> None:
+        self.rewriter = rewriter
+        self.value = value
+
+    # Types
+
+    @property
+    def type(self) -> TensorType:
+        """The tensor type of the value."""
+        return tensor_of(self.value)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The size of each axis."""
+        return self.type.shape
+
+    @property
+    def dtype(self) -> DType:
+        """The row of the element type."""
+        return dtype_of(self.value)
+
+    @property
+    def format(self) -> Format:
+        """The properties of the element type, f32 or f64."""
+        return FORMATS[self.dtype.name]
+
+    @property
+    def is_complex(self) -> bool:
+        """Whether the elements are complex numbers."""
+        return is_complex(self.value)
+
+    # Other tensors
+
+    def build(self, cls: OpClass, **fields: Any) -> Tensor:
+        """The first result of a new op."""
+        return Tensor(self.rewriter, self.rewriter.build(cls, **fields).results[0])
+
+    def splat(self, number: float, type: TensorType) -> Tensor:
+        """A number as a tensor of a type that can hold it."""
+        if str(type.element).startswith("complex"):
+            real = self.splat(number, part_type(type))
+            return self.build(Complex, lhs=real.value, rhs=real.zeros().value, out=type)
+        return Tensor(self.rewriter, basic.constant(self.rewriter, number, type))
+
+    def int32(self, number: int, shape: Ints = ()) -> Tensor:
+        """A splat of an i32."""
+        return self.splat(number, TensorType(tuple(shape), I32))
+
+    def of(self, number: Tensor | float) -> Tensor:
+        """A Python number as a tensor of this type; a tensor unchanged."""
+        return number if isinstance(number, Tensor) else self.splat(number, self.type)
+
+    def zeros(self, shape: Ints | None = None) -> Tensor:
+        """Zeros of this element type, and of this shape unless another one is given."""
+        type = self.type if shape is None else self.type.with_shape(tuple(shape))
+        return Tensor(self.rewriter, shape_builders.zeros(self.rewriter, type))
+
+    def iota(self, axis: int, element: str = "i32") -> Tensor:
+        """The index along an axis of each element."""
+        return Tensor(self.rewriter, shape_builders.iota(self.rewriter, self.shape, axis, element))
+
+    # Elementwise ops
+
+    def op(self, name: str, *others: Tensor | float) -> Tensor:
+        """An elementwise op by its short name; this value is its first operand. The result has the type of the last
+        operand.
+        """
+        operands = [self.value, *(self.of(other).value for other in others)]
+        return Tensor(self.rewriter, basic.elementwise(self.rewriter, name, *operands))
+
+    def __add__(self, other: Tensor | float) -> Tensor:
+        return self.op("add", other)
+
+    def __radd__(self, other: float) -> Tensor:
+        return self.of(other) + self
+
+    def __sub__(self, other: Tensor | float) -> Tensor:
+        return self.op("subtract", other)
+
+    def __rsub__(self, other: float) -> Tensor:
+        return self.of(other) - self
+
+    def __mul__(self, other: Tensor | float) -> Tensor:
+        return self.op("multiply", other)
+
+    def __rmul__(self, other: float) -> Tensor:
+        return self.of(other) * self
+
+    def __truediv__(self, other: Tensor | float) -> Tensor:
+        return self.op("divide", other)
+
+    def __rtruediv__(self, other: float) -> Tensor:
+        return self.of(other) / self
+
+    def __neg__(self) -> Tensor:
+        return self.op("negate")
+
+    def __abs__(self) -> Tensor:
+        return self.op("abs")
+
+    def __and__(self, other: Tensor | int) -> Tensor:
+        return self.op("and", other)
+
+    def __or__(self, other: Tensor | int) -> Tensor:
+        return self.op("or", other)
+
+    def __xor__(self, other: Tensor | int) -> Tensor:
+        return self.op("xor", other)
+
+    def __invert__(self) -> Tensor:
+        return self.op("not")
+
+    def __lshift__(self, other: Tensor | int) -> Tensor:
+        return self.op("shift_left", other)
+
+    def __rshift__(self, other: Tensor | int) -> Tensor:
+        return self.op("shift_right_arithmetic" if self.dtype.kind == SIGNED else "shift_right_logical", other)
+
+    def compare(self, direction: str, other: Tensor | float) -> Tensor:
+        """Compares by EQ, NE, LT, LE, GT or GE; NaN makes all but NE false."""
+        return Tensor(self.rewriter, basic.compare(self.rewriter, direction, self.value, self.of(other).value))
+
+    def eq(self, other: Tensor | float) -> Tensor:
+        """Whether elements are equal."""
+        return self.compare("EQ", other)
+
+    def ne(self, other: Tensor | float) -> Tensor:
+        """Whether elements differ."""
+        return self.compare("NE", other)
+
+    def __lt__(self, other: Tensor | float) -> Tensor:
+        return self.compare("LT", other)
+
+    def __le__(self, other: Tensor | float) -> Tensor:
+        return self.compare("LE", other)
+
+    def __gt__(self, other: Tensor | float) -> Tensor:
+        return self.compare("GT", other)
+
+    def __ge__(self, other: Tensor | float) -> Tensor:
+        return self.compare("GE", other)
+
+    def select(self, yes: Tensor | float, no: Tensor | float) -> Tensor:
+        """`yes` where this mask is true, else `no`; at least one of them must be a tensor."""
+        like = yes if isinstance(yes, Tensor) else no
+        assert isinstance(like, Tensor), "one value has a type"
+        return self.op("select", like.of(yes), like.of(no))
+
+    def convert(self, element: str) -> Tensor:
+        """A conversion to another element type; this tensor if it has that type."""
+        if self.dtype.name == element:
+            return self
+        return Tensor(self.rewriter, basic.convert(self.rewriter, self.value, element))
+
+    def bitcast(self, element: str) -> Tensor:
+        """The same bits in another element type of the same width; this tensor if it has that type."""
+        if self.dtype.name == element:
+            return self
+        return Tensor(self.rewriter, basic.bitcast(self.rewriter, self.value, element))
+
+    # Floats and their bits
+
+    @property
+    def is_finite(self) -> Tensor:
+        """True for numbers that are neither infinite nor NaN."""
+        return abs(self) < float("inf")
+
+    @property
+    def is_infinite(self) -> Tensor:
+        """True for infinities of both signs."""
+        return abs(self).eq(float("inf"))
+
+    @property
+    def is_nan(self) -> Tensor:
+        """True for NaN."""
+        return self.ne(self)
+
+    def signed(self, sign: Tensor) -> Tensor:
+        """This magnitude with the sign of `sign`, including that of a zero or NaN."""
+        format = self.format
+        least = -(1 << format.fraction + format.bias.bit_length() + 1)
+        bits = abs(self).bitcast(format.integer) | (sign.bitcast(format.integer) & least)
+        return bits.bitcast(self.dtype.name)
+
+    def exponent(self) -> Tensor:
+        """The biased exponent of a magnitude, clamped so that 2 to this power and its inverse are normal numbers."""
+        shifted = self.bitcast(self.format.integer) >> self.format.fraction
+        return shifted.op("maximum", 1).op("minimum", 2 * self.format.bias - 1)
+
+    def power(self, exponent: Tensor) -> Tensor:
+        """2^(exponent - bias) in this type."""
+        return (exponent << self.format.fraction).bitcast(self.dtype.name)
+
+    # Shapes
+
+    def reshape(self, *shape: int) -> Tensor:
+        """The same elements in another shape."""
+        return Tensor(self.rewriter, shape_builders.reshape(self.rewriter, self.value, shape))
+
+    def transpose(self, *order: int) -> Tensor:
+        """Result axis i is axis order[i]."""
+        return Tensor(self.rewriter, shape_builders.transpose(self.rewriter, self.value, order))
+
+    def broadcast(self, shape: Ints, axes: Ints = ()) -> Tensor:
+        """Broadcasts to `shape`: axis i becomes axis axes[i]."""
+        return Tensor(self.rewriter, shape_builders.broadcast(self.rewriter, self.value, shape, list(axes)))
+
+    def slice(self, starts: Ints, limits: Ints, strides: Ints = ()) -> Tensor:
+        """The elements from `starts` up to `limits`, exclusive, `strides` apart; 1 apart by default."""
+        return Tensor(self.rewriter, shape_builders.slice_range(self.rewriter, self.value, starts, limits, strides))
+
+    def cut(self, axis: int, start: int, limit: int, stride: int = 1) -> Tensor:
+        """The elements from `start` up to `limit`, exclusive, of one axis."""
+        return Tensor(self.rewriter, shape_builders.slice_axis(self.rewriter, self.value, axis, start, limit, stride))
+
+    def leading(self, shape: Ints) -> Tensor:
+        """A slice of the given shape from the start of each axis."""
+        return self.slice((0,) * len(shape), shape)
+
+    def reverse(self, *axes: int) -> Tensor:
+        """Reverses the order of elements along axes."""
+        return Tensor(self.rewriter, shape_builders.reverse(self.rewriter, self.value, axes))
+
+    def pad(self, fill: Tensor, low: Ints, high: Ints, interior: Ints = ()) -> Tensor:
+        """Adds elements in front of each axis, behind it, and between neighbours; negative numbers remove elements."""
+        return Tensor(self.rewriter, shape_builders.pad(self.rewriter, self.value, fill.value, low, high, interior))
+
+    def pad_to(self, *shape: int) -> Tensor:
+        """Pads at the end of each axis with zeros."""
+        if self.shape == shape:
+            return self
+        high = [size - old for size, old in zip(shape, self.shape, strict=True)]
+        return self.pad(self.zeros(()), [0] * len(shape), high)
+
+    def take_along(self, places: Tensor, axis: int) -> Tensor:
+        """The elements of each line along an axis, at the places that `places`, of the same shape, holds."""
+        return Tensor(self.rewriter, shape_builders.take_along(self.rewriter, self.value, places.value, axis))
+
+    def reduce(self, axes: Ints, name: str = "add", start: Tensor | None = None) -> Tensor:
+        """Reduces along axes, with `add` or another elementwise op; starts with zero unless `start` is given."""
+        first = None if start is None else start.value
+        return Tensor(self.rewriter, shape_builders.reduce_axes(self.rewriter, self.value, list(axes), name, first))
+
+    def dot(self, other: Tensor, dimensions: DotDimensions) -> Tensor:
+        """`dot_general`; the result has this element type."""
+        return Tensor(self.rewriter, shape_builders.dot(self.rewriter, self.value, other.value, dimensions))
+
+    # Places that are known at run time
+
+    def _indices(self, starts: Sequence[Tensor | int]) -> list[Value]:
+        """Start indices; a number gets the type of the others, or i32."""
+        like = next((start for start in starts if isinstance(start, Tensor)), None) or self.int32(0)
+        return [like.of(start).value for start in starts]
+
+    def dynamic_slice(self, starts: Sequence[Tensor | int], sizes: Ints) -> Tensor:
+        """`sizes` elements per axis from `starts` on."""
+        made = shape_builders.dynamic_slice(self.rewriter, self.value, self._indices(starts), sizes)
+        return Tensor(self.rewriter, made)
+
+    def updated(self, starts: Sequence[Tensor | int], update: Tensor) -> Tensor:
+        """This tensor with the elements from `starts` on replaced by those of `update`."""
+        places = self._indices(starts)
+        made = shape_builders.dynamic_update_slice(self.rewriter, self.value, update.value, places)
+        return Tensor(self.rewriter, made)
+
+    def line(self, axis: int, at: Tensor) -> Tensor:
+        """The elements at an index of an axis, without that axis."""
+        starts = [at if place == axis else 0 for place in range(len(self.shape))]
+        rest = (self.shape[:axis], self.shape[axis + 1 :])
+        return self.dynamic_slice(starts, (*rest[0], 1, *rest[1])).reshape(*rest[0], *rest[1])
+
+    def with_line(self, axis: int, at: Tensor, line: Tensor) -> Tensor:
+        """This tensor with the elements at an index of an axis replaced."""
+        starts = [at if place == axis else 0 for place in range(len(self.shape))]
+        return self.updated(starts, line.reshape(*self.shape[:axis], 1, *self.shape[axis + 1 :]))
+
+
+def concatenate(tensors: Sequence[Tensor], axis: int) -> Tensor:
+    """Joins tensors along an axis."""
+    rewriter = tensors[0].rewriter
+    return Tensor(rewriter, shape_builders.concatenate(rewriter, [one.value for one in tensors], axis))
+
+
+def sort(tensors: Sequence[Tensor], axis: int, comparator: Region) -> list[Tensor]:
+    """The lines of the first tensor along an axis in the order of a comparator, the others by the same permutation.
+    Elements that are equal keep their order.
+    """
+    rewriter, types = tensors[0].rewriter, [x.type for x in tensors]
+    made = rewriter.build(
+        Sort,
+        inputs=[x.value for x in tensors],
+        dimension=IntegerAttr(axis),
+        is_stable=BoolAttr(True),
+        comparator=comparator,
+        out=types,
+    )
+    return [Tensor(rewriter, result) for result in made.results]
+
+
+def sort_with_places(x: Tensor, direction: str) -> list[Tensor]:
+    """The last axis in ascending (LT) or descending (GT) order, floats in total order; and the place that each element
+    had, as an i32.
+    """
+    both = [x, x.iota(len(x.shape) - 1)]
+    return sort(both, len(x.shape) - 1, comparator_region([one.type for one in both], direction))
+
+
+Made = Tensor | Sequence[Tensor] | None
+
+
+def expansion(function: Callable[..., Made], operands: int, results: int = 1) -> Pattern:
+    """A pattern that replaces an op of so many operands and results, all of known types, by the tensors that
+    `function(op, *operands)` returns. The op stays if that is None, or if a type differs.
+    """
+
+    def pattern(op: Operation, rewriter: Rewriter) -> bool:
+        values = (*op.operands, *op.results)
+        counts = (len(op.operands), len(op.results))
+        if counts != (operands, results) or not all(is_known(value.type) for value in values):
+            return False
+        return replace(op, rewriter, function(op, *(Tensor(rewriter, value) for value in op.operands)))
+
+    return pattern
+
+
+def replace(op: Operation, rewriter: Rewriter, made: Made) -> bool:
+    """Replaces an op by tensors of its result types; returns False for None and for other types."""
+    tensors = [] if made is None else [made] if isinstance(made, Tensor) else made
+    if made is None or [one.type for one in tensors] != [result.type for result in op.results]:
+        return False
+    rewriter.replace(op, [one.value for one in tensors])
+    return True
