@@ -8,6 +8,7 @@ its own.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.attributes import StringAttr
@@ -20,40 +21,28 @@ from orchestrion.compiler.stablehlo.ops.function_dims import dim_definitions
 from orchestrion.schema.dtypes import BY_NAME
 
 from .emitter import Emitter
-from .recording import emit_recording
+from .recording import RecordingEmitter
 from .size_emitter import SizeEmitter
 
 
-def convert_body(
-    source: Operation,
-    imports: set[str],
-    executables: Mapping[str, ll_seq.Executable],
-    constants: Mapping[Operation, int],
-) -> Region:
-    """The region of the `vm.func` for the body of `source`; `constants` maps constant ops to their ordinals."""
-    return _Body(source, imports, executables, constants).convert()
+@dataclass
+class BodyConverter:
+    """Converts the body of `source`; `constants` maps constant ops to their ordinals."""
 
-
-class _Body:
-    def __init__(
-        self,
-        source: Operation,
-        imports: set[str],
-        executables: Mapping[str, ll_seq.Executable],
-        constants: Mapping[Operation, int],
-    ) -> None:
-        self.source = source
-        self.imports = imports
-        self.executables = executables
-        self.constants = constants
-        self.values: dict[Value, Value] = {}
-        self.blocks: dict[Block, Block] = {}
-        #: source block -> the blocks of its outgoing edges, placed after its own
-        self.ways: dict[Block, list[Block]] = {}
-        self.emitter = Emitter(Block(), imports, source.loc)
-        self.sizes = SizeEmitter(self.emitter, {}, {})
+    source: Operation
+    imports: set[str]
+    executables: Mapping[str, ll_seq.Executable]
+    constants: Mapping[Operation, int]
+    values: dict[Value, Value] = field(default_factory=dict, init=False)
+    blocks: dict[Block, Block] = field(default_factory=dict, init=False)
+    #: source block -> the blocks of its outgoing edges, placed after its own
+    ways: dict[Block, list[Block]] = field(default_factory=dict, init=False)
+    #: those of the present block
+    emitter: Emitter = field(init=False)
+    sizes: SizeEmitter = field(init=False)
 
     def convert(self) -> Region:
+        """The region of the `vm.func`."""
         body = self.source.regions[0]
         order = reachable(body)
         for block in order:
@@ -121,7 +110,8 @@ class _Body:
             case ll_seq.Allocate():
                 values[op.output] = emitter.value("hal.allocate", self.sizes.number(op.size))
             case ll_seq.Record():
-                values[op.output] = emit_recording(op, emitter, values, self.executables, self.sizes)
+                commands = RecordingEmitter(emitter, values, self.executables, self.sizes)
+                values[op.output] = commands.emit(op)
             case util.Constant():
                 values[op.out] = emitter.constant("i32", op.value.value)
             case util.Add():

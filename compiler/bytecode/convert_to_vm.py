@@ -23,7 +23,7 @@ from orchestrion.schema.hal_imports import HAL_IMPORTS
 from orchestrion.schema.profiles import FEATURES
 
 from . import vm
-from .body import convert_body
+from .body import BodyConverter
 from .exports import export_of
 from .imports import tensors_of
 from .payload import payload_attribute
@@ -130,15 +130,8 @@ class _Program:
 
     def _constant(self, op: ll_seq.Constant) -> None:
         self.constants[op] = len(self.constants)
-        built = vm.Constant.build(
-            sym_name=self.names.fresh(op.label.value),
-            values=op.values,
-            offsets=op.offsets,
-            size=op.size,
-            parameter=op.parameter,
-            loc=op.loc,
-        )
-        self.block.append(built)
+        content = {name: op.get(name) for name in ("values", "offsets", "size", "parameter")}
+        self.block.append(vm.Constant.build(sym_name=self.names.fresh(op.label.value), **content, loc=op.loc))
 
     def _global(self, op: util.Global) -> None:
         mutable = UnitAttr() if self._is_per_context(op) else None
@@ -172,7 +165,7 @@ class _Program:
         self._func(op.sym_name.value, op, FunctionType(taken, given))
 
     def _func(self, name: str, source: Operation, type: FunctionType) -> None:
-        body = convert_body(source, self.imports, self.executables, self.constants)
+        body = BodyConverter(source, self.imports, self.executables, self.constants).convert()
         self.block.append(vm.Func.build(sym_name=name, function_type=type, body=body, loc=source.loc))
 
 

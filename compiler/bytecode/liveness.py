@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from orchestrion.compiler.ir.core import Block, Region, Value
-from orchestrion.compiler.ir.dominance import successors
+from orchestrion.compiler.ir.liveness import live_values
 
 
 @dataclass(slots=True)
@@ -28,43 +28,22 @@ class Interval:
 def intervals(region: Region) -> dict[Value, Interval]:
     """The interval of every value, in the order of definitions."""
     found: dict[Value, Interval] = {}
-    starts: dict[Block, int] = {}
-    ends: dict[Block, int] = {}
-    uses: dict[tuple[Value, Block], int] = {}  # position of the last use in each block
+    edges: list[tuple[Block, int, int]] = []  # a block, the positions of its start and end
+    used: list[tuple[Value, int]] = []
     position = 0
     for block in region.blocks:
-        starts[block] = position
-        for argument in block.arguments:
-            found[argument] = Interval(position, position)
+        start = position
+        found |= {argument: Interval(start, start) for argument in block.arguments}
         for op in block:
             position += 1
-            for value in op.operands:
-                uses[value, block] = position
-            for result in op.results:
-                found[result] = Interval(position, position)
-        ends[block] = position
+            used += [(value, position) for value in op.operands]
+            found |= {result: Interval(position, position) for result in op.results}
+        edges.append((block, start, position))
         position += 1
-    predecessors: dict[Block, list[Block]] = {block: [] for block in region.blocks}
-    for block in region.blocks:
-        for target in successors(block):
-            predecessors[target].append(block)
-    for (value, block), at in uses.items():
+    starts, ends = live_values(region.blocks)
+    for block, start, end in edges:
+        used += [(value, start) for value in starts[block]]
+        used += [(value, end) for value in ends[block]]
+    for value, at in used:
         found[value].cover(at)
-        for between in _blocks_before(value, block, predecessors):
-            found[value].cover(starts[between])
-            for source in predecessors[between]:
-                found[value].cover(ends[source])
-    return found
-
-
-def _blocks_before(value: Value, user: Block, predecessors: dict[Block, list[Block]]) -> set[Block]:
-    """The blocks into which the value must be live-in for a use in `user`."""
-    home = value.parent_block
-    found: set[Block] = set()
-    todo = [] if user is home else [user]
-    while todo:
-        block = todo.pop()
-        if block not in found:
-            found.add(block)
-            todo += [source for source in predecessors[block] if source is not home]
     return found

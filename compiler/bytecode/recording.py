@@ -7,6 +7,7 @@ parameter words. The sizes select which specialization of an entry is dispatched
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from orchestrion.compiler.ir.core import BlockArgument, Operation, Value
 from orchestrion.compiler.ir.dims import symbol
@@ -24,41 +25,28 @@ Number = Value | int
 _Entries = dict[str, tuple[int, ll_seq.Entry]]
 
 
-def emit_recording(
-    record: ll_seq.Record,
-    emitter: Emitter,
-    values: dict[Value, Value],
-    executables: Mapping[str, ll_seq.Executable],
-    sizes: SizeEmitter,
-) -> Value:
-    """Emits the whole recording; returns the value that holds it."""
-    body = record.body.block
-    recording = emitter.value("hal.recording.create", len(body.arguments))
-    commands = _Commands(recording, emitter, values, executables, sizes)
-    for op in body:
-        emitter.new_scope()
-        with emitter.builder.at(op.loc):
-            commands.op(op)
-    return recording
+@dataclass
+class RecordingEmitter:
+    """Emits one recording of a body whose values are converted to `values`."""
 
+    emitter: Emitter
+    values: dict[Value, Value]
+    executables: Mapping[str, ll_seq.Executable]
+    sizes: SizeEmitter
+    recording: Value = field(init=False)
+    _entries: dict[str, _Entries] = field(default_factory=dict, init=False)
 
-class _Commands:
-    def __init__(
-        self,
-        recording: Value,
-        emitter: Emitter,
-        values: dict[Value, Value],
-        executables: Mapping[str, ll_seq.Executable],
-        sizes: SizeEmitter,
-    ) -> None:
-        self.recording = recording
-        self.emitter = emitter
-        self.values = values
-        self.executables = executables
-        self.sizes = sizes
-        self._entries: dict[str, _Entries] = {}
+    def emit(self, record: ll_seq.Record) -> Value:
+        """Emits the whole recording; returns the value that holds it."""
+        body = record.body.block
+        self.recording = self.emitter.value("hal.recording.create", len(body.arguments))
+        for op in body:
+            self.emitter.new_scope()
+            with self.emitter.builder.at(op.loc):
+                self._op(op)
+        return self.recording
 
-    def op(self, op: Operation) -> None:
+    def _op(self, op: Operation) -> None:
         call, recording, number = self.emitter.call, self.recording, self.sizes.number
         match op:
             case ll_seq.Dispatch():

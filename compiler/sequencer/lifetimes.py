@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.core import Block, Operation, Value
+from orchestrion.compiler.ir.liveness import live_values
 
 from . import hl_seq
 from .positions import interval
@@ -33,7 +34,9 @@ class Lifetimes:
         self.waves = 0
         self._number()
         self.of: dict[Value, int] = {}
-        self._live()
+        starts, ends = live_values(blocks)
+        for block in blocks:
+            self._mark(block, starts[block], ends[block])
 
     def _number(self) -> None:
         now = 0
@@ -63,23 +66,6 @@ class Lifetimes:
             now += 1
             self.waves += waves + bool(made)
 
-    def _live(self) -> None:
-        uses = {block: _used_from_outside(block) for block in self.blocks}
-        enters: dict[Block, set[Value]] = {block: set(used) for block, used in uses.items()}
-        leaves: dict[Block, set[Value]] = {block: set() for block in self.blocks}
-        changed = True
-        while changed:
-            changed = False
-            for block in reversed(self.blocks):
-                out = set().union(*(enters[successor] for successor in _successors(block)))
-                through = out - _defined(block)
-                if out != leaves[block] or not through <= enters[block]:
-                    leaves[block] = out
-                    enters[block] |= through
-                    changed = True
-        for block in self.blocks:
-            self._mark(block, enters[block], leaves[block])
-
     def _mark(self, block: Block, enters: set[Value], leaves: set[Value]) -> None:
         first = {value: self.start[block] for value in (*enters, *block.arguments)}
         last = dict(first)
@@ -99,15 +85,3 @@ class Lifetimes:
 def overwritten(op: Operation) -> list[Value]:
     """The operands whose memory an op overwrites."""
     return [argument for argument, _ in op.updates()] if isinstance(op, hl_seq.Dispatch) else []
-
-
-def _successors(block: Block) -> list[Block]:
-    return block.last.successors if block.last is not None else []
-
-
-def _defined(block: Block) -> set[Value]:
-    return {*block.arguments, *(result for op in block for result in op.results)}
-
-
-def _used_from_outside(block: Block) -> set[Value]:
-    return {value for op in block for value in op.operands} - _defined(block)

@@ -16,8 +16,7 @@ from orchestrion.compiler.sequencer import hl_seq, ll_seq
 from orchestrion.compiler.stablehlo.ops.custom_call import CustomCall
 from orchestrion.schema.profiles import PROFILES, Profile
 
-from .binding_types import note_binding_types
-from .source_ops import name_source_ops
+from .entry_notes import name_source_ops, note_binding_types
 from .target import target
 
 

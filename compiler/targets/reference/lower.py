@@ -14,30 +14,39 @@ from typing import Any, Final
 from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.flow.dialect import SetEncoding, UnsetEncoding, Windows
 from orchestrion.compiler.flow.layout import has_layout
+from orchestrion.compiler.flow.merge import Merge
 from orchestrion.compiler.flow.scatter import Scatter
 from orchestrion.compiler.ir.attributes import DenseElements, attribute_of, dense_ints
 from orchestrion.compiler.ir.core import Block, Operation, OpResult, Region, Value
 from orchestrion.compiler.ir.declare import Field
 from orchestrion.compiler.ir.locations import Location
+from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import TensorType
 from orchestrion.compiler.kernel import special
 from orchestrion.compiler.sequencer.in_place import updates_in_place
 from orchestrion.compiler.sequencer.ll_seq import End, Entry, LoadInput, StoreOutput
+from orchestrion.compiler.stablehlo.builders.tensors import Made, Tensor, replace
 from orchestrion.compiler.stablehlo.ops import contraction, indexing, structural
 from orchestrion.compiler.stablehlo.ops.base import is_supported, tensor_of
 from orchestrion.compiler.stablehlo.ops.custom_call import CustomCall
 from orchestrion.compiler.stablehlo.ops.elementwise import Elementwise
-from orchestrion.compiler.stablehlo.ops.flow_ops import Size
+from orchestrion.compiler.stablehlo.ops.flow_ops import LineFft, RowSolve, Size
 
 from .dialect import OPS, Yield
 from .encodings import Emit, pack, stored, unpack
-from .ffts import expand_ffts
-from .merges import expand_merges
-from .row_solves import expand_row_solves
+from .ffts import transformed
+from .merges import merged
+from .row_solves import solved
 from .special import TensorEmitter, known_number
 
 Rule = Callable[["_Lowering", Any, Sequence[Value]], Sequence[Value]]
 
+#: op that becomes StableHLO first -> the function from the op and its operands to its results
+_EXPANSIONS: Final[dict[type[Operation], Callable[..., Made]]] = {
+    Merge: merged,
+    LineFft: transformed,
+    RowSolve: solved,
+}
 #: ops that do not change a scalar
 _SHAPES_ONLY: Final = (structural.Reshape, structural.BroadcastInDim, structural.Transpose, structural.Reverse)
 
@@ -45,9 +54,10 @@ _SHAPES_ONLY: Final = (structural.Reshape, structural.BroadcastInDim, structural
 def lower_entry(entry: Entry) -> None:
     """Replaces the body. Raises CompileError with a diagnostic for each op that has no instruction."""
     old = entry.body.block
-    expand_merges(old)
-    expand_ffts(old)
-    expand_row_solves(old)
+    for op in [op for op in old if type(op) in _EXPANSIONS]:
+        rewriter = Rewriter({})
+        rewriter.at(op)
+        replace(op, rewriter, _EXPANSIONS[type(op)](op, *(Tensor(rewriter, value) for value in op.operands)))
     problems = list(_diagnose(old))
     if problems:
         raise CompileError(problems)

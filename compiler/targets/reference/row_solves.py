@@ -1,4 +1,4 @@
-"""Expands `flow.solve_rows` into StableHLO for the reference device: column after column.
+"""`flow.solve_rows` in StableHLO for the reference device: column after column.
 
 An elimination: after each column, its products are subtracted from all later columns. If the matrix is to be factored,
 its rows are eliminated along with the others, because their elements are the divisors and factors.
@@ -6,63 +6,29 @@ its rows are eliminated along with the others, because their elements are the di
 
 from __future__ import annotations
 
-from orchestrion.compiler.ir.attributes import IntegerAttr
-from orchestrion.compiler.ir.core import Block, Value
-from orchestrion.compiler.ir.rewriter import Rewriter
-from orchestrion.compiler.stablehlo.builders.basic import elementwise
-from orchestrion.compiler.stablehlo.builders.shape_builders import broadcast, reshape, slice_range
-from orchestrion.compiler.stablehlo.ops.base import tensor_of
+from orchestrion.compiler.stablehlo.builders.tensors import Tensor, concatenate
 from orchestrion.compiler.stablehlo.ops.flow_ops import RowSolve
-from orchestrion.compiler.stablehlo.ops.structural import Concatenate
 
 
-def expand_row_solves(block: Block) -> None:
-    """Replaces every `flow.solve_rows` in a block."""
-    for op in [op for op in block if isinstance(op, RowSolve)]:
-        rewriter = Rewriter({})
-        rewriter.at(op)
-        rewriter.replace(op, [_solved(op, rewriter)])
-
-
-def _solved(op: RowSolve, rewriter: Rewriter) -> Value:
-    batch, count, columns = tensor_of(op.rows).shape
-    rest = _beside(rewriter, [op.matrix, op.rows], 1) if op.factor.value else op.rows
+def solved(op: RowSolve, matrix: Tensor, rows: Tensor) -> Tensor:
+    """The result of the op."""
+    batch, count, columns = rows.shape
+    rest = concatenate([matrix, rows], 1) if op.factor.value else rows
     first = columns if op.factor.value else 0
     made = []
     for at in range(columns):
-        column = _column(rewriter, rest, 0)
-        matrix = column if op.factor.value else _column(rewriter, op.matrix, at)
-        pivot = slice_range(rewriter, matrix, (0, at), (batch, at + 1))
-        pivot = elementwise(rewriter, "sqrt", pivot) if op.factor.value else pivot
-        shape = tensor_of(column).shape
-        column = elementwise(
-            rewriter, "divide", column, broadcast(rewriter, reshape(rewriter, pivot, (batch,)), shape, (0,))
-        )
-        made.append(reshape(rewriter, slice_range(rewriter, column, (0, first), shape), (batch, count, 1)))
+        column = _column(rest, 0)
+        divisors = column if op.factor.value else _column(matrix, at)
+        pivot = divisors.cut(1, at, at + 1)
+        pivot = pivot.op("sqrt") if op.factor.value else pivot
+        column = column / pivot.reshape(batch).broadcast(column.shape, (0,))
+        made.append(column.cut(1, first, column.shape[1]).reshape(batch, count, 1))
         if at + 1 < columns:
-            factors = slice_range(rewriter, column if op.factor.value else matrix, (0, at + 1), (batch, columns))
-            rest = _without(rewriter, rest, column, factors)
-    return _beside(rewriter, made, 2)
+            factors = (column if op.factor.value else divisors).cut(1, at + 1, columns)
+            later = rest.cut(2, 1, rest.shape[2])
+            rest = later - column.broadcast(later.shape, (0, 1)) * factors.broadcast(later.shape, (0, 2))
+    return concatenate(made, 2)
 
 
-def _without(rewriter: Rewriter, rest: Value, column: Value, factors: Value) -> Value:
-    """The columns behind the first, minus the products of `column` with their factors."""
-    batch, count, width = tensor_of(rest).shape
-    later = slice_range(rewriter, rest, (0, 0, 1), (batch, count, width))
-    shape = tensor_of(later).shape
-    products = elementwise(
-        rewriter, "multiply", broadcast(rewriter, column, shape, (0, 1)), broadcast(rewriter, factors, shape, (0, 2))
-    )
-    return elementwise(rewriter, "subtract", later, products)
-
-
-def _column(rewriter: Rewriter, value: Value, at: int) -> Value:
-    batch, count, _ = tensor_of(value).shape
-    return reshape(rewriter, slice_range(rewriter, value, (0, 0, at), (batch, count, at + 1)), (batch, count))
-
-
-def _beside(rewriter: Rewriter, values: list[Value], axis: int) -> Value:
-    shape = list(tensor_of(values[0]).shape)
-    shape[axis] = sum(tensor_of(value).shape[axis] for value in values)
-    out = tensor_of(values[0]).with_shape(tuple(shape))
-    return rewriter.build(Concatenate, inputs=values, dimension=IntegerAttr(axis), out=out).result
+def _column(x: Tensor, at: int) -> Tensor:
+    return x.cut(2, at, at + 1).reshape(*x.shape[:2])

@@ -1,4 +1,4 @@
-"""Notes the ops of the source that an entry computes, before a target replaces its body.
+"""What an entry notes before a target replaces its body: the ops of the source that it computes, and its tensor types.
 
 The main op comes first: the hero, or else the last op before the stores, which also gives the location of the entry.
 The others follow in the order of the program, each name once. Constants are left out, because they are part of the ops
@@ -11,7 +11,8 @@ from __future__ import annotations
 from orchestrion.compiler.flow.dialect import UnsetEncoding
 from orchestrion.compiler.flow.fusion_reads import HEROES
 from orchestrion.compiler.ir.attributes import ArrayAttr, StringAttr
-from orchestrion.compiler.ir.core import Operation
+from orchestrion.compiler.ir.core import BlockArgument, Operation
+from orchestrion.compiler.ir.types import NONE, Type
 from orchestrion.compiler.sequencer import ll_seq
 from orchestrion.compiler.stablehlo.ops.custom_call import CustomCall
 from orchestrion.compiler.stablehlo.ops.structural import Constant
@@ -34,3 +35,14 @@ def _name(op: Operation) -> str:
         return f"{op.name}({op.function})"
     inner = [inside.name for region in op.regions for block in region.blocks for inside in list(block)[:-1]]
     return f"{op.name}({inner[0].rpartition('.')[2]})" if len(inner) == 1 else op.name
+
+
+def note_binding_types(entry: ll_seq.Entry) -> None:
+    """Sets `binding_types` of an entry whose body is not lowered yet. An unused binding has `none`."""
+    types: list[Type] = [NONE] * len(entry.bindings)
+    for op in entry.body.block:
+        if isinstance(op, ll_seq.LoadInput | ll_seq.StoreOutput):
+            binding = op.binding
+            assert isinstance(binding, BlockArgument), "the rules hold bindings to be arguments"
+            types[binding.index] = op.value.type
+    entry.binding_types = ArrayAttr(tuple(types))
