@@ -18,7 +18,7 @@ import numpy as np
 from bench_heroes import DEVICES, Row, close, selected
 from harness import machine, measure, need, unit, versions
 
-from orchestrion.compiler.kernel.machine import MACHINES
+from orchestrion.compiler.profiles import MACHINES
 
 #: groups whose kernels depend on the machine
 GROUPS = ("matmul", "convolution", "attention", "layer norm")

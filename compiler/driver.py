@@ -31,7 +31,6 @@ from orchestrion.compiler.ir.garbage import collection_paused
 from orchestrion.compiler.ir.parser import parse
 from orchestrion.compiler.ir.printer import print_module
 from orchestrion.compiler.ir.verifier import check_input
-from orchestrion.compiler.kernel.machine import DEFAULT, MACHINES
 from orchestrion.compiler.options import CALLBACKS, ENCODINGS, Options
 from orchestrion.compiler.pipeline import (
     FIRST_PHASE,
@@ -44,7 +43,7 @@ from orchestrion.compiler.pipeline import (
     phases_between,
     run_phases,
 )
-from orchestrion.compiler.profiles import holds_confined_code, known_profile
+from orchestrion.compiler.profiles import DEFAULT, MACHINES, holds_confined_code, known_profile
 from orchestrion.compiler.rules.engine import check as check_phase
 from orchestrion.compiler.sequencer.arena import MAX_ALLOCATION
 from orchestrion.compiler.steps import Steps
@@ -91,7 +90,7 @@ def compile(
       first. Each must compile the program. Default: those of `schema.profiles.PROFILES` that can, with one
       `TargetWarning` about the others.
     - `encodings`: how the operands of dots are laid out, a key of `options.ENCODINGS`.
-    - `machines`: the kinds of device for which kernels are shaped, keys of `kernel.machine.MACHINES`, the default last.
+    - `machines`: the kinds of device for which kernels are shaped, keys of `profiles.MACHINES`, the default last.
       Each target gets one program per machine; a device takes the first one for its kind, or the last.
     - `attributes` of the module: texts, numbers or bytes by key. Those of `schema.attributes.KNOWN` have a meaning,
       such as `model.name` and `limits.memory`.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from orchestrion.compiler.kernel.machine import DEFAULT
+from orchestrion.compiler.profiles import DEFAULT
 from orchestrion.compiler.sequencer.arena import MAX_ALLOCATION
 from orchestrion.compiler.steps import Steps
 
@@ -32,7 +32,7 @@ class Options:
     """Options of a compilation.
 
     `targets`: keys of `schema.profiles.PROFILES`, best first. `encodings`: a key of `ENCODINGS`. `machines`: keys of
-    `kernel.machine.MACHINES`, best first. `recorder`: is notified of decisions, for a placement report. `parameters`:
+    `profiles.MACHINES`, best first. `recorder`: is notified of decisions, for a placement report. `parameters`:
     large constants lie outside the module, and so do the arguments named in `parameter_arguments`. `max_allocation`:
     bytes above which an arena or a pool of constants is split. `callbacks`: a key of `CALLBACKS`. `schedules`: those
     of a file, which replace chosen ones. `steps`: is notified of each pass.

@@ -1,10 +1,21 @@
-"""Target profiles for the compiler: those of this package, and those that other packages declare."""
+"""Target profiles for the compiler, those of this package and of others, and the kinds of device of a target."""
 
 from __future__ import annotations
+
+from typing import Final
 
 from orchestrion.compiler.errors import ArgumentValueError, CompileError
 from orchestrion.schema.errors import PluginError
 from orchestrion.schema.profiles import PROFILES, Profile, find_profile
+
+#: kinds of device that kernels are tuned for; they are correct on any device. A kind that drivers can recognise is a
+#: feature of the same name (`schema.profiles.FEATURES`)
+MACHINES: Final[dict[str, str]] = {
+    "cpu": "processors, as behind PoCL and lavapipe: work for each invocation, vectors, no barriers",
+    "gpu": "graphics processors: blocks of work in shared memory, neighbours read neighbours",
+}
+#: the default machine; every device runs its programs
+DEFAULT: Final = "cpu"
 
 
 def known_profile(name: str) -> Profile:
@@ -26,3 +37,13 @@ def holds_confined_code(profile: Profile) -> bool:
     from orchestrion.schema.profiles import is_confined
 
     return is_confined(profile.format)
+
+
+def program_name(profile: str, machine: str) -> str:
+    """Name of the program of a target for a machine."""
+    return profile if machine == DEFAULT else f"{profile}_{machine}"
+
+
+def profile_of(name: str, machine: str) -> str:
+    """Name of the target of a program for a machine; the inverse of `program_name`."""
+    return name if machine == DEFAULT else name.removesuffix(f"_{machine}")

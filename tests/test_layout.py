@@ -22,12 +22,10 @@ MAY_IMPORT: dict[str, set[str]] = {
 #: The folders of the compiler in the order of the data: a folder imports only earlier ones. `rules` judges the IR
 #: after each phase, so it may know all of them.
 COMPILER_ORDER = ("ir", "stablehlo", "frontend", "flow", "sequencer", "kernel", "targets", "bytecode", "rules")
-#: Modules of the compiler that import later folders, and which. Entries may only be removed:
-#: `kernel.machine` holds tables that earlier folders need too.
+#: Modules of the compiler that import later folders, and which. Entries may only be removed.
 KNOWN_BACK_EDGES: dict[str, set[str]] = {
     "sequencer.encodings": {"targets"},
-    "sequencer.form_programs": {"kernel", "targets"},
-    "sequencer.hl_seq": {"kernel"},
+    "sequencer.form_programs": {"targets"},
     "sequencer.limit_reductions": {"kernel", "targets"},
     "sequencer.link_executables": {"targets"},
     "stablehlo.ops.elementwise": {"kernel"},

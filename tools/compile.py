@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 from orchestrion.compiler.driver import PHASES_WITHOUT_SOURCE_OPS, SCHEDULED, Compilation
 from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.ir.garbage import collection_paused
-from orchestrion.compiler.kernel.machine import DEFAULT, MACHINES
 from orchestrion.compiler.options import CALLBACKS, ENCODINGS
 from orchestrion.compiler.pipeline import PASSES, PHASES
+from orchestrion.compiler.profiles import DEFAULT, MACHINES
 from orchestrion.compiler.sequencer.arena import MAX_ALLOCATION
 from orchestrion.compiler.steps import Steps
 from orchestrion.compiler.targets.choice import help_text, profile_names

@@ -37,7 +37,7 @@ def problem(plugin: Plugin) -> str:
 
 
 def _built_in(group: str) -> Collection[str]:
-    from orchestrion.compiler.kernel.machine import MACHINES
+    from orchestrion.compiler.profiles import MACHINES
     from orchestrion.compiler.targets.target import TARGETS
     from orchestrion.hal.cts.kernels import FORMATS as KERNELS
     from orchestrion.hal.registry import BUILT_IN

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 
 from orchestrion.compiler.driver import SCHEDULED
-from orchestrion.compiler.kernel.machine import MACHINES
 from orchestrion.compiler.options import ENCODINGS
 from orchestrion.compiler.pipeline import PHASES
+from orchestrion.compiler.profiles import MACHINES
 from orchestrion.compiler.targets.schedule_file import ScheduleFile
 
 from . import cli, terminal

@@ -9,28 +9,10 @@ from typing import Final
 
 from orchestrion.compiler.ir.dims import TYPICAL
 
-#: kinds of device that kernels are tuned for; they are correct on any device. A kind that drivers can recognise is a
-#: feature of the same name (`schema.profiles.FEATURES`)
-MACHINES: Final[dict[str, str]] = {
-    "cpu": "processors, as behind PoCL and lavapipe: work for each invocation, vectors, no barriers",
-    "gpu": "graphics processors: blocks of work in shared memory, neighbours read neighbours",
-}
 #: iterations of all loops of an invocation after which Mesa's llvmpipe ends them without an error
 LLVMPIPE_ITERATIONS: Final = 65_535
 #: iterations of loops on a machine without such a limit
 UNLIMITED_ITERATIONS: Final = 1 << 62
-#: the default machine; every device runs its programs
-DEFAULT: Final = "cpu"
-
-
-def program_name(profile: str, machine: str) -> str:
-    """Name of the program of a target for a machine."""
-    return profile if machine == DEFAULT else f"{profile}_{machine}"
-
-
-def profile_of(name: str, machine: str) -> str:
-    """Name of the target of a program for a machine; the inverse of `program_name`."""
-    return name if machine == DEFAULT else name.removesuffix(f"_{machine}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,7 @@ from orchestrion.compiler.ir.dims import symbols_of
 from orchestrion.compiler.ir.parameters import bytes_of
 from orchestrion.compiler.ir.symbols import SymbolTables
 from orchestrion.compiler.ir.types import I32, TensorType, Type
-from orchestrion.compiler.kernel.machine import DEFAULT, program_name
-from orchestrion.compiler.profiles import known_profile
+from orchestrion.compiler.profiles import DEFAULT, known_profile, program_name
 from orchestrion.compiler.sequencer import ll_seq
 from orchestrion.compiler.sequencer.hl_seq import (
     Clone,

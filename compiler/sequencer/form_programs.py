@@ -8,9 +8,9 @@ from __future__ import annotations
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Region
 from orchestrion.compiler.ir.locations import UNKNOWN
-from orchestrion.compiler.kernel.machine import DEFAULT, program_name
 from orchestrion.compiler.options import Options
 from orchestrion.compiler.parts import part_for, parts_of
+from orchestrion.compiler.profiles import DEFAULT, program_name
 from orchestrion.compiler.targets.target import target
 
 from . import hl_seq

@@ -19,7 +19,7 @@ from orchestrion.compiler.ir.declare import attr, operand, operands, optional, r
 from orchestrion.compiler.ir.dialect import Dialect
 from orchestrion.compiler.ir.dims_parser import parse_sizes
 from orchestrion.compiler.ir.types import DialectType, TensorType, Type
-from orchestrion.compiler.kernel.machine import DEFAULT, profile_of
+from orchestrion.compiler.profiles import DEFAULT, profile_of
 
 LIFETIMES: Final[dict[str, str]] = {
     "constant": "made once, by a program initializer",
@@ -80,7 +80,7 @@ class TargetProgram(Operation):
 
     @property
     def machine_name(self) -> str:
-        """Name of the machine, a key of `kernel.machine.MACHINES`."""
+        """Name of the machine, a key of `profiles.MACHINES`."""
         return DEFAULT if self.machine is None else self.machine.value
 
     @property

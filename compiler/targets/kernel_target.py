@@ -4,7 +4,7 @@ from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.kernel.body import Body
 from orchestrion.compiler.kernel.choose import Choice, choose
 from orchestrion.compiler.kernel.lower import lower_entry
-from orchestrion.compiler.kernel.machine import DEFAULT
+from orchestrion.compiler.profiles import DEFAULT
 
 from .target import Target
 

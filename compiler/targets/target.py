@@ -22,7 +22,8 @@ from orchestrion.compiler.flow.layout import ROLES, Encoding, Layout
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.kernel.body import Body
 from orchestrion.compiler.kernel.choose import Choice
-from orchestrion.compiler.kernel.machine import DEFAULT, MACHINES, Machine, find_machine
+from orchestrion.compiler.kernel.machine import Machine, find_machine
+from orchestrion.compiler.profiles import DEFAULT, MACHINES
 from orchestrion.schema.errors import PluginError
 from orchestrion.schema.plugins import check_version, declared, load
 
@@ -47,7 +48,7 @@ class Target(ABC):
     `name`: the name of its profile. `api_version`: the version of this interface that it was written for. `tiles`: the
     numbers of rows of the left operand of a dot, and of columns of the right one, in a tile of their layouts.
     `most_entries`: most entries of an executable, which a driver builds as a whole. `machines`: rows for kinds of
-    device (`kernel.machine.MACHINES`), if its code is tuned for them.
+    device (`profiles.MACHINES`), if its code is tuned for them.
     """
 
     name: str

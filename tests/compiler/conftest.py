@@ -16,7 +16,7 @@ from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Region
 from orchestrion.compiler.ir.parser import parse
 from orchestrion.compiler.ir.verifier import check_input
-from orchestrion.compiler.kernel.machine import DEFAULT
+from orchestrion.compiler.profiles import DEFAULT
 from orchestrion.compiler.sequencer import ll_seq
 from orchestrion.compiler.stablehlo.ops.base import dtype_of, tensor_of
 from orchestrion.compiler.stablehlo.ops.func import Func

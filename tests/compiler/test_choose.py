@@ -20,7 +20,7 @@ from orchestrion.compiler.ir.parser import parse
 from orchestrion.compiler.kernel.body import Body
 from orchestrion.compiler.kernel.choose import choose
 from orchestrion.compiler.kernel.lower import illegal
-from orchestrion.compiler.kernel.machine import MACHINES
+from orchestrion.compiler.profiles import MACHINES
 from orchestrion.compiler.sequencer import ll_seq
 from orchestrion.compiler.stablehlo.ops.func import Func
 from orchestrion.compiler.targets.target import TARGETS

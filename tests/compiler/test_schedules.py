@@ -17,8 +17,8 @@ from schedule_runs import DRIVERS, Judge, body_of
 from schedule_trials import PER_CASE, trial
 
 from orchestrion.compiler.kernel.legality import choice_problems, problems
-from orchestrion.compiler.kernel.machine import MACHINES
 from orchestrion.compiler.kernel.schedule import STEPS
+from orchestrion.compiler.profiles import MACHINES
 from orchestrion.compiler.targets.target import target
 from orchestrion.hal.errors import DriverUnavailable
 

@@ -12,7 +12,7 @@ import pytest
 
 from orchestrion import compiler
 from orchestrion.compiler.ir.parser import parse
-from orchestrion.compiler.kernel.machine import program_name
+from orchestrion.compiler.profiles import program_name
 from orchestrion.compiler.sequencer.ll_seq import Entry
 from orchestrion.hal.backend import DeviceInfo, Limits
 from orchestrion.schema.decoder import read_module

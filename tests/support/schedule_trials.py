@@ -14,8 +14,8 @@ from schedule_runs import DRIVERS, Judge, Wrong, body_of
 from structured_bodies import Case
 
 from orchestrion.compiler.kernel.choose import choose
-from orchestrion.compiler.kernel.machine import MACHINES
 from orchestrion.compiler.kernel.schedule import Schedule
+from orchestrion.compiler.profiles import MACHINES
 from orchestrion.compiler.targets.target import target
 
 #: schedules of a body

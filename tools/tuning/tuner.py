@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from orchestrion.compiler.driver import SCHEDULED, Compilation
 from orchestrion.compiler.ir.garbage import collection_paused
-from orchestrion.compiler.kernel.machine import DEFAULT, MACHINES
 from orchestrion.compiler.options import Options
+from orchestrion.compiler.profiles import DEFAULT, MACHINES
 from orchestrion.compiler.sequencer.hl_seq import programs_of
 from orchestrion.compiler.targets.choice import profile_names
 from orchestrion.compiler.targets.kernel_target import KernelTarget

@@ -3,7 +3,7 @@
 from typing import Final
 
 from orchestrion.compiler.ir.core import Operation
-from orchestrion.compiler.kernel.machine import DEFAULT
+from orchestrion.compiler.profiles import DEFAULT
 from orchestrion.compiler.sequencer.ll_seq import Entry, Executable
 from orchestrion.compiler.targets.target import Payload, Target
 

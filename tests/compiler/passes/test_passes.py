@@ -15,9 +15,9 @@ import pytest
 from orchestrion.compiler.ir.parser import parse
 from orchestrion.compiler.ir.printer import print_module
 from orchestrion.compiler.ir.verifier import check_own
-from orchestrion.compiler.kernel.machine import DEFAULT
 from orchestrion.compiler.options import Options
 from orchestrion.compiler.pipeline import PASSES, passes_named, run_passes
+from orchestrion.compiler.profiles import DEFAULT
 
 HERE = Path(__file__).parent
 DIVIDER = "// -----\n"
