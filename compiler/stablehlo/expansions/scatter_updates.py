@@ -14,12 +14,11 @@ from orchestrion.compiler.ir.dims import dim_min
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.verifier import declaration_problems
 from orchestrion.compiler.stablehlo.builders.tensors import Tensor, replace
-from orchestrion.compiler.stablehlo.ops.base import is_known, tensor_of
+from orchestrion.compiler.stablehlo.ops.base import integer_limits, is_known, tensor_of
 from orchestrion.compiler.stablehlo.ops.elementwise import Elementwise
 from orchestrion.compiler.stablehlo.ops.scalar_regions import apply_to_tensors
 from orchestrion.compiler.stablehlo.ops.scatter import Scatter
 from orchestrion.compiler.stablehlo.ops.structural import Constant
-from orchestrion.schema.dtypes import SIGNED
 
 
 def expand_scatter(op: Operation, rewriter: Rewriter) -> bool:
@@ -60,6 +59,5 @@ def _is_one_window(op: Scatter) -> bool:
 
 def is_inside(index: Tensor, size: int) -> Tensor:
     """Whether indices lie in an axis of this size; the size may exceed their type."""
-    most = (1 << index.dtype.bits - (index.dtype.kind == SIGNED)) - 1
-    last = index.of(dim_min(size - 1, most))
+    last = index.of(dim_min(size - 1, integer_limits(index.dtype)[1]))
     return (index >= 0) & (index <= last)
