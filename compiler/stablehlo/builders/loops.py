@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from orchestrion.compiler.ir.core import Block, Region
+from orchestrion.compiler.ir.core import Block, Region, Value
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import I32, TensorType
 from orchestrion.compiler.stablehlo.ops.contraction import Return
@@ -22,6 +22,15 @@ def region_of(rewriter: Rewriter, types: Sequence[TensorType], make: Callable[..
     with rewriter.inside(end):
         end.set_operands([made.value for made in make(*(Tensor(rewriter, argument) for argument in block.arguments))])
     return Region([block])
+
+
+def move_block(block: Block, rewriter: Rewriter) -> list[Value]:
+    """Moves the ops of a block, except its terminator, to the place of the rewriter; returns what the block returns."""
+    *inner, last = block.ops
+    for op in inner:
+        op.detach()
+        rewriter.insert(op)
+    return list(last.operands)
 
 
 def counted_loop(iterations: int, inits: Sequence[Tensor], body: Body) -> list[Tensor]:

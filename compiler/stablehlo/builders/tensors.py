@@ -432,15 +432,15 @@ def sort_with_places(x: Tensor, direction: str) -> list[Tensor]:
 Made = Tensor | Sequence[Tensor] | None
 
 
-def expansion(function: Callable[..., Made], operands: int, results: int = 1) -> Pattern:
-    """A pattern that replaces an op of so many operands and results, all of known types, by the tensors that
-    `function(op, *operands)` returns. The op stays if that is None, or if a type differs.
+def expansion(function: Callable[..., Made], operands: int | None, results: int | None = 1) -> Pattern:
+    """A pattern that replaces an op of so many operands and results (None: any number), all of known types, by the
+    tensors that `function(op, *operands)` returns. The op stays if that is None, or if a type differs.
     """
 
     def pattern(op: Operation, rewriter: Rewriter) -> bool:
         values = (*op.operands, *op.results)
-        counts = (len(op.operands), len(op.results))
-        if counts != (operands, results) or not all(is_known(value.type) for value in values):
+        fits = operands in (None, len(op.operands)) and results in (None, len(op.results))
+        if not fits or not all(is_known(value.type) for value in values):
             return False
         return replace(op, rewriter, function(op, *(Tensor(rewriter, value) for value in op.operands)))
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Final
 
 from orchestrion.compiler.ir.core import Operation
-from orchestrion.compiler.ir.rewriter import Pattern, Rewriter
+from orchestrion.compiler.ir.rewriter import Pattern
 from orchestrion.compiler.stablehlo.builders.tensors import Made, Tensor, expansion
 from orchestrion.compiler.stablehlo.ops import elementwise as ops
 from orchestrion.compiler.stablehlo.ops.base import is_complex
@@ -30,13 +30,12 @@ FUNCTIONS: Final[dict[str, Function]] = {
 }
 
 
-def expand_function(op: Operation, rewriter: Rewriter) -> bool:
-    """Expands an op of the table; skips malformed ops."""
-    return op.name in FUNCTIONS and bool(op.operands) and expansion(_function, len(op.operands))(op, rewriter)
-
-
 def _function(op: Operation, *operands: Tensor) -> Tensor | None:
-    if any(x.type != operands[0].type or not x.is_complex for x in operands):
+    if (
+        op.name not in FUNCTIONS
+        or not operands
+        or any(x.type != operands[0].type or not x.is_complex for x in operands)
+    ):
         return None
     made = FUNCTIONS[op.name](*(Complex(*parts_of(x)) for x in operands))
     return made if isinstance(made, Tensor) else tensor_of_parts(operands[0].type, [made.re, made.im])
@@ -74,6 +73,9 @@ def _part(op: Operation, x: Tensor) -> Made:
     maker = x.value.defining_op
     return parts_of(x)[index] if isinstance(maker, ops.Complex) else None
 
+
+#: Expands an op of the table; skips malformed ops.
+expand_function: Final = expansion(_function, None)
 
 #: Patterns that leave no elementwise op on complex numbers except `real`, `imag` and `complex`.
 PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {

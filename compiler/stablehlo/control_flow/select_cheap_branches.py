@@ -10,10 +10,11 @@ from math import prod
 from typing import TYPE_CHECKING, Final
 
 from orchestrion.compiler.ir.builtin import Module
-from orchestrion.compiler.ir.core import Block, Operation, Value
+from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.dims import typical
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.stablehlo.builders.basic import compare, constant, elementwise
+from orchestrion.compiler.stablehlo.builders.loops import move_block
 from orchestrion.compiler.stablehlo.ops import structural
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import Return
@@ -62,7 +63,7 @@ def _select(op: Choice) -> None:
     """Replaces the op by all its branches; each result is selected from those of the branches."""
     rewriter = Rewriter({})
     rewriter.at(op)
-    given = [_moved(branch.block, rewriter) for branch in op.regions]
+    given = [move_block(branch.block, rewriter) for branch in op.regions]
     *others, values = given
     for number, branch in reversed(list(enumerate(others))):
         if isinstance(op, If):
@@ -73,12 +74,3 @@ def _select(op: Choice) -> None:
         pairs = zip(branch, values, strict=True)
         values = [a if a is b else elementwise(rewriter, "select", predicate, a, b) for a, b in pairs]
     rewriter.replace(op, values)
-
-
-def _moved(block: Block, rewriter: Rewriter) -> list[Value]:
-    """Moves the ops of a branch before the op; returns the branch's results."""
-    *inner, last = block.ops
-    for op in inner:
-        op.detach()
-        rewriter.insert(op)
-    return list(last.operands)

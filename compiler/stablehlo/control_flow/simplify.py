@@ -17,6 +17,7 @@ from orchestrion.compiler.ir.effects import is_dead
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter
 from orchestrion.compiler.ir.types import I1
 from orchestrion.compiler.stablehlo.builders.basic import compare, constant
+from orchestrion.compiler.stablehlo.builders.loops import move_block
 from orchestrion.compiler.stablehlo.ops.base import rebuilt, tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import Return
 from orchestrion.compiler.stablehlo.ops.control_flow import Case, Choice, If, While
@@ -49,11 +50,7 @@ def _put_in_place(op: Operation, region: Region, arguments: Sequence[Value], rew
     """Replaces an op by the ops of one of its regions."""
     for argument, value in zip(region.block.arguments, arguments, strict=True):
         argument.replace_by(value)
-    *inner, last = region.block.ops
-    for moved in inner:
-        moved.detach()
-        rewriter.insert(moved)
-    rewriter.replace(op, list(last.operands))
+    rewriter.replace(op, move_block(region.block, rewriter))
 
 
 def _case_of_two(op: Operation, rewriter: Rewriter) -> bool:

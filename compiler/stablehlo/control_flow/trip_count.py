@@ -8,18 +8,15 @@ symbolic size, the count is an expression. Loops whose counter would wrap around
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
 from orchestrion.compiler.ir.attributes import DenseArray
 from orchestrion.compiler.ir.core import BlockArgument, Value
 from orchestrion.compiler.ir.dims import Dim, bounds, ceildiv, dim_max
-from orchestrion.compiler.stablehlo.ops.base import dtype_of, tensor_of
+from orchestrion.compiler.stablehlo.ops.base import dtype_of, integer_limits, tensor_of
 from orchestrion.compiler.stablehlo.ops.control_flow import While
-from orchestrion.compiler.stablehlo.ops.elementwise import Compare
+from orchestrion.compiler.stablehlo.ops.elementwise import MIRRORED, Compare
 from orchestrion.compiler.stablehlo.ops.structural import Constant
 from orchestrion.schema.dtypes import SIGNED, UNSIGNED
-
-_MIRRORED: Final = {"LT": "GT", "LE": "GE", "GT": "LT", "GE": "LE", "EQ": "EQ", "NE": "NE"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +38,9 @@ def trip_count(loop: While) -> int | None:
     trips = _trips(counter)
     if trips is None:
         return None
-    low, high = _range(loop.inits[counter.index])
+    low, high = integer_limits(dtype_of(loop.inits[counter.index]))
     least, most = bounds(counter.start + trips * counter.step)
     return trips if low <= least and most <= high else None
-
-
-def _range(value: Value) -> tuple[int, int]:
-    """The least and the greatest number of an integer type."""
-    dtype = dtype_of(value)
-    return (-(1 << dtype.bits - 1), (1 << dtype.bits - 1) - 1) if dtype.kind == SIGNED else (0, (1 << dtype.bits) - 1)
 
 
 def _trips(counter: Counter) -> int | None:
@@ -82,7 +73,7 @@ def _counter(loop: While) -> Counter | None:
         return None
     for value, other, direction in (
         (test.lhs, test.rhs, test.direction),
-        (test.rhs, test.lhs, _MIRRORED[test.direction]),
+        (test.rhs, test.lhs, MIRRORED[test.direction]),
     ):
         bound = integer(other) if direction in ("EQ", "NE") else _number(other)
         if isinstance(value, BlockArgument) and value.block is loop.cond.block and bound is not None:
@@ -116,7 +107,7 @@ def _number(value: Value) -> int | None:
     size = maker.properties["value"]
     assert isinstance(size, DenseArray)
     (found,) = size.ints
-    (least, most), (low, high) = bounds(found), _range(value)
+    (least, most), (low, high) = bounds(found), integer_limits(dtype_of(value))
     return found if low <= least and most <= high else None
 
 

@@ -14,10 +14,8 @@ from typing import Final
 from orchestrion.compiler.ir.attributes import DenseElements, FloatAttr, IntegerAttr
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter
-from orchestrion.compiler.ir.types import TensorType
-from orchestrion.compiler.stablehlo.builders.basic import constant
 from orchestrion.compiler.stablehlo.builders.tensors import Tensor, expansion
-from orchestrion.compiler.stablehlo.ops.base import is_supported
+from orchestrion.compiler.stablehlo.ops.base import is_supported, tensor_of
 from orchestrion.compiler.stablehlo.ops.structural import Constant
 from orchestrion.schema.dtypes import FLOAT_FORMATS, SIGNED, UNSIGNED
 
@@ -147,14 +145,10 @@ def _unsigned_high(x: Tensor, y: Tensor) -> Tensor:
     return x_high * y_high + over + halves(carry)[0]
 
 
-def _constant_like(op: Operation, rewriter: Rewriter) -> bool:
+def _constant_like(op: Operation, x: Tensor) -> Tensor | None:
     """A constant with the shape of the operand."""
-    type = op.results[0].type if len(op.results) == 1 else None
-    value = op.get("value")
-    if not isinstance(type, TensorType) or not is_supported(type) or not isinstance(value, FloatAttr | IntegerAttr):
-        return False
-    rewriter.replace(op, [constant(rewriter, value.value, type)])
-    return True
+    type, value = tensor_of(op.results[0]), op.get("value")
+    return x.splat(value.value, type) if is_supported(type) and isinstance(value, FloatAttr | IntegerAttr) else None
 
 
 def _constant(op: Operation, rewriter: Rewriter) -> bool:
@@ -174,7 +168,7 @@ PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {
     "chlo.atan": (_unary(_atan),),
     "chlo.atanh": (_unary(_atanh),),
     "chlo.constant": (_constant,),
-    "chlo.constant_like": (_constant_like,),
+    "chlo.constant_like": (expansion(_constant_like, 1),),
     "chlo.mulhi": (expansion(_high_product, 2),),
     "chlo.cosh": (_unary(_cosh),),
     "chlo.sinh": (_unary(_sinh),),

@@ -172,7 +172,7 @@ PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {
     **one_device.PATTERNS,
     **static_forms.PATTERNS,
     **TUPLE_PATTERNS,
-    **{name: (compute_in_f32, *patterns) for name, patterns in _FUNCTIONS.items()},
+    **{name: (expansion(compute_in_f32, None), *patterns) for name, patterns in _FUNCTIONS.items()},
     "chlo.conj": (expansion(_conj, 1),),
     "chlo.next_after": (expansion(expand_chlo.next_after, 2),),
     "chlo.ragged_dot": (expansion(_ragged_dot, 3),),

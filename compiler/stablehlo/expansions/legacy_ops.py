@@ -14,7 +14,7 @@ from typing import Final
 
 from orchestrion.compiler.ir.attributes import DenseArray, DialectAttr, IntegerAttr, StringAttr, dense_ints
 from orchestrion.compiler.ir.core import Operation
-from orchestrion.compiler.ir.rewriter import Pattern, Rewriter
+from orchestrion.compiler.ir.rewriter import Pattern
 from orchestrion.compiler.stablehlo.builders.tensors import Tensor, expansion
 from orchestrion.compiler.stablehlo.ops.base import is_axes, tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotDimensions, Return
@@ -33,11 +33,7 @@ def _broadcast(op: Operation, x: Tensor) -> Tensor | None:
     return x.broadcast(shape, range(len(sizes), len(shape)))
 
 
-def _map(op: Operation, rewriter: Rewriter) -> bool:
-    return expansion(_mapped, len(op.operands))(op, rewriter)
-
-
-def _mapped(op: Operation, *operands: Tensor) -> list[Tensor] | None:
+def _map(op: Operation, *operands: Tensor) -> list[Tensor] | None:
     out = tensor_of(op.results[0])
     if not operands or len(op.regions) != 1 or len(op.regions[0].blocks) != 1:
         return None
@@ -140,13 +136,9 @@ _BROADCASTING: Final = {
 } | {f"chlo.broadcast_{name}": f"chlo.{name}" for name in ("polygamma", "zeta")}  # fmt: skip
 
 
-def _broadcasting(op: Operation, rewriter: Rewriter) -> bool:
-    return expansion(_broadcasted, len(op.operands))(op, rewriter)
-
-
-def _broadcasted(op: Operation, *operands: Tensor) -> Tensor | None:
+def _broadcasting(op: Operation, *operands: Tensor) -> Tensor | None:
     cls, axes = OPS[_BROADCASTING[op.name]], op.get_as("broadcast_dimensions", DenseArray)
-    if axes is not None and len(operands) != 2:
+    if not operands or axes is not None and len(operands) != 2:
         return None
     out, values = tensor_of(op.results[0]), []
     for x in operands:
@@ -164,10 +156,10 @@ def _broadcasted(op: Operation, *operands: Tensor) -> Tensor | None:
 
 
 PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {
-    **{name: (_broadcasting,) for name in _BROADCASTING},
+    **{name: (expansion(_broadcasting, None),) for name in _BROADCASTING},
     "stablehlo.broadcast": (expansion(_broadcast, 1),),
     "stablehlo.einsum": (expansion(_einsum, 2),),
-    "stablehlo.map": (_map,),
+    "stablehlo.map": (expansion(_map, None),),
     "stablehlo.torch_index_select": (expansion(_torch_index_select, 2),),
     "stablehlo.unary_einsum": (expansion(_einsum, 1),),
 }

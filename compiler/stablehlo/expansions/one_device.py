@@ -17,11 +17,7 @@ from orchestrion.compiler.stablehlo.builders.basic import constant
 from orchestrion.compiler.stablehlo.builders.tensors import Tensor, expansion
 
 
-def _collective(op: Operation, rewriter: Rewriter) -> bool:
-    return expansion(_collected, len(op.operands), len(op.operands))(op, rewriter)
-
-
-def _collected(op: Operation, *operands: Tensor) -> list[Tensor] | None:
+def _collective(op: Operation, *operands: Tensor) -> list[Tensor] | None:
     """Returns the operands if the only group consists of this device, zeros if the device is in no group."""
     groups = op.get_as("replica_groups", DenseElements)
     members = _members(groups) if groups is not None else {1}
@@ -66,15 +62,15 @@ _NEEDS_GROUP: Final = frozenset({"stablehlo.collective_broadcast"})
 
 _ROWS: Final[dict[str, Pattern]] = {
     "after_all": _token,
-    "all_gather": _collective,
-    "all_reduce": _collective,
-    "all_to_all": _collective,
-    "collective_broadcast": _collective,
+    "all_gather": expansion(_collective, None, None),
+    "all_reduce": expansion(_collective, None, None),
+    "all_to_all": expansion(_collective, None, None),
+    "collective_broadcast": expansion(_collective, None, None),
     "collective_permute": expansion(_permute, 1),
     "create_token": _token,
-    "cross-replica-sum": _collective,
+    "cross-replica-sum": expansion(_collective, None, None),
     "partition_id": _first,
-    "reduce_scatter": _collective,
+    "reduce_scatter": expansion(_collective, None, None),
     "replica_id": _first,
 }
 PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {f"stablehlo.{name}": (pattern,) for name, pattern in _ROWS.items()}

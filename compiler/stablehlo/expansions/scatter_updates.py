@@ -14,12 +14,9 @@ from orchestrion.compiler.ir.dims import dim_min
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.verifier import declaration_problems
 from orchestrion.compiler.stablehlo.builders.tensors import Tensor, replace
-from orchestrion.compiler.stablehlo.ops.base import is_known, tensor_of
-from orchestrion.compiler.stablehlo.ops.elementwise import Elementwise
-from orchestrion.compiler.stablehlo.ops.scalar_regions import apply_to_tensors
+from orchestrion.compiler.stablehlo.ops.base import integer_limits, is_known, tensor_of
+from orchestrion.compiler.stablehlo.ops.scalar_regions import apply_to_tensors, is_elementwise
 from orchestrion.compiler.stablehlo.ops.scatter import Scatter
-from orchestrion.compiler.stablehlo.ops.structural import Constant
-from orchestrion.schema.dtypes import SIGNED
 
 
 def expand_scatter(op: Operation, rewriter: Rewriter) -> bool:
@@ -45,8 +42,7 @@ def _is_sound(op: Scatter) -> bool:
     """Whether the op is well formed; nothing is verified yet."""
     if any(declaration_problems(op)) or not all(is_known(value.type) for value in (*op.operands, *op.results)):
         return False
-    inner = [one for block in op.update_computation.blocks for one in block.ops[:-1]]
-    return not any(op.check()) and all(isinstance(one, Elementwise | Constant) for one in inner)
+    return not any(op.check()) and is_elementwise(op.update_computation.block)
 
 
 def _is_one_window(op: Scatter) -> bool:
@@ -60,6 +56,5 @@ def _is_one_window(op: Scatter) -> bool:
 
 def is_inside(index: Tensor, size: int) -> Tensor:
     """Whether indices lie in an axis of this size; the size may exceed their type."""
-    most = (1 << index.dtype.bits - (index.dtype.kind == SIGNED)) - 1
-    last = index.of(dim_min(size - 1, most))
+    last = index.of(dim_min(size - 1, integer_limits(index.dtype)[1]))
     return (index >= 0) & (index <= last)

@@ -91,7 +91,7 @@ class _Transform:
 
     def _line(self, value: Tensor, axis: int, count: int, parts: int) -> Tensor:
         shape = list(value.shape)
-        roots = plan.roots(plan.positions(shape[axis]), shape[axis], self.sign)
+        roots = plan.line_roots(shape[axis], self.sign)
         length, shape[axis], shape[-1] = shape[axis], count, parts
         return value.build(
             LineFft,
@@ -109,7 +109,7 @@ class _Transform:
         shape = value.shape
         columns = shape[axis] // rows
         value = value.reshape(*shape[:axis], rows, columns, *shape[axis + 1 :])
-        turns = self._roots(rows, columns, shape[axis])
+        turns = self._roots(rows, columns)
         value = _multiplied(self.line(value, axis), turns, (axis, axis + 1))
         order = list(range(len(shape) + 1))
         order[axis], order[axis + 1] = axis + 1, axis
@@ -130,11 +130,11 @@ class _Transform:
         value = _Transform(self.given, self.element, True).line(value, axis).cut(axis, 0, length)
         return _multiplied(value, self._pair(chirp / length if self.inverse else chirp), (axis,))
 
-    def _roots(self, rows: int, columns: int, length: int) -> tuple[Tensor, Tensor]:
-        """e^(sign 2 pi i row column / length), of shape rows by columns, as real and imaginary parts."""
+    def _roots(self, rows: int, columns: int) -> tuple[Tensor, Tensor]:
+        """e^(sign 2 pi i row column / (rows columns)), of shape rows by columns, as real and imaginary parts."""
         if 2 * rows * columns * BY_NAME[self.element].itemsize > MAX_TABLE_BYTES:
-            return generated_roots(self.given.rewriter, self.element, (rows, columns), length, self.sign)
-        return self._pair(plan.roots(plan.products(rows, columns), length, self.sign))
+            return generated_roots(self.given.rewriter, self.element, rows, columns, self.sign)
+        return self._pair(plan.matrix_roots(rows, columns, self.sign))
 
     def _pair(self, parts: Array) -> tuple[Tensor, Tensor]:
         return self._constant(parts[0]), self._constant(parts[1])

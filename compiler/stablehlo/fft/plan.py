@@ -76,18 +76,18 @@ def roots(numerators: Array, length: int, sign: int) -> Array:
     return np.stack((real, sign * imag))
 
 
-def positions(length: int) -> Array:
-    """The indices of a line: 0, 1, 2, ..."""
+def line_roots(length: int, sign: int) -> Array:
+    """e^(sign 2 pi i j / length) for each index j of a line."""
     import numpy as np
 
-    return np.arange(length)
+    return roots(np.arange(length), length, sign)
 
 
-def products(rows: int, columns: int) -> Array:
-    """The matrix of row index times column index."""
+def matrix_roots(rows: int, columns: int, sign: int) -> Array:
+    """e^(sign 2 pi i row column / (rows columns))."""
     import numpy as np
 
-    return np.multiply.outer(np.arange(rows), np.arange(columns))
+    return roots(np.multiply.outer(np.arange(rows), np.arange(columns)), rows * columns, sign)
 
 
 def chirp(length: int, sign: int) -> Array:

@@ -12,12 +12,11 @@ from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.stablehlo.builders.tensors import Tensor, iota
 
 
-def generated_roots(
-    rewriter: Rewriter, element: str, shape: tuple[int, int], length: int, sign: int
-) -> tuple[Tensor, Tensor]:
-    """e^(sign 2 pi i row column / length), as real and imaginary parts."""
-    integer = "i32" if 4 * shape[0] * shape[1] + length < 2**31 else "i64"
-    row, column = (iota(rewriter, shape, axis, integer) for axis in range(2))
+def generated_roots(rewriter: Rewriter, element: str, rows: int, columns: int, sign: int) -> tuple[Tensor, Tensor]:
+    """e^(sign 2 pi i row column / (rows columns)), as real and imaginary parts."""
+    length = rows * columns
+    integer = "i32" if 5 * length < 2**31 else "i64"
+    row, column = (iota(rewriter, (rows, columns), axis, integer) for axis in range(2))
     turns = row * column * 4
     quarter = (turns + length // 2) / length
     angle = (turns - quarter * length).convert(element) * (pi / 2 / length)

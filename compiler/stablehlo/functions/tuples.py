@@ -8,17 +8,17 @@ elements. Any other op with a tuple is left for the legality check.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
-from orchestrion.compiler.ir.attributes import ArrayAttr, DictAttr, IntegerAttr
+from orchestrion.compiler.ir.attributes import IntegerAttr
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, UnregisteredOp, Value
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter
-from orchestrion.compiler.ir.types import FunctionType, TupleType, Type, scalar
+from orchestrion.compiler.ir.types import TupleType, Type, scalar
 from orchestrion.compiler.stablehlo.ops.base import rebuilt
-from orchestrion.compiler.stablehlo.ops.func import Func
+from orchestrion.compiler.stablehlo.ops.func import Func, change_signature
 
 if TYPE_CHECKING:
     from orchestrion.compiler.options import Options
@@ -38,7 +38,7 @@ def run(module: Module, options: Options) -> None:
                 if _any(block.arguments):
                     _flatten_arguments(block)
         if isinstance(op, Func):
-            _flatten_signature(op)
+            change_signature(op, lambda type: _leaves([type]))
         elif op.name in _HANDS_ON and (_any(op.operands) or _any(op.results)):
             _flatten(op)
 
@@ -50,37 +50,6 @@ def _any(values: Iterable[Value]) -> bool:
 def _leaves(types: Iterable[Type]) -> list[Type]:
     """The types, with tuples replaced by the types of their elements, recursively."""
     return [leaf for type in types for leaf in (_leaves(type.elements) if isinstance(type, TupleType) else [type])]
-
-
-def _flatten_signature(func: Func) -> None:
-    given = func.get_as("function_type", FunctionType)
-    if given is None:
-        return
-    flat = FunctionType(tuple(_leaves(given.inputs)), tuple(_leaves(given.results)))
-    if flat == given:
-        return
-    func.properties["function_type"] = flat
-    for key, types in (("arg_attrs", given.inputs), ("res_attrs", given.results)):
-        attrs = func.get_as(key, ArrayAttr)
-        if attrs is not None and len(attrs) == len(types):
-            func.properties[key] = ArrayAttr(tuple(_attributes(attrs, types, given.results)))
-
-
-def _attributes(attrs: ArrayAttr, types: Sequence[Type], results: Sequence[Type]) -> Iterable[DictAttr]:
-    """Attributes of elements: none. References to a result by index are renumbered, and dropped if the result was a
-    tuple.
-    """
-    for item, type in zip(attrs, types, strict=True):
-        if isinstance(type, TupleType) or not isinstance(item, DictAttr):
-            yield from [DictAttr(())] * len(_leaves([type]))
-            continue
-        kept = dict(item.mapping)
-        output = kept.pop("tf.aliasing_output", None)
-        if isinstance(output, IntegerAttr) and 0 <= output.value < len(results):
-            if not isinstance(results[output.value], TupleType):
-                place = len(_leaves(results[: output.value]))
-                kept["tf.aliasing_output"] = IntegerAttr(place, output.type)
-        yield DictAttr.of(kept)
 
 
 def _flatten_arguments(block: Block) -> None:

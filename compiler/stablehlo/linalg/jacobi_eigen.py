@@ -21,20 +21,8 @@ from orchestrion.compiler.stablehlo.complex.parts import (
     tensor_of_parts,
 )
 
+from . import rotations
 from .householder import identity
-from .rotations import (
-    angles,
-    convergence,
-    diagonal,
-    gather_lines,
-    nan_unless,
-    partners,
-    rotate_all,
-    rotate_rows,
-    sort_lines,
-    sweeps,
-    zero_if_resting,
-)
 
 
 def eigenvalues(a: Tensor, lower: bool, with_vectors: bool) -> tuple[list[Tensor], Tensor, Tensor]:
@@ -50,24 +38,24 @@ def eigenvalues(a: Tensor, lower: bool, with_vectors: bool) -> tuple[list[Tensor
     scaled = scaled_by(symmetric, size.power(2 * format.bias - size.exponent()).broadcast(a.shape, (0,)))
     bound = squared(scaled).reduce((1, 2)) * 4.0**-format.fraction
     vectors = [identity(a)] if with_vectors else []
-    left, made, *vectors = sweeps([scaled, *vectors], _off_diagonal_squares(scaled), bound, _sweep)
-    fine, info = convergence(left, bound, size)
-    values = diagonal(made) * size.power(size.exponent()).broadcast(a.shape[:2], (0,))
-    found, *vectors = (nan_unless(fine, x) for x in sort_lines(values, "LT", vectors))
+    left, made, *vectors = rotations.sweeps([scaled, *vectors], _off_diagonal_squares(scaled), bound, _sweep)
+    fine, info = rotations.convergence(left, bound, size)
+    values = rotations.diagonal(made) * size.power(size.exponent()).broadcast(a.shape[:2], (0,))
+    found, *vectors = (rotations.nan_unless(fine, x) for x in rotations.sort_lines(values, "LT", vectors))
     return [adjoint(x) for x in vectors], found, info
 
 
 def _sweep(number: Tensor, carried: list[Tensor]) -> Sequence[Tensor]:
-    made = rotate_all(carried[1:], carried[1].shape[1], _rotate)
+    made = rotations.rotate_all(carried[1:], carried[1].shape[1], _rotate)
     return [_off_diagonal_squares(made[0]), *made]
 
 
 def _rotate(iteration: Tensor, carried: list[Tensor]) -> Sequence[Tensor]:
     a, *vectors = carried
-    partner = partners(iteration, a.shape[1])
-    own, between = diagonal(a), _pair_elements(a, partner)
-    k, sine = angles(partner, own, gather_lines(own, partner, 1), between)
-    return [_both_sides(a, partner, k, sine), *(rotate_rows(x, partner, k, sine) for x in vectors)]
+    partner = rotations.partners(iteration, a.shape[1])
+    own, between = rotations.diagonal(a), _pair_elements(a, partner)
+    k, sine = rotations.angles(partner, own, rotations.gather_lines(own, partner, 1), between)
+    return [_both_sides(a, partner, k, sine), *(rotations.rotate_rows(x, partner, k, sine) for x in vectors)]
 
 
 def _both_sides(a: Tensor, partner: Tensor, k: Tensor, sine: Tensor) -> Tensor:
@@ -75,8 +63,8 @@ def _both_sides(a: Tensor, partner: Tensor, k: Tensor, sine: Tensor) -> Tensor:
     Hermitian, with a real diagonal.
     """
     shape = a.shape
-    across, down = gather_lines(a, partner, 2), gather_lines(a, partner, 1)
-    both = gather_lines(down, partner, 2)
+    across, down = rotations.gather_lines(a, partner, 2), rotations.gather_lines(a, partner, 1)
+    both = rotations.gather_lines(down, partner, 2)
     (k, s), (m, t) = ([x.broadcast(shape, (0, axis)) for x in (k, sine)] for axis in (1, 2))
     t = conjugate(t)
     rotated = s * down, t * across
@@ -92,10 +80,10 @@ def _pair_elements(a: Tensor, partner: Tensor) -> Tensor:
     batch, n, _ = a.shape
     row = partner.iota(0)
     first, second = (row.op(name, partner) for name in ("minimum", "maximum"))
-    real, *imaginary = parts_of(gather_lines(a.reshape(batch, n * n), first * n + second, 1))
+    real, *imaginary = parts_of(rotations.gather_lines(a.reshape(batch, n * n), first * n + second, 1))
     above = row.broadcast((batch, n), (1,)) < partner.broadcast((batch, n), (1,))
     parts = [real, *(above.select(part, -part) for part in imaginary)]
-    return zero_if_resting(partner, tensor_of_parts(a.type.with_shape((batch, n)), parts))
+    return rotations.zero_if_resting(partner, tensor_of_parts(a.type.with_shape((batch, n)), parts))
 
 
 def _off_diagonal_squares(a: Tensor) -> Tensor:

@@ -24,20 +24,8 @@ from orchestrion.compiler.stablehlo.complex.parts import (
 )
 from orchestrion.compiler.stablehlo.ops.base import part_type
 
+from . import rotations
 from .householder import apply_q, identity, qr_factors, upper_triangle
-from .rotations import (
-    angles,
-    convergence,
-    diagonal,
-    gather_lines,
-    nan_unless,
-    partners,
-    rotate_all,
-    rotate_rows,
-    sort_lines,
-    sweeps,
-    zero_if_resting,
-)
 
 
 def singular_values(a: Tensor, with_vectors: bool, full: bool) -> tuple[list[Tensor], Tensor, Tensor]:
@@ -54,15 +42,15 @@ def singular_values(a: Tensor, with_vectors: bool, full: bool) -> tuple[list[Ten
     packed, taus = qr_factors(scaled) if rows > columns else (scaled, None)
     square = upper_triangle(packed) if taus is not None else scaled
     left, found, *lines = _orthogonal(square, with_vectors)
-    fine, info = convergence(left, _bound(square), size)
-    values, *lines = sort_lines(_norms(found), "GT", [found, *lines] if with_vectors else [])
+    fine, info = rotations.convergence(left, _bound(square), size)
+    values, *lines = rotations.sort_lines(_norms(found), "GT", [found, *lines] if with_vectors else [])
     shown = values * size.power(size.exponent()).broadcast((batch, columns), (0,))
     if not with_vectors:
-        return [], nan_unless(fine, shown), info
+        return [], rotations.nan_unless(fine, shown), info
     u, vt = adjoint(lines[1]), _directions(lines[0])
     if taus is not None:
         u = apply_q(packed, taus, _padded_vectors(u, rows, full))
-    return [nan_unless(fine, x) for x in (u, vt)], nan_unless(fine, shown), info
+    return [rotations.nan_unless(fine, x) for x in (u, vt)], rotations.nan_unless(fine, shown), info
 
 
 def _bound(square: Tensor) -> Tensor:
@@ -80,11 +68,11 @@ def _real_zeros(matrices: Tensor, rank: int) -> Tensor:
 def _orthogonal(square: Tensor, with_vectors: bool) -> list[Tensor]:
     """The greatest cosine between two rows before the last sweep, the rows after it, and the rotations if wanted."""
     bound = _bound(square)
-    return sweeps([square, *([identity(square)] if with_vectors else [])], bound + 1.0, bound, _sweep)
+    return rotations.sweeps([square, *([identity(square)] if with_vectors else [])], bound + 1.0, bound, _sweep)
 
 
 def _sweep(number: Tensor, carried: list[Tensor]) -> Sequence[Tensor]:
-    cosines, *made = rotate_all([_real_zeros(carried[1], 2), *carried[1:]], carried[1].shape[1], _rotate)
+    cosines, *made = rotations.rotate_all([_real_zeros(carried[1], 2), *carried[1:]], carried[1].shape[1], _rotate)
     return [cosines.reduce((1,), "maximum"), *made]
 
 
@@ -92,16 +80,16 @@ def _rotate(iteration: Tensor, carried: list[Tensor]) -> Sequence[Tensor]:
     """Rotates all pairs. Rows so short that their products have few digits are rotated, but do not prolong the
     sweeps.
     """
-    cosines, rows, *rotations = carried
-    partner = partners(iteration, rows.shape[1])
-    theirs = conjugate(gather_lines(rows, partner, 1))
+    cosines, rows, *turned = carried
+    partner = rotations.partners(iteration, rows.shape[1])
+    theirs = conjugate(rotations.gather_lines(rows, partner, 1))
     own, product = squared(rows).reduce((2,)), (rows * theirs).reduce((2,))
-    between, other = zero_if_resting(partner, product), gather_lines(own, partner, 1)
-    k, sine = angles(partner, own, other, between)
+    between, other = rotations.zero_if_resting(partner, product), rotations.gather_lines(own, partner, 1)
+    k, sine = rotations.angles(partner, own, other, between)
     least = 2.0 ** -(own.format.bias * 3 // 4)
     is_nothing = (own < least) | (other < least)
     cosine = is_nothing.select(0.0, magnitude(between) / (own.op("sqrt") * other.op("sqrt")))
-    return [cosines.op("maximum", cosine), *(rotate_rows(x, partner, k, sine) for x in (rows, *rotations))]
+    return [cosines.op("maximum", cosine), *(rotations.rotate_rows(x, partner, k, sine) for x in (rows, *turned))]
 
 
 def _norms(rows: Tensor) -> Tensor:
@@ -115,7 +103,7 @@ def _norms(rows: Tensor) -> Tensor:
 def _directions(rows: Tensor) -> Tensor:
     """Orthonormal rows, from orthogonal rows with norms in descending order, possibly zero."""
     packed, taus = qr_factors(adjoint(rows))
-    q, signs = apply_q(packed, taus, identity(packed)), diagonal(packed)
+    q, signs = apply_q(packed, taus, identity(packed)), rotations.diagonal(packed)
     signs = (signs < 0.0).select(signs.of(-1.0), 1.0)
     return scaled_by(adjoint(q), signs.broadcast(q.shape, (0, 1)))
 

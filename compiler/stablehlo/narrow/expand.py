@@ -15,11 +15,10 @@ comes from memory, is carried by a loop, gathered or sorted is stored first. Ops
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from orchestrion.compiler.ir.builtin import Module
-from orchestrion.compiler.ir.core import Block, Operation, Value
+from orchestrion.compiler.ir.core import Block, Operation
 from orchestrion.compiler.stablehlo.ops import indexing, structural
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce, Return
 from orchestrion.compiler.stablehlo.ops.control_flow import Choice, While
@@ -30,7 +29,7 @@ from orchestrion.compiler.stablehlo.ops.scatter import Scatter
 from orchestrion.compiler.stablehlo.ops.sort import Sort
 from orchestrion.compiler.stablehlo.ops.windowed import Convolution, ReduceWindow, SelectAndScatter
 
-from .narrow_values import NarrowValues, narrow_dtype, stored_type
+from .narrow_values import NarrowValues, narrow_dtype, replace_operands, stored_type
 from .ops import expand_elementwise
 
 if TYPE_CHECKING:
@@ -87,24 +86,20 @@ class _Function:
             case Reduce() | ReduceWindow() | Scatter() | SelectAndScatter():
                 self._combine(op)
             case DotGeneral() | Convolution() | structural.Iota():
-                self._operands(op, values.wide_form)
+                replace_operands(op, values.wide_form)
                 for result in op.results:
                     values.register_computed(result)
             case Return() if in_reducer:
-                self._operands(op, values.wide_form)
+                replace_operands(op, values.wide_form)
             case FuncReturn():
-                self._operands(op, values.returned_form)
+                replace_operands(op, values.returned_form)
             case _ if isinstance(op, _VIEWS) and self._stays_wide(op):
-                self._operands(op, values.wide_form)
+                replace_operands(op, values.wide_form)
                 values.register_wide(op.results[0])
             case _ if isinstance(op, _MOVES):
                 self._move(op)
             case _:
                 assert not known, f"{op.name} on narrow types"
-
-    def _operands(self, op: Operation, form: Callable[[Value], Value]) -> None:
-        for index, value in enumerate(op.operands):
-            op.set_operand(index, form(value))
 
     def _stays_wide(self, op: Operation) -> bool:
         """Whether the op reshapes a computed value that is used wide."""
@@ -112,7 +107,7 @@ class _Function:
         return dtype is not None and self.values.is_wide(op.operands[0])
 
     def _move(self, op: Operation) -> None:
-        self._operands(op, self.values.stored_form)
+        replace_operands(op, self.values.stored_form)
         for result in op.results:
             self.values.register_stored(result)
         for region in op.regions:
@@ -121,7 +116,7 @@ class _Function:
 
     def _combine(self, op: Operation) -> None:
         """Expands a reduction or a scatter: operands and computation in f32, rounding after it."""
-        self._operands(op, self.values.wide_form)
+        replace_operands(op, self.values.wide_form)
         self.values.unrounded = True
         for region in op.regions:
             self._block(region.block, wide=True)

@@ -16,11 +16,9 @@ from typing import Final
 
 from orchestrion.compiler.ir.attributes import DialectAttr
 from orchestrion.compiler.ir.core import Operation
-from orchestrion.compiler.ir.rewriter import Rewriter
-from orchestrion.compiler.ir.types import F32, TensorType, Type
-from orchestrion.compiler.stablehlo.builders.basic import convert
+from orchestrion.compiler.ir.types import F32
 from orchestrion.compiler.stablehlo.builders.tensors import Tensor
-from orchestrion.compiler.stablehlo.ops.base import dtype_of, is_known, tensor_of
+from orchestrion.compiler.stablehlo.ops.base import dtype_of, tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 from orchestrion.compiler.stablehlo.ops.windowed import Convolution
 from orchestrion.schema.dtypes import BY_NAME, FLOAT, DType
@@ -101,18 +99,16 @@ def _taken_as(x: Tensor, fields: dict[str, str], side: str) -> Tensor | None:
     return reduce_precision(x, *_TF32) if x.dtype.name in ("f32", "f64") else x
 
 
-def compute_in_f32(op: Operation, rewriter: Rewriter) -> bool:
+def compute_in_f32(op: Operation, *operands: Tensor) -> Tensor | None:
     """Computes an elementwise op on narrow floats in f32."""
-    types: list[Type] = [value.type for value in (*op.operands, *op.results)]
-    if len(op.results) != 1 or op.regions or not op.operands or not all(map(is_known, types)):
-        return False
-    shapes = {type.shape for type in types if isinstance(type, TensorType)}
-    if len(shapes) != 1 or not any(is_narrow_float(dtype_of(value)) for value in op.operands):
-        return False
-    operands = [convert(rewriter, x, "f32") if is_narrow_float(dtype_of(x)) else x for x in op.operands]
     out = tensor_of(op.results[0])
-    made = rewriter.insert(op.clone(dict(zip(op.operands, operands, strict=True))))
+    if op.regions or any(x.shape != out.shape for x in operands):
+        return None
+    given = [x.convert("f32") if is_narrow_float(x.dtype) else x for x in operands]
+    if given == list(operands):
+        return None
+    rewriter = operands[0].rewriter
+    made = rewriter.insert(op.clone(dict(zip(op.operands, (x.value for x in given), strict=True))))
     if is_narrow_float(dtype_of(op.results[0])):
         made.results[0].type = out.with_element(F32)
-    rewriter.replace(op, [Tensor(rewriter, made.results[0]).convert(str(out.element)).value])
-    return True
+    return Tensor(rewriter, made.results[0]).convert(str(out.element))

@@ -39,6 +39,11 @@ def stored_type(type: Type) -> Type:
     return type.with_element(scalar(dtype.storage)) if dtype is not None and isinstance(type, TensorType) else type
 
 
+def replace_operands(op: Operation, form: Callable[[Value], Value]) -> None:
+    """Replaces each operand by one of its forms."""
+    op.set_operands([form(value) for value in op.operands])
+
+
 class NarrowValues:
     """The narrow values of one function.
 

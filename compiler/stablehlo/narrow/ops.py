@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
-from orchestrion.compiler.ir.core import Operation, Value
+from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.stablehlo.builders.tensors import Tensor
 from orchestrion.compiler.stablehlo.ops.base import dtype_of, tensor_of
@@ -14,7 +13,7 @@ from orchestrion.schema.dtypes import BOOL, BY_NAME, FLOAT, FLOAT_FORMATS, SIGNE
 
 from .floats import from_integer, round_to_odd
 from .integers import saturate, unsigned, wrap
-from .narrow_values import NarrowValues, narrow_dtype
+from .narrow_values import NarrowValues, narrow_dtype, replace_operands
 
 #: Ops on floats whose results are as exact as their operands.
 _EXACT: Final = frozenset({"abs", "clamp", "maximum", "minimum", "negate", "remainder", "sign"})
@@ -38,16 +37,11 @@ def expand_elementwise(op: Elementwise, values: NarrowValues) -> bool:
     dtype = values.dtype(op.operands[-1])
     assert dtype is not None, f"{op.name} has an operand of the result's type"
     if dtype.kind == FLOAT:
-        _replace_operands(op, values.wide_form)
+        replace_operands(op, values.wide_form)
         values.register_computed(op.results[0], _is_exact(op, dtype))
     else:
         _integer(op, values, dtype)
     return False
-
-
-def _replace_operands(op: Operation, form: Callable[[Value], Value]) -> None:
-    for index, value in enumerate(op.operands):
-        op.set_operand(index, form(value))
 
 
 def _is_exact(op: Elementwise, dtype: DType) -> bool:
@@ -64,7 +58,7 @@ def _before(op: Operation) -> Rewriter:
 
 
 def _integer(op: Elementwise, values: NarrowValues, dtype: DType) -> None:
-    _replace_operands(op, values.stored_form)
+    replace_operands(op, values.stored_form)
     name, first = op.scalar.name, Tensor(_before(op), op.operands[0])
     if name in _UNSIGNED:
         op.set_operand(0, unsigned(first, dtype).value)
@@ -86,10 +80,10 @@ def _select(op: Select, values: NarrowValues) -> bool:
     dtype = values.dtype(op.on_true)
     assert dtype is not None
     if dtype.kind == FLOAT and (values.unrounded or any(map(values.is_wide, chosen))):
-        _replace_operands(op, values.wide_form)
+        replace_operands(op, values.wide_form)
         values.register_computed(op.results[0], exact=True)
     else:
-        _replace_operands(op, values.stored_form)
+        replace_operands(op, values.stored_form)
         values.register_stored(op.results[0])
     return False
 

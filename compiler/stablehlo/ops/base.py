@@ -13,7 +13,7 @@ from orchestrion.compiler.ir.core import Operation, Trait, UnregisteredOp, Value
 from orchestrion.compiler.ir.declare import operand, result
 from orchestrion.compiler.ir.dims import bounds
 from orchestrion.compiler.ir.types import TensorType, Type, scalar
-from orchestrion.schema.dtypes import BY_NAME, DType
+from orchestrion.schema.dtypes import BY_NAME, SIGNED, DType
 
 
 class ShapeError(ValueError):
@@ -104,6 +104,12 @@ def rebuilt(op: Operation, operands: Sequence[Value], types: Sequence[Type]) -> 
 def is_axes(given: Sequence[int], rank: int) -> bool:
     """Whether these are distinct axes below `rank`."""
     return len(set(given)) == len(given) and all(0 <= axis < rank for axis in given)
+
+
+def integer_limits(dtype: DType) -> tuple[int, int]:
+    """The least and the greatest number of an integer type."""
+    least = -(1 << dtype.bits - 1) if dtype.kind == SIGNED else 0
+    return least, least + (1 << dtype.bits) - 1
 
 
 def axes(name: str, given: tuple[int, ...], rank: int) -> tuple[int, ...]:

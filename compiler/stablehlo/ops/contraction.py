@@ -25,29 +25,39 @@ class Return(Operation):
     traits = frozenset({Trait.TERMINATOR})
 
 
-class Reduce(StablehloOp):
-    """Combines the elements along `dimensions`, starting with the init values, in any order.
-
-    The reducer takes one scalar per operand for the accumulators, then one per operand for the elements.
+class Reduction(StablehloOp):
+    """Base of `reduce` and `reduce_window`. The reducer takes one scalar per operand for the accumulators, then one per
+    operand for the elements.
     """
 
-    name = "stablehlo.reduce"
     inputs = operands(TensorType)
     init_values = operands(TensorType)
-    dimensions = attr(DenseArray)
     body = region()
     out = results(TensorType)
     traits = frozenset({Trait.PURE, Trait.ISOLATED})
     same_size = True
 
+    def reduced(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """The shape of the results for operands of this shape. Raises ShapeError."""
+        raise NotImplementedError(self.name)
+
     def infer(self) -> Sequence[TensorType]:
         types = check_lines(self.inputs, self.results)
-        gone = axes("dimensions", self.dimensions.ints, types[0].rank)
-        kept = tuple(size for axis, size in enumerate(types[0].shape) if axis not in gone)
-        scalars = [TensorType((), t.element) for t in types]
+        kept, scalars = self.reduced(types[0].shape), [type.with_shape(()) for type in types]
         check_inits(self.init_values, scalars)
         check_region("the reducer", self.body, scalars * 2, scalars)
-        return [TensorType(kept, t.element) for t in types]
+        return [type.with_shape(kept) for type in types]
+
+
+class Reduce(Reduction):
+    """Combines the elements along `dimensions`, starting with the init values, in any order."""
+
+    name = "stablehlo.reduce"
+    dimensions = attr(DenseArray)
+
+    def reduced(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        gone = axes("dimensions", self.dimensions.ints, len(shape))
+        return tuple(size for axis, size in enumerate(shape) if axis not in gone)
 
 
 def check_inits(values: Sequence[Value], scalars: list[TensorType]) -> None:

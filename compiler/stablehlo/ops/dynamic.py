@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from orchestrion.compiler.ir.attributes import ArrayAttr, BoolAttr, DenseArray, DialectAttr, IntegerAttr, dense_ints
+from orchestrion.compiler.ir.attributes import BoolAttr, DenseArray, DialectAttr, IntegerAttr, dense_ints
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.declare import attr, operand, optional, region
 from orchestrion.compiler.ir.types import TensorType
@@ -17,6 +17,7 @@ from orchestrion.compiler.ir.types import TensorType
 from .base import OperandOp, PureOp, StablehloOp
 from .indexing import Gather
 from .structural import BroadcastInDim, Iota, Pad, Reshape, Slice
+from .windowed import AnyConvolution
 
 #: The target of a `custom_call` that is an assertion about shapes.
 ASSERTION: Final = "shape_assertion"
@@ -90,21 +91,11 @@ class DynamicGather(DynamicOp, OperandOp):
     indices_are_sorted = optional(BoolAttr)
 
 
-class DynamicConv(DynamicOp, PureOp):
+class DynamicConv(DynamicOp, AnyConvolution):
     """`convolution` with computed padding."""
 
     name = "stablehlo.dynamic_conv"
-    lhs = operand(TensorType)
-    rhs = operand(TensorType)
     padding = operand(TensorType)
-    window_strides = optional(DenseArray)
-    lhs_dilation = optional(DenseArray)
-    rhs_dilation = optional(DenseArray)
-    window_reversal = optional(DenseArray)
-    dimension_numbers = attr(DialectAttr)
-    feature_group_count = attr(IntegerAttr)
-    batch_group_count = attr(IntegerAttr)
-    precision_config = optional(ArrayAttr)
 
 
 class DynamicReduceWindow(DynamicOp, OperandOp):

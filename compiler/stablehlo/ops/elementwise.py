@@ -24,6 +24,9 @@ from .base import PureOp, ShapeError, dtype_of, tensor_of
 
 _TRAITS: Final = (frozenset({Trait.PURE}), frozenset({Trait.PURE, Trait.COMMUTATIVE}))
 
+#: Comparison -> the same comparison with its operands swapped.
+MIRRORED: Final = {"EQ": "EQ", "NE": "NE", "LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE"}
+
 #: Rows: name, operand fields, whether commutative, whether it takes `result_accuracy`.
 _ROWS: Final = (
     ("abs", "operand_", False, False),
@@ -140,7 +143,7 @@ class Compare(Elementwise):
         return SCALARS[f"compare_{'total_' if total else ''}{self.direction.lower()}"]
 
     def infer(self) -> Sequence[TensorType]:
-        if self.direction not in ("EQ", "NE", "LT", "LE", "GT", "GE"):
+        if self.direction not in MIRRORED:
             raise ShapeError(f"comparison_direction {self.direction} is not one of EQ, NE, LT, LE, GT, GE")
         kind = dtype_of(self.lhs).kind
         given = "" if self.compare_type is None else self.compare_type.body.split()[-1]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from orchestrion.compiler.ir.attributes import ArrayAttr, DictAttr, IntegerAttr, StringAttr, SymbolRef, UnitAttr
@@ -10,17 +10,20 @@ from orchestrion.compiler.ir.core import Block, Operation, Trait
 from orchestrion.compiler.ir.declare import attr, operands, optional, region, results
 from orchestrion.compiler.ir.dialect import Dialect
 from orchestrion.compiler.ir.symbols import SymbolTables
-from orchestrion.compiler.ir.types import FunctionType, TensorType, Type
+from orchestrion.compiler.ir.types import Attribute, FunctionType, TensorType, Type
 from orchestrion.schema.dtypes import BY_NAME
 
 from .base import is_known, is_supported
 
+#: Attribute of an argument, from JAX: the index of the result that may take its memory.
+ALIAS: Final = "tf.aliasing_output"
+
 
 def result_aliases(arg_attrs: ArrayAttr | None) -> dict[int, int]:
-    """Result -> the argument whose memory the caller may pass for it, from JAX's attribute `tf.aliasing_output`."""
+    """Result -> the argument whose memory the caller may pass for it, from the attribute `ALIAS`."""
     found = {}
     for index, attrs in enumerate(arg_attrs or ()):
-        output = attrs.get("tf.aliasing_output") if isinstance(attrs, DictAttr) else None
+        output = attrs.get(ALIAS) if isinstance(attrs, DictAttr) else None
         if isinstance(output, IntegerAttr):
             found[output.value] = index
     return found
@@ -72,6 +75,43 @@ def set_types(func: Func, inputs: Sequence[Type], results: Sequence[Type]) -> No
         if changed != items:
             func.properties[key] = ArrayAttr(tuple(changed))
     func.properties["function_type"] = FunctionType(tuple(inputs), tuple(results))
+
+
+def change_signature(func: Func, parts: Callable[[Type], list[Type]]) -> None:
+    """Replaces each type by its parts, none or several. A type that is its only part keeps its attributes, in which
+    references to a result by index are renumbered, or dropped if the result changes.
+    """
+    given = func.get_as("function_type", FunctionType)
+    if given is None:
+        return
+    places = {}
+    results: list[Type] = []
+    for number, type in enumerate(given.results):
+        if parts(type) == [type]:
+            places[number] = len(results)
+        results += parts(type)
+    inputs = [part for type in given.inputs for part in parts(type)]
+    if (*inputs,) == given.inputs and (*results,) == given.results:
+        return
+    func.properties["function_type"] = FunctionType(tuple(inputs), tuple(results))
+    for key, types in (("arg_attrs", given.inputs), ("res_attrs", given.results)):
+        attrs = func.get_as(key, ArrayAttr)
+        if attrs is not None and len(attrs) == len(types):
+            items: list[Attribute] = []
+            for item, type in zip(attrs, types, strict=True):
+                found = parts(type)
+                items += [_renumbered(item, places)] if found == [type] else [DictAttr(())] * len(found)
+            func.properties[key] = ArrayAttr(tuple(items))
+
+
+def _renumbered(item: Attribute, places: Mapping[int, int]) -> Attribute:
+    """The attributes of an argument, with the new place of the result that they name."""
+    output = item.get(ALIAS) if isinstance(item, DictAttr) else None
+    if not isinstance(item, DictAttr) or not isinstance(output, IntegerAttr):
+        return item
+    kept = {key: value for key, value in item.mapping.items() if key != ALIAS}
+    place = places.get(output.value)
+    return DictAttr.of(kept if place is None else {**kept, ALIAS: IntegerAttr(place, output.type)})
 
 
 def _bytes(type: Type) -> int:

@@ -14,6 +14,8 @@ from typing import Final
 from orchestrion.compiler.ir.types import DialectType, TensorType, Type
 from orchestrion.schema.dtypes import BY_NAME, FLOAT, SIGNED, UNSIGNED
 
+from .base import integer_limits
+
 _NUMBER: Final = r"[-+]?[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?"
 _BODY: Final = re.compile(
     r"\s*(?P<kind>[su]?)i?(?P<bits>[0-9]+)\s*(?:<\s*(?P<least>-?[0-9]+)\s*:\s*(?P<most>-?[0-9]+)\s*>)?"
@@ -61,8 +63,7 @@ def parse_quantized(element: DialectType) -> Quantized | None:
     row, expressed = BY_NAME.get(storage), BY_NAME.get(match["expressed"])
     if row is None or row.kind not in (SIGNED, UNSIGNED) or row.bits > 32 or expressed is None:
         return None
-    lowest = -(1 << row.bits - 1) if row.kind == SIGNED else 0
-    highest = lowest + (1 << row.bits) - 1
+    lowest, highest = integer_limits(row)
     least, most = int(match["least"] or lowest), int(match["most"] or highest)
     points = [_POINT.fullmatch(item) for item in match["points"].strip("{}").split(",")]
     axis = int(match["axis"]) if match["axis"] else None

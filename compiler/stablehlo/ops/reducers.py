@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-import numpy as np
-
 from orchestrion.compiler.ir.core import Block, Value
 from orchestrion.schema.dtypes import BOOL, FLOAT, DType
 
-from .base import dtype_of
+from .base import dtype_of, integer_limits
 from .structural import Constant
 
 Number = int | float | bool
@@ -22,8 +20,7 @@ def _infinity(dtype: DType, sign: int) -> Number:
         return sign * float("inf")
     if dtype.kind == BOOL:
         return sign > 0
-    info = np.iinfo(dtype.numpy)
-    return int(info.max if sign > 0 else info.min)
+    return integer_limits(dtype)[sign > 0]
 
 
 #: Reducer of one op -> its identity element.

@@ -7,17 +7,15 @@ see them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
-from orchestrion.compiler.ir.attributes import ArrayAttr, DictAttr, IntegerAttr
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation
-from orchestrion.compiler.ir.types import Attribute, FunctionType, Type, is_token
+from orchestrion.compiler.ir.types import is_token
 
 from .base import rebuilt
-from .func import Func
+from .func import Func, change_signature
 
 #: Ops whose only purpose is to handle tokens.
 ONLY_TOKENS: Final = frozenset({"stablehlo.after_all", "stablehlo.create_token", "stablehlo.optimization_barrier"})
@@ -43,40 +41,9 @@ def drop_tokens(module: Module) -> None:
             for block in region.blocks:
                 block.erase_arguments([argument.index for argument in block.arguments if is_token(argument.type)])
         if isinstance(op, Func):
-            _change_signature(op)
+            change_signature(op, lambda type: [] if is_token(type) else [type])
         elif any(is_token(result.type) for result in op.results):
             _rebuild(op)
-
-
-def _change_signature(func: Func) -> None:
-    given = func.get_as("function_type", FunctionType)
-    if given is None:
-        return
-    inputs, results = _others(given.inputs), _others(given.results)
-    if len(inputs) == len(given.inputs) and len(results) == len(given.results):
-        return
-    for key, kept, count in (("arg_attrs", inputs, len(given.inputs)), ("res_attrs", results, len(given.results))):
-        attrs = func.get_as(key, ArrayAttr)
-        if attrs is not None and len(attrs) == count:
-            items = list(attrs)
-            func.properties[key] = ArrayAttr(tuple([_renumbered(items[number], results) for number in kept]))
-    func.properties["function_type"] = FunctionType(
-        tuple([given.inputs[number] for number in inputs]), tuple([given.results[number] for number in results])
-    )
-
-
-def _others(types: Sequence[Type]) -> list[int]:
-    """The indices of the types that are no tokens."""
-    return [number for number, type in enumerate(types) if not is_token(type)]
-
-
-def _renumbered(item: Attribute, results: Sequence[int]) -> Attribute:
-    """Renumbers references to results by index."""
-    output = item.get("tf.aliasing_output") if isinstance(item, DictAttr) else None
-    if not isinstance(item, DictAttr) or not isinstance(output, IntegerAttr) or output.value not in results:
-        return item
-    place = IntegerAttr(results.index(output.value), output.type)
-    return DictAttr.of({**item.mapping, "tf.aliasing_output": place})
 
 
 def _rebuild(op: Operation) -> None:

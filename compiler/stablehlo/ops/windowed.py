@@ -14,13 +14,13 @@ from typing import Final
 
 from orchestrion.compiler.ir.attributes import ArrayAttr, DenseArray, DenseElements, DialectAttr, IntegerAttr
 from orchestrion.compiler.ir.core import Trait
-from orchestrion.compiler.ir.declare import attr, operand, operands, optional, region, result, results
+from orchestrion.compiler.ir.declare import attr, operand, optional, region, result
 from orchestrion.compiler.ir.dims import is_less
 from orchestrion.compiler.ir.types import I1, I64, TensorType
 from orchestrion.schema.tensor_shapes import spread, window_count
 
-from .base import PureOp, ShapeError, StablehloOp, check_lines, per_axis, tensor_of
-from .contraction import check_inits, check_region
+from .base import PureOp, ShapeError, StablehloOp, per_axis, tensor_of
+from .contraction import Reduction, check_inits, check_region
 
 Ints = tuple[int, ...]
 
@@ -118,19 +118,12 @@ class ConvolutionAxes:
         return tuple(str(axis) for axis in range(len(self.lhs) - 2))
 
 
-class Convolution(PureOp):
-    """Products of windows of `lhs` with the kernel `rhs`, summed over the window and the input features.
+class AnyConvolution(PureOp):
+    """What `convolution` and `dynamic_conv` have in common: everything except padding."""
 
-    Feature groups divide the input features and the output features; each group of outputs uses only its group of
-    inputs. Batch groups divide the batch instead of the input features. Operands and result may differ in element type
-    only before legalization.
-    """
-
-    name = "stablehlo.convolution"
     lhs = operand(TensorType)
     rhs = operand(TensorType)
     window_strides = optional(DenseArray)
-    padding = optional(DenseElements)
     lhs_dilation = optional(DenseArray)
     rhs_dilation = optional(DenseArray)
     window_reversal = optional(DenseArray)
@@ -143,6 +136,18 @@ class Convolution(PureOp):
     def axes(self) -> ConvolutionAxes:
         """The meaning of each axis. Raises ShapeError."""
         return ConvolutionAxes.of(self.dimension_numbers)
+
+
+class Convolution(AnyConvolution):
+    """Products of windows of `lhs` with the kernel `rhs`, summed over the window and the input features.
+
+    Feature groups divide the input features and the output features; each group of outputs uses only its group of
+    inputs. Batch groups divide the batch instead of the input features. Operands and result may differ in element type
+    only before legalization.
+    """
+
+    name = "stablehlo.convolution"
+    padding = optional(DenseElements)
 
     @property
     def window(self) -> Window:
@@ -188,21 +193,15 @@ class Convolution(PureOp):
             raise ShapeError(f"a batch of {lhs['b']} for {batches} groups")
 
 
-class ReduceWindow(StablehloOp):
+class ReduceWindow(Reduction):
     """Combines the elements of each window, starting with the init values, which are also the padding."""
 
     name = "stablehlo.reduce_window"
-    inputs = operands(TensorType)
-    init_values = operands(TensorType)
     window_dimensions = attr(DenseArray)
     window_strides = optional(DenseArray)
     base_dilations = optional(DenseArray)
     window_dilations = optional(DenseArray)
     padding = optional(DenseElements)
-    body = region()
-    out = results(TensorType)
-    traits = frozenset({Trait.PURE, Trait.ISOLATED})
-    same_size = True
 
     @property
     def window(self) -> Window:
@@ -210,13 +209,8 @@ class ReduceWindow(StablehloOp):
         sizes = per_axis("window_dimensions", self.window_dimensions, tensor_of(self.inputs[0]).rank)
         return Window.of(sizes, self.window_strides, self.padding, self.base_dilations, self.window_dilations)
 
-    def infer(self) -> Sequence[TensorType]:
-        types = check_lines(self.inputs, self.results)
-        shape = self.window.counts(types[0].shape)
-        scalars = [TensorType((), t.element) for t in types]
-        check_inits(self.init_values, scalars)
-        check_region("the reducer", self.body, scalars * 2, scalars)
-        return [TensorType(shape, t.element) for t in types]
+    def reduced(self, shape: Ints) -> Ints:
+        return self.window.counts(shape)
 
 
 class SelectAndScatter(StablehloOp):

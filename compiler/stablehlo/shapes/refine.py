@@ -53,7 +53,7 @@ from orchestrion.compiler.stablehlo.ops.structural import (
     Pad,
     Reshape,
 )
-from orchestrion.compiler.stablehlo.ops.windowed import Convolution, ConvolutionAxes, ReduceWindow
+from orchestrion.compiler.stablehlo.ops.windowed import Convolution, ReduceWindow
 from orchestrion.schema.dtypes import BY_NAME
 
 from .shape_values import Comparison, Element, ShapeValues, Unknown
@@ -477,16 +477,10 @@ def _unclamped(refiner: _Refiner, op: dynamic.RealDynamicSlice, sizes: Sequence[
     return maker.operand_ if low == (0,) * len(sizes) and high == last else op.start_indices
 
 
-_CONVOLUTION: Final = (
-    "window_strides", "lhs_dilation", "rhs_dilation", "window_reversal", "dimension_numbers", "feature_group_count",
-    "batch_group_count", "precision_config",
-)  # fmt: skip
-
-
 def _convolution(refiner: _Refiner, op: dynamic.DynamicConv, rewriter: Rewriter) -> Value:
     """Symbolic padding is added to the operand first."""
     amounts, lhs = refiner.sizes(op.padding), op.lhs
-    fields: dict[str, Any] = {name: value for name in _CONVOLUTION if (value := op.get(name)) is not None}
+    fields: dict[str, Any] = dict(op.properties)
     if any(isinstance(amount, Dim) for amount in amounts):
         lhs = _padded(op, rewriter, amounts)
         amounts = (0,) * len(amounts)
@@ -500,7 +494,7 @@ def _padded(op: dynamic.DynamicConv, rewriter: Rewriter, amounts: Sequence[int])
         raise ShapeError("pads a dilated operand by a symbolic amount, which is not supported")
     type = tensor_of(op.lhs)
     low, high = [0] * type.rank, [0] * type.rank
-    axes = ConvolutionAxes.of(op.dimension_numbers)
+    axes = op.axes
     for number, axis in enumerate(axes.spatial):
         low[axes.lhs.index(axis)], high[axes.lhs.index(axis)] = amounts[2 * number : 2 * number + 2]
     return Tensor(rewriter, op.lhs).pad(low, high).value

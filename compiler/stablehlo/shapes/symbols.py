@@ -16,12 +16,10 @@ from typing import Final
 from orchestrion.compiler.ir import dims
 from orchestrion.compiler.ir.dims import DEFAULT_GREATEST, DEFAULT_LEAST, Call, Dim, Symbol, substitute, symbols_of
 from orchestrion.compiler.ir.types import DYNAMIC, TensorType, Type
+from orchestrion.compiler.stablehlo.ops.elementwise import MIRRORED
 from orchestrion.compiler.stablehlo.ops.function_dims import measured_name, measured_place
 
 from .shape_values import Comparison
-
-#: Comparison -> the same comparison with its operands swapped.
-_MIRRORED: Final = {"EQ": "EQ", "NE": "NE", "LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +145,7 @@ def _bounds(name: str, asserted: Sequence[Comparison]) -> tuple[int, int]:
     least, greatest = DEFAULT_LEAST, DEFAULT_GREATEST
     for one in asserted:
         difference = one.lhs - one.rhs
-        for size, direction in ((difference, one.direction), (-difference, _MIRRORED[one.direction])):
+        for size, direction in ((difference, one.direction), (-difference, MIRRORED[one.direction])):
             place = _shifted(size)
             if place is None or place[0] != name:
                 continue
