@@ -9,7 +9,7 @@ IREE runs as `iree-benchmark-module`, in a process of its own between our rounds
 call that it reports counts; like ours it lasts from submission until the result is ready. Ratios are of the least
 times. XLA on the CPU is shown next to PoCL for orientation: both run on the same two cores. All results are compared
 with XLA's first. If no set of flags gives IREE the right result, it has no time (lavapipe leaves loops,
-docs/decisions/loop-turns.md).
+docs/decisions/loop-iterations.md).
 
     bench_heroes.py [--rounds N] [--no-iree] [group or row ...]
 """

@@ -72,7 +72,7 @@ class Recorder:
         self._folded: dict[int, str] = {}  #: number -> the pass after which only constants were left
         #: (number, a place of it), and (number, a program with a place of it)
         self._placed: set[tuple[int, Place | str]] = set()
-        self._refusals: dict[tuple[str, str, str], list[str]] = {}
+        self._refusals: dict[str, list[Diagnostic]] = {}  #: target -> why it refuses the program
         self._not_taken: dict[tuple[str, str, str], list[str]] = {}
 
     # before the passes
@@ -261,19 +261,18 @@ class Recorder:
 
     def refused(self, target: str, diagnostics: Iterable[Diagnostic]) -> None:
         """Records the diagnostics of a target. The pass raises CompileError after it has asked all targets."""
-        for one in diagnostics:
-            self._refusals.setdefault(_key(one), []).append(target)
+        self._refusals.setdefault(target, []).extend(diagnostics)
 
     def failed(self, error: CompileError) -> None:
         """Clears programs and places: the compilation failed."""
         if not self._refusals:  # no pass said that only some targets refuse it
-            targets = self.targets if not self.report.programs else ()
-            self._refusals = {_key(one): [*targets] for one in error.diagnostics}
+            targets = self.targets if not self.report.programs else ("",)
+            self._refusals = {name: [*error.diagnostics] for name in targets}
         self.report.programs.clear()
         for row in self.report.ops:
             row.places.clear()
             row.end, row.stands_for = "", ()
-        self.report.refusals = _refusal_rows(self._refusals)
+        self.report.refusals = refusal_rows(self._refusals)
 
     def not_taken(self, program: str, what: str, loc: Location, reason: str) -> None:
         """Records a faster form that exists and is not used in a program; `program` is "" for all programs."""
@@ -310,20 +309,12 @@ def _kernels(executable: ll_seq.Executable) -> Iterator[EntryRow]:
 
 
 def refusal_rows(refusals: Mapping[str, Sequence[Diagnostic]]) -> list[Refusal]:
-    """The rows of a report for the refusals of each target."""
-    found: dict[tuple[str, str, str], list[str]] = {}
+    """The rows of a report for the refusals of each target; the name "" stands for no target in particular."""
+    found: dict[tuple[str, str, str], dict[str, None]] = {}
     for target, diagnostics in refusals.items():
         for one in diagnostics:
-            found.setdefault(_key(one), []).append(target)
-    return _refusal_rows(found)
-
-
-def _key(one: Diagnostic) -> tuple[str, str, str]:
-    return one.op, source_text(one.loc), one.message
-
-
-def _refusal_rows(found: Mapping[tuple[str, str, str], Sequence[str]]) -> list[Refusal]:
-    return [Refusal(tuple(dict.fromkeys(targets)), *key) for key, targets in found.items()]
+            found.setdefault((one.op, source_text(one.loc), one.message), {})[target] = None
+    return [Refusal(tuple(filter(None, targets)), *key) for key, targets in found.items()]
 
 
 def _join_regions(module: Module) -> None:

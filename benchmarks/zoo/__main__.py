@@ -58,7 +58,7 @@ def rows(libraries: Sequence[str], wanted: str, devices: Sequence[str], jobs: in
 
 
 def main() -> int:
-    made = argparse.ArgumentParser(prog="zoo", description="Runs programs of other people's libraries on devices.")
+    made = argparse.ArgumentParser(prog="zoo", description="Runs programs of third-party libraries on devices.")
     made.add_argument("--library", action="append", choices=LIBRARIES, help="only this library; no table is written")
     made.add_argument("--name", default="", help="only programs whose name holds this; no table is written")
     made.add_argument("--device", action="append", help="default: reference, opencl and vulkan")

@@ -25,7 +25,7 @@ MLIR_MAGIC: Final = b"ML\xefR"
 #: `module_kept_var_idx`.
 _TAKEN, _GIVEN, _PLATFORMS, _MODULE, _KEPT = 8, 12, 22, 30, 34
 #: Maximum number of platforms that are read; JAX knows four.
-_MOST_PLATFORMS: Final = 16
+_MAX_PLATFORMS: Final = 16
 #: Offsets in the vtable of a `PyTreeDef`: `kind`, `children`, `children_names`.
 _KIND, _CHILDREN, _NAMES = 4, 6, 8
 _LEAF, _NONE, _TUPLE, _LIST, _DICT = range(5)
@@ -57,7 +57,7 @@ def platforms_in(data: bytes) -> tuple[str, ...]:
     try:
         root = _root(data)
         field = root.Offset(_PLATFORMS)
-        if not field or root.VectorLen(field) > _MOST_PLATFORMS:
+        if not field or root.VectorLen(field) > _MAX_PLATFORMS:
             return ()
         start = root.Vector(field)
         return tuple([root.String(start + 4 * place).decode() for place in range(root.VectorLen(field))])

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from orchestrion.compiler.ir.attributes import ArrayAttr, DenseElements, DictAttr, StringAttr
-from orchestrion.compiler.ir.builder import Builder
+from orchestrion.compiler.ir.builder import Builder, inline_block
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.types import FunctionType, TensorType
@@ -72,7 +72,7 @@ def _has_argument(func: Operation, place: int) -> bool:
     if len(func.regions) != 1 or len(func.regions[0].blocks) != 1 or func.get_as("function_type", FunctionType) is None:
         return False
     arguments = func.regions[0].block.arguments
-    return place < len(arguments) and str(arguments[place].type) in ("tensor<i32>", "tensor<i64>")
+    return place < len(arguments) and _is_number(arguments[place])
 
 
 def _fix(func: Operation, place: int, index: int, known: dict[Value, int]) -> None:
@@ -82,7 +82,7 @@ def _fix(func: Operation, place: int, index: int, known: dict[Value, int]) -> No
     block = func.regions[0].block
     argument = block.arguments[place]
     type = argument.type
-    if not isinstance(type, TensorType) or type.shape or str(type.element) not in ("i32", "i64"):
+    if not isinstance(type, TensorType) or not _is_number(argument):
         return
     data = index.to_bytes(4 if str(type.element) == "i32" else 8, "little")
     made = Builder(block, block.first).build(Constant, value=DenseElements(type, data), out=type)
@@ -107,8 +107,8 @@ def _choose(block: Block, known: dict[Value, int]) -> None:
         following = op.next_op
         if op.name == "stablehlo.case" and _is_whole(op) and op.operands[0] in known:
             index, last = known[op.operands[0]], len(op.regions) - 1
-            following = _put_in_place(op, op.regions[index if 0 <= index < last else last], known)
-        elif op.name in ("stablehlo.constant", "stablehlo.convert") and _is_number(op):
+            following = _put_in_place(op, op.regions[index if 0 <= index < last else last])
+        elif op.name in ("stablehlo.constant", "stablehlo.convert") and [*map(_is_number, op.results)] == [True]:
             _note(op, known)
         else:
             for region in op.regions:
@@ -130,25 +130,19 @@ def _is_whole(op: Operation) -> bool:
     return True
 
 
-def _put_in_place(op: Operation, region: Region, known: dict[Value, int]) -> Operation | None:
+def _put_in_place(op: Operation, region: Region) -> Operation | None:
     """Replaces an op by the ops of one of its regions. Returns the next op to visit."""
-    builder = Builder.before(op)
-    *inner, last = region.block.ops
-    for moved in inner:
-        moved.detach()
-        builder.insert(moved)
-    values = list(last.operands)
-    for old, new in zip(op.results, values, strict=True):
+    before, block = op.prev_op, op.parent
+    assert block is not None
+    for old, new in zip(op.results, inline_block(region.block, (), Builder.before(op).insert), strict=True):
         old.replace_by(new)
-    following = op.next_op
     op.erase()
-    return inner[0] if inner else following
+    return block.first if before is None else before.next_op
 
 
-def _is_number(op: Operation) -> bool:
-    """Whether the op has one result, an integer scalar."""
-    type = op.results[0].type if len(op.results) == 1 else None
-    return isinstance(type, TensorType) and not type.shape and str(type.element) in ("i32", "i64")
+def _is_number(value: Value) -> bool:
+    """Whether a value is an integer scalar."""
+    return str(value.type) in ("tensor<i32>", "tensor<i64>")
 
 
 def _note(op: Operation, known: dict[Value, int]) -> None:

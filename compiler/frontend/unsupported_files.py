@@ -45,7 +45,7 @@ _MESSAGES: Final = (
 #: Comments and docstrings may precede the first import.
 _PYTHON: Final = re.compile(rb'(?:\s|#[^\n]*\n|"""(?:[^"]|"(?!""))*""")*+(?:import|from|def|class) ')
 #: Maximum number of fields of a protobuf message that are read.
-_MOST_FIELDS: Final = 4096
+_MAX_FIELDS: Final = 4096
 
 
 def recognize(data: bytes) -> str | None:
@@ -95,7 +95,7 @@ def _fields(data: bytes) -> dict[int, int]:
     """The first fields of a protobuf message and their wire types; empty if the data is no such message."""
     found: dict[int, int] = {}
     place = 0
-    for _ in range(_MOST_FIELDS):
+    for _ in range(_MAX_FIELDS):
         if place >= len(data):
             break
         key, place = _varint(data, place)

@@ -1,8 +1,8 @@
 """Limits of reductions on a machine: how many invocations share one, how many elements one invocation may combine.
 
 Some drivers end the loops of an invocation after a number of iterations (`Quirks.max_loop_iterations`,
-docs/decisions/loop-turns.md). The limits below were chosen for the 65,535 iterations of llvmpipe and scale with the
-limit of the machine. Nothing reaches them on a machine without such a limit.
+docs/decisions/loop-iterations.md). The limits below were chosen for the 65,535 iterations of llvmpipe and scale with
+the limit of the machine. Nothing reaches them on a machine without such a limit.
 """
 
 from typing import Final

@@ -10,6 +10,7 @@ necessary ones.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 
 from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.attributes import ArrayAttr, DenseElements, DictAttr, SymbolRef, dense_ints
@@ -65,28 +66,20 @@ class Constants:
 
 def constant(label: str, content: Content | DictAttr, builder: Builder) -> Value:
     """Emits a constant buffer with this content, or over a parameter."""
-    if isinstance(content, DictAttr):
-        values = ArrayAttr(())
-        return builder.build(
-            ll_seq.Constant,
-            label=label,
-            values=values,
-            offsets=dense_ints(),
-            size=bytes_of(content),
-            parameter=content,
-            output=ll_seq.BUFFER,
-        ).output
-    last, offset = content[-1]
+    parameter = content if isinstance(content, DictAttr) else None
+    rows = [] if isinstance(content, DictAttr) else content
     return builder.build(
         ll_seq.Constant,
         label=label,
-        values=ArrayAttr(tuple(value for value, _ in content)),
-        offsets=dense_ints(*(offset for _, offset in content)),
-        size=offset + last.nbytes,
+        values=ArrayAttr(tuple(value for value, _ in rows)),
+        offsets=dense_ints(*(offset for _, offset in rows)),
+        size=bytes_of(content) if isinstance(content, DictAttr) else content[-1][1] + content[-1][0].nbytes,
+        parameter=parameter,
         output=ll_seq.BUFFER,
     ).output
 
 
+@dataclass(eq=False)
 class CommandEmitter:
     """Emits the commands of one function or initializer.
 
@@ -94,26 +87,19 @@ class CommandEmitter:
     request, which become slots. `first` is added to all positions in lifetimes.
     """
 
-    def __init__(
-        self,
-        buffers: BufferAssignment,
-        front: Builder,
-        constants: Constants,
-        variables: dict[str, Value],
-        lifetime: str,
-        first: int = 0,
-    ) -> None:
-        self.buffers = buffers
-        self.front = front
-        self.constants = constants
-        self.globals = variables
-        self.lifetime = lifetime
-        self.first = first
-        self.slot_buffers: dict[Value, int] = {}  #: buffer -> its rank among the slots
-        self.placements: dict[Placement, Value] = {}
-        self.offsets: dict[int, int] = {}  #: id of a group in a loop's state -> offset in bytes
-        self.states: dict[Block, Value] = {}  #: loop header -> the state buffer of its first iteration
-        self.made: dict[object, Value] = {}
+    buffers: BufferAssignment
+    front: Builder
+    constants: Constants
+    globals: dict[str, Value]
+    lifetime: str
+    first: int = 0
+    slot_buffers: dict[Value, int] = field(default_factory=dict, init=False)  #: buffer -> its rank among the slots
+    placements: dict[Placement, Value] = field(default_factory=dict, init=False)
+    #: id of a group in a loop's state -> offset in bytes
+    offsets: dict[int, int] = field(default_factory=dict, init=False)
+    #: loop header -> the state buffer of its first iteration
+    states: dict[Block, Value] = field(default_factory=dict, init=False)
+    made: dict[object, Value] = field(default_factory=dict, init=False)
 
     def add_slot_buffer(self, placement: Placement, buffer: Value) -> None:
         """Registers the buffer of a placement that each request fills."""

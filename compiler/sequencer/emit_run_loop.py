@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from orchestrion.compiler.flow.blocks import set_values
 from orchestrion.compiler.ir import util
-from orchestrion.compiler.ir.attributes import dense_ints
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.dims import Dim
@@ -220,20 +220,10 @@ class RunLoopEmitter:
         if isinstance(op, util.ImportedCallBranch):
             self._call(op)
             return
-        chosen = [self._selector(op.operands[0])] if op.choosing else []
-        given = [self._branch_arguments(edge, op) for edge in op.edges]
-        fields: dict[str, Any] = {"arguments": [value for values in given for value in values]}
-        targets = [self.blocks[edge.target] for edge in op.edges]
-        if not isinstance(op, util.Branch):
-            fields["counts"] = dense_ints(*map(len, given))
-        match op:
-            case util.Branch():
-                fields["to"] = targets[0]
-            case util.CondBranch():
-                fields |= {"condition": chosen[0], "then": targets[0], "otherwise": targets[1]}
-            case _:
-                fields |= {"index": chosen[0], "targets": targets}
-        self.builder.build(type(op), **fields)
+        chosen = {op.operands[0]: self._selector(op.operands[0])} if op.choosing else {}
+        built = self.builder.insert(op.clone(chosen, self.blocks))
+        assert isinstance(built, util.BranchOp)
+        set_values(built, [self._branch_arguments(edge, op) for edge in op.edges])
 
     def _call(self, op: util.ImportedCallBranch) -> None:
         """Calls a function of another module on the globals' memory, after the block's commands have finished."""

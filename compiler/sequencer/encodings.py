@@ -31,44 +31,38 @@ def odd_layout(encoding: Encoding, shape: tuple[int, ...]) -> Layout:
     return Layout(groups, tiles, tuple(group for group in (1, 0) if tiles[group] > 1))
 
 
-def resolver(program: hl_seq.Program, encodings: str) -> Resolve:
-    """The function that resolves symbolic encodings for a program's target under an option of `options.ENCODINGS`."""
-    made_for = target(program.profile)
-    machine = made_for.machine(program.machine_name)
-    packs = machine is None or machine.packs
-    layouts: dict[str, Callable[[Encoding, tuple[int, ...]], Layout | None]] = {
-        "default": lambda encoding, shape: made_for.layout(encoding, shape) if packs else None,
-        "always": made_for.tiled,
-        "test": odd_layout,
-        "none": lambda encoding, shape: None,
-    }
-    rule = layouts[encodings]
-
-    def resolve(type: TensorType) -> TensorType:
-        encoding = encoding_of(type)
-        if not isinstance(encoding, Encoding):
-            return type
-        layout = rule(encoding, type.shape)
-        return plain(type) if layout is None else encoded(plain(type), layout)
-
-    return resolve
-
-
-def row_major_because(program: hl_seq.Program, encodings: str, encoding: Encoding, shape: tuple[int, ...]) -> str:
-    """Why `resolver` chooses row-major order for an encoding, for the placement report; empty if it does not."""
+def layout_or_reason(
+    program: hl_seq.Program, encodings: str, encoding: Encoding, shape: tuple[int, ...]
+) -> Layout | str:
+    """The layout of an encoding for a program's target under an option of `options.ENCODINGS`, or why it is row-major
+    order.
+    """
     made_for = target(program.profile)
     machine = made_for.machine(program.machine_name)
     match encodings:
         case "none":
             return "--encodings=none"
+        case "test":
+            return odd_layout(encoding, shape)
         case "always":
-            return "" if made_for.tiled(encoding, shape) else f"target {made_for.name} has no tiles for it"
-        case "default" if machine is not None and not machine.packs:
+            return made_for.tiled(encoding, shape) or f"target {made_for.name} has no tiles for it"
+        case _ if machine is not None and not machine.packs:
             return f"kernels for machine {program.machine_name} read row-major order"
-        case "default":
-            return made_for.row_major_because(encoding, shape)
         case _:
-            return ""
+            return made_for.layout(encoding, shape) or made_for.row_major_because(encoding, shape)
+
+
+def resolver(program: hl_seq.Program, encodings: str) -> Resolve:
+    """The function that resolves symbolic encodings for a program's target under an option of `options.ENCODINGS`."""
+
+    def resolve(type: TensorType) -> TensorType:
+        encoding = encoding_of(type)
+        if not isinstance(encoding, Encoding):
+            return type
+        layout = layout_or_reason(program, encodings, encoding, type.shape)
+        return encoded(plain(type), layout) if isinstance(layout, Layout) else plain(type)
+
+    return resolve
 
 
 def retype(value: Value, type: TensorType, program: hl_seq.Program) -> None:

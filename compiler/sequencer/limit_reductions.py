@@ -2,9 +2,9 @@
 
 The number of elements that a reduction or a dot reduces may be dynamic, and so may the number of updates per invocation
 of a scatter. Some drivers terminate the loops of an invocation after `Quirks.max_loop_iterations` iterations, so an
-invocation can handle only that many (docs/decisions/loop-turns.md). A workgroup that shares one reduction can handle
-as many times more as it has invocations. If the bounds of the symbols do not guarantee the limit, the function asserts
-it. Programs for other machines stay as they are.
+invocation can handle only that many (docs/decisions/loop-iterations.md). A workgroup that shares one reduction can
+handle as many times more as it has invocations. If the bounds of the symbols do not guarantee the limit, the function
+asserts it. Programs for other machines stay as they are.
 """
 
 from __future__ import annotations

@@ -53,13 +53,20 @@ RECORDING: Final = DialectType("hal.recording")
 READ_BYTES: Final[dict[str, int]] = {"i1": 1, "i32": 4}
 
 
-#: Lifetime of an allocation -> what it lives with, and what it holds.
-LIFETIMES: Final[dict[str, str]] = {
-    "constant": "the program: what an initializer makes",
-    "setup": "one run of an initializer",
-    "variable": "a context: a mutable global",
-    "state": "a context: what a loop carries, twice",
-    "transient": "a context: made and used inside one call",
+class Lifetime(NamedTuple):
+    """A lifetime of allocations: the kind of initializer that makes them, what they live with, and what they hold."""
+
+    initializer: str
+    doc: str
+
+
+#: Name of a lifetime -> its row.
+LIFETIMES: Final[dict[str, Lifetime]] = {
+    "constant": Lifetime("program", "the program: what an initializer makes"),
+    "setup": Lifetime("program", "one run of an initializer"),
+    "variable": Lifetime("context", "a context: a mutable global"),
+    "state": Lifetime("context", "a context: what a loop carries, twice"),
+    "transient": Lifetime("context", "a context: made and used inside one call"),
 }
 
 

@@ -18,7 +18,7 @@ from orchestrion.compiler.options import Options
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 
 from . import hl_seq
-from .encodings import Resolve, erase_identity_encodings, resolver, row_major_because
+from .encodings import Resolve, erase_identity_encodings, layout_or_reason, resolver
 
 if TYPE_CHECKING:
     from orchestrion.compiler.provenance import Recorder
@@ -44,8 +44,8 @@ def _note_plain(program: hl_seq.Program, encodings: str, recorder: Recorder) -> 
     for op in program.walk():
         encoding = encoding_of(tensor_of(op.output)) if isinstance(op, SetEncoding) else None
         if isinstance(op, SetEncoding) and isinstance(encoding, Encoding):
-            reason = row_major_because(program, encodings, encoding, tensor_of(op.output).shape)
-            if reason:
+            reason = layout_or_reason(program, encodings, encoding, tensor_of(op.output).shape)
+            if isinstance(reason, str) and reason:
                 what = f"another layout for the {SIDES[encoding.role]} operand of a dot"
                 recorder.not_taken(program.sym_name.value, what, op.loc, reason)
 

@@ -13,7 +13,6 @@ Values pass between them in globals that are stored once. This is the ABI of eve
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
 
 from orchestrion.compiler.flow.symbols import Names
 from orchestrion.compiler.ir import util
@@ -26,15 +25,6 @@ from . import hl_seq, ll_seq
 from .cache_initializers import cache_computed_buffers
 from .hoist_setup import values_from_outside
 from .size_assertions import measured_axes
-
-#: Lifetime of an allocation -> the initializer that makes it.
-MAKERS: Final = {
-    "constant": "program",
-    "setup": "program",
-    "variable": "context",
-    "state": "context",
-    "transient": "context",
-}
 
 
 def run(program: hl_seq.Program) -> None:
@@ -88,7 +78,7 @@ class _Split:
         the recording.
         """
         if isinstance(op, ll_seq.Allocate):
-            return MAKERS[op.lifetime.value]
+            return ll_seq.LIFETIMES[op.lifetime.value].initializer
         if any(
             self.kinds.get(value.defining_op) == "context" for value in values_from_outside(op) if value.defining_op
         ):
@@ -191,13 +181,5 @@ def _function(run_loop: ll_seq.RunLoop) -> Operation:
         body.add(block)
     run_loop.regions[0] = Region([Block()])
     run_loop.regions[0].owner = run_loop
-    return ll_seq.Function.build(
-        sym_name=run_loop.sym_name,
-        signature=run_loop.signature,
-        arg_attrs=run_loop.arg_attrs,
-        res_attrs=run_loop.res_attrs,
-        dims=run_loop.dims,
-        body=body,
-        attributes=run_loop.attributes,
-        loc=run_loop.loc,
-    )
+    fields = run_loop.properties
+    return ll_seq.Function.build(**fields, body=body, attributes=run_loop.attributes, loc=run_loop.loc)

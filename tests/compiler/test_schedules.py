@@ -25,7 +25,7 @@ from orchestrion.hal.errors import DriverUnavailable
 #: bodies, of `PER_CASE` schedules each
 SEEDS = 12
 #: a seeded bug is found within so many bodies
-MOST = 400
+MAX_SEEDS = 400
 FROM_THE_FIRST = os.environ.get("ORCHESTRION_SCHEDULES") == "all"
 
 
@@ -86,11 +86,11 @@ def test_most_well_typed_draws_are_legal_and_have_every_step() -> None:
 def test_a_bug_of_the_lowering_is_found(judge: Judge, targets: tuple[str, ...], name: str) -> None:
     bug = seeded_lowering_bugs.BUGS[name]
     first = 0 if FROM_THE_FIRST else seeded_lowering_bugs.NEAR.get(name, 0)
-    for seed in range(first, first + MOST):
+    for seed in range(first, first + MAX_SEEDS):
         with bug():
             findings = trial(judge, seed, targets).findings
         if findings:
             break
     else:
-        pytest.fail(f"not found within {MOST} bodies")
+        pytest.fail(f"not found within {MAX_SEEDS} bodies")
     assert trial(judge, seed, targets).findings == []  # and nothing is there without it

@@ -1,8 +1,8 @@
 """Complex numbers on every device: functions against NumPy in double precision, programs against JAX.
 
-A function may differ from the exact value by `MOST` units of rounding of the result's magnitude, in each part; where it
-is infinite, NaN or zero, kind and sign must be those of C99, as NumPy has them. Where C99 leaves a sign open, or NumPy
-differs from it, the value is not looked at.
+A function may differ from the exact value by `MAX_ERROR` units of rounding of the result's magnitude, in each part.
+Where it is infinite, NaN or zero, kind and sign must be those of C99, as NumPy has them. Where C99 leaves a sign open,
+or NumPy differs from it, the value is not looked at.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ from orchestrion.compiler.driver import compile  # noqa: E402
 
 Array = np.ndarray[Any, Any]
 TARGETS = {"reference": "reference", "opencl": "opencl", "vulkan": "spirv"}
-MOST = 6.0
+MAX_ERROR = 6.0
 
 
 def log1p(z: Array) -> Array:
@@ -107,7 +107,7 @@ def test_functions(device: str, load_on: Callable[..., Any]) -> None:
         size = np.maximum(np.abs(exact), np.finfo(np.float32).tiny)
         errors = np.maximum(np.abs((near - exact).real), np.abs((near - exact).imag)) / size / unit
         worst = int(np.argmax(np.where(inside, errors, 0)))
-        assert errors[worst] <= MOST, f"{name}({finite[worst]}) is {near[worst]}, exactly {exact[worst]}"
+        assert errors[worst] <= MAX_ERROR, f"{name}({finite[worst]}) is {near[worst]}, exactly {exact[worst]}"
         if name in STANDARD:
             there, sought = got[len(finite) :], want[len(finite) :]
             same = alike(there.real, sought.real) & alike(there.imag, sought.imag) | _open(name, special)

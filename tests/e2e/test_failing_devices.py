@@ -66,7 +66,7 @@ ELSEWHERE = {
     "BackendQueue.take_timings": "test_profiling_fails",
 }
 #: more calls of a driver than anything here makes
-MOST = 2000
+MAX_CALLS = 2000
 
 
 @functools.cache
@@ -213,13 +213,13 @@ def sweep_calls(device: Device, kind: str) -> None:
     """Everything that a loaded program does, with each call of the driver failing once."""
     program = device.load()
     for what, action in ACTIONS.items():
-        for number in range(1, MOST):
+        for number in range(1, MAX_CALLS):
             hit, raised = attempt(lambda action=action: action(program), device, number, kind)  # type: ignore[misc]
             is_usable(device, program, raised and KINDS[kind].error is errors.DeviceLost)
             if not hit:
                 break
         else:
-            pytest.fail(f"{what}: {kind} came {MOST} times and did not come to an end")
+            pytest.fail(f"{what}: {kind} came {MAX_CALLS} times and did not come to an end")
     program.close()
     device.is_clean()
 
@@ -236,12 +236,12 @@ def sweep_loads(device: Device, kind: str, **options: Any) -> None:
         finally:
             program.close()
 
-    for number in range(1, MOST):
+    for number in range(1, MAX_CALLS):
         hit, _ = attempt(use, device, number, kind)
         device.is_clean()
         if not hit:
             return
-    pytest.fail(f"{kind} came {MOST} times and did not come to an end")
+    pytest.fail(f"{kind} came {MAX_CALLS} times and did not come to an end")
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != SWEPT])

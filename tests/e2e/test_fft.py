@@ -1,6 +1,6 @@
 """Fourier transforms on every device, against NumPy in double precision, and programs of them against JAX.
 
-Bound: the error of a whole result, in the root mean square, is within `MOST` units of rounding.
+Bound: the error of a whole result, in the root mean square, is within `MAX_ERROR` units of rounding.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ from orchestrion.schema.writer import write  # noqa: E402
 
 Array = np.ndarray[Any, Any]
 TARGETS = {"reference": "reference", "opencl": "opencl", "vulkan": "spirv"}
-MOST = 4.0
+MAX_ERROR = 4.0
 
 
 def numbers(*shape: int) -> Array:
@@ -62,7 +62,7 @@ def test_lines(length: int, device: str, load_on: Callable[..., Any]) -> None:
     got, _ = run(ours, arrays, device, load_on)
     for name, have, want in zip(("FFT", "IFFT", "RFFT", "IRFFT"), got, exact(*arrays), strict=True):
         assert have.shape == want.shape
-        assert error(have, want) < MOST, f"{name} of length {length}"
+        assert error(have, want) < MAX_ERROR, f"{name} of length {length}"
 
 
 def several(z: Any, x: Any) -> Any:
@@ -109,7 +109,7 @@ def test_a_line_takes_few_launches(shape: tuple[int, ...], launches: int, load_o
     """One where it fits a workgroup, two where it is cut; a convolution is two, and the chirp at its end."""
     z = numbers(*shape)
     got, dispatches = run(jnp.fft.fft, (z,), "vulkan", load_on)
-    assert error(got, np.fft.fft(z)) < MOST
+    assert error(got, np.fft.fft(z)) < MAX_ERROR
     assert dispatches == launches
 
 
@@ -124,7 +124,7 @@ def test_small_lengths(load_on: Callable[..., Any]) -> None:
     got, _ = run(all_of, arrays, "vulkan", load_on)
     for z, ours in zip(arrays, got, strict=True):
         want = np.fft.ifft(z.T, axis=0) if z.shape[1] % 3 == 0 else np.fft.fft(z)
-        assert error(ours, want) < MOST, z.shape
+        assert error(ours, want) < MAX_ERROR, z.shape
 
 
 @pytest.mark.parametrize("device", ["reference", "vulkan"])
@@ -135,7 +135,7 @@ def test_double_precision(device: str, load_on: Callable[..., Any]) -> None:
     with jax.enable_x64(True):
         got, _ = run(lambda z: (jnp.fft.fft(z), jnp.fft.ifft(z[:60])), (z,), device, load_on)
     for ours, want in zip(got, (np.fft.fft(z), np.fft.ifft(z[:60])), strict=True):
-        assert np.linalg.norm(ours - want) / np.linalg.norm(want) / np.finfo(np.float64).eps < MOST
+        assert np.linalg.norm(ours - want) / np.linalg.norm(want) / np.finfo(np.float64).eps < MAX_ERROR
 
 
 def test_text_continues(tmp_path: Path) -> None:

@@ -283,8 +283,8 @@ def exported_folds(constraint: str = "") -> bytes:
 
 @pytest.mark.parametrize("device", ["reference", "opencl"])
 def test_limits_of_one_driver_are_not_those_of_others(device: str) -> None:
-    """llvmpipe's loops end after 65,535 turns (docs/decisions/loop-turns.md): no reason to refuse a call elsewhere, in
-    a module that llvmpipe can run, too.
+    """llvmpipe's loops end after 65,535 iterations (docs/decisions/loop-iterations.md): no reason to refuse a call
+    elsewhere, in a module that llvmpipe can run, too.
     """
     if device not in THERE:
         pytest.skip(f"no device {device}")

@@ -19,7 +19,7 @@ from orchestrion.schema.tensor_bytecode import ROWS
 
 MODULES, TENSORS = 150, 400
 #: a seeded bug is found within so many programs
-MOST = 10_000
+MAX_SEEDS = 10_000
 FROM_THE_FIRST = os.environ.get("ORCHESTRION_SOUNDNESS") == "all"
 
 
@@ -59,7 +59,7 @@ def test_tensor_code_that_passes_is_sound() -> None:
 
 def first_finding(name: str, bug: seeded_bugs.Bug, tensors: bool) -> int | None:
     first = 0 if FROM_THE_FIRST else seeded_bugs.NEAR.get(name, 0)
-    for seed in range(first, MOST):
+    for seed in range(first, MAX_SEEDS):
         with bug():
             if finding(seed, tensors) is not None:
                 return seed

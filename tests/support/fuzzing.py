@@ -7,7 +7,7 @@ A target is a file of `tests/fuzz/targets/`. It states one property of inputs fr
 - `mutate(choose, data) -> bytes`, optional: a change that knows the structure of the input.
 - `repair(data) -> bytes`, optional: makes checksums and sizes fit again; called after nine of ten mutations.
 - `POOL`, optional: bytes strings that the generic mutator inserts.
-- `MOST_BYTES`, `SECONDS`, `MEMORY`, optional: the limits of one input. `MEMORY` 0: none (drivers map what they like).
+- `MAX_BYTES`, `SECONDS`, `MEMORY`, optional: the limits of one input. `MEMORY` 0: none (drivers map what they like).
 - `ready() -> str`, optional: why the target cannot run here, or an empty string.
 
 `Run` counts inputs, stands guard over each, and keeps one input per distinct failure.
@@ -34,7 +34,7 @@ ROOT = Path(__file__).parents[2]
 TARGETS = ROOT / "tests" / "fuzz" / "targets"
 FINDINGS = ROOT / "tests" / "fuzz" / "findings"
 #: defaults of a target: bytes of an input, CPU seconds that one may take, bytes that the process may grow by
-MOST_BYTES, SECONDS, MEMORY = 4096, 5.0, 1 << 30
+MAX_BYTES, SECONDS, MEMORY = 4096, 5.0, 1 << 30
 #: CPU seconds after which an input that does not end is ended with its process
 HANG = 30.0
 #: of so many mutations one is left unrepaired
@@ -79,7 +79,7 @@ def load(name: str) -> Target:
         given("mutate", None),
         given("repair", None),
         tuple(given("POOL", ())),
-        given("MOST_BYTES", MOST_BYTES),
+        given("MAX_BYTES", MAX_BYTES),
         given("SECONDS", SECONDS),
         given("MEMORY", MEMORY),
         given("ready", lambda: ""),

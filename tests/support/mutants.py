@@ -46,9 +46,9 @@ NOT_OVER = "close: not over"
 #: bytes the process may grow by, over all mutants
 GROWTH = 1 << 30
 #: exports that are run of one mutant
-MOST_EXPORTS = 12
+MAX_EXPORTS = 12
 #: an argument larger than this is one element, broadcast
-MOST_BYTES = 1 << 20
+MAX_BYTES = 1 << 20
 #: of so many mutants one has its calls submitted too
 WITH_THREADS = 8
 #: calls of an export, and how many the interpreter takes before it translates a straight function
@@ -112,7 +112,7 @@ def run(data: bytes, threads: bool = False, driver: BackendDriver = _DRIVER, ord
         clock.check("load", 2 * DEADLINE)
     else:
         clock.check("load", 2 * DEADLINE)
-        for name in list(program.functions)[:MOST_EXPORTS]:
+        for name in list(program.functions)[:MAX_EXPORTS]:
             found[_call(program, name)] += 1
             if threads:
                 found[_submit(program, name)] += 1
@@ -201,7 +201,7 @@ def _array(dtype: np.dtype[Any], shape: tuple[int, ...], round_: int) -> np.ndar
     count = 1
     for dim in shape:
         count *= dim
-    if count * dtype.itemsize > MOST_BYTES:
+    if count * dtype.itemsize > MAX_BYTES:
         return np.broadcast_to(np.ones((), dtype), shape)
     if round_ % 2:
         return np.ones(shape, dtype)

@@ -22,7 +22,7 @@ from orchestrion.schema.tensor_shapes import ShapeError, TensorType
 FUNCTIONS = tuple(f"{status.name}.{name}" for status in libraries() for name in status.functions)
 VALUES = (True, 0, -1, 1 << 40, 0.5, float("nan"), "", "U", (), (1, 2), (0.5,), (False,))
 #: constants are made no larger than this when their size changes
-MOST_BYTES = 1 << 16
+MAX_BYTES = 1 << 16
 _LIKE: dict[tuple[str, ...], list[TensorOp]] = {}
 for _row in ROWS:
     _LIKE.setdefault(tuple(kind for _, kind in _row.fields), []).append(_row)
@@ -229,7 +229,7 @@ def _substituted(one: Instruction, at: int, old: int, new: int) -> Any:
         return tuple(TensorType(t.dtype, tuple(new if n == old else n for n in t.shape)) for t in value)
     if kind[1] == "data":
         fresh = _substituted(one, at - 1, old, new)
-        return value if fresh.bytes > MOST_BYTES else (value * (fresh.bytes // max(1, len(value)) + 1))[: fresh.bytes]
+        return value if fresh.bytes > MAX_BYTES else (value * (fresh.bytes // max(1, len(value)) + 1))[: fresh.bytes]
     if kind[1] == "ints" and kind[0] in ("shape", "limits", "whole"):
         return tuple(new if n == old else n for n in value)
     return value
@@ -256,7 +256,7 @@ def _relength(program: writer.Program, lengths: dict[int, int], old: int, new: i
     def constant(row: writer.Constant) -> writer.Constant:
         dims = tuple(new if n == old else n for n in row.dims)
         data, total = bytes(row.data), TensorType(row.dtype, dims).bytes
-        if dims == tuple(row.dims) or total > MOST_BYTES:
+        if dims == tuple(row.dims) or total > MAX_BYTES:
             return row
         return replace(row, dims=dims, data=(data * (total // max(1, len(data)) + 1))[:total])
 

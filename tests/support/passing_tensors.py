@@ -21,7 +21,7 @@ from orchestrion.schema.tensor_shapes import Ints, ShapeError, TensorType, tenso
 SMALL = (0, 1, 1, 2, 2, 3, 3, 4, 5, 7, 8, 17)
 HUGE = (1 << 20, (1 << 31) - 1, 1 << 32, 1 << 40, 1 << 60, (1 << 63) - 1)
 #: bytes of one binding or constant
-MOST_BYTES = 1 << 14
+MAX_BYTES = 1 << 14
 #: sizes that a template turns into expressions: value -> expression, for parameters that are 11 and 13 at the least
 SYMBOLS: dict[int, bytes] = {
     11: template.parameter(0),
@@ -149,14 +149,14 @@ class Maker:
                 found = tensor_type(dtype, self.shape() if shape is None else shape)
             except ShapeError:
                 continue
-            if found.bytes <= MOST_BYTES:
+            if found.bytes <= MAX_BYTES:
                 return found
         return TensorType(dtype, ())
 
     def value(self, fits: Callable[[TensorType], bool] = lambda _: True, small: bool = False) -> int:
         """A value like that; one is made where there is none, as far as `fits` is about types of `type`."""
         values = self.code.values
-        found = [at for at, one in enumerate(values) if fits(one) and (not small or one.bytes <= MOST_BYTES)]
+        found = [at for at, one in enumerate(values) if fits(one) and (not small or one.bytes <= MAX_BYTES)]
         if found and self.choose.random() < 0.85:
             return self.choose.choice(found[-12:])
         for _ in range(20):
@@ -179,7 +179,7 @@ class Maker:
         found = [at for at, one in enumerate(self.code.values) if one == wanted]
         if found and self.choose.random() < 0.7:
             return self.choose.choice(found)
-        if wanted.bytes <= MOST_BYTES:
+        if wanted.bytes <= MAX_BYTES:
             return self.fresh(wanted)
         made = self.append(BY_NAME["broadcast_in_dim"], (self.of(dtype, ()),), (shape, ()))
         return made[0] if made else 0
@@ -368,7 +368,7 @@ def _dynamic_slice(m: Maker) -> Any:
     value = m.value()
     of = m.code.values[value]
     sizes = m.window(of.shape)
-    if TensorType(of.dtype, sizes).bytes > MOST_BYTES:
+    if TensorType(of.dtype, sizes).bytes > MAX_BYTES:
         sizes = tuple(min(size, 2) for size in sizes)
     return (value, *m.starts(of.rank)), (sizes,)
 

@@ -18,7 +18,7 @@ from orchestrion.compiler.kernel.operands import packed_tile
 from orchestrion.compiler.kernel.schedule import STEPS, WAYS, Schedule, Step
 
 #: products in the text of a tile, about: longer code takes drivers seconds
-MOST_PRODUCTS = 128
+MAX_PRODUCTS = 128
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def _shared(rng: random.Random) -> list[Step]:
 
 
 def _unrolled(rng: random.Random, results: int, often: float) -> list[Step]:
-    most = [count for count in (1, 2, 4, 8, 16, 64) if count * results <= MOST_PRODUCTS]
+    most = [count for count in (1, 2, 4, 8, 16, 64) if count * results <= MAX_PRODUCTS]
     return [Step("unroll", "k", count=rng.choice(most or [1]))] if rng.random() < often else []
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from orchestrion.compiler.kernel.schedule import Schedule
@@ -11,7 +11,7 @@ from orchestrion.compiler.kernel.schedule import Schedule
 #: version of the data; it grows by fields, another version has another meaning
 VERSION = 1
 #: refused schedules of one entry that the text names
-_MOST_REFUSED = 3
+_MAX_REFUSED = 3
 
 
 @dataclass(frozen=True)
@@ -53,26 +53,14 @@ class Tuning:
 
     def data(self) -> dict[str, Any]:
         """As JSON has it; times are in seconds."""
+        about = ("device", "device_name", "target", "machine", "function")
+        call = {"before": self.before, "after": self.after, "exact": self.exact}
         rows = [
-            {
-                "entry": row.entry,
-                "op": row.op,
-                "share": row.share,
-                "before": row.before,
-                "after": row.after,
-                "chosen": row.chosen,
-                "found": row.found,
-                "trials": row.trials,
-                "refused": [{"schedule": schedule, "reason": reason} for schedule, reason in row.refused],
-                "why": row.why,
-            }
+            asdict(row) | {"refused": [{"schedule": schedule, "reason": reason} for schedule, reason in row.refused]}
             for row in self.rows
         ]
-        call = {"before": self.before, "after": self.after, "exact": self.exact}
-        about = {"device": self.device, "device_name": self.device_name, "target": self.target, "machine": self.machine}
-        return {"version": VERSION, **about, "function": self.function, "call": call, "entries": rows} | {
-            "notes": self.notes
-        }
+        known = {name: getattr(self, name) for name in about}
+        return {"version": VERSION, **known, "call": call, "entries": rows, "notes": self.notes}
 
     def text(self) -> str:
         """For people; ends with a line break."""
@@ -86,10 +74,10 @@ class Tuning:
             ratio = f"{self.before / self.after:.2f} times as fast"
             yield f"the call: {_time(self.before)} before, {_time(self.after)} after, {ratio}; results are {same}"
         for row in self.rows:
-            for schedule, reason in row.refused[:_MOST_REFUSED]:
+            for schedule, reason in row.refused[:_MAX_REFUSED]:
                 yield f"not taken for {row.entry}: {schedule}: {reason}"
-            if len(row.refused) > _MOST_REFUSED:
-                yield f"not taken for {row.entry}: {len(row.refused) - _MOST_REFUSED} more"
+            if len(row.refused) > _MAX_REFUSED:
+                yield f"not taken for {row.entry}: {len(row.refused) - _MAX_REFUSED} more"
         yield from self.notes
 
 

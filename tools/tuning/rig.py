@@ -30,7 +30,7 @@ Array = npt.NDArray[Any]
 #: what outputs hold before a launch: a result that is not written differs
 _POISON = 0xA5
 #: rounds of launches in one submission, at most
-MOST_ROUNDS = 4
+MAX_ROUNDS = 4
 
 
 class Rig:
@@ -90,7 +90,7 @@ class Bench:
             return [[self._run([one])[0] for one in kernels] for _ in range(rounds)]
         found: list[list[float]] = []
         while len(found) < rounds:
-            spans = self._run([one for _ in range(min(rounds - len(found), MOST_ROUNDS)) for one in kernels])
+            spans = self._run([one for _ in range(min(rounds - len(found), MAX_ROUNDS)) for one in kernels])
             found += [spans[start : start + len(kernels)] for start in range(0, len(spans), len(kernels))]
         return found
 

@@ -29,7 +29,7 @@ BATCHES, ROUNDS, FEWEST, SECONDS = 3, 12, 3, 0.4
 #: changes between a schedule and where the search starts again
 JUMP = 3
 #: how often the search starts again, at most
-MOST_JUMPS = 200
+MAX_JUMPS = 200
 #: a kernel that takes so many times as long as the best one is no start, and loses a duel at once
 HOPELESS = 3.0
 
@@ -128,7 +128,7 @@ class Search:
         """
         starts = [first, *(one for one in self._space.starts() if one != first)]
         yield from starts
-        for _ in range(MOST_JUMPS):
+        for _ in range(MAX_JUMPS):
             jumped = self._random.choice([self._outcome.schedule, *starts])
             for _ in range(JUMP):
                 jumped = self._random.choice(self._space.neighbours(jumped) or [jumped])

@@ -93,7 +93,7 @@ FORMS: Final = {
 #: divisors of an extent up to this are values of the tile along it
 LARGEST_DIVISOR: Final = 32
 #: ops in the text of a kernel, about: above this a build takes seconds
-MOST_OPS: Final = 16_384
+MAX_OPS: Final = 16_384
 #: knob -> the dimension that it divides
 _DIMENSION: Final = {"tile": "e", "rows": "m", "columns": "n"}
 
@@ -114,7 +114,7 @@ class Space:
         """Whether a schedule fits the body and its kernel is not too long."""
         tile = prod(step.count for step in schedule.named("tile"))
         unroll = max((step.count for step in schedule.named("unroll")), default=1)
-        if tile > 1 and tile * unroll * self.ops > MOST_OPS:
+        if tile > 1 and tile * unroll * self.ops > MAX_OPS:
             return False
         return next(problems(self.body, schedule, self.machine), None) is None
 

@@ -12,7 +12,7 @@ from orchestrion.schema.dtypes import BY_NAME
 from orchestrion.tools.arrays import parse_array, type_text
 from orchestrion.tools.cli import InputError
 
-MOST_BYTES = 1024
+MAX_BYTES = 1024
 _TOKEN = re.compile(r"\w+|[^\w]")
 _POOL = [
     *BY_NAME,

@@ -13,7 +13,7 @@ from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.isa import INSTRUCTIONS
 from orchestrion.schema.writer import write
 
-MOST_BYTES = 8192
+MAX_BYTES = 8192
 _TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|[@%^#]?[\w.$-]+(?:<[^<>\n]*>)?|->|[^\w\s]|//[^\n]*')
 POOL = tuple(row.name.encode() for row in INSTRUCTIONS)
 
@@ -34,7 +34,7 @@ def _pool() -> list[str]:
 def seeds():
     """Whole texts where they are short, else the first functions in a program of their own."""
     for text in _texts():
-        if len(text) <= MOST_BYTES:
+        if len(text) <= MAX_BYTES:
             yield text.encode()
             continue
         functions = re.findall(r"^ *func @.*?^ *}\n", text, re.S | re.M)

@@ -20,7 +20,7 @@ from orchestrion.schema.shipping.archive import Row, build, read_archive
 from orchestrion.schema.shipping.manifest import Entry, read_manifest, write_manifest
 from orchestrion.vm.module_manifest import manifest_of
 
-MOST_BYTES = 32768
+MAX_BYTES = 32768
 
 
 @cache
@@ -30,7 +30,7 @@ def _seeds() -> list[bytes]:
         if len(data) > 6000:
             continue
         found += [_bundle(data, False), _bundle(data, True)]
-    return [data for data in found if len(data) <= MOST_BYTES]
+    return [data for data in found if len(data) <= MAX_BYTES]
 
 
 def _bundle(data: bytes, apart: bool) -> bytes:

@@ -13,7 +13,7 @@ from orchestrion.schema.shipping.delta import read_delta, write_delta
 from orchestrion.tools.packing.delta import make_delta
 
 #: what an accepted delta may give here
-MOST = 1 << 20
+MAX_RESULT = 1 << 20
 
 
 @cache
@@ -72,10 +72,10 @@ def one_input(data: bytes) -> None:
     state = sha256()
     try:
         found = read_delta(data)
-        for piece in delta.apply(memoryview(old), found, MOST):
+        for piece in delta.apply(memoryview(old), found, MAX_RESULT):
             made += len(piece)
             state.update(piece)
-            check(made <= MOST, f"{made} bytes, at most {MOST} are allowed")
+            check(made <= MAX_RESULT, f"{made} bytes, at most {MAX_RESULT} are allowed")
     except ModuleError:
         return
     check((made, state.digest()) == (found.new_size, found.new_digest), "another file than the delta states")

@@ -25,7 +25,7 @@ from orchestrion.schema.decoder import read_module
 from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.writer import write
 
-MOST_BYTES = 16384
+MAX_BYTES = 16384
 SECONDS = 20.0
 #: drivers map as much as they like
 MEMORY = 0
@@ -56,7 +56,7 @@ def _files() -> list[bytes]:
     made = [compiler.compile((ROOT / "examples" / "simple_mul.generic.mlir").read_bytes())]
     adapted = [write(module) for profile in ("spirv", "opencl") for module in module_corpus.for_device(profile)]
     found = [*module_corpus.written(), *made, *adapted]
-    return [data for data in found if len(data) < MOST_BYTES]
+    return [data for data in found if len(data) < MAX_BYTES]
 
 
 @cache

@@ -9,7 +9,7 @@ from fuzzing import check, tokens_mutated
 from orchestrion.compiler.ir import dims
 from orchestrion.compiler.ir.dims_parser import parse_sizes
 
-MOST_BYTES = 400
+MAX_BYTES = 400
 _TOKEN = re.compile(r"[A-Za-z_]\w*(?:\{\d*\.\.\d*\})?|\d+|[-+*(),]")
 _SYMBOL = re.compile(r"([A-Za-z_]\w*)(?:\{(\d*)\.\.(\d*)\})?(?!\w|\s*\()")
 _ZEROS = re.compile(r"(?<!\w)0+(?=\d)")

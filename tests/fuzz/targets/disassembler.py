@@ -12,7 +12,7 @@ from orchestrion.schema.disassembler import disassemble
 from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.writer import write
 
-MOST_BYTES = 8192
+MAX_BYTES = 8192
 _CHANGES = (
     mutate_file.row_fields,
     mutate_file.row_order,
@@ -23,7 +23,7 @@ _CHANGES = (
 
 
 def seeds():
-    return [data for data in module_corpus.written() if len(data) <= MOST_BYTES]
+    return [data for data in module_corpus.written() if len(data) <= MAX_BYTES]
 
 
 def mutate(choose: random.Random, data: bytes) -> bytes:

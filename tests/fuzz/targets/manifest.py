@@ -19,7 +19,7 @@ from orchestrion.vm.check import Verdict, subject
 from orchestrion.vm.check import check as answer
 from orchestrion.vm.module_manifest import manifest_of
 
-MOST_BYTES = 8192
+MAX_BYTES = 8192
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|-?[\w.+]+|[^\s\w]')
 _POOL = [
     *"{ } [ ] , : null true 0 1 -1 9 1.5 1e9 NaN 18446744073709551615 18446744073709551616 1048576".split(),
@@ -31,7 +31,7 @@ _POOL = [
 @cache
 def _seeds() -> list[bytes]:
     found = [write_manifest(manifest_of(read_module(data))) for data in module_corpus.written()]
-    return [data for data in found if len(data) <= MOST_BYTES]
+    return [data for data in found if len(data) <= MAX_BYTES]
 
 
 def seeds():

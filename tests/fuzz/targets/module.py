@@ -14,7 +14,7 @@ from fuzzing import check
 
 from orchestrion.schema import writer
 
-MOST_BYTES = 8192
+MAX_BYTES = 8192
 SECONDS = 20.0
 _FILE = [row.file for row in mutators.MUTATORS.values() if row.file is not None]
 
@@ -26,7 +26,7 @@ def _corpus() -> tuple[dict[str, writer.Module], dict[str, bytes]]:
 
 
 def seeds():
-    return [data for data in module_corpus.written() if len(data) <= MOST_BYTES]
+    return [data for data in module_corpus.written() if len(data) <= MAX_BYTES]
 
 
 def mutate(choose: random.Random, data: bytes) -> bytes:

@@ -12,7 +12,7 @@ from orchestrion.schema.dtypes import BY_NAME, of_numpy
 from orchestrion.tools.array_files import as_wanted, load
 from orchestrion.tools.cli import InputError
 
-MOST_BYTES = 2048
+MAX_BYTES = 2048
 POOL = (
     b"'descr'",
     b"'<f4'",

@@ -14,7 +14,7 @@ from orchestrion.schema.dtypes import BY_NAME
 from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.safetensors import DTYPES, Values, open_bytes, pieces
 
-MOST_BYTES = 8192
+MAX_BYTES = 8192
 POOL = (
     b'"dtype"',
     b'"shape"',

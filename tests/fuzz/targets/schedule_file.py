@@ -18,7 +18,7 @@ from orchestrion.compiler.targets.choose_schedules import body_of, entries_of
 from orchestrion.compiler.targets.opencl.target import MACHINES
 from orchestrion.compiler.targets.schedule_file import DIGITS, HEADER, ScheduleFile, parse
 
-MOST_BYTES = 2000
+MAX_BYTES = 2000
 _NAME = "a-file"
 _TOKEN = re.compile(r"\w+|\s|[^\w\s]")
 _POOL = (

@@ -6,7 +6,7 @@ from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.hal_imports import HAL_IMPORTS
 from orchestrion.schema.signature import is_value_type, parse_signature
 
-MOST_BYTES = 2048
+MAX_BYTES = 2048
 POOL = (b"(", b")", b"->", b"*", b",", b"i32", b"any", b"list<any>", b"hal.view", b" ")
 
 

@@ -9,7 +9,7 @@ from orchestrion.compiler.frontend import source
 from orchestrion.schema.trees import decode, encode
 
 LEAF, TUPLE, DICT = 0, 2, 4
-MOST_BYTES = 65536
+MAX_BYTES = 65536
 POOL = (
     b"ML\xefR",
     b"StableHLO_v1.0.0\0",

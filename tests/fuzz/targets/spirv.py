@@ -23,7 +23,7 @@ from orchestrion.hal.vulkan import spirv_check
 from orchestrion.schema import spirv
 from orchestrion.schema.errors import ModuleError
 
-MOST_BYTES = 8192
+MAX_BYTES = 8192
 #: of so many accepted payloads one is put before spirv-val, which takes 20 ms
 SAMPLE = 64
 _VALIDATOR = shutil.which("spirv-val")
@@ -42,7 +42,7 @@ def _corpus() -> tuple[list[tuple[Entry, ...]], list[bytes]]:
     for words, entries in found:
         if entries not in tables:
             tables.append(entries)
-        if len(words) + 4 <= MOST_BYTES:
+        if len(words) + 4 <= MAX_BYTES:
             seeds.append(tables.index(entries).to_bytes(4, "little") + words)
     return tables, seeds
 

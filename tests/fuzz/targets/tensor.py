@@ -21,7 +21,7 @@ from orchestrion.schema.tensor_disassembler import disassemble
 SECONDS = 10.0
 POOL = tuple(row.code.to_bytes(2, "little") for row in ROWS)
 #: bytes and operations of a run that is tried
-MOST, OPERATIONS, GUARD = 1 << 20, 1 << 22, 64
+MAX_MEMORY, OPERATIONS, GUARD = 1 << 20, 1 << 22, 64
 
 
 def seeds():
@@ -77,7 +77,7 @@ def _run(code: Code, ordinal: int, overlapping: bool, words: tuple[int, ...]) ->
     except (ModuleError, HalError):
         return
     sizes = [length for _, length in accesses]
-    if entry.scratch_bytes + sum(sizes) > MOST or entry.operations > OPERATIONS:
+    if entry.scratch_bytes + sum(sizes) > MAX_MEMORY or entry.operations > OPERATIONS:
         return
     memories = [np.full(2 * GUARD + size + -size % 16, 0x5A, np.uint8) for size in sizes]
     for at, memory in enumerate(memories):

@@ -15,7 +15,7 @@ from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.trees import ACCESSORS, Items, Keyed, Leaf, Nothing, Record, Static, Trees, decode, encode
 from orchestrion.vm.trees import builder, flatten, flattener
 
-MOST_BYTES = 2048
+MAX_BYTES = 2048
 _TOKEN = re.compile(r'"[^"]*"|\w+|[^\w]')
 _POOL = [
     *(f'"{name}"' for name in ("dict", "list", "tuple", "record", "fields", "static", "parameters", "x", *ACCESSORS)),

@@ -10,7 +10,7 @@ from orchestrion.schema.trust.policy import MODES, SCOPES, named_files, parse
 from orchestrion.schema.trust.signature_set import ED25519, Signature, SignatureSet, encode
 from orchestrion.schema.trust.signers import Subject, examine
 
-MOST_BYTES = 8192
+MAX_BYTES = 8192
 SECONDS = 2.0
 #: Ed25519's base point and P-256's, as public keys
 _KEYS = (
