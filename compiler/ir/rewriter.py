@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeVar
+from typing import Any, TypeVar
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
 
@@ -21,11 +21,9 @@ from .effects import is_dead
 from .locations import UNKNOWN, Location, fused
 from .symbols import SymbolTables
 
-if TYPE_CHECKING:
-    from typing import Any
-
 Op = TypeVar("Op", bound=Operation)
-Pattern = Callable[[Operation, "Rewriter"], bool]
+#: The op is of the class that has the name under which the pattern is tried.
+Pattern = Callable[[Any, "Rewriter"], bool]
 
 #: Maximum rewrites per op; more means that the patterns do not terminate.
 MAX_REWRITES_PER_OP = 64

@@ -99,8 +99,7 @@ def _involution(op: Operation, rewriter: Rewriter) -> bool:
     return True
 
 
-def _select(op: Operation, rewriter: Rewriter) -> bool:
-    assert isinstance(op, Select)
+def _select(op: Select, rewriter: Rewriter) -> bool:
     chosen = op.on_true if op.on_true is op.on_false else None
     predicate = _constant(op.pred)
     if predicate is not None and predicate.is_splat:
@@ -221,9 +220,8 @@ def _reverse(op: Reverse, inner: Reverse) -> dict[str, Any]:
     return {"dimensions": dense_ints(*sorted(set(op.dimensions.ints) ^ set(inner.dimensions.ints)))}
 
 
-def _concatenate(op: Operation, rewriter: Rewriter) -> bool:
+def _concatenate(op: Concatenate, rewriter: Rewriter) -> bool:
     """Drops operands without elements if others have some."""
-    assert isinstance(op, Concatenate)
     full = [value for value in op.inputs if tensor_of(value).num_elements != 0]
     if not full or len(full) == len(op.inputs):
         return False
@@ -243,9 +241,8 @@ def _starts(op: DynamicSlice | DynamicUpdateSlice) -> list[int] | None:
     return None if any(isinstance(start, Dim) for start in found) else found
 
 
-def _dynamic_slice(op: Operation, rewriter: Rewriter) -> bool:
+def _dynamic_slice(op: DynamicSlice, rewriter: Rewriter) -> bool:
     """A dynamic slice at known start indices is a slice."""
-    assert isinstance(op, DynamicSlice)
     starts = _starts(op)
     if starts is None:
         return False
@@ -253,9 +250,8 @@ def _dynamic_slice(op: Operation, rewriter: Rewriter) -> bool:
     return True
 
 
-def _gather(op: Operation, rewriter: Rewriter) -> bool:
+def _gather(op: Gather, rewriter: Rewriter) -> bool:
     """A gather of one slice at a known place is a slice: `x[:, 0]` of a symbolic size."""
-    assert isinstance(op, Gather)
     axes, known, shape, window = op.axes, _constant(op.start_indices), tensor_of(op.operand_).shape, op.slice_sizes.ints
     count = len(axes.start_index_map)
     single = tensor_of(op.start_indices).num_elements == count and tensor_of(op.out).num_elements == prod(window)
@@ -277,9 +273,8 @@ def _window(rewriter: Rewriter, value: Value, starts: Sequence[int], sizes: Sequ
     return slice_range(rewriter, value, starts, limits)
 
 
-def _dynamic_update_slice(op: Operation, rewriter: Rewriter) -> bool:
+def _dynamic_update_slice(op: DynamicUpdateSlice, rewriter: Rewriter) -> bool:
     """An update of the whole operand is the update; an update without elements is the operand."""
-    assert isinstance(op, DynamicUpdateSlice)
     update = tensor_of(op.update)
     if update.num_elements != 0 and update != tensor_of(op.operand_):
         return False

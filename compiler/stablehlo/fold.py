@@ -7,7 +7,9 @@ larger than the operands and nothing else uses those.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import numpy as np
 
 from orchestrion.compiler.ir.attributes import INLINE_BYTES, DenseElements
 from orchestrion.compiler.ir.core import Operation
@@ -28,10 +30,7 @@ from orchestrion.compiler.stablehlo.ops.structural import (
 )
 from orchestrion.schema.dtypes import BY_NAME
 
-if TYPE_CHECKING:
-    import numpy as np
-
-    Array = np.ndarray[Any, Any]
+Array = np.ndarray[Any, Any]
 
 #: Computes the result of an op, of the class in the table, from its operands.
 Fold = Callable[[Any, list[DenseElements]], DenseElements]
@@ -70,8 +69,6 @@ def _stored(op: Operation | None) -> int:
 
 
 def _elementwise(op: Elementwise, operands: list[DenseElements]) -> DenseElements:
-    import numpy as np
-
     type = tensor_of(op.results[0])
     dtype = BY_NAME[str(type.element)]
     splat = all(len(value.data) == value.itemsize for value in operands) and type.num_elements > 0
@@ -87,8 +84,6 @@ def _elementwise(op: Elementwise, operands: list[DenseElements]) -> DenseElement
 
 
 def _shaped(value: DenseElements, shape: tuple[int, ...]) -> Array:
-    import numpy as np
-
     array = value.array()
     return np.array(np.broadcast_to(array.reshape(-1)[0], shape) if value.is_splat else array)
 
@@ -121,14 +116,10 @@ def _slice(op: Slice, array: Array) -> Array:
 
 
 def _reverse(op: Reverse, array: Array) -> Array:
-    import numpy as np
-
     return np.flip(array, op.dimensions.ints)
 
 
 def _broadcast(op: BroadcastInDim, array: Array) -> Array:
-    import numpy as np
-
     type, to = tensor_of(op.out), op.broadcast_dimensions.ints
     shape = [1] * type.rank
     for axis, size in zip(to, array.shape, strict=True):
@@ -138,15 +129,11 @@ def _broadcast(op: BroadcastInDim, array: Array) -> Array:
 
 
 def _concatenate(op: Concatenate, operands: list[DenseElements]) -> DenseElements:
-    import numpy as np
-
     arrays = [value.array() for value in operands]
     return DenseElements.of(np.concatenate(arrays, op.dimension.value), str(tensor_of(op.out).element))
 
 
 def _pad(op: Pad, operands: list[DenseElements]) -> DenseElements:
-    import numpy as np
-
     source, value = (operand.array() for operand in operands)
     type = tensor_of(op.out)
     out = np.full(type.shape, value, source.dtype)
@@ -163,8 +150,6 @@ def _pad(op: Pad, operands: list[DenseElements]) -> DenseElements:
 
 
 def _iota(op: Iota, operands: list[DenseElements]) -> DenseElements:
-    import numpy as np
-
     type = tensor_of(op.out)
     if not type.num_elements:  # the other axes may be of any size
         return DenseElements(type, b"")

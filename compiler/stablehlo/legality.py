@@ -7,7 +7,7 @@ messages about other ops are added, so that one compilation shows everything to 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.ir.attributes import DialectAttr, IntegerAttr, SymbolRef
@@ -178,8 +178,7 @@ def _complex(op: Operation) -> Iterator[str]:
         yield "is not supported on complex numbers"
 
 
-def _func(op: Operation) -> Iterator[str]:
-    assert isinstance(op, Func)
+def _func(op: Func) -> Iterator[str]:
     signature = op.properties.get("function_type")
     if isinstance(signature, FunctionType):
         for index, type in enumerate(signature.inputs):
@@ -191,16 +190,14 @@ def _func(op: Operation) -> Iterator[str]:
         yield f"has {len(op.body.blocks)} blocks: control flow other than stablehlo.if, case and while is not supported"
 
 
-def _dot(op: Operation) -> Iterator[str]:
-    assert isinstance(op, DotGeneral)
+def _dot(op: DotGeneral) -> Iterator[str]:
     if op.algorithm is None:
         return
     known = "element types and tf32, accumulated in a type that holds them"
     yield f"algorithm {op.algorithm} is not supported; supported are {known}"
 
 
-def _bitcast(op: Operation) -> Iterator[str]:
-    assert isinstance(op, BitcastConvert)
+def _bitcast(op: BitcastConvert) -> Iterator[str]:
     source, target = op.operand_.type, op.out.type
     if not (is_known(source) and is_known(target)):
         return
@@ -210,8 +207,7 @@ def _bitcast(op: Operation) -> Iterator[str]:
         yield f"from {source} to {target} is not supported; the parts of the wider type need a last axis; no i1"
 
 
-def _custom_call(op: Operation) -> Iterator[str]:
-    assert isinstance(op, CustomCall)
+def _custom_call(op: CustomCall) -> Iterator[str]:
     for what, values in (("operand", op.operands), ("result", op.results)):
         for index, value in enumerate(values):
             if is_known(value.type) and not is_supported(value.type):
@@ -225,8 +221,7 @@ def _reduce(op: Operation) -> Iterator[str]:
         yield from _scalar_ops(what, getattr(op, field))
 
 
-def _sort(op: Operation) -> Iterator[str]:
-    assert isinstance(op, Sort)
+def _sort(op: Sort) -> Iterator[str]:
     yield from _reduce(op)
     type = op.inputs[0].type if op.inputs else None
     if isinstance(type, TensorType) and is_supported(type) and any(bounds(size)[0] >= 2**31 for size in type.shape):
@@ -271,7 +266,7 @@ _SCALAR_REGIONS: Final[dict[type[Operation], dict[str, str]]] = {
     Sort: {"comparator": "comparator"},
 }
 
-_RULES: Final[dict[type[Operation], Callable[[Operation], Iterator[str]]]] = {
+_RULES: Final[dict[type[Operation], Callable[[Any], Iterator[str]]]] = {
     Func: _func,
     CustomCall: _custom_call,
     DotGeneral: _dot,

@@ -9,7 +9,7 @@ which has the same bytes; `orchestrion.type` keeps the original type.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from orchestrion.compiler.ir.attributes import DenseElements
 from orchestrion.compiler.ir.builtin import Module
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from orchestrion.compiler.options import Options
 
 Parts = dict[Value, tuple[Value, Value]]
-Rule = Callable[[Operation, Rewriter, Parts], Sequence[Value]]
+Rule = Callable[[Any, Rewriter, Parts], Sequence[Value]]
 
 
 def run(module: Module, options: Options) -> None:
@@ -99,9 +99,8 @@ def _packed(parts: Iterable[Tensor]) -> Value:
     return concatenate(lines, len(lines[0].shape) - 1).value
 
 
-def _merge_interleaving(op: Operation, left: Tensor, right: Tensor) -> Tensor | None:
+def _merge_interleaving(op: Concatenate, left: Tensor, right: Tensor) -> Tensor | None:
     """Parts that were sliced from one tensor and are concatenated again are a transpose of that tensor."""
-    assert isinstance(op, Concatenate)
     cuts = [found for x in (left, right) if (found := _cut(x.value)) is not None]
     if len(cuts) != 2 or cuts[0][0] is not cuts[1][0]:
         return None
@@ -192,8 +191,7 @@ def _complex(op: Operation, rewriter: Rewriter, parts: Parts) -> Sequence[Value]
     return op.operands
 
 
-def _constant(op: Operation, rewriter: Rewriter, parts: Parts) -> Sequence[Value]:
-    assert isinstance(op, Constant)
+def _constant(op: Constant, rewriter: Rewriter, parts: Parts) -> Sequence[Value]:
     type = part_type(tensor_of(op.out))
     element = str(type.element)
     array = op.value.array()
@@ -201,8 +199,7 @@ def _constant(op: Operation, rewriter: Rewriter, parts: Parts) -> Sequence[Value
     return [rewriter.build(Constant, value=value, out=type).result for value in values]
 
 
-def _iota(op: Operation, rewriter: Rewriter, parts: Parts) -> Sequence[Value]:
-    assert isinstance(op, Iota)
+def _iota(op: Iota, rewriter: Rewriter, parts: Parts) -> Sequence[Value]:
     type = part_type(tensor_of(op.out))
     real = rewriter.build(Iota, iota_dimension=op.iota_dimension, out=type).result
     return [real, Tensor(rewriter, real).of(0.0).value]

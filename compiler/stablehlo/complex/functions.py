@@ -41,8 +41,7 @@ def _function(op: Operation, *operands: Tensor) -> Tensor | None:
     return made if isinstance(made, Tensor) else tensor_of_parts(operands[0].type, [made.re, made.im])
 
 
-def _compare(op: Operation, lhs: Tensor, rhs: Tensor) -> Tensor | None:
-    assert isinstance(op, ops.Compare)
+def _compare(op: ops.Compare, lhs: Tensor, rhs: Tensor) -> Tensor | None:
     if not lhs.is_complex:
         return None
     real, imag = (left.compare(op.direction, right) for left, right in zip(parts_of(lhs), parts_of(rhs), strict=True))
@@ -56,8 +55,7 @@ def _select(op: Operation, pred: Tensor, yes: Tensor, no: Tensor) -> Tensor | No
     return tensor_of_parts(yes.type, parts)
 
 
-def _convert(op: Operation, x: Tensor) -> Tensor | None:
-    assert isinstance(op, ops.Convert)
+def _convert(op: ops.Convert, x: Tensor) -> Tensor | None:
     if not x.is_complex and not is_complex(op.out):
         return None
     out = Tensor(x.rewriter, op.out)

@@ -27,8 +27,7 @@ from orchestrion.compiler.stablehlo.ops.structural import Constant
 from .trip_count import integer, step_of, trip_count
 
 
-def _constant_if(op: Operation, rewriter: Rewriter) -> bool:
-    assert isinstance(op, If)
+def _constant_if(op: If, rewriter: Rewriter) -> bool:
     maker = op.pred.defining_op
     if not isinstance(maker, Constant):
         return False
@@ -36,8 +35,7 @@ def _constant_if(op: Operation, rewriter: Rewriter) -> bool:
     return True
 
 
-def _constant_case(op: Operation, rewriter: Rewriter) -> bool:
-    assert isinstance(op, Case)
+def _constant_case(op: Case, rewriter: Rewriter) -> bool:
     index = 0 if len(op.branches) == 1 else integer(op.index)
     if index is None:
         return False
@@ -53,9 +51,8 @@ def _put_in_place(op: Operation, region: Region, arguments: Sequence[Value], rew
     rewriter.replace(op, move_block(region.block, rewriter))
 
 
-def _case_of_two(op: Operation, rewriter: Rewriter) -> bool:
+def _case_of_two(op: Case, rewriter: Rewriter) -> bool:
     """A `case` of two branches: an index converted from a predicate is that predicate; any other is compared with 0."""
-    assert isinstance(op, Case)
     if len(op.branches) != 2:
         return False
     first, second = op.branches
@@ -72,9 +69,8 @@ def _case_of_two(op: Operation, rewriter: Rewriter) -> bool:
     return True
 
 
-def _not(op: Operation, rewriter: Rewriter) -> bool:
+def _not(op: If, rewriter: Rewriter) -> bool:
     """An `if` over a negated predicate swaps its branches."""
-    assert isinstance(op, If)
     maker = op.pred.defining_op
     if maker is None or maker.name != "stablehlo.not":
         return False
@@ -83,9 +79,8 @@ def _not(op: Operation, rewriter: Rewriter) -> bool:
     return True
 
 
-def _equal_results(op: Operation, rewriter: Rewriter) -> bool:
+def _equal_results(op: Choice, rewriter: Rewriter) -> bool:
     """Replaces a result for which every branch returns the same outside value, or equal constants."""
-    assert isinstance(op, Choice)
     changed = False
     for index, result in enumerate(op.results):
         if not result.uses:
@@ -108,8 +103,7 @@ def _is_same(first: Value, second: Value) -> bool:
     return first is second or isinstance(a, Constant) and isinstance(b, Constant) and a.value == b.value
 
 
-def _unused_results(op: Operation, rewriter: Rewriter) -> bool:
-    assert isinstance(op, Choice)
+def _unused_results(op: Choice, rewriter: Rewriter) -> bool:
     used = [index for index, result in enumerate(op.results) if result.uses]
     if len(used) in (0, len(op.results)):
         return False
@@ -135,9 +129,8 @@ def _keep_results(op: Operation, kept: Sequence[int], rewriter: Rewriter) -> Non
     rewriter.erase(op)
 
 
-def _few_iterations(op: Operation, rewriter: Rewriter) -> bool:
+def _few_iterations(op: While, rewriter: Rewriter) -> bool:
     """A loop that never runs returns its initial values; one that runs once is its body."""
-    assert isinstance(op, While)
     predicate = op.cond.block.end.operands[0].defining_op
     trips = trip_count(op)
     if isinstance(predicate, Constant) and not predicate.value.scalars()[0]:
@@ -149,9 +142,8 @@ def _few_iterations(op: Operation, rewriter: Rewriter) -> bool:
     return trips in (0, 1)
 
 
-def _known_final_counter(op: Operation, rewriter: Rewriter) -> bool:
+def _known_final_counter(op: While, rewriter: Rewriter) -> bool:
     """The counter of a loop with a known iteration count has a known final value."""
-    assert isinstance(op, While)
     trips = trip_count(op)
     if isinstance(trips, Dim):
         return False
@@ -164,9 +156,8 @@ def _known_final_counter(op: Operation, rewriter: Rewriter) -> bool:
     return changed
 
 
-def _carried_unchanged(op: Operation, rewriter: Rewriter) -> bool:
+def _carried_unchanged(op: While, rewriter: Rewriter) -> bool:
     """Replaces a carried value that no iteration changes by its initial value."""
-    assert isinstance(op, While)
     changed = False
     for index, (init, following) in enumerate(zip(op.inits, op.body.block.end.operands, strict=True)):
         argument = op.body.block.arguments[index]
@@ -179,9 +170,8 @@ def _carried_unchanged(op: Operation, rewriter: Rewriter) -> bool:
     return changed
 
 
-def _carried_twice(op: Operation, rewriter: Rewriter) -> bool:
+def _carried_twice(op: While, rewriter: Rewriter) -> bool:
     """Of two carried values with the same initial and next value, keeps one."""
-    assert isinstance(op, While)
     following, arguments = op.body.block.end.operands, op.body.block.arguments
     known: dict[Hashable, int] = {}
     changed = False
@@ -219,9 +209,8 @@ def _identity(value: Value) -> Hashable:
     return op.value if isinstance(op, Constant) else value
 
 
-def _carried_unused(op: Operation, rewriter: Rewriter) -> bool:
+def _carried_unused(op: While, rewriter: Rewriter) -> bool:
     """Drops a carried value that neither affects the predicate nor a used result."""
-    assert isinstance(op, While)
     following = op.body.block.end.operands
     live = {index for index, result in enumerate(op.results) if result.uses}
     live |= _arguments_behind(op.cond.block, op.cond.block.end.operands, set())

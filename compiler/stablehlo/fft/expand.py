@@ -7,11 +7,12 @@ whose results lie in columns. A length with a large prime factor becomes a convo
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import numpy as np
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.ir.attributes import BoolAttr, DenseElements, IntegerAttr
-from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import tensor
 from orchestrion.compiler.stablehlo.builders.tensors import Tensor, concatenate, replace
@@ -25,10 +26,7 @@ from orchestrion.schema.dtypes import BY_NAME
 from . import plan
 from .tables import generated_roots
 
-if TYPE_CHECKING:
-    import numpy as np
-
-    Array = np.ndarray[Any, Any]
+Array = np.ndarray[Any, Any]
 
 #: Maximum bytes of a table in the module; larger tables are computed when the module is loaded.
 MAX_TABLE_BYTES: Final = 1 << 16
@@ -36,9 +34,8 @@ MAX_TABLE_BYTES: Final = 1 << 16
 MAX_CHIRP_LENGTH: Final = 1 << 22
 
 
-def expand_fft(op: Operation, rewriter: Rewriter) -> bool:
+def expand_fft(op: Fft, rewriter: Rewriter) -> bool:
     """Expands a Fourier transform. Raises CompileError for a length that is too large."""
-    assert isinstance(op, Fft)
     type, source = tensor_of(op.out), tensor_of(op.operand_)
     element = str(source.element).removeprefix("complex<").removesuffix(">")
     x = Tensor(rewriter, op.operand_)

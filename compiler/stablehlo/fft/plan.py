@@ -8,14 +8,13 @@ without such factors. Constants are computed in double precision from exact inte
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from orchestrion.compiler.stablehlo.ops.flow_ops import radices
 
-if TYPE_CHECKING:
-    import numpy as np
-
-    Array = np.ndarray[Any, Any]
+Array = np.ndarray[Any, Any]
 
 
 @cache
@@ -66,8 +65,6 @@ def roots(numerators: Array, length: int, sign: int) -> Array:
     """e^(sign 2 pi i numerator / length) as an array whose first axis has the two parts. Numerators are
     integers >= 0.
     """
-    import numpy as np
-
     quarter = (4 * numerators + length // 2) // length
     angle = (4 * numerators - quarter * length) * (np.pi / 2 / length)  # at most an eighth of a turn
     cosine, sine = np.cos(angle), np.sin(angle)
@@ -78,30 +75,22 @@ def roots(numerators: Array, length: int, sign: int) -> Array:
 
 def line_roots(length: int, sign: int) -> Array:
     """e^(sign 2 pi i j / length) for each index j of a line."""
-    import numpy as np
-
     return roots(np.arange(length), length, sign)
 
 
 def matrix_roots(rows: int, columns: int, sign: int) -> Array:
     """e^(sign 2 pi i row column / (rows columns))."""
-    import numpy as np
-
     return roots(np.multiply.outer(np.arange(rows), np.arange(columns)), rows * columns, sign)
 
 
 def chirp(length: int, sign: int) -> Array:
     """e^(sign pi i j^2 / length) for each index j; the first axis has the two parts."""
-    import numpy as np
-
     places = np.arange(length, dtype=np.int64)
     return roots(places * places % (2 * length), 2 * length, sign)
 
 
 def chirp_spectrum(length: int, padded: int, sign: int) -> Array:
     """The transform, of length `padded`, of the chirp in the convolution; the first axis has the two parts."""
-    import numpy as np
-
     real, imag = chirp(length, -sign)
     line = np.zeros(padded, np.complex128)
     line[:length] = real + 1j * imag

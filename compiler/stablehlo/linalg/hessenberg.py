@@ -20,7 +20,7 @@ from orchestrion.compiler.stablehlo.builders.tensors import Tensor
 from orchestrion.compiler.stablehlo.complex.parts import adjoint, conjugate, parts_of, tensor_of_parts
 from orchestrion.compiler.stablehlo.ops.contraction import DotDimensions
 
-from .householder import along_last_axis, masks_at_and_after, reflect_from_left, reflection
+from .householder import along_last_axis, reduce_column
 
 #: The rows of a matrix times a vector, per batch.
 _BY_ROWS: Final = DotDimensions((0,), (0,), (2,), (1,))
@@ -61,14 +61,13 @@ def _reduced(a: Tensor) -> list[Tensor]:
 
 
 def _reflect(iteration: Tensor, carried: list[Tensor]) -> Sequence[Tensor]:
-    (a, taus), shape = carried, carried[0].shape
-    vector, factor, packed = reflection(a.line(2, iteration), iteration + 1)
-    left = reflect_from_left(a, vector, conjugate(factor))
-    product, across = left.dot(vector, _BY_ROWS), conjugate(vector).broadcast(shape, (0, 2))
-    both = left - along_last_axis(product * along_last_axis(factor, shape[:2]), shape) * across
-    this, right = masks_at_and_after(a, iteration, 2)
-    made = right.select(both, this.select(along_last_axis(packed, shape), a))
-    return [made, taus.with_line(1, iteration, factor)]
+    return reduce_column(carried, iteration, iteration + 1, _from_right)
+
+
+def _from_right(a: Tensor, vector: Tensor, tau: Tensor) -> Tensor:
+    """a - tau (a v) v^H."""
+    product = a.dot(vector, _BY_ROWS) * along_last_axis(tau, a.shape[:2])
+    return a - along_last_axis(product, a.shape) * conjugate(vector).broadcast(a.shape, (0, 2))
 
 
 def _filled(a: Tensor) -> Tensor:

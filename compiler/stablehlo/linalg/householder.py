@@ -9,7 +9,7 @@ Computations, 5.1 and 5.2.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from orchestrion.compiler.stablehlo.builders.loops import counted_loop
@@ -31,12 +31,19 @@ def qr_factors(a: Tensor) -> tuple[Tensor, Tensor]:
 
 def _reflect(iteration: Tensor, carried: list[Tensor]) -> Sequence[Tensor]:
     """Computes the reflection that zeroes a column below the diagonal, and reflects the columns to the right."""
+    return reduce_column(carried, iteration, iteration, lambda reflected, vector, factor: reflected)
+
+
+def reduce_column(carried: list[Tensor], column: Tensor, at: Tensor, rest: Callable[..., Tensor]) -> list[Tensor]:
+    """Reflects matrices from the left so that a column vanishes after index `at`, stores the reflection in the column
+    and in the second carried value, and replaces the columns to the right by `rest` of the reflected matrices.
+    """
     a, taus = carried
-    vector, factor, packed = reflection(a.line(2, iteration), iteration)
-    reflected = reflect_from_left(a, vector, conjugate(factor))
-    this, right = masks_at_and_after(a, iteration, 2)
-    made = right.select(reflected, this.select(along_last_axis(packed, a.shape), a))
-    return [made, taus.with_line(1, iteration, factor)]
+    vector, factor, packed = reflection(a.line(2, column), at)
+    others = rest(reflect_from_left(a, vector, conjugate(factor)), vector, factor)
+    this, right = masks_at_and_after(a, column, 2)
+    made = right.select(others, this.select(along_last_axis(packed, a.shape), a))
+    return [made, taus.with_line(1, column, factor)]
 
 
 def reflection(column: Tensor, at: Tensor) -> tuple[Tensor, Tensor, Tensor]:

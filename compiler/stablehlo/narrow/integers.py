@@ -5,6 +5,8 @@ The bits above the width hold copies of the sign for signed types, and zeros for
 
 from __future__ import annotations
 
+import numpy as np
+
 from orchestrion.compiler.ir.attributes import INLINE_BYTES, DenseElements
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import TensorType, scalar
@@ -47,8 +49,6 @@ def is_packed(elements: DenseElements) -> bool:
 
 def unpack(rewriter: Rewriter, elements: DenseElements, dtype: DType) -> Tensor:
     """A packed constant (first element in the low bits), and the ops that unpack its elements."""
-    import numpy as np
-
     type, parts = elements.type, 8 // dtype.bits
     count = type.num_elements
     size = -(-count // parts)

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.ir.attributes import DenseElements
 from orchestrion.compiler.ir.builtin import Module
@@ -155,8 +157,6 @@ def _numbers(like: Tensor, row: Quantized, values: Sequence[float], element: str
 
 
 def _packed(values: Sequence[float], element: str) -> bytes:
-    import numpy as np
-
     if element in FLOAT_FORMATS:
         size = BY_NAME[element].itemsize
         return b"".join(FLOAT_FORMATS[element].rounded(value).to_bytes(size, "little") for value in values)
