@@ -1,7 +1,7 @@
 """Finds drivers and opens devices by name.
 
 A driver is a class that is created without arguments, named by an entry point of the group `orchestrion.hal`; other
-packages add theirs the same way (`schema/plugins.py`). The package's own four drivers are also listed here, so that
+packages add theirs the same way (`schema/plugins.py`). The package's own five drivers are also listed here, so that
 opening one of them does not scan all installed packages (tests keep both lists equal).
 
 Any exception that a driver raises while it is loaded, enumerated or opened becomes a `HalError` that names the driver
@@ -29,6 +29,7 @@ GROUP = "orchestrion.hal"
 BUILT_IN: dict[str, str] = {
     "null": "orchestrion.hal.null.driver:NullDriver",
     "reference": "orchestrion.hal.reference.driver:ReferenceDriver",
+    "cpu": "orchestrion.hal.cpu.driver:CpuDriver",
     "opencl": "orchestrion.hal.opencl.driver:OpenCLDriver",
     "vulkan": "orchestrion.hal.vulkan.driver:VulkanDriver",
 }
