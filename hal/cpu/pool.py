@@ -19,6 +19,7 @@ import time
 from functools import cache, partial
 from importlib.resources import files
 
+import orchestrion.hal.timeline  # noqa: F401  its function at exit waits for work that `_halt` ends, so it registers first
 from orchestrion.hal.errors import InvalidArgument
 from orchestrion.hal.fork import after_fork, new_lock
 from orchestrion.hal.waiting import start_thread
