@@ -4,8 +4,8 @@
 so the driver runs without llvmlite. A test compiles the texts again and compares every byte.
 
 A text knows no architecture. It is compiled behind a prelude, which defines what differs: `@pause`, for loops that wait
-for another thread, and `@futex_number`, the number of the system call. The code may use nothing outside of itself: an
-undefined symbol, a relocation, or data is refused.
+for another thread, and functions that return the numbers of system calls. The code may use nothing outside of itself:
+an undefined symbol, a relocation, or data is refused.
 """
 
 import struct
@@ -44,6 +44,12 @@ define internal void @pause() {
 define internal i64 @futex_number() {
   ret i64 202
 }
+define internal i64 @getaffinity_number() {
+  ret i64 204
+}
+define internal i64 @setaffinity_number() {
+  ret i64 203
+}
 """,
     ),
     "aarch64": Architecture(
@@ -58,6 +64,12 @@ define internal void @pause() {
 }
 define internal i64 @futex_number() {
   ret i64 98
+}
+define internal i64 @getaffinity_number() {
+  ret i64 123
+}
+define internal i64 @setaffinity_number() {
+  ret i64 122
 }
 """,
     ),

@@ -83,4 +83,6 @@ class PoolWords(ctypes.Structure):
         ("syscall", ctypes.c_uint64),
         ("clock_gettime", ctypes.c_uint64),
         ("memmove", ctypes.c_uint64),
+        ("sched_getcpu", ctypes.c_uint64),
+        ("home", ctypes.c_uint64 * 16),
     ]

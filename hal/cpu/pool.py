@@ -65,7 +65,7 @@ class Pool:
         size = ctypes.sizeof(layout.PoolWords)
         self.address = map_memory(size, READ_WRITE, ANONYMOUS)
         self.words = layout.PoolWords.from_address(self.address)
-        for name in ("syscall", "clock_gettime", "memmove"):
+        for name in ("syscall", "clock_gettime", "memmove", "sched_getcpu"):
             setattr(self.words, name, ctypes.cast(getattr(libc, name), ctypes.c_void_p).value)
         self._lock = new_lock()
         self._started = 0
@@ -80,6 +80,9 @@ class Pool:
                 core = cores[index % len(cores)]
                 start_thread(partial(self._live, index, core), f"orchestrion-cpu-{index}")
                 self._started = index
+            _set_cores(
+                self.words.home, set(cores) - {cores[index % len(cores)] for index in range(1, self._started + 1)}
+            )
             self.words.spin = SPIN[architecture()] if self._started < len(cores) else 0
 
     def stop(self) -> None:
@@ -98,6 +101,13 @@ class Pool:
         except OSError:
             pass  # the process may have lost the core; the helper runs anywhere
         worker().helper(self.address, index)
+
+
+def _set_cores(words: ctypes.Array[ctypes.c_uint64], cores: set[int]) -> None:
+    """Store a set of cores as bits. A core that has no bit is left out."""
+    bits = sum(1 << core for core in cores if core < 64 * len(words))
+    for word in range(len(words)):
+        words[word] = bits >> 64 * word & (1 << 64) - 1
 
 
 def _wait_until_zero(words: layout.PoolWords, field: str) -> None:

@@ -1,8 +1,9 @@
 ; The native half of the driver `cpu`: replays recorded commands, and hands workgroups out to helper threads.
 ;
 ; `orchestrion.tools.native_images` compiles this text into `worker.x86-64.img` and `worker.aarch64.img`. In front of it
-; stand definitions that depend on the architecture: @pause, and the constant @futex_number returns. The code has no
-; external symbols; the addresses of functions of the C library are in the pool. `layout.py` has the same structures.
+; stand definitions that depend on the architecture: @pause, and functions that return the numbers of system calls. The
+; code has no external symbols; the addresses of functions of the C library are in the pool. `layout.py` has the same
+; structures.
 ;
 ; Threads. A *caller* runs @replay, a *helper* lives in @helper. All share one pool. A caller that holds `owner` publishes
 ; a job (`code` to `width`), then a ticket:
@@ -18,11 +19,19 @@
 ; sleeps, and a caller reads `sleepers` after the ticket is published; both are sequentially consistent, so no wake is
 ; lost. Likewise `waiting`, when a caller sleeps on `done`.
 ;
+; Cores. Helpers are bound to a core each, a caller is not. One that runs on the core of a helper would take turns with
+; it, since the system lets it be for milliseconds. It moves to another core before it shares a long dispatch.
+;
+; Notes. Short dispatches are not shared: that takes longer than their work. The note of a dispatch is 0 if its time is
+; not known. Then it starts in the caller's thread, with a look at the clock after each chunk, and is shared once it has
+; taken 3 us. Bit 31 notes that it took so long, bit 30 that it is long enough to wake helpers that sleep at once: it took
+; 40 us. The other bits count the runs until the note is 0 again.
+;
 ; Time. @replay returns 1 when 50 ms have passed, between two chunks; called again, it continues there. The clock is read
 ; when `credit` is used up: after every chunk that is long, and after every 64th short one.
 
 %Command = type { i32, i32, ptr, ptr, i64 }
-; operation, target of a jump (or 1: the dispatch is long, wake helpers at once), code or memory, arguments, workgroups
+; operation, target of a jump or note about a dispatch, code or memory, arguments, workgroups
 %Patch = type { ptr, i64, i64 }
 ; address of the pointer, slot of the buffer, offset in the buffer
 %Run = type { ptr, ptr, i64, ptr }
@@ -31,9 +40,10 @@
 ; 0 pool, 1 runs, 2 number of runs, 3 run, 4 command, 5 next workgroup, 6 start of the slice, 7 last look at the clock,
 ; 8 bound, 9 threads, 10 interval, 11 credit
 %Pool = type { i64, [56 x i8], i32, i32, [56 x i8], i32, i32, i32, i32, i32, i32, i32, i32, [32 x i8],
-               ptr, ptr, i64, i64, i64, i32, i32, [16 x i8], ptr, ptr, ptr }
+               ptr, ptr, i64, i64, i64, i32, i32, [16 x i8], ptr, ptr, ptr, ptr, [16 x i64] }
 ; 0 ticket, 2 done, 3 waiting, 5 owner, 6 stop, 7 sleepers, 8 halt, 9 helpers, 10 callers, 11 spin,
-; 14 code, 15 arguments, 16 first, 17 end, 18 width, 19 threads, 22 syscall, 23 clock_gettime, 24 memmove
+; 14 code, 15 arguments, 16 first, 17 end, 18 width, 19 threads, 22 syscall, 23 clock_gettime, 24 memmove, 25 sched_getcpu,
+; 26 home: set of the cores that no helper is bound to
 
 ; ---- services of the system ----
 
@@ -64,6 +74,58 @@ define internal void @wake(ptr %pool, ptr %word, i64 %most) {
   %function = load ptr, ptr %place
   %number = call i64 @futex_number()
   %code = call i64 (i64, ...) %function(i64 %number, ptr %word, i64 129, i64 %most, i64 0, i64 0, i64 0)
+  ret void
+}
+
+; Move this thread away from the cores of helpers, if it may run elsewhere. Afterwards it may run where it could before.
+define internal void @move(ptr %pool) {
+  %old = alloca [16 x i64]
+  %new = alloca [16 x i64]
+  %function_place = getelementptr %Pool, ptr %pool, i64 0, i32 25
+  %function = load ptr, ptr %function_place
+  %core = call i32 %function()
+  %known = icmp ult i32 %core, 1024
+  br i1 %known, label %look, label %finished
+look:
+  %word = lshr i32 %core, 6
+  %bit = and i32 %core, 63
+  %home_place = getelementptr %Pool, ptr %pool, i64 0, i32 26, i32 %word
+  %home = load i64, ptr %home_place
+  %bit_wide = zext i32 %bit to i64
+  %moved = lshr i64 %home, %bit_wide
+  %at_home = trunc i64 %moved to i1
+  br i1 %at_home, label %finished, label %ask
+ask:
+  %call_place = getelementptr %Pool, ptr %pool, i64 0, i32 22
+  %call = load ptr, ptr %call_place
+  %get = call i64 @getaffinity_number()
+  %size = call i64 (i64, ...) %call(i64 %get, i64 0, i64 128, ptr %old)
+  %answered = icmp sgt i64 %size, 0
+  br i1 %answered, label %loop, label %finished
+loop:
+  %at = phi i64 [ 0, %ask ], [ %at_next, %loop ]
+  %some = phi i64 [ 0, %ask ], [ %some_next, %loop ]
+  %old_place = getelementptr i64, ptr %old, i64 %at
+  %old_word = load i64, ptr %old_place
+  %mask_place = getelementptr %Pool, ptr %pool, i64 0, i32 26, i64 %at
+  %mask = load i64, ptr %mask_place
+  %new_word = and i64 %old_word, %mask
+  %new_place = getelementptr i64, ptr %new, i64 %at
+  store i64 %new_word, ptr %new_place
+  %some_next = or i64 %some, %new_word
+  %at_next = add i64 %at, 1
+  %bytes = shl i64 %at_next, 3
+  %more = icmp ult i64 %bytes, %size
+  br i1 %more, label %loop, label %masked
+masked:
+  %none = icmp eq i64 %some_next, 0
+  br i1 %none, label %finished, label %set
+set:
+  %set_number = call i64 @setaffinity_number()
+  %there = call i64 (i64, ...) %call(i64 %set_number, i64 0, i64 %size, ptr %new)
+  %back = call i64 (i64, ...) %call(i64 %set_number, i64 0, i64 %size, ptr %old)
+  br label %finished
+finished:
   ret void
 }
 
@@ -203,7 +265,7 @@ define internal i1 @together(ptr %state, ptr %command, ptr %code, ptr %arguments
   %first = load i64, ptr %next_place
   %threads_place = getelementptr %State, ptr %state, i64 0, i32 9
   %threads = load i32, ptr %threads_place
-  %long_place = getelementptr %Command, ptr %command, i64 0, i32 1
+  %note_place = getelementptr %Command, ptr %command, i64 0, i32 1
   ; eight chunks a thread
   %count = sub i64 %total, %first
   %wide = zext i32 %threads to i64
@@ -214,6 +276,14 @@ define internal i1 @together(ptr %state, ptr %command, ptr %code, ptr %arguments
   %width = add i64 %width_less, 1
   %chunks_less = udiv i64 %count_less, %width
   %chunks = add i64 %chunks_less, 1
+  %note_before = load i32, ptr %note_place
+  %move_bit = and i32 %note_before, 1073741824
+  %far = icmp ne i32 %move_bit, 0
+  br i1 %far, label %moving, label %publish
+moving:
+  call void @move(ptr %pool)
+  br label %publish
+publish:
   ; the job
   %job_code = getelementptr %Pool, ptr %pool, i64 0, i32 14
   store ptr %code, ptr %job_code
@@ -237,7 +307,7 @@ define internal i1 @together(ptr %state, ptr %command, ptr %code, ptr %arguments
   %chunk_bits = shl i64 %chunks, 16
   %ticket = or i64 %epoch_bits, %chunk_bits
   store atomic i64 %ticket, ptr %pool seq_cst, align 8
-  ; helpers that sleep are woken at once for a long dispatch, otherwise when it has taken 4 us
+  ; helpers that sleep are woken at once for a long dispatch, otherwise when it has taken 15 us
   %epoch_place = getelementptr i8, ptr %pool, i64 4
   %sleepers_place = getelementptr %Pool, ptr %pool, i64 0, i32 7
   %sleepers = load atomic i32, ptr %sleepers_place seq_cst, align 4
@@ -245,17 +315,18 @@ define internal i1 @together(ptr %state, ptr %command, ptr %code, ptr %arguments
   br i1 %asleep, label %measured, label %take
 measured:
   %start = call i64 @now(ptr %pool, i64 1)
-  %long = load i32, ptr %long_place
-  %is_long = icmp ne i32 %long, 0
+  %note = load i32, ptr %note_place
+  %long_bit = and i32 %note, 1073741824
+  %is_long = icmp ne i32 %long_bit, 0
   br i1 %is_long, label %wake_now, label %take
 wake_now:
   %others = sub i64 %chunks, 1
   call void @wake(ptr %pool, ptr %epoch_place, i64 %others)
   br label %take
 take:
-  %started = phi i64 [ 0, %0 ], [ %start, %measured ], [ %start, %wake_now ], [ %started, %go_on ], [ %started, %unhurried ], [ %started, %wake_late ]
-  %pending = phi i1 [ false, %0 ], [ true, %measured ], [ false, %wake_now ], [ false, %go_on ], [ true, %unhurried ], [ false, %wake_late ]
-  %own = phi i32 [ 0, %0 ], [ 0, %measured ], [ 0, %wake_now ], [ %owned, %go_on ], [ %owned, %unhurried ], [ %owned, %wake_late ]
+  %started = phi i64 [ 0, %publish ], [ %start, %measured ], [ %start, %wake_now ], [ %started, %go_on ], [ %started, %unhurried ], [ %started, %wake_late ]
+  %pending = phi i1 [ false, %publish ], [ true, %measured ], [ false, %wake_now ], [ false, %go_on ], [ true, %unhurried ], [ false, %wake_late ]
+  %own = phi i32 [ 0, %publish ], [ 0, %measured ], [ 0, %wake_now ], [ %owned, %go_on ], [ %owned, %unhurried ], [ %owned, %wake_late ]
   %taken = atomicrmw add ptr %pool, i64 1 acquire, align 8
   %number = and i64 %taken, 65535
   %left = icmp ult i64 %number, %chunks
@@ -270,7 +341,7 @@ go_on:
 hurry:
   %now = call i64 @now(ptr %pool, i64 1)
   %elapsed = sub i64 %now, %started
-  %late = icmp sgt i64 %elapsed, 4000
+  %late = icmp sgt i64 %elapsed, 15000
   br i1 %late, label %wake_late, label %unhurried
 unhurried:
   br label %take
@@ -294,13 +365,53 @@ close:
 learn:
   %end = call i64 @now(ptr %pool, i64 1)
   %took = sub i64 %end, %started
-  %was_long = icmp sgt i64 %took, 4000
-  %note = zext i1 %was_long to i32
-  store i32 %note, ptr %long_place
+  %was_long = icmp sgt i64 %took, 40000
+  %old = load i32, ptr %note_place
+  %without = and i32 %old, -1073741825
+  %with = or i32 %old, 1073741824
+  %new = select i1 %was_long, i32 %with, i32 %without
+  store i32 %new, ptr %note_place
   br label %leave
 leave:
   %finished = icmp eq i64 %reached, %total
   ret i1 %finished
+}
+
+; Run a dispatch whose time is not known in this thread, until it is known. Returns 0 if it is over, 1 if the slice ended
+; first, 2 if it is to be shared from here on.
+define internal i32 @measure(ptr %state, ptr %command, ptr %code, ptr %arguments, i64 %total) {
+  %pool = load ptr, ptr %state
+  %next_place = getelementptr %State, ptr %state, i64 0, i32 5
+  %note_place = getelementptr %Command, ptr %command, i64 0, i32 1
+  %first = load i64, ptr %next_place
+  %raised = add i64 %total, 63
+  %least = lshr i64 %raised, 6
+  %start = call i64 @now(ptr %pool, i64 1)
+  br label %loop
+loop:
+  %next = phi i64 [ %first, %0 ], [ %end, %time ]
+  %width = phi i64 [ %least, %0 ], [ %double, %time ]
+  %wanted = add i64 %next, %width
+  %end = call i64 @llvm.umin.i64(i64 %wanted, i64 %total)
+  call void %code(ptr %arguments, i64 %next, i64 %end)
+  store i64 %end, ptr %next_place
+  %now = call i64 @now(ptr %pool, i64 1)
+  %elapsed = sub i64 %now, %start
+  %long = icmp sgt i64 %elapsed, 3000
+  %finished = icmp uge i64 %end, %total
+  %known = or i1 %long, %finished
+  br i1 %known, label %learn, label %time
+time:
+  %double = shl i64 %width, 1
+  %out = call i1 @over(ptr %state)
+  br i1 %out, label %no, label %loop
+learn:
+  %note = select i1 %long, i32 2147483712, i32 64
+  store i32 %note, ptr %note_place
+  %result = select i1 %finished, i32 0, i32 2
+  ret i32 %result
+no:
+  ret i32 1
 }
 
 ; Run the rest of a dispatch. Returns false if the slice ended first.
@@ -315,12 +426,32 @@ define internal i1 @dispatch(ptr %state, ptr %command) {
   %next = load i64, ptr %next_place
   %rest = sub i64 %total, %next
   switch i64 %rest, label %many [ i64 0, label %finished
-                                  i64 1, label %one ]
-one:
+                                  i64 1, label %once ]
+once:
   call void %code(ptr %arguments, i64 %next, i64 %total)
   br label %finished
 many:
+  %note_place = getelementptr %Command, ptr %command, i64 0, i32 1
+  %note = load i32, ptr %note_place
+  %unknown = icmp eq i32 %note, 0
+  br i1 %unknown, label %measured, label %known
+known:
+  %fewer = sub i32 %note, 1
+  %count = and i32 %fewer, 1073741823
+  %expired = icmp eq i32 %count, 0
+  %noted = select i1 %expired, i32 0, i32 %fewer
+  store i32 %noted, ptr %note_place
+  %long = icmp slt i32 %note, 0
+  br i1 %long, label %hurry, label %once
+hurry:
   call void @look_soon(ptr %state)
+  br label %shared
+measured:
+  call void @look_soon(ptr %state)
+  %result = call i32 @measure(ptr %state, ptr %command, ptr %code, ptr %arguments, i64 %total)
+  switch i32 %result, label %shared [ i32 0, label %finished
+                                      i32 1, label %unfinished ]
+shared:
   %threads_place = getelementptr %State, ptr %state, i64 0, i32 9
   %threads = load i32, ptr %threads_place
   %several = icmp ugt i32 %threads, 1
@@ -330,8 +461,8 @@ try:
   %owner_place = getelementptr %Pool, ptr %pool, i64 0, i32 5
   %exchanged = cmpxchg ptr %owner_place, i32 0, i32 1 acquire monotonic, align 4
   %mine = extractvalue { i32, i1 } %exchanged, 1
-  br i1 %mine, label %shared, label %solo
-shared:
+  br i1 %mine, label %taken, label %solo
+taken:
   %shared_end = call i1 @together(ptr %state, ptr %command, ptr %code, ptr %arguments, i64 %total)
   store atomic i32 0, ptr %owner_place release, align 4
   br i1 %shared_end, label %finished, label %unfinished
