@@ -82,13 +82,18 @@ def open_device(
     policy: Policy | None = None,
     profiling: bool = False,
     streaming: bool = False,
+    threads: int | None = None,
 ) -> Device:
     """Open `driver` or `driver:index`. `memory_limit` is bytes; `policy` decides on native code.
 
     `profiling`: the device times what it runs (`hal.profiling`). `streaming`: programs may have more constants than
-    device memory (`hal.streaming`). Raises Unsupported for `profiling` on a device without timestamps.
+    device memory (`hal.streaming`). `threads`: the most threads of the host that run a dispatch; None is the driver's
+    default. Raises Unsupported for `profiling` on a device without timestamps, and for `threads` if the device does not
+    run on threads of the host.
     """
     driver, info = find_device(name)
+    if threads is not None:
+        driver.use_threads(threads)
     if profiling:
         _require_timestamps(info)
     with _contained(driver, "open"):

@@ -1,5 +1,6 @@
 """The CPU as a device: makes the objects of its sibling files."""
 
+from dataclasses import replace
 from typing import ClassVar
 
 from orchestrion.hal.backend import BackendDevice, Bytes, DeviceInfo, Entry, MemoryUse
@@ -10,9 +11,10 @@ from .buffer import CpuBuffer
 from .command_buffer import CpuCommandBuffer
 from .driver import FORMAT
 from .executable import CpuExecutable
-from .pool import shared_pool, thread_count
+from .pool import shared_pool
 from .processor import architecture
 from .queue import CpuQueue
+from .thread_count import thread_count, thread_note
 
 
 class CpuDevice(BackendDevice):
@@ -23,9 +25,9 @@ class CpuDevice(BackendDevice):
 
     def __init__(self, info: DeviceInfo, threads: int | None = None) -> None:
         """`threads`: the most threads that run one dispatch, the caller's included; `thread_count()` by default."""
-        self.info = info
         self._architecture = architecture()
         self._threads = thread_count() if threads is None else threads
+        self.info = replace(info, notes=(thread_note(self._threads),))
         self._pool = shared_pool(self._threads)
         self.queue = self._queue = self.queue_class()
 

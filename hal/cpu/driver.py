@@ -11,6 +11,7 @@ from orchestrion.hal.backend import BackendDevice, BackendDriver, Conformance, D
 from orchestrion.hal.errors import DriverUnavailable, InvalidArgument
 
 from .processor import architecture, description, instruction_sets
+from .thread_count import MAX_THREADS, thread_count, thread_note
 
 FORMAT = "native-image"
 #: features of every processor that runs native images
@@ -29,9 +30,14 @@ class CpuDriver(BackendDriver):
         unsupported={"executables.entry_with_another_workgroup_size": "a native image states no workgroup sizes"}
     )
 
-    def devices(self) -> list[DeviceInfo]:
-        from .pool import thread_count  # maps memory
+    _threads: int | None = None
 
+    def use_threads(self, count: int) -> None:
+        if not 1 <= count <= MAX_THREADS:
+            raise InvalidArgument(f"{count} threads, 1 to {MAX_THREADS} are allowed")
+        self._threads = count
+
+    def devices(self) -> list[DeviceInfo]:
         here, rows = architecture(), description()
         levels = instruction_sets(here, rows)
         try:
@@ -58,7 +64,7 @@ class CpuDriver(BackendDriver):
                     host_import_alignment=IMPORT_ALIGNMENT,
                 ),
                 memory_bytes=_memory_bytes(),
-                notes=(f"{threads} {'thread' if threads == 1 else 'threads'}",),
+                notes=(thread_note(threads),),
                 timestamps=True,
                 control_flow=True,
             )
@@ -67,12 +73,12 @@ class CpuDriver(BackendDriver):
     def open(self, info: DeviceInfo) -> BackendDevice:
         from .device import CpuDevice
 
-        return CpuDevice(info)
+        return CpuDevice(info, self._threads)
 
     def open_profiled(self, info: DeviceInfo) -> BackendDevice:
         from .profiling import ProfiledDevice
 
-        return ProfiledDevice(info)
+        return ProfiledDevice(info, self._threads)
 
 
 def _memory_bytes() -> int:

@@ -20,7 +20,6 @@ from functools import cache, partial
 from importlib.resources import files
 
 import orchestrion.hal.timeline  # noqa: F401  its function at exit waits for work that `_halt` ends, so it registers first
-from orchestrion.hal.errors import InvalidArgument
 from orchestrion.hal.fork import after_fork, new_lock
 from orchestrion.hal.waiting import start_thread
 from orchestrion.schema import native_image
@@ -29,9 +28,6 @@ from . import layout
 from .code_memory import ANONYMOUS, READ_WRITE, CodeMemory, libc, map_memory
 from .processor import architecture
 
-#: environment variable: threads of a device, the caller's included
-THREADS = "ORCHESTRION_THREADS"
-MAX_THREADS = 1024
 #: looks of a waiting thread before it sleeps; a pause takes 10 to 50 ns on x86, a yield about 1 ns on aarch64
 SPIN = {"x86-64": 2000, "aarch64": 50000}
 #: most seconds that the exit of the process waits for native code to return
@@ -114,19 +110,6 @@ def _wait_until_zero(words: layout.PoolWords, field: str) -> None:
     end = time.monotonic() + EXIT_SECONDS
     while getattr(words, field) and time.monotonic() < end:
         time.sleep(0.0002)
-
-
-def thread_count() -> int:
-    """The number of threads of a device: ORCHESTRION_THREADS, otherwise the cores that this process may use.
-
-    Raises InvalidArgument unless the variable is a number from 1 to MAX_THREADS.
-    """
-    text = os.environ.get(THREADS, "").strip()
-    if not text:
-        return min(len(os.sched_getaffinity(0)), MAX_THREADS)
-    if not text.isdecimal() or not 1 <= int(text) <= MAX_THREADS:
-        raise InvalidArgument(f"{THREADS}={text!r} is not a number from 1 to {MAX_THREADS}")
-    return int(text)
 
 
 _pools: list[Pool] = []

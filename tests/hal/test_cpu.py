@@ -17,7 +17,8 @@ from guard_pages import guard_pages
 from orchestrion.hal.backend import Entry
 from orchestrion.hal.cpu import layout, processor
 from orchestrion.hal.cpu.code_memory import CodeMemory
-from orchestrion.hal.cpu.pool import THREADS, shared_pool, thread_count
+from orchestrion.hal.cpu.pool import shared_pool
+from orchestrion.hal.cpu.thread_count import THREADS, thread_count
 from orchestrion.hal.cts import catalogue
 from orchestrion.hal.cts.kernels import INCREMENT, IOTA
 from orchestrion.hal.cts.rig import Rig
@@ -217,6 +218,18 @@ def test_thread_count(monkeypatch: pytest.MonkeyPatch) -> None:
             thread_count()
         with pytest.raises(DriverUnavailable, match=THREADS):
             open_device("cpu")
+
+
+def test_threads_of_a_device(architecture: str) -> None:
+    policy = Policy(allow_native_code=True)
+    for profiling in (False, True):
+        with open_device("cpu", policy=policy, profiling=profiling, threads=3) as device:
+            assert device.info.notes == ("3 threads",)
+    for wrong in (0, 1025):
+        with pytest.raises(InvalidArgument, match=f"{wrong} threads, 1 to 1024 are allowed"):
+            open_device("cpu", threads=wrong)
+    with pytest.raises(Unsupported, match="driver null does not run on a number of threads"):
+        open_device("null", threads=2)
 
 
 class Stop(Exception):
