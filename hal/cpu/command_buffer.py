@@ -27,7 +27,7 @@ from .buffer import CpuBuffer
 from .control_flow import ControlFlow
 from .executable import CpuExecutable
 from .pool import Pool, worker
-from .program import Command, Part, Patch, Program
+from .program import Command, Part, Patch, Program, Template
 
 Table = Sequence[BackendBuffer]
 
@@ -55,13 +55,15 @@ class CpuCommandBuffer(BackendCommandBuffer):
         "_patches",
         "_pool",
         "_slots",
+        "_template",
         "_threads",
         "_transfers",
         "program",
     )
 
-    #: filled by `finish`
+    #: made by `finish`
     program: Program
+    _template: Template
 
     def __init__(self, pool: Pool, threads: int, slots: int) -> None:
         self._pool = pool
@@ -118,7 +120,10 @@ class CpuCommandBuffer(BackendCommandBuffer):
 
     def finish(self) -> None:
         self._commands.append(Command(layout.END))
-        self.program = self._program(self._commands, self._arguments)
+        self._template = Template(
+            self._commands, self._arguments, self._patches, self._slots, self._pool, self._threads
+        )
+        self.program = self._template.program(self._template.commands.copy(), self._arguments)
 
     @property
     def _last(self) -> int:
@@ -126,16 +131,22 @@ class CpuCommandBuffer(BackendCommandBuffer):
         return len(self._commands) - 1
 
     def instance(self, arguments: Sequence[IndirectArgument | None], lengths: Sequence[int]) -> "CpuInstance":
-        commands, data = self._commands[:], self._arguments[:]
+        template = self._template
+        commands, data = template.commands.copy(), bytearray(template.arguments)
+        numbers: list[int] = []
+        groups: list[int] = []
         for row, argument in zip(self._indirect, arguments, strict=True):
             if argument is not None:
-                groups, parameters = argument
-                commands[row.command] = commands[row.command]._replace(groups=prod(groups))
+                (x, y, z), parameters = argument
+                numbers.append(row.command)
+                groups.append(x * y * z)
                 data[row.parameters : row.parameters + len(parameters)] = parameters
         for transfer, length in zip(self._transfers, lengths, strict=True):
-            commands[transfer.command] = commands[transfer.command]._replace(groups=_blocks(length))
+            numbers.append(transfer.command)
+            groups.append(_blocks(length))
             struct.pack_into("<Q", data, transfer.length, length)
-        return CpuInstance(self._program(commands, data))
+        commands["groups"][numbers] = groups
+        return CpuInstance(template.program(commands, data))
 
     def run(self, table: Table, watcher: Watcher | None) -> None:
         """Run all commands with these buffers in the slots, in this thread and those of the pool."""
@@ -145,10 +156,7 @@ class CpuCommandBuffer(BackendCommandBuffer):
         self._commands.clear()
         self._patches.clear()
         if hasattr(self, "program"):
-            del self.program
-
-    def _program(self, commands: Sequence[Command], arguments: bytes | bytearray) -> Program:
-        return Program(commands, arguments, self._patches, self._slots, self._pool, self._threads)
+            del self.program, self._template
 
     def _call(self, code: int, groups: int, bindings: Sequence[Binding], rest: bytes) -> int:
         """Record a call of an entry. Returns where its arguments start."""

@@ -24,25 +24,15 @@ REPLAY, HELPER, STOP, COPY, FILL = range(5)
 FINISHED, SLICE_OVER, HALTED = range(3)
 
 
-class Run(ctypes.Structure):
-    """A recording with the addresses of the buffers in its slots."""
+class State(ctypes.Structure):
+    """A recording, and how far its run is."""
 
     _fields_ = [
+        ("pool", ctypes.c_uint64),
         ("commands", ctypes.c_uint64),
         ("patches", ctypes.c_uint64),
         ("patch_count", ctypes.c_uint64),
         ("table", ctypes.c_uint64),
-    ]
-
-
-class State(ctypes.Structure):
-    """How far a submission is."""
-
-    _fields_ = [
-        ("pool", ctypes.c_uint64),
-        ("runs", ctypes.c_uint64),
-        ("run_count", ctypes.c_uint64),
-        ("run", ctypes.c_uint64),
         ("command", ctypes.c_uint64),
         ("workgroup", ctypes.c_uint64),
         ("slice_start", ctypes.c_uint64),

@@ -8,8 +8,9 @@ from enum import Enum
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from orchestrion.hal.backend import BackendBuffer, Watcher
+from orchestrion.hal.backend import BackendBuffer, Bytes, Watcher
 from orchestrion.hal.errors import DeviceLost
 
 from . import layout
@@ -17,6 +18,8 @@ from .buffer import CpuBuffer
 from .pool import Pool, worker
 
 Table = Sequence[BackendBuffer]
+#: rows of a structure of `layout`
+Commands = npt.NDArray[np.void]
 
 
 class Part(Enum):
@@ -45,21 +48,13 @@ class Patch(NamedTuple):
     offset: int
 
 
-class Program:
-    """Commands and arguments in one block of memory. Only one thread at a time runs it."""
+class Template:
+    """A finished recording, as offsets, from which programs are made.
 
-    __slots__ = (
-        "_addresses",
-        "_block",
-        "_entered",
-        "_patches",
-        "_pool",
-        "_run",
-        "_state",
-        "_state_address",
-        "_table",
-        "run_address",
-    )
+    `commands`: rows of `layout.COMMAND`. `arguments`: the bytes of all arguments.
+    """
+
+    __slots__ = ("_patches", "_pool", "_slots", "_threads", "arguments", "commands")
 
     def __init__(
         self,
@@ -70,20 +65,47 @@ class Program:
         pool: Pool,
         threads: int,
     ) -> None:
-        rows = np.array(commands, layout.COMMAND)
-        self._block = np.empty(rows.nbytes + len(arguments), np.uint8)
-        start = self._block.ctypes.data
-        rows["arguments"] += start + rows.nbytes
-        self._block[: rows.nbytes] = rows.view(np.uint8)
-        self._block[rows.nbytes :] = np.frombuffer(arguments, np.uint8)
-        bases = {Part.COMMANDS: start, Part.ARGUMENTS: start + rows.nbytes}
-        places = [(bases[patch.part] + patch.place, patch.slot, patch.offset) for patch in patches]
+        self.commands = np.array(commands, layout.COMMAND)
+        self.arguments = bytes(arguments)
+        starts = {Part.COMMANDS: 0, Part.ARGUMENTS: self.commands.nbytes}
+        places = [(starts[patch.part] + patch.place, patch.slot, patch.offset) for patch in patches]
         self._patches = np.array(places, layout.PATCH)
+        self._slots = slots
+        self._pool = pool
+        self._threads = threads
+
+    def program(self, commands: Commands, arguments: bytes | bytearray) -> Program:
+        """A program with these commands and arguments, which differ from the recorded ones in numbers only. The
+        commands are changed.
+        """
+        block = np.empty(commands.nbytes + len(arguments), np.uint8)
+        start: int = block.ctypes.data
+        commands["arguments"] += start + commands.nbytes
+        block[: commands.nbytes] = commands.view(np.uint8)
+        block[commands.nbytes :] = np.frombuffer(arguments, np.uint8)
+        patches = self._patches.copy()
+        patches["place"] += start
+        return Program(block, patches, self._slots, self._pool, self._threads)
+
+
+class Program:
+    """Commands and arguments in one block of memory. Only one thread at a time runs it."""
+
+    __slots__ = ("_addresses", "_block", "_entered", "_patches", "_pool", "_state", "_state_address", "_table")
+
+    def __init__(self, block: Bytes, patches: Commands, slots: int, pool: Pool, threads: int) -> None:
+        """`block` starts with the commands. `patches`: rows of `layout.PATCH`, with addresses."""
+        self._block, self._patches, self._pool = block, patches, pool  # `_state` has their addresses
         self._addresses = (ctypes.c_uint64 * slots)()
         self._table: list[BackendBuffer] | None = None
-        self._run = layout.Run(start, self._patches.ctypes.data, len(places), ctypes.addressof(self._addresses))
-        self._pool = pool  #: keeps its memory's owner alive
-        self._state = layout.State(pool=pool.address, runs=ctypes.addressof(self._run), run_count=1, threads=threads)
+        self._state = layout.State(
+            pool=pool.address,
+            commands=block.ctypes.data,
+            patches=patches.ctypes.data,
+            patch_count=len(patches),
+            table=ctypes.addressof(self._addresses),
+            threads=threads,
+        )
         self._state_address = ctypes.addressof(self._state)
         self._entered = False
 
@@ -96,7 +118,7 @@ class Program:
         if table != self._table:
             self._bind(table)
         if self._entered:  # an exception ended the last run, and the state is in the middle of it
-            self._state.run = self._state.bound = self._state.workgroup = 0
+            self._state.bound = self._state.workgroup = 0
         self._entered = True
         replay = worker().replay
         while status := replay(self._state_address):

@@ -34,11 +34,9 @@
 ; operation, target of a jump or note about a dispatch, code or memory, arguments, workgroups
 %Patch = type { ptr, i64, i64 }
 ; address of the pointer, slot of the buffer, offset in the buffer
-%Run = type { ptr, ptr, i64, ptr }
-; commands, patches, number of patches, addresses of the buffers by slot
-%State = type { ptr, ptr, i64, i64, i64, i64, i64, i64, i32, i32, i32, i32 }
-; 0 pool, 1 runs, 2 number of runs, 3 run, 4 command, 5 next workgroup, 6 start of the slice, 7 last look at the clock,
-; 8 bound, 9 threads, 10 interval, 11 credit
+%State = type { ptr, ptr, ptr, i64, ptr, i64, i64, i64, i64, i32, i32, i32, i32 }
+; a recording: 0 pool, 1 commands, 2 patches, 3 number of patches, 4 addresses of the buffers by slot; how far it is:
+; 5 command, 6 next workgroup, 7 start of the slice, 8 last look at the clock, 9 bound, 10 threads, 11 interval, 12 credit
 %Pool = type { i64, [56 x i8], i32, i32, [56 x i8], i32, i32, i32, i32, i32, i32, i32, i32, [32 x i8],
                ptr, ptr, i64, i64, i64, i32, i32, [16 x i8], ptr, ptr, ptr, ptr, [16 x i64] }
 ; 0 ticket, 2 done, 3 waiting, 5 owner, 6 stop, 7 sleepers, 8 halt, 9 helpers, 10 callers, 11 spin,
@@ -133,7 +131,7 @@ finished:
 
 ; Whether to return now. Every chunk and every command costs one credit.
 define internal i1 @over(ptr %state) {
-  %credit_place = getelementptr %State, ptr %state, i64 0, i32 11
+  %credit_place = getelementptr %State, ptr %state, i64 0, i32 12
   %credit = load i32, ptr %credit_place
   %left = sub i32 %credit, 1
   store i32 %left, ptr %credit_place
@@ -142,11 +140,11 @@ define internal i1 @over(ptr %state) {
 look:
   %pool = load ptr, ptr %state
   %now = call i64 @now(ptr %pool, i64 6)
-  %last_place = getelementptr %State, ptr %state, i64 0, i32 7
+  %last_place = getelementptr %State, ptr %state, i64 0, i32 8
   %last = load i64, ptr %last_place
   store i64 %now, ptr %last_place
   %same = icmp eq i64 %now, %last
-  %interval_place = getelementptr %State, ptr %state, i64 0, i32 10
+  %interval_place = getelementptr %State, ptr %state, i64 0, i32 11
   %interval = load i32, ptr %interval_place
   %double = shl i32 %interval, 1
   %large = icmp ugt i32 %double, 64
@@ -157,7 +155,7 @@ look:
   %halt_place = getelementptr %Pool, ptr %pool, i64 0, i32 8
   %halt = load atomic i32, ptr %halt_place monotonic, align 4
   %halted = icmp ne i32 %halt, 0
-  %start_place = getelementptr %State, ptr %state, i64 0, i32 6
+  %start_place = getelementptr %State, ptr %state, i64 0, i32 7
   %start = load i64, ptr %start_place
   %elapsed = sub i64 %now, %start
   %long = icmp sgt i64 %elapsed, 50000000
@@ -169,9 +167,9 @@ no:
 
 ; Look at the clock after the next chunk: the coming chunks may be longer than the commands before.
 define internal void @look_soon(ptr %state) {
-  %interval_place = getelementptr %State, ptr %state, i64 0, i32 10
+  %interval_place = getelementptr %State, ptr %state, i64 0, i32 11
   store i32 1, ptr %interval_place
-  %credit_place = getelementptr %State, ptr %state, i64 0, i32 11
+  %credit_place = getelementptr %State, ptr %state, i64 0, i32 12
   store i32 1, ptr %credit_place
   ret void
 }
@@ -180,7 +178,7 @@ define internal void @look_soon(ptr %state) {
 
 ; Run the workgroups from `next` of the state to %total in this thread. Returns false if the slice ended first.
 define internal i1 @alone(ptr %state, ptr %code, ptr %arguments, i64 %total) {
-  %next_place = getelementptr %State, ptr %state, i64 0, i32 5
+  %next_place = getelementptr %State, ptr %state, i64 0, i32 6
   %raised = add i64 %total, 63
   %width = lshr i64 %raised, 6
   br label %loop
@@ -261,9 +259,9 @@ finished:
 ; slice ended first.
 define internal i1 @together(ptr %state, ptr %command, ptr %code, ptr %arguments, i64 %total) {
   %pool = load ptr, ptr %state
-  %next_place = getelementptr %State, ptr %state, i64 0, i32 5
+  %next_place = getelementptr %State, ptr %state, i64 0, i32 6
   %first = load i64, ptr %next_place
-  %threads_place = getelementptr %State, ptr %state, i64 0, i32 9
+  %threads_place = getelementptr %State, ptr %state, i64 0, i32 10
   %threads = load i32, ptr %threads_place
   %note_place = getelementptr %Command, ptr %command, i64 0, i32 1
   ; eight chunks a thread
@@ -381,7 +379,7 @@ leave:
 ; first, 2 if it is to be shared from here on.
 define internal i32 @measure(ptr %state, ptr %command, ptr %code, ptr %arguments, i64 %total) {
   %pool = load ptr, ptr %state
-  %next_place = getelementptr %State, ptr %state, i64 0, i32 5
+  %next_place = getelementptr %State, ptr %state, i64 0, i32 6
   %note_place = getelementptr %Command, ptr %command, i64 0, i32 1
   %first = load i64, ptr %next_place
   %raised = add i64 %total, 63
@@ -422,7 +420,7 @@ define internal i1 @dispatch(ptr %state, ptr %command) {
   %arguments = load ptr, ptr %arguments_place
   %total_place = getelementptr %Command, ptr %command, i64 0, i32 4
   %total = load i64, ptr %total_place
-  %next_place = getelementptr %State, ptr %state, i64 0, i32 5
+  %next_place = getelementptr %State, ptr %state, i64 0, i32 6
   %next = load i64, ptr %next_place
   %rest = sub i64 %total, %next
   switch i64 %rest, label %many [ i64 0, label %finished
@@ -452,7 +450,7 @@ measured:
   switch i32 %result, label %shared [ i32 0, label %finished
                                       i32 1, label %unfinished ]
 shared:
-  %threads_place = getelementptr %State, ptr %state, i64 0, i32 9
+  %threads_place = getelementptr %State, ptr %state, i64 0, i32 10
   %threads = load i32, ptr %threads_place
   %several = icmp ugt i32 %threads, 1
   br i1 %several, label %try, label %solo
@@ -478,13 +476,13 @@ unfinished:
 
 ; ---- recordings ----
 
-; Put the addresses of the buffers in the slots where the commands of a run read them.
-define internal void @bind(ptr %run) {
-  %patches_place = getelementptr %Run, ptr %run, i64 0, i32 1
+; Put the addresses of the buffers in the slots where the commands read them.
+define internal void @bind(ptr %state) {
+  %patches_place = getelementptr %State, ptr %state, i64 0, i32 2
   %patches = load ptr, ptr %patches_place
-  %count_place = getelementptr %Run, ptr %run, i64 0, i32 2
+  %count_place = getelementptr %State, ptr %state, i64 0, i32 3
   %count = load i64, ptr %count_place
-  %table_place = getelementptr %Run, ptr %run, i64 0, i32 3
+  %table_place = getelementptr %State, ptr %state, i64 0, i32 4
   %table = load ptr, ptr %table_place
   %none = icmp eq i64 %count, 0
   br i1 %none, label %finished, label %loop
@@ -507,8 +505,8 @@ finished:
   ret void
 }
 
-; Run, or continue, the runs of a state. Returns 0 when all are over, and the state is as at the beginning; 1 when the
-; time slice ended; 2 when the process ends.
+; Run a recording, or continue it. Returns 0 when it is over, and the state is as at the beginning; 1 when the time slice
+; ended; 2 when the process ends.
 define i32 @replay(ptr %state) "no-jump-tables"="true" {
   %pool = load ptr, ptr %state
   %callers_place = getelementptr %Pool, ptr %pool, i64 0, i32 10
@@ -519,35 +517,24 @@ define i32 @replay(ptr %state) "no-jump-tables"="true" {
   br i1 %halted, label %interrupted, label %start
 start:
   %began = call i64 @now(ptr %pool, i64 6)
-  %start_place = getelementptr %State, ptr %state, i64 0, i32 6
+  %start_place = getelementptr %State, ptr %state, i64 0, i32 7
   store i64 %began, ptr %start_place
-  %look_place = getelementptr %State, ptr %state, i64 0, i32 7
+  %look_place = getelementptr %State, ptr %state, i64 0, i32 8
   store i64 %began, ptr %look_place
   call void @look_soon(ptr %state)
-  %runs_place = getelementptr %State, ptr %state, i64 0, i32 1
-  %runs = load ptr, ptr %runs_place
-  %count_place = getelementptr %State, ptr %state, i64 0, i32 2
-  %count = load i64, ptr %count_place
-  %run_place = getelementptr %State, ptr %state, i64 0, i32 3
-  %at_place = getelementptr %State, ptr %state, i64 0, i32 4
-  %bound_place = getelementptr %State, ptr %state, i64 0, i32 8
-  br label %next_run
-next_run:
-  %number = load i64, ptr %run_place
-  %all = icmp eq i64 %number, %count
-  br i1 %all, label %ended, label %this_run
-this_run:
-  %run = getelementptr %Run, ptr %runs, i64 %number
+  %at_place = getelementptr %State, ptr %state, i64 0, i32 5
+  %bound_place = getelementptr %State, ptr %state, i64 0, i32 9
   %bound = load i32, ptr %bound_place
   %is_bound = icmp ne i32 %bound, 0
   br i1 %is_bound, label %commands, label %binding
 binding:
-  call void @bind(ptr %run)
+  call void @bind(ptr %state)
   store i32 1, ptr %bound_place
   store i64 0, ptr %at_place
   br label %commands
 commands:
-  %list = load ptr, ptr %run
+  %list_place = getelementptr %State, ptr %state, i64 0, i32 1
+  %list = load ptr, ptr %list_place
   %resumed = load i64, ptr %at_place
   br label %step
 step:
@@ -564,10 +551,8 @@ step:
                                       i32 4, label %select
                                       i32 5, label %stamp ]
 end:
-  %number_next = add i64 %number, 1
-  store i64 %number_next, ptr %run_place
   store i32 0, ptr %bound_place
-  br label %next_run
+  br label %leave
 dispatching:
   %finished = call i1 @dispatch(ptr %state, ptr %command)
   br i1 %finished, label %move, label %unfinished
@@ -612,11 +597,8 @@ interrupted:
   %halt_seen = icmp ne i32 %halt_now, 0
   %code = select i1 %halt_seen, i32 2, i32 1
   br label %leave
-ended:
-  store i64 0, ptr %run_place
-  br label %leave
 leave:
-  %result = phi i32 [ %code, %interrupted ], [ 0, %ended ]
+  %result = phi i32 [ %code, %interrupted ], [ 0, %end ]
   %left = atomicrmw sub ptr %callers_place, i32 1 seq_cst, align 4
   ret i32 %result
 }

@@ -113,12 +113,12 @@ def test_code_that_needs_more_is_refused(text: str, match: str) -> None:
 
 
 def test_structures_have_the_sizes_of_the_text() -> None:
-    """What `worker.ll` says about %Command, %Patch, %Run, %State and %Pool."""
+    """What `worker.ll` says about %Command, %Patch, %State and %Pool."""
     import ctypes
 
     assert (layout.COMMAND.itemsize, layout.COMMAND.fields["memory"][1]) == (32, layout.MEMORY_PLACE)
     assert layout.PATCH.itemsize == 24
-    assert [ctypes.sizeof(kind) for kind in (layout.Run, layout.State, layout.PoolWords)] == [32, 80, 416]
+    assert [ctypes.sizeof(kind) for kind in (layout.State, layout.PoolWords)] == [88, 416]
 
 
 def test_images_of_others_are_refused(architecture: str) -> None:
