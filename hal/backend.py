@@ -583,6 +583,12 @@ class BackendDriver(ABC):
     @abstractmethod
     def open(self, info: DeviceInfo) -> BackendDevice: ...
 
+    def use_threads(self, count: int) -> None:
+        """Devices opened later run a dispatch on at most `count` threads of the host. Raises InvalidArgument for a
+        wrong number.
+        """
+        raise Unsupported(f"driver {self.name} does not run on a number of threads of the host")
+
     def open_profiled(self, info: DeviceInfo) -> BackendDevice:
         """As `open`, for devices with `timestamps`. The device times its commands (`BackendQueue.take_timings`), and
         may run them one by one.

@@ -1,7 +1,7 @@
 """Finds drivers and opens devices by name.
 
 A driver is a class that is created without arguments, named by an entry point of the group `orchestrion.hal`; other
-packages add theirs the same way (`schema/plugins.py`). The package's own four drivers are also listed here, so that
+packages add theirs the same way (`schema/plugins.py`). The package's own five drivers are also listed here, so that
 opening one of them does not scan all installed packages (tests keep both lists equal).
 
 Any exception that a driver raises while it is loaded, enumerated or opened becomes a `HalError` that names the driver
@@ -29,6 +29,7 @@ GROUP = "orchestrion.hal"
 BUILT_IN: dict[str, str] = {
     "null": "orchestrion.hal.null.driver:NullDriver",
     "reference": "orchestrion.hal.reference.driver:ReferenceDriver",
+    "cpu": "orchestrion.hal.cpu.driver:CpuDriver",
     "opencl": "orchestrion.hal.opencl.driver:OpenCLDriver",
     "vulkan": "orchestrion.hal.vulkan.driver:VulkanDriver",
 }
@@ -81,13 +82,18 @@ def open_device(
     policy: Policy | None = None,
     profiling: bool = False,
     streaming: bool = False,
+    threads: int | None = None,
 ) -> Device:
     """Open `driver` or `driver:index`. `memory_limit` is bytes; `policy` decides on native code.
 
     `profiling`: the device times what it runs (`hal.profiling`). `streaming`: programs may have more constants than
-    device memory (`hal.streaming`). Raises Unsupported for `profiling` on a device without timestamps.
+    device memory (`hal.streaming`). `threads`: the most threads of the host that run a dispatch; None is the driver's
+    default. Raises Unsupported for `profiling` on a device without timestamps, and for `threads` if the device does not
+    run on threads of the host.
     """
     driver, info = find_device(name)
+    if threads is not None:
+        driver.use_threads(threads)
     if profiling:
         _require_timestamps(info)
     with _contained(driver, "open"):

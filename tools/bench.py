@@ -55,6 +55,7 @@ def bench(options: argparse.Namespace) -> int:
             build_deadline=options.build_deadline,
             progress=progress,
             **cli.device_memory(options),
+            threads=options.threads,
             **cli.parameters(options),
             **cli.policy(options),
             **cli.part(options),
@@ -149,6 +150,7 @@ def parser() -> Parser:
     group.add_argument("--device-resident", action="store_true", help="keep the arguments on the device")
     group = made.group("device and code")
     group.add_argument("--device", metavar="NAME", help="such as vulkan or opencl:1 (default: reference)")
+    cli.add_threads(made)
     group.add_argument("--allow-native-code", action="store_true", help="trust OpenCL C that was compiled elsewhere")
     group = made.group("measurement")
     group.add_argument(

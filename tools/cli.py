@@ -204,6 +204,16 @@ def device_memory(options: argparse.Namespace) -> dict[str, Any]:
     return {"device_memory": options.device_memory}
 
 
+def add_threads(made: Parser) -> None:
+    """Adds the flag for the threads of the device."""
+    made.group("device and code").add_argument(
+        "--threads",
+        metavar="N",
+        type=whole(1),
+        help="most threads of a dispatch on the device cpu (default: ORCHESTRION_THREADS, or the number of cores)",
+    )
+
+
 def add_load_limits(made: Parser) -> None:
     """Adds the flags for the limits of initializers; `load_limits` converts them for `vm.load`."""
     group = made.group("limits")

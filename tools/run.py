@@ -118,6 +118,7 @@ def load(options: argparse.Namespace) -> "Program":
                 build_deadline=options.build_deadline,
                 progress=progress,
                 **cli.device_memory(options),
+                threads=options.threads,
                 natives=options.native,
                 **cli.parameters(options),
                 **cli.policy(options),

@@ -101,6 +101,7 @@ def _add_call(made: Parser) -> None:
 def _add_device(made: Parser) -> None:
     group = made.group("device and code")
     group.add_argument("--device", metavar="NAME", help="such as vulkan or opencl:1 (default: reference)")
+    cli.add_threads(made)
     group.add_argument("--allow-native-code", action="store_true", help="trust OpenCL C that was compiled elsewhere")
     group.add_argument(
         "--native",

@@ -112,6 +112,7 @@ def open_share(
     builds: BuildBudget,
     device_memory: int | None,
     modules: Mapping[str, LoadedProgram | ModuleSource],
+    threads: int | None = None,
 ) -> tuple[Device, Memory]:
     """Open a share of the device for a program. Gives the share and the memory that it is charged to.
 
@@ -122,6 +123,8 @@ def open_share(
     if isinstance(device, Device):
         if allow_native_code:
             raise CallerTypeError("allow_native_code cannot be given with an open device, which has its policy already")
+        if threads is not None:
+            raise CallerTypeError("threads cannot be given with an open device, which has its threads already")
         if profiling:
             _require_profiled(device)
         if device_memory is not None:
@@ -134,7 +137,8 @@ def open_share(
             _require_streaming(loaded.device)
         with loaded.device.sibling(policy) as opened:
             return _share(opened, device_memory, memory, builds), memory
-    with open_device(device or "reference", device_memory, policy, profiling, device_memory is not None) as opened:
+    streaming = device_memory is not None
+    with open_device(device or "reference", device_memory, policy, profiling, streaming, threads) as opened:
         return _share(opened, None, memory, builds), memory
 
 

@@ -46,6 +46,7 @@ def pickle_arguments(request: Request) -> tuple[Any, ...]:
         "load_limits": request.load_limits,
         "profiling": request.profiling,
         "device_memory": request.device_memory,
+        "threads": request.threads,
         "build_deadline": request.build_deadline,
         "build": request.build,
         "parameters": _portable(request.parameters),

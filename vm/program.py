@@ -298,6 +298,7 @@ def load(
     memory: float | None = None,
     depth: int = 1000,
     device_memory: int | None = None,
+    threads: int | None = None,
     load_limits: Limits | None = None,
     profiling: bool = False,
     build_deadline: float | None = None,
@@ -331,6 +332,9 @@ def load(
     `device_memory`: bytes of device memory for the program, its contexts and its imported modules; None is no limit.
     Constants that do not fit are streamed: copied to the device in each call, with a `StreamingWarning`. An open device
     must have been opened with `streaming=True`. See docs/limits.md.
+
+    `threads`: the most threads that run a dispatch on the device `cpu`; None is `ORCHESTRION_THREADS`, or the number of
+    cores that the process may use. Not for an open device, and not for other devices.
 
     `profiling`: whether each dispatch, copy and fill is timed, for `Program.profile`. An open device must have been
     opened with profiling.
@@ -386,6 +390,7 @@ def load(
         load_limits=load_limits,
         profiling=profiling,
         device_memory=plain_number("device_memory", device_memory),
+        threads=plain_number("threads", threads),
         build_deadline=plain_number("build_deadline", build_deadline),
         build=build,
         parameters=parameters,
@@ -426,6 +431,7 @@ def load_request(request: Request, device: Device | None, frames: int, times: Lo
             builds,
             request.device_memory,
             request.modules,
+            request.threads,
         )
     request.device_id = share.info.id
     imported: Sequence[ImportedModule] = ()

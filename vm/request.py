@@ -52,6 +52,7 @@ class Request:
     load_limits: Limits | None
     profiling: bool
     device_memory: int | None
+    threads: int | None
     build_deadline: float | None
     parameters: Source | Sequence[Source] | None
     adapters: Sequence[File]

@@ -54,6 +54,13 @@ def _words(format: str, file: str) -> Callable[[int, int], Kernel]:
     return make
 
 
+def _native(n: int, value: int) -> Kernel:
+    """The image for the processor of this machine."""
+    from orchestrion.hal.cpu.processor import architecture
+
+    return _words("native-image", f"kernels.{architecture()}.img")(n, value)
+
+
 def _tensor(n: int, value: int) -> Kernel:
     codes = _tensor_codes(n, value)
     entries = tuple(
@@ -85,6 +92,7 @@ FORMATS: dict[str, Callable[[int, int], Kernel]] = {
     "tensor-bytecode": cache(_tensor),
     "spirv": _words("spirv", "kernels.spv"),
     "opencl-c": _words("opencl-c", "kernels.cl"),
+    "native-image": _native,
 }
 
 

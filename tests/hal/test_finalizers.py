@@ -22,7 +22,7 @@ from orchestrion.hal.registry import open_device
 from orchestrion.schema.fork import remembered_locks
 
 PATIENCE = 20.0
-DRIVERS = ["null", "reference", "opencl", "vulkan"]
+DRIVERS = ["null", "reference", "cpu", "opencl", "vulkan"]
 
 
 def soon(happened: Callable[[], object]) -> bool:

@@ -223,7 +223,7 @@ def _random_use(device: Device, chance: random.Random) -> None:
 
 
 @pytest.mark.parametrize("pause", [0, 0.2], ids=["at once", "once the worker waits"])
-@pytest.mark.parametrize("driver", ["null", "reference", "opencl", "vulkan"])
+@pytest.mark.parametrize("driver", ["null", "reference", "cpu", "opencl", "vulkan"])
 def test_exit_with_everything_open(driver: str, pause: float) -> None:
     """A program that closes nothing exits normally, even with submitted work that never starts."""
     code = f"""

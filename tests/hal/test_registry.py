@@ -44,7 +44,7 @@ def test_listing_tells_devices_or_reasons() -> None:
 
 
 def test_unknown_names() -> None:
-    with pytest.raises(InvalidArgument, match="no driver 'cuda': there are null, reference, opencl, vulkan"):
+    with pytest.raises(InvalidArgument, match="no driver 'cuda': there are null, reference, cpu, opencl, vulkan"):
         open_device("cuda")
     with pytest.raises(InvalidArgument, match="no device 'null:7': driver null has null .null device."):
         open_device("null:7")

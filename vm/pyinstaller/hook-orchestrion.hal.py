@@ -5,7 +5,7 @@ An optional package that is not installed is not in the application: the driver 
 
 from importlib.util import find_spec
 
-from PyInstaller.utils.hooks import collect_entry_point
+from PyInstaller.utils.hooks import collect_data_files, collect_entry_point
 
 #: optional package -> what is imported of it by name
 _OPTIONAL = {
@@ -13,7 +13,7 @@ _OPTIONAL = {
     "scipy": ["scipy.linalg.blas", "scipy.linalg.lapack"],
 }
 
-datas: list[tuple[str, str]] = []
+datas: list[tuple[str, str]] = collect_data_files("orchestrion.hal.cpu", includes=["*.img"])
 hiddenimports = [
     "orchestrion.hal.libraries.blas",
     "orchestrion.hal.libraries.lapack",

@@ -1,0 +1,136 @@
+"""A finished recording in the memory that the native `replay` reads, and its run."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from enum import Enum
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from orchestrion.hal.backend import BackendBuffer, Bytes, Watcher
+from orchestrion.hal.errors import DeviceLost
+
+from . import layout
+from .buffer import CpuBuffer
+from .pool import Pool, worker
+
+Table = Sequence[BackendBuffer]
+#: rows of a structure of `layout`
+Commands = npt.NDArray[np.void]
+
+
+class Part(Enum):
+    """The parts of a recording's block of memory."""
+
+    COMMANDS = 0
+    ARGUMENTS = 1
+
+
+class Command(NamedTuple):
+    """A command. `arguments` is an offset in the arguments of the recording. See `layout.COMMAND`."""
+
+    operation: int
+    target: int = 0
+    memory: int = 0
+    arguments: int = 0
+    groups: int = 0  #: workgroups, or arms
+
+
+class Patch(NamedTuple):
+    """A use of a slot: the address of its buffer, plus `offset`, belongs to byte `place` of a part."""
+
+    part: Part
+    place: int
+    slot: int
+    offset: int
+
+
+class Template:
+    """A finished recording, as offsets, from which programs are made.
+
+    `commands`: rows of `layout.COMMAND`. `arguments`: the bytes of all arguments.
+    """
+
+    __slots__ = ("_patches", "_pool", "_slots", "_threads", "arguments", "commands")
+
+    def __init__(
+        self,
+        commands: Sequence[Command],
+        arguments: bytes | bytearray,
+        patches: Sequence[Patch],
+        slots: int,
+        pool: Pool,
+        threads: int,
+    ) -> None:
+        self.commands = np.array(commands, layout.COMMAND)
+        self.arguments = bytes(arguments)
+        starts = {Part.COMMANDS: 0, Part.ARGUMENTS: self.commands.nbytes}
+        places = [(starts[patch.part] + patch.place, patch.slot, patch.offset) for patch in patches]
+        self._patches = np.array(places, layout.PATCH)
+        self._slots = slots
+        self._pool = pool
+        self._threads = threads
+
+    def program(self, commands: Commands, arguments: bytes | bytearray) -> Program:
+        """A program with these commands and arguments, which differ from the recorded ones in numbers only. The
+        commands are changed.
+        """
+        block = np.empty(commands.nbytes + len(arguments), np.uint8)
+        start: int = block.ctypes.data
+        commands["arguments"] += start + commands.nbytes
+        block[: commands.nbytes] = commands.view(np.uint8)
+        block[commands.nbytes :] = np.frombuffer(arguments, np.uint8)
+        patches = self._patches.copy()
+        patches["place"] += start
+        return Program(block, patches, self._slots, self._pool, self._threads)
+
+
+class Program:
+    """Commands and arguments in one block of memory. Only one thread at a time runs it."""
+
+    __slots__ = ("_addresses", "_block", "_entered", "_patches", "_pool", "_state", "_state_address", "_table")
+
+    def __init__(self, block: Bytes, patches: Commands, slots: int, pool: Pool, threads: int) -> None:
+        """`block` starts with the commands. `patches`: rows of `layout.PATCH`, with addresses."""
+        self._block, self._patches, self._pool = block, patches, pool  # `_state` has their addresses
+        self._addresses = (ctypes.c_uint64 * slots)()
+        self._table: list[BackendBuffer] | None = None
+        self._state = layout.State(
+            pool=pool.address,
+            commands=block.ctypes.data,
+            patches=patches.ctypes.data,
+            patch_count=len(patches),
+            table=ctypes.addressof(self._addresses),
+            threads=threads,
+        )
+        self._state_address = ctypes.addressof(self._state)
+        self._entered = False
+
+    def run(self, table: Table, watcher: Watcher | None) -> None:
+        """Run all commands with these buffers in the slots. An exception of the watcher ends the run between two
+        chunks of workgroups.
+
+        Raises DeviceLost if the process ends meanwhile.
+        """
+        if table != self._table:
+            self._bind(table)
+        if self._entered:  # an exception ended the last run, and the state is in the middle of it
+            self._state.bound = self._state.workgroup = 0
+        self._entered = True
+        replay = worker().replay
+        while status := replay(self._state_address):
+            if status == layout.HALTED:
+                raise DeviceLost("the process ends")
+            if watcher is not None:
+                watcher.check()
+        self._entered = False
+
+    def _bind(self, table: Table) -> None:
+        self._table = None  # stays None if this fails halfway
+        for slot, buffer in enumerate(table):
+            assert isinstance(buffer, CpuBuffer)
+            self._addresses[slot] = buffer.address
+        self._table = [*table]

@@ -1,0 +1,19 @@
+"""Opens the CPU device for tests."""
+
+import pytest
+
+from orchestrion.hal.device import Device
+from orchestrion.hal.errors import DriverUnavailable
+from orchestrion.hal.policy import Policy
+from orchestrion.hal.registry import devices_of, load_driver
+
+
+def open_cpu(threads: int | None = None) -> Device:
+    """The CPU device with this number of threads, which trusts all code. Skips the test where there is none."""
+    try:
+        (info,) = devices_of(load_driver("cpu"))
+    except DriverUnavailable as error:
+        pytest.skip(str(error))
+    from orchestrion.hal.cpu.device import CpuDevice
+
+    return Device.of(CpuDevice(info, threads), policy=Policy(allow_native_code=True))
