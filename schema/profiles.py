@@ -20,7 +20,14 @@ FEATURES: dict[str, str] = {
     "float64": "64-bit floats in arithmetic and in storage buffers",
     "robust": "an access past the end of a binding touches nothing outside of it",
     "gpu": "a graphics processor: neighbouring invocations run and load together, a workgroup has memory of its own",
+    "x86-64-v2": "the processor runs x86-64-v2: SSE4.2, POPCNT",
+    "x86-64-v3": "the processor runs x86-64-v3: AVX2, FMA, BMI2, F16C",
+    "x86-64-v4": "the processor runs x86-64-v4: AVX-512 F, BW, CD, DQ and VL",
+    "aarch64": "the processor runs ARMv8.0-A with NEON, in 64-bit state, little-endian",
 }
+
+#: features that are instruction sets of native code; only a driver that runs such code has them
+INSTRUCTION_SETS: tuple[str, ...] = ("x86-64-v2", "x86-64-v3", "x86-64-v4", "aarch64")
 
 
 def feature_bits(names: frozenset[str]) -> int:
@@ -53,6 +60,7 @@ FORMATS: dict[str, Format] = {
         Format("tensor-bytecode", True, "instructions over whole tensors, which NumPy interprets"),
         Format("spirv", True, "SPIR-V 1.3 compute shaders, of a subset that can be verified"),
         Format("opencl-c", False, "OpenCL C 1.2 source", text=True),
+        Format("native-image", False, "machine code of one instruction set, position-independent"),
     )
 }
 
@@ -80,6 +88,7 @@ PROFILES: dict[str, Profile] = {
         Profile("reference", "tensor-bytecode", "reference", "NumPy interpreter, always there", library_calls=True),
         Profile("spirv", "spirv", "vulkan", "SPIR-V 1.3 compute shaders for Vulkan 1.1 and later"),
         Profile("opencl", "opencl-c", "opencl", "OpenCL C 1.2 source, built by the device's own compiler"),
+        Profile("cpu", "native-image", "cpu", "machine code for processors, made when the module is compiled"),
     )
 }
 

@@ -9,7 +9,7 @@ import os
 import numpy as np
 
 from orchestrion.hal.backend import BackendDevice, BackendDriver, DeviceInfo, Limits
-from orchestrion.schema.profiles import FEATURES
+from orchestrion.schema.profiles import FEATURES, INSTRUCTION_SETS
 from orchestrion.schema.tensor_bytecode import FORMAT
 
 from .device import ReferenceDevice
@@ -30,7 +30,7 @@ class ReferenceDriver(BackendDriver):
                 vendor="Orchestrion",
                 version=np.__version__,
                 formats=(FORMAT,),
-                features=frozenset(FEATURES) - {"gpu"},
+                features=frozenset(FEATURES).difference(("gpu",), INSTRUCTION_SETS),
                 limits=Limits(
                     max_workgroup_count=(NO_LIMIT, NO_LIMIT, NO_LIMIT),
                     max_workgroup_size=1024,
