@@ -253,7 +253,7 @@ class EntryText:
         cheap = self._cheap_ops(needed)
         forms = self._forms([*cheap, *segment.ops], [value for value in needed if value in self.kept])
         lower, upper, count = self._range(segment)
-        width = forms.width
+        width = 1 if segment.first_only else forms.width
 
         def body(forms: Forms, number: str) -> None:
             names: MutableMapping[Value, str] = ChainMap({}, self.names)
@@ -269,7 +269,7 @@ class EntryText:
             middle = self._whole(lower, upper, width) if count is None else str(count // width * width)
             self._count(lower, middle, width, lambda number: body(forms, number))
             lower = middle
-        if count is None or count % width:
+        if width == 1 or count is None or count % width:
             self._count(lower, upper, 1, lambda number: body(Forms(1, {}), number))
 
     def _count(self, lower: str, upper: str, step: int, body: Callable[[str], None]) -> None:
