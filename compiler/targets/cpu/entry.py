@@ -28,6 +28,8 @@ from .workgroup import Analysis, Segment, flat_place, is_used_outside, segments_
 
 #: most bytes of the stack that an entry may use
 MOST_STACK = 256 << 10
+#: ops that have no place in segments
+_ELSEWHERE = (k.Constant, k.WorkgroupId, k.LocalId, k.Parameter, k.Shared, k.Barrier, k.Yield, k.Return)
 _SCALAR = Forms(1, {})
 
 
@@ -40,9 +42,11 @@ class EntryText:
         self.function, self.block, self.signature, self.level, self.callee = function, block, signature, level, callee
         self.code = Code()
         self.size = prod(signature.workgroup_size)
-        flat = flat_place(block, self.size)
-        self.place, self.skipped = flat or (None, frozenset())
+        self.place, self.skipped = flat_place(block, self.size) or (None, frozenset())
         self.analysis = Analysis(block, self.place)
+        if self.place is not None and len(segments_of(list(filter(self._is_own, block)), self.analysis)) > 1:
+            self.place, self.skipped = None, frozenset()
+            self.analysis = Analysis(block, None)
         #: values that are computed once per workgroup, and addresses of memory
         self.names: dict[Value, str] = {}
         #: value -> its array on the stack
@@ -96,11 +100,17 @@ class EntryText:
 
     # a workgroup
 
+    def _is_own(self, op: Operation) -> bool:
+        """Whether segments run an op, and do not just repeat it where its result is needed."""
+        if op in self.skipped or isinstance(op, _ELSEWHERE):
+            return False
+        if isinstance(op, k.Scalar | k.Call) and self.analysis.is_common(op.output):
+            return False
+        return not (isinstance(op, k.Scalar) and self.analysis.is_cheap(op.output))
+
     def _workgroup(self, block: Block) -> None:
         """The ops of a block, for all invocations of a workgroup."""
         for op in block:
-            if op in self.skipped or isinstance(op, k.Constant | k.WorkgroupId | k.LocalId | k.Parameter):
-                continue
             if isinstance(op, k.Barrier | k.Yield | k.Return):
                 self._flush()
             elif isinstance(op, k.Shared):
@@ -111,10 +121,10 @@ class EntryText:
             elif isinstance(op, k.If) and has_barrier(op):
                 self._flush()
                 self._branch(op)
-            elif isinstance(op, k.Scalar | k.Call) and self.analysis.is_common(op.output):
-                Body(self.code, _SCALAR, self.names, self.callee).ops([op])
-            elif not (isinstance(op, k.Scalar) and self.analysis.is_cheap(op.output)):
+            elif self._is_own(op):
                 self.pending.append(op)
+            elif op not in self.skipped and isinstance(op, k.Scalar | k.Call) and self.analysis.is_common(op.output):
+                Body(self.code, _SCALAR, self.names, self.callee).ops([op])
 
     def _reserve_shared(self, op: k.Shared) -> None:
         shape = k.shared_shape(op.output.type)

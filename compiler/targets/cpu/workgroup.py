@@ -162,8 +162,8 @@ def _split(pending: Sequence[Operation], branch: Operation) -> tuple[list[Operat
     own: list[Operation] = []
     inside = {branch}
     for op in reversed(pending):
-        moves = isinstance(op, k.Scalar | k.Call) or (isinstance(op, k.Load | k.LoadShared) and not writes)
-        if moves and all(_top(user, inside) is not None for user, _ in op.results[0].uses):
+        moves = isinstance(op, k.Scalar | k.Call) or not writes
+        if moves and not any(is_used_outside(value, inside) for value in op.results):
             own.append(op)
             inside.add(op)
     return [op for op in pending if op not in inside], own[::-1]
