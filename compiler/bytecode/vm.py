@@ -110,8 +110,8 @@ class Constant(Operation):
 
 
 class Executable(Operation):
-    """Device code: the payload as text or dense bytes, and its entries. `variants`: other code for the same entries, each
-    with its `features`, `shared_memory` and `payload`; a device takes the first that it runs.
+    """Device code: the payload as text or dense bytes, and its entries. `variants`: other code for the same entries,
+    each with its `features`, `shared_memory` and `payload`; a device takes the first that it runs.
     """
 
     name = "vm.executable"

@@ -7,12 +7,12 @@ results are selected.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, MutableMapping, Sequence
 from typing import Any
 
 from orchestrion.compiler.ir.core import Block, Operation, Value
 from orchestrion.compiler.kernel import dialect as k
-from orchestrion.schema.dtypes import BOOL, FLOAT, SIGNED, DType
+from orchestrion.schema.dtypes import BOOL, SIGNED, DType
 
 from .code import Code
 from .forms import Form, Forms
@@ -25,7 +25,7 @@ Callee = Callable[[k.Call, int], str]
 class Body:
     """The code of ops. `names`: value -> name of the scalar, vector or address. `callee`: finds functions."""
 
-    def __init__(self, code: Code, forms: Forms, names: dict[Value, str], callee: Callee) -> None:
+    def __init__(self, code: Code, forms: Forms, names: MutableMapping[Value, str], callee: Callee) -> None:
         self.code, self.forms, self.callee = code, forms, callee
         self.names = names
         self.width = forms.width
@@ -310,9 +310,7 @@ class Body:
             given = []
             for value, new in zip(carried, op.body.block.last.values, strict=True):
                 wide = self.type(value)
-                given.append(
-                    code.set(f"select {flags} {mask}, {wide} {self.vector(new)}, {wide} {self.names[value]}")
-                )
+                given.append(code.set(f"select {flags} {mask}, {wide} {self.vector(new)}, {wide} {self.names[value]}"))
             following = code.set(f"add {type} {self.names[index]}, {step}")
             inside = code.set(f"icmp ult {type} {following}, {upper}")
             loop.give([code.set(f"and {flags} {inside}, {mask}"), following, *given])

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Code:
-    """The lines of a function. `label`: the basic block that is being written. `prologue`: lines of the first block that
-    reserve memory on the stack.
+    """The lines of a function. `label`: the basic block that is being written. `prologue`: lines of the first block
+    that reserve memory on the stack.
     """
 
     lines: list[str] = field(default_factory=list)

@@ -36,12 +36,12 @@ _SCALAR = Forms(1, {})
 class EntryText:
     """The text of one entry. `function`: its name in the text."""
 
-    def __init__(
-        self, function: str, block: Block, signature: Signature, level: Level, callee: Callee
-    ) -> None:
+    def __init__(self, function: str, block: Block, signature: Signature, level: Level, callee: Callee) -> None:
         self.function, self.block, self.signature, self.level, self.callee = function, block, signature, level, callee
         self.code = Code()
         self.size = prod(signature.workgroup_size)
+        self.place: Value | None
+        self.skipped: frozenset[Operation]
         self.place, self.skipped = flat_place(block, self.size) or (None, frozenset())
         self.analysis = Analysis(block, self.place)
         if self.place is not None and len(segments_of(list(filter(self._is_own, block)), self.analysis)) > 1:
@@ -334,7 +334,7 @@ class EntryText:
     def _needed(self, segment: Segment, kept: Sequence[Value]) -> list[Value]:
         """Values from outside that the ops of a segment use, and those of `kept`."""
         inner = [op for top in segment.ops for op in top.walk()]
-        made = {value for op in inner for value in op.results}
+        made: set[Value] = {value for op in inner for value in op.results}
         made |= {v for op in inner for region in op.regions for v in region.block.arguments}
         used = [value for op in inner for value in op.operands]
         found = dict.fromkeys(value for value in (*used, *kept) if value not in made)

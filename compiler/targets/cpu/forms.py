@@ -1,8 +1,8 @@
 """How a value differs between the lanes of a vector: neighbouring invocations of a workgroup, which run together.
 
-A value of form `(stride, multiple)` is `base + stride * lane`, where `base`, modulo the width of the type, is a multiple
-of `multiple`, a power of two. Stride 0: all lanes have the same value. Stride None: any values. Lane 0 of a vector is an
-invocation whose number is a multiple of the number of lanes.
+A value of form `(stride, multiple)` is `base + stride * lane`, where `base`, modulo the width of the type, is a
+multiple of `multiple`, a power of two. Stride 0: all lanes have the same value. Stride None: any values. Lane 0 of a
+vector is an invocation whose number is a multiple of the number of lanes.
 
 Forms follow from the operands. Quotients and remainders by a constant that the lanes divide keep their form, as do
 comparisons with such a constant: no vector then crosses the end of a row.

@@ -1,5 +1,6 @@
 """Functions that the entries of an image share: long expansions of scalar ops, for one value or for vectors."""
 
+from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.kernel import dialect as k
 from orchestrion.compiler.kernel.builder import Function, body_of
 
@@ -33,7 +34,7 @@ def _text(function: Function, lanes: int, name: str) -> str:
     block, code = body_of(function).block, Code()
     forms = Forms(lanes, dict.fromkeys(block.arguments, VARYING))
     forms.visit(block)
-    names = {argument: f"%a{number}" for number, argument in enumerate(block.arguments)}
+    names: dict[Value, str] = {argument: f"%a{number}" for number, argument in enumerate(block.arguments)}
     body = Body(code, forms, dict(names), _callee)
     body.ops(block)
     assert isinstance(block.last, k.Yield)

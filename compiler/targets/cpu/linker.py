@@ -4,6 +4,7 @@ It takes what LLVM writes for position-independent code without external symbols
 undefined symbols, relocations without a row, sections that code may write. Code comes first, then read-only data.
 """
 
+import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from struct import Struct, pack_into, unpack_from
@@ -64,17 +65,14 @@ def link(architecture: str, data: bytes, entries: Sequence[str]) -> Linked:
     """
     try:
         return _Object(architecture, data).link(entries)
-    except (IndexError, ValueError, UnicodeDecodeError) as error:
+    except (IndexError, ValueError, struct.error) as error:
         raise LinkError(f"the object file is damaged: {error}") from error
-    except Exception as error:
-        if type(error).__module__ == "struct":
-            raise LinkError(f"the object file is damaged: {error}") from error
-        raise
 
 
 class _Object:
     def __init__(self, architecture: str, data: bytes) -> None:
         self.architecture, self.data = architecture, data
+        self.sizes: dict[str, int] = {}
         identity, kind, machine, _, _, _, sections, _, _, _, _, size, count, names = _HEADER.unpack_from(data)
         if identity[:6] != b"\x7fELF\x02\x01" or kind != 1 or size != _SECTION.size:
             raise LinkError("no relocatable object file of 64 bits in little-endian ELF")
@@ -100,12 +98,8 @@ class _Object:
                 for at in range(section.offset, section.offset + section.size, _SYMBOL.size):
                     name, _, _, place, value, size = _SYMBOL.unpack_from(self.data, at)
                     found.append(_Symbol(self._string(texts, name), place, value))
-                    self._sizes[found[-1].name] = size
+                    self.sizes[found[-1].name] = size
         return found
-
-    @property
-    def _sizes(self) -> dict[str, int]:
-        return self.__dict__.setdefault("sizes", {})
 
     def link(self, entries: Sequence[str]) -> Linked:
         places, code = self._lay_out()
@@ -115,7 +109,7 @@ class _Object:
             if section.kind == _RELA and section.info in places:
                 self._relocate(section, places, code)
         found = {
-            symbol.name: (places[symbol.section] + symbol.value, self._sizes[symbol.name])
+            symbol.name: (places[symbol.section] + symbol.value, self.sizes[symbol.name])
             for symbol in self.symbols
             if symbol.name and symbol.section in places
         }

@@ -35,7 +35,8 @@ MACHINES = {
 #: attributes of every function: no symbol from outside, no tables, code that other code may not name
 _ATTRIBUTES = (
     'attributes #0 = {{ nounwind "no-builtins" "no-jump-tables"="true" "probe-stack"="inline-asm" '
-    '"target-cpu"="{cpu}" "target-features"="{features}" "prefer-vector-width"="{bits}" "denormal-fp-math"="ieee,ieee" }}'
+    '"target-cpu"="{cpu}" "target-features"="{features}" "prefer-vector-width"="{bits}" '
+    '"denormal-fp-math"="ieee,ieee" }}'
 )
 #: metadata of loops that LLVM must not unroll
 _ROLLED = '!0 = distinct !{!0, !1}\n!1 = !{!"llvm.loop.unroll.disable"}'

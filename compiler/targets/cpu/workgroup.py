@@ -65,7 +65,7 @@ def flat_place(block: Block, size: int) -> tuple[Value, frozenset[Operation]] | 
     if len(groups) != 1 or len(locals) != 1 or any(isinstance(op, k.Barrier | k.Shared) for op in ops):
         return None
     local = locals[0].output
-    path = {groups[0], locals[0]}
+    path: set[Operation] = {groups[0], locals[0]}
     user = _only_user(local)
     if isinstance(user, k.Scalar) and user.primitive.name == "convert":
         path.add(user)
