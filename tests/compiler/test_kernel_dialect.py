@@ -16,7 +16,7 @@ from orchestrion.compiler.kernel.primitives import PRIMITIVES
 from orchestrion.compiler.targets.target import target as target_of
 from orchestrion.schema.dtypes import BY_NAME
 
-EACH_TARGET = pytest.mark.parametrize("target", ["opencl", "spirv"])
+EACH_TARGET = pytest.mark.parametrize("target", ["opencl", "spirv", "cpu"])
 
 
 def entry_text(body: str, accesses: list[str], workgroup_size: int = 4, name: str = "test_main") -> str:

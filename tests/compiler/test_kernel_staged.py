@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from stablehlo_text import DTYPES, apply, filled, ints, main, tensor
 
-EACH_TARGET = pytest.mark.parametrize("target", ["opencl", "spirv"])
+EACH_TARGET = pytest.mark.parametrize("target", ["opencl", "spirv", "cpu"])
 #: bytes of shared memory that every Vulkan device has
 SHARED = 16384
 #: tiles of one result and of several; flat and deep slices; workgroups that are square, wide and small
