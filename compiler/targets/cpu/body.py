@@ -269,10 +269,11 @@ class Body:
         index, *carried = op.body.block.arguments
         lower, upper, step = (self.scalar(bound) for bound in (op.lower, op.upper, op.step))
         wraps = not isinstance(op.step.defining_op, k.Constant) or op.step.defining_op.bits >= 1 << 30
+        starts = [self._start(start, value) for start, value in zip(op.start, carried, strict=True)]
         with self.code.counting(type_of(k.dtype_of(index)), lower, upper, step, wraps) as loop:
             self.names[index] = loop.counter
-            for value, start, result in zip(carried, op.start, op.outputs, strict=True):
-                name = loop.hand(self.type(value), self._start(start, value))
+            for value, start, result in zip(carried, starts, op.outputs, strict=True):
+                name = loop.hand(self.type(value), start)
                 self.names[value] = self.names[result] = name
             loop.run()
             self.ops(op.body.block)
@@ -298,11 +299,12 @@ class Body:
         start = code.set(f"icmp ult {type} {lower}, {upper}")
         if outer is not None:
             start = code.set(f"and {flags} {start}, {outer}")
+        firsts = [self.vector(first) for first in op.start]
         with code.counting("i64", "0", "-1", "1") as loop:
             mask = loop.hand(flags, start)
             self.names[index] = loop.hand(type, lower)
-            for value, first, result in zip(carried, op.start, op.outputs, strict=True):
-                self.names[value] = self.names[result] = loop.hand(self.type(value), self.vector(first))
+            for value, first, result in zip(carried, firsts, op.outputs, strict=True):
+                self.names[value] = self.names[result] = loop.hand(self.type(value), first)
             self._while_any(loop.body, loop.done, mask)
             self.mask = mask
             self.ops(op.body.block)

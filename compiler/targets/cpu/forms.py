@@ -150,6 +150,8 @@ class Forms:
         forms = [self[operand] for operand in op.operands]
         if any(form.stride is None for form in forms):
             return VARYING
+        if self.whole_workgroup:
+            return SAME if all(form.stride == 0 for form in forms) else VARYING
         found = _of_integers(op, forms, self.width) if k.dtype_of(op.output).kind != FLOAT else None
         if found is not None:
             return found
