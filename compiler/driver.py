@@ -48,7 +48,7 @@ from orchestrion.compiler.profiles import holds_confined_code, known_profile
 from orchestrion.compiler.rules.engine import check as check_phase
 from orchestrion.compiler.sequencer.arena import MAX_ALLOCATION
 from orchestrion.compiler.steps import Steps
-from orchestrion.compiler.targets.choice import left_out_text, names_in, profile_names, warn
+from orchestrion.compiler.targets.choice import default_targets, left_out_text, names_in, profile_names, warn
 from orchestrion.compiler.targets.cpu.levels import levels_named
 from orchestrion.schema.attributes import as_text, problem
 from orchestrion.schema.profiles import PROFILES
@@ -198,7 +198,7 @@ def _job(
         raise ArgumentTypeError(f"schedules are given by the path of a file, not by a {type(schedules).__name__}")
     _check_types(attributes, report, parameters, max_allocation)
     return Compilation(
-        targets=tuple(PROFILES) if targets is None else profile_names(targets),
+        targets=default_targets() if targets is None else profile_names(targets),
         may_leave_out=targets is None,
         encodings=encodings,
         machines=names_in(machines, "machines"),

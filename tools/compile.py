@@ -24,7 +24,7 @@ from orchestrion.compiler.options import CALLBACKS, ENCODINGS
 from orchestrion.compiler.pipeline import PASSES, PHASES
 from orchestrion.compiler.sequencer.arena import MAX_ALLOCATION
 from orchestrion.compiler.steps import Steps
-from orchestrion.compiler.targets.choice import help_text, profile_names
+from orchestrion.compiler.targets.choice import default_targets, help_text, profile_names
 from orchestrion.compiler.targets.cpu.levels import GROUPS, LEVELS, levels_named
 from orchestrion.schema.profiles import PROFILES
 
@@ -135,7 +135,7 @@ def compilation(
     options: argparse.Namespace, attributes: Mapping[str, str], steps: Steps, warned: list[str]
 ) -> Compilation:
     return Compilation(
-        targets=tuple(PROFILES) if options.target is None else options.target,
+        targets=default_targets() if options.target is None else options.target,
         may_leave_out=options.target is None,
         warn=lambda text, _: warned.append(text),
         encodings=options.encodings,
