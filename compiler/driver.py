@@ -47,7 +47,8 @@ from orchestrion.compiler.profiles import DEFAULT, MACHINES, holds_confined_code
 from orchestrion.compiler.rules.engine import check as check_phase
 from orchestrion.compiler.sequencer.arena import MAX_ALLOCATION
 from orchestrion.compiler.steps import Steps
-from orchestrion.compiler.targets.choice import left_out_text, names_in, profile_names, warn
+from orchestrion.compiler.targets.choice import default_targets, left_out_text, names_in, profile_names, warn
+from orchestrion.compiler.targets.cpu.levels import levels_named
 from orchestrion.schema.attributes import as_text, problem
 from orchestrion.schema.profiles import PROFILES
 
@@ -79,6 +80,7 @@ def compile(
     max_allocation: int = MAX_ALLOCATION,
     callbacks: str = "refuse",
     schedules: str | os.PathLike[str] | None = None,
+    target_cpu: str | Sequence[str] = (),
 ) -> bytes:
     """Compiles a program; returns the bytes of a module file, for `vm.load` or a file.
 
@@ -105,6 +107,8 @@ def compile(
     - `callbacks`: what happens to callbacks into Python, a key of `options.CALLBACKS` (docs/callbacks.md).
     - `schedules`: a file that `vm-tune` wrote, whose schedules replace those that the compiler chooses; one
       `ScheduleWarning` names the schedules whose body is not in the program (docs/tuning.md).
+    - `target_cpu`: instruction sets that target `cpu` makes images for, such as `"x86-64-v3"` or `["x86-64-v4",
+      "aarch64"]`; `"host"`, those of the architecture of this machine, is the default, and `"all"` are all.
 
     The module's digest is added to the user's trust store. Raises CompileError with everything that is wrong with the
     program (its subclass `TargetsError` if a target cannot compile it), if the source cannot be read, or if the module
@@ -116,7 +120,7 @@ def compile(
 
     job = _job(
         targets, encodings, machines, attributes, report, parameters, parameter_arguments, max_allocation, callbacks,
-        schedules,
+        schedules, target_cpu,
     )  # fmt: skip
     rows = job.write_parameters(job.rows(read_source(source, args, kwargs)))
     blob = write(rows)
@@ -139,13 +143,14 @@ def compile_to_file(
     max_allocation: int = MAX_ALLOCATION,
     callbacks: str = "refuse",
     schedules: str | os.PathLike[str] | None = None,
+    target_cpu: str | Sequence[str] = (),
 ) -> None:
     """Same as `compile`, but writes a file: the whole file, or nothing if CompileError or OSError is raised."""
     if not isinstance(path, str | os.PathLike):
         raise ArgumentTypeError(f"the second argument is the path of the module, not of type {type(path).__name__}")
     job = _job(
         targets, encodings, machines, attributes, report, parameters, parameter_arguments, max_allocation, callbacks,
-        schedules,
+        schedules, target_cpu,
     )  # fmt: skip
     job.write(read_source(source, args, kwargs), path)
 
@@ -186,12 +191,13 @@ def _job(
     max_allocation: int,
     callbacks: str,
     schedules: str | os.PathLike[str] | None,
+    target_cpu: str | Sequence[str],
 ) -> Compilation:
     if schedules is not None and not isinstance(schedules, str | os.PathLike):
         raise ArgumentTypeError(f"schedules are given by the path of a file, not by a {type(schedules).__name__}")
     _check_types(attributes, report, parameters, max_allocation)
     return Compilation(
-        targets=tuple(PROFILES) if targets is None else profile_names(targets),
+        targets=default_targets() if targets is None else profile_names(targets),
         may_leave_out=targets is None,
         encodings=encodings,
         machines=names_in(machines, "machines"),
@@ -202,6 +208,7 @@ def _job(
         max_allocation=index(max_allocation),
         callbacks=callbacks,
         schedules=None if schedules is None else _read_schedules(schedules),
+        target_cpu=names_in(target_cpu, "target_cpu"),
     )
 
 
@@ -254,6 +261,7 @@ class Compilation:
     max_allocation: int = MAX_ALLOCATION
     callbacks: str = "refuse"
     schedules: ScheduleFile | None = None
+    target_cpu: tuple[str, ...] = ()
     may_leave_out: bool = False
     warn: Callable[[str, type[Warning]], None] = warn
     steps: Steps = field(default_factory=Steps, compare=False)
@@ -271,6 +279,7 @@ class Compilation:
         if self.callbacks not in CALLBACKS:
             raise ArgumentValueError(f"callbacks are {self.callbacks!r}, one of {', '.join(CALLBACKS)} expected")
         self._check_machines()
+        levels_named(self.target_cpu)
         if self.max_allocation < 1:
             raise ArgumentValueError(f"the largest allocation is {self.max_allocation} bytes, 1 or more expected")
         wrong = [why for key, value in self.attributes.items() if (why := _wrong_attribute(key, value))]
@@ -425,6 +434,7 @@ class Compilation:
             self.max_allocation,
             self.callbacks,
             schedules,
+            self.target_cpu,
             self.steps,
         )
         with collection_paused():

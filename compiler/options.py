@@ -35,7 +35,8 @@ class Options:
     `profiles.MACHINES`, best first. `recorder`: is notified of decisions, for a placement report. `parameters`:
     large constants lie outside the module, and so do the arguments named in `parameter_arguments`. `max_allocation`:
     bytes above which an arena or a pool of constants is split. `callbacks`: a key of `CALLBACKS`. `schedules`: those
-    of a file, which replace chosen ones. `steps`: is notified of each pass.
+    of a file, which replace chosen ones. `target_cpu`: levels of target `cpu`, empty for those of the host. `steps`: is
+    notified of each pass.
     """
 
     targets: tuple[str, ...]
@@ -47,4 +48,5 @@ class Options:
     max_allocation: int = MAX_ALLOCATION
     callbacks: str = "refuse"
     schedules: SavedSchedules | None = None
+    target_cpu: tuple[str, ...] = ()
     steps: Steps = field(default_factory=Steps, compare=False)

@@ -10,6 +10,7 @@ from typing import Final
 #: extra of pyproject.toml -> the distributions that it installs, as pip takes them
 EXTRAS: Final[dict[str, tuple[str, ...]]] = {
     "stablehlo": ("jaxlib>=0.10,<0.11",),
+    "cpu": ("llvmlite>=0.50",),
     "opencl": ("pyopencl>=2025.1",),
     "vulkan": ("vulkan>=1.3.275",),
     "libraries": ("scipy>=1.13",),

@@ -24,7 +24,8 @@ from orchestrion.compiler.pipeline import PASSES, PHASES
 from orchestrion.compiler.profiles import DEFAULT, MACHINES
 from orchestrion.compiler.sequencer.arena import MAX_ALLOCATION
 from orchestrion.compiler.steps import Steps
-from orchestrion.compiler.targets.choice import help_text, profile_names
+from orchestrion.compiler.targets.choice import default_targets, help_text, profile_names
+from orchestrion.compiler.targets.cpu.levels import GROUPS, LEVELS, levels_named
 from orchestrion.schema.profiles import PROFILES
 
 from . import cli, progress
@@ -73,6 +74,16 @@ def targets_of(text: str) -> tuple[str, ...]:
         return profile_names(text)
     except CompileError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def processors_of(text: str) -> tuple[str, ...]:
+    """The instruction sets of a list."""
+    names = tuple(text.split(","))
+    try:
+        levels_named(names)
+    except CompileError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return names
 
 
 def compile_(options: argparse.Namespace) -> int:
@@ -124,7 +135,7 @@ def compilation(
     options: argparse.Namespace, attributes: Mapping[str, str], steps: Steps, warned: list[str]
 ) -> Compilation:
     return Compilation(
-        targets=tuple(PROFILES) if options.target is None else options.target,
+        targets=default_targets() if options.target is None else options.target,
         may_leave_out=options.target is None,
         warn=lambda text, _: warned.append(text),
         encodings=options.encodings,
@@ -139,6 +150,7 @@ def compilation(
         callbacks=options.callbacks,
         max_allocation=options.max_allocation,
         schedules=schedules_of(options.schedules),
+        target_cpu=options.target_cpu,
         steps=steps,
     )
 
@@ -205,6 +217,15 @@ def _add_targets(made: Parser) -> None:
         type=targets_of,
         help=f"targets, best first, or the devices they are for: {help_text()}, and those of installed packages "
         f"(default: those of {', '.join(PROFILES)} that can compile the program)",
+    )
+    group.add_argument(
+        "--target-cpu",
+        metavar="NAME,...",
+        type=processors_of,
+        default=(),
+        help=f"instruction sets that target cpu makes code for, of {', '.join(LEVELS)}, or "
+        + ", or ".join(f"{name}, {doc}" for name, doc in GROUPS.items())
+        + " (default: host)",
     )
     group.add_argument(
         "--machine",

@@ -15,6 +15,7 @@ from orchestrion.schema.decoder import decode
 from orchestrion.schema.dtypes import BY_CODE
 from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.module import Module
+from orchestrion.schema.native_image import decode as decode_image
 from orchestrion.schema.profiles import feature_names
 from orchestrion.schema.rows import NONE, Access, Attribute, Program, SegmentKind
 from orchestrion.schema.segments import verify_whole
@@ -257,7 +258,24 @@ def readable(format: str, payload: memoryview) -> str:
         return spirv(payload)
     if format == "opencl-c":
         return bytes(payload).decode("utf-8", "backslashreplace")
+    if format == "native-image":
+        return native_image_text(payload)
     return f"// {len(payload)} bytes"
+
+
+def native_image_text(payload: memoryview) -> str:
+    """The entries of a native image, a line each: where their code starts, and the bytes up to the next entry."""
+    image = decode_image(payload)
+    starts = sorted(entry.offset for entry in image.entries)
+    ends = dict(zip(starts, [*starts[1:], len(image.code)], strict=True))
+    lines = [f"// {image.architecture}, {len(image.code):,} bytes of code and constants"]
+    for number, entry in enumerate(image.entries):
+        size = ends[entry.offset] - entry.offset
+        lines.append(
+            f"// entry {number} at {entry.offset:#x}: {size:,} bytes, bindings: {entry.bindings}, "
+            f"parameters: {entry.parameters}"
+        )
+    return "\n".join(lines)
 
 
 def _refuse_together(options: argparse.Namespace) -> None:

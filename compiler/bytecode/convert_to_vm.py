@@ -33,7 +33,9 @@ def run(module: Module) -> None:
     programs = hl_seq.programs_of(module)
     imports: set[str] = set()
     converted = [
-        _Program(program, imports, _distinguishing_features(program, programs[number + 1 :])).convert()
+        _Program(
+            program, imports, _distinguishing_features(program, programs[number + 1 :]), options.target_cpu
+        ).convert()
         for number, program in enumerate(programs)
     ]
     functions = [op for op in programs[0].body.block if isinstance(op, ll_seq.Function)]
@@ -67,9 +69,12 @@ def _distinguishing_features(program: hl_seq.Program, later: Sequence[hl_seq.Pro
 
 
 class _Program:
-    """Converts one program; its device must have `features` and those that its code needs."""
+    """Converts one program; its device must have `features` and those that its code needs. `target_cpu`: the option."""
 
-    def __init__(self, program: hl_seq.Program, imports: set[str], features: set[str]) -> None:
+    def __init__(
+        self, program: hl_seq.Program, imports: set[str], features: set[str], target_cpu: tuple[str, ...]
+    ) -> None:
+        self.target_cpu = target_cpu
         self.program = program
         self.profile = known_profile(program.profile)
         self.imports = imports
@@ -106,24 +111,34 @@ class _Program:
 
     def _executable(self, op: ll_seq.Executable) -> None:
         try:
-            payload = target(self.profile.name).serialize(op)
+            payloads = target(self.profile.name).payloads(op, self.target_cpu)
         except CompileError as error:
             raise TargetsError({self.profile.name: error.diagnostics}) from error
-        own = payload.features - self.profile.features
-        if unknown := own - FEATURES.keys():
+        wanted = [payload.features - self.profile.features for payload in payloads]
+        if unknown := frozenset[str]().union(*wanted) - FEATURES.keys():
             raise CompileError(
                 f"target {self.profile.name} wants feature {', '.join(sorted(unknown))} of the device, which its "
                 "profile does not state"
             )
-        self.features |= own
+        self.features |= wanted[0].intersection(*wanted)
+        first, *others = payloads
         self.executables[op.sym_name.value] = op
         built = vm.Executable.build(
             sym_name=op.sym_name,
             format=self.profile.format,
-            features=_sorted(set(own)),
-            shared_memory=payload.shared_memory_bytes,
+            features=_sorted(set(wanted[0])),
+            shared_memory=first.shared_memory_bytes,
             entries=[_entry(entry) for _, entry in op.entries()],
-            payload=payload_attribute(payload.data, self.profile.format),
+            payload=payload_attribute(first.data, self.profile.format),
+            variants=[
+                {
+                    "features": _sorted(set(features)),
+                    "shared_memory": payload.shared_memory_bytes,
+                    "payload": payload_attribute(payload.data, self.profile.format),
+                }
+                for payload, features in zip(others, wanted[1:], strict=True)
+            ]
+            or None,
             loc=op.loc,
         )
         self.block.append(built)

@@ -126,14 +126,30 @@ def _value(item: Attribute) -> writer.Value:
 
 def _executable(op: vm.Executable) -> writer.Executable:
     entries = [item for item in op.entries if isinstance(item, DictAttr)]
-    variant = writer.Variant(
+    sizes = [_workgroup_size(entry) for entry in entries]
+    variants = [_variant(op, sizes, op.features, op.shared_memory, op.payload)]
+    for row in op.variants or ():
+        assert isinstance(row, DictAttr)
+        features, shared, payload = row.get("features"), row.get("shared_memory"), row.get("payload")
+        assert isinstance(features, ArrayAttr) and isinstance(shared, IntegerAttr) and payload is not None
+        variants.append(_variant(op, sizes, features, shared, payload))
+    return writer.Executable(op.sym_name.value, [_entry(entry) for entry in entries], variants)
+
+
+def _variant(
+    op: vm.Executable,
+    sizes: list[tuple[int, int, int]],
+    features: ArrayAttr,
+    shared: IntegerAttr,
+    payload: Attribute,
+) -> writer.Variant:
+    return writer.Variant(
         format=op.format.value,
-        payload=payload_bytes(op.payload),
-        workgroup_sizes=[_workgroup_size(entry) for entry in entries],
-        features=frozenset(_strings(op.features)),
-        shared_memory_bytes=op.shared_memory.value,
+        payload=payload_bytes(payload),
+        workgroup_sizes=sizes,
+        features=frozenset(_strings(features)),
+        shared_memory_bytes=shared.value,
     )
-    return writer.Executable(op.sym_name.value, [_entry(entry) for entry in entries], [variant])
 
 
 def _workgroup_size(entry: DictAttr) -> tuple[int, int, int]:

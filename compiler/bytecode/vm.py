@@ -110,7 +110,9 @@ class Constant(Operation):
 
 
 class Executable(Operation):
-    """Device code: the payload as text or dense bytes, and its entries."""
+    """Device code: the payload as text or dense bytes, and its entries. `variants`: other code for the same entries,
+    each with its `features`, `shared_memory` and `payload`; a device takes the first that it runs.
+    """
 
     name = "vm.executable"
     sym_name = attr(StringAttr)
@@ -119,6 +121,7 @@ class Executable(Operation):
     shared_memory = attr(IntegerAttr)
     entries = attr(ArrayAttr)
     payload = attr(Attribute)
+    variants = optional(ArrayAttr)
     traits = frozenset({Trait.SYMBOL})
 
 

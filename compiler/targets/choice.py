@@ -11,6 +11,7 @@ import os
 import sys
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
@@ -20,6 +21,11 @@ from orchestrion.schema.profiles import PROFILE_NAMES, PROFILES, find_profile_na
 
 #: the folder of the compiler; warnings skip its frames
 _COMPILER: Final = f"{Path(__file__).parents[1]}{os.sep}"
+
+
+def default_targets() -> tuple[str, ...]:
+    """The profiles of this package, without those whose compiler is not installed."""
+    return tuple(name for name in PROFILES if name != "cpu" or find_spec("llvmlite") is not None)
 
 
 def names_in(given: str | Sequence[str], what: str = "targets") -> tuple[str, ...]:

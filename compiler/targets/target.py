@@ -11,7 +11,7 @@ its text, read back, serializes to the same bytes.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -28,7 +28,7 @@ from orchestrion.schema.errors import PluginError
 from orchestrion.schema.plugins import check_version, declared, load
 
 #: (major, minor) version of this interface
-API_VERSION = (1, 0)
+API_VERSION = (1, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +111,13 @@ class Target(ABC):
     def serialize(self, executable: Operation) -> Payload:
         """The code of an `ll_seq.executable` whose entries are lowered. Equal IR gives equal bytes."""
 
+    def payloads(self, executable: Operation, processors: Sequence[str] = ()) -> Sequence[Payload]:
+        """The variants of the code of an executable, best first, of which a device takes the first that it runs.
+
+        `processors`: the option `target_cpu`; empty without one. Since version 1.1; by default `serialize` alone.
+        """
+        return [self.serialize(executable)]
+
 
 GROUP = "orchestrion.targets"
 
@@ -119,6 +126,7 @@ TARGETS: dict[str, str] = {
     "reference": "orchestrion.compiler.targets.reference.target",
     "spirv": "orchestrion.compiler.targets.spirv.target",
     "opencl": "orchestrion.compiler.targets.opencl.target",
+    "cpu": "orchestrion.compiler.targets.cpu.target",
 }
 
 

@@ -1,12 +1,13 @@
 """Helpers of the compiler's tests: StableHLO text as an entry, lowered, and run on a device without the HAL."""
 
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 from shutil import which
 from typing import Any
 
+import image_runner
 import numpy as np
 import pytest
 
@@ -163,6 +164,8 @@ class Devices:
         self, entry: Lowered, *arrays: np.ndarray, most_groups: Grid | None = None, parameters: bytes = b""
     ) -> list[np.ndarray]:
         """The results of one dispatch. The grid is folded to `most_groups` per dimension, or the device's limits."""
+        if entry.target == "cpu":
+            return run_image(entry, arrays, parameters)
         device = self.device(entry.target)
         missing = entry.payload.features - device.info.features
         if missing:
@@ -239,6 +242,25 @@ def computes(devices: Devices) -> Callable[..., list[np.ndarray]]:
         return devices.run(lower(text, name, machine, schedule), *arrays, most_groups=most_groups)
 
     return run
+
+
+def run_image(entry: Lowered, arrays: Sequence[np.ndarray], parameters: bytes) -> list[np.ndarray]:
+    """The results of one dispatch of native code, the same for every level that this machine runs."""
+    (executable,) = entry.module.block
+    levels = image_runner.levels_here()
+    if not levels:
+        pytest.skip("no level of native images runs here")
+    groups = prod(divide(entry.workload, entry.workgroup_size))
+    found: list[list[np.ndarray]] = []
+    for payload in target("cpu").payloads(executable, levels):
+        outs = [np.full(prod(shape) * dtype.itemsize, 0x55, np.uint8) for shape, dtype in entry.results]
+        given = [np.array(as_bytes(array)) for array in arrays]
+        image_runner.run(payload.data, 0, [*given, *outs], groups, parameters)
+        found.append([out.view(dtype).reshape(shape) for out, (shape, dtype) in zip(outs, entry.results, strict=True)])
+    for others in found[1:]:
+        for one, other in zip(found[0], others, strict=True):
+            np.testing.assert_array_equal(one, other)
+    return found[0]
 
 
 def write(device: BackendDevice, buffer: BackendBuffer, data: np.ndarray) -> None:

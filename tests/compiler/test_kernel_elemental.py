@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from stablehlo_text import DTYPES, apply, filled, ints, main, tensor
 
-TARGETS = ["opencl", "spirv"]
+TARGETS = ["opencl", "spirv", "cpu"]
 EACH_TARGET = pytest.mark.parametrize("target", TARGETS)
 
 

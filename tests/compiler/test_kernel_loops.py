@@ -140,7 +140,7 @@ def convolution(stride: int, order: tuple[str, str, str]) -> Any:
     return lambda x, w: lax.conv_general_dilated(x, w, (stride, stride), "SAME", dimension_numbers=order)
 
 
-@pytest.mark.parametrize("target", ["opencl", "spirv"])
+@pytest.mark.parametrize("target", ["opencl", "spirv", "cpu"])
 @pytest.mark.parametrize(
     ("stride", "order", "shapes"),
     [

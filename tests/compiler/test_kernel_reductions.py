@@ -11,7 +11,7 @@ from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.kernel.machine import LLVMPIPE_ITERATIONS, Machine, Quirks
 from orchestrion.compiler.kernel.reduction_limits import max_elements
 
-EACH_TARGET = pytest.mark.parametrize("target", ["opencl", "spirv"])
+EACH_TARGET = pytest.mark.parametrize("target", ["opencl", "spirv", "cpu"])
 #: an invocation for each result, with turns of one element and of several; a workgroup for each result
 SCHEDULES = [
     "[bind(grid, invocation, 64)]",

@@ -57,7 +57,7 @@ def kernels(subject: DType) -> Iterator[list[tuple[ScalarOp, tuple[DType, ...], 
         yield from (same[at : at + PER_KERNEL] for at in range(0, len(same), PER_KERNEL))
 
 
-@pytest.mark.parametrize("target", ["opencl", "spirv"])
+@pytest.mark.parametrize("target", ["opencl", "spirv", "cpu"])
 @pytest.mark.parametrize("subject", COMPUTED, ids=str)
 def test_scalar_ops_on_devices(lowered: Callable[..., Any], devices: Any, subject: DType, target: str) -> None:
     wrong = []
@@ -73,7 +73,7 @@ def test_scalar_ops_on_devices(lowered: Callable[..., Any], devices: Any, subjec
     assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.parametrize("target", ["opencl", "spirv"])
+@pytest.mark.parametrize("target", ["opencl", "spirv", "cpu"])
 def test_comparisons_of_what_was_converted(computes: Callable[..., Any], target: str) -> None:
     """Optimizers compare before they convert, and some did not get that right."""
     integers = [dtype.name for dtype in COMPUTED if dtype.kind in (SIGNED, UNSIGNED)]

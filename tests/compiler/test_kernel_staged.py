@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from stablehlo_text import DTYPES, apply, filled, ints, main, tensor
 
-EACH_TARGET = pytest.mark.parametrize("target", ["opencl", "spirv"])
+EACH_TARGET = pytest.mark.parametrize("target", ["opencl", "spirv", "cpu"])
 #: bytes of shared memory that every Vulkan device has
 SHARED = 16384
 #: tiles of one result and of several; flat and deep slices; workgroups that are square, wide and small
@@ -75,7 +75,7 @@ def test_any_contraction_has_the_bits_of_tiles(computes: Any, dot: Dot, dtype: s
         check(blocks, expected(dot, x, y, dtype), dtype)
 
 
-@EACH_TARGET
+@pytest.mark.parametrize("target", ["opencl", "spirv"])
 @pytest.mark.parametrize("dtype", ["f32", "f64", "i64", "i32", "i8", "i1"])
 def test_slices_fit_the_shared_memory_of_every_device(lowered: Any, target: str, dtype: str) -> None:
     made = lowered(matmul(1024, 64, 1024).text([dtype] * 3), target, "gpu")

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from stablehlo_text import apply, filled, ints, main, tensor
 
-EACH_TARGET = pytest.mark.parametrize("target", ["opencl", "spirv"])
+EACH_TARGET = pytest.mark.parametrize("target", ["opencl", "spirv", "cpu"])
 #: target -> a schedule of plain tiles, of wide ones with what its machine has, of ones that count rows faster
 SCHEDULES = {
     "opencl": [tiled(8, 8), tiled(4, 16, "vectorize(n, 16)"), tiled(2, 4, "unroll(k, 2)", rows_faster=True)],

@@ -46,9 +46,9 @@ def test_a_target_that_cannot_is_left_out_with_one_warning() -> None:
     lines = str(warning.message).splitlines()
     assert lines[0] == "the module is for reference only; other targets cannot compile this program:"
     assert [(line.split()[0], line.split("function ")[1].split(",")[0]) for line in lines[1:]] == [
-        (f"{target}:", f"acme.{name}") for target in ("spirv", "opencl") for name in ("first", "second")
+        (f"{target}:", f"acme.{name}") for target in ("spirv", "opencl", "cpu") for name in ("first", "second")
     ]
-    assert [row.targets for row in report.left_out] == [("spirv",), ("spirv",), ("opencl",), ("opencl",)]
+    assert [row.targets for row in report.left_out] == [("spirv",), ("spirv",), ("opencl",), ("opencl",), ("cpu",), ("cpu",)]
     assert not report.refusals and "left out, as no program for these targets can be made:" in report.text()
 
 
@@ -81,7 +81,7 @@ def test_all_targets_failing_is_an_error_with_all_reasons(monkeypatch: pytest.Mo
     monkeypatch.setattr(ReferenceTarget, "serialize", refuse)
     with pytest.raises(TargetsError) as refused:
         compiler.compile(CALLS)
-    assert list(refused.value.refusals) == ["spirv", "opencl", "reference"]
+    assert list(refused.value.refusals) == ["spirv", "opencl", "cpu", "reference"]
     assert "not on a Tuesday" in str(refused.value) and "acme.second" in str(refused.value)
 
 
@@ -92,8 +92,8 @@ def test_a_target_that_refuses_late_is_left_out_as_well(monkeypatch: pytest.Monk
         raise CompileError("not on a Tuesday")
 
     monkeypatch.setattr(OpenCLTarget, "serialize", refuse)
-    with pytest.warns(TargetWarning, match="for reference and spirv only.*\n  opencl: not on a Tuesday"):
-        assert profiles(compiler.compile(PLAIN)) == ["reference", "spirv"]
+    with pytest.warns(TargetWarning, match="for reference and spirv and cpu only.*\n  opencl: not on a Tuesday"):
+        assert profiles(compiler.compile(PLAIN)) == ["reference", "spirv", "cpu"]
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         warnings.simplefilter("error")
         assert vm_compile.main([str(source), "-o", str(out)]) == 0
     said = capsys.readouterr().err
-    assert said.count("vm-compile: ") == 1 and said.count("no library calls") == 4
+    assert said.count("vm-compile: ") == 1 and said.count("no library calls") == 6
     assert profiles(out.read_bytes()) == ["reference"]
     out.unlink()
     assert vm_compile.main([str(source), "-o", str(out), "--target=vulkan,numpy"]) == 1

@@ -1,0 +1,398 @@
+"""Renders ops of `kernel` IR as LLVM IR, for one invocation or for neighbouring invocations in the lanes of vectors.
+
+A value is a scalar if its form (`forms.py`) is known: its base, from which a vector is made where one is needed. Any
+other value is a vector. Where lanes take different ways, both are taken with a mask: loads and stores are masked, and
+results are selected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, MutableMapping, Sequence
+from typing import Any
+
+from orchestrion.compiler.ir.core import Block, Operation, Value
+from orchestrion.compiler.kernel import dialect as k
+from orchestrion.schema.dtypes import BOOL, SIGNED, DType
+
+from .code import Code
+from .forms import Form, Forms
+from .scalars import instruction, literal, memory_type, splat, suffix, type_of
+
+#: finds the name of the function of a call, for vectors of some lanes
+Callee = Callable[[k.Call, int], str]
+
+
+class Body:
+    """The code of ops. `names`: value -> name of the scalar, vector or address. `callee`: finds functions."""
+
+    def __init__(self, code: Code, forms: Forms, names: MutableMapping[Value, str], callee: Callee) -> None:
+        self.code, self.forms, self.callee = code, forms, callee
+        self.names = names
+        self.width = forms.width
+        self.mask: str | None = None
+
+    # values
+
+    def scalar(self, value: Value) -> str:
+        """The base of a value of known form."""
+        op = value.defining_op
+        if isinstance(op, k.Constant):
+            return literal(op.bits, k.dtype_of(value))
+        return self.names[value]
+
+    def vector(self, value: Value) -> str:
+        """A value as a vector of all lanes."""
+        stride = self.forms[value].stride
+        if stride is None or self.width == 1:
+            return self.scalar(value)
+        dtype = k.dtype_of(value)
+        if isinstance(value.defining_op, k.Constant):
+            return splat(self.scalar(value), type_of(dtype), self.width)
+        same = self.spread(self.scalar(value), type_of(dtype))
+        if not stride:
+            return same
+        steps = ", ".join(f"{type_of(dtype)} {lane * stride}" for lane in range(self.width))
+        return self.code.set(f"add {type_of(dtype, self.width)} {same}, <{steps}>")
+
+    def spread(self, scalar: str, type: str) -> str:
+        """A scalar in all lanes."""
+        if self.width == 1:
+            return scalar
+        wide = f"<{self.width} x {type}>"
+        one = self.code.set(f"insertelement {wide} poison, {type} {scalar}, i64 0")
+        return self.code.set(f"shufflevector {wide} {one}, {wide} poison, <{self.width} x i32> zeroinitializer")
+
+    def formed(self, value: Value, form: Form) -> str:
+        """A value as a value of that form is represented."""
+        return self.vector(value) if form.stride is None else self.scalar(value)
+
+    def type(self, value: Value) -> str:
+        """The LLVM type of the representation of a value."""
+        shape = k.vector_shape(value.type)
+        if shape is not None:
+            return type_of(shape[1], shape[0])
+        return type_of(k.dtype_of(value), self.width if self.forms[value].stride is None else 1)
+
+    # ops
+
+    def ops(self, ops: Sequence[Operation] | Block) -> None:
+        """Renders ops, in order."""
+        for op in ops:
+            if isinstance(op, k.Scalar):
+                self._scalar(op)
+            else:
+                _OPS[op.name](self, op)
+
+    def _scalar(self, op: k.Scalar) -> None:
+        varies = self.forms[op.output].stride is None
+        get, lanes = (self.vector, self.width) if varies else (self.scalar, 1)
+        subject, result = k.dtype_of(op.operands[-1]), k.dtype_of(op.output)
+        name = op.primitive.name
+        if name == "select":
+            self.names[op.output] = self._select(op, varies)
+            return
+        operands = [get(operand) for operand in op.operands]
+        if name in ("unchecked_divide", "unchecked_remainder"):
+            operands[1] = self._divisor(op, operands, subject, lanes)
+        text = instruction(name, operands, subject, result, lanes)
+        self.names[op.output] = operands[0] if text is None else self.code.set(text)
+
+    def _select(self, op: k.Scalar, varies: bool) -> str:
+        condition, yes, no = op.operands
+        lanes = self.width if varies else 1
+        by_lane = varies and self.forms[condition].stride is None
+        flag = self.vector(condition) if by_lane else self.scalar(condition)
+        flags = type_of(k.dtype_of(condition), self.width if by_lane else 1)
+        type = type_of(k.dtype_of(yes), lanes)
+        x, y = (self.vector(v) if varies else self.scalar(v) for v in (yes, no))
+        return self.code.set(f"select {flags} {flag}, {type} {x}, {type} {y}")
+
+    def _divisor(self, op: k.Scalar, operands: list[str], dtype: DType, lanes: int) -> str:
+        """A divisor without values at which the processor stops: code in front of a condition divides, too."""
+        if isinstance(op.operands[1].defining_op, k.Constant):
+            return operands[1]
+        type, scalar = type_of(dtype, lanes), type_of(dtype)
+        flags = "i1" if lanes == 1 else f"<{lanes} x i1>"
+        x, y = operands
+        bad = self.code.set(f"icmp eq {type} {y}, {splat('0', scalar, lanes)}")
+        if dtype.kind == SIGNED:
+            minus = self.code.set(f"icmp eq {type} {y}, {splat('-1', scalar, lanes)}")
+            least = self.code.set(f"icmp eq {type} {x}, {splat(str(-1 << dtype.bits - 1), scalar, lanes)}")
+            both = self.code.set(f"and {flags} {minus}, {least}")
+            bad = self.code.set(f"or {flags} {bad}, {both}")
+        return self.code.set(f"select {flags} {bad}, {type} {splat('1', scalar, lanes)}, {type} {y}")
+
+    def call(self, op: k.Call) -> None:
+        varies = self.forms[op.output].stride is None
+        lanes = self.width if varies else 1
+        given = [value for value in op.values if not isinstance(value.defining_op, k.Constant)]
+        texts = [f"{type_of(k.dtype_of(v), lanes)} {self.vector(v) if varies else self.scalar(v)}" for v in given]
+        type = type_of(k.dtype_of(op.output), lanes)
+        self.names[op.output] = self.code.set(f"call {type} @{self.callee(op, lanes)}({', '.join(texts)})")
+
+    def nothing(self, op: Operation) -> None:
+        """Constants are written where they are used; the op that opened a region ends it."""
+
+    # memory
+
+    def address(self, memory: Value, index: Value, type: str) -> str:
+        """The address of the element at the base of an index."""
+        at, itype = self.scalar(index), type_of(k.dtype_of(index))
+        if itype != "i64":
+            at = self.code.set(f"zext {itype} {at} to i64")
+        return self.code.set(f"getelementptr inbounds {type}, ptr {self.names[memory]}, i64 {at}")
+
+    def _addresses(self, memory: Value, index: Value, type: str) -> str:
+        """The addresses of the elements at an index that varies. Indices of 32 bits are below 2^31."""
+        at, itype = self.vector(index), type_of(k.dtype_of(index), self.width)
+        return self.code.set(f"getelementptr inbounds {type}, ptr {self.names[memory]}, {itype} {at}")
+
+    def load(self, op: k.Load | k.LoadShared) -> None:
+        memory, index = op.operands
+        dtype, stride = k.dtype_of(op.output), self.forms[index].stride
+        type, align = memory_type(dtype), dtype.itemsize
+        if stride == 0:
+            found = self.code.set(f"load {type}, ptr {self.address(memory, index, type)}, align {align}")
+            self.names[op.output] = self._flag(found, dtype, 1)
+            return
+        wide = memory_type(dtype, self.width)
+        mask = self.mask or "splat (i1 true)"
+        masked = f"<{self.width} x i1> {mask}, {wide} zeroinitializer"
+        of = f"v{self.width}{suffix(dtype) if dtype.kind != BOOL else 'i8'}"
+        if stride == 1 and self.mask is None:
+            found = self.code.set(f"load {wide}, ptr {self.address(memory, index, type)}, align {align}")
+        elif stride == 1:
+            at = self.address(memory, index, type)
+            found = self.code.set(f"call {wide} @llvm.masked.load.{of}.p0(ptr align {align} {at}, {masked})")
+        else:
+            at = f"<{self.width} x ptr> align {align} {self._addresses(memory, index, type)}"
+            found = self.code.set(f"call {wide} @llvm.masked.gather.{of}.v{self.width}p0({at}, {masked})")
+        self.names[op.output] = self._flag(found, dtype, self.width)
+
+    def _flag(self, found: str, dtype: DType, lanes: int) -> str:
+        """An element from memory as a value: a byte becomes an i1."""
+        if dtype.kind != BOOL:
+            return found
+        return self.code.set(f"icmp ne {memory_type(dtype, lanes)} {found}, {splat('0', 'i8', lanes)}")
+
+    def store(self, op: k.Store | k.StoreShared) -> None:
+        value, memory, index = op.operands
+        dtype, stride = k.dtype_of(value), self.forms[index].stride
+        type, align = memory_type(dtype), dtype.itemsize
+        one_place = stride == 0 and (self.forms[value].stride == 0 or self.width == 1)
+        lanes = 1 if one_place else self.width
+        given = self.scalar(value) if one_place else self.vector(value)
+        if dtype.kind == BOOL:
+            given = self.code.set(f"zext {type_of(dtype, lanes)} {given} to {memory_type(dtype, lanes)}")
+        wide = memory_type(dtype, lanes)
+        if one_place or (stride == 1 and self.mask is None):
+            self.code.do(f"store {wide} {given}, ptr {self.address(memory, index, type)}, align {align}")
+            return
+        mask = f"<{self.width} x i1> {self.mask or 'splat (i1 true)'}"
+        of = f"v{self.width}{suffix(dtype) if dtype.kind != BOOL else 'i8'}"
+        if stride == 1:
+            at = self.address(memory, index, type)
+            self.code.do(f"call void @llvm.masked.store.{of}.p0({wide} {given}, ptr align {align} {at}, {mask})")
+        else:
+            at = f"<{self.width} x ptr> align {align} {self._addresses(memory, index, type)}"
+            self.code.do(f"call void @llvm.masked.scatter.{of}.v{self.width}p0({wide} {given}, {at}, {mask})")
+
+    def load_vector(self, op: k.LoadVector) -> None:
+        dtype = k.dtype_of(op.outputs[0])
+        found = self.code.set(f"load {type_of(dtype, k.VECTOR)}, ptr {self._group(op.binding, op.index, dtype)}, "
+                              f"align {dtype.itemsize}")  # fmt: skip
+        self._split(found, dtype, op.outputs)
+
+    def _group(self, binding: Value, index: Value, dtype: DType) -> str:
+        itype = type_of(k.dtype_of(index))
+        first = self.code.set(f"shl {itype} {self.scalar(index)}, 2")
+        if itype != "i64":
+            first = self.code.set(f"zext {itype} {first} to i64")
+        return self.code.set(f"getelementptr inbounds {type_of(dtype)}, ptr {self.names[binding]}, i64 {first}")
+
+    def store_vector(self, op: k.StoreVector) -> None:
+        dtype = k.dtype_of(op.values[0])
+        four = self._joined([self.scalar(value) for value in op.values], dtype)
+        at = self._group(op.binding, op.index, dtype)
+        self.code.do(f"store {type_of(dtype, k.VECTOR)} {four}, ptr {at}, align {dtype.itemsize}")
+
+    # vectors that the IR has, in code of one invocation
+
+    def load_lanes(self, op: k.LoadLanes) -> None:
+        shape = k.vector_shape(op.output.type)
+        assert shape is not None
+        lanes, dtype = shape
+        at = self.address(op.binding, op.index, type_of(dtype))
+        self.names[op.output] = self.code.set(f"load {type_of(dtype, lanes)}, ptr {at}, align {dtype.itemsize}")
+
+    def make_vector(self, op: k.Vector) -> None:
+        self.names[op.output] = self._joined([self.scalar(value) for value in op.values], k.dtype_of(op.values[0]))
+
+    def _joined(self, scalars: list[str], dtype: DType) -> str:
+        """A vector of scalars."""
+        lanes, type = len(scalars), type_of(dtype)
+        wide = type_of(dtype, lanes)
+        if len(set(scalars)) == 1:
+            one = self.code.set(f"insertelement {wide} poison, {type} {scalars[0]}, i64 0")
+            return self.code.set(f"shufflevector {wide} {one}, {wide} poison, <{lanes} x i32> zeroinitializer")
+        made = "poison"
+        for lane, scalar in enumerate(scalars):
+            made = self.code.set(f"insertelement {wide} {made}, {type} {scalar}, i64 {lane}")
+        return made
+
+    def lanes(self, op: k.Lanes) -> None:
+        shape = k.vector_shape(op.vector.type)
+        assert shape is not None
+        self._split(self.names[op.vector], shape[1], op.outputs)
+
+    def _split(self, vector: str, dtype: DType, outputs: Sequence[Value]) -> None:
+        wide = type_of(dtype, len(outputs))
+        for lane, output in enumerate(outputs):
+            self.names[output] = self.code.set(f"extractelement {wide} {vector}, i64 {lane}")
+
+    def add_vectors(self, op: k.AddVectors) -> None:
+        self._by_lanes("fadd", op)
+
+    def multiply_vectors(self, op: k.MultiplyVectors) -> None:
+        self._by_lanes("fmul", op)
+
+    def _by_lanes(self, verb: str, op: k.AddVectors | k.MultiplyVectors) -> None:
+        x, y = self.names[op.x], self.names[op.y]
+        self.names[op.output] = self.code.set(f"{verb} {self.type(op.output)} {x}, {y}")
+
+    # control
+
+    def loop(self, op: k.For) -> None:
+        if any(self.forms[bound].stride != 0 for bound in (op.lower, op.upper, op.step)):
+            self._masked_loop(op)
+            return
+        index, *carried = op.body.block.arguments
+        lower, upper, step = (self.scalar(bound) for bound in (op.lower, op.upper, op.step))
+        wraps = not isinstance(op.step.defining_op, k.Constant) or op.step.defining_op.bits >= 1 << 30
+        starts = [self._start(start, value) for start, value in zip(op.start, carried, strict=True)]
+        with self.code.counting(type_of(k.dtype_of(index)), lower, upper, step, wraps) as loop:
+            self.names[index] = loop.counter
+            for value, start, result in zip(carried, starts, op.outputs, strict=True):
+                name = loop.hand(self.type(value), start)
+                self.names[value] = self.names[result] = name
+            loop.run()
+            self.ops(op.body.block)
+            assert isinstance(op.body.block.last, k.Yield)
+            loop.give([self._start(y, value) for y, value in zip(op.body.block.last.values, carried, strict=True)])
+
+    def _start(self, value: Value, carried: Value) -> str:
+        """A value for the next iteration."""
+        if k.vector_shape(value.type) is not None:
+            return self.names[value]
+        return self.formed(value, self.forms[carried])
+
+    def _any(self, mask: str) -> str:
+        """Whether any lane is in a mask."""
+        return self.code.set(f"call i1 @llvm.vector.reduce.or.v{self.width}i1(<{self.width} x i1> {mask})")
+
+    def _masked_loop(self, op: k.For) -> None:
+        """Iterations go on while any lane is in the loop. Values of lanes that left it stay."""
+        index, *carried = op.body.block.arguments
+        flags, type = f"<{self.width} x i1>", type_of(k.dtype_of(index), self.width)
+        lower, upper, step = (self.vector(bound) for bound in (op.lower, op.upper, op.step))
+        outer, code = self.mask, self.code
+        start = code.set(f"icmp ult {type} {lower}, {upper}")
+        if outer is not None:
+            start = code.set(f"and {flags} {start}, {outer}")
+        firsts = [self.vector(first) for first in op.start]
+        with code.counting("i64", "0", "-1", "1") as loop:
+            mask = loop.hand(flags, start)
+            self.names[index] = loop.hand(type, lower)
+            for value, first, result in zip(carried, firsts, op.outputs, strict=True):
+                self.names[value] = self.names[result] = loop.hand(self.type(value), first)
+            self._while_any(loop.body, loop.done, mask)
+            self.mask = mask
+            self.ops(op.body.block)
+            assert isinstance(op.body.block.last, k.Yield)
+            given = []
+            for value, new in zip(carried, op.body.block.last.values, strict=True):
+                wide = self.type(value)
+                given.append(code.set(f"select {flags} {mask}, {wide} {self.vector(new)}, {wide} {self.names[value]}"))
+            following = code.set(f"add {type} {self.names[index]}, {step}")
+            inside = code.set(f"icmp ult {type} {following}, {upper}")
+            loop.give([code.set(f"and {flags} {inside}, {mask}"), following, *given])
+        self.mask = outer
+
+    def _while_any(self, body: str, done: str, mask: str) -> None:
+        self.code.fork(self._any(mask), body, done)
+        self.code.begin(body)
+
+    def branch(self, op: k.If) -> None:
+        if self.forms[op.condition].stride != 0:
+            self._masked_branch(op)
+            return
+        code = self.code
+        yes, no, done = code.new("yes"), code.new("no"), code.new("done")
+        code.fork(self.scalar(op.condition), yes, no)
+        ways = []
+        for label, arm in ((yes, op.yes.block), (no, op.no.block)):
+            code.begin(label)
+            self.ops(arm)
+            assert isinstance(arm.last, k.Yield)
+            values = [self.formed(v, self.forms[out]) for v, out in zip(arm.last.values, op.outputs, strict=True)]
+            ways.append((values, code.label))
+            code.jump(done)
+        code.begin(done)
+        for position, output in enumerate(op.outputs):
+            self.names[output] = code.join(self.type(output), *((values[position], at) for values, at in ways))
+
+    def _masked_branch(self, op: k.If) -> None:
+        """Each arm runs if any lane takes it."""
+        flags, outer, code = f"<{self.width} x i1>", self.mask, self.code
+        condition = self.vector(op.condition)
+        opposite = code.set(f"xor {flags} {condition}, splat (i1 true)")
+        results: list[list[str]] = []
+        for chosen, arm in ((condition, op.yes.block), (opposite, op.no.block)):
+            assert isinstance(arm.last, k.Yield)
+            if arm.first is arm.last:
+                results.append([self.vector(value) for value in arm.last.values])
+                continue
+            mask = chosen if outer is None else code.set(f"and {flags} {chosen}, {outer}")
+            taken, done, before = code.new("taken"), code.new("done"), code.label
+            code.fork(self._any(mask), taken, done)
+            code.begin(taken)
+            self.mask = mask
+            self.ops(arm)
+            values, end = [self.vector(value) for value in arm.last.values], code.label
+            self.mask = outer
+            code.jump(done)
+            code.begin(done)
+            types = [self.type(output) for output in op.outputs]
+            results.append(
+                [
+                    code.join(type, (value, end), ("zeroinitializer", before))
+                    for type, value in zip(types, values, strict=True)
+                ]
+            )
+        for output, yes, no in zip(op.outputs, *results, strict=True):
+            type = self.type(output)
+            self.names[output] = code.set(f"select {flags} {condition}, {type} {yes}, {type} {no}")
+
+
+_OPS: dict[str, Callable[[Body, Any], None]] = {
+    k.Constant.name: Body.nothing,
+    k.WorkgroupId.name: Body.nothing,
+    k.LocalId.name: Body.nothing,
+    k.Parameter.name: Body.nothing,
+    k.Call.name: Body.call,
+    k.Load.name: Body.load,
+    k.LoadVector.name: Body.load_vector,
+    k.LoadLanes.name: Body.load_lanes,
+    k.Vector.name: Body.make_vector,
+    k.Lanes.name: Body.lanes,
+    k.AddVectors.name: Body.add_vectors,
+    k.MultiplyVectors.name: Body.multiply_vectors,
+    k.Store.name: Body.store,
+    k.StoreVector.name: Body.store_vector,
+    k.LoadShared.name: Body.load,
+    k.StoreShared.name: Body.store,
+    k.For.name: Body.loop,
+    k.If.name: Body.branch,
+    k.Yield.name: Body.nothing,
+    k.Return.name: Body.nothing,
+}

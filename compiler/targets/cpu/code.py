@@ -1,0 +1,115 @@
+"""Lines of LLVM IR of one function: names of values, labels, and nodes that join values of two ways."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class Code:
+    """The lines of a function. `label`: the basic block that is being written. `prologue`: lines of the first block
+    that reserve memory on the stack.
+    """
+
+    lines: list[str] = field(default_factory=list)
+    prologue: list[str] = field(default_factory=list)
+    label: str = "entry"
+    _count: int = 0
+
+    def new(self, prefix: str = "v") -> str:
+        """A name that no other value or block has."""
+        self._count += 1
+        return f"{prefix}{self._count}"
+
+    def set(self, text: str) -> str:
+        """A value: the result of an instruction."""
+        name = f"%{self.new()}"
+        self.lines.append(f"  {name} = {text}")
+        return name
+
+    def do(self, text: str) -> None:
+        """An instruction without a result."""
+        self.lines.append(f"  {text}")
+
+    def begin(self, label: str) -> None:
+        """Begins a basic block."""
+        self.lines.append(f"{label}:")
+        self.label = label
+
+    def jump(self, label: str) -> None:
+        """Ends a basic block."""
+        self.do(f"br label %{label}")
+
+    def fork(self, condition: str, yes: str, no: str) -> None:
+        """Ends a basic block by a condition."""
+        self.do(f"br i1 {condition}, label %{yes}, label %{no}")
+
+    def join(self, type: str, *ways: tuple[str, str]) -> str:
+        """The value that comes from the basic block before this one. `ways`: values and labels."""
+        return self.set(f"phi {type} " + ", ".join(f"[ {value}, %{label} ]" for value, label in ways))
+
+    def reserve(self, type: str) -> str:
+        """The address of new memory on the stack, for the whole function."""
+        name = f"%{self.new('s')}"
+        self.prologue.append(f"  {name} = alloca {type}, align 64")
+        return name
+
+    @contextmanager
+    def counting(
+        self, type: str, lower: str, upper: str, step: str, wraps: bool = True, rolled: bool = False
+    ) -> Iterator["Loop"]:
+        """A loop whose counter goes from `lower` below `upper`. Its body is written inside. `rolled`: LLVM must not
+        unroll it.
+        """
+        loop = Loop(self, type, upper)
+        yield loop.open(lower)
+        loop.close(f"add {'' if wraps else 'nuw '}{type} {loop.counter}, {step}", ", !llvm.loop !0" if rolled else "")
+
+
+class Loop:
+    """A loop that is being written: `counter`, and values that each iteration hands to the next one."""
+
+    def __init__(self, code: Code, type: str, upper: str) -> None:
+        self.code, self.type, self.upper = code, type, upper
+        self.head, self.body, self.done = code.new("head"), code.new("body"), code.new("done")
+        self.counter = ""
+        self._handed: list[tuple[int, str, str]] = []
+        self._next: list[str] = []
+
+    def open(self, lower: str) -> "Loop":
+        """Begins the block in which the condition is checked."""
+        before = self.code.label
+        self.code.jump(self.head)
+        self.code.begin(self.head)
+        self._before = before
+        self.counter = self._node(self.type, lower)
+        return self
+
+    def hand(self, type: str, start: str) -> str:
+        """A value that the first iteration gets as `start`."""
+        return self._node(type, start)
+
+    def run(self) -> None:
+        """Begins the body."""
+        condition = self.code.set(f"icmp ult {self.type} {self.counter}, {self.upper}")
+        self.code.fork(condition, self.body, self.done)
+        self.code.begin(self.body)
+
+    def give(self, values: list[str]) -> None:
+        """The values for the next iteration, in the order of `hand`."""
+        self._next = values
+
+    def close(self, step: str, note: str) -> None:
+        """Ends the body, and begins the block behind the loop. `note`: metadata of the jump back."""
+        following = self.code.set(step)
+        end = self.code.label
+        for (line, type, start), value in zip(self._handed, [following, *self._next], strict=True):
+            name = self.code.lines[line].split(" = ")[0]
+            self.code.lines[line] = f"{name} = phi {type} [ {start}, %{self._before} ], [ {value}, %{end} ]"
+        self.code.do(f"br label %{self.head}{note}")
+        self.code.begin(self.done)
+
+    def _node(self, type: str, start: str) -> str:
+        name = self.code.set("phi")
+        self._handed.append((len(self.code.lines) - 1, type, start))
+        return name

@@ -1,0 +1,379 @@
+"""Renders an entry as an LLVM function that runs a range of workgroups.
+
+The function loads the addresses of its bindings and its parameter words, and loops over workgroups. In a workgroup each
+segment (`workgroup.py`) is a loop over the invocations, several at a time in the lanes of vectors where the code allows
+it. If only the number of the invocation in the dispatch matters, one loop runs all invocations of all workgroups.
+
+Shared arrays and kept values are on the stack.
+"""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Callable, Iterable, MutableMapping, Sequence
+from math import prod
+
+from orchestrion.compiler.errors import CompileError
+from orchestrion.compiler.ir.core import Block, Operation, Value
+from orchestrion.compiler.kernel import dialect as k
+from orchestrion.compiler.kernel.signature import Signature
+from orchestrion.schema.dtypes import BOOL
+
+from .body import Body, Callee
+from .code import Code
+from .forms import VARYING, Form, Forms, has_barrier
+from .levels import Level
+from .scalars import literal, memory_type, type_of
+from .workgroup import Analysis, Segment, flat_place, is_used_outside, segments_of
+
+#: most bytes of the stack that an entry may use
+MOST_STACK = 256 << 10
+#: ops that have no place in segments
+_ELSEWHERE = (k.Constant, k.WorkgroupId, k.LocalId, k.Parameter, k.Shared, k.Barrier, k.Yield, k.Return)
+_SCALAR = Forms(1, {})
+
+
+class EntryText:
+    """The text of one entry. `function`: its name in the text."""
+
+    def __init__(self, function: str, block: Block, signature: Signature, level: Level, callee: Callee) -> None:
+        self.function, self.block, self.signature, self.level, self.callee = function, block, signature, level, callee
+        self.code = Code()
+        self.size = prod(signature.workgroup_size)
+        self.place: Value | None
+        self.skipped: frozenset[Operation]
+        self.place, self.skipped = flat_place(block, self.size) or (None, frozenset())
+        self.analysis = Analysis(block, self.place)
+        if self.place is not None and len(segments_of(list(filter(self._is_own, block)), self.analysis)) > 1:
+            self.place, self.skipped = None, frozenset()
+            self.analysis = Analysis(block, None)
+        #: values that are computed once per workgroup, and addresses of memory
+        self.names: dict[Value, str] = {}
+        #: value -> its array on the stack
+        self.kept: dict[Value, str] = {}
+        self.stack = 0
+        self.pending: list[Operation] = []
+
+    def text(self) -> str:
+        """The function."""
+        self._load_arguments()
+        if self.place is not None:
+            self._workgroup(self.block)
+        else:
+            with self.code.counting("i64", "%begin", "%end", "1") as loop:
+                loop.run()
+                self._name_workgroup(loop.counter)
+                self._workgroup(self.block)
+        self.code.do("ret void")
+        if self.stack > MOST_STACK:
+            raise CompileError(
+                f"entry {self.signature.name} needs {self.stack} bytes of the stack for a workgroup, "
+                f"{MOST_STACK} are allowed"
+            )
+        head = f"define hidden void @{self.function}(ptr readonly %arguments, i64 %begin, i64 %end) #0 {{"
+        return "\n".join([head, "entry:", *self.code.prologue, *self.code.lines, "}", ""])
+
+    def _load_arguments(self) -> None:
+        code = self.code
+        for ordinal, binding in enumerate(self.block.arguments):
+            at = code.set(f"getelementptr inbounds i8, ptr %arguments, i64 {8 * ordinal}")
+            self.names[binding] = code.set(f"load ptr, ptr {at}, align 8")
+        first, loaded = 8 * len(self.block.arguments), dict[int, str]()
+        for top in self.block:
+            for op in top.walk():
+                if isinstance(op, k.Parameter):
+                    ordinal = op.ordinal.value
+                    if ordinal not in loaded:
+                        at = code.set(f"getelementptr inbounds i8, ptr %arguments, i64 {first + 4 * ordinal}")
+                        loaded[ordinal] = code.set(f"load i32, ptr {at}, align 4")
+                    self.names[op.output] = loaded[ordinal]
+
+    def _name_workgroup(self, number: str) -> None:
+        names: dict[str, str] = {"i64": number}
+        for top in self.block:
+            for op in top.walk():
+                if isinstance(op, k.WorkgroupId):
+                    type = type_of(k.dtype_of(op.output))
+                    if type not in names:
+                        names[type] = self.code.set(f"trunc i64 {number} to {type}")
+                    self.names[op.output] = names[type]
+
+    # a workgroup
+
+    def _is_own(self, op: Operation) -> bool:
+        """Whether segments run an op, and do not just repeat it where its result is needed."""
+        if op in self.skipped or isinstance(op, _ELSEWHERE):
+            return False
+        if isinstance(op, k.Scalar | k.Call) and self.analysis.is_common(op.output):
+            return False
+        return not (isinstance(op, k.Scalar) and self.analysis.is_cheap(op.output))
+
+    def _workgroup(self, block: Block) -> None:
+        """The ops of a block, for all invocations of a workgroup."""
+        for op in block:
+            if isinstance(op, k.Barrier | k.Yield | k.Return):
+                self._flush()
+            elif isinstance(op, k.Shared):
+                self._reserve_shared(op)
+            elif isinstance(op, k.For) and has_barrier(op):
+                self._flush()
+                self._loop(op)
+            elif isinstance(op, k.If) and has_barrier(op):
+                self._flush()
+                self._branch(op)
+            elif self._is_own(op):
+                self.pending.append(op)
+            elif op not in self.skipped and isinstance(op, k.Scalar | k.Call) and self.analysis.is_common(op.output):
+                Body(self.code, _SCALAR, self.names, self.callee).ops([op])
+
+    def _reserve_shared(self, op: k.Shared) -> None:
+        shape = k.shared_shape(op.output.type)
+        assert shape is not None
+        count, dtype = shape
+        self.names[op.output] = self.code.reserve(f"[{count} x {memory_type(dtype)}]")
+        self.stack += count * dtype.itemsize
+
+    def _flush(self) -> None:
+        """Ends the ops between two barriers."""
+        pending, self.pending = self.pending, []
+        for segment in segments_of(pending, self.analysis):
+            self._segment(segment)
+
+    def _loop(self, op: k.For) -> None:
+        """A loop with barriers, which all invocations run together."""
+        index, *carried = op.body.block.arguments
+        lower, upper, step = (self._one(bound) for bound in (op.lower, op.upper, op.step))
+        common = [self.analysis.is_common(value) for value in carried]
+        kept = [(v, s, r) for v, s, r, c in zip(carried, op.start, op.outputs, common, strict=True) if not c]
+        for value, _, result in kept:
+            self.kept[result] = self.kept[value] = self._reserve(value)
+        self._copy([(start, self.kept[value]) for value, start, _ in kept])
+        with self.code.counting(type_of(k.dtype_of(index)), lower, upper, step) as loop:
+            self.names[index] = loop.counter
+            for value, start, result, is_common in zip(carried, op.start, op.outputs, common, strict=True):
+                if is_common:
+                    name = loop.hand(type_of(k.dtype_of(value)), self._one(start))
+                    self.names[value] = self.names[result] = name
+            loop.run()
+            self._workgroup(op.body.block)
+            assert isinstance(op.body.block.last, k.Yield)
+            given = list(zip(carried, op.body.block.last.values, common, strict=True))
+            self._copy([(new, self.kept[value]) for value, new, is_common in given if not is_common])
+            loop.give([self._one(new) for _, new, is_common in given if is_common])
+
+    def _branch(self, op: k.If) -> None:
+        """A branch with barriers, which all invocations take alike."""
+        code, flag = self.code, self._one(op.condition)
+        common = [self.analysis.is_common(value) for value in op.outputs]
+        for value, is_common in zip(op.outputs, common, strict=True):
+            if not is_common:
+                self.kept[value] = self._reserve(value)
+        yes, no, done = code.new("yes"), code.new("no"), code.new("done")
+        code.fork(flag, yes, no)
+        ways = []
+        for label, arm in ((yes, op.yes.block), (no, op.no.block)):
+            code.begin(label)
+            self._workgroup(arm)
+            assert isinstance(arm.last, k.Yield)
+            given = list(zip(op.outputs, arm.last.values, common, strict=True))
+            self._copy([(new, self.kept[value]) for value, new, is_common in given if not is_common])
+            ways.append(([self._one(new) for _, new, is_common in given if is_common], code.label))
+            code.jump(done)
+        code.begin(done)
+        results = [value for value, is_common in zip(op.outputs, common, strict=True) if is_common]
+        for position, value in enumerate(results):
+            nodes = [(values[position], label) for values, label in ways]
+            self.names[value] = code.join(type_of(k.dtype_of(value)), *nodes)
+
+    def _one(self, value: Value) -> str:
+        """A value of which all invocations have the same, as that of the first one."""
+        if self.analysis.is_common(value):
+            op = value.defining_op
+            return literal(op.bits, k.dtype_of(value)) if isinstance(op, k.Constant) else self.names[value]
+        names: MutableMapping[Value, str] = ChainMap({}, self.names)
+        body = Body(self.code, _SCALAR, names, self.callee)
+        self._name_place(names, "0")
+        body.ops(self._cheap_ops([value]))
+        self._load_kept(body, "0", [value])
+        return body.scalar(value)
+
+    # memory for each invocation
+
+    def _reserve(self, value: Value) -> str:
+        """An array with a value of each invocation."""
+        shape = k.vector_shape(value.type)
+        type = type_of(shape[1], shape[0]) if shape is not None else memory_type(k.dtype_of(value))
+        self.stack += self.size * (shape[0] * shape[1].itemsize if shape else k.dtype_of(value).itemsize)
+        return self.code.reserve(f"[{self.size} x {type}]")
+
+    def _copy(self, pairs: Sequence[tuple[Value, str]]) -> None:
+        """Stores values of each invocation to arrays."""
+        if pairs:
+            self._run(Segment(()), pairs)
+
+    def _keep(self, body: Body, number: str, value: Value, array: str) -> None:
+        """Stores a value to its array."""
+        if k.vector_shape(value.type) is not None:
+            type, text, align = body.type(value), body.names[value], 4
+        else:
+            dtype = k.dtype_of(value)
+            type, text, align = memory_type(dtype, body.width), body.vector(value), dtype.itemsize
+            if dtype.kind == BOOL:
+                text = self.code.set(f"zext {type_of(dtype, body.width)} {text} to {type}")
+        self.code.do(f"store {type} {text}, ptr {self._slot(value, array, number)}, align {align}")
+
+    def _slot(self, value: Value, array: str, number: str) -> str:
+        shape = k.vector_shape(value.type)
+        element = type_of(shape[1], shape[0]) if shape is not None else memory_type(k.dtype_of(value))
+        return self.code.set(f"getelementptr inbounds {element}, ptr {array}, i64 {number}")
+
+    def _load_kept(self, body: Body, number: str, values: Iterable[Value]) -> None:
+        """Loads kept values from their arrays."""
+        for value in values:
+            if value not in self.kept or value in body.names:
+                continue
+            at = self._slot(value, self.kept[value], number)
+            if k.vector_shape(value.type) is not None:
+                body.names[value] = self.code.set(f"load {body.type(value)}, ptr {at}, align 4")
+                continue
+            dtype = k.dtype_of(value)
+            type = memory_type(dtype, body.width)
+            found = self.code.set(f"load {type}, ptr {at}, align {dtype.itemsize}")
+            if dtype.kind == BOOL:
+                zero = "0" if body.width == 1 else "zeroinitializer"
+                found = self.code.set(f"icmp ne {type} {found}, {zero}")
+            body.names[value] = found
+
+    # a loop over invocations
+
+    def _segment(self, segment: Segment) -> None:
+        own = set(segment.ops)
+        results = [value for op in segment.ops for value in op.results]
+        keeps = [(value, self.kept.setdefault(value, "")) for value in results if self._must_keep(value, own)]
+        for value, _ in keeps:
+            self.kept[value] = self._reserve(value)
+        self._run(segment, [(value, self.kept[value]) for value, _ in keeps])
+
+    def _must_keep(self, value: Value, own: set[Operation]) -> bool:
+        return is_used_outside(value, own) and self.place is None
+
+    def _run(self, segment: Segment, keeps: Sequence[tuple[Value, str]]) -> None:
+        """A loop over the invocations that run a segment. `keeps`: values that it stores to arrays."""
+        needed = self._needed(segment, [value for value, _ in keeps])
+        cheap = self._cheap_ops(needed)
+        forms = self._forms([*cheap, *segment.ops], [value for value in needed if value in self.kept])
+        lower, upper, count = self._range(segment)
+        width = 1 if segment.first_only else forms.width
+
+        def body(forms: Forms, number: str) -> None:
+            names: MutableMapping[Value, str] = ChainMap({}, self.names)
+            made = Body(self.code, forms, names, self.callee)
+            self._name_place(names, number)
+            made.ops(cheap)
+            self._load_kept(made, number, needed)
+            made.ops(segment.ops)
+            for value, array in keeps:
+                self._keep(made, number, value, array)
+
+        if width > 1 and (count is None or count >= width):
+            middle = self._whole(lower, upper, width) if count is None else str(count // width * width)
+            self._count(lower, middle, width, lambda number: body(forms, number))
+            lower = middle
+        if width == 1 or count is None or count % width:
+            self._count(lower, upper, 1, lambda number: body(Forms(1, {}), number))
+
+    def _count(self, lower: str, upper: str, step: int, body: Callable[[str], None]) -> None:
+        if lower.isdecimal() and upper.isdecimal() and int(upper) - int(lower) <= step:
+            body(lower)
+            return
+        with self.code.counting("i64", lower, upper, str(step), wraps=False, rolled=True) as loop:
+            loop.run()
+            body(loop.counter)
+
+    def _whole(self, lower: str, upper: str, width: int) -> str:
+        """The end of the whole vectors between two numbers, of which the first is a multiple of the width."""
+        whole = self.code.set(f"and i64 {upper}, {-width}")
+        return self.code.set(f"call i64 @llvm.umax.i64(i64 {whole}, i64 {lower})")
+
+    def _range(self, segment: Segment) -> tuple[str, str, int | None]:
+        """The first number of an invocation, the last one and one, and how many these are if that is known."""
+        code, size = self.code, self.size
+        lower, upper, count = "0", str(size), None
+        if self.place is not None:
+            lower = code.set(f"mul i64 %begin, {size}")
+            upper = code.set(f"mul i64 %end, {size}")
+        elif not segment.conditions:
+            known = [v.defining_op.bits for v in segment.limits if isinstance(v.defining_op, k.Constant)]
+            if len(known) == len(segment.limits):
+                count = min([size, *known, *([1] if segment.first_only else [])])
+                return "0", str(count), count
+        for limit in segment.limits:
+            text, type = self._one(limit), type_of(k.dtype_of(limit))
+            if type != "i64":
+                text = code.set(f"zext {type} {text} to i64")
+            upper = code.set(f"call i64 @llvm.umin.i64(i64 {upper}, i64 {text})")
+        if segment.first_only:
+            upper = code.set(f"call i64 @llvm.umin.i64(i64 {upper}, i64 1)")
+        for condition in segment.conditions:
+            upper = code.set(f"select i1 {self._one(condition)}, i64 {upper}, i64 {lower}")
+        return lower, upper, count
+
+    def _name_place(self, names: MutableMapping[Value, str], number: str) -> None:
+        """Names the number of the invocation."""
+        made: dict[str, str] = {"i64": number}
+        values = [self.place] if self.place is not None else self._local_ids()
+        for value in values:
+            type = type_of(k.dtype_of(value))
+            if type not in made:
+                made[type] = number if number.isdecimal() else self.code.set(f"trunc i64 {number} to {type}")
+            names[value] = made[type]
+
+    def _local_ids(self) -> list[Value]:
+        return [op.output for top in self.block for op in top.walk() if isinstance(op, k.LocalId)]
+
+    def _needed(self, segment: Segment, kept: Sequence[Value]) -> list[Value]:
+        """Values from outside that the ops of a segment use, and those of `kept`."""
+        inner = [op for top in segment.ops for op in top.walk()]
+        made: set[Value] = {value for op in inner for value in op.results}
+        made |= {v for op in inner for region in op.regions for v in region.block.arguments}
+        used = [value for op in inner for value in op.operands]
+        found = dict.fromkeys(value for value in (*used, *kept) if value not in made)
+        return [value for value in found if not self._is_known(value)]
+
+    def _is_known(self, value: Value) -> bool:
+        return isinstance(value.defining_op, k.Constant | k.LocalId) or value is self.place or value in self.names
+
+    def _cheap_ops(self, values: Iterable[Value]) -> list[Operation]:
+        """The ops that compute cheap values, in order."""
+        found: dict[Operation, None] = {}
+
+        def visit(value: Value) -> None:
+            op = value.defining_op
+            if value in self.kept or self._is_known(value) or not isinstance(op, k.Scalar) or op in found:
+                return
+            for operand in op.operands:
+                visit(operand)
+            found[op] = None
+
+        for value in values:
+            visit(value)
+        return list(found)
+
+    def _forms(self, ops: Sequence[Operation], kept: Sequence[Value]) -> Forms:
+        """The forms of a segment for the best number of lanes: the fewest accesses that are no neighbours, then the
+        most lanes.
+        """
+        best: Forms | None = None
+        places = [self.place] if self.place is not None else self._local_ids()
+        width = self.level.lanes
+        while width >= min(4, self.level.lanes):
+            if self.size % width == 0:
+                seeds = {**dict.fromkeys(kept, VARYING), **dict.fromkeys(places, Form(1, width))}
+                forms = Forms(width, seeds)
+                forms.visit(ops)
+                if forms.explicit or forms.diverges or (forms.masked and not self.level.masks):
+                    break
+                if best is None or forms.gathers < best.gathers:
+                    best = forms
+            width //= 2
+        return best or Forms(1, {})

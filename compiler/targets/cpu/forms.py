@@ -1,0 +1,216 @@
+"""How a value differs between the lanes of a vector: neighbouring invocations of a workgroup, which run together.
+
+A value of form `(stride, multiple)` is `base + stride * lane`, where `base`, modulo the width of the type, is a
+multiple of `multiple`, a power of two. Stride 0: all lanes have the same value. Stride None: any values. Lane 0 of a
+vector is an invocation whose number is a multiple of the number of lanes.
+
+Forms follow from the operands. Quotients and remainders by a constant that the lanes divide keep their form, as do
+comparisons with such a constant: no vector then crosses the end of a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from orchestrion.compiler.ir.core import Block, Operation, Value
+from orchestrion.compiler.kernel import dialect as k
+from orchestrion.schema.dtypes import FLOAT, UNSIGNED
+
+
+class Form(NamedTuple):
+    """The form of a value; see the file."""
+
+    stride: int | None
+    multiple: int = 1
+
+
+SAME, VARYING = Form(0), Form(None)
+_GREATEST = 1 << 62
+
+
+def has_barrier(op: Operation) -> bool:
+    """Whether the invocations of a workgroup wait for each other inside an op."""
+    return any(isinstance(inner, k.Barrier) for inner in op.walk())
+
+
+def power_of_two(value: int) -> int:
+    """The greatest power of two that divides a number."""
+    return value & -value if value else _GREATEST
+
+
+@dataclass
+class Forms:
+    """The forms of the values of a piece of code, for vectors of `width` lanes. `of`: those known beforehand.
+
+    `whole_workgroup`: the forms say which values a workgroup computes once, so loads, and loops and branches without
+    barriers, give any values. After `visit`: `gathers`, the number of loads and stores
+    whose elements are no neighbours; `masked`, the number of those that only some lanes run; `diverges`, whether lanes
+    leave a loop at different times; `explicit`, whether the code has vectors of its own.
+    """
+
+    width: int
+    of: dict[Value, Form]
+    whole_workgroup: bool = False
+    gathers: int = 0
+    masked: int = 0
+    diverges: bool = False
+    explicit: bool = False
+    _apart: int = 0
+
+    def __getitem__(self, value: Value) -> Form:
+        """The form of a value; values from outside of the code are the same in all lanes."""
+        if self.width == 1:
+            return SAME
+        op = value.defining_op
+        if isinstance(op, k.Constant):
+            return Form(0, power_of_two(op.bits))
+        return self.of.get(value, SAME)
+
+    def visit(self, ops: Iterable[Operation]) -> None:
+        """Finds the forms of the results of ops, in order."""
+        if self.width == 1:
+            return
+        for op in ops:
+            self._op(op)
+
+    def _op(self, op: Operation) -> None:
+        match op:
+            case k.Scalar():
+                self.of[op.output] = self._scalar(op)
+            case k.Call():
+                same = all(self[value].stride == 0 for value in op.values)
+                self.of[op.output] = SAME if same else VARYING
+            case k.Load() | k.LoadShared():
+                stride = self[op.operands[1]].stride
+                self.of[op.output] = SAME if stride == 0 and not self.whole_workgroup else VARYING
+                self._access(stride)
+            case k.Store() | k.StoreShared():
+                self._access(self[op.operands[2]].stride)
+            case k.For() | k.If():
+                self._loop(op) if isinstance(op, k.For) else self._branch(op)
+                if self.whole_workgroup and not has_barrier(op):
+                    self.of.update(dict.fromkeys(op.results, VARYING))
+            case k.LoadVector() | k.StoreVector() | k.LoadLanes() | k.Vector() | k.Lanes():
+                self._explicit(op)
+            case k.AddVectors() | k.MultiplyVectors():
+                self._explicit(op)
+
+    def _explicit(self, op: Operation) -> None:
+        self.explicit = True
+        self.of.update(dict.fromkeys(op.results, VARYING))
+
+    def _access(self, stride: int | None) -> None:
+        self.gathers += stride not in (0, 1)
+        self.masked += self._apart > 0
+
+    def _loop(self, op: k.For) -> None:
+        index, *carried = op.body.block.arguments
+        if any(self[bound].stride != 0 for bound in (op.lower, op.upper, op.step)):
+            self.diverges = True
+            self.of.update(dict.fromkeys((index, *carried, *op.outputs), VARYING))
+            self._visit_apart(op.body.block)
+            return
+        self.of[index] = Form(0, min(self[op.lower].multiple, self[op.step].multiple))
+        forms = [self[value] for value in op.start]
+        forms = [SAME if form.stride == 0 else form for form in forms]
+        last = op.body.block.last
+        assert isinstance(last, k.Yield)
+        while True:
+            self.of.update(zip(carried, forms, strict=True))
+            before = self.gathers, self.masked
+            self.visit(op.body.block)
+            joined = [_joined(form, self[value]) for form, value in zip(forms, last.values, strict=True)]
+            if joined == forms:
+                break
+            forms, (self.gathers, self.masked) = joined, before
+        self.of.update(zip(op.outputs, forms, strict=True))
+
+    def _visit_apart(self, block: Block) -> None:
+        """The ops of a block that only some lanes run."""
+        self._apart += 1
+        self.visit(block)
+        self._apart -= 1
+
+    def _branch(self, op: k.If) -> None:
+        if self[op.condition].stride != 0:
+            self._visit_apart(op.yes.block)
+            self._visit_apart(op.no.block)
+            self.of.update(dict.fromkeys(op.outputs, VARYING))
+            return
+        self.visit(op.yes.block)
+        self.visit(op.no.block)
+        yes, no = op.yes.block.last, op.no.block.last
+        assert isinstance(yes, k.Yield) and isinstance(no, k.Yield)
+        for output, x, y in zip(op.outputs, yes.values, no.values, strict=True):
+            self.of[output] = _joined(self[x], self[y])
+
+    def _scalar(self, op: k.Scalar) -> Form:
+        forms = [self[operand] for operand in op.operands]
+        if any(form.stride is None for form in forms):
+            return VARYING
+        if self.whole_workgroup:
+            return SAME if all(form.stride == 0 for form in forms) else VARYING
+        found = _of_integers(op, forms, self.width) if k.dtype_of(op.output).kind != FLOAT else None
+        if found is not None:
+            return found
+        if op.primitive.name == "select" and forms[0].stride == 0:
+            return _joined(forms[1], forms[2])
+        return SAME if all(form.stride == 0 for form in forms) else VARYING
+
+
+def _joined(x: Form, y: Form) -> Form:
+    if x.stride is None or x.stride != y.stride:
+        return VARYING
+    return Form(x.stride, min(x.multiple, y.multiple))
+
+
+def _of_integers(op: k.Scalar, forms: list[Form], width: int) -> Form | None:
+    """The form of an integer result that needs no vector; None if it is not known. No operand varies freely."""
+    name, x = op.primitive.name, forms[0]
+    assert x.stride is not None
+    if name in ("convert", "bitcast"):
+        source, result = k.dtype_of(op.operands[0]), k.dtype_of(op.output)
+        if source.kind != FLOAT and source.bits == result.bits:
+            return x
+        return Form(0, x.multiple) if x.stride == 0 and source.kind == UNSIGNED else None
+    if len(forms) != 2:
+        return None
+    y, (left, right) = forms[1], op.operands
+    if name == "multiply" and isinstance(left.defining_op, k.Constant):
+        x, y, left, right = y, x, right, left
+    assert x.stride is not None and y.stride is not None
+    factor = right.defining_op
+    constant = factor.bits if isinstance(factor, k.Constant) else None
+    match name:
+        case "add":
+            return Form(x.stride + y.stride, min(x.multiple, y.multiple))
+        case "subtract":
+            return Form(x.stride - y.stride, min(x.multiple, y.multiple))
+        case "multiply" if constant is not None:
+            return Form(x.stride * constant, min(x.multiple * power_of_two(constant), _GREATEST))
+        case "multiply" if x.stride == y.stride == 0:
+            return Form(0, min(x.multiple * y.multiple, _GREATEST))
+        case "unchecked_shift_left" if constant is not None:
+            return Form(x.stride << constant, min(x.multiple << constant, _GREATEST))
+        case "unchecked_divide" | "unchecked_remainder" | "and" | "compare_lt" | "compare_ge" if constant:
+            return _by_rows(name, op, x, constant, width)
+    return None
+
+
+def _by_rows(name: str, op: k.Scalar, x: Form, constant: int, width: int) -> Form | None:
+    """Quotient, remainder or comparison of unsigned numbers with a constant that is a multiple of whole vectors."""
+    assert x.stride is not None
+    if name == "and":
+        constant += 1
+        if constant & (constant - 1):
+            return None
+    span = x.stride * width
+    if k.dtype_of(op.operands[0]).kind != UNSIGNED or x.stride <= 0 or span & (span - 1):
+        return None
+    if constant % span or x.multiple % span:
+        return None
+    if name in ("unchecked_remainder", "and"):
+        return Form(x.stride, min(x.multiple, power_of_two(constant)))
+    return SAME

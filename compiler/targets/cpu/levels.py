@@ -1,0 +1,62 @@
+"""Levels: instruction sets that images are made for, a row each, best first per architecture.
+
+A level is a feature of the devices that run it (`schema.profiles.INSTRUCTION_SETS`).
+"""
+
+import platform
+from dataclasses import dataclass
+from typing import Final
+
+from orchestrion.compiler.errors import ArgumentValueError
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """An instruction set. `triple`, `cpu`, `features`: what LLVM calls it. `lanes`: 32-bit values of a vector.
+    `masks`: loads and stores of some lanes of a vector are instructions.
+    """
+
+    name: str
+    architecture: str
+    triple: str
+    cpu: str
+    features: str
+    lanes: int
+    masks: bool = False
+
+
+_X86, _ARM = "x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"
+
+LEVELS: Final[dict[str, Level]] = {
+    row.name: row
+    for row in (
+        Level("x86-64-v4", "x86-64", _X86, "x86-64-v4", "", 16, masks=True),
+        Level("x86-64-v3", "x86-64", _X86, "x86-64-v3", "", 8),
+        Level("x86-64-v2", "x86-64", _X86, "x86-64-v2", "", 4),
+        Level("aarch64", "aarch64", _ARM, "generic", "+neon", 4),
+    )
+}
+#: machine as Python names it -> architecture
+_MACHINES: Final[dict[str, str]] = {"x86_64": "x86-64", "amd64": "x86-64", "aarch64": "aarch64", "arm64": "aarch64"}
+#: words for several levels -> their meaning
+GROUPS: Final[dict[str, str]] = {"host": "the levels of this machine's architecture", "all": "every level"}
+
+
+def host_levels() -> tuple[str, ...]:
+    """The levels of the architecture of this machine, best first; all levels if it has none."""
+    architecture = _MACHINES.get(platform.machine().lower())
+    own = tuple(name for name, row in LEVELS.items() if row.architecture == architecture)
+    return own or tuple(LEVELS)
+
+
+def levels_named(names: tuple[str, ...]) -> tuple[Level, ...]:
+    """The levels of these names, which may be `host` or `all`, best first; without names those of the host.
+
+    Raises ArgumentValueError for an unknown name.
+    """
+    wanted: set[str] = set()
+    for name in names or ("host",):
+        if name not in LEVELS and name not in GROUPS:
+            raise ArgumentValueError(f"no processor is called {name!r}; there are {', '.join([*LEVELS, *GROUPS])}")
+        wanted.update({"host": host_levels(), "all": tuple(LEVELS)}.get(name, (name,)))
+    return tuple(row for name, row in LEVELS.items() if name in wanted)

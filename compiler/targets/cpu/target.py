@@ -1,0 +1,101 @@
+"""The target of the `cpu` profile: a native image per executable and level, made by LLVM (docs/kernel.md).
+
+A level is an instruction set (`levels.py`). The images of an executable are its variants, best first.
+"""
+
+from collections.abc import Sequence
+
+from orchestrion.compiler.errors import CompileError
+from orchestrion.compiler.ir.core import Operation
+from orchestrion.compiler.kernel.machine import Machine, Quirks
+from orchestrion.compiler.kernel.signature import Signature, signature_of
+from orchestrion.compiler.sequencer.ll_seq import Entry, Executable
+from orchestrion.compiler.targets.kernel_target import KernelTarget
+from orchestrion.compiler.targets.target import Payload
+from orchestrion.schema import native_image
+
+from . import llvm_child
+from .entry import EntryText
+from .functions import Functions
+from .levels import Level, levels_named
+from .linker import LinkError, link
+
+MACHINES = {
+    "cpu": Machine(
+        simd=16,
+        accumulators=128,
+        explicit_vectors=True,
+        barrier=256,
+        units=64,
+        quick_builds=True,
+        quirks=Quirks(functions=True),
+    ),
+}
+
+#: attributes of every function: no symbol from outside, no tables, code that other code may not name
+_ATTRIBUTES = (
+    'attributes #0 = {{ nounwind "no-builtins" "no-jump-tables"="true" "probe-stack"="inline-asm" '
+    '"target-cpu"="{cpu}" "target-features"="{features}" "prefer-vector-width"="{bits}" '
+    '"denormal-fp-math"="ieee,ieee" }}'
+)
+#: metadata of loops that LLVM must not unroll
+_ROLLED = '!0 = distinct !{!0, !1}\n!1 = !{!"llvm.loop.unroll.disable"}'
+
+
+class CpuTarget(KernelTarget):
+    """Serializes to native images."""
+
+    api_version = (1, 1)
+    name = "cpu"
+    most_entries = 64
+    machines = MACHINES
+
+    def serialize(self, executable: Operation) -> Payload:
+        """The image for the best level of the host."""
+        return self.payloads(executable)[0]
+
+    def payloads(self, executable: Operation, processors: Sequence[str] = ()) -> list[Payload]:
+        """An image for each level; without names, for those of the host's architecture."""
+        assert isinstance(executable, Executable)
+        entries = [entry for entry in executable.body.block if isinstance(entry, Entry)]
+        signatures = [signature_of(entry) for entry in entries]
+        features = frozenset[str]().union(*(signature.features for signature in signatures))
+        shared = max(signature.shared_bytes for signature in signatures)
+        return [
+            Payload(image(entries, signatures, level), features | {level.name}, shared)
+            for level in levels_named(tuple(processors))
+        ]
+
+
+def image(entries: Sequence[Entry], signatures: Sequence[Signature], level: Level) -> bytes:
+    """The image of entries for a level.
+
+    Raises CompileError with the names of the entries if LLVM or the linker fails.
+    """
+    names = ", ".join(signature.name for signature in signatures)
+    functions = [f"e{number}" for number in range(len(entries))]
+    data = llvm_child.object_file(text_of(entries, signatures, level), level, names)
+    try:
+        linked = link(level.architecture, data, functions)
+    except LinkError as error:
+        raise CompileError(f"code of {names} for {level.name} cannot be linked: {error}") from error
+    rows = [
+        native_image.Entry(linked.functions[function][0], len(signature.bindings), signature.parameters)
+        for function, signature in zip(functions, signatures, strict=True)
+    ]
+    return native_image.encode(level.architecture, rows, linked.code)
+
+
+def text_of(entries: Sequence[Entry], signatures: Sequence[Signature], level: Level) -> str:
+    """The LLVM IR of entries, a function `e<number>` each."""
+    functions = Functions()
+    texts = [
+        EntryText(f"e{number}", entry.body.block, signature, level, functions.callee).text()
+        for number, (entry, signature) in enumerate(zip(entries, signatures, strict=True))
+    ]
+    attributes = _ATTRIBUTES.format(cpu=level.cpu, features=level.features, bits=32 * level.lanes)
+    head = f'target triple = "{level.triple}"\n'
+    return "\n".join([head, *functions.texts(), *texts, attributes, _ROLLED, ""])
+
+
+TARGET = CpuTarget()

@@ -1,0 +1,122 @@
+"""Target cpu: rows and ops are complete, images are reproducible, and what is no image is refused by name."""
+
+import struct
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from stablehlo_text import main
+
+pytest.importorskip("llvmlite")
+
+from orchestrion import compiler
+from orchestrion.compiler.errors import CompileError
+from orchestrion.compiler.kernel.dialect import DIALECT, SCALARS
+from orchestrion.compiler.kernel.primitives import PRIMITIVES
+from orchestrion.compiler.targets.cpu import llvm_child
+from orchestrion.compiler.targets.cpu.body import _OPS
+from orchestrion.compiler.targets.cpu.levels import LEVELS, levels_named
+from orchestrion.compiler.targets.cpu.linker import LinkError, link
+from orchestrion.compiler.targets.cpu.scalars import CONVERSIONS, INSTRUCTIONS, literal
+from orchestrion.schema.dtypes import BY_NAME
+from orchestrion.schema.native_image import decode
+from orchestrion.schema.profiles import INSTRUCTION_SETS
+
+PROGRAM = """
+func.func @main(%x: tensor<40x30xf32>, %y: tensor<30x20xf32>) -> (tensor<40x20xf32>, tensor<40xf32>) {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %d = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] : (tensor<40x30xf32>, tensor<30x20xf32>) -> tensor<40x20xf32>
+  %e = stablehlo.exponential %d : tensor<40x20xf32>
+  %s = stablehlo.reduce(%x init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<40x30xf32>, tensor<f32>) -> tensor<40xf32>
+  return %e, %s : tensor<40x20xf32>, tensor<40xf32>
+}
+"""  # noqa: E501
+HEAD = 'target triple = "{triple}"\n'
+BODY = "define hidden void @e0(ptr %a, i64 %b, i64 %c) nounwind {{\n{body}\n  ret void\n}}\n"
+
+
+def test_each_primitive_has_a_row_for_each_kind_and_no_other() -> None:
+    wanted = {(row.name, kind) for row in PRIMITIVES for kind in row.kinds}
+    assert set(INSTRUCTIONS) == {key for key in wanted if key[0] not in {"select", *CONVERSIONS}}
+
+
+def test_each_op_is_rendered() -> None:
+    outside = {"kernel.shared", "kernel.barrier"}  # those divide a workgroup
+    assert set(_OPS) | outside == set(DIALECT.ops) - {op.name for op in SCALARS.values()}
+
+
+def test_levels_are_features() -> None:
+    assert set(LEVELS) == set(INSTRUCTION_SETS)
+    assert [row.name for row in levels_named(("x86-64-v2", "aarch64", "x86-64-v4"))] == [
+        "x86-64-v4",
+        "x86-64-v2",
+        "aarch64",
+    ]
+    with pytest.raises(CompileError, match="no processor is called 'pentium'; there are x86-64-v4, "):
+        compiler.compile(PROGRAM, targets=["cpu"], target_cpu="pentium")
+
+
+@pytest.mark.parametrize("bits", [0x7FC00001, 0xFF800000, 0x7F800001, 0x80000000, 1, 0x3F800000])
+def test_float_literals_keep_their_bits(bits: int) -> None:
+    (wide,) = struct.unpack("<d", struct.pack("<Q", int(literal(bits, BY_NAME["f32"]), 16)))
+    if wide == wide:
+        assert struct.pack("<f", wide) == struct.pack("<I", bits)
+    else:
+        assert int(literal(bits, BY_NAME["f32"]), 16) >> 29 & 0x7FFFFF == bits & 0x7FFFFF
+
+
+def test_images_are_reproducible_for_every_level() -> None:
+    first = compiler.compile(PROGRAM, targets=["cpu"], target_cpu="all")
+    assert compiler.compile(PROGRAM, targets=["cpu"], target_cpu="all") == first
+    assert compiler.compile(PROGRAM, targets=["cpu"], target_cpu="x86-64-v3") != first
+
+
+def test_an_image_has_a_row_per_entry(lowered: Callable[..., Any]) -> None:
+    text = main(
+        ["tensor<9xf32>"],
+        ['%r = "stablehlo.negate"(%a0) : (tensor<9xf32>) -> tensor<9xf32>'],
+        [("%r", "tensor<9xf32>")],
+    )
+    payload = lowered(text, "cpu").payload
+    (entry,) = decode(payload.data).entries
+    assert (entry.bindings, entry.parameters) == (2, 0)
+    assert payload.features == {levels_named(())[0].name}
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("  call void @elsewhere()", "symbol elsewhere is not defined"),
+        ("  store i32 1, ptr @state", r"section \.bss|section \.data"),
+    ],
+)
+@pytest.mark.parametrize("level", ["x86-64-v3", "aarch64"])
+def test_code_that_is_no_image_is_refused(body: str, message: str, level: str) -> None:
+    row = LEVELS[level]
+    text = HEAD.format(triple=row.triple) + BODY.format(body=body)
+    text += "declare hidden void @elsewhere()\n@state = hidden global i32 7\n"
+    text = text if "@state" in body else text.replace("@state = hidden global i32 7\n", "")
+    with pytest.raises(LinkError, match=message):
+        link(row.architecture, llvm_child.object_file(text, row, "e0"), ["e0"])
+
+
+def test_damaged_object_files_are_refused() -> None:
+    row = LEVELS["x86-64-v3"]
+    data = llvm_child.object_file(HEAD.format(triple=row.triple) + BODY.format(body=""), row, "e0")
+    assert link("x86-64", data, ["e0"]).functions["e0"][1] > 0
+    with pytest.raises(LinkError, match="does not define e1"):
+        link("x86-64", data, ["e1"])
+    with pytest.raises(LinkError, match="aarch64 is 183"):
+        link("aarch64", data, ["e0"])
+    for size in (0, 10, 63, 64, len(data) // 2):
+        with pytest.raises(LinkError):
+            link("x86-64", data[:size], ["e0"])
+
+
+def test_a_crash_of_llvm_is_an_error_with_the_entry() -> None:
+    row = LEVELS["aarch64"]
+    body = '  call void asm sideeffect "nop", ""()'
+    with pytest.raises(CompileError, match=r"LLVM failed on my_entry for aarch64: the process"):
+        llvm_child.object_file(HEAD.format(triple=row.triple) + BODY.format(body=body), row, "my_entry")
+    with pytest.raises(CompileError, match="LLVM refused my_entry for aarch64: RuntimeError"):
+        llvm_child.object_file("no text of LLVM IR", row, "my_entry")
