@@ -17,6 +17,7 @@ from orchestrion.compiler.ir.core import Block, Operation, Region
 from orchestrion.compiler.ir.dims import bounds
 from orchestrion.compiler.ir.types import FunctionType
 from orchestrion.compiler.profiles import known_profile
+from orchestrion.compiler.options import Options
 from orchestrion.compiler.sequencer import hl_seq, ll_seq
 from orchestrion.compiler.targets.target import target
 from orchestrion.schema.hal_imports import HAL_IMPORTS
@@ -29,7 +30,7 @@ from .imports import tensors_of
 from .payload import payload_attribute
 
 
-def run(module: Module) -> None:
+def run(module: Module, options: Options) -> None:
     programs = hl_seq.programs_of(module)
     imports: set[str] = set()
     converted = [

@@ -48,7 +48,14 @@ def test_a_target_that_cannot_is_left_out_with_one_warning() -> None:
     assert [(line.split()[0], line.split("function ")[1].split(",")[0]) for line in lines[1:]] == [
         (f"{target}:", f"acme.{name}") for target in ("spirv", "opencl", "cpu") for name in ("first", "second")
     ]
-    assert [row.targets for row in report.left_out] == [("spirv",), ("spirv",), ("opencl",), ("opencl",), ("cpu",), ("cpu",)]
+    assert [row.targets for row in report.left_out] == [
+        ("spirv",),
+        ("spirv",),
+        ("opencl",),
+        ("opencl",),
+        ("cpu",),
+        ("cpu",),
+    ]
     assert not report.refusals and "left out, as no program for these targets can be made:" in report.text()
 
 
