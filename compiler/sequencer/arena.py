@@ -22,9 +22,9 @@ from orchestrion.compiler.ir.dims import Dim, bounds, ceildiv, typical
 
 from .positions import spans
 
-#: Alignment of offsets, in bytes: the largest alignment that Vulkan lets a device require of a storage buffer; no
-#: OpenCL device requires more.
-ALIGNMENT = 256
+#: Alignment of offsets, in bytes. Vulkan lets a device require 256 bytes of a storage buffer. OpenCL has no limit:
+#: NVIDIA's driver requires 512 bytes of a sub-buffer, PoCL and the drivers of AMD and Intel 128 to 256.
+ALIGNMENT = 512
 #: Maximum bytes of one arena and of one pool of constants. Every Vulkan device allocates 1 GiB at once, a WebGPU device
 #: 256 MiB unless it reports more, an OpenCL device a quarter of its memory.
 MAX_ALLOCATION = 256 << 20

@@ -6,6 +6,7 @@ What takes an OpenCL driver half a minute to build runs there when `ORCHESTRION_
 import os
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -41,3 +42,28 @@ def test_a_warm_call_submits_once_and_allocates_nothing(
     assert (last["submissions"], last["waits"], last["allocations"]) == (1, 1, 0)
     assert last["dispatches"] > 1 and last["executables_created"] == 0
     np.testing.assert_allclose(np.asarray(out), case.wanted()[0], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["residual", "scan_gradient", "sort_axes"])
+def test_programs_run_where_bindings_begin_at_multiples_of_512_bytes(
+    name: str,
+    cases: dict[str, Any],
+    module_of: ModuleOf,
+    load_on: LoadOn,
+    check: Check,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As NVIDIA's OpenCL driver wants it. These programs have several buffers in an arena."""
+    from orchestrion.hal.opencl import driver
+
+    describe = driver.describe
+
+    def aligned(index: int, device: Any) -> Any:
+        info = describe(index, device)
+        return replace(info, limits=replace(info.limits, min_binding_alignment=512))
+
+    monkeypatch.setattr(driver, "describe", aligned)
+    program = load_on(module_of(cases[name]), "opencl")
+    assert program.device.info.limits.min_binding_alignment == 512
+    results = program.main(*cases[name].arguments())
+    check(cases[name], list(results) if isinstance(results, tuple | list) else [results])

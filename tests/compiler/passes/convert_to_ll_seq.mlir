@@ -52,7 +52,7 @@
         %8 = "ll_seq.allocate"() <{label = "transient", lifetime = "transient", live = array<i64: 1, 2>, size = 16 : i64}> : () -> !hal.buffer
         %9 = "ll_seq.allocate"() <{label = "transient", lifetime = "transient", live = array<i64: 2, 3>, size = 16 : i64}> : () -> !hal.buffer
         %10 = "ll_seq.allocate"() <{label = "transient", lifetime = "transient", live = array<i64: 3, 4>, size = 16 : i64}> : () -> !hal.buffer
-        %11 = "ll_seq.constant"() <{label = "constants", offsets = array<i64: 0, 256>, size = 259 : i64, values = [dense<[1, 2]> : tensor<2xi8>, dense<[3, 4, 5]> : tensor<3xi8>]}> : () -> !hal.buffer
+        %11 = "ll_seq.constant"() <{label = "constants", offsets = array<i64: 0, 512>, size = 515 : i64, values = [dense<[1, 2]> : tensor<2xi8>, dense<[3, 4, 5]> : tensor<3xi8>]}> : () -> !hal.buffer
         %12 = "ll_seq.check"(%0) <{type = tensor<4xf32>}> : (!hal.view) -> !hal.buffer
         %13 = "ll_seq.check"(%1) <{type = tensor<9xf32>}> : (!hal.view) -> !hal.buffer
         %14 = "ll_seq.destination"(%2) <{type = tensor<4xf32>}> : (!hal.view) -> !hal.view
@@ -78,7 +78,7 @@
           "ll_seq.barrier"() : () -> ()
           "ll_seq.copy"(%25, %26) <{length = 16 : i64, source_offset = 0 : i64, target_offset = 0 : i64}> : (!ll_seq.slot, !ll_seq.slot) -> ()
           "ll_seq.barrier"() : () -> ()
-          "ll_seq.copy"(%11, %27) <{length = 3 : i64, source_offset = 256 : i64, target_offset = 0 : i64}> : (!hal.buffer, !ll_seq.slot) -> ()
+          "ll_seq.copy"(%11, %27) <{length = 3 : i64, source_offset = 512 : i64, target_offset = 0 : i64}> : (!hal.buffer, !ll_seq.slot) -> ()
           "ll_seq.end"() : () -> ()
         }) : () -> !hal.recording
         "ll_seq.execute"(%23, %12, %19, %20, %21, %22) : (!hal.recording, !hal.buffer, !hal.buffer, !hal.buffer, !hal.buffer, !hal.buffer) -> ()
@@ -157,8 +157,8 @@
         %4 = "ll_seq.create_executable"() <{executable = @test}> : () -> !hal.executable
         %5 = "ll_seq.allocate"() <{label = "transient", lifetime = "transient", live = array<i64: 4, 5>, size = 1 : i64}> : () -> !hal.buffer
         %6 = "ll_seq.create_executable"() <{executable = @step}> : () -> !hal.executable
-        %7 = "ll_seq.allocate"() <{label = "main_state", lifetime = "state", size = 256 : i64}> : () -> !hal.buffer
-        %8 = "ll_seq.allocate"() <{label = "main_state", lifetime = "state", size = 256 : i64}> : () -> !hal.buffer
+        %7 = "ll_seq.allocate"() <{label = "main_state", lifetime = "state", size = 512 : i64}> : () -> !hal.buffer
+        %8 = "ll_seq.allocate"() <{label = "main_state", lifetime = "state", size = 512 : i64}> : () -> !hal.buffer
         %9 = "ll_seq.check"(%0) <{type = tensor<4xf32>}> : (!hal.view) -> !hal.buffer
         %10 = "ll_seq.check"(%1) <{type = tensor<4xf32>}> : (!hal.view) -> !hal.buffer
         %11 = "ll_seq.destination"(%2) <{type = tensor<4xf32>}> : (!hal.view) -> !hal.view

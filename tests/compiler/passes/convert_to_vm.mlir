@@ -52,7 +52,7 @@
   "vm.export"() <{arguments = [{name = "arg0", type = tensor<4xf32>}, {name = "arg1", type = tensor<9xf32>}], exported = "main", function = "main", outputs = [{name = "result0", type = tensor<4xf32>}, {name = "result1", type = tensor<4xf32>}, {name = "result2", type = tensor<3xi8>}, {name = "result3", type = tensor<0xf32>}, {name = "result4", type = tensor<3xi16>}]}> : () -> ()
   "vm.program"() <{features = [], sym_name = "reference"}> ({
     "vm.executable"() <{entries = [{binding_types = [tensor<4xf32>, tensor<4xf32>], bindings = [{access = "read", length = 16 : i64}, {access = "write", length = 16 : i64}], name = "main_dispatch_0", source_ops = ["stablehlo.negate"], workgroup_size = array<i64: 1, 1, 1>}], features = [], format = "tensor-bytecode", payload = dense<[79, 84, 66, 67, 1, 0, 0, 0, 1, 0, 0, 0, 2, 0, 3, 0, 0, 0, 1, 0, 0, 0, 32, 4, 1, 0, 4, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 2, 0, 1, 0, 0, 0, 1, 0]> : tensor<48xui8>, shared_memory = 0 : i64, sym_name = "main_dispatch_0"}> : () -> ()
-    "vm.constant"() <{offsets = array<i64: 0, 256>, size = 259 : i64, sym_name = "constants", values = [dense<[1, 2]> : tensor<2xi8>, dense<[3, 4, 5]> : tensor<3xi8>]}> : () -> ()
+    "vm.constant"() <{offsets = array<i64: 0, 512>, size = 515 : i64, sym_name = "constants", values = [dense<[1, 2]> : tensor<2xi8>, dense<[3, 4, 5]> : tensor<3xi8>]}> : () -> ()
     "vm.global"() <{sym_name = "main_dispatch_0_executable", type = !hal.executable}> : () -> ()
     "vm.global"() <{sym_name = "constants_buffer", type = !hal.buffer}> : () -> ()
     "vm.global"() <{mutable, sym_name = "main_recording", type = !hal.recording}> : () -> ()
@@ -61,14 +61,14 @@
       %1 = "vm.call_import"(%0) <{callee = @hal.executable.create}> : (i32) -> !hal.executable
       "vm.global.store.ref"(%1) <{to = @main_dispatch_0_executable}> : (!hal.executable) -> ()
       %2 = "vm.i64.const"() <{value = 0 : i64}> : () -> i64
-      %3 = "vm.i64.const"() <{value = 259 : i64}> : () -> i64
+      %3 = "vm.i64.const"() <{value = 515 : i64}> : () -> i64
       %4 = "vm.call_import"(%0, %2, %3) <{callee = @hal.constant}> : (i32, i64, i64) -> !hal.buffer
       "vm.global.store.ref"(%4) <{to = @constants_buffer}> : (!hal.buffer) -> ()
       "vm.return"() : () -> ()
     }) : () -> ()
     "vm.initializer"() <{function = @program_initializer, kind = "program"}> : () -> ()
     "vm.func"() <{function_type = () -> (), sym_name = "context_initializer"}> ({
-      %0 = "vm.i64.const"() <{value = 512 : i64}> : () -> i64
+      %0 = "vm.i64.const"() <{value = 1024 : i64}> : () -> i64
       %1 = "vm.call_import"(%0) <{callee = @hal.allocate}> : (i64) -> !hal.buffer
       %2 = "vm.global.load.ref"() <{from = @main_dispatch_0_executable}> : () -> !hal.executable
       %3 = "vm.global.load.ref"() <{from = @constants_buffer}> : () -> !hal.buffer
@@ -87,13 +87,13 @@
       %14 = "vm.i64.const"() <{value = 1 : i64}> : () -> i64
       %15 = "vm.i64.const"() <{value = 0 : i64}> : () -> i64
       %16 = "vm.i64.const"() <{value = 16 : i64}> : () -> i64
-      %17 = "vm.i64.const"() <{value = 256 : i64}> : () -> i64
+      %17 = "vm.i64.const"() <{value = 512 : i64}> : () -> i64
       "vm.call_import"(%5, %2, %12, %13, %14, %14, %1, %12, %15, %16, %1, %12, %17, %16) <{callee = @hal.recording.dispatch}> : (!hal.recording, !hal.executable, i32, i64, i64, i64, !hal.buffer, i32, i64, i64, !hal.buffer, i32, i64, i64) -> ()
       "vm.call_import"(%5) <{callee = @hal.recording.barrier}> : (!hal.recording) -> ()
       %18 = "vm.i32.const"() <{value = 0 : i32}> : () -> i32
       %19 = "vm.i64.const"() <{value = 4 : i64}> : () -> i64
       %20 = "vm.i64.const"() <{value = 1 : i64}> : () -> i64
-      %21 = "vm.i64.const"() <{value = 256 : i64}> : () -> i64
+      %21 = "vm.i64.const"() <{value = 512 : i64}> : () -> i64
       %22 = "vm.i64.const"() <{value = 16 : i64}> : () -> i64
       %23 = "vm.i64.const"() <{value = 0 : i64}> : () -> i64
       "vm.call_import"(%5, %2, %18, %19, %20, %20, %1, %18, %21, %22, %1, %18, %23, %22) <{callee = @hal.recording.dispatch}> : (!hal.recording, !hal.executable, i32, i64, i64, i64, !hal.buffer, i32, i64, i64, !hal.buffer, i32, i64, i64) -> ()
@@ -121,7 +121,7 @@
       %41 = "vm.i64.const"() <{value = 16 : i64}> : () -> i64
       "vm.call_import"(%5, %37, %38, %39, %37, %40, %39, %41) <{callee = @hal.recording.copy}> : (!hal.recording, !hal.buffer, i32, i64, !hal.buffer, i32, i64, i64) -> ()
       %42 = "vm.i32.const"() <{value = 0 : i32}> : () -> i32
-      %43 = "vm.i64.const"() <{value = 256 : i64}> : () -> i64
+      %43 = "vm.i64.const"() <{value = 512 : i64}> : () -> i64
       %44 = "vm.ref.null"() : () -> !hal.buffer
       %45 = "vm.i32.const"() <{value = 3 : i32}> : () -> i32
       %46 = "vm.i64.const"() <{value = 0 : i64}> : () -> i64

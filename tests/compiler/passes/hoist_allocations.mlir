@@ -46,11 +46,11 @@
       }) : () -> ()
     }) : () -> ()
     "ll_seq.instance"() ({
-      %0 = "ll_seq.allocate"() <{label = "arena", lifetime = "transient", size = 512 : i64}> : () -> !hal.buffer
+      %0 = "ll_seq.allocate"() <{label = "arena", lifetime = "transient", size = 1024 : i64}> : () -> !hal.buffer
       "ll_seq.run_loop"() <{signature = (tensor<4xf32>, tensor<9xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<3xi8>, tensor<0xf32>, tensor<3xi16>), sym_name = "main"}> ({
       ^bb0(%1: !hal.view, %2: !hal.view, %3: !hal.view, %4: !hal.view, %5: !hal.view, %6: !hal.view, %7: !hal.view):
         %8 = "ll_seq.create_executable"() <{executable = @main_dispatch_0}> : () -> !hal.executable
-        %9 = "ll_seq.constant"() <{label = "constants", offsets = array<i64: 0, 256>, size = 259 : i64, values = [dense<[1, 2]> : tensor<2xi8>, dense<[3, 4, 5]> : tensor<3xi8>]}> : () -> !hal.buffer
+        %9 = "ll_seq.constant"() <{label = "constants", offsets = array<i64: 0, 512>, size = 515 : i64, values = [dense<[1, 2]> : tensor<2xi8>, dense<[3, 4, 5]> : tensor<3xi8>]}> : () -> !hal.buffer
         %10 = "ll_seq.check"(%1) <{type = tensor<4xf32>}> : (!hal.view) -> !hal.buffer
         %11 = "ll_seq.check"(%2) <{type = tensor<9xf32>}> : (!hal.view) -> !hal.buffer
         %12 = "ll_seq.destination"(%3) <{type = tensor<4xf32>}> : (!hal.view) -> !hal.view
@@ -66,15 +66,15 @@
         ^bb0(%22: !ll_seq.slot, %23: !ll_seq.slot, %24: !ll_seq.slot, %25: !ll_seq.slot, %26: !ll_seq.slot):
           "ll_seq.dispatch"(%8, %22, %0) <{entry = @main_dispatch_0::@main_dispatch_0, offsets = array<i64: 0, 0>}> : (!hal.executable, !ll_seq.slot, !hal.buffer) -> ()
           "ll_seq.barrier"() : () -> ()
-          "ll_seq.dispatch"(%8, %0, %0) <{entry = @main_dispatch_0::@main_dispatch_0, offsets = array<i64: 0, 256>}> : (!hal.executable, !hal.buffer, !hal.buffer) -> ()
+          "ll_seq.dispatch"(%8, %0, %0) <{entry = @main_dispatch_0::@main_dispatch_0, offsets = array<i64: 0, 512>}> : (!hal.executable, !hal.buffer, !hal.buffer) -> ()
           "ll_seq.barrier"() : () -> ()
-          "ll_seq.dispatch"(%8, %0, %0) <{entry = @main_dispatch_0::@main_dispatch_0, offsets = array<i64: 256, 0>}> : (!hal.executable, !hal.buffer, !hal.buffer) -> ()
+          "ll_seq.dispatch"(%8, %0, %0) <{entry = @main_dispatch_0::@main_dispatch_0, offsets = array<i64: 512, 0>}> : (!hal.executable, !hal.buffer, !hal.buffer) -> ()
           "ll_seq.barrier"() : () -> ()
           "ll_seq.dispatch"(%8, %0, %23) <{entry = @main_dispatch_0::@main_dispatch_0, offsets = array<i64: 0, 0>}> : (!hal.executable, !hal.buffer, !ll_seq.slot) -> ()
           "ll_seq.fill"(%26) <{length = 6 : i64, offset = 0 : i64, value = dense<7> : tensor<i16>}> : (!ll_seq.slot) -> ()
           "ll_seq.barrier"() : () -> ()
           "ll_seq.copy"(%23, %24) <{length = 16 : i64, source_offset = 0 : i64, target_offset = 0 : i64}> : (!ll_seq.slot, !ll_seq.slot) -> ()
-          "ll_seq.copy"(%9, %25) <{length = 3 : i64, source_offset = 256 : i64, target_offset = 0 : i64}> : (!hal.buffer, !ll_seq.slot) -> ()
+          "ll_seq.copy"(%9, %25) <{length = 3 : i64, source_offset = 512 : i64, target_offset = 0 : i64}> : (!hal.buffer, !ll_seq.slot) -> ()
           "ll_seq.end"() : () -> ()
         }) : () -> !hal.recording
         "ll_seq.execute"(%21, %10, %17, %18, %19, %20) : (!hal.recording, !hal.buffer, !hal.buffer, !hal.buffer, !hal.buffer, !hal.buffer) -> ()

@@ -48,7 +48,7 @@
           "util.assert"() <{lhs = #util.dims<arg0_0>, message = "size d0 is {0}, {1} is the most", numbers = #util.dims<arg0_0, 2147483647>, predicate = "le", rhs = array<i64: 2147483647>}> : () -> ()
           "util.assert"() <{lhs = #util.dims<arg1_0>, message = "argument 1, dimension 0 is {0}, d0 = {1} wanted", numbers = #util.dims<arg1_0, d0>, predicate = "eq", rhs = #util.dims<d0>}> : () -> ()
           "util.assert"() <{lhs = #util.dims<4 * d0>, message = "tensor<?x4xf32, d0> has {0} elements, 2147483647 are the most", numbers = #util.dims<4 * d0>, predicate = "le", rhs = array<i64: 2147483647>}> : () -> ()
-          %11 = "ll_seq.allocate"() <{label = "arena", lifetime = "transient", size = #util.dims<256 * floordiv(16 * d0 + 255, 256)>}> : () -> !hal.buffer
+          %11 = "ll_seq.allocate"() <{label = "arena", lifetime = "transient", size = #util.dims<512 * floordiv(16 * d0 + 511, 512)>}> : () -> !hal.buffer
           %12 = "ll_seq.size"() <{value = #util.dims<d0>}> : () -> i64
           %13 = "ll_seq.record"() ({
           ^bb0(%14: !ll_seq.slot, %15: !ll_seq.slot, %16: !ll_seq.slot):
@@ -150,15 +150,15 @@
       "util.assert"() <{lhs = #util.dims<arg0_0>, message = "size d0 is {0}, {1} is the least", numbers = #util.dims<arg0_0, 1>, predicate = "ge", rhs = array<i64: 1>}> : () -> ()
       "util.assert"() <{lhs = #util.dims<arg0_0>, message = "size d0 is {0}, {1} is the most", numbers = #util.dims<arg0_0, 2147483647>, predicate = "le", rhs = array<i64: 2147483647>}> : () -> ()
       "util.assert"() <{lhs = #util.dims<4 * d0>, message = "tensor<?x4xf32, d0> has {0} elements, 2147483647 are the most", numbers = #util.dims<4 * d0>, predicate = "le", rhs = array<i64: 2147483647>}> : () -> ()
-      %1 = "ll_seq.allocate"() <{label = "main_state", lifetime = "state", size = #util.dims<512 * floordiv(16 * d0 + 255, 256)>}> : () -> !hal.buffer
-      %2 = "ll_seq.allocate"() <{label = "main_state", lifetime = "state", size = #util.dims<512 * floordiv(16 * d0 + 255, 256)>}> : () -> !hal.buffer
+      %1 = "ll_seq.allocate"() <{label = "main_state", lifetime = "state", size = #util.dims<1024 * floordiv(16 * d0 + 511, 512)>}> : () -> !hal.buffer
+      %2 = "ll_seq.allocate"() <{label = "main_state", lifetime = "state", size = #util.dims<1024 * floordiv(16 * d0 + 511, 512)>}> : () -> !hal.buffer
       %3 = "ll_seq.size"() <{value = #util.dims<2 * d0>}> : () -> i64
       %4 = "ll_seq.size"() <{value = #util.dims<d0>}> : () -> i64
       %5 = "util.global_load"() <{ref = @fixed_executable}> : () -> !hal.executable
       %6 = "ll_seq.record"() ({
       ^bb0(%11: !ll_seq.slot, %12: !ll_seq.slot, %13: !ll_seq.slot):
         "ll_seq.dispatch"(%5, %12, %13) <{entry = @fixed::@fixed, offsets = array<i64: 0, 0>}> : (!hal.executable, !ll_seq.slot, !ll_seq.slot) -> ()
-        "ll_seq.fill"(%1) <{length = #util.dims<16 * d0>, offset = #util.dims<256 * floordiv(16 * d0 + 255, 256)>, value = dense<1.000000e+00> : tensor<f32>}> : (!hal.buffer) -> ()
+        "ll_seq.fill"(%1) <{length = #util.dims<16 * d0>, offset = #util.dims<512 * floordiv(16 * d0 + 511, 512)>, value = dense<1.000000e+00> : tensor<f32>}> : (!hal.buffer) -> ()
         "ll_seq.copy"(%11, %1) <{length = #util.dims<16 * d0>, source_offset = 0 : i64, target_offset = 0 : i64}> : (!ll_seq.slot, !hal.buffer) -> ()
         "ll_seq.end"() : () -> ()
       }) : () -> !hal.recording
@@ -166,8 +166,8 @@
       %8 = "util.global_load"() <{ref = @step_executable}> : () -> !hal.executable
       %9 = "ll_seq.record"() ({
       ^bb0(%11: !ll_seq.slot, %12: !ll_seq.slot):
-        "ll_seq.dispatch"(%8, %11, %11, %12) <{entry = @step::@step, offsets = #util.dims<0, 256 * floordiv(16 * d0 + 255, 256), 256 * floordiv(16 * d0 + 255, 256)>}> : (!hal.executable, !ll_seq.slot, !ll_seq.slot, !ll_seq.slot) -> ()
-        "ll_seq.copy"(%11, %12) <{length = #util.dims<16 * d0>, source_offset = #util.dims<256 * floordiv(16 * d0 + 255, 256)>, target_offset = 0 : i64}> : (!ll_seq.slot, !ll_seq.slot) -> ()
+        "ll_seq.dispatch"(%8, %11, %11, %12) <{entry = @step::@step, offsets = #util.dims<0, 512 * floordiv(16 * d0 + 511, 512), 512 * floordiv(16 * d0 + 511, 512)>}> : (!hal.executable, !ll_seq.slot, !ll_seq.slot, !ll_seq.slot) -> ()
+        "ll_seq.copy"(%11, %12) <{length = #util.dims<16 * d0>, source_offset = #util.dims<512 * floordiv(16 * d0 + 511, 512)>, target_offset = 0 : i64}> : (!ll_seq.slot, !ll_seq.slot) -> ()
         "ll_seq.end"() : () -> ()
       }) : () -> !hal.recording
       %10 = "ll_seq.record"() ({

@@ -52,27 +52,27 @@
     "util.initializer"() <{kind = "program"}> ({
       %0 = "ll_seq.create_executable"() <{executable = @main_dispatch_0}> : () -> !hal.executable
       "util.global_store"(%0) <{ref = @main_dispatch_0_executable}> : (!hal.executable) -> ()
-      %1 = "ll_seq.constant"() <{label = "constants", offsets = array<i64: 0, 256>, size = 259 : i64, values = [dense<[1, 2]> : tensor<2xi8>, dense<[3, 4, 5]> : tensor<3xi8>]}> : () -> !hal.buffer
+      %1 = "ll_seq.constant"() <{label = "constants", offsets = array<i64: 0, 512>, size = 515 : i64, values = [dense<[1, 2]> : tensor<2xi8>, dense<[3, 4, 5]> : tensor<3xi8>]}> : () -> !hal.buffer
       "util.global_store"(%1) <{ref = @constants_buffer}> : (!hal.buffer) -> ()
       "util.return"() : () -> ()
     }) : () -> ()
     "util.initializer"() <{kind = "context"}> ({
-      %0 = "ll_seq.allocate"() <{label = "arena", lifetime = "transient", size = 512 : i64}> : () -> !hal.buffer
+      %0 = "ll_seq.allocate"() <{label = "arena", lifetime = "transient", size = 1024 : i64}> : () -> !hal.buffer
       %1 = "util.global_load"() <{ref = @main_dispatch_0_executable}> : () -> !hal.executable
       %2 = "util.global_load"() <{ref = @constants_buffer}> : () -> !hal.buffer
       %3 = "ll_seq.record"() ({
       ^bb0(%4: !ll_seq.slot, %5: !ll_seq.slot, %6: !ll_seq.slot, %7: !ll_seq.slot, %8: !ll_seq.slot):
         "ll_seq.dispatch"(%1, %4, %0) <{entry = @main_dispatch_0::@main_dispatch_0, offsets = array<i64: 0, 0>}> : (!hal.executable, !ll_seq.slot, !hal.buffer) -> ()
         "ll_seq.barrier"() : () -> ()
-        "ll_seq.dispatch"(%1, %0, %0) <{entry = @main_dispatch_0::@main_dispatch_0, offsets = array<i64: 0, 256>}> : (!hal.executable, !hal.buffer, !hal.buffer) -> ()
+        "ll_seq.dispatch"(%1, %0, %0) <{entry = @main_dispatch_0::@main_dispatch_0, offsets = array<i64: 0, 512>}> : (!hal.executable, !hal.buffer, !hal.buffer) -> ()
         "ll_seq.barrier"() : () -> ()
-        "ll_seq.dispatch"(%1, %0, %0) <{entry = @main_dispatch_0::@main_dispatch_0, offsets = array<i64: 256, 0>}> : (!hal.executable, !hal.buffer, !hal.buffer) -> ()
+        "ll_seq.dispatch"(%1, %0, %0) <{entry = @main_dispatch_0::@main_dispatch_0, offsets = array<i64: 512, 0>}> : (!hal.executable, !hal.buffer, !hal.buffer) -> ()
         "ll_seq.barrier"() : () -> ()
         "ll_seq.dispatch"(%1, %0, %5) <{entry = @main_dispatch_0::@main_dispatch_0, offsets = array<i64: 0, 0>}> : (!hal.executable, !hal.buffer, !ll_seq.slot) -> ()
         "ll_seq.fill"(%8) <{length = 6 : i64, offset = 0 : i64, value = dense<7> : tensor<i16>}> : (!ll_seq.slot) -> ()
         "ll_seq.barrier"() : () -> ()
         "ll_seq.copy"(%5, %6) <{length = 16 : i64, source_offset = 0 : i64, target_offset = 0 : i64}> : (!ll_seq.slot, !ll_seq.slot) -> ()
-        "ll_seq.copy"(%2, %7) <{length = 3 : i64, source_offset = 256 : i64, target_offset = 0 : i64}> : (!hal.buffer, !ll_seq.slot) -> ()
+        "ll_seq.copy"(%2, %7) <{length = 3 : i64, source_offset = 512 : i64, target_offset = 0 : i64}> : (!hal.buffer, !ll_seq.slot) -> ()
         "ll_seq.end"() : () -> ()
       }) : () -> !hal.recording
       "util.global_store"(%3) <{ref = @main_recording}> : (!hal.recording) -> ()
@@ -187,11 +187,11 @@
       "util.return"() : () -> ()
     }) : () -> ()
     "util.initializer"() <{kind = "context"}> ({
-      %0 = "ll_seq.allocate"() <{label = "arena", lifetime = "transient", size = 256 : i64}> : () -> !hal.buffer
+      %0 = "ll_seq.allocate"() <{label = "arena", lifetime = "transient", size = 512 : i64}> : () -> !hal.buffer
       "util.global_store"(%0) <{ref = @arena}> : (!hal.buffer) -> ()
-      %1 = "ll_seq.allocate"() <{label = "main_state", lifetime = "state", size = 256 : i64}> : () -> !hal.buffer
+      %1 = "ll_seq.allocate"() <{label = "main_state", lifetime = "state", size = 512 : i64}> : () -> !hal.buffer
       "util.global_store"(%1) <{ref = @main_state}> : (!hal.buffer) -> ()
-      %2 = "ll_seq.allocate"() <{label = "main_state", lifetime = "state", size = 256 : i64}> : () -> !hal.buffer
+      %2 = "ll_seq.allocate"() <{label = "main_state", lifetime = "state", size = 512 : i64}> : () -> !hal.buffer
       "util.global_store"(%2) <{ref = @main_state_1}> : (!hal.buffer) -> ()
       %3 = "ll_seq.record"() ({
       ^bb0(%9: !ll_seq.slot, %10: !ll_seq.slot, %11: !ll_seq.slot):
