@@ -8,18 +8,29 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
-@contextmanager
-def raises(*errors: type[BaseException], match: str = "") -> Iterator[None]:
-    """The block must raise one of `errors` whose text matches the regular expression. Raises
-    AssertionError otherwise.
+class raises:  # noqa: N801  used as a function, as the one of pytest
+    """The block must raise one of `errors` whose text matches the regular expression. Raises AssertionError otherwise.
+
+    A class, since a generator's context manager refers to itself through the error's traceback from Python 3.12 on,
+    which would keep the objects of the block alive.
     """
-    try:
-        yield
-    except errors as error:
-        assert re.search(match, str(error)), f"{type(error).__name__} says {str(error)!r}, expected {match!r}"
-        return
-    names = " or ".join(error.__name__ for error in errors)
-    raise AssertionError(f"{names} with {match!r} was not raised")
+
+    def __init__(self, *errors: type[BaseException], match: str = "") -> None:
+        self._errors = errors
+        self._match = match
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> bool:
+        if error is None:
+            names = " or ".join(one.__name__ for one in self._errors)
+            raise AssertionError(f"{names} with {self._match!r} was not raised")
+        if not isinstance(error, self._errors):
+            return False
+        said = f"{type(error).__name__} says {str(error)!r}, expected {self._match!r}"
+        assert re.search(self._match, str(error)), said
+        return True
 
 
 @contextmanager
