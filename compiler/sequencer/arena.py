@@ -23,7 +23,7 @@ from orchestrion.compiler.ir.dims import Dim, bounds, ceildiv, typical
 from .positions import spans
 
 #: Alignment of offsets, in bytes. Vulkan lets a device require 256 bytes of a storage buffer. OpenCL has no limit:
-#: NVIDIA's driver requires 512 bytes of a sub-buffer, PoCL and the drivers of AMD and Intel 128 to 256.
+#: NVIDIA's driver states 512 bytes for sub-buffers, PoCL 128.
 ALIGNMENT = 512
 #: Maximum bytes of one arena and of one pool of constants. Every Vulkan device allocates 1 GiB at once, a WebGPU device
 #: 256 MiB unless it reports more, an OpenCL device a quarter of its memory.

@@ -70,7 +70,7 @@ def sensible_limits(rig: Rig) -> None:
     assert limits.max_binding_length >= 1 << 16
     for alignment in (limits.min_binding_alignment, max(1, limits.host_import_alignment)):
         assert alignment & (alignment - 1) == 0, alignment
-    assert limits.min_binding_alignment <= 256, "offsets into arenas and constants are multiples of 256"
+    assert limits.min_binding_alignment <= 512, "offsets into arenas and constants are multiples of 512"
     assert rig.device.info.memory_bytes > 0
 
 
