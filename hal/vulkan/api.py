@@ -47,6 +47,7 @@ STRUCTURE_TYPES: dict[str, str] = {
     "VkPhysicalDeviceDriverProperties": "PHYSICAL_DEVICE_DRIVER_PROPERTIES",
     "VkPhysicalDeviceExternalMemoryHostPropertiesEXT": "PHYSICAL_DEVICE_EXTERNAL_MEMORY_HOST_PROPERTIES_EXT",
     "VkPhysicalDeviceFeatures2": "PHYSICAL_DEVICE_FEATURES_2",
+    "VkPhysicalDeviceFloatControlsProperties": "PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES",
     "VkPhysicalDeviceMaintenance3Properties": "PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES",
     "VkPhysicalDeviceMemoryBudgetPropertiesEXT": "PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT",
     "VkPhysicalDeviceMemoryProperties2": "PHYSICAL_DEVICE_MEMORY_PROPERTIES_2",

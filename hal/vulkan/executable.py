@@ -1,9 +1,9 @@
 """Executables: SPIR-V words compiled to compute pipelines, one per entry.
 
 Before the driver gets the words, they are verified (`spirv_check`), the features they need are compared with the
-device's, missing protections are added (`spirv_harden`), and parameters move into a buffer (`spirv_parameters`).
-Binding `i` of an entry is set 0, binding `i`; its parameters are set 1. The driver's pipelines are stored in the user's
-cache by content, device and driver version.
+device's, missing protections are added (`spirv_harden`), parameters move into a buffer (`spirv_parameters`), and the
+driver is told to keep NaN (`spirv_floats`). Binding `i` of an entry is set 0, binding `i`; its parameters are set 1.
+The driver's pipelines are stored in the user's cache by content, device and driver version.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from .api import Api, Handle
 from .pipeline_cache import pipeline_cache
 from .recording import DESCRIPTOR_STORAGE_BUFFER, SHADER_STAGE_COMPUTE
 from .spirv_check import Summary, verify
+from .spirv_floats import preserve_special
 from .spirv_harden import harden
 from .spirv_limits import check_limits
 from .spirv_parameters import buffer_parameters
@@ -85,6 +86,8 @@ class VulkanExecutable(BackendExecutable):
         )
         if any([entry.parameter_words for entry in entries]):
             code = buffer_parameters(code)
+        if device.physical.special_floats:
+            code = preserve_special(code, device.physical.special_floats)
         self.layouts = [device.layout(len(entry.bindings), bool(entry.parameter_words)) for entry in entries]
         self.pipelines: list[Handle] = []
         try:

@@ -17,6 +17,9 @@ from .heaps import TYPE_CPU, Heap, Machine, MemoryType, machine_of
 from .instance import LEAST_VERSION, Instance, unpack_version
 
 NEVER = (99, 0)
+FLOAT_CONTROLS = "VK_KHR_shader_float_controls"
+#: property of a device, followed by a width in bits: code may ask to keep NaN, infinities and signs of zeros
+PRESERVES = "shaderSignedZeroInfNanPreserveFloat"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +97,7 @@ class PhysicalDevice:
     memory_types: tuple[MemoryType, ...]
     max_allocation: int
     max_workgroup: tuple[int, int, int]
+    special_floats: frozenset[int]  #: bits of the float types whose NaN, infinities and signs of zeros code may keep
     identity: str  #: identifies device and driver version, for cache keys
 
     @property
@@ -202,6 +206,7 @@ class _Probe:
     def _enabled_extensions(self) -> tuple[str, ...]:
         wanted = [row.extension for row in FEATURES if row.field in self.enabled and self.version < row.core]
         wanted += ["VK_EXT_external_memory_host", "VK_EXT_memory_budget", "VK_KHR_portability_subset"]
+        wanted += [FLOAT_CONTROLS] if self.version < (1, 2) else []
         return tuple(dict.fromkeys(name for name in wanted if name in self.present))
 
     def _more_properties(self) -> tuple[int, int, str]:
@@ -218,6 +223,15 @@ class _Probe:
         words = words or f"driver {self.properties.driverVersion:#x}"
         alignment = int(host.minImportedHostPointerAlignment) if imports else 1
         return int(maintenance.maxMemoryAllocationSize), alignment, words
+
+    def _special_floats(self) -> frozenset[int]:
+        """The widths of floats, in bits, for which code may ask to keep NaN, infinities and signs of zeros."""
+        if self.version < (1, 2) and FLOAT_CONTROLS not in self.present:
+            return frozenset()
+        api = self.api
+        controls = api.new("VkPhysicalDeviceFloatControlsProperties")
+        api.lib.vkGetPhysicalDeviceProperties2(self.handle, api.new("VkPhysicalDeviceProperties2", pNext=controls))
+        return frozenset(width for width in (16, 32, 64) if getattr(controls, f"{PRESERVES}{width}"))
 
     def _memory(self) -> tuple[tuple[MemoryType, ...], int]:
         """The memory types in the driver's order (best first among equals), and the bytes of device-local heaps."""
@@ -284,6 +298,7 @@ class _Probe:
             memory_types=types,
             max_allocation=max_allocation,
             max_workgroup=_triple(self.limits.maxComputeWorkGroupSize),
+            special_floats=self._special_floats(),
             identity=f"{self.properties.vendorID:x}-{self.properties.deviceID:x}-{self.properties.driverVersion:x}-{uuid}",
         )
 
