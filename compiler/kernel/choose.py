@@ -23,6 +23,7 @@ from orchestrion.schema.dtypes import BY_NAME, FLOAT
 from .body import Body, count_of
 from .dialect import VECTOR
 from .emit import THREAD, emit
+from .legality import problems
 from .library import KERNELS
 from .machine import Machine
 from .operands import is_loaded, packed_tile
@@ -71,8 +72,8 @@ MAX_SLICE_DEPTH = 16
 MIN_STAGED_TILE = (2, 1)
 #: least rows, columns, and reduced elements of a staged dot: with fewer, most of a workgroup's block is empty
 MIN_STAGED_EXTENT = 8
-#: blocks are halved until there are this many, because a GPU has tens of compute units
-MANY_BLOCKS = 64
+#: blocks are halved until there are this many, because a GPU has up to 150 compute units
+MANY_BLOCKS = 256
 #: number of rows from which on one invocation may take a row of up to `Machine.barrier` elements
 MANY_ROWS = 1024
 #: greatest row length -> invocations that share a row; most have an element in every reduction
@@ -201,7 +202,30 @@ class Task:
             columns //= 2
         if not rows or columns < MIN_TILE_COLUMNS or rows * columns * self.code.ops > MAX_TILE_OPS:
             return None
+        if self.machine.staging and not isinstance(self.results, Dim):
+            while columns > MIN_TILE_COLUMNS and self.results < rows * columns * self.machine.units:
+                columns //= 2
+            if self.results < rows * columns * self.machine.units:
+                return None
         return min(rows, FEW_ROWS_TILE) if self.for_small else rows, columns
+
+    @cached_property
+    def leaves_units_idle(self) -> bool:
+        """Whether there are fewer results than invocations that a graphics processor runs at the same time."""
+        return self.machine.staging and not isinstance(self.results, Dim) and self.results < self.machine.units
+
+    @cached_property
+    def reduces_neighbours(self) -> bool:
+        """Whether the elements of a reduction lie side by side in every operand."""
+        hero = self.body.hero
+        if isinstance(hero, Reduce):
+            reduced = hero.dimensions.ints
+            return all(_are_last(reduced, tensor_of(value).rank) for value in hero.inputs)
+        assert isinstance(hero, DotGeneral)
+        dims = hero.dimensions
+        return _are_last(dims.lhs_contract, tensor_of(hero.lhs).rank) and _are_last(
+            dims.rhs_contract, tensor_of(hero.rhs).rank
+        )
 
     def lanes(self, columns: int) -> Step | None:
         """The step that vectorizes a tile with that many columns; None if it is not vectorized."""
@@ -215,6 +239,10 @@ class Task:
     def unrolled(self) -> Step | None:
         """The step that unrolls the reduction by the width of a wide load; None without wide loads."""
         return Step("unroll", "k", count=VECTOR) if self.machine.wide_loads else None
+
+
+def _are_last(axes: Sequence[int], rank: int) -> bool:
+    return sorted(axes) == list(range(rank - len(axes), rank))
 
 
 def _tile(rows: int, columns: int) -> tuple[Step, Step]:
@@ -331,19 +359,39 @@ def shared_reduction(task: Task) -> Schedule | None:
     if body.hero is None or not body.has_one_size or task.for_small:
         return None
     length = body.extents["k"]
-    if not task.is_long_and_few and longest(length, machine) <= max_elements(machine):
-        return None
     lanes = lanes_per_reduction(task.results) if isinstance(length, Dim) else REDUCTION_LANES
+    if not task.is_long_and_few and longest(length, machine) <= max_elements(machine):
+        if isinstance(length, Dim) or length < LONG_REDUCTION or not task.leaves_units_idle:
+            return None
+        if not task.reduces_neighbours:
+            return None
+        lanes = machine.subgroup
     return Schedule.of(Step("bind", "grid", "workgroup"), Step("reduce", "k", "tree", lanes)) if lanes > 1 else None
 
 
 def each_element(task: Task) -> Schedule | None:
     """An invocation computes one element of every result, with the whole reduction in its loops."""
-    hero = task.body.hero
+    hero, machine = task.body.hero, task.machine
+    if hero is None:
+        return _run_of_elements(task) or THREAD
     unrolled = task.unrolled if isinstance(hero, DotGeneral) else None
     if isinstance(hero, Reduce) and typical(task.body.extents["k"]) >= LONG_REDUCTION and is_loaded(hero):
-        unrolled = Step("unroll", "k", count=VECTOR)
-    return Schedule.of(*THREAD.steps, unrolled)
+        unrolled = Step("unroll", "k", count=machine.reduction_run)
+    if not task.leaves_units_idle:
+        return Schedule.of(*THREAD.steps, unrolled)
+    if isinstance(hero, DotGeneral) and machine.reduction_run * task.code.ops <= MAX_TILE_OPS:
+        unrolled = Step("unroll", "k", count=machine.reduction_run)
+    return Schedule.of(Step("bind", "grid", "invocation", machine.subgroup), unrolled)
+
+
+def _run_of_elements(task: Task) -> Schedule | None:
+    """An invocation computes neighbours, if enough invocations are left and the results have whole runs of them."""
+    body, size = task.body, task.machine.element_tile
+    count = count_of(body.results[0])
+    if size < 2 or isinstance(count, Dim) or count < size * task.machine.units or size * task.code.ops > MAX_TILE_OPS:
+        return None
+    schedule = Schedule.of(Step("tile", "e", count=size), *THREAD.steps)
+    return None if any(problems(body, schedule, task.machine)) else schedule
 
 
 #: name -> function that makes the schedule of a body that fits the pattern, else None. The first that fits is taken

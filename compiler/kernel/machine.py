@@ -58,7 +58,9 @@ class Machine:
     caches serve memory by the line, so the order of elements matters. `staging`: shared memory is faster than the
     caches, and a barrier is cheap. `subgroup`: invocations that run in lockstep. `barrier`: elements that an invocation
     reduces in the time of a barrier. `units`: invocations that run at the same time. `quick_builds`: a driver builds a
-    specialized kernel in less time than a few calls save by it.
+    specialized kernel in less time than a few calls save by it. `element_tile`: neighbours that an invocation computes
+    in bodies without a reduction. `reduction_run`: elements that an iteration takes of a reduction that only loads.
+    `register_code`: greatest number of primitives, about, for the part of a row that an invocation keeps in registers.
     """
 
     simd: int = 8
@@ -71,6 +73,9 @@ class Machine:
     barrier: int = 0
     units: int = 1 << 14
     quick_builds: bool = False
+    element_tile: int = 1
+    reduction_run: int = 4
+    register_code: int = 1200
     quirks: Quirks = Quirks()
 
     @property
@@ -98,6 +103,10 @@ class Machine:
 
 #: a machine whose kernels load and compute element by element
 PLAIN = Machine()
+
+
+#: a graphics processor, as measured (docs/decisions/dots.md#measured-on-a-gpu); targets add facts about their code
+GPU: Final = Machine(staging=True, subgroup=32, element_tile=4, reduction_run=16, register_code=2400)
 
 
 @dataclass(frozen=True, slots=True)

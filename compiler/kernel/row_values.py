@@ -30,8 +30,8 @@ REGISTER_ROW_LANES = (8, 16, 32, 64, 128)
 MAX_SERIAL_ROW = 16
 #: upper bounds of the ranges of dynamic row lengths that have a kernel each with rows in registers
 REGISTER_ROW_LENGTHS = (16, 64, 128, 256, 512, 1024)
-#: greatest number of elements of a row in the registers of an invocation, and of primitives for all of them, about
-MAX_REGISTER_ELEMENTS, MAX_REGISTER_CODE = 64, 1200
+#: greatest number of elements of a row in the registers of an invocation
+MAX_REGISTER_ELEMENTS = 64
 
 
 def row_scalars(ops: Sequence[Operation], rows: int) -> set[Operation]:
@@ -156,7 +156,7 @@ class LengthRange(NamedTuple):
 
 def register_lanes(ops: Sequence[Operation], length: int, machine: Machine) -> int:
     """The fewest invocations that can keep a row of up to `length` elements in registers; 0 if no number can."""
-    most = min(MAX_REGISTER_ELEMENTS, MAX_REGISTER_CODE // max(sum(map(_text, ops)), 1))
+    most = min(MAX_REGISTER_ELEMENTS, machine.register_code // max(sum(map(_text, ops)), 1))
     choices = [1] if length <= MAX_SERIAL_ROW else [lanes for lanes in REGISTER_ROW_LANES if lanes >= machine.subgroup]
     return next((lanes for lanes in choices if length <= lanes * most), 0)
 

@@ -19,8 +19,7 @@ CAPABILITY_PRESERVE: Final = 4466
 MODE_PRESERVE: Final = 4461
 _HEADER_WORDS: Final = 5
 _CAPABILITY, _EXTENSION, _ENTRY_POINT, _MODE, _FLOAT = (
-    OP_BY_NAME[name].code
-    for name in ("OpCapability", "OpExtension", "OpEntryPoint", "OpExecutionMode", "OpTypeFloat")
+    OP_BY_NAME[name].code for name in ("OpCapability", "OpExtension", "OpEntryPoint", "OpExecutionMode", "OpTypeFloat")
 )
 
 

@@ -86,10 +86,40 @@ def test_a_long_and_lone_reduction_is_shared_by_a_workgroup(
 
 @EACH_MACHINE
 def test_a_reduction_that_no_loop_of_an_invocation_finishes_is_shared(chosen: Chosen, machine: str) -> None:
-    """On llvmpipe, however many there are. Where loops have no limit each of many is an invocation's."""
+    """On llvmpipe, however many there are. Where loops have no limit each of many is an invocation's, but not if that
+    leaves most of a graphics processor idle.
+    """
     shape = [2000, 9_000_000]
     assert re.fullmatch(TREE, chosen(summed(shape, [1]), "spirv", machine))
-    assert re.fullmatch(EACH, chosen(summed(shape, [1]), "opencl", machine))
+    assert re.fullmatch(EACH if machine == "cpu" else TREE, chosen(summed(shape, [1]), "opencl", machine))
+
+
+@EACH_TARGET
+@pytest.mark.parametrize(
+    ("shape", "dims", "wanted"),
+    [
+        ([4096, 4096], [1], TREE),
+        ([4096, 64], [1], EACH),
+        ([4096, 4096], [0], EACH),
+        ([40_000, 4096], [1], EACH),
+    ],
+    ids=str,
+)
+def test_long_reductions_of_neighbours_are_shared_on_gpus_unless_they_fill_one(
+    chosen: Chosen, target: str, shape: list[int], dims: list[int], wanted: str
+) -> None:
+    """Invocations beside each other then read neighbours. They do so anyway where the reduced elements lie apart."""
+    assert re.fullmatch(wanted, chosen(summed(shape, dims), target, "gpu"))
+    assert re.fullmatch(EACH, chosen(summed(shape, dims), target, "cpu"))
+
+
+@EACH_TARGET
+@pytest.mark.parametrize(("length", "runs"), [(1 << 20, True), (1000, False), ((1 << 20) + 1, False)])
+def test_many_elements_are_computed_in_runs_on_gpus(chosen: Chosen, target: str, length: int, runs: bool) -> None:
+    t = tensor([length], "f32")
+    text = main([t], ["%r = " + apply("negate", "%a0", "", [t], t)], [("%r", t)])
+    assert ("tile(e, " in chosen(text, target, "gpu")) == runs
+    assert "tile" not in chosen(text, target, "cpu")
 
 
 def test_elements_are_an_invocation_s_each(chosen: Chosen) -> None:
@@ -107,7 +137,8 @@ def test_elements_are_an_invocation_s_each(chosen: Chosen) -> None:
     [
         ((1024, 1024, 1024), TILED, STAGED),
         ((64, 64, 64), TILED, STAGED),
-        ((1, 64, 2048), TILED, TILED),
+        ((1, 64, 2048), TILED, EACH),
+        ((1, 64, 1_000_000), TILED, TILED),
         ((4096, 64, 1), EACH, EACH),
         ((3, 4, 3), EACH, EACH),
         ((4, 100_000, 16), TILED, TREE),

@@ -4,13 +4,14 @@ The driver builds it with correctly rounded division and square root. The text i
 """
 
 import re
+from dataclasses import replace
 from math import prod
 
 from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.flow.layout import Encoding, Layout
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.dims import Dim
-from orchestrion.compiler.kernel.machine import Machine, Quirks
+from orchestrion.compiler.kernel.machine import GPU, Machine, Quirks
 from orchestrion.compiler.kernel.signature import Signature, signature_of
 from orchestrion.compiler.sequencer.ll_seq import Entry, Executable
 from orchestrion.compiler.targets.kernel_target import KernelTarget
@@ -24,7 +25,7 @@ from .reserved import is_reserved
 SOURCE = Quirks(functions=True)
 MACHINES = {
     "cpu": Machine(simd=16, accumulators=128, explicit_vectors=True, barrier=256, units=64, quirks=SOURCE),
-    "gpu": Machine(staging=True, subgroup=32, quirks=SOURCE),
+    "gpu": replace(GPU, quirks=SOURCE),
 }
 #: least number of rows of a dot with which reordering the columns of the right operand pays
 ORDERED_ROWS = 64

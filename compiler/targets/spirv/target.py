@@ -5,7 +5,7 @@ from dataclasses import replace
 from orchestrion.compiler.flow.layout import Encoding, Layout
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.dims import Dim
-from orchestrion.compiler.kernel.machine import LLVMPIPE_ITERATIONS, Machine, Quirks
+from orchestrion.compiler.kernel.machine import GPU, LLVMPIPE_ITERATIONS, Machine, Quirks
 from orchestrion.compiler.kernel.signature import signature_of
 from orchestrion.compiler.sequencer.ll_seq import Entry, Executable
 from orchestrion.compiler.targets.kernel_target import KernelTarget
@@ -19,7 +19,7 @@ from .render import FunctionWords, ModuleVariables
 LLVMPIPE = Quirks(max_loop_iterations=LLVMPIPE_ITERATIONS)
 MACHINES = {
     "cpu": Machine(wide_loads=True, units=64, quick_builds=True, quirks=replace(LLVMPIPE, typical_row=32)),
-    "gpu": Machine(wide_loads=True, staging=True, subgroup=32, quick_builds=True, quirks=LLVMPIPE),
+    "gpu": replace(GPU, wide_loads=True, quick_builds=True, quirks=LLVMPIPE),
 }
 #: fewest reads per element of an operand of a dot, and fewest products, with which tiles pay
 LEAST_REUSE, LEAST_PRODUCTS = 32, 1 << 20
