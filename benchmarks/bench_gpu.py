@@ -51,6 +51,16 @@ class Found:
     device: float = 0.0
 
 
+@dataclass(frozen=True)
+class Prepared:
+    """The modules of a row by device and machine, its result by XLA on the CPU, and its operations by XLA's count."""
+
+    title: str
+    modules: dict[tuple[str, str], bytes]
+    want: Array
+    flops: float
+
+
 def plain(function: Callable[..., Any], *shapes: tuple[int, ...]) -> Callable[[], Any]:
     def make() -> tuple[Callable[..., Any], list[Array]]:
         rng = np.random.default_rng(0)
@@ -71,8 +81,6 @@ def resnet18(batch: int, width: int, side: int) -> Callable[[], Any]:
 
 def transformer(layers: int, width: int, tokens: int) -> Callable[[], Any]:
     def make() -> tuple[Callable[..., Any], list[Array]]:
-        import jax
-
         networks, rng = _networks(), np.random.default_rng(0)
         weights = [networks.transformer_layer(rng, width) for _ in range(layers)]
 
@@ -81,7 +89,6 @@ def transformer(layers: int, width: int, tokens: int) -> Callable[[], Any]:
                 x = networks.apply_transformer_layer(p, x, width // 64)
             return x
 
-        assert jax.tree.leaves(weights)
         return apply, [rng.standard_normal((1, tokens, width), np.float32)]
 
     return make
@@ -164,8 +171,7 @@ def xla(function: Callable[..., Any], arguments: Sequence[Array], precision: str
     return found
 
 
-def measure(work: Work, devices: Sequence[str], seconds: float) -> dict[str, Any]:
-    """The row of a work as data: `flops`, `bytes` and `times`, `failed` with a text per candidate that has none."""
+def prepare(work: Work, devices: Sequence[str]) -> Prepared:
     import jax
 
     from orchestrion import compiler
@@ -174,23 +180,30 @@ def measure(work: Work, devices: Sequence[str], seconds: float) -> dict[str, Any
     lowered = jax.jit(function).trace(*arguments).lower(lowering_platforms=("cpu",))
     with jax.default_device(jax.devices("cpu")[0]), jax.default_matmul_precision("highest"):
         on_cpu = jax.jit(function).lower(*arguments).compile()
-        want, cost = np.asarray(on_cpu(*arguments)), on_cpu.cost_analysis()
-    moved = sum(array.nbytes for array in arguments) + want.nbytes
-    row: dict[str, Any] = {"title": work.title, "flops": float(cost["flops"]), "bytes": moved}
+        want = np.asarray(on_cpu(*arguments))
+    modules = {
+        (device, made_for): compiler.compile(lowered, targets=[TARGETS[device.partition(":")[0]]], machines=(made_for,))
+        for device in devices
+        for made_for in MACHINES
+    }
+    return Prepared(work.title, modules, want, float(on_cpu.cost_analysis()["flops"]))
+
+
+def measure(work: Work, prepared: Prepared, seconds: float) -> dict[str, Any]:
+    """The row of a work as data: `flops`, `bytes` and `times`, `failed` with a text per candidate that has none."""
+    function, arguments = work.make()
     times, failed = {}, {}
-    for device in devices:
-        for made_for in MACHINES:
-            name = f"{device} {made_for}"
-            try:
-                target = TARGETS[device.partition(":")[0]]
-                module = compiler.compile(lowered, targets=[target], machines=(made_for,))
-                times[name] = asdict(ours(module, device, arguments, want, seconds))
-            except Exception as error:  # other candidates are measured
-                failed[name] = f"{type(error).__name__}: {error}"
-                traceback.print_exc()
+    for (device, made_for), module in prepared.modules.items():
+        name = f"{device} {made_for}"
+        try:
+            times[name] = asdict(ours(module, device, arguments, prepared.want, seconds))
+        except Exception as error:  # other candidates are measured
+            failed[name] = f"{type(error).__name__}: {error}"
+            traceback.print_exc()
     for precision in ("highest", "default"):
         times[f"XLA {precision}"] = asdict(xla(function, arguments, precision, seconds))
-    return {**row, "times": times, "failed": failed}
+    moved = sum(array.nbytes for array in arguments) + prepared.want.nbytes
+    return {"title": work.title, "flops": prepared.flops, "bytes": moved, "times": times, "failed": failed}
 
 
 def share(rate: float, of: float) -> str:
@@ -234,7 +247,7 @@ def main() -> None:
         raise SystemExit(f"no row is called {' or '.join(options.rows)}")
     rows = []
     for work in chosen:
-        rows.append(measure(work, devices, options.seconds))
+        rows.append(measure(work, prepare(work, devices), options.seconds))
         report(rows[-1], options.peak, options.bandwidth)
         if options.json:  # after every row, so that an interrupted run keeps what it measured
             Path(options.json).write_text(json.dumps(rows, indent=2) + os.linesep)

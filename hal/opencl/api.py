@@ -139,6 +139,7 @@ def _library() -> ctypes.CDLL:
     return ctypes.CDLL("OpenCL.dll" if sys.platform == "win32" else extension_module.__file__)
 
 
+@cache
 def _prototype(arguments: tuple[Any, ...], releases: bool, result: Any = Code) -> Any:
     return (ctypes.CFUNCTYPE if releases else ctypes.PYFUNCTYPE)(result, *arguments)
 
