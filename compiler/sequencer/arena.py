@@ -14,7 +14,7 @@ Tenants with symbolic sizes follow all others, in slots. A tenant takes a free s
 all values of the symbols, else a new slot. So one packing is valid for every call.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -104,12 +104,8 @@ def _first_fit(
 ) -> tuple[int, int]:
     """Returns the first arena with room for a tenant, and the offset in it. Appends a new arena if none has room."""
     for part in range(len(sizes)):
-        taken = sorted(
-            (offset, offset + align(tenants[other].size))
-            for other, (place, offset) in places.items()
-            if place == part and tenants[other].live & tenant.live
-        )
-        offset = _best_fit(taken, align(tenant.size))
+        placed = ((tenants[other], offset) for other, (place, offset) in places.items() if place == part)
+        offset = _best_fit(placed, tenant)
         if offset + align(tenant.size) <= max(max_bytes, sizes[part]):
             return part, offset
     sizes.append(0)
@@ -174,20 +170,17 @@ def _place(tenants: Sequence[Tenant], order: Sequence[int]) -> tuple[list[int], 
     total = 0
     for index in order:
         tenant = tenants[index]
-        taken = sorted(
-            (offsets[i], offsets[i] + align(tenants[i].size)) for i in placed if tenants[i].live & tenant.live
-        )
-        offsets[index] = _best_fit(taken, align(tenant.size))
+        offsets[index] = _best_fit(((tenants[i], offsets[i]) for i in placed), tenant)
         placed.append(index)
         total = max(total, offsets[index] + align(tenant.size))
     return offsets, total
 
 
-def _best_fit(taken: list[tuple[int, int]], size: int) -> int:
-    """Start of the smallest gap of at least `size` bytes between the sorted ranges, else the end of the last range."""
-    end = 0
+def _best_fit(placed: Iterable[tuple[Tenant, int]], tenant: Tenant) -> int:
+    """Start of the smallest gap that holds a tenant between those that are live with it, else the end of the last."""
+    end, size = 0, align(tenant.size)
     best: tuple[int, int] | None = None
-    for start, stop in taken:
+    for start, stop in sorted((at, at + align(other.size)) for other, at in placed if other.live & tenant.live):
         gap = start - end
         if gap >= size and (best is None or gap < best[0]):
             best = gap, end

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from orchestrion.compiler.errors import Diagnostic, InternalError
 from orchestrion.compiler.ir import util
@@ -27,6 +28,7 @@ from .lifetimes import COMMANDS, Lifetimes
 #: Kinds of placements that the function does not own: nothing may be placed there.
 EXTERNAL_KINDS = ("argument", "constant", "variable")
 
+Op = TypeVar("Op", bound=Operation)
 #: A branch, and its edge into a block.
 IncomingEdge = tuple[util.BranchOp, util.Edge]
 
@@ -183,9 +185,7 @@ class BufferAssignment:
         return self._may_alternate(placement.key, pair[0].members, members)
 
     def _join_updates(self) -> None:
-        for op in self._commands():
-            if not isinstance(op, hl_seq.Dispatch):
-                continue
+        for op in self._ops(hl_seq.Dispatch):
             for argument, output in op.updates():
                 if argument in self.group and not self._take_over(op, argument, output):
                     self.missing_copies.append(MissingCopy(op, op.arguments.index(argument)))
@@ -328,17 +328,16 @@ class BufferAssignment:
         return self.order[value.parent_block] < self.order[header]
 
     def _join_clones(self) -> None:
-        for op in self._commands():
-            if isinstance(op, hl_seq.Clone) and op.output in self.group:
+        for op in self._ops(hl_seq.Clone):
+            if op.output in self.group:
                 self._merge(op.output, op.source, allowed=1 << self._position(op))
 
     def _reuse_dying_arguments(self) -> None:
         """Places outputs in the memory of arguments that die at their dispatch."""
-        for op in self._commands():
-            if isinstance(op, hl_seq.Dispatch):
-                for argument, output in op.reuses():
-                    if argument in self.group and self._take_over(op, argument, output):
-                        break
+        for op in self._ops(hl_seq.Dispatch):
+            for argument, output in op.reuses():
+                if argument in self.group and self._take_over(op, argument, output):
+                    break
 
     def _find_donors(self) -> dict[Placement | None, BufferGroup]:
         """result -> the argument whose memory the caller may pass for it"""
@@ -353,7 +352,7 @@ class BufferAssignment:
 
     def _donate(self) -> None:
         """A result in the memory of an argument must not be written while the argument is live."""
-        for export in self._exports():
+        for export in self._ops(hl_seq.Export):
             target = self.group.get(export.source)
             if target is not None and target.placement in self.donors:
                 if not self._is_handed_over(self.donors[target.placement], target):
@@ -383,17 +382,9 @@ class BufferAssignment:
                 return readers == [op]
         return False
 
-    def _exports(self) -> Iterator[hl_seq.Export]:
-        for block in self.blocks:
-            for op in block:
-                if isinstance(op, hl_seq.Export):
-                    yield op
-
-    def _commands(self) -> Iterator[Operation]:
-        for block in self.blocks:
-            for op in block:
-                if isinstance(op, COMMANDS):
-                    yield op
+    def _ops(self, kind: type[Op]) -> Iterator[Op]:
+        """The ops of a class, in text order."""
+        return (op for block in self.blocks for op in block if isinstance(op, kind))
 
 
 def _compatible(one: BufferGroup, other: BufferGroup) -> bool:

@@ -8,11 +8,11 @@ Bindings may overlap if the sequencer allows it, hence no `restrict`. `kernel.ca
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from orchestrion.compiler.ir.core import Block, Operation, Value
 from orchestrion.compiler.kernel import dialect as k
 from orchestrion.compiler.kernel.signature import Signature
+from orchestrion.compiler.targets.kernel_target import methods_of
 from orchestrion.schema.dtypes import BOOL, BY_NAME, FLOAT, SIGNED, UNSIGNED
 
 from .scalars import CALLED, MEMORY_TYPES, TYPES, expression, literal
@@ -125,6 +125,8 @@ class BodyText:
         byte = " != 0" if k.dtype_of(op.output).kind == BOOL else ""
         self._define(op.output, f"{self.names[memory]}[{self.names[index]}]{byte}")
 
+    load_shared = load
+
     def load_vector(self, op: k.LoadVector) -> None:
         name = f"t{self.count}"
         self.count += 1
@@ -156,6 +158,8 @@ class BodyText:
     def store(self, op: k.Store | k.StoreShared) -> None:
         value, memory, index = (self.names[operand] for operand in op.operands)
         self._line(f"{memory}[{index}] = {value};")
+
+    store_shared = store
 
     def store_vector(self, op: k.StoreVector) -> None:
         values = ", ".join(self.names[value] for value in op.values)
@@ -255,27 +259,4 @@ def _type(value: Value) -> str:
     return TYPES[str(value.type)] if shape is None else f"{TYPES[shape[1].name]}{shape[0]}"
 
 
-_OPS: dict[str, Callable[[BodyText, Any], None]] = {
-    k.Constant.name: BodyText.constant,
-    k.WorkgroupId.name: BodyText.workgroup_id,
-    k.LocalId.name: BodyText.local_id,
-    k.Parameter.name: BodyText.parameter,
-    k.Call.name: BodyText.call,
-    k.Load.name: BodyText.load,
-    k.LoadVector.name: BodyText.load_vector,
-    k.LoadLanes.name: BodyText.load_lanes,
-    k.Vector.name: BodyText.vector,
-    k.Lanes.name: BodyText.lanes,
-    k.AddVectors.name: BodyText.add_vectors,
-    k.MultiplyVectors.name: BodyText.multiply_vectors,
-    k.Store.name: BodyText.store,
-    k.StoreVector.name: BodyText.store_vector,
-    k.Shared.name: BodyText.shared,
-    k.LoadShared.name: BodyText.load,
-    k.StoreShared.name: BodyText.store,
-    k.Barrier.name: BodyText.barrier,
-    k.For.name: BodyText.loop,
-    k.If.name: BodyText.branch,
-    k.Yield.name: BodyText.nothing,
-    k.Return.name: BodyText.nothing,
-}
+_OPS = methods_of(BodyText)

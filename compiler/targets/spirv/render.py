@@ -8,13 +8,11 @@ Float zeros are not written as constants. Mesa's gallivm (lavapipe) folds x * 0 
 and ignores NaN, infinities and signs. A zero is computed from a condition that is false but unknown to the compiler.
 """
 
-from collections.abc import Callable
-from typing import Any
-
 from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, Value
 from orchestrion.compiler.kernel import dialect as k
 from orchestrion.compiler.kernel.signature import Signature
+from orchestrion.compiler.targets.kernel_target import methods_of
 from orchestrion.schema.dtypes import BOOL, BY_NAME, FLOAT, DType
 from orchestrion.schema.spirv import BUILTINS, MODE_LOCAL_SIZE, MODEL_GLCOMPUTE, SCOPE_WORKGROUP, WORKGROUP_MEMORY
 
@@ -405,21 +403,4 @@ def _makes_floats(op: Operation) -> bool:
 
 _TO_FLOAT = frozenset({"OpConvertSToF", "OpConvertUToF"})
 
-_OPS: dict[str, Callable[[FunctionWords, Any], None]] = {
-    k.Constant.name: FunctionWords.constant,
-    k.WorkgroupId.name: FunctionWords.workgroup_id,
-    k.LocalId.name: FunctionWords.local_id,
-    k.Parameter.name: FunctionWords.parameter,
-    k.Load.name: FunctionWords.load,
-    k.LoadVector.name: FunctionWords.load_vector,
-    k.Store.name: FunctionWords.store,
-    k.StoreVector.name: FunctionWords.store_vector,
-    k.Shared.name: FunctionWords.shared,
-    k.LoadShared.name: FunctionWords.load_shared,
-    k.StoreShared.name: FunctionWords.store_shared,
-    k.Barrier.name: FunctionWords.barrier,
-    k.For.name: FunctionWords.loop,
-    k.If.name: FunctionWords.branch,
-    k.Yield.name: FunctionWords.nothing,
-    k.Return.name: FunctionWords.nothing,
-}
+_OPS = methods_of(FunctionWords)
