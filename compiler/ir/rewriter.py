@@ -39,6 +39,13 @@ class Rewriter:
         self._op: Operation | None = None
         self._loc: Location = UNKNOWN
 
+    @classmethod
+    def before(cls, op: Operation, loc: Location = UNKNOWN) -> Rewriter:
+        """A rewriter outside of patterns that inserts before `op`, with its location unless `loc` is given."""
+        rewriter = cls({})
+        rewriter.at(op, loc)
+        return rewriter
+
     def at(self, op: Operation, loc: Location = UNKNOWN) -> None:
         """Sets the op that the pattern visits. `loc`: location of new ops, by default the op's."""
         self._op = op

@@ -57,11 +57,10 @@ def _involves_complex(op: Operation) -> bool:
 
 
 def _split_function(function: func.Func) -> None:
-    rewriter, parts = Rewriter({}), Parts()
-    block = function.entry
+    parts, block = Parts(), function.entry
     first = block.first
     assert first is not None, "it returns"
-    rewriter.at(first, first.loc)
+    rewriter = Rewriter.before(first)
     arguments = list(block.arguments)
     for argument in arguments:
         if is_complex(argument):

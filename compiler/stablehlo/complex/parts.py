@@ -69,6 +69,11 @@ def transposed(x: Tensor) -> Tensor:
     return x.transpose(0, 2, 1)
 
 
+def triangle(x: Tensor, lower: bool) -> Tensor:
+    """Mask of one triangle, with the diagonal, of matrices [batch, m, n]."""
+    return x.iota(1).compare("GE" if lower else "LE", x.iota(2))
+
+
 def adjoint(x: Tensor) -> Tensor:
     """The conjugate transpose of matrices [batch, m, n]."""
     return transposed(conjugate(x))

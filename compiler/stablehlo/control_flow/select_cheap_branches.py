@@ -61,8 +61,7 @@ def _elements(value: Value) -> int:
 
 def _select(op: Choice) -> None:
     """Replaces the op by all its branches; each result is selected from those of the branches."""
-    rewriter = Rewriter({})
-    rewriter.at(op)
+    rewriter = Rewriter.before(op)
     given = [move_block(branch.block, rewriter) for branch in op.regions]
     *others, values = given
     for number, branch in reversed(list(enumerate(others))):

@@ -48,7 +48,8 @@ def _trips(counter: Counter) -> int | None:
     if counter.direction in ("GT", "GE"):
         start, step, bound = -start, -step, -bound
     if isinstance(bound, Dim):
-        return _sized_trips(start, step, bound + (counter.direction in ("LE", "GE"))) if step > 0 else None
+        bound += counter.direction in ("LE", "GE")
+        return dim_max(ceildiv(bound - start, step), 0) if step > 0 else None
     match counter.direction:
         case "EQ":
             return int(start == bound) if step or start != bound else None
@@ -62,11 +63,6 @@ def _trips(counter: Counter) -> int | None:
     return -((start - bound) // step) if step > 0 else None
 
 
-def _sized_trips(start: int, step: int, bound: int) -> int:
-    """The number of iterations up to a symbolic bound."""
-    return dim_max(ceildiv(bound - start, step), 0)
-
-
 def _counter(loop: While) -> Counter | None:
     test = loop.cond.block.end.operands[0].defining_op
     if not isinstance(test, Compare):
@@ -77,13 +73,11 @@ def _counter(loop: While) -> Counter | None:
     ):
         bound = integer(other) if direction in ("EQ", "NE") else _number(other)
         if isinstance(value, BlockArgument) and value.block is loop.cond.block and bound is not None:
-            return _advanced(loop, value.index, direction, bound)
+            start, step = integer(loop.inits[value.index]), step_of(loop, value.index)
+            if start is None or step is None:
+                return None
+            return Counter(value.index, direction, start, step, bound)
     return None
-
-
-def _advanced(loop: While, index: int, direction: str, bound: int) -> Counter | None:
-    start, step = integer(loop.inits[index]), step_of(loop, index)
-    return Counter(index, direction, start, step, bound) if start is not None and step is not None else None
 
 
 def step_of(loop: While, index: int) -> int | None:

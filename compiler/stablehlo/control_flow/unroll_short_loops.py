@@ -50,8 +50,7 @@ def _iteration_size(body: Block) -> float:
 
 
 def _unroll(loop: While, iterations: int) -> None:
-    rewriter = Rewriter({})
-    rewriter.at(loop)
+    rewriter = Rewriter.before(loop)
     carried = list(loop.inits)
     for _ in range(iterations):
         carried = inline_block(loop.body.block, carried, rewriter.insert)

@@ -7,9 +7,7 @@ whose results lie in columns. A length with a large prime factor becomes a convo
 
 from __future__ import annotations
 
-from typing import Any, Final
-
-import numpy as np
+from typing import Final
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.ir.attributes import BoolAttr, DenseElements, IntegerAttr
@@ -25,8 +23,6 @@ from orchestrion.schema.dtypes import BY_NAME
 
 from . import plan
 from .tables import generated_roots
-
-Array = np.ndarray[Any, Any]
 
 #: Maximum bytes of a table in the module; larger tables are computed when the module is loaded.
 MAX_TABLE_BYTES: Final = 1 << 16
@@ -133,10 +129,10 @@ class _Transform:
             return generated_roots(self.given.rewriter, self.element, rows, columns, self.sign)
         return self._pair(plan.matrix_roots(rows, columns, self.sign))
 
-    def _pair(self, parts: Array) -> tuple[Tensor, Tensor]:
+    def _pair(self, parts: plan.Array) -> tuple[Tensor, Tensor]:
         return self._constant(parts[0]), self._constant(parts[1])
 
-    def _constant(self, array: Array) -> Tensor:
+    def _constant(self, array: plan.Array) -> Tensor:
         value = DenseElements.of(array.astype(BY_NAME[self.element].numpy), self.element)
         return self.given.build(Constant, value=value, out=value.type)
 

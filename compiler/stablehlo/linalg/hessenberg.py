@@ -17,7 +17,7 @@ from orchestrion.compiler.ir.attributes import DictAttr, IntegerAttr
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.stablehlo.builders.loops import counted_loop
 from orchestrion.compiler.stablehlo.builders.tensors import Tensor
-from orchestrion.compiler.stablehlo.complex.parts import adjoint, conjugate, parts_of, tensor_of_parts
+from orchestrion.compiler.stablehlo.complex.parts import adjoint, conjugate, parts_of, tensor_of_parts, triangle
 from orchestrion.compiler.stablehlo.ops.contraction import DotDimensions
 
 from .householder import along_last_axis, reduce_column
@@ -44,7 +44,7 @@ def sytrd(op: Operation, flags: dict[str, bool], given: Tensor) -> list[Tensor] 
     made = [packed, _diagonal(packed, 0), _diagonal(packed, 1), taus]
     if not lower:
         made = [made[0].reverse(1, 2), *(x.reverse(1) for x in made[1:])]
-    return [_triangle(given, lower).select(made[0], given), *made[1:], given.int32(0, (batch,))]
+    return [triangle(given, lower).select(made[0], given), *made[1:], given.int32(0, (batch,))]
 
 
 def _are_all_rows(op: Operation, order: int) -> bool:
@@ -73,11 +73,7 @@ def _from_right(a: Tensor, vector: Tensor, tau: Tensor) -> Tensor:
 def _filled(a: Tensor) -> Tensor:
     """The Hermitian matrix with this lower triangle; only the real parts of the diagonal count."""
     real = tensor_of_parts(a.type, parts_of(a)[:1])
-    return a.iota(1).eq(a.iota(2)).select(real, _triangle(a, True).select(a, adjoint(a)))
-
-
-def _triangle(a: Tensor, lower: bool) -> Tensor:
-    return a.iota(1).compare("GE" if lower else "LE", a.iota(2))
+    return a.iota(1).eq(a.iota(2)).select(real, triangle(a, True).select(a, adjoint(a)))
 
 
 def _diagonal(a: Tensor, below: int) -> Tensor:

@@ -14,7 +14,7 @@ from typing import Final
 
 from orchestrion.compiler.stablehlo.builders.loops import counted_loop
 from orchestrion.compiler.stablehlo.builders.tensors import Tensor
-from orchestrion.compiler.stablehlo.complex.parts import conjugate, parts_of, sum_of, tensor_of_parts
+from orchestrion.compiler.stablehlo.complex.parts import conjugate, parts_of, sum_of, tensor_of_parts, triangle
 from orchestrion.compiler.stablehlo.ops.contraction import DotDimensions
 
 #: A vector times the columns of a matrix, per batch.
@@ -121,4 +121,4 @@ def upper_triangle(packed: Tensor) -> Tensor:
     """R: the upper triangle of n x n matrices, or of the first n rows."""
     batch, rows, columns = packed.shape
     kept = packed.leading((batch, min(rows, columns), columns))
-    return (kept.iota(1) <= kept.iota(2)).select(kept, kept.zeros())
+    return triangle(kept, False).select(kept, kept.zeros())

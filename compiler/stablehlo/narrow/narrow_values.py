@@ -177,7 +177,6 @@ class NarrowValues:
 
     def _after_definition(self, value: Value, make: Callable[[Tensor], Tensor]) -> Value:
         """Builds a form directly after the definition of a value."""
-        rewriter = Rewriter({})
         if isinstance(value, BlockArgument):
             anchor: Operation | None = value.block.first
             loc = self.loc
@@ -185,8 +184,7 @@ class NarrowValues:
             assert value.defining_op is not None
             anchor, loc = value.defining_op.next_op, value.loc
         assert anchor is not None, "a block ends with a terminator"
-        rewriter.at(anchor, loc)
-        return make(Tensor(rewriter, value)).value
+        return make(Tensor(Rewriter.before(anchor, loc), value)).value
 
 
 def _numbers(elements: DenseElements, number: Callable[[int], float]) -> bytes:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.stablehlo.builders.tensors import Tensor
 from orchestrion.compiler.stablehlo.ops.base import dtype_of, tensor_of
@@ -51,15 +50,9 @@ def _is_exact(op: Elementwise, dtype: DType) -> bool:
     return name in _EXACT or name in _INTEGRAL and dtype.bits == 16
 
 
-def _before(op: Operation) -> Rewriter:
-    rewriter = Rewriter({})
-    rewriter.at(op)
-    return rewriter
-
-
 def _integer(op: Elementwise, values: NarrowValues, dtype: DType) -> None:
     replace_operands(op, values.stored_form)
-    name, first = op.scalar.name, Tensor(_before(op), op.operands[0])
+    name, first = op.scalar.name, Tensor(Rewriter.before(op), op.operands[0])
     if name in _UNSIGNED:
         op.set_operand(0, unsigned(first, dtype).value)
     elif name == "shift_right_arithmetic" and dtype.kind != SIGNED:
@@ -68,10 +61,8 @@ def _integer(op: Elementwise, values: NarrowValues, dtype: DType) -> None:
     values.register_computed(op.results[0], exact=name in _IN_RANGE)
     if name == "count_leading_zeros":
         result = op.results[0]
-        rewriter = Rewriter({})
         assert op.next_op is not None
-        rewriter.at(op.next_op, op.loc)
-        counted = wrap(Tensor(rewriter, result) - (8 - dtype.bits), dtype)
+        counted = wrap(Tensor(Rewriter.before(op.next_op, op.loc), result) - (8 - dtype.bits), dtype)
         values.register_bits(result, counted.value, dtype)
 
 
@@ -93,7 +84,7 @@ def _bitcast(op: BitcastConvert, values: NarrowValues) -> bool:
     source, target = values.dtype(op.operand_), narrow_dtype(op.out.type)
     given = BY_NAME[source.storage] if source is not None else dtype_of(op.operand_)
     wanted = BY_NAME[target.storage] if target is not None else BY_NAME[str(tensor_of(op.out).element)]
-    bits = Tensor(_before(op), values.stored_form(op.operand_))
+    bits = Tensor(Rewriter.before(op), values.stored_form(op.operand_))
     if target is None:
         op.set_operand(0, bits.value)
         return False
@@ -107,7 +98,7 @@ def _bitcast(op: BitcastConvert, values: NarrowValues) -> bool:
 
 def _convert(op: Convert, values: NarrowValues) -> bool:
     source, target = values.dtype(op.operand_), narrow_dtype(op.out.type)
-    number = Tensor(_before(op), values.wide_form(op.operand_))
+    number = Tensor(Rewriter.before(op), values.wide_form(op.operand_))
     if target is None:  # the target may already be f32: a form of a narrow value must not stand for another value
         op.set_operand(0, number.value)
         return False

@@ -85,10 +85,9 @@ def _signature(type: FunctionType) -> FunctionType:
 
 
 def _expand(op: Operation, known: dict[Value, Quantized]) -> None:
-    rewriter = Rewriter({})
     if op.parent is None:
         return
-    rewriter.at(op)
+    rewriter = Rewriter.before(op)
     if op.name in (QUANTIZE, DEQUANTIZE):
         if len(op.operands) == len(op.results) == 1:
             _between(op, rewriter, known)

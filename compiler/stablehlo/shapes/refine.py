@@ -177,7 +177,7 @@ class _Refiner:
             self._assert(op)
             return
         if isinstance(op, dynamic.DynamicOp):
-            value = _RULES[type(op)](self, op, _rewriter(op, op))
+            value = _RULES[type(op)](self, op, Rewriter.before(op))
             op.results[0].replace_by(value)
             op.erase()
             return
@@ -192,7 +192,7 @@ class _Refiner:
         if isinstance(value.type, TensorType) and not value.type.shape and size and isinstance(size[0], Dim):
             op = value.defining_op
             assert op is not None and op.next_op is not None, "a terminator follows"
-            value.replace_by(self.number(_rewriter(op.next_op, op), size[0], value.type))
+            value.replace_by(self.number(Rewriter.before(op.next_op, op.loc), size[0], value.type))
 
     def number(self, rewriter: Rewriter, size: int, type: TensorType) -> Value:
         """A size as a scalar of an integer type."""
@@ -283,13 +283,6 @@ class _Refiner:
                     return self.scalar(rewriter, part, index)
                 index -= tensor_of(part).num_elements
         return Tensor(rewriter, value).slice((index,), (index + 1,)).reshape().value
-
-
-def _rewriter(before: Operation, op: Operation) -> Rewriter:
-    """Inserts before an op, with the location of `op`."""
-    rewriter = Rewriter({})
-    rewriter.at(before, op.loc)
-    return rewriter
 
 
 def _size_of(value: Value, axis: int) -> int | None:
