@@ -28,11 +28,8 @@ from .index import Index, delinearize
 from .loops import Reduction, Scalars, sequential, symbolic
 from .reduction_limits import longest, max_loop_iterations
 from .reductions import REDUCTIONS
-from .row_values import array_length, pass_values, row_scalars, shared_values
+from .row_values import FEW_PARTS, RADIX, array_length, pass_values, row_scalars, shared_values
 from .rules import element_of, shape_of
-
-#: partial results that every invocation combines by itself; more are combined in groups of `RADIX` first
-FEW_PARTS, RADIX = 16, 8
 
 #: a result and the function that writes its elements
 Result = tuple[Value, Callable[[Sequence[Index], Sequence[Value]], None]]
