@@ -230,30 +230,29 @@ class Lanes(Operation):
         yield from _check_lanes(self.outputs, self.vector)
 
 
-class AddVectors(Operation):
+class VectorArithmetic(Operation):
+    """An op on two vectors of one type, lane by lane."""
+
+    x = operand(is_vector)
+    y = operand(is_vector)
+    output = result(is_vector)
+    traits = PURE
+
+    def check(self) -> Iterator[str]:
+        if len({value.type for value in (*self.operands, *self.results)}) > 1:
+            yield f"does not take {_types(self.operands)} -> {self.output.type}"
+
+
+class AddVectors(VectorArithmetic):
     """x + y, lane by lane."""
 
     name = "kernel.add_vectors"
-    x = operand(is_vector)
-    y = operand(is_vector)
-    output = result(is_vector)
-    traits = PURE
-
-    def check(self) -> Iterator[str]:
-        yield from _check_alike(self)
 
 
-class MultiplyVectors(Operation):
+class MultiplyVectors(VectorArithmetic):
     """x * y, lane by lane."""
 
     name = "kernel.multiply_vectors"
-    x = operand(is_vector)
-    y = operand(is_vector)
-    output = result(is_vector)
-    traits = PURE
-
-    def check(self) -> Iterator[str]:
-        yield from _check_alike(self)
 
 
 class Store(Operation):
@@ -425,11 +424,6 @@ def _check_lanes(scalars: Sequence[Value], vector: Value) -> Iterator[str]:
     shape = vector_shape(vector.type)
     if shape is not None and [str(value.type) for value in scalars] != [shape[1].name] * shape[0]:
         yield f"scalars {_types(scalars)}, vector of type {vector.type}"
-
-
-def _check_alike(op: Operation) -> Iterator[str]:
-    if len({value.type for value in (*op.operands, *op.results)}) > 1:
-        yield f"does not take {_types(op.operands)} -> {op.results[0].type}"
 
 
 def _check_element(shared: Value, element: Value) -> Iterator[str]:
