@@ -16,8 +16,8 @@ from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, Region
 from orchestrion.compiler.ir.dims import bounds
 from orchestrion.compiler.ir.types import FunctionType
-from orchestrion.compiler.profiles import known_profile
 from orchestrion.compiler.options import Options
+from orchestrion.compiler.profiles import known_profile
 from orchestrion.compiler.sequencer import hl_seq, ll_seq
 from orchestrion.compiler.targets.target import target
 from orchestrion.schema.hal_imports import HAL_IMPORTS

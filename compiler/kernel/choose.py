@@ -21,9 +21,9 @@ from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
 from orchestrion.schema.dtypes import BY_NAME, FLOAT
 
 from .body import Body, count_of
-from .dialect import VECTOR
+from .dialect import MAX_SHARED_BYTES, VECTOR
 from .emit import THREAD, emit
-from .legality import problems
+from .legality import MAX_PRODUCTS, problems
 from .library import KERNELS
 from .machine import Machine
 from .operands import is_loaded, packed_tile
@@ -32,10 +32,12 @@ from .row_values import (
     MAX_SERIAL_ROW,
     REGISTER_ROW_LANES,
     LengthRange,
+    parts_bytes,
     register_lanes,
     register_ranges,
     row_iterations,
     row_length,
+    shared_row_bytes,
     shared_values,
 )
 from .rules import element_of
@@ -59,7 +61,7 @@ MIN_SHARING_TILE = 16
 #: rows of the tile for dispatches with fewer rows than the general tile
 FEW_ROWS_TILE = 2
 #: upper bound of the ops of one result times the results of a tile, which limits the code size
-MAX_TILE_OPS = 4096
+MAX_TILE_OPS = MAX_PRODUCTS
 #: the same for packed operands, whose elements need no computation
 MAX_PACKED_TILE_OPS = 2 * MAX_TILE_OPS
 #: invocations of a workgroup that stages operands, along rows and columns; every Vulkan device supports the product
@@ -501,7 +503,8 @@ def _row_lanes(body: Body, machine: Machine) -> int:
     if in_registers:
         return in_registers
     lanes = next(count for most, count in ROW_LANES.items() if length <= most)
-    while lanes > max(shortest, REGISTER_ROW_LANES[0]):
+    fewest = REGISTER_ROW_LANES[0]
+    while lanes > max(shortest, fewest) or lanes > 1 and shared_row_bytes(ops, rows, results, lanes) > MAX_SHARED_BYTES:
         lanes //= 2
     return lanes
 
@@ -514,9 +517,13 @@ def _dynamic_lanes(body: Body, reduced: Sequence[int], machine: Machine) -> int:
     """
     length = max(map(typical, reduced)) * machine.quirks.typical_row // TYPICAL
     wanted = next(lanes for most, lanes in ROW_LANES.items() if length <= most)
-    for lanes in ROW_LANES.values():
-        taken = row_iterations(body.ops, body.rows, body.results, lanes, machine)
-        if lanes >= wanted and taken <= max_counted_iterations(machine):
-            return lanes
+    fitting = [
+        lanes
+        for lanes in ROW_LANES.values()
+        if row_iterations(body.ops, body.rows, body.results, lanes, machine) <= max_counted_iterations(machine)
+        and parts_bytes(body.ops, lanes) <= MAX_SHARED_BYTES
+    ]
+    if fitting:
+        return next((lanes for lanes in fitting if lanes >= wanted), fitting[-1])
     message = f"rows of up to {bounds(body.extents['k'])[1]} elements are too long for a workgroup"
     raise CompileError([Diagnostic(message)])

@@ -16,7 +16,7 @@ from orchestrion.compiler.ir.declare import attr, operand, operands, region, res
 from orchestrion.compiler.ir.dialect import Dialect
 from orchestrion.compiler.ir.types import Attribute, DialectType, Type
 from orchestrion.compiler.sequencer.ll_seq import BINDING
-from orchestrion.schema.dtypes import BY_NAME, FLOAT, DType
+from orchestrion.schema.dtypes import BOOL, BY_NAME, FLOAT, DType
 
 from .lowering import refusal
 from .primitives import PRIMITIVES, Primitive
@@ -28,6 +28,10 @@ VECTOR = 4
 VECTOR_LANES = (2, 4, 8, 16)
 #: most parameters of a dispatch, in 32-bit words, as every Vulkan device supports
 MAX_PARAMETER_WORDS = 32
+#: bytes of shared memory of a workgroup that every Vulkan device has
+MAX_SHARED_BYTES = 16 << 10
+#: bytes of an i1 in shared memory for the limit; targets may store it in fewer
+SHARED_BOOL_BYTES = 4
 
 
 def is_scalar(type: Type) -> bool:
@@ -67,6 +71,11 @@ def shared_shape(type: Type) -> tuple[int, DType] | None:
     element = BY_NAME.get(dtype)
     known = element is not None and element.computed
     return (int(count), BY_NAME[dtype]) if count.isdecimal() and int(count) and known else None
+
+
+def shared_bytes(dtype: DType) -> int:
+    """Bytes of an element of a shared array, at most."""
+    return SHARED_BOOL_BYTES if dtype.kind == BOOL else dtype.itemsize
 
 
 def dtype_of_shared(array: Value) -> str:
@@ -221,30 +230,29 @@ class Lanes(Operation):
         yield from _check_lanes(self.outputs, self.vector)
 
 
-class AddVectors(Operation):
+class VectorArithmetic(Operation):
+    """An op on two vectors of one type, lane by lane."""
+
+    x = operand(is_vector)
+    y = operand(is_vector)
+    output = result(is_vector)
+    traits = PURE
+
+    def check(self) -> Iterator[str]:
+        if len({value.type for value in (*self.operands, *self.results)}) > 1:
+            yield f"does not take {_types(self.operands)} -> {self.output.type}"
+
+
+class AddVectors(VectorArithmetic):
     """x + y, lane by lane."""
 
     name = "kernel.add_vectors"
-    x = operand(is_vector)
-    y = operand(is_vector)
-    output = result(is_vector)
-    traits = PURE
-
-    def check(self) -> Iterator[str]:
-        yield from _check_alike(self)
 
 
-class MultiplyVectors(Operation):
+class MultiplyVectors(VectorArithmetic):
     """x * y, lane by lane."""
 
     name = "kernel.multiply_vectors"
-    x = operand(is_vector)
-    y = operand(is_vector)
-    output = result(is_vector)
-    traits = PURE
-
-    def check(self) -> Iterator[str]:
-        yield from _check_alike(self)
 
 
 class Store(Operation):
@@ -416,11 +424,6 @@ def _check_lanes(scalars: Sequence[Value], vector: Value) -> Iterator[str]:
     shape = vector_shape(vector.type)
     if shape is not None and [str(value.type) for value in scalars] != [shape[1].name] * shape[0]:
         yield f"scalars {_types(scalars)}, vector of type {vector.type}"
-
-
-def _check_alike(op: Operation) -> Iterator[str]:
-    if len({value.type for value in (*op.operands, *op.results)}) > 1:
-        yield f"does not take {_types(op.operands)} -> {op.results[0].type}"
 
 
 def _check_element(shared: Value, element: Value) -> Iterator[str]:

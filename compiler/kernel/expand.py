@@ -1,342 +1,227 @@
 """Expansions: scalar ops written in primitives, once for all targets, with exactly the meaning of `schema/scalars.py`.
 
-A row names the op, the kinds of operand and a function `(e, *operands) -> value`. The function of `convert` and other
-ops with a free result type takes the name of the type last. A function may use any scalar op, not only primitives:
-`e.op` expands others. NaNs are detected by their bits, since a Vulkan device need not honour NaN in comparisons.
+A row names the op, the kinds of operand and a function of `Number`s (`math/number.py`). The function of `convert` and
+other ops with a free result type takes the name of the type last. A function may use any scalar op, not only
+primitives. NaNs are detected by their bits, since a Vulkan device need not honour NaN in comparisons.
 
 Transcendental functions and the float remainder are in the folder `math/`. An op without a row is refused by name.
 """
 
+import operator
 from collections.abc import Callable
-from typing import Any, TypeVar
 
 from orchestrion.schema.dtypes import BY_NAME, SIGNED, DType
 
-from . import math
-from .emitter import Emitter
+from .math.number import Number, select, sign_of
 
-V = TypeVar("V")
-Expansion = Callable[..., Any]
+Expansion = Callable[..., Number]
 
 
-# Helpers
-
-
-def _type(e: Emitter[V], x: V) -> DType:
-    return BY_NAME[e.dtype(x)]
-
-
-def _like(e: Emitter[V], x: V, value: int | float) -> V:
-    return e.const(value, e.dtype(x))
-
-
-def _unsigned_name(dtype: DType) -> str:
-    return f"ui{dtype.bits}"
-
-
-def _cast(e: Emitter[V], x: V, to: str) -> V:
-    return x if e.dtype(x) == to else e.op("bitcast", x, to=to)
-
-
-def _bits(e: Emitter[V], x: V) -> V:
-    """The same bits as an unsigned integer."""
-    return _cast(e, x, _unsigned_name(_type(e, x)))
-
-
-def _exponent_mask(dtype: DType) -> int:
-    """The bits of infinity."""
-    return 0x7F800000 if dtype.bits == 32 else 0x7FF0000000000000
-
-
-def _magnitude(e: Emitter[V], x: V) -> V:
-    bits = _bits(e, x)
-    return e.op("and", bits, _like(e, bits, (1 << (_type(e, x).bits - 1)) - 1))
-
-
-def is_nan(e: Emitter[V], x: V) -> V:
-    """Whether a float is NaN, by its bits."""
-    magnitude = _magnitude(e, x)
-    return e.op("compare_gt", magnitude, _like(e, magnitude, _exponent_mask(_type(e, x))))
-
-
-def copy_sign(e: Emitter[V], value: float, x: V) -> V:
-    """A positive float constant with the sign bit of x."""
-    bits = _bits(e, x)
-    sign = e.op("and", bits, _like(e, bits, 1 << (_type(e, x).bits - 1)))
-    return e.op("bitcast", e.op("or", sign, _bits(e, _like(e, x, value))), to=e.dtype(x))
-
-
-def is_finite(e: Emitter[V], x: V) -> V:
-    """Whether a float is neither infinite nor NaN, by its bits."""
-    magnitude = _magnitude(e, x)
-    return e.op("compare_lt", magnitude, _like(e, magnitude, _exponent_mask(_type(e, x))))
-
-
-# i1
-
-
-def _same(name: str) -> Expansion:
-    return lambda e, x, y: e.op(name, x, y)
-
-
-def bool_eq(e: Emitter[V], x: V, y: V) -> V:
-    """x == y of two i1."""
-    return e.op("not", e.op("xor", x, y))
-
-
-def bool_lt(e: Emitter[V], x: V, y: V) -> V:
-    """x < y of two i1."""
-    return e.op("and", e.op("not", x), y)
-
-
-def bool_le(e: Emitter[V], x: V, y: V) -> V:
-    """x <= y of two i1."""
-    return e.op("or", e.op("not", x), y)
-
-
-def bool_gt(e: Emitter[V], x: V, y: V) -> V:
-    """x > y of two i1."""
-    return bool_lt(e, y, x)
-
-
-def bool_ge(e: Emitter[V], x: V, y: V) -> V:
-    """x >= y of two i1."""
-    return bool_le(e, y, x)
+def _type(x: Number) -> DType:
+    return BY_NAME[x.dtype]
 
 
 # Integers
 
 
-def abs_int(e: Emitter[V], x: V) -> V:
-    """The absolute value of an integer, modulo its range."""
-    return e.op("select", e.op("compare_lt", x, _like(e, x, 0)), e.op("negate", x), x)
-
-
-def sign_int(e: Emitter[V], x: V) -> V:
+def sign_int(x: Number) -> Number:
     """-1, 0 or 1, the sign of an integer."""
-    zero = _like(e, x, 0)
-    negative = e.op("select", e.op("compare_lt", x, zero), _like(e, x, -1), zero)
-    return e.op("select", e.op("compare_gt", x, zero), _like(e, x, 1), negative)
+    zero = x.constant(0)
+    negative = select(x < zero, x.constant(-1), zero)
+    return select(x > zero, x.constant(1), negative)
 
 
-def popcnt(e: Emitter[V], x: V) -> V:
+def popcnt(x: Number) -> Number:
     """Counts one bits by sums of ever wider bit fields, side by side in one word."""
-    bits, width = _bits(e, x), _type(e, x).bits
+    bits, size = x.bits(), _type(x).bits // 8
 
-    def shifted(value: V, amount: int) -> V:
-        return e.op("shift_right_logical", value, _like(e, bits, amount))
+    def masked(value: Number, byte: int) -> Number:
+        return value & int.from_bytes(bytes([byte]) * size, "little")
 
-    def masked(value: V, byte: int) -> V:
-        return e.op("and", value, _like(e, bits, int.from_bytes(bytes([byte]) * (width // 8), "little")))
-
-    pairs = e.op("subtract", bits, masked(shifted(bits, 1), 0x55))
-    nibbles = e.op("add", masked(pairs, 0x33), masked(shifted(pairs, 2), 0x33))
-    count = masked(e.op("add", nibbles, shifted(nibbles, 4)), 0x0F)
-    if width > 8:
-        ones = _like(e, bits, int.from_bytes(b"\x01" * (width // 8), "little"))
-        count = shifted(e.op("multiply", count, ones), width - 8)
-    return _cast(e, count, e.dtype(x))
+    pairs = bits - masked(bits.op("shift_right_logical", 1), 0x55)
+    nibbles = masked(pairs, 0x33) + masked(pairs.op("shift_right_logical", 2), 0x33)
+    count = masked(nibbles + nibbles.op("shift_right_logical", 4), 0x0F)
+    if size > 1:
+        ones = int.from_bytes(b"\x01" * size, "little")
+        count = (count * ones).op("shift_right_logical", 8 * size - 8)
+    return count.bits_as(x.dtype)
 
 
-def count_leading_zeros(e: Emitter[V], x: V) -> V:
+def count_leading_zeros(x: Number) -> Number:
     """Spreads the highest one bit to all lower bits, and counts the zeros that remain."""
-    bits, width = _bits(e, x), _type(e, x).bits
-    step = 1
-    while step < width:
-        bits = e.op("or", bits, e.op("shift_right_logical", bits, _like(e, bits, step)))
+    bits, step = x.bits(), 1
+    while step < _type(x).bits:
+        bits = bits | bits.op("shift_right_logical", step)
         step *= 2
-    return _cast(e, popcnt(e, e.op("not", bits)), e.dtype(x))
+    return popcnt(~bits).bits_as(x.dtype)
 
 
-def _divisor(e: Emitter[V], y: V) -> tuple[V, V, V | None]:
+def _divisor(y: Number) -> tuple[Number, Number, Number | None]:
     """A valid divisor for `unchecked_divide`; whether y is 0; whether y is -1 (None if unsigned)."""
-    one = _like(e, y, 1)
-    zero = e.op("compare_eq", y, _like(e, y, 0))
-    if _type(e, y).kind != SIGNED:
-        return e.op("select", zero, one, y), zero, None
-    minus = e.op("compare_eq", y, _like(e, y, -1))
-    return e.op("select", e.op("or", zero, minus), one, y), zero, minus
+    one, zero = y.constant(1), y.equals(0)
+    if _type(y).kind != SIGNED:
+        return select(zero, one, y), zero, None
+    minus = y.equals(-1)
+    return select(zero | minus, one, y), zero, minus
 
 
-def divide_int(e: Emitter[V], x: V, y: V) -> V:
+def divide_int(x: Number, y: Number) -> Number:
     """x / y of integers, towards zero."""
-    divisor, zero, minus = _divisor(e, y)
-    quotient = e.op("unchecked_divide", x, divisor)
+    divisor, zero, minus = _divisor(y)
+    quotient = x / divisor
     if minus is not None:
-        quotient = e.op("select", minus, e.op("negate", x), quotient)
-    return e.op("select", zero, e.op("not", _like(e, x, 0)), quotient)
+        quotient = select(minus, -x, quotient)
+    return select(zero, ~x.constant(0), quotient)
 
 
-def remainder_int(e: Emitter[V], x: V, y: V) -> V:
+def remainder_int(x: Number, y: Number) -> Number:
     """Signed ones by multiplying back: Vulkan leaves OpSRem of negative operands open."""
-    divisor, zero, minus = _divisor(e, y)
-    if minus is None:
-        rest = e.op("unchecked_remainder", x, divisor)
-    else:
-        rest = e.op("subtract", x, e.op("multiply", e.op("unchecked_divide", x, divisor), divisor))
-    return e.op("select", zero, x, rest)
+    divisor, zero, minus = _divisor(y)
+    rest = x % divisor if minus is None else x - x / divisor * divisor
+    return select(zero, x, rest)
 
 
-def power_int(e: Emitter[V], x: V, y: V) -> V:
+def power_int(x: Number, y: Number) -> Number:
     """Square and multiply over the bits of a non-negative exponent."""
-    dtype = _type(e, x)
-    zero, one = _like(e, x, 0), _like(e, x, 1)
+    signed = _type(x).kind == SIGNED
+    zero, one = x.constant(0), x.constant(1)
     result, base = one, x
-    for bit in range(dtype.bits - (dtype.kind == SIGNED)):
-        chosen = e.op("compare_ne", e.op("and", y, _like(e, y, 1 << bit)), zero)
-        result = e.op("select", chosen, e.op("multiply", result, base), result)
-        base = e.op("multiply", base, base)
-    if dtype.kind != SIGNED:
+    for bit in range(_type(x).bits - signed):
+        chosen = (y & (1 << bit)).differs(zero)
+        result = select(chosen, result * base, result)
+        base = base * base
+    if not signed:
         return result
-    odd = e.op("compare_ne", e.op("and", y, one), zero)
-    of_minus_one = e.op("select", odd, x, one)
-    inverse = e.op("select", e.op("compare_eq", x, _like(e, x, -1)), of_minus_one, zero)
-    inverse = e.op("select", e.op("compare_eq", x, one), one, inverse)
-    return e.op("select", e.op("compare_lt", y, zero), inverse, result)
-
-
-def maximum_int(e: Emitter[V], x: V, y: V) -> V:
-    """The larger of two integers."""
-    return e.op("select", e.op("compare_gt", x, y), x, y)
-
-
-def minimum_int(e: Emitter[V], x: V, y: V) -> V:
-    """The smaller of two integers."""
-    return e.op("select", e.op("compare_lt", x, y), x, y)
-
-
-def _amount(e: Emitter[V], y: V) -> tuple[V, V]:
-    """The amount as an unsigned number, and whether it is below the width."""
-    amount = _bits(e, y)
-    return amount, e.op("compare_lt", amount, _like(e, amount, _type(e, y).bits))
+    odd = (y & one).differs(zero)
+    of_minus_one = select(odd, x, one)
+    inverse = select(x.equals(-1), of_minus_one, zero)
+    inverse = select(x.equals(one), one, inverse)
+    return select(y < zero, inverse, result)
 
 
 def _filling_zeros(unchecked: str) -> Expansion:
-    def shift(e: Emitter[V], x: V, y: V) -> V:
-        amount, fits = _amount(e, y)
-        zero = _like(e, x, 0)
-        safe = _cast(e, e.op("select", fits, amount, _like(e, amount, 0)), e.dtype(x))
-        return e.op("select", fits, e.op(unchecked, x, safe), zero)
+    def shift(x: Number, y: Number) -> Number:
+        amount = y.bits()
+        fits, zero = amount < _type(y).bits, x.constant(0)
+        safe = select(fits, amount, 0).bits_as(x.dtype)
+        return select(fits, x.op(unchecked, safe), zero)
 
     return shift
 
 
-def shift_right_arithmetic(e: Emitter[V], x: V, y: V) -> V:
+def shift_right_arithmetic(x: Number, y: Number) -> Number:
     """x shifted right, filled with its sign bit."""
-    amount, fits = _amount(e, y)
-    safe = e.op("select", fits, amount, _like(e, amount, _type(e, y).bits - 1))
-    return e.op("unchecked_shift_right_arithmetic", x, _cast(e, safe, e.dtype(x)))
+    amount, width = y.bits(), _type(y).bits
+    safe = select(amount < width, amount, width - 1)
+    return x.op("unchecked_shift_right_arithmetic", safe.bits_as(x.dtype))
 
 
 # Floats
 
 
-def sign_float(e: Emitter[V], x: V) -> V:
+def _magnitude(x: Number) -> Number:
+    return x.bits() & ((1 << (x.format.width - 1)) - 1)
+
+
+def is_nan(x: Number) -> Number:
+    """Whether a float is NaN, by its bits."""
+    return _magnitude(x) > x.format.infinity
+
+
+def is_finite(x: Number) -> Number:
+    """Whether a float is neither infinite nor NaN, by its bits."""
+    return _magnitude(x) < x.format.infinity
+
+
+def _signed_one(x: Number) -> Number:
+    """1 with the sign bit of x."""
+    return (sign_of(x) | x.constant(1.0).bits()).bits_as(x.dtype)
+
+
+def sign_float(x: Number) -> Number:
     """-1, 1, or x itself if it is a zero or NaN."""
-    itself = e.op("or", e.op("compare_eq", x, _like(e, x, 0.0)), is_nan(e, x))
-    return e.op("select", itself, x, copy_sign(e, 1.0, x))
+    return select(x.equals(0.0) | is_nan(x), x, _signed_one(x))
 
 
-def round_nearest_afz(e: Emitter[V], x: V) -> V:
+def round_nearest_afz(x: Number) -> Number:
     """The nearest integral value, ties away from zero."""
-    whole = e.op("trunc", x)
-    rest = e.op("abs", e.op("subtract", x, whole))
-    away = e.op("add", whole, copy_sign(e, 1.0, x))
-    return e.op("select", e.op("compare_ge", rest, _like(e, x, 0.5)), away, whole)
+    whole = x.op("trunc")
+    rest = abs(x - whole)
+    away = whole + _signed_one(x)
+    return select(rest >= 0.5, away, whole)
 
 
 def _extremum(compare: str, zeros: str) -> Expansion:
     """Equal operands differ at most in the sign of zero, and `zeros` of their bits chooses it."""
 
-    def extremum(e: Emitter[V], x: V, y: V) -> V:
-        equal = e.op("bitcast", e.op(zeros, _bits(e, x), _bits(e, y)), to=e.dtype(x))
-        first = e.op("or", is_nan(e, x), e.op(compare, x, y))
-        return e.op("select", e.op("compare_eq", x, y), equal, e.op("select", first, x, y))
+    def extremum(x: Number, y: Number) -> Number:
+        equal = x.bits().op(zeros, y.bits()).bits_as(x.dtype)
+        first = is_nan(x) | x.op(compare, y)
+        return select(x.equals(y), equal, select(first, x, y))
 
     return extremum
 
 
-def _order_key(e: Emitter[V], x: V) -> V:
+def _order_key(x: Number) -> Number:
     """A signed integer that sorts as IEEE 754 totalOrder does."""
-    dtype = _type(e, x)
-    bits = e.op("bitcast", x, to=f"i{dtype.bits}")
-    flipped = e.op("xor", bits, _like(e, bits, (1 << (dtype.bits - 1)) - 1))
-    return e.op("select", e.op("compare_lt", bits, _like(e, bits, 0)), flipped, bits)
+    bits = x.bits_as(x.format.signed)
+    flipped = bits ^ ((1 << (x.format.width - 1)) - 1)
+    return select(bits < 0, flipped, bits)
 
 
 def _total(compare: str) -> Expansion:
-    return lambda e, x, y: e.op(compare, _order_key(e, x), _order_key(e, y))
-
-
-# All kinds
-
-
-def clamp(e: Emitter[V], low: V, x: V, high: V) -> V:
-    """min(max(x, low), high)."""
-    return e.op("minimum", e.op("maximum", x, low), high)
+    return lambda x, y: _order_key(x).op(compare, _order_key(y))
 
 
 # Conversions; primitives are those among numbers that cannot fail
 
 
-def convert_bool(e: Emitter[V], x: V, to: str) -> V:
+def convert_bool(x: Number, to: str) -> Number:
     """An i1 as a number of another type."""
-    return x if to == "i1" else e.op("select", x, e.const(1, to), e.const(0, to))
+    return x if to == "i1" else select(x, x.constant(1, to), 0)
 
 
-def convert_int(e: Emitter[V], x: V, to: str) -> V:
-    """To the same type or to i1."""
-    return x if e.dtype(x) == to else e.op("compare_ne", x, _like(e, x, 0))
-
-
-def convert_float(e: Emitter[V], x: V, to: str) -> V:
+def convert_float(x: Number, to: str) -> Number:
     """To the same type, to i1 (NaN is true), or to an integer: saturating, NaN to 0."""
     target = BY_NAME[to]
-    if e.dtype(x) == to:
+    if x.dtype == to:
         return x
     if to == "i1":
-        return e.op("or", is_nan(e, x), e.op("compare_ne", x, _like(e, x, 0.0)))
+        return is_nan(x) | x.differs(0.0)
     signed = target.kind == SIGNED
     least = -(1 << (target.bits - 1)) if signed else 0
     beyond = 1 << (target.bits - 1 if signed else target.bits)
-    below = e.op("compare_lt", x, _like(e, x, float(least)))
-    above = e.op("compare_ge", x, _like(e, x, float(beyond)))
-    outside = e.op("or", is_nan(e, x), e.op("or", below, above))
+    below, above = x < float(least), x >= float(beyond)
+    outside = is_nan(x) | (below | above)
     wide = to if target.bits >= 32 else ("i32" if signed else "ui32")
-    whole = e.op("unchecked_convert", e.op("select", outside, _like(e, x, 0.0), x), to=wide)
-    inside = whole if wide == to else e.op("convert", whole, to=to)
-    return e.op("select", above, e.const(beyond - 1, to), e.op("select", below, e.const(least, to), inside))
-
-
-def bitcast_same(e: Emitter[V], x: V, to: str) -> V:
-    """To the same type; all others are primitives."""
-    assert e.dtype(x) == to
-    return x
+    whole = select(outside, x.constant(0.0), x).op("unchecked_convert", to=wide)
+    inside = whole if wide == to else whole.to(to)
+    return select(above, x.constant(beyond - 1, to), select(below, x.constant(least, to), inside))
 
 
 #: (op, kind of its last operand) -> how it is computed
 EXPANSIONS: dict[tuple[str, str], Expansion] = {
     (name, kind): function
     for name, kinds, function in (
-        ("add", "b", _same("or")),
-        ("multiply", "b", _same("and")),
-        ("maximum", "b", _same("or")),
-        ("minimum", "b", _same("and")),
-        ("compare_eq", "b", bool_eq),
-        ("compare_ne", "b", _same("xor")),
-        ("compare_lt", "b", bool_lt),
-        ("compare_le", "b", bool_le),
-        ("compare_gt", "b", bool_gt),
-        ("compare_ge", "b", bool_ge),
-        ("abs", "s", abs_int),
+        ("add", "b", operator.or_),
+        ("multiply", "b", operator.and_),
+        ("maximum", "b", operator.or_),
+        ("minimum", "b", operator.and_),
+        ("compare_eq", "b", lambda x, y: ~(x ^ y)),
+        ("compare_ne", "b", operator.xor),
+        ("compare_lt", "b", lambda x, y: ~x & y),
+        ("compare_le", "b", lambda x, y: ~x | y),
+        ("compare_gt", "b", lambda x, y: ~y & x),
+        ("compare_ge", "b", lambda x, y: ~y | x),
+        ("abs", "s", lambda x: select(x < 0, -x, x)),
         ("sign", "s", sign_int),
         ("popcnt", "su", popcnt),
         ("count_leading_zeros", "su", count_leading_zeros),
         ("divide", "su", divide_int),
         ("remainder", "su", remainder_int),
         ("power", "su", power_int),
-        ("maximum", "su", maximum_int),
-        ("minimum", "su", minimum_int),
+        ("maximum", "su", lambda x, y: select(x > y, x, y)),
+        ("minimum", "su", lambda x, y: select(x < y, x, y)),
         ("shift_left", "su", _filling_zeros("unchecked_shift_left")),
         ("shift_right_logical", "su", _filling_zeros("unchecked_shift_right_logical")),
         ("shift_right_arithmetic", "su", shift_right_arithmetic),
@@ -351,11 +236,11 @@ EXPANSIONS: dict[tuple[str, str], Expansion] = {
         ("compare_total_le", "f", _total("compare_le")),
         ("compare_total_gt", "f", _total("compare_gt")),
         ("compare_total_ge", "f", _total("compare_ge")),
-        ("clamp", "bsuf", clamp),
+        ("clamp", "bsuf", lambda low, x, high: x.op("maximum", low).op("minimum", high)),
         ("convert", "b", convert_bool),
-        ("convert", "su", convert_int),
+        ("convert", "su", lambda x, to: x if x.dtype == to else x.differs(0)),
         ("convert", "f", convert_float),
-        ("bitcast", "suf", bitcast_same),
+        ("bitcast", "suf", lambda x, to: x),
     )
     for kind in kinds
-} | {(name, "f"): function for name, function in math.EXPANSIONS.items()}
+}

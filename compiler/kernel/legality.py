@@ -7,7 +7,6 @@ unless invocations share a reduction or rows of dynamic length stay in registers
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import prod
 from typing import Final
 
 from orchestrion.compiler.ir.dims import Dim, bounds, ceildiv, is_less
@@ -15,7 +14,7 @@ from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 from orchestrion.schema.dtypes import BY_NAME, FLOAT
 
 from .body import Body, count_of
-from .dialect import VECTOR_LANES
+from .dialect import MAX_SHARED_BYTES, VECTOR_LANES, shared_bytes
 from .encodings import stored_shape
 from .grid import is_tiled_dot
 from .library import KERNELS
@@ -23,19 +22,19 @@ from .loops import loop_iterations
 from .machine import Machine
 from .operands import packed_tile
 from .reduction_limits import longest, max_counted_iterations, max_elements, max_loop_iterations
-from .row_values import MAX_REGISTER_ELEMENTS, row_iterations, row_lengths
+from .row_values import MAX_REGISTER_ELEMENTS, parts_bytes, row_iterations, row_lengths, shared_row_bytes
 from .rules import element_of
 from .schedule import Schedule, Step
 from .staged import GAP, can_stage
 
 #: invocations of a workgroup that every Vulkan device takes
 MAX_WORKGROUP_SIZE: Final = 128
-#: bytes of shared memory of a workgroup that every Vulkan device has
-MAX_SHARED_BYTES: Final = 16 << 10
 #: most results that an invocation computes
 MAX_TILE: Final = 256
 #: most elements that an iteration of a loop takes
 MAX_UNROLL: Final = 64
+#: most elements that an iteration of a loop takes for all results of an invocation; drivers compile more for minutes
+MAX_PRODUCTS: Final = 4096
 #: steps that name a dimension
 _OF_DIMENSIONS: Final = ("specialize", "assume", "tile", "reorder", "vectorize", "unroll", "reduce", "guard")
 #: steps whose count is a size
@@ -106,7 +105,7 @@ def _sizes(body: Body, schedule: Schedule) -> Iterator[str]:
             yield f"{step}: the extent of {step.dim} is {extent}, not dynamic"
         elif not least <= step.count <= most:
             yield f"{step}: the extent of {step.dim} is from {least} to {most}"
-    if prod(step.count for step in schedule.named("tile")) > MAX_TILE:
+    if schedule.results > MAX_TILE:
         yield f"an invocation computes {MAX_TILE} results at most"
 
 
@@ -138,6 +137,8 @@ def _reduction(body: Body, schedule: Schedule, machine: Machine) -> Iterator[str
             yield f"{step}: k is unrolled by a power of two up to {MAX_UNROLL}"
         elif schedule.lanes > 1 or body.kind == "rows" or schedule.find("stage", "lhs") is not None:
             yield f"{step}: only loops of one invocation over memory are unrolled"
+        elif (products := step.count * schedule.results) > MAX_PRODUCTS:
+            yield f"{step}: an iteration takes {products} elements for all results, {MAX_PRODUCTS} at most"
     if schedule.find("stage", "k") is not None:  # without loops
         return
     each = ceildiv(longest(length, machine), schedule.lanes)
@@ -175,7 +176,7 @@ def _elements(body: Body, schedule: Schedule) -> Iterator[str]:
     if schedule.lanes > 1 and body.hero is not None and not body.has_one_size:
         yield "a reduction is shared only if all results have its size"
     if schedule.lanes > 1 and body.hero is not None:
-        used = size * schedule.lanes * sum(BY_NAME[element_of(value)].itemsize for value in body.hero.results)
+        used = size * schedule.lanes * sum(shared_bytes(BY_NAME[element_of(value)]) for value in body.hero.results)
         if used > MAX_SHARED_BYTES:
             yield f"parts of {size} results take {used} bytes of shared memory; every device has {MAX_SHARED_BYTES}"
     for value in body.results if size > 1 else ():
@@ -261,6 +262,11 @@ def _rows(body: Body, schedule: Schedule) -> Iterator[str]:
         for step in schedule.named(name):
             yield f"{step}: rows are not tiled"
     stage = schedule.find("stage", "k")
+    used = parts_bytes(body.ops, schedule.lanes)
+    if stage is None:
+        used = shared_row_bytes(body.ops, body.rows, body.results, schedule.lanes)
+    if used > MAX_SHARED_BYTES:
+        yield f"rows take {used} bytes of shared memory; every device has {MAX_SHARED_BYTES}"
     if stage is None:
         return
     if stage.how != "register" or stage.count:

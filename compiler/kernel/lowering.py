@@ -11,6 +11,7 @@ from orchestrion.schema.dtypes import BY_NAME, DType
 from . import expand, math, special
 from .emitter import Emitter, UnsupportedScalar
 from .expand import Expansion
+from .math.number import Number
 from .primitives import BY_OP_NAME, KINDS, Primitive
 
 V = TypeVar("V")
@@ -36,7 +37,8 @@ class LoweringEmitter(Emitter[V]):
     def expanded(self, name: str, way: Expansion, operands: Sequence[V], result: DType) -> V:
         """Emits the expansion of a scalar op whose types are checked."""
         free = SCALAR_OPS[name].result == "U"
-        value: V = way(self, *operands, result.name) if free else way(self, *operands)
+        numbers = [Number(self, operand) for operand in operands]
+        value: V = (way(*numbers, result.name) if free else way(*numbers)).value
         return value
 
 
@@ -82,5 +84,5 @@ def _result(name: str, types: Sequence[DType], to: str | None) -> DType:
 #: (op, kind of its last operand) -> its expansion
 EXPANSIONS: dict[tuple[str, str], Expansion] = {
     **expand.EXPANSIONS,
-    **{(name, "f"): function for name, function in (math.EXPANSIONS | special.EXPANSIONS).items()},
+    **{(function.__name__, "f"): function for function in (*math.FUNCTIONS, *special.FUNCTIONS)},
 }

@@ -27,10 +27,11 @@ from .dialect import VECTOR
 from .elemental import Elemental
 from .index import Index, invocation_index
 from .loops import Reduction, Scalars
-from .row_kernel import Result, Row, store_parts
+from .row_kernel import Result, Row
 from .row_values import LengthRange, pass_values, register_values
 from .rules import element_of
 from .schedule import Schedule
+from .tree import store_parts
 
 
 def emit_rows(elemental: Elemental, body: Body, schedule: Schedule, outputs: Sequence[Result]) -> None:

@@ -28,11 +28,9 @@ from .index import Index, delinearize
 from .loops import Reduction, Scalars, sequential, symbolic
 from .reduction_limits import longest, max_loop_iterations
 from .reductions import REDUCTIONS
-from .row_values import array_length, pass_values, row_scalars, shared_values
+from .row_values import FEW_PARTS, RADIX, array_length, pass_values, row_scalars, shared_values
 from .rules import element_of, shape_of
-
-#: partial results that every invocation combines by itself; more are combined in groups of `RADIX` first
-FEW_PARTS, RADIX = 16, 8
+from .tree import load_parts, store_parts
 
 #: a result and the function that writes its elements
 Result = tuple[Value, Callable[[Sequence[Index], Sequence[Value]], None]]
@@ -223,7 +221,7 @@ class Row:
             if isinstance(count, Dim):
                 values = self._and_part(reduction, parts, values, place, count)
             else:
-                values = yield from reduction.combine(values, _loaded(b, parts, place))
+                values = yield from reduction.combine(values, load_parts(b, parts, place))
         return values
 
     def _fewer(self, reduction: Reduction, parts: Sequence[Value], count: int) -> tuple[list[Value], int]:
@@ -233,7 +231,7 @@ class Row:
         shared = [b.shared(size, k.dtype_of_shared(array)) for array in parts]
         branch = b.begin_if(b.op("compare_lt", self.local, b.word(fewer)))
         first = b.op("multiply", self.local, b.const(RADIX, "ui32"))
-        values = _loaded(b, parts, self._masked(first))
+        values = load_parts(b, parts, self._masked(first))
         for at in range(1, RADIX):
             place = b.op("add", first, b.const(at, "ui32"))
             values = self._and_part(reduction, parts, values, place, count)
@@ -249,7 +247,7 @@ class Row:
         b = self.builder
 
         def reduced() -> list[Value]:
-            return self.elemental.run(reduction.combine(values, _loaded(b, parts, self._masked(place))))
+            return self.elemental.run(reduction.combine(values, load_parts(b, parts, self._masked(place))))
 
         if count % RADIX == 0:
             return reduced()
@@ -273,13 +271,3 @@ class Row:
         for (_, store), at, value in zip(outputs, places, values, strict=True):
             store([at], [value])
         b.end_loop(loop, ())
-
-
-def _loaded(b: KernelBuilder, shared: Sequence[Value], place: Value) -> list[Value]:
-    return [b.load_shared(array, place) for array in shared]
-
-
-def store_parts(b: KernelBuilder, values: Sequence[Value], shared: Sequence[Value], place: Value) -> None:
-    """Stores a value to each shared array at a place."""
-    for value, array in zip(values, shared, strict=True):
-        b.store_shared(value, array, place)

@@ -18,6 +18,7 @@ from orchestrion.compiler.stablehlo.ops.contraction import Reduce
 from orchestrion.compiler.stablehlo.ops.costs import cost_of, is_expensive
 from orchestrion.compiler.stablehlo.ops.elementwise import Elementwise
 
+from .dialect import MAX_SHARED_BYTES, shared_bytes
 from .loops import loop_iterations
 from .machine import Machine
 from .reduction_limits import longest
@@ -30,6 +31,8 @@ REGISTER_ROW_LANES = (8, 16, 32, 64, 128)
 MAX_SERIAL_ROW = 16
 #: upper bounds of the ranges of dynamic row lengths that have a kernel each with rows in registers
 REGISTER_ROW_LENGTHS = (16, 64, 128, 256, 512, 1024)
+#: partial results that every invocation combines by itself; more are combined in groups of `RADIX` first
+FEW_PARTS, RADIX = 16, 8
 #: greatest number of elements of a row in the registers of an invocation
 MAX_REGISTER_ELEMENTS = 64
 
@@ -58,11 +61,26 @@ def shared_values(ops: Sequence[Operation], rows: int, results: Sequence[Value])
             continue
         if value not in wanted or not is_costly(op) or any(r in wanted for user in value.users() for r in user.results):
             continue
-        size = array_length(value, rows) * dtype_of(value).itemsize
+        size = array_length(value, rows) * shared_bytes(dtype_of(value))
         if size <= room and rows_of(ops, (), [value]) is not None:
             room -= size
             found.append(value)
     return found
+
+
+def parts_bytes(ops: Sequence[Operation], lanes: int) -> int:
+    """Bytes of shared memory for the partial results of all reductions of a row that `lanes` invocations share."""
+    if lanes == 1:
+        return 0
+    results = [result for op in ops if isinstance(op, Reduce) for result in op.results]
+    places = lanes + (FEW_PARTS if lanes > FEW_PARTS else 0)
+    return places * sum(shared_bytes(dtype_of(result)) for result in results)
+
+
+def shared_row_bytes(ops: Sequence[Operation], rows: int, results: Sequence[Value], lanes: int) -> int:
+    """Bytes of shared memory for a row in loops: partial results, and values that several passes need."""
+    kept = shared_values(ops, rows, results) if lanes > 1 else []
+    return parts_bytes(ops, lanes) + sum(array_length(v, rows) * shared_bytes(dtype_of(v)) for v in kept)
 
 
 def pass_values(values: list[Value], rows: int) -> set[Value]:
@@ -158,7 +176,8 @@ def register_lanes(ops: Sequence[Operation], length: int, machine: Machine) -> i
     """The fewest invocations that can keep a row of up to `length` elements in registers; 0 if no number can."""
     most = min(MAX_REGISTER_ELEMENTS, machine.register_code // max(sum(map(_text, ops)), 1))
     choices = [1] if length <= MAX_SERIAL_ROW else [lanes for lanes in REGISTER_ROW_LANES if lanes >= machine.subgroup]
-    return next((lanes for lanes in choices if length <= lanes * most), 0)
+    fitting = (lanes for lanes in choices if parts_bytes(ops, lanes) <= MAX_SHARED_BYTES)
+    return next((lanes for lanes in fitting if length <= lanes * most), 0)
 
 
 def register_ranges(

@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from math import prod
 from typing import Final
 
 from orchestrion.compiler.ir.attributes import DialectAttr
@@ -139,6 +140,11 @@ class Schedule:
     def lanes(self) -> int:
         """Invocations that share a reduction; 1 if each invocation reduces alone."""
         return next((step.count for step in self.named("reduce")), 1)
+
+    @property
+    def results(self) -> int:
+        """Results that an invocation computes side by side."""
+        return prod(step.count for step in self.named("tile"))
 
     @property
     def workgroup_size(self) -> int:

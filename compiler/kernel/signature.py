@@ -22,12 +22,10 @@ from .dialect import (
     Store,
     StoreVector,
     dtype_of,
+    shared_bytes,
     shared_shape,
     vector_shape,
 )
-
-#: bytes of an i1 in shared memory for the limit; targets may store it in fewer
-SHARED_BOOL_BYTES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +69,7 @@ def signature_of(entry: Entry) -> Signature:
         tuple(bindings),
         max([*words, len(entry.dims or ())]),
         (x, y, z),
-        sum(shape[0] * _shared_bytes(shape[1]) for shape in shared if shape is not None),
+        sum(shape[0] * shared_bytes(shape[1]) for shape in shared if shape is not None),
         frozenset(filter(None, map(_feature, _dtypes(entry, elements)))),
     )
 
@@ -136,7 +134,3 @@ def _access(entry: Entry, binding: object) -> str:
 
 def _wrong(op: Operation, message: str) -> CompileError:
     return CompileError([Diagnostic(message, op.loc, op.name)])
-
-
-def _shared_bytes(dtype: DType) -> int:
-    return SHARED_BOOL_BYTES if dtype.kind == BOOL else dtype.itemsize

@@ -36,7 +36,7 @@ def finish(
     """Applies the initial values and remembers the results of the hero at their position, in one invocation."""
     b = elemental.builder
     at = Index(b, shape_of(hero.results[0]), None, position)
-    values = elemental.run(_finish(b, reduction, _loaded(b, shared, b.local_id())))
+    values = elemental.run(_finish(b, reduction, load_parts(b, shared, b.local_id())))
     for result, value in zip(hero.results, values, strict=True):
         b.memo.set((result, at.key), value)
 
@@ -52,7 +52,7 @@ def _reduce_parts(elemental: Elemental, reduction: Reduction, shared: Sequence[V
     most = longest(length, b.machine)
     static = not isinstance(length, Dim)
     loops = Loops(b, reduction, elements_per_iteration(length, b.machine)) if static else symbolic(b, reduction, most)
-    _store(b, elemental.run(loops.block(lower, upper, most)), shared, local)
+    store_parts(b, elemental.run(loops.block(lower, upper, most)), shared, local)
     b.end_if(branch)
     return parts
 
@@ -71,8 +71,8 @@ def _reduce_tree(
         aligned = b.op("compare_eq", b.op("and", local, b.const(2 * distance - 1, "ui32")), b.const(0, "ui32"))
         branch = b.begin_if(b.op("and", aligned, b.op("compare_lt", other, b.word(parts))))
         masked = b.op("and", other, b.const(size - 1, "ui32"))
-        mine, theirs = _loaded(b, shared, local), _loaded(b, shared, masked)
-        _store(b, elemental.run(reduction.combine(mine, theirs)), shared, local)
+        mine, theirs = load_parts(b, shared, local), load_parts(b, shared, masked)
+        store_parts(b, elemental.run(reduction.combine(mine, theirs)), shared, local)
         b.end_if(branch)
         distance *= 2
 
@@ -87,10 +87,12 @@ def _finish(b: KernelBuilder, reduction: Reduction, reduced: Sequence[Value]) ->
     return [b.select(some, value, first) for value, first in zip(values, start, strict=True)]
 
 
-def _loaded(b: KernelBuilder, shared: Sequence[Value], place: Value) -> list[Value]:
+def load_parts(b: KernelBuilder, shared: Sequence[Value], place: Value) -> list[Value]:
+    """The element of each shared array at a place."""
     return [b.load_shared(array, place) for array in shared]
 
 
-def _store(b: KernelBuilder, values: Sequence[Value], shared: Sequence[Value], place: Value) -> None:
+def store_parts(b: KernelBuilder, values: Sequence[Value], shared: Sequence[Value], place: Value) -> None:
+    """Stores a value to each shared array at a place."""
     for value, array in zip(values, shared, strict=True):
         b.store_shared(value, array, place)

@@ -2,11 +2,16 @@
 
 import pytest
 from schedule_reasons import reason_of, reasons
-from schedule_runs import Judge
-from scheduled_bodies import BODIES
+from schedule_runs import Judge, entry_of, module_of
+from scheduled_bodies import BODIES, many_reductions
 
 from orchestrion.compiler.ir.attributes import DialectAttr, StringAttr
+from orchestrion.compiler.kernel.body import Body
+from orchestrion.compiler.kernel.lower import lower_entry
+from orchestrion.compiler.kernel.machine import PLAIN
+from orchestrion.compiler.kernel.row_values import parts_bytes, shared_row_bytes
 from orchestrion.compiler.kernel.schedule import ATTRIBUTE, Schedule, ScheduleError, Step, parse
+from orchestrion.compiler.kernel.signature import signature_of
 
 GRID, GROUP, TILE = "bind(grid, invocation, 32)", "bind(grid, workgroup)", "tile(m, 4), tile(n, 4)"
 
@@ -67,6 +72,10 @@ CASES: list[tuple[str, list[str], str] | tuple[str, list[str], str, str]] = [
     ("elements", [f"{GROUP}, reduce(e, tree, 8)"], "reduce(e, tree, 8): k is shared by a power of two of invocations"),
     ("reduction of nothing", [f"{GROUP}, reduce(k, tree, 8)"], "reduce(k, tree, 8): there is nothing to reduce"),
     ("reduction", [f"{GRID}, unroll(k, 128)"], "unroll(k, 128): k is unrolled by a power of two up to 64"),
+    (
+        "dot", [f"tile(m, 8), tile(n, 32), {GRID}, unroll(k, 64), guard(n, clamp)"],
+        "unroll(k, 64): an iteration takes 16384 elements for all results, 4096 at most",
+    ),
     ("rows", [f"{GRID}, unroll(k, 4)"], "unroll(k, 4): only loops of one invocation over memory are unrolled"),
     (
         "dynamic rows", [GRID], "an invocation would reduce 120000 elements, loops of the machine take 32768 at most",
@@ -153,6 +162,10 @@ CASES: list[tuple[str, list[str], str] | tuple[str, list[str], str, str]] = [
         "long rows", [f"{GROUP}, reduce(k, tree, 8), stage(k, register)"],
         "stage(k, register): an invocation would hold 375 elements of a row, more than 64",
     ),
+    (
+        "rows with many reductions", [f"{GROUP}, reduce(k, tree, 128)"],
+        "rows take 17280 bytes of shared memory; every device has 16384",
+    ),
     # several schedules
     (
         "dynamic reduction", [GRID, GRID],
@@ -231,6 +244,19 @@ def test_a_text_that_is_no_schedule_is_refused_with_the_reason(
 def test_every_reason_has_a_case() -> None:
     messages = [case[2] for case in CASES] + [message for _, message in NO_SCHEDULES]
     assert {reason_of(message) for message in messages} == set(reasons())
+
+
+@pytest.mark.parametrize("in_registers", [False, True])
+@pytest.mark.parametrize("lanes", [2, 16, 32, 128])
+def test_the_shared_memory_of_rows_is_what_their_kernel_takes(lanes: int, in_registers: bool) -> None:
+    stage = ", stage(k, register)" if in_registers else ""
+    module = module_of(many_reductions(3, 100), [schedule(f"{GROUP}, reduce(k, tree, {lanes}){stage}")])
+    entry = entry_of(module)
+    body = Body.of_entry(entry)
+    kept = shared_row_bytes(body.ops, body.rows, body.results, lanes) - parts_bytes(body.ops, lanes)
+    lower_entry(entry, PLAIN)
+    counted = parts_bytes(body.ops, lanes) + (0 if in_registers else kept)
+    assert signature_of(entry).shared_bytes == counted
 
 
 def test_a_schedule_has_one_text() -> None:

@@ -58,6 +58,17 @@ def rows(length: int = 100, dynamic: bool = False, less: int = 0) -> Case:
     return draft.case("rows")
 
 
+def many_reductions(count: int = 30, length: int = 300) -> Case:
+    """Four rows, each reduced many times, less the maximum before."""
+    draft = Draft(random.Random(0))
+    x = draft.argument((4, length), "f32")
+    for _ in range(count):
+        (out,) = draft.reduce([x], [draft.constant(0, "f32")], [1], REDUCERS["maximum"])
+        x = draft.apply("subtract", x, draft.broadcast(out, (4, length), (0,)))
+    draft.result(x)
+    return draft.case("rows")
+
+
 def scatter() -> Case:
     draft = Draft(random.Random(0))
     draft.scattered_in_place(1, 4, 4, 2, "i32")
@@ -82,6 +93,7 @@ BODIES: dict[str, Callable[[], Case]] = {
     "long rows": lambda: rows(3000),
     "very long rows": lambda: rows(30_000),
     "dynamic rows": lambda: rows(dynamic=True),
+    "rows with many reductions": many_reductions,
     "rows that may be empty": lambda: rows(dynamic=True, less=1),
     "scatter": scatter,
 }

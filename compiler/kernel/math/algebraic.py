@@ -1,25 +1,20 @@
 """rsqrt, cbrt, atan2 and the remainder of floats."""
 
 from collections.abc import Sequence
-from typing import Any
-
-from orchestrion.compiler.kernel.emitter import Emitter
 
 from .coefficients_generated import TABLES, Table
 from .number import Number, loop, polynomial, select, sign_of, with_sign
 
 
-def expand_rsqrt(e: Emitter[Any], value: Any) -> Any:
-    """1 / sqrt(value)."""
-    x = Number(e, value)
-    return (1.0 / x.sqrt()).value
+def rsqrt(x: Number) -> Number:
+    """1 / sqrt(x)."""
+    return 1.0 / x.sqrt()
 
 
-def expand_cbrt(e: Emitter[Any], value: Any) -> Any:
+def cbrt(x: Number) -> Number:
     """The cube root. A third of the exponent is the first guess; two steps of Halley's method and one of Newton's
     follow.
     """
-    x = Number(e, value)
     format = x.format
     table = TABLES[x.dtype]
     magnitude = abs(x)
@@ -39,7 +34,7 @@ def expand_cbrt(e: Emitter[Any], value: Any) -> Any:
     t = t + t * ((quotient - t) / ((t + t) + quotient))
     result = t * select(small, t.constant(1.0 / table.cbrt_factor), select(large, t.constant(table.cbrt_factor), 1.0))
     special = magnitude.equals(0.0) | (magnitude < float("inf")).op("not")
-    return select(special, x, with_sign(result, sign_of(x))).value
+    return select(special, x, with_sign(result, sign_of(x)))
 
 
 def arctangent(numerator: Number, denominator: Number, table: Table) -> tuple[Number, Number]:
@@ -55,9 +50,8 @@ def arctangent(numerator: Number, denominator: Number, table: Table) -> tuple[Nu
     return base, t + (rest + lost)
 
 
-def expand_atan2(e: Emitter[Any], ordinate: Any, abscissa: Any) -> Any:
-    """The angle of the point (abscissa, ordinate), as C's atan2."""
-    y, x = Number(e, ordinate), Number(e, abscissa)
+def atan2(y: Number, x: Number) -> Number:
+    """The angle of the point (x, y), as C's atan2."""
     table = TABLES[y.dtype]
     infinity = float("inf")
     height, width = abs(y), abs(x)
@@ -85,12 +79,11 @@ def expand_atan2(e: Emitter[Any], ordinate: Any, abscissa: Any) -> Any:
     offset_low = select(tall, small.constant(table.half_pi_low), select(left, small.constant(table.pi_low), 0.0))
     angle = (offset + select(mirrored, -base, base)) + (offset_low + select(mirrored, -rest, rest))
     result = with_sign(angle, sign_of(y))
-    return select(y.is_nan() | x.is_nan(), x + y, result).value
+    return select(y.is_nan() | x.is_nan(), x + y, result)
 
 
-def expand_remainder(e: Emitter[Any], dividend: Any, divisor: Any) -> Any:
+def remainder(x: Number, y: Number) -> Number:
     """C's fmod, exact: long division of the significands, as many bits a step as the word has to spare."""
-    x, y = Number(e, dividend), Number(e, divisor)
     format = x.format
     magnitude_x, magnitude_y = abs(x), abs(y)
     exponent_x, significand_x = unpacked(magnitude_x)
@@ -111,7 +104,7 @@ def expand_remainder(e: Emitter[Any], dividend: Any, divisor: Any) -> Any:
     result = select(magnitude_x < magnitude_y, magnitude_x, result)
     result = with_sign(result, sign_of(x))
     undefined = (magnitude_x < float("inf")).op("not") | y.is_nan() | magnitude_y.equals(0.0)
-    return select(undefined, x.constant(float("nan")), result).value
+    return select(undefined, x.constant(float("nan")), result)
 
 
 def unpacked(magnitude: Number) -> tuple[Number, Number]:

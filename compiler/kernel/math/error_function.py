@@ -5,10 +5,6 @@ Near zero erf x = x + x P(x^2). Beyond 3/4, erfc x = e^(-x^2) Q(t) / (1 + 2 x), 
 J. G. Laframboise, "Chebyshev approximation of (1 + 2x) exp(x^2) erfc x in 0 <= x < inf", 1981.
 """
 
-from typing import Any
-
-from orchestrion.compiler.kernel.emitter import Emitter
-
 from .coefficients_generated import TABLES, Table
 from .exponential import exponential_of
 from .number import Number, polynomial, select, sign_of, two_product, two_sum, with_sign
@@ -35,18 +31,16 @@ def _tail(magnitude: Number, table: Table) -> Number:
     return exponential_of(-square.high, table, rest / above.high - square.low) * quotient
 
 
-def expand_erf(e: Emitter[Any], value: Any) -> Any:
-    """erf(value)."""
-    x = Number(e, value)
+def erf(x: Number) -> Number:
+    """erf(x)."""
     table, magnitude = TABLES[x.dtype], abs(x)
     far = with_sign(1.0 - _tail(magnitude, table), sign_of(x))
-    return select(magnitude < NEAR, x + _rest(x, table), far).value
+    return select(magnitude < NEAR, x + _rest(x, table), far)
 
 
-def expand_erfc(e: Emitter[Any], value: Any) -> Any:
-    """erfc(value)."""
-    x = Number(e, value)
+def erfc(x: Number) -> Number:
+    """erfc(x)."""
     table, magnitude = TABLES[x.dtype], abs(x)
     tail = _tail(magnitude, table)
     far = select(x < 0.0, 2.0 - tail, tail)
-    return select(magnitude < NEAR, (1.0 - x) - _rest(x, table), far).value
+    return select(magnitude < NEAR, (1.0 - x) - _rest(x, table), far)

@@ -4,10 +4,6 @@ x = k ln 2 + r with |r| <= ln(2) / 2; e^r is a polynomial, 2^k goes into the exp
 results at both ends of the range are rounded once. Source of the scheme: J.-M. Muller, "Elementary Functions", ch. 11.
 """
 
-from typing import Any
-
-from orchestrion.compiler.kernel.emitter import Emitter
-
 from .coefficients_generated import TABLES, Table
 from .number import Number, polynomial, power_of_two, scale, select, sign_of, with_sign
 
@@ -38,10 +34,9 @@ def exponential_of(x: Number, table: Table, low: Number | None = None) -> Number
     return scale(change_of(r, rest, table) + 1.0, k)
 
 
-def expand_exponential(e: Emitter[Any], value: Any) -> Any:
-    """e^value."""
-    x = Number(e, value)
-    return exponential_of(x, TABLES[x.dtype]).value
+def exponential(x: Number) -> Number:
+    """e^x."""
+    return exponential_of(x, TABLES[x.dtype])
 
 
 def exponential_minus_one_of(x: Number, table: Table) -> Number:
@@ -57,25 +52,22 @@ def exponential_minus_one_of(x: Number, table: Table) -> Number:
     return select(abs(x) < table.tiny, x, select(k.equals(0), change, grown))
 
 
-def expand_exponential_minus_one(e: Emitter[Any], value: Any) -> Any:
-    """e^value - 1."""
-    x = Number(e, value)
-    return exponential_minus_one_of(x, TABLES[x.dtype]).value
+def exponential_minus_one(x: Number) -> Number:
+    """e^x - 1."""
+    return exponential_minus_one_of(x, TABLES[x.dtype])
 
 
-def expand_logistic(e: Emitter[Any], value: Any) -> Any:
-    """1 / (1 + e^-value)."""
-    x = Number(e, value)
+def logistic(x: Number) -> Number:
+    """1 / (1 + e^-x)."""
     table = TABLES[x.dtype]
     grown = exponential_of(-abs(x), table)
-    return (select(x < 0.0, grown, 1.0) / (grown + 1.0)).value
+    return select(x < 0.0, grown, 1.0) / (grown + 1.0)
 
 
-def expand_tanh(e: Emitter[Any], value: Any) -> Any:
+def tanh(x: Number) -> Number:
     """tanh |x| = t / (t + 2) with t = e^2|x| - 1, which has no cancellation."""
-    x = Number(e, value)
     table = TABLES[x.dtype]
     magnitude = abs(x)
     limited = select(magnitude > table.tanh_most, x.constant(table.tanh_most), magnitude)
     grown = exponential_minus_one_of(limited + limited, table)
-    return with_sign(grown / (grown + 2.0), sign_of(x)).value
+    return with_sign(grown / (grown + 2.0), sign_of(x))

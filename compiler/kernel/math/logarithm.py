@@ -5,10 +5,6 @@ x = 2^k m with m in [sqrt(1/2), sqrt(2)), f = m - 1, s = f / (2 + f): log m = 2 
 is a double word.
 """
 
-from typing import Any
-
-from orchestrion.compiler.kernel.emitter import Emitter
-
 from .coefficients_generated import TABLES, Table
 from .exponential import exponential_of
 from .number import Double, Number, double, fast_two_sum, polynomial, select, sign_of, two_product, two_sum, with_sign
@@ -46,21 +42,19 @@ def log_specials(x: Number, result: Number) -> Number:
     return select(x < 0.0, x.constant(float("nan")), result)
 
 
-def expand_log(e: Emitter[Any], value: Any) -> Any:
+def log(x: Number) -> Number:
     """The natural logarithm."""
-    x = Number(e, value)
-    return log_specials(x, log_of(x, x.constant(0.0), TABLES[x.dtype])).value
+    return log_specials(x, log_of(x, x.constant(0.0), TABLES[x.dtype]))
 
 
-def expand_log_plus_one(e: Emitter[Any], value: Any) -> Any:
-    """log(1 + value)."""
-    x = Number(e, value)
+def log_plus_one(x: Number) -> Number:
+    """log(1 + x)."""
     table = TABLES[x.dtype]
     total = x + 1.0
     # what rounding took from 1 + x, as a change of the logarithm
     lost = select(x > 1.0, 1.0 - (total - x), x - (total - 1.0))
     result = log_specials(total, log_of(total, lost / total, table))
-    return select(abs(x) < table.tiny, x, result).value
+    return select(abs(x) < table.tiny, x, result)
 
 
 def log_double(x: Number, table: Table) -> Double:
@@ -82,9 +76,8 @@ def log_double(x: Number, table: Table) -> Double:
     return whole + doubled
 
 
-def expand_power(e: Emitter[Any], base: Any, exponent: Any) -> Any:
+def power(x: Number, y: Number) -> Number:
     """C's pow: x^0 = 1^y = 1 even for NaN; a negative x only to integral y."""
-    x, y = Number(e, base), Number(e, exponent)
     table = TABLES[x.dtype]
     infinity = float("inf")
     magnitude = abs(x)
@@ -121,4 +114,4 @@ def expand_power(e: Emitter[Any], base: Any, exponent: Any) -> Any:
     result = select(undefined, x.constant(float("nan")), result)
 
     result = select(x.is_nan() | y.is_nan(), x + y, result)
-    return select(y.equals(0.0) | x.equals(1.0), x.constant(1.0), result).value
+    return select(y.equals(0.0) | x.equals(1.0), x.constant(1.0), result)

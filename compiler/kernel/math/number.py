@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from orchestrion.compiler.kernel.emitter import Emitter
+from orchestrion.schema.dtypes import BY_NAME
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +35,9 @@ class Format:
         return self.precision - 1
 
     @property
-    def exponent_mask(self) -> int:
-        """The greatest exponent field, which infinities and NaNs have."""
-        return 2 * self.bias + 1
+    def infinity(self) -> int:
+        """The bits of infinity. The magnitude of a NaN is greater."""
+        return 2 * self.bias + 1 << self.fraction_bits
 
     @property
     def splitter(self) -> float:
@@ -73,9 +74,9 @@ class Number:
         """The format of a float."""
         return FORMATS[self.dtype]
 
-    def constant(self, number: int | float) -> Number:
-        """A constant of this number's type."""
-        return Number(self.emitter, self.emitter.const(number, self.dtype))
+    def constant(self, number: int | float, dtype: str | None = None) -> Number:
+        """A constant, of this number's type unless another one is given."""
+        return Number(self.emitter, self.emitter.const(number, dtype or self.dtype))
 
     def known(self) -> int | float | None:
         """The number that it is where the emitter knows it, else None."""
@@ -167,7 +168,7 @@ class Number:
 
     def is_nan(self) -> Number:
         """Whether the number is NaN, by its bits, since a Vulkan device need not honour NaN in comparisons."""
-        return abs(self).bits() > self.format.exponent_mask << self.format.fraction_bits
+        return abs(self).bits() > self.format.infinity
 
     def sqrt(self) -> Number:
         """The square root."""
@@ -191,11 +192,11 @@ class Number:
 
     def bits_as(self, dtype: str) -> Number:
         """The same bits read as another type of the same width."""
-        return self.op("bitcast", to=dtype)
+        return self if dtype == self.dtype else self.op("bitcast", to=dtype)
 
     def bits(self) -> Number:
-        """The bits of a float as an unsigned integer."""
-        return self.bits_as(self.format.unsigned)
+        """The same bits as an unsigned integer."""
+        return self.bits_as(f"ui{BY_NAME[self.dtype].bits}")
 
 
 def select(condition: Number, yes: Number, no: Number | int | float) -> Number:

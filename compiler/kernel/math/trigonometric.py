@@ -5,10 +5,6 @@ significand is multiplied by the three machine words of 2/pi that matter for its
 R. Hanek, "Radian reduction for trigonometric functions", 1983.
 """
 
-from typing import Any
-
-from orchestrion.compiler.kernel.emitter import Emitter
-
 from .coefficients_generated import TABLES, Table
 from .number import Double, Number, branch, fast_two_sum, polynomial, select, sign_of, two_product, two_sum
 
@@ -127,9 +123,8 @@ def negated_where(condition: Number, x: Number) -> Number:
     return select(condition, -x, x)
 
 
-def expand_sine(e: Emitter[Any], value: Any) -> Any:
-    """sin(value)."""
-    x = Number(e, value)
+def sine(x: Number) -> Number:
+    """sin(x)."""
     table = TABLES[x.dtype]
     quadrant, angle = reduced(x, table)
     swapped = (quadrant & 1).differs(0)
@@ -137,27 +132,25 @@ def expand_sine(e: Emitter[Any], value: Any) -> Any:
     negative = (quadrant & 2).differs(0) ^ sign_of(x).differs(0)
     # a value below the last place of one is its own sine, with its sign of zero
     result = select(abs(x) < table.tiny, x, negated_where(negative, result))
-    return finite_or_nan(x, result).value
+    return finite_or_nan(x, result)
 
 
-def expand_cosine(e: Emitter[Any], value: Any) -> Any:
-    """cos(value)."""
-    x = Number(e, value)
+def cosine(x: Number) -> Number:
+    """cos(x)."""
     table = TABLES[x.dtype]
     quadrant, angle = reduced(x, table)
     swapped = (quadrant & 1).differs(0)
     result = select(swapped, sine_kernel(angle, table), cosine_kernel(angle, table))
     negative = ((quadrant + 1) & 2).differs(0)
-    return finite_or_nan(x, negated_where(negative, result)).value
+    return finite_or_nan(x, negated_where(negative, result))
 
 
-def expand_tan(e: Emitter[Any], value: Any) -> Any:
-    """tan(value)."""
-    x = Number(e, value)
+def tan(x: Number) -> Number:
+    """tan(x)."""
     table = TABLES[x.dtype]
     quadrant, angle = reduced(x, table)
     swapped = (quadrant & 1).differs(0)
     sine, cosine = sine_kernel(angle, table), cosine_kernel(angle, table)
     result = select(swapped, -cosine, sine) / select(swapped, sine, cosine)
     result = select(abs(x) < table.tiny, x, negated_where(sign_of(x).differs(0), result))
-    return finite_or_nan(x, result).value
+    return finite_or_nan(x, result)

@@ -23,6 +23,8 @@ from orchestrion.compiler.ir.locations import Location
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import TensorType
 from orchestrion.compiler.kernel import special
+from orchestrion.compiler.kernel.lowering import EXPANSIONS
+from orchestrion.compiler.kernel.math.number import Number
 from orchestrion.compiler.sequencer.in_place import updates_in_place
 from orchestrion.compiler.sequencer.ll_seq import End, Entry, LoadInput, StoreOutput
 from orchestrion.compiler.stablehlo.builders.tensors import Made, Tensor, replace
@@ -147,7 +149,7 @@ class _Lowering:
             whole = op.results[0].type
             assert isinstance(whole, TensorType)
             values = [self.spread(value, whole, op.loc) for value in operands]
-            if op.scalar.name in special.EXPANSIONS:
+            if op.scalar.name in special.ROWS:
                 return [self._expanded(op, whole, values)]
             return self.emit(op.scalar.name, op, values)
         if isinstance(op, _SHAPES_ONLY) and not _rank(op.operands[0]) and not _rank(op.results[0]):
@@ -158,7 +160,8 @@ class _Lowering:
         """A special function, which has no instruction, as arithmetic."""
         numbers = zip(values, map(known_number, op.operands), strict=True)
         known = {value: number for value, number in numbers if number is not None}
-        made: Value = special.EXPANSIONS[op.scalar.name](TensorEmitter(self, type, op.loc, known), *values)
+        emitter = TensorEmitter(self, type, op.loc, known)
+        made: Value = EXPANSIONS[op.scalar.name, "f"](*(Number(emitter, value) for value in values)).value
         return made
 
 
