@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from orchestrion.compiler.ir.core import Value
-from orchestrion.compiler.ir.dims import Dim, bounds
+from orchestrion.compiler.ir.dims import bounds, is_dynamic
 from orchestrion.compiler.ir.symbols import SymbolTables
 
 from . import hl_seq, ll_seq
@@ -60,6 +60,6 @@ def _apart(a: ll_seq.Range, b: ll_seq.Range) -> bool:
     """Whether `a` ends before `b` begins. Symbolic offsets belong to arena slots: different offsets are different
     slots.
     """
-    if isinstance(a[1], Dim) or isinstance(b[1], Dim):
+    if is_dynamic(a[1]) or is_dynamic(b[1]):
         return a[1] != b[1]
     return bounds(b[1] - a[2])[0] >= 0

@@ -14,7 +14,7 @@ from orchestrion.compiler.flow.blocks import set_values
 from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
-from orchestrion.compiler.ir.dims import Dim
+from orchestrion.compiler.ir.dims import is_dynamic
 from orchestrion.compiler.ir.types import I32, I64, FunctionType, TensorType
 from orchestrion.compiler.stablehlo.ops.func import Func, Return, result_aliases, types_for_callers
 
@@ -117,7 +117,7 @@ class RunLoopEmitter:
         """
         end = 0
         groups = self.buffers.group
-        for argument in sorted(header.arguments, key=lambda a: a in groups and isinstance(groups[a].size, Dim)):
+        for argument in sorted(header.arguments, key=lambda a: a in groups and is_dynamic(groups[a].size)):
             following = self.buffers.next.get(argument)
             if following is not None:
                 for value in (argument, following):
@@ -140,7 +140,7 @@ class RunLoopEmitter:
         for index, type in enumerate(types_for_callers(self.signature.results, self.func.res_attrs)):
             assert isinstance(type, TensorType)
             view = views[len(self.signature.inputs) + index]
-            sizes = [self._size(size) for size in type.shape if isinstance(size, Dim)]
+            sizes = [self._size(size) for size in type.shape if is_dynamic(size)]
             made = self.builder.build(ll_seq.Destination, type=type, view=view, sizes=sizes, output=ll_seq.VIEW)
             self.results.append(made.output)
         placements = {group.placement for group in self.buffers.groups()}

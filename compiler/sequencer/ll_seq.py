@@ -39,7 +39,7 @@ from orchestrion.compiler.ir.declare import (
     size_in,
 )
 from orchestrion.compiler.ir.dialect import Dialect
-from orchestrion.compiler.ir.dims import Dim
+from orchestrion.compiler.ir.dims import is_dynamic
 from orchestrion.compiler.ir.types import I32, I64, Attribute, DialectType, FunctionType, TensorType, Type
 
 BINDING: Final = DialectType("ll_seq.binding")
@@ -303,7 +303,7 @@ class Destination(Operation):
     output = result(VIEW)
 
     def check(self) -> Iterator[str]:
-        wanted = sum(isinstance(size, Dim) for size in self.type.shape)
+        wanted = sum(is_dynamic(size) for size in self.type.shape)
         if len(self.sizes) != wanted:
             yield f"has {len(self.sizes)} sizes for the {wanted} expressions of {self.type}"
 
@@ -508,7 +508,7 @@ def shift_offset(op: Operation, index: int, by: int) -> None:
         case Fill():
             op.offset += by
         case Read():
-            assert not isinstance(by, Dim), "predicates are of static size, which goes first"
+            assert not is_dynamic(by), "predicates are of static size, which goes first"
             op.offset = IntegerAttr(op.offset.value + by, op.offset.type)
         case _:
             raise AssertionError(f"{op.name} does not use memory at an offset")
