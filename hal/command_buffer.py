@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from orchestrion.schema.hal_imports import MAX_NESTING
+
 from .backend import BackendCommandBuffer, BackendExecutable, Binding, Entry, IndirectArgument
 from .buffer import WRITABLE, Buffer
 from .errors import HalError, InvalidArgument, Unsupported
@@ -32,8 +34,6 @@ Argument = tuple[Grid, bytes]
 FILL_SIZES = (1, 2, 4, 8)
 #: bytes of a predicate and of an index that selects an arm
 PREDICATE_BYTES, INDEX_BYTES = 1, 4
-#: loops and branches inside each other
-MAX_NESTING = 64
 
 
 class Overlap:

@@ -14,7 +14,7 @@ import numpy as np
 
 from orchestrion.hal.backend import MemoryUse
 from orchestrion.hal.buffer import Buffer, BufferView
-from orchestrion.hal.command_buffer import FILL_SIZES, CommandBuffer, Range
+from orchestrion.hal.command_buffer import FILL_SIZES, INDEX_BYTES, PREDICATE_BYTES, CommandBuffer, Range
 from orchestrion.hal.device import Device
 from orchestrion.hal.executable import Executable
 from orchestrion.hal.semaphore import Fence
@@ -314,6 +314,34 @@ class HalModule(NativeModule):
     def recording_barrier(self, call: Call, recording: Recording) -> None:
         recording.charge(COMMAND_BYTES)
         recording.record(CommandBuffer.barrier)
+
+    @_hal("recording.begin_loop", nullable=(1,))
+    def recording_begin_loop(
+        self, call: Call, recording: Recording, predicate: Buffer | None, slot: int, offset: int
+    ) -> None:
+        recording.charge(COMMAND_BYTES + BINDING_BYTES)
+        source = slot if predicate is None else predicate
+        recording.record(lambda commands: commands.begin_loop(source, offset))
+
+    @_hal("recording.begin_branch", nullable=(1,))
+    def recording_begin_branch(
+        self, call: Call, recording: Recording, selector: Buffer | None, slot: int, offset: int, size: int, arms: int
+    ) -> None:
+        if size not in (PREDICATE_BYTES, INDEX_BYTES):
+            raise Trap(f"a selector of {size} bytes, expected {PREDICATE_BYTES} or {INDEX_BYTES}")
+        recording.charge(COMMAND_BYTES + BINDING_BYTES)
+        source = slot if selector is None else selector
+        recording.record(lambda commands: commands.begin_branch(source, offset, arms, size == INDEX_BYTES))
+
+    @_hal("recording.next_arm")
+    def recording_next_arm(self, call: Call, recording: Recording) -> None:
+        recording.charge(COMMAND_BYTES)
+        recording.record(CommandBuffer.next_arm)
+
+    @_hal("recording.end")
+    def recording_end(self, call: Call, recording: Recording) -> None:
+        recording.charge(COMMAND_BYTES)
+        recording.record(CommandBuffer.end)
 
     @_hal("recording.finish")
     def recording_finish(self, call: Call, recording: Recording) -> None:

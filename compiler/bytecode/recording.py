@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from orchestrion.compiler.ir.core import BlockArgument, Operation, Value
+from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, Value
 from orchestrion.compiler.ir.dims import symbol
 from orchestrion.compiler.ir.types import I32, I64, Type
 from orchestrion.compiler.sequencer import ll_seq
@@ -35,10 +35,9 @@ def emit_recording(
     body = record.body.block
     recording = emitter.value("hal.recording.create", len(body.arguments))
     commands = _Commands(recording, emitter, values, executables, sizes)
-    for op in body:
-        emitter.new_scope()
-        with emitter.builder.at(op.loc):
-            commands.op(op)
+    commands.region(body)
+    with emitter.builder.at(body.end.loc):
+        emitter.call("hal.recording.finish", recording)
     return recording
 
 
@@ -58,6 +57,13 @@ class _Commands:
         self.sizes = sizes
         self._entries: dict[str, _Entries] = {}
 
+    def region(self, block: Block) -> None:
+        """Emits the commands of a block."""
+        for op in block:
+            self.emitter.new_scope()
+            with self.emitter.builder.at(op.loc):
+                self.op(op)
+
     def op(self, op: Operation) -> None:
         call, recording, number = self.emitter.call, self.recording, self.sizes.number
         match op:
@@ -74,8 +80,21 @@ class _Commands:
                 call("hal.recording.fill", recording, *target, length, _signed(pattern), op.value.itemsize)
             case ll_seq.Barrier():
                 call("hal.recording.barrier", recording)
+            case ll_seq.Loop():
+                call("hal.recording.begin_loop", recording, *self._memory(op.predicate), op.offset.value)
+                self.region(op.body.block)
+                call("hal.recording.end", recording)
+            case ll_seq.Branch():
+                size = ll_seq.READ_BYTES[op.type.value]
+                selector = (*self._memory(op.selector), op.offset.value)
+                call("hal.recording.begin_branch", recording, *selector, size, len(op.arms))
+                for number, arm in enumerate(op.arms):
+                    if number:
+                        call("hal.recording.next_arm", recording)
+                    self.region(arm.block)
+                call("hal.recording.end", recording)
             case ll_seq.End():
-                call("hal.recording.finish", recording)
+                pass  # of the recording or of a region in it
             case _:
                 raise AssertionError(f"{op.name} in a recording")
 

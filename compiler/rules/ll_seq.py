@@ -31,6 +31,7 @@ from orchestrion.compiler.stablehlo.ops.contraction import Reduce
 from orchestrion.compiler.stablehlo.ops.contraction import Return as ReducerReturn
 from orchestrion.compiler.stablehlo.ops.func import signature_attributes
 from orchestrion.compiler.stablehlo.ops.function_dims import DimDefinition, dim_definitions
+from orchestrion.schema.hal_imports import MAX_NESTING
 from orchestrion.schema.rows import ACCESSES
 
 from .blocks import blocks
@@ -67,8 +68,9 @@ def around_entries(op: Operation) -> tuple[type[Operation], ...] | None:
             return (*made, *kept, util.GlobalLoad, util.GlobalStore, util.Return)
         case util.Finalizer():
             return (util.GlobalRelease, util.Return)
-        case ll_seq.Record():
-            return (ll_seq.Dispatch, ll_seq.Copy, ll_seq.Fill, ll_seq.Barrier, ll_seq.End)
+        case ll_seq.Record() | ll_seq.Loop() | ll_seq.Branch():
+            commands = (ll_seq.Dispatch, ll_seq.Copy, ll_seq.Fill, ll_seq.Barrier)
+            return (*commands, ll_seq.Loop, ll_seq.Branch, ll_seq.End)
         case ll_seq.SetupFunc():
             sizes = (util.Assert, util.DimValue, ll_seq.Size)
             return (*sizes, util.GlobalLoad, ll_seq.Allocate, ll_seq.Record, ll_seq.Return)
@@ -113,6 +115,8 @@ def problems_around_entries(op: Operation, tables: SymbolTables) -> Iterator[str
         case ll_seq.Record():
             yield from _one_block(op)
             yield from _may_alias(op)
+        case ll_seq.Loop() | ll_seq.Branch():
+            yield from _recorded_flow(op)
         case util.Finalizer():
             yield from _one_block(op)
             yield from _finalizer(op)
@@ -167,6 +171,21 @@ def _finalizer(op: util.Finalizer) -> Iterator[str]:
     released = [r.ref.root for r in op.body.walk() if isinstance(r, util.GlobalRelease)]
     if released != list(reversed(stored)):
         yield f"releases {', '.join(released)}, initializers store, in reverse, {', '.join(reversed(stored))}"
+
+
+def _recorded_flow(op: ll_seq.Loop | ll_seq.Branch) -> Iterator[str]:
+    """A loop or branch stands in a recording, at most `MAX_NESTING` deep, and each of its regions is one block."""
+    if any(len(region.blocks) != 1 or region.blocks[0].arguments for region in op.regions):
+        yield "needs one block without arguments per region"
+    depth, outer = 0, op
+    while isinstance(outer, ll_seq.Loop | ll_seq.Branch):
+        depth, outer = depth + 1, outer.parent_op
+    if not isinstance(outer, ll_seq.Record):
+        yield "stands outside of a recording"
+    if depth > MAX_NESTING:
+        yield f"stands in {depth - 1} loops and branches, at most {MAX_NESTING - 1} are allowed"
+    if op.offset.value < 0:
+        yield f"offset {op.offset.value} is negative"
 
 
 def _one_block(op: Operation) -> Iterator[str]:
