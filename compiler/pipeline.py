@@ -115,6 +115,7 @@ PASSES: Final[tuple[Pass, ...]] = (
     Pass("specialize-encodings", "hl_seq", "sequencer.specialize_encodings", "the target chooses layouts"),
     Pass("materialize-encodings", "hl_seq", "sequencer.materialize_encodings", "other encodings become dispatches"),
     Pass("convert-to-hl-seq", "hl_seq", "sequencer.convert_to_hl_seq", "layouts determine sizes in memory"),
+    Pass("count-on-device", "hl_seq", "sequencer.count_on_device", "the counter is a resource of one program"),
     Pass("choose-schedules", "hl_seq", "targets.choose_schedules", "bodies and updates in place are final"),
     Pass("group-by-barrier", "ll_seq", "sequencer.group_by_barrier", "the order precedes memory planning"),
     Pass("materialize-copies", "ll_seq", "sequencer.materialize_copies", "the order is final, the ABI is not"),

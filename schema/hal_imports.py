@@ -55,6 +55,12 @@ _ROWS = (
         "hal.recording.create", "(i32) -> hal.recording", "(slots): an empty recording with that many binding slots"
     ),
     HalImport(
+        "hal.recording.create_control_flow",
+        "(i32) -> hal.recording",
+        "(slots): as `hal.recording.create`, for a recording with loops or branches; where the device records none, "
+        "the host follows them when the recording is executed",
+    ),
+    HalImport(
         "hal.recording.parameters",
         "(hal.recording, i32*) -> ()",
         "(recording, words): the parameters of the next dispatch",
@@ -82,8 +88,8 @@ _ROWS = (
     HalImport(
         "hal.recording.begin_loop",
         "(hal.recording, hal.buffer, i32, i64) -> ()",
-        "(recording, predicate, slot, offset): the commands up to the `end` run while the byte there is not 0, which is "
-        "read before each iteration",
+        "(recording, predicate, slot, offset): the commands up to the `end` run while the byte there, which is read "
+        "before each iteration, is not 0",
     ),
     HalImport(
         "hal.recording.begin_branch",

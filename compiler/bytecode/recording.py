@@ -33,7 +33,9 @@ def emit_recording(
 ) -> Value:
     """Emits the whole recording; returns the value that holds it."""
     body = record.body.block
-    recording = emitter.value("hal.recording.create", len(body.arguments))
+    has_flow = any(isinstance(op, ll_seq.Loop | ll_seq.Branch) for op in body)
+    create = "hal.recording.create_control_flow" if has_flow else "hal.recording.create"
+    recording = emitter.value(create, len(body.arguments))
     commands = _Commands(recording, emitter, values, executables, sizes)
     commands.region(body)
     with emitter.builder.at(body.end.loc):
@@ -88,8 +90,8 @@ class _Commands:
                 size = ll_seq.READ_BYTES[op.type.value]
                 selector = (*self._memory(op.selector), op.offset.value)
                 call("hal.recording.begin_branch", recording, *selector, size, len(op.arms))
-                for number, arm in enumerate(op.arms):
-                    if number:
+                for place, arm in enumerate(op.arms):
+                    if place:
                         call("hal.recording.next_arm", recording)
                     self.region(arm.block)
                 call("hal.recording.end", recording)

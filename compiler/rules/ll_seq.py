@@ -177,7 +177,8 @@ def _recorded_flow(op: ll_seq.Loop | ll_seq.Branch) -> Iterator[str]:
     """A loop or branch stands in a recording, at most `MAX_NESTING` deep, and each of its regions is one block."""
     if any(len(region.blocks) != 1 or region.blocks[0].arguments for region in op.regions):
         yield "needs one block without arguments per region"
-    depth, outer = 0, op
+    outer: Operation | None = op
+    depth = 0
     while isinstance(outer, ll_seq.Loop | ll_seq.Branch):
         depth, outer = depth + 1, outer.parent_op
     if not isinstance(outer, ll_seq.Record):

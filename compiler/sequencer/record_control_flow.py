@@ -175,7 +175,8 @@ class _Recorder:
 
     def _record_branch(self, segment: _Segment) -> bool:
         """The arms are recordable, only this branch leads to them, and all lead to one block with the same values."""
-        arms, ends = [], []
+        arms: list[_Segment | None] = []
+        ends: list[util.Edge] = []
         for edge in segment.edges:
             arm = self.segments[edge.target]
             is_arm = self.entering[edge.target] == [segment] and not edge.values
@@ -205,10 +206,9 @@ class _Recorder:
         )
         segment.commands.append(built)
         segment.end_with(util.Branch.build(arguments=meeting.values, to=meeting.target, loc=loc))
-        for arm in arms:
-            if arm is not None:
-                segment.absorb(arm)
-                self._drop(arm)
+        for taken in filter(None, arms):
+            segment.absorb(taken)
+            self._drop(taken)
         return True
 
     def _record_loop(self, header: _Segment) -> bool:
@@ -230,7 +230,7 @@ class _Recorder:
         for argument, state in zip(header.block.arguments, states, strict=True):
             argument.replace_by(state)
         if states:
-            commands.append(_copy_state(*states, loc))
+            commands.append(_copy_state(states[0], states[1], loc))
         commands += [op.clone() for op in header.commands]
         loop = ll_seq.Loop.build(
             offset=read.offset, predicate=read.buffer, body=_region(commands, header.terminator), loc=loc
@@ -244,7 +244,7 @@ class _Recorder:
         header.block.erase_arguments(range(len(states)))
         return True
 
-    def _states(self, header: _Segment, body: _Segment) -> Sequence[Value] | None:
+    def _states(self, header: _Segment, body: _Segment) -> tuple[Value, ...] | None:
         """The two buffers of a loop's state, the first iteration's first; none for a loop without a state. None for a
         loop that carries anything else.
         """
