@@ -10,21 +10,25 @@ none applies:
 A block is absorbed if all its work is commands. Calls of functions of other modules and numbers on the host are not, so
 loops and branches around them stay with the host.
 
-The header of a loop runs once before the loop and then at the end of each iteration. A loop's state stays in its two
-buffers: the body ends with a copy of the next values over the present ones, in place of the swap.
+The header of a loop runs once before the loop and then at the end of each iteration. A loop's state cannot swap its
+two buffers inside a recording. Instead, the next values of a small state are copied over the present ones in each
+iteration. For a large state the recorded body is two iterations, the second with the buffers swapped; there is a copy
+only if the loop ends after the first.
+
+What stays with the host is a row of the placement report.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from orchestrion.compiler.flow import util
 from orchestrion.compiler.ir.attributes import dense_ints
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
-from orchestrion.compiler.ir.locations import Location
+from orchestrion.compiler.ir.dims import bounds
 from orchestrion.compiler.profiles import known_profile
 from orchestrion.schema.hal_imports import MAX_NESTING
 
@@ -32,6 +36,14 @@ from . import hl_seq, ll_seq
 
 if TYPE_CHECKING:
     from orchestrion.compiler.options import Options
+    from orchestrion.compiler.provenance import Recorder
+
+
+#: Bytes of the largest state that is copied in each iteration.
+COPIED_STATE_BYTES: Final = 16 << 10
+#: Why the host runs a loop or a branch.
+HOST_COUNTS: Final = "the host counts the iterations: their number depends on sizes, or the loop contains host code"
+HOST_INSIDE: Final = "it contains host code: a call of another module, or a loop that the host runs"
 
 
 def run(module: Module, options: Options) -> None:
@@ -40,6 +52,19 @@ def run(module: Module, options: Options) -> None:
             for op in list(program.walk()):
                 if isinstance(op, ll_seq.RunLoop):
                     _Recorder(op).run()
+                    if options.recorder is not None:
+                        _note_host(program, op, options.recorder)
+
+
+def _note_host(program: hl_seq.Program, run_loop: ll_seq.RunLoop, recorder: Recorder) -> None:
+    """Records for the report which loops and branches the host still runs, and why."""
+    for block in run_loop.body.blocks:
+        branch = block.last
+        if not isinstance(branch, util.CondBranch | util.Switch):
+            continue
+        on_host = not isinstance(branch.operands[0].defining_op, ll_seq.Read)
+        reason = HOST_COUNTS if on_host else HOST_INSIDE
+        recorder.not_taken(program.sym_name.value, "a loop or branch in a recording", branch.loc, reason)
 
 
 class _Segment:
@@ -222,16 +247,13 @@ class _Recorder:
         if not isinstance(body.terminator, util.Branch) or body.terminator.to is not header.block:
             return False
         states = self._states(header, body)
-        if states is None or max(_depth(body.commands), _depth(header.commands)) >= MAX_NESTING:
+        if states is None or max(_depth(body.commands), _depth(header.commands)) >= MAX_NESTING - 1:
             return False
         read, loc = header.read, header.terminator.loc
         assert read is not None
-        commands = list(body.commands)
+        commands = _iterations(header, body, states)
         for argument, state in zip(header.block.arguments, states, strict=True):
             argument.replace_by(state)
-        if states:
-            commands.append(_copy_state(states[0], states[1], loc))
-        commands += [op.clone() for op in header.commands]
         loop = ll_seq.Loop.build(
             offset=read.offset, predicate=read.buffer, body=_region(commands, header.terminator), loc=loc
         )
@@ -282,10 +304,31 @@ class _Recorder:
         return enters
 
 
-def _copy_state(now: Value, following: Value, loc: Location) -> ll_seq.Copy:
-    made = following.defining_op
-    assert isinstance(made, ll_seq.Allocate)
-    return ll_seq.Copy.build(source=following, source_offset=0, target=now, target_offset=0, length=made.size, loc=loc)
+def _iterations(header: _Segment, body: _Segment, states: tuple[Value, ...]) -> list[Operation]:
+    """The body of the recorded loop: one iteration, or two if it has a large state. Takes the commands of `body`."""
+    if not states:
+        return [*body.commands, *(op.clone() for op in header.commands)]
+    now, following = header.block.arguments
+    read, made, loc = header.read, states[0].defining_op, header.terminator.loc
+    assert read is not None and isinstance(made, ll_seq.Allocate)
+    copy = ll_seq.Copy.build(source=following, source_offset=0, target=now, target_offset=0, length=made.size, loc=loc)
+    has_loop = any(isinstance(inner, ll_seq.Loop) for op in body.commands for inner in op.walk())
+    if bounds(made.size)[1] <= COPIED_STATE_BYTES or has_loop or _uses(header.commands, following):
+        return [*body.commands, copy, *(op.clone() for op in header.commands)]
+    swapped: dict[Value, Value] = {now: following, following: now}
+    second = [*(op.clone(dict(swapped)) for op in body.commands), *(op.clone() for op in header.commands)]
+    branch = ll_seq.Branch.build(
+        offset=read.offset,
+        type=read.type,
+        selector=swapped.get(read.buffer, read.buffer),
+        arms=[_region(second, header.terminator), _region([copy], header.terminator)],
+        loc=loc,
+    )
+    return [*body.commands, *(op.clone(dict(swapped)) for op in header.commands), branch]
+
+
+def _uses(commands: Iterable[Operation], value: Value) -> bool:
+    return any(value in inner.operands for op in commands for inner in op.walk())
 
 
 def _pass_nothing(branch: Operation, target: Block) -> None:
