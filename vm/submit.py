@@ -196,7 +196,8 @@ class _SubmittedMeter(_Watcher):
             self._meter.check()
         except LimitError as error:
             self._call.exhausted = error
-            raise HalDeadlineExceeded("the call that submitted the work reached a limit") from None
+        if self._call.exhausted is not None:  # raised here: the two errors must not refer to each other
+            raise HalDeadlineExceeded("the call that submitted the work reached a limit")
 
 
 class SubmittedCall(SuspendableCall):
