@@ -220,7 +220,7 @@ class RunLoopEmitter:
         if isinstance(op, util.ImportedCallBranch):
             self._call(op)
             return
-        chosen = {op.operands[0]: self._selector(op.operands[0])} if op.choosing else {}
+        chosen = {op.operands[0]: self._selector(op)} if op.choosing else {}
         built = self.builder.insert(op.clone(chosen, self.blocks))
         assert isinstance(built, util.BranchOp)
         set_values(built, [self._branch_arguments(edge, op) for edge in op.edges])
@@ -231,11 +231,15 @@ class RunLoopEmitter:
         self.builder.build(ll_seq.ImportedCall, callee=op.callee, function_type=op.function_type, buffers=buffers)
         self.builder.build(util.Branch, arguments=self._branch_arguments(op.edges[0], op), to=self.blocks[op.to])
 
-    def _selector(self, value: Value) -> Value:
+    def _selector(self, branch: util.BranchOp) -> Value:
+        value = branch.operands[0]
         if not hl_seq.is_resource(value.type):
             return self.numbers[value]
         buffer, offset = self.commands.address_of(value)
-        kind = READ_KINDS[hl_seq.size_of(value.type)]
+        size = hl_seq.size_of(value.type)
+        if isinstance(branch, util.CondBranch):  # the last byte of a counter
+            offset, size = offset + size - 1, 1
+        kind = READ_KINDS[size]
         return self.builder.build(ll_seq.Read, buffer=buffer, offset=offset, type=kind, output=I32).output
 
     def _branch_arguments(self, edge: util.Edge, branch: Operation) -> list[Value]:
