@@ -11,6 +11,8 @@ import pytest
 
 pytest.importorskip("llvmlite")
 
+from orchestrion.compiler.errors import CompileError
+
 #: invocations of a workgroup, and of a dispatch, whose last workgroup is not full
 SIZE, COUNT = 32, 77
 X = np.arange(1, COUNT + 1, dtype=np.int32)
@@ -89,6 +91,16 @@ def entry(body: str, accesses: list[str]) -> str:
             "}) : () -> ()\n}) : () -> ()",
         ]
     )
+
+
+def kept_values(count: int, size: int = 1024) -> str:
+    """An executable in which values that each invocation has loaded are needed behind a barrier."""
+    sums = [op("t0", "add", "s0", "x0", types="i32, i32", result="i32")]
+    sums += [op(f"t{n}", "add", f"t{n - 1}", f"x{n}", types="i32, i32", result="i32") for n in range(1, count)]
+    loads = [load(f"x{n}", 0, "i") for n in range(count)]
+    body = [*loads, '"kernel.barrier"() : () -> ()', *sums, store(f"t{count - 1}", 1)]
+    text = entry("\n".join(body), ["read", "write"])
+    return text.replace(f"workgroup_size = array<i64: {SIZE}", f"workgroup_size = array<i64: {size}")
 
 
 @pytest.fixture
@@ -283,3 +295,12 @@ def test_shared_memory_that_some_lanes_touch(runs: Runs) -> None:
     number = np.arange(COUNT)
     want = np.where((number % SIZE < 24) & (number + 5 < COUNT), number + 6, 7)
     np.testing.assert_array_equal(runs(lines, X, guarded=False), want)
+
+
+def test_the_stack_of_a_workgroup_is_limited(kernel: Callable[..., Any], devices: Any) -> None:
+    """1024 invocations keep 64 values of 4 bytes: 256 KiB."""
+    ones = np.ones(1024, np.int32)
+    lowered = kernel(kept_values(64), "cpu", [((1024,), np.dtype(np.int32))], 1024)
+    np.testing.assert_array_equal(devices.run(lowered, ones)[0], np.full(1024, 64))
+    with pytest.raises(CompileError, match=r"entry test_main needs 266240 bytes of the stack .* 262144 are allowed"):
+        kernel(kept_values(65), "cpu", [((1024,), np.dtype(np.int32))], 1024)
