@@ -20,10 +20,10 @@ PAGE = mmap.PAGESIZE
 PROT_NONE = 0
 
 
-class GuardedBuffer(CpuBuffer):
+class GuardedMemory:
     """`size` bytes between two guard pages, next to the second one if `at_end`."""
 
-    __slots__ = ("_length", "_start")
+    __slots__ = ("_length", "_start", "view")
 
     def __init__(self, size: int, at_end: bool) -> None:
         inner = -(-size // PAGE) * PAGE
@@ -32,11 +32,24 @@ class GuardedBuffer(CpuBuffer):
         for guard in (self._start, self._start + PAGE + inner):
             assert libc.mprotect(guard, PAGE, PROT_NONE) == 0
         first = self._start + PAGE + (inner - size if at_end else 0)
-        super().__init__(np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(first)))
+        self.view = np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(first))
+
+    def release(self) -> None:
+        libc.munmap(self._start, self._length)
+
+
+class GuardedBuffer(CpuBuffer):
+    """Guarded memory as a buffer."""
+
+    __slots__ = ("_memory",)
+
+    def __init__(self, size: int, at_end: bool) -> None:
+        self._memory = GuardedMemory(size, at_end)
+        super().__init__(self._memory.view)
 
     def release(self) -> None:
         super().release()
-        libc.munmap(self._start, self._length)
+        self._memory.release()
 
 
 @contextmanager

@@ -1,9 +1,12 @@
-"""Runs entries of native images by ctypes, without a driver: the image is copied to memory that may be executed."""
+"""Runs entries of native images by ctypes, without a driver: the image is copied to memory that may be executed.
+
+The bindings lie between guard pages, so that an access beside one ends the process.
+"""
 
 import ctypes
 import mmap
 import platform
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -30,17 +33,43 @@ def levels_here() -> list[str]:
 
 
 def run(payload: bytes, entry: int, arrays: Sequence[np.ndarray], groups: int, parameters: bytes = b"") -> None:
-    """Runs the workgroups of an entry, in two calls. Arrays are the bindings; those that it writes change."""
+    """Runs the workgroups of an entry on bindings that begin at a guard page, then on bindings that end at one.
+
+    Arrays of bytes are the bindings; those that it writes change. Asserts that both runs write the same.
+    """
     image = decode(payload)
     row = image.entries[entry]
     assert row.bindings == len(arrays) and row.parameters <= len(parameters) // 4
     memory = mmap.mmap(-1, len(image.code), prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
     memory[:] = bytes(image.code)
     place = ctypes.c_char.from_buffer(memory)
-    addresses = np.array([array.ctypes.data for array in arrays], np.uint64).tobytes()
-    arguments = ctypes.create_string_buffer(addresses + parameters)
     function = _ENTRY(ctypes.addressof(place) + row.offset)
+    first, second = (_run_guarded(function, arrays, groups, parameters, at_end) for at_end in (False, True))
+    for array, one, other in zip(arrays, first, second, strict=True):
+        np.testing.assert_array_equal(one, other)
+        array[:] = one
+    del place, function
+
+
+def _run_guarded(
+    function: Callable[[int, int, int], None],
+    arrays: Sequence[np.ndarray],
+    groups: int,
+    parameters: bytes,
+    at_end: bool,
+) -> list[np.ndarray]:
+    """The bindings after two calls, the second half of the workgroups first."""
+    from guard_pages import GuardedMemory
+
+    guarded = [GuardedMemory(array.size, at_end) for array in arrays]
+    for memory, array in zip(guarded, arrays, strict=True):
+        memory.view[:] = array
+    addresses = np.array([memory.view.ctypes.data for memory in guarded], np.uint64).tobytes()
+    arguments = ctypes.create_string_buffer(addresses + parameters)
     middle = groups // 2
     for begin, end in ((middle, groups), (0, middle)):
         function(ctypes.addressof(arguments), begin, end)
-    del place, function
+    found = [memory.view.copy() for memory in guarded]
+    for memory in guarded:
+        memory.release()
+    return found

@@ -292,8 +292,16 @@ class Body:
         return self.formed(value, self.forms[carried])
 
     def _any(self, mask: str) -> str:
-        """Whether any lane is in a mask."""
+        """Whether any lane is in a mask. In a function, lanes that do not need its result may be poison."""
+        mask = self.code.set(f"freeze <{self.width} x i1> {mask}")
         return self.code.set(f"call i1 @llvm.vector.reduce.or.v{self.width}i1(<{self.width} x i1> {mask})")
+
+    def _within(self, outer: str | None, mask: str) -> str:
+        """The lanes of a mask that are in an outer one. Lanes outside of that may be poison, which `and` would keep."""
+        if outer is None:
+            return mask
+        flags = f"<{self.width} x i1>"
+        return self.code.set(f"select {flags} {outer}, {flags} {mask}, {flags} zeroinitializer")
 
     def _masked_loop(self, op: k.For) -> None:
         """Iterations go on while any lane is in the loop. Values of lanes that left it stay."""
@@ -302,8 +310,7 @@ class Body:
         lower, upper, step = (self.vector(bound) for bound in (op.lower, op.upper, op.step))
         outer, code = self.mask, self.code
         start = code.set(f"icmp ult {type} {lower}, {upper}")
-        if outer is not None:
-            start = code.set(f"and {flags} {start}, {outer}")
+        start = self._within(outer, start)
         firsts = [self.vector(first) for first in op.start]
         with code.counting("i64", "0", "-1", "1") as loop:
             mask = loop.hand(flags, start)
@@ -320,7 +327,7 @@ class Body:
                 given.append(code.set(f"select {flags} {mask}, {wide} {self.vector(new)}, {wide} {self.names[value]}"))
             following = code.set(f"add {type} {self.names[index]}, {step}")
             inside = code.set(f"icmp ult {type} {following}, {upper}")
-            loop.give([code.set(f"and {flags} {inside}, {mask}"), following, *given])
+            loop.give([self._within(mask, inside), following, *given])
         self.mask = outer
 
     def _while_any(self, body: str, done: str, mask: str) -> None:
@@ -357,7 +364,7 @@ class Body:
             if arm.first is arm.last:
                 results.append([self.vector(value) for value in arm.last.values])
                 continue
-            mask = chosen if outer is None else code.set(f"and {flags} {chosen}, {outer}")
+            mask = self._within(outer, chosen)
             taken, done, before = code.new("taken"), code.new("done"), code.label
             code.fork(self._any(mask), taken, done)
             code.begin(taken)

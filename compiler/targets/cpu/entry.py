@@ -263,6 +263,8 @@ class EntryText:
         cheap = self._cheap_ops(needed)
         forms = self._forms([*cheap, *segment.ops], [value for value in needed if value in self.kept])
         lower, upper, count = self._range(segment)
+        if count == 0:
+            return
         width = 1 if segment.first_only else forms.width
 
         def body(forms: Forms, number: str) -> None:

@@ -1,0 +1,306 @@
+"""Memory that only some lanes of a vector may touch, on target cpu: every access beside a binding ends the process.
+
+`image_runner` runs each entry for every level of this machine, with the bindings before and behind a guard page.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("llvmlite")
+
+from orchestrion.compiler.errors import CompileError
+
+#: invocations of a workgroup, and of a dispatch, whose last workgroup is not full
+SIZE, COUNT = 32, 77
+X = np.arange(1, COUNT + 1, dtype=np.int32)
+
+Runs = Callable[..., np.ndarray]
+
+
+def constant(name: str, value: str, dtype: str) -> str:
+    typed = value if dtype == "i1" else f"{value} : {dtype}"
+    return f'%{name} = "kernel.constant"() <{{value = {typed}}}> : () -> {dtype}'
+
+
+def op(name: str, what: str, *operands: str, types: str = "ui32, ui32", result: str = "ui32") -> str:
+    """`%name`: the result of an op on operands of these types."""
+    given = ", ".join(f"%{operand}" for operand in operands)
+    return f'%{name} = "kernel.{what}"({given}) : ({types}) -> {result}'
+
+
+def load(name: str, binding: int, index: str, dtype: str = "i32") -> str:
+    return op(name, "load", f"b{binding}", index, types="!ll_seq.binding, ui32", result=dtype)
+
+
+def store(value: str, binding: int, index: str = "i", dtype: str = "i32") -> str:
+    return f'"kernel.store"(%{value}, %b{binding}, %{index}) : ({dtype}, !ll_seq.binding, ui32) -> ()'
+
+
+def less(name: str, x: str, y: str) -> str:
+    return op(name, "compare_lt", x, y, result="i1")
+
+
+def branch(name: str, condition: str, yes: list[str], yes_value: str, no: list[str], no_value: str) -> str:
+    """`%name`, an i32: the value of the arm that is taken."""
+    arms = [[*lines, f'"kernel.yield"(%{value}) : (i32) -> ()'] for lines, value in ((yes, yes_value), (no, no_value))]
+    inner = "}, {\n".join("\n".join(arm) + "\n" for arm in arms)
+    return f'%{name} = "kernel.if"(%{condition}) ({{\n{inner}}}) : (i1) -> i32'
+
+
+def when(condition: str, *lines: str) -> str:
+    """Ops that run where a condition is true."""
+    end = '"kernel.yield"() : () -> ()'
+    return "\n".join([f'"kernel.if"(%{condition}) ({{', *lines, end, "}, {", end, "}) : (i1) -> ()"])
+
+
+def loop(name: str, upper: str, *lines: str, value: str) -> str:
+    """`%name`, an i32 that begins as 0: `%sum` becomes `value` for each `%k` below `upper`."""
+    head = f'%{name} = "kernel.for"(%u0, %{upper}, %u1, %s0) ({{'
+    end = f'"kernel.yield"(%{value}) : (i32) -> ()'
+    return "\n".join([head, "^bb0(%k: ui32, %sum: i32):", *lines, end, "}) : (ui32, ui32, ui32, i32) -> i32"])
+
+
+NUMBERS = [0, 1, 2, 3, 4, 5, 8, 12, 15, 16, 24, SIZE, COUNT]
+PREAMBLE = [
+    '%group = "kernel.workgroup_id"() : () -> ui32',
+    '%local = "kernel.local_id"() : () -> ui32',
+    *(constant(f"u{number}", str(number), "ui32") for number in NUMBERS),
+    constant("s0", "0", "i32"),
+    constant("s7", "7", "i32"),
+    op("first", "multiply", "group", f"u{SIZE}"),
+    op("i", "add", "first", "local"),
+    less("inside", "i", f"u{COUNT}"),
+]
+
+
+def entry(body: str, accesses: list[str]) -> str:
+    bindings = ", ".join(f'{{access = "{access}", length = 4 : i64}}' for access in accesses)
+    arguments = ", ".join(f"%b{at}: !ll_seq.binding" for at in range(len(accesses)))
+    head = f'"ll_seq.entry"() <{{sym_name = "test_main", workload = array<i64: {COUNT}, 1, 1>, bindings = [{bindings}],'
+    return "\n".join(
+        [
+            '"ll_seq.executable"() <{sym_name = "test"}> ({',
+            f"{head} workgroup_size = array<i64: {SIZE}, 1, 1>}}> ({{",
+            f"^bb0({arguments}):",
+            *PREAMBLE,
+            body,
+            '"kernel.return"() : () -> ()',
+            "}) : () -> ()\n}) : () -> ()",
+        ]
+    )
+
+
+def kept_values(count: int, size: int = 1024) -> str:
+    """An executable in which values that each invocation has loaded are needed behind a barrier."""
+    sums = [op("t0", "add", "s0", "x0", types="i32, i32", result="i32")]
+    sums += [op(f"t{n}", "add", f"t{n - 1}", f"x{n}", types="i32, i32", result="i32") for n in range(1, count)]
+    loads = [load(f"x{n}", 0, "i") for n in range(count)]
+    body = [*loads, '"kernel.barrier"() : () -> ()', *sums, store(f"t{count - 1}", 1)]
+    text = entry("\n".join(body), ["read", "write"])
+    return text.replace(f"workgroup_size = array<i64: {SIZE}", f"workgroup_size = array<i64: {size}")
+
+
+@pytest.fixture
+def runs(kernel: Callable[..., Any], devices: Any) -> Runs:
+    """`runs(lines, *arrays)`: what the invocations below `COUNT` make of arrays, in one i32 result of `size`."""
+
+    def run(lines: list[str], *arrays: np.ndarray, size: int = COUNT, guarded: bool = True) -> np.ndarray:
+        body = when("inside", *lines) if guarded else "\n".join(lines)
+        text = entry(body, ["read"] * len(arrays) + ["write"])
+        result: np.ndarray = devices.run(kernel(text, "cpu", [((size,), np.dtype(np.int32))], COUNT), *arrays)[0]
+        return result
+
+    return run
+
+
+def test_elements_in_front_of_a_binding(runs: Runs) -> None:
+    """Padding: lanes in front of the data have a negative index, and lane 0 is one of them."""
+    for low in (3, 5, 12):
+        lines = [
+            less("data", f"u{low}", "i"),
+            branch("r", "data", [op("at", "subtract", "i", f"u{low}"), load("x", 0, "at")], "x", [], "s7"),
+            store("r", 1),
+        ]
+        want = np.where(np.arange(COUNT) > low, np.roll(np.append(X, 0), low)[:COUNT], 7)
+        np.testing.assert_array_equal(runs(lines, X[: COUNT - low]), want)
+
+
+def test_elements_of_two_bindings_side_by_side(runs: Runs) -> None:
+    """A concatenation of rows of 8 and 8: each arm reads outside of its binding in the lanes of the other."""
+    row, column = op("row", "unchecked_divide", "i", "u16"), op("column", "unchecked_remainder", "i", "u16")
+    lines = [
+        row,
+        column,
+        op("start", "multiply", "row", "u8"),
+        less("left", "column", "u8"),
+        branch(
+            "r",
+            "left",
+            [op("at", "add", "start", "column"), load("x", 0, "at")],
+            "x",
+            [op("past", "subtract", "column", "u8"), op("place", "add", "start", "past"), load("y", 1, "place")],
+            "y",
+        ),
+        store("r", 2),
+    ]
+    x, y = np.arange(40, dtype=np.int32), 100 + np.arange(37, dtype=np.int32)
+    want = np.concatenate([x.reshape(5, 8), np.append(y, [0, 0, 0]).reshape(5, 8)], 1).reshape(-1)[:COUNT]
+    np.testing.assert_array_equal(runs(lines, x, y), want)
+
+
+def test_elements_at_places_that_are_valid_where_a_flag_says_so(runs: Runs) -> None:
+    flags = (np.arange(COUNT) % 3 == 1).astype(np.uint8)
+    places = np.where(flags, np.arange(COUNT)[::-1], 0x7FFFFFF0).astype(np.uint32)
+    lines = [
+        load("flag", 0, "i", "i1"),
+        branch("r", "flag", [load("at", 1, "i", "ui32"), load("x", 2, "at")], "x", [], "s7"),
+        store("r", 3),
+    ]
+    np.testing.assert_array_equal(runs(lines, flags, places, X), np.where(flags, X[::-1], 7))
+
+
+def test_branches_in_branches(runs: Runs) -> None:
+    flags = (np.arange(COUNT) % 3 == 1).astype(np.uint8)
+    lines = [
+        load("flag", 0, "i", "i1"),
+        less("late", "u5", "i"),
+        op("at", "subtract", "i", "u5"),
+        branch("r", "late", [branch("q", "flag", [load("x", 1, "at")], "x", [], "s0")], "q", [], "s7"),
+        store("r", 2),
+    ]
+    want = np.where(np.arange(COUNT) > 5, np.where(flags, np.arange(COUNT) - 4, 0), 7)
+    np.testing.assert_array_equal(runs(lines, flags, X[: COUNT - 5]), want)
+
+
+@pytest.mark.parametrize("spread", [False, True])
+def test_stores_of_some_lanes(runs: Runs, spread: bool) -> None:
+    """The result has no place for the first 5 invocations; `spread`: nor for odd ones."""
+    lines = [
+        load("x", 0, "i"),
+        op("past", "subtract", "i", "u5"),
+        op("odd", "unchecked_remainder", "past", "u2"),
+        op("half", "unchecked_divide", "past", "u2"),
+        op("late", "compare_ge", "i", "u5", result="i1"),
+        op("even", "compare_eq", "odd", "u0", result="i1"),
+        op("both", "and", "late", "even", types="i1, i1", result="i1"),
+        when("both", store("x", 1, "half")) if spread else when("late", store("x", 1, "past")),
+    ]
+    want = X[5::2] if spread else X[5:]
+    np.testing.assert_array_equal(runs(lines, X, size=len(want)), want)
+
+
+def test_loops_of_different_lengths(runs: Runs) -> None:
+    """Row i has i % 5 elements, the last row ends at the guard page."""
+    lengths = (np.arange(COUNT) % 5).astype(np.uint32)
+    starts = (np.cumsum(lengths) - lengths).astype(np.uint32)
+    data = np.arange(lengths.sum(), dtype=np.int32) ** 2
+    lines = [
+        load("length", 0, "i", "ui32"),
+        load("start", 1, "i", "ui32"),
+        loop(
+            "r",
+            "length",
+            op("at", "add", "start", "k"),
+            load("x", 2, "at"),
+            op("s", "add", "sum", "x", types="i32, i32", result="i32"),
+            value="s",
+        ),
+        store("r", 3),
+    ]
+    want = [data[start : start + length].sum() for start, length in zip(starts, lengths, strict=True)]
+    np.testing.assert_array_equal(runs(lines, lengths, starts, data), want)
+
+
+def test_a_loop_that_some_lanes_run(runs: Runs) -> None:
+    """All lanes in the loop have the same number of iterations. Its loads begin in front of the data."""
+    lines = [
+        less("late", "u3", "i"),
+        branch(
+            "r",
+            "late",
+            [
+                loop(
+                    "t",
+                    "u4",
+                    op("back", "subtract", "i", "k"),
+                    op("at", "subtract", "back", "u1"),
+                    load("x", 0, "at"),
+                    op("s", "add", "sum", "x", types="i32, i32", result="i32"),
+                    value="s",
+                )
+            ],
+            "t",
+            [],
+            "s7",
+        ),
+        store("r", 1),
+    ]
+    want = [sum(X[i - 4 : i]) if i > 3 else 7 for i in range(COUNT)]
+    np.testing.assert_array_equal(runs(lines, X[: COUNT - 1]), want)
+
+
+def test_the_last_vector(runs: Runs) -> None:
+    """Neighbours in twos, and backwards: the last vector of the dispatch is not full."""
+    lines = [
+        op("even", "multiply", "i", "u2"),
+        op("odd", "add", "even", "u1"),
+        op("back", "subtract", f"u{COUNT}", "i"),
+        op("mirror", "subtract", "back", "u1"),
+        load("x", 0, "even"),
+        load("y", 0, "odd"),
+        load("z", 1, "mirror"),
+        op("d", "subtract", "y", "x", types="i32, i32", result="i32"),
+        op("r", "multiply", "d", "z", types="i32, i32", result="i32"),
+        store("r", 2),
+    ]
+    pairs = np.arange(2 * COUNT, dtype=np.int32) ** 2
+    np.testing.assert_array_equal(runs(lines, pairs, X), (pairs[1::2] - pairs[::2]) * X[::-1])
+
+
+def test_quotients_by_what_other_lanes_have(runs: Runs) -> None:
+    """Divisors of 0 in lanes that do not divide stop no processor."""
+    divisors = (np.arange(COUNT) % 4).astype(np.int32)
+    lines = [
+        load("x", 0, "i"),
+        load("y", 1, "i"),
+        op("some", "compare_ne", "y", "s0", types="i32, i32", result="i1"),
+        branch("r", "some", [op("q", "unchecked_divide", "x", "y", types="i32, i32", result="i32")], "q", [], "s7"),
+        store("r", 2),
+    ]
+    np.testing.assert_array_equal(runs(lines, X, divisors), np.where(divisors, X // np.maximum(divisors, 1), 7))
+
+
+def test_shared_memory_that_some_lanes_touch(runs: Runs) -> None:
+    """Each workgroup moves its elements by 5 places through a shared array without room for the others."""
+    shared = f"!kernel.shared<{SIZE - 5}xi32>"
+    take = op("x", "load_shared", "s", "local", types=f"{shared}, ui32", result="i32")
+    lines = [
+        f'%s = "kernel.shared"() : () -> {shared}',
+        op("late", "compare_ge", "local", "u5", result="i1"),
+        op("early", "compare_lt", "local", "u24", result="i1"),
+        op("past", "subtract", "local", "u5"),
+        op("puts", "and", "late", "inside", types="i1, i1", result="i1"),
+        op("takes", "and", "early", "inside", types="i1, i1", result="i1"),
+        when("puts", load("y", 0, "i"), f'"kernel.store_shared"(%y, %s, %past) : (i32, {shared}, ui32) -> ()'),
+        '"kernel.barrier"() : () -> ()',
+        op("from", "add", "i", "u5"),
+        op("full", "compare_lt", "from", f"u{COUNT}", result="i1"),
+        op("both", "and", "full", "takes", types="i1, i1", result="i1"),
+        branch("r", "both", [take], "x", [], "s7"),
+        when("inside", store("r", 1)),
+    ]
+    number = np.arange(COUNT)
+    want = np.where((number % SIZE < 24) & (number + 5 < COUNT), number + 6, 7)
+    np.testing.assert_array_equal(runs(lines, X, guarded=False), want)
+
+
+def test_the_stack_of_a_workgroup_is_limited(kernel: Callable[..., Any], devices: Any) -> None:
+    """1024 invocations keep 64 values of 4 bytes: 256 KiB."""
+    ones = np.ones(1024, np.int32)
+    lowered = kernel(kept_values(64), "cpu", [((1024,), np.dtype(np.int32))], 1024)
+    np.testing.assert_array_equal(devices.run(lowered, ones)[0], np.full(1024, 64))
+    with pytest.raises(CompileError, match=r"entry test_main needs 266240 bytes of the stack .* 262144 are allowed"):
+        kernel(kept_values(65), "cpu", [((1024,), np.dtype(np.int32))], 1024)
