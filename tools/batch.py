@@ -307,7 +307,7 @@ def parser() -> Parser:
         help="such as vulkan or opencl:1 (default: the first one that runs the module and is not reference)",
     )
     group.add_argument(
-        "--allow-native-code", action="store_true", help="trust machine code and OpenCL C compiled elsewhere"
+        "--allow-native-code", action="store_true", help="trust machine code and OpenCL C from elsewhere"
     )
     cli.add_parameters(made)
     cli.add_build_deadline(made)

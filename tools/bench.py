@@ -152,11 +152,11 @@ def parser() -> Parser:
     group.add_argument(
         "--device",
         metavar="NAME",
-        help="such as vulkan or opencl:1 (default: cpu if it runs the module, otherwise reference)",
+        help="such as vulkan or opencl:1 (default: cpu if it can, or reference)",
     )
     cli.add_threads(made)
     group.add_argument(
-        "--allow-native-code", action="store_true", help="trust machine code and OpenCL C compiled elsewhere"
+        "--allow-native-code", action="store_true", help="trust machine code and OpenCL C from elsewhere"
     )
     group = made.group("measurement")
     group.add_argument(

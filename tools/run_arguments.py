@@ -103,11 +103,11 @@ def _add_device(made: Parser) -> None:
     group.add_argument(
         "--device",
         metavar="NAME",
-        help="such as vulkan or opencl:1 (default: cpu if it runs the module, otherwise reference)",
+        help="such as vulkan or opencl:1 (default: cpu if it can, or reference)",
     )
     cli.add_threads(made)
     group.add_argument(
-        "--allow-native-code", action="store_true", help="trust machine code and OpenCL C compiled elsewhere"
+        "--allow-native-code", action="store_true", help="trust machine code and OpenCL C from elsewhere"
     )
     group.add_argument(
         "--native",

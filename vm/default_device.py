@@ -2,7 +2,7 @@
 
 The program may run if the processor has what it needs and the policy permits its machine code. If it may not,
 `reference` runs the module, many times slower, and a `DeviceWarning` gives the reason and what to do. Modules for
-`reference` alone run there without a warning, because whoever compiled them chose it (docs/decisions/default-device.md).
+`reference` alone run there without a warning (docs/decisions/default-device.md).
 """
 
 from __future__ import annotations
