@@ -28,6 +28,7 @@ KINDS: Final[dict[str, str]] = {
     "constant": "bytes of the module",
     "parameter": "bytes outside the module, from a file that is named when it is loaded",
     "variable": "read from or written to memory that outlives calls",
+    "recording": "a loop or branch in a recording, which the device runs",
     "host": "a branch or a number of the host's code",
     "check": "a condition on the sizes of a call, which the host checks",
     "boundary": "an argument or a result: memory of the caller, nothing is computed",

@@ -114,6 +114,9 @@ class Recorder:
         elif row.name == "convert-to-ll-seq":
             for program in hl_seq.programs_of(module):
                 self._place_copies(program)
+        elif row.name == "record-control-flow":
+            for program in hl_seq.programs_of(module):
+                self._place_recorded(program)
         elif row.name == "lower-executables":
             self._lowered(module)
         elif row.name == "convert-to-vm":
@@ -243,6 +246,20 @@ class Recorder:
                 loops = (outer.sym_name.value for outer in op.enclosing() if isinstance(outer, ll_seq.RunLoop))
                 function = next(loops, "initializer")
                 self._add(op.loc, Place(program.sym_name.value, "copy", function))
+
+    def _place_recorded(self, program: hl_seq.Program) -> None:
+        """Moves the ops of recorded loops and branches from the host to the recordings."""
+        for run_loop in program.walk():
+            if not isinstance(run_loop, ll_seq.RunLoop):
+                continue
+            name, function = program.sym_name.value, run_loop.sym_name.value
+            host, recorded = Place(name, "host", function), Place(name, "recording", function)
+            blocks = [op for op in run_loop.walk() if isinstance(op, ll_seq.Loop | ll_seq.Branch)]
+            for number in sorted({number for op in blocks for number in _numbers(op)}):
+                places = self.report.ops[number].places
+                self.report.ops[number].places = [place for place in places if place != host]
+                self._placed.discard((number, host))
+                self._put(number, recorded)
 
     def _add(self, loc: Location, place: Place, alone: bool = False) -> None:
         origin = origin_of(loc)

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from orchestrion.schema.hal_imports import MAX_NESTING
+
 from .backend import BackendCommandBuffer, BackendExecutable, Binding, Entry, IndirectArgument
 from .buffer import WRITABLE, Buffer
 from .errors import HalError, InvalidArgument, Unsupported
@@ -32,8 +34,6 @@ Argument = tuple[Grid, bytes]
 FILL_SIZES = (1, 2, 4, 8)
 #: bytes of a predicate and of an index that selects an arm
 PREDICATE_BYTES, INDEX_BYTES = 1, 4
-#: loops and branches inside each other
-MAX_NESTING = 64
 
 
 class Overlap:
@@ -55,6 +55,56 @@ class Overlap:
         target = buffers[self.target] if isinstance(self.target, int) else self.target
         if source is target:
             refuse_overlap(self.source_offset, self.target_offset, self.length)
+
+
+class Nesting:
+    """The open loops and branches of a recording. Methods raise InvalidArgument for what is not nested, and Unsupported
+    for more than `MAX_NESTING` inside each other.
+    """
+
+    __slots__ = ("_arms",)
+
+    def __init__(self) -> None:
+        self._arms: list[int] = []  #: per open loop or branch: the number of arms still to come; -1 for a loop
+
+    def check_depth(self) -> None:
+        """Raises Unsupported if no loop or branch may begin here."""
+        if len(self._arms) >= MAX_NESTING:
+            raise Unsupported(f"{len(self._arms) + 1} loops and branches inside each other, the limit is {MAX_NESTING}")
+
+    def check_branch(self, offset: int, arms: int, indexed: bool) -> int:
+        """Returns the bytes of the branch's selector."""
+        self.check_depth()
+        if arms < 1 or not indexed and arms != 2:
+            raise InvalidArgument(f"branch with {arms} arms, {'at least 1' if indexed else '2'} expected")
+        if indexed and offset % INDEX_BYTES:
+            raise InvalidArgument(f"branch: offset {offset} of the index is not a multiple of {INDEX_BYTES}")
+        return INDEX_BYTES if indexed else PREDICATE_BYTES
+
+    def check_next_arm(self) -> None:
+        if not self._arms or self._arms[-1] < 1:
+            raise InvalidArgument("next_arm outside of a branch, or behind its last arm")
+
+    def check_end(self) -> None:
+        if not self._arms or self._arms[-1] > 0:
+            missing = f": {self._arms[-1]} arms are missing" if self._arms else ": no loop or branch is open"
+            raise InvalidArgument(f"end{missing}")
+
+    def check_finish(self) -> None:
+        if self._arms:
+            raise InvalidArgument(f"command buffer ends inside {len(self._arms)} loops and branches")
+
+    def begin(self, arms: int = 0) -> None:
+        """A loop, or a branch with this many arms, begins."""
+        self._arms.append(arms - 1)
+
+    def next_arm(self) -> None:
+        """The next arm of the innermost branch begins."""
+        self._arms[-1] -= 1
+
+    def end(self) -> None:
+        """The innermost loop or branch ends."""
+        self._arms.pop()
 
 
 class _Transfer(NamedTuple):
@@ -84,10 +134,10 @@ class CommandBuffer:
 
     __slots__ = (
         "_alignment",
-        "_arms",
         "_floors",
         "_held",
         "_limits",
+        "_nesting",
         "_slots",
         "_state",
         "_transfers",
@@ -127,7 +177,7 @@ class CommandBuffer:
         self.indirect: list[tuple[BackendExecutable, int, Entry]] | None = [] if indirect else None
         self._held: list[object] = []  #: shared with submissions under way, so never cleared
         self.direct: list[Buffer] = []
-        self._arms: list[int] = []  #: per open loop or branch: the number of arms still to come; -1 for a loop
+        self._nesting = Nesting()
         self._state = "recording"
         device.live["command buffer"] += 1
 
@@ -248,10 +298,10 @@ class CommandBuffer:
         Unsupported unless the device states `control_flow`.
         """
         backend = self._control_flow()
-        self._check_depth()
+        self._nesting.check_depth()
         with DetectLoss(self.device_state):
             backend.begin_loop(self._resolve(source, offset, PREDICATE_BYTES, 0))
-        self._arms.append(-1)
+        self._nesting.begin()
 
     def begin_branch(self, source: Source, offset: int, arms: int = 2, indexed: bool = False) -> None:
         """Begin a branch with `arms` arms, of which one runs. `next_arm` separates the arms, and `end` follows the last
@@ -261,40 +311,31 @@ class CommandBuffer:
         `indexed`, the four bytes there are a signed index; an index below 0 or above the last arm selects the last arm.
         """
         backend = self._control_flow()
-        self._check_depth()
-        if arms < 1 or not indexed and arms != 2:
-            raise InvalidArgument(f"branch with {arms} arms, {'at least 1' if indexed else '2'} expected")
-        if indexed and offset % INDEX_BYTES:
-            raise InvalidArgument(f"branch: offset {offset} of the index is not a multiple of {INDEX_BYTES}")
-        length = INDEX_BYTES if indexed else PREDICATE_BYTES
+        length = self._nesting.check_branch(offset, arms, indexed)
         with DetectLoss(self.device_state):
             backend.begin_branch(self._resolve(source, offset, length, 0), arms)
-        self._arms.append(arms - 1)
+        self._nesting.begin(arms)
 
     def next_arm(self) -> None:
         """End an arm of the innermost branch, and begin the next one."""
         backend = self._control_flow()
-        if not self._arms or self._arms[-1] < 1:
-            raise InvalidArgument("next_arm outside of a branch, or behind its last arm")
+        self._nesting.check_next_arm()
         with DetectLoss(self.device_state):
             backend.next_arm()
-        self._arms[-1] -= 1
+        self._nesting.next_arm()
 
     def end(self) -> None:
         """End the innermost loop or branch."""
         backend = self._control_flow()
-        if not self._arms or self._arms[-1] > 0:
-            missing = f": {self._arms[-1]} arms are missing" if self._arms else ": no loop or branch is open"
-            raise InvalidArgument(f"end{missing}")
+        self._nesting.check_end()
         with DetectLoss(self.device_state):
             backend.end()
-        self._arms.pop()
+        self._nesting.end()
 
     def finish(self) -> None:
         """End recording. The recording can be submitted from now on, and never changes."""
         backend = self._recording()
-        if self._arms:
-            raise InvalidArgument(f"command buffer ends inside {len(self._arms)} loops and branches")
+        self._nesting.check_finish()
         with DetectLoss(self.device_state):
             backend.finish()
         self.needs = tuple(self._slots) if self.indirect is None else None
@@ -402,10 +443,6 @@ class CommandBuffer:
         if not self.device.info.control_flow:
             raise Unsupported(f"device {self.device.info.id} has no loops and branches in recordings (control_flow)")
         return backend
-
-    def _check_depth(self) -> None:
-        if len(self._arms) >= MAX_NESTING:
-            raise Unsupported(f"{len(self._arms) + 1} loops and branches inside each other, the limit is {MAX_NESTING}")
 
     def _bind(self, row: Entry, bindings: Sequence[Range]) -> list[Binding]:
         if len(bindings) != len(row.bindings):

@@ -10,6 +10,9 @@ The compiler emits these signatures; `vm/hal_module.py` implements them.
 
 from dataclasses import dataclass
 
+#: loops and branches of a recording inside each other
+MAX_NESTING = 64
+
 
 @dataclass(frozen=True, slots=True)
 class HalImport:
@@ -52,6 +55,12 @@ _ROWS = (
         "hal.recording.create", "(i32) -> hal.recording", "(slots): an empty recording with that many binding slots"
     ),
     HalImport(
+        "hal.recording.create_control_flow",
+        "(i32) -> hal.recording",
+        "(slots): as `hal.recording.create`, for a recording with loops or branches; where the device records none, "
+        "the host follows them when the recording is executed",
+    ),
+    HalImport(
         "hal.recording.parameters",
         "(hal.recording, i32*) -> ()",
         "(recording, words): the parameters of the next dispatch",
@@ -76,6 +85,20 @@ _ROWS = (
         "(hal.recording) -> ()",
         "what is recorded after sees the writes of what was recorded before",
     ),
+    HalImport(
+        "hal.recording.begin_loop",
+        "(hal.recording, hal.buffer, i32, i64) -> ()",
+        "(recording, predicate, slot, offset): the commands up to the `end` run while the byte there, which is read "
+        "before each iteration, is not 0",
+    ),
+    HalImport(
+        "hal.recording.begin_branch",
+        "(hal.recording, hal.buffer, i32, i64, i32, i32) -> ()",
+        "(recording, selector, slot, offset, bytes of the selector: 1 or 4, arms): one of the arms runs; of 1 byte the "
+        "first of two if it is not 0, of 4 bytes the one of that index, or the last",
+    ),
+    HalImport("hal.recording.next_arm", "(hal.recording) -> ()", "end an arm of the innermost branch, begin the next"),
+    HalImport("hal.recording.end", "(hal.recording) -> ()", "end the innermost loop or branch"),
     HalImport("hal.recording.finish", "(hal.recording) -> ()", "end recording; the recording never changes again"),
     HalImport(
         "hal.execute",

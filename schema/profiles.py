@@ -71,7 +71,8 @@ class Profile:
 
     `library_calls`: its executables may call library functions, which the device looks up by name. `features`: the
     features of every device for a profile of another package; programs of this package's profiles state features
-    themselves.
+    themselves. `control_flow`: the driver's recordings hold loops and branches (`DeviceInfo.control_flow`), so programs
+    record theirs; on a device that does not state it, the host runs them.
     """
 
     name: str
@@ -80,15 +81,29 @@ class Profile:
     doc: str
     library_calls: bool = False
     features: frozenset[str] = frozenset()
+    control_flow: bool = False
 
 
 PROFILES: dict[str, Profile] = {
     row.name: row
     for row in (
-        Profile("reference", "tensor-bytecode", "reference", "NumPy interpreter, always there", library_calls=True),
+        Profile(
+            "reference",
+            "tensor-bytecode",
+            "reference",
+            "NumPy interpreter, always there",
+            library_calls=True,
+            control_flow=True,
+        ),
         Profile("spirv", "spirv", "vulkan", "SPIR-V 1.3 compute shaders for Vulkan 1.1 and later"),
         Profile("opencl", "opencl-c", "opencl", "OpenCL C 1.2 source, built by the device's own compiler"),
-        Profile("cpu", "native-image", "cpu", "machine code for processors, made when the module is compiled"),
+        Profile(
+            "cpu",
+            "native-image",
+            "cpu",
+            "machine code for processors, made when the module is compiled",
+            control_flow=True,
+        ),
     )
 }
 

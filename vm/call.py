@@ -104,6 +104,24 @@ class Watcher:
             raise HalDeadlineExceeded("the call that submitted the work exceeded its deadline")
 
 
+class Meter:
+    """Watches a recording with loops: it spends a unit of fuel of the call for each microsecond, and ends the work when
+    a limit of the call is reached.
+    """
+
+    __slots__ = ("_call", "_last")
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+        self._last = time.monotonic_ns()
+
+    def check(self) -> None:
+        units = (time.monotonic_ns() - self._last) // 1000
+        self._last += 1000 * units
+        self._call.spend(units)
+        self._call.check()
+
+
 class Call:
     """A call of an exported function or of initializers."""
 
@@ -214,6 +232,10 @@ class Call:
         """An object that ends submitted work at the call's deadline, even after the call; None without a deadline."""
         return None if self.deadline is None else Watcher(self.deadline)
 
+    def meter(self) -> Meter | Call:
+        """A watcher for a recording with loops: it spends the call's fuel. The call itself if fuel is not limited."""
+        return self if self.reserve is None else Meter(self)
+
     def reached(self, fence: Any) -> bool:
         """Whether a fence of the device was signalled. Raises the error of work that failed."""
         if not fence.reached:
@@ -241,3 +263,7 @@ class SuspendableCall(Call):
     @abstractmethod
     def timeline(self) -> Fence:
         """The fence that the next submission to the device shall signal."""
+
+    @abstractmethod
+    def submitted_meter(self) -> Any:
+        """As `watcher`, for a recording with loops: it also spends the call's fuel."""

@@ -205,6 +205,8 @@ class Context:
         try:
             if not call.reached(call.waiting):
                 raise CallerValueError("the call waits for a fence that is not signalled")
+        except LimitError as error:
+            raise abandon(call, error) from None
         except HalError as error:
             raise abandon(call, error) from error
         call.waiting = None

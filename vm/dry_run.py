@@ -71,8 +71,8 @@ class _DryHal(NativeModule):
     name: ClassVar[str] = "hal"
 
     def _note(self, call: _DryCall, recording: Recording, *buffers: Buffer) -> None:
-        commands = recording.commands
-        call.found.setdefault((id(commands), *map(id, buffers)), (commands, buffers))
+        for commands in recording.recordings:
+            call.found.setdefault((id(commands), *map(id, buffers)), (commands, buffers))
 
     @native("execute", HAL_IMPORTS["hal.execute"].signature)
     def execute(self, call: _DryCall, recording: Recording, *buffers: Buffer) -> None:

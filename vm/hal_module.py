@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
+from orchestrion.hal import host_control_flow
 from orchestrion.hal.backend import MemoryUse
 from orchestrion.hal.buffer import Buffer, BufferView
-from orchestrion.hal.command_buffer import FILL_SIZES, CommandBuffer, Range
+from orchestrion.hal.command_buffer import FILL_SIZES, INDEX_BYTES, PREDICATE_BYTES, CommandBuffer, Range
 from orchestrion.hal.device import Device
 from orchestrion.hal.executable import Executable
+from orchestrion.hal.host_control_flow import HostControlFlow
 from orchestrion.hal.semaphore import Fence
 from orchestrion.schema.dtypes import BY_CODE, DType
 from orchestrion.schema.hal_imports import HAL_IMPORTS
@@ -26,7 +28,7 @@ from .call import Call, SuspendableCall
 from .errors import CallerError, CallerValueError, MissingType, Trap
 from .native import Inline, NativeFunction, NativeModule, native
 from .pending_batch import PendingBatch
-from .recording import BINDING_BYTES, COMMAND_BYTES, MAX_SLOTS, SLOT_BYTES, Recording
+from .recording import BINDING_BYTES, BLOCK_BYTES, COMMAND_BYTES, MAX_SLOTS, SLOT_BYTES, Recording
 from .refs import OBJECT_BYTES
 from .tensors import describe, fits
 
@@ -85,7 +87,10 @@ def _inline_buffer(view: str) -> tuple[str, str]:
 
 def _inline_execute(recording: str, *buffers: str) -> tuple[str, str]:
     slots = "".join(f"{buffer}, " for buffer in buffers)
-    return "call.deadline is None", f"call.context.execute({recording}.commands, ({slots}), call)"
+    return (
+        f"call.deadline is None and not {recording}.control_flow",
+        f"call.context.execute({recording}.commands, ({slots}), call)",
+    )
 
 
 def _dtype(code: int) -> DType:
@@ -232,13 +237,24 @@ class HalModule(NativeModule):
 
     @_hal("recording.create")
     def recording_create(self, call: Call, slots: int) -> Recording:
+        return self._create_recording(call, slots, _device(call).create_command_buffer, False)
+
+    @_hal("recording.create_control_flow")
+    def recording_create_control_flow(self, call: Call, slots: int) -> Recording:
+        device = _device(call)
+        create = device.create_command_buffer if device.info.control_flow else partial(HostControlFlow, device)
+        return self._create_recording(call, slots, create, True)
+
+    def _create_recording(
+        self, call: Call, slots: int, make: Callable[[int], CommandBuffer], control_flow: bool
+    ) -> Recording:
         if slots > MAX_SLOTS:
             raise Trap(f"a recording with {slots} slots, at most {MAX_SLOTS} are allowed")
         call.spend_object()
         call.spend_bytes(SLOT_BYTES * slots)
-        create = partial(_device(call).create_command_buffer, slots)
+        create = partial(make, slots)
         lazy = call.program.lazy
-        recording = Recording(None if lazy else create(), call.memory, create if lazy else None)
+        recording = Recording(None if lazy else create(), call.memory, create if lazy else None, control_flow)
         recording.charge(OBJECT_BYTES + COMMAND_BYTES + SLOT_BYTES * slots)
         return recording
 
@@ -313,33 +329,63 @@ class HalModule(NativeModule):
     @_hal("recording.barrier")
     def recording_barrier(self, call: Call, recording: Recording) -> None:
         recording.charge(COMMAND_BYTES)
-        recording.record(CommandBuffer.barrier)
+        recording.record(lambda commands: commands.barrier())
+
+    @_hal("recording.begin_loop", nullable=(1,))
+    def recording_begin_loop(
+        self, call: Call, recording: Recording, predicate: Buffer | None, slot: int, offset: int
+    ) -> None:
+        recording.charge(BLOCK_BYTES)
+        source = slot if predicate is None else predicate
+        recording.record(lambda commands: commands.begin_loop(source, offset))
+
+    @_hal("recording.begin_branch", nullable=(1,))
+    def recording_begin_branch(
+        self, call: Call, recording: Recording, selector: Buffer | None, slot: int, offset: int, size: int, arms: int
+    ) -> None:
+        if size not in (PREDICATE_BYTES, INDEX_BYTES):
+            raise Trap(f"a selector of {size} bytes, expected {PREDICATE_BYTES} or {INDEX_BYTES}")
+        recording.charge(BLOCK_BYTES)
+        source = slot if selector is None else selector
+        recording.record(lambda commands: commands.begin_branch(source, offset, arms, size == INDEX_BYTES))
+
+    @_hal("recording.next_arm")
+    def recording_next_arm(self, call: Call, recording: Recording) -> None:
+        recording.charge(BLOCK_BYTES)
+        recording.record(lambda commands: commands.next_arm())
+
+    @_hal("recording.end")
+    def recording_end(self, call: Call, recording: Recording) -> None:
+        recording.charge(BLOCK_BYTES)
+        recording.record(lambda commands: commands.end())
 
     @_hal("recording.finish")
     def recording_finish(self, call: Call, recording: Recording) -> None:
-        recording.record(CommandBuffer.finish)
+        recording.record(lambda commands: commands.finish())
 
     @_hal("execute", begin="begin_execute", inline=_inline_execute)
     def execute(self, call: Call, recording: Recording, *buffers: Buffer) -> None:
         if call.deadline is not None:
             _build(call, recording)
             call.check()
-        if call.pending_batch is None:
+        if call.pending_batch is None and not recording.control_flow:
             call.context.execute(recording.commands, buffers, call)
             return
-        call.pending_batch.add(recording, buffers)
-        self._execute_all(call, call.pending_batch)
+        batch = _pending_batch(call)
+        batch.add(recording, buffers)
+        self._execute_all(call, batch)
 
-    def begin_execute(self, call: SuspendableCall, recording: Recording, *buffers: Buffer) -> Fence:
-        """As `execute`, without waiting. The fence is reached when the work has ended."""
+    def begin_execute(self, call: SuspendableCall, recording: Recording, *buffers: Buffer) -> Fence | None:
+        """As `execute`, without waiting. The fence is reached when the work has ended. None if the host ran it."""
         _build(call, recording)
         call.check()
-        if call.pending_batch is None:
+        if call.pending_batch is None and not recording.control_flow:
             fence = call.timeline()
             _device(call).queue.submit(recording.commands, buffers, None, fence, call.watcher())
             return fence
-        call.pending_batch.add(recording, buffers)
-        return self._begin_all(call, call.pending_batch)
+        batch = _pending_batch(call)
+        batch.add(recording, buffers)
+        return self._begin_all(call, batch)
 
     @_hal("enqueue", begin="begin_enqueue", alone=False)
     def enqueue(self, call: Call, recording: Recording, *buffers: Buffer) -> None:
@@ -362,12 +408,24 @@ class HalModule(NativeModule):
 
     def _execute_all(self, call: Call, batch: PendingBatch) -> None:
         call.pending_batch = None
-        _device(call).queue.execute_batch(batch.works(), call)
+        device = _device(call)
+        if not batch.control_flow:
+            device.queue.execute_batch(batch.works(), call)
+        elif device.info.control_flow:
+            device.queue.execute_batch(batch.works(), call.meter())
+        else:
+            host_control_flow.run(device.queue, batch.works(), call.meter())
 
-    def _begin_all(self, call: SuspendableCall, batch: PendingBatch) -> Fence:
+    def _begin_all(self, call: SuspendableCall, batch: PendingBatch) -> Fence | None:
+        """Submits a batch. A batch whose loops the host runs has ended when this returns."""
+        device = _device(call)
+        if batch.control_flow and not device.info.control_flow:
+            self._execute_all(call, batch)
+            return None
         call.pending_batch = None
         fence = call.timeline()
-        _device(call).queue.submit_batch(batch.works(), None, fence, call.watcher())
+        watcher = call.submitted_meter() if batch.control_flow else call.watcher()
+        device.queue.submit_batch(batch.works(), None, fence, watcher)
         return fence
 
     @_hal("read")
@@ -400,6 +458,8 @@ class HalModule(NativeModule):
     ) -> None:
         if wait is not None and not wait.promised:  # only later work could signal it, which waits for this work
             raise Trap("the work waits for a fence that no earlier work signals")
+        if recording.control_flow:
+            raise Trap("a recording with loops or branches is executed, not submitted")
         queue = _device(call).queue
         queue.wait_pending(_MAX_PENDING, call.time_left())
         queue.submit(recording.commands, buffers, wait, signal, call.watcher())

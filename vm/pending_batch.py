@@ -55,6 +55,11 @@ class PendingBatch:
         self._bytes += recording.charged
         self._works.append((recording, buffers))
 
+    @property
+    def control_flow(self) -> bool:
+        """Whether a recording may have loops and branches."""
+        return any([recording.control_flow for recording, _ in self._works])
+
     def works(self) -> list[Work]:
         """The batch for the queue. This object keeps the recordings alive."""
         return [(recording.commands, buffers) for recording, buffers in self._works]

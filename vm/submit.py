@@ -24,7 +24,7 @@ from orchestrion.hal.errors import HalError
 from orchestrion.hal.semaphore import Fence as DeviceFence
 
 from .array import Array
-from .call import SuspendableCall
+from .call import Meter, SuspendableCall
 from .call_fence import CallFence
 from .call_queue import CallQueue
 from .errors import (
@@ -180,6 +180,26 @@ class _Watcher:
             raise HalDeadlineExceeded("the call that submitted the work exceeded its deadline")
 
 
+class _SubmittedMeter(_Watcher):
+    """Also spends the fuel of the call, which is suspended meanwhile."""
+
+    __slots__ = ("_call", "_meter")
+
+    def __init__(self, call: SubmittedCall, deadline: float | None) -> None:
+        super().__init__(call.future, deadline)
+        self._call = call
+        self._meter = Meter(call)
+
+    def check(self) -> None:
+        super().check()
+        try:
+            self._meter.check()
+        except LimitError as error:
+            self._call.exhausted = error
+        if self._call.exhausted is not None:  # raised here: the two errors must not refer to each other
+            raise HalDeadlineExceeded("the call that submitted the work reached a limit")
+
+
 class SubmittedCall(SuspendableCall):
     """A submitted call, from `submit` to its end."""
 
@@ -193,6 +213,7 @@ class SubmittedCall(SuspendableCall):
         "_staged",
         "_timer",
         "_waits",
+        "exhausted",
         "future",
     )
 
@@ -208,6 +229,7 @@ class SubmittedCall(SuspendableCall):
         self._queue = queue
         self._poll_seconds = _MIN_POLL_SECONDS
         self._operands: list[BufferView | None] = []
+        self.exhausted: LimitError | None = None  #: the limit at which a recording with loops was ended
         run = queue.loops.run
         self._timer = None if self.deadline is None else run.at(self.deadline, self._expire)
 
@@ -228,6 +250,17 @@ class SubmittedCall(SuspendableCall):
 
     def watcher(self) -> Any:
         return _Watcher(self.future, self.deadline)
+
+    def submitted_meter(self) -> Any:
+        return self.watcher() if self.reserve is None else _SubmittedMeter(self, self.deadline)
+
+    def reached(self, fence: Any) -> bool:
+        try:
+            return super().reached(fence)
+        except HalError:
+            if self.exhausted is not None:
+                raise self.exhausted from None
+            raise
 
     def timeline(self) -> DeviceFence:
         """The fence that the next submission shall signal."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.attributes import StringAttr
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
-from orchestrion.compiler.ir.dims import Dim
+from orchestrion.compiler.ir.dims import is_dynamic
 from orchestrion.compiler.ir.dominance import reachable
 from orchestrion.compiler.ir.types import I32, TensorType
 from orchestrion.compiler.sequencer import ll_seq
@@ -176,5 +176,5 @@ def _type_operands(type: TensorType, sizes: Sequence[Value] = ()) -> list[Value 
     order; a check leaves them open.
     """
     given = iter(sizes)
-    dims = [next(given, -1) if isinstance(size, Dim) else size for size in type.shape]
+    dims = [next(given, -1) if is_dynamic(size) else size for size in type.shape]
     return [BY_NAME[str(type.element)].code, *dims]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from orchestrion.compiler.ir.core import BlockArgument, Operation, Value
+from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, Value
 from orchestrion.compiler.ir.dims import symbol
 from orchestrion.compiler.ir.types import I32, I64, Type
 from orchestrion.compiler.sequencer import ll_seq
@@ -39,12 +39,20 @@ class RecordingEmitter:
     def emit(self, record: ll_seq.Record) -> Value:
         """Emits the whole recording; returns the value that holds it."""
         body = record.body.block
-        self.recording = self.emitter.value("hal.recording.create", len(body.arguments))
-        for op in body:
+        has_flow = any(isinstance(op, ll_seq.Loop | ll_seq.Branch) for op in body)
+        create = "hal.recording.create_control_flow" if has_flow else "hal.recording.create"
+        self.recording = self.emitter.value(create, len(body.arguments))
+        self._region(body)
+        with self.emitter.builder.at(body.end.loc):
+            self.emitter.call("hal.recording.finish", self.recording)
+        return self.recording
+
+    def _region(self, block: Block) -> None:
+        """Emits the commands of a block."""
+        for op in block:
             self.emitter.new_scope()
             with self.emitter.builder.at(op.loc):
                 self._op(op)
-        return self.recording
 
     def _op(self, op: Operation) -> None:
         call, recording, number = self.emitter.call, self.recording, self.sizes.number
@@ -62,8 +70,21 @@ class RecordingEmitter:
                 call("hal.recording.fill", recording, *target, length, _signed(pattern), op.value.itemsize)
             case ll_seq.Barrier():
                 call("hal.recording.barrier", recording)
+            case ll_seq.Loop():
+                call("hal.recording.begin_loop", recording, *self._memory(op.predicate), op.offset.value)
+                self._region(op.body.block)
+                call("hal.recording.end", recording)
+            case ll_seq.Branch():
+                size = ll_seq.READ_BYTES[op.type.value]
+                selector = (*self._memory(op.selector), op.offset.value)
+                call("hal.recording.begin_branch", recording, *selector, size, len(op.arms))
+                for place, arm in enumerate(op.arms):
+                    if place:
+                        call("hal.recording.next_arm", recording)
+                    self._region(arm.block)
+                call("hal.recording.end", recording)
             case ll_seq.End():
-                call("hal.recording.finish", recording)
+                pass  # of the recording or of a region in it
             case _:
                 raise AssertionError(f"{op.name} in a recording")
 

@@ -18,7 +18,7 @@ from orchestrion.compiler.ir.attributes import (
     StringAttr,
 )
 from orchestrion.compiler.ir.builtin import Module
-from orchestrion.compiler.ir.dims import Dim
+from orchestrion.compiler.ir.dims import is_dynamic
 from orchestrion.compiler.ir.parameters import name_of, type_of, value_of
 from orchestrion.compiler.ir.types import Attribute, TensorType
 from orchestrion.schema import trees, writer
@@ -119,8 +119,8 @@ def _value(item: Attribute) -> writer.Value:
     name, type, alias = item.get("name"), item.get("type"), item.get("alias")
     assert isinstance(name, StringAttr) and isinstance(type, TensorType)
     argument = alias.value if isinstance(alias, IntegerAttr) else None
-    dims = tuple(-1 if isinstance(size, Dim) else size for size in type.shape)
-    expressions = tuple(str(size) for size in type.shape if isinstance(size, Dim))
+    dims = tuple(-1 if is_dynamic(size) else size for size in type.shape)
+    expressions = tuple(str(size) for size in type.shape if is_dynamic(size))
     return writer.Value(name.value, BY_NAME[str(type.element)], dims, argument, expressions)
 
 

@@ -211,7 +211,11 @@ class Branch(BranchOp):
 
 
 class CondBranch(BranchOp):
-    """Continues in `then` if the condition is not 0, else in `otherwise`. `counts`: number of arguments of each."""
+    """Continues in `then` if the condition is not 0, else in `otherwise`. `counts`: number of arguments of each.
+
+    In `hl_seq` the condition may be a counter, a resource of four bytes: its last byte decides. The counter is negative
+    until it reaches 0.
+    """
 
     name = "util.cond_branch"
     condition = operand()

@@ -19,7 +19,7 @@ from orchestrion.compiler.flow.kinds import hero_of, kind_of
 from orchestrion.compiler.flow.scatter import update_of
 from orchestrion.compiler.ir.attributes import ArrayAttr, StringAttr
 from orchestrion.compiler.ir.core import Block, Operation, Value
-from orchestrion.compiler.ir.dims import Dim, dim_max
+from orchestrion.compiler.ir.dims import dim_max, is_dynamic
 from orchestrion.compiler.ir.locations import UNKNOWN
 from orchestrion.compiler.sequencer.in_place import updates_in_place
 from orchestrion.compiler.sequencer.ll_seq import BINDING, End, Entry, LoadInput, StoreOutput
@@ -186,7 +186,7 @@ class Body:
         """The type of element indices. Calls check that dynamic sizes fit it."""
         values = [*self.inputs, *(value for op in self.ops for value in op.results)]
         sizes = (prod(stored_shape(value)) for value in values)
-        most = max((size for size in sizes if not isinstance(size, Dim)), default=0)
+        most = max((size for size in sizes if not is_dynamic(size)), default=0)
         return "ui64" if most >= WIDE_INDEX else "ui32"
 
     def block(self) -> Block:

@@ -16,7 +16,7 @@ import numpy as np
 
 from orchestrion.compiler.ir.attributes import BoolAttr, FloatAttr, IntegerAttr, StringAttr
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
-from orchestrion.compiler.ir.dims import Dim
+from orchestrion.compiler.ir.dims import is_dynamic
 from orchestrion.compiler.ir.locations import UNKNOWN, Location
 from orchestrion.compiler.ir.types import Attribute, Type, scalar
 from orchestrion.schema.dtypes import BOOL, BY_NAME, FLOAT, SIGNED, DType
@@ -155,7 +155,7 @@ class KernelBuilder(LoweringEmitter[Value]):
 
     def word(self, size: int) -> Value:
         """A number or a size as a 32-bit word."""
-        return self.op("convert", self.index(size), to="ui32") if isinstance(size, Dim) else self.const(size, "ui32")
+        return self.op("convert", self.index(size), to="ui32") if is_dynamic(size) else self.const(size, "ui32")
 
     def pattern(self, value: Value) -> int | None:
         """The bits of a constant; None for any other value."""
@@ -311,7 +311,7 @@ class KernelBuilder(LoweringEmitter[Value]):
 
     def index(self, value: int) -> Value:
         """A number or a size as a value of the index type."""
-        return size_arithmetic.emit(self, value) if isinstance(value, Dim) else self.bits(value, self.index_type)
+        return size_arithmetic.emit(self, value) if is_dynamic(value) else self.bits(value, self.index_type)
 
     def symbol(self, name: str) -> Value:
         """A symbol of a size as a value of the index type."""

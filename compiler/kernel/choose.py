@@ -15,7 +15,7 @@ from typing import Final
 from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.flow.fusion_reads import elements
 from orchestrion.compiler.flow.layout import layout_of
-from orchestrion.compiler.ir.dims import TYPICAL, Dim, bounds, ceildiv, is_less, typical
+from orchestrion.compiler.ir.dims import TYPICAL, bounds, ceildiv, is_dynamic, is_less, typical
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
 from orchestrion.schema.dtypes import BY_NAME, FLOAT
@@ -149,7 +149,7 @@ class Task:
         """Whether each reduction deserves a workgroup: the reductions are long and few. A dynamic length counts as
         long, a dynamic number as large.
         """
-        if self.for_small or isinstance(self.results, Dim):
+        if self.for_small or is_dynamic(self.results):
             return False
         return bounds(self.body.extents["k"])[1] > LONG_REDUCTION and self.results < FEW_REDUCTIONS
 
@@ -158,7 +158,7 @@ class Task:
         """Whether long reductions are tiled even if there are few. Not if the length is dynamic, since only a workgroup
         may be able to reduce it.
         """
-        return self.machine.units < FEW_REDUCTIONS and not isinstance(self.body.extents["k"], Dim)
+        return self.machine.units < FEW_REDUCTIONS and not is_dynamic(self.body.extents["k"])
 
     @cached_property
     def may_tile(self) -> bool:
@@ -204,7 +204,7 @@ class Task:
             columns //= 2
         if not rows or columns < MIN_TILE_COLUMNS or rows * columns * self.code.ops > MAX_TILE_OPS:
             return None
-        if self.machine.staging and not isinstance(self.results, Dim):
+        if self.machine.staging and not is_dynamic(self.results):
             while columns > MIN_TILE_COLUMNS and self.results < rows * columns * self.machine.units:
                 columns //= 2
             if self.results < rows * columns * self.machine.units:
@@ -214,7 +214,7 @@ class Task:
     @cached_property
     def leaves_units_idle(self) -> bool:
         """Whether there are fewer results than invocations that a graphics processor runs at the same time."""
-        return self.machine.staging and not isinstance(self.results, Dim) and self.results < self.machine.units
+        return self.machine.staging and not is_dynamic(self.results) and self.results < self.machine.units
 
     @cached_property
     def reduces_neighbours(self) -> bool:
@@ -281,7 +281,7 @@ def staged_dot(task: Task) -> Schedule | None:
     if not task.may_tile or task.machine.staged_tile is None or task.dot is None or task.is_long_and_few:
         return None
     extents, length = task.body.extents, task.body.extents["k"]
-    if isinstance(length, Dim) or length < MIN_STAGED_EXTENT or not can_stage(task.dot, task.machine):
+    if is_dynamic(length) or length < MIN_STAGED_EXTENT or not can_stage(task.dot, task.machine):
         return None
     rows, columns = typical(extents["m"]), typical(extents["n"])
     if min(rows, columns) < MIN_STAGED_EXTENT:
@@ -361,9 +361,9 @@ def shared_reduction(task: Task) -> Schedule | None:
     if body.hero is None or not body.has_one_size or task.for_small:
         return None
     length = body.extents["k"]
-    lanes = lanes_per_reduction(task.results) if isinstance(length, Dim) else REDUCTION_LANES
+    lanes = lanes_per_reduction(task.results) if is_dynamic(length) else REDUCTION_LANES
     if not task.is_long_and_few and longest(length, machine) <= max_elements(machine):
-        if isinstance(length, Dim) or length < LONG_REDUCTION or not task.leaves_units_idle:
+        if is_dynamic(length) or length < LONG_REDUCTION or not task.leaves_units_idle:
             return None
         if not task.reduces_neighbours:
             return None
@@ -390,7 +390,7 @@ def _run_of_elements(task: Task) -> Schedule | None:
     """An invocation computes neighbours, if enough invocations are left and the results have whole runs of them."""
     body, size = task.body, task.machine.element_tile
     count = count_of(body.results[0])
-    if size < 2 or isinstance(count, Dim) or count < size * task.machine.units or size * task.code.ops > MAX_TILE_OPS:
+    if size < 2 or is_dynamic(count) or count < size * task.machine.units or size * task.code.ops > MAX_TILE_OPS:
         return None
     schedule = Schedule.of(Step("tile", "e", count=size), *THREAD.steps)
     return None if any(problems(body, schedule, task.machine)) else schedule
@@ -427,7 +427,7 @@ def _specialized(task: Task, name: str, schedule: Schedule) -> Choice:
         if small is None or extents["m"] != extents["n"] or small.count < few_columns.count:
             special.append(_tiled(task, assumed, few_columns))
         assumed = assumed | {"n": columns}
-        dynamic = isinstance(extents["m"], Dim)
+        dynamic = is_dynamic(extents["m"])
         if dynamic and rows <= columns and is_less(extents["n"] - 1, extents["m"]):  # no fewer rows than columns
             assumed["m"] = rows
     return Choice(_tiled(task, assumed), tuple(special), missed)
@@ -447,7 +447,7 @@ def _small_condition(task: Task, name: str) -> Step | None:
 def _condition(task: Task, dim: str, most: int) -> Step | None:
     """A `specialize` step, if the extent is dynamic and may be `most` or less."""
     extent = task.body.extents[dim]
-    return Step("specialize", dim, count=most) if isinstance(extent, Dim) and bounds(extent)[0] <= most else None
+    return Step("specialize", dim, count=most) if is_dynamic(extent) and bounds(extent)[0] <= most else None
 
 
 def _small_schedule(task: Task, condition: Step) -> Schedule:
@@ -469,7 +469,7 @@ def _rows(body: Body, machine: Machine) -> Choice:
     if spans and spans[-1].most == bounds(length)[1]:
         return Choice(Schedule.of(*[s for s in special[-1].steps if s.name != "specialize"]), tuple(special[:-1]))
     lanes = _row_lanes(body, machine)
-    in_registers = not isinstance(length, Dim) and register_lanes(body.ops, length, machine) == lanes
+    in_registers = not is_dynamic(length) and register_lanes(body.ops, length, machine) == lanes
     return Choice(_row_schedule(lanes, in_registers), tuple(special))
 
 
@@ -493,10 +493,10 @@ def _row_lanes(body: Body, machine: Machine) -> int:
     """
     ops, rows, results = body.ops, body.rows, body.results
     lengths = [elements(op.inputs[0]) // rows for op in ops if isinstance(op, Reduce)]
-    if any(isinstance(length, Dim) for length in lengths):
+    if is_dynamic(*lengths):
         return _dynamic_lanes(body, lengths, machine)
     length, shortest = max(lengths), min(lengths)
-    many = not isinstance(rows, Dim) and rows >= MANY_ROWS
+    many = not is_dynamic(rows) and rows >= MANY_ROWS
     if length <= MAX_SERIAL_ROW or (length <= machine.barrier and many and not shared_values(ops, rows, results)):
         return 1
     in_registers = register_lanes(ops, row_length(ops, rows, results), machine)

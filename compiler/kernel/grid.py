@@ -11,7 +11,7 @@ from math import gcd, prod
 from typing import Final
 
 from orchestrion.compiler.ir.core import Value
-from orchestrion.compiler.ir.dims import Dim, ceildiv
+from orchestrion.compiler.ir.dims import ceildiv, is_dynamic
 
 from .body import Body, Extents
 from .builder import KernelBuilder
@@ -100,7 +100,7 @@ def side_of(b: KernelBuilder, schedule: Schedule, dim: str, extent: int, number:
     guard = "" if step is None else step.how
     first = start = b.op("multiply", number, b.index(size * apart))
     if guard == "shift":  # in units, so that it is seen what the start is a multiple of
-        unit = 1 if isinstance(extent, Dim) else gcd(size, extent)
+        unit = 1 if is_dynamic(extent) else gcd(size, extent)
         most = b.op("minimum", b.op("multiply", number, b.index(size // unit)), b.index((extent - size) // unit))
         start = b.op("multiply", most, b.index(unit))
     if apart > 1:

@@ -9,7 +9,7 @@ from collections.abc import Generator, Sequence
 import numpy as np
 
 from orchestrion.compiler.ir.core import Value
-from orchestrion.compiler.ir.dims import Dim
+from orchestrion.compiler.ir.dims import is_dynamic
 from orchestrion.compiler.stablehlo.ops.indexing import DynamicSlice, DynamicUpdateSlice, Gather
 from orchestrion.schema.dtypes import BY_NAME, SIGNED
 
@@ -26,7 +26,7 @@ def clamped(b: KernelBuilder, start: Value, most: int) -> Value:
     dtype = BY_NAME[b.dtype(start)]
     if dtype.kind == SIGNED:
         start = b.op("maximum", start, b.const(0, dtype.name))
-    if isinstance(most, Dim):
+    if is_dynamic(most):
         return _at_most(b, start, most)
     bound = min(most, int(np.iinfo(dtype.numpy).max))
     return b.op("convert", b.op("minimum", start, b.const(bound, dtype.name)), to=b.index_type)

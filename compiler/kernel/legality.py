@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from orchestrion.compiler.ir.dims import Dim, bounds, ceildiv, is_less
+from orchestrion.compiler.ir.dims import bounds, ceildiv, is_dynamic, is_less
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 from orchestrion.schema.dtypes import BY_NAME, FLOAT
 
@@ -101,7 +101,7 @@ def _sizes(body: Body, schedule: Schedule) -> Iterator[str]:
     for step in (*schedule.named("specialize"), *schedule.named("assume")):
         extent = body.extents[step.dim]
         least, most = bounds(extent)
-        if not isinstance(extent, Dim):
+        if not is_dynamic(extent):
             yield f"{step}: the extent of {step.dim} is {extent}, not dynamic"
         elif not least <= step.count <= most:
             yield f"{step}: the extent of {step.dim} is from {least} to {most}"
@@ -181,7 +181,7 @@ def _elements(body: Body, schedule: Schedule) -> Iterator[str]:
             yield f"parts of {size} results take {used} bytes of shared memory; every device has {MAX_SHARED_BYTES}"
     for value in body.results if size > 1 else ():
         last = (1, *stored_shape(value))[-1]
-        if isinstance(last, Dim) or last % size:
+        if is_dynamic(last) or last % size:
             yield f"tile(e, {size}): the last dimension in memory has {last} elements, which is no multiple"
 
 

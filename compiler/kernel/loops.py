@@ -15,7 +15,7 @@ from math import prod
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.ir.core import Value
-from orchestrion.compiler.ir.dims import Dim
+from orchestrion.compiler.ir.dims import is_dynamic
 
 from .builder import KernelBuilder
 from .index import Index, Shape, delinearize
@@ -63,7 +63,7 @@ def sequential(b: KernelBuilder, reduction: Reduction, per_iteration: int = 1) -
     number divides its extent.
     """
     values = yield from reduction.start()
-    if isinstance(reduction.count, Dim):
+    if is_dynamic(reduction.count):
         most = longest(reduction.count, b.machine)
         return (yield from symbolic(b, reduction, most).over(b.index(0), b.index(reduction.count), most, values))
     if reduction.count <= UNROLLED:

@@ -7,7 +7,7 @@ the limit of the machine. Nothing reaches them on a machine without such a limit
 
 from typing import Final
 
-from orchestrion.compiler.ir.dims import DEFAULT_GREATEST, Dim, bounds
+from orchestrion.compiler.ir.dims import DEFAULT_GREATEST, bounds, is_dynamic
 
 from .machine import LLVMPIPE_ITERATIONS, Machine
 
@@ -24,7 +24,7 @@ def lanes_per_reduction(reductions: int) -> int:
     """
     return (
         1
-        if isinstance(reductions, Dim)
+        if is_dynamic(reductions)
         else next((lanes for bound, lanes in LANES_BY_COUNT.items() if reductions < bound), 1)
     )
 
@@ -62,4 +62,4 @@ def max_updates(machine: Machine) -> int:
 
 def longest(count: int, machine: Machine) -> int:
     """The greatest length of a reduction in one invocation. `count` if it is static, else limited by the machine."""
-    return min(bounds(count)[1], max_dynamic_elements(machine), DEFAULT_GREATEST) if isinstance(count, Dim) else count
+    return min(bounds(count)[1], max_dynamic_elements(machine), DEFAULT_GREATEST) if is_dynamic(count) else count

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from orchestrion.compiler.ir.core import Value
-from orchestrion.compiler.ir.dims import Dim, bounds, ceildiv, dim_min
+from orchestrion.compiler.ir.dims import bounds, ceildiv, dim_min, is_dynamic
 from orchestrion.compiler.stablehlo.ops.contraction import Reduce
 from orchestrion.compiler.stablehlo.ops.reducers import is_commutative
 
@@ -190,7 +190,7 @@ class RegisterRow(Row):
 
 def _neutral(reduction: Reduction) -> list[Value]:
     """The value of an invocation without elements: the neutral value if the row length is dynamic, else nothing."""
-    return list(reduction.neutral or ()) if isinstance(reduction.count, Dim) else []
+    return list(reduction.neutral or ()) if is_dynamic(reduction.count) else []
 
 
 def _elements(outputs: Sequence[Result], places: Sequence[Index]) -> Scalars:

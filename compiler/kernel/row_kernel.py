@@ -17,7 +17,7 @@ from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.flow.fusion_reads import elements
 from orchestrion.compiler.flow.structure import row_axes
 from orchestrion.compiler.ir.core import Operation, Value
-from orchestrion.compiler.ir.dims import Dim, ceildiv, dim_max, dim_min, typical
+from orchestrion.compiler.ir.dims import ceildiv, dim_max, dim_min, is_dynamic, typical
 from orchestrion.compiler.stablehlo.ops.contraction import Reduce
 from orchestrion.compiler.stablehlo.ops.reducers import is_commutative
 
@@ -135,7 +135,7 @@ class Row:
             upper = b.op("minimum", b.op("add", lower, b.index(each)), b.index(reduction.count))
         fills = self._fills(op)
         branch = b.begin_if(b.op("compare_lt", self.local, b.word(parts)))
-        if isinstance(reduction.count, Dim):
+        if is_dynamic(reduction.count):
             values = self.elemental.run(self._blocks(reduction, lower, upper, step))
         else:
             values = self.elemental.run(self._share(reduction, fills, lower, upper, step))
@@ -211,14 +211,14 @@ class Row:
 
     def _all(self, reduction: Reduction, parts: Sequence[Value], count: int) -> Scalars:
         """The initial value combined with all partial results, in every invocation."""
-        b, most = self.builder, self.lanes if isinstance(count, Dim) else count
+        b, most = self.builder, self.lanes if is_dynamic(count) else count
         while most > FEW_PARTS:
             parts, count = self._fewer(reduction, parts, count)
             most = ceildiv(most, RADIX)
         values = yield from reduction.start()
         for at in range(most):
             place = b.const(at, "ui32")
-            if isinstance(count, Dim):
+            if is_dynamic(count):
                 values = self._and_part(reduction, parts, values, place, count)
             else:
                 values = yield from reduction.combine(values, load_parts(b, parts, place))

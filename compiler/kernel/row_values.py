@@ -11,7 +11,7 @@ from orchestrion.compiler.flow.fusion_reads import elements
 from orchestrion.compiler.flow.row_bodies import rows_of
 from orchestrion.compiler.flow.structure import keeps_order
 from orchestrion.compiler.ir.core import Operation, Value
-from orchestrion.compiler.ir.dims import Dim, bounds, ceildiv, dim_max
+from orchestrion.compiler.ir.dims import Dim, bounds, ceildiv, dim_max, is_dynamic
 from orchestrion.compiler.sequencer.ll_seq import LoadInput
 from orchestrion.compiler.stablehlo.ops.base import dtype_of
 from orchestrion.compiler.stablehlo.ops.contraction import Reduce
@@ -155,7 +155,7 @@ def row_iterations(ops: Sequence[Operation], rows: int, results: Sequence[Value]
     reduced = [elements(op.inputs[0]) // rows for op in ops if isinstance(op, Reduce)]
     lengths = (*reduced, *dict.fromkeys(elements(value) // rows for value in results))
     most = [longest(length, machine) if length in reduced else bounds(length)[1] for length in lengths]
-    nested = lanes == 1 and not any(isinstance(length, Dim) for length in reduced)
+    nested = lanes == 1 and not is_dynamic(*reduced)
     return sum(loop_iterations(ceildiv(each, lanes)) for each in most) * (3 if nested else 1)
 
 
@@ -188,7 +188,7 @@ def register_ranges(
     """
     length, found = row_length(ops, rows, results), list[LengthRange]()
     least, most = bounds(length)
-    if not isinstance(length, Dim) or any(bounds(one)[0] < 1 for one in row_lengths(ops, rows, results)):
+    if not is_dynamic(length) or any(bounds(one)[0] < 1 for one in row_lengths(ops, rows, results)):
         return []
     for long in REGISTER_ROW_LENGTHS:
         if least <= min(long, most) and register_lanes(ops, min(long, most), machine):

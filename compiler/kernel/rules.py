@@ -11,7 +11,7 @@ from typing import Any
 
 from orchestrion.compiler.flow.structure import PLACING, parallel, reads_in_order, reduction, structure_of
 from orchestrion.compiler.ir.core import Operation, Value
-from orchestrion.compiler.ir.dims import Dim, is_less
+from orchestrion.compiler.ir.dims import is_dynamic, is_less
 from orchestrion.compiler.stablehlo.ops import elementwise as elementwise_ops
 from orchestrion.compiler.stablehlo.ops import structural as ops
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
@@ -43,7 +43,7 @@ def element_of(value: Value) -> str:
 
 def may_be_empty(shape: Shape) -> bool:
     """Whether a tensor of that shape may have no elements."""
-    return any(isinstance(size, Dim) and not is_less(0, size) for size in shape)
+    return any(is_dynamic(size) and not is_less(0, size) for size in shape)
 
 
 def scalar_index(b: KernelBuilder) -> Index:
@@ -141,7 +141,7 @@ def _unpad(b: KernelBuilder, padded: Value, count: int, size: int, low: int, ste
     """
     holds = b.const(True, "i1")
     coordinate = padded
-    if isinstance(low, Dim):
+    if is_dynamic(low):
         coordinate = b.op("subtract", padded, b.index(low))
         signed = b.index_type.lstrip("u")
         holds = b.op("compare_ge", b.op("bitcast", coordinate, to=signed), b.const(0, signed))
@@ -150,7 +150,7 @@ def _unpad(b: KernelBuilder, padded: Value, count: int, size: int, low: int, ste
         coordinate = b.op("subtract", padded, b.index(low))
     elif low < 0:
         coordinate = b.op("add", padded, b.index(-low))
-    if isinstance(step, Dim) or step > 1:
+    if is_dynamic(step) or step > 1:
         rest = b.op("unchecked_remainder", coordinate, b.index(step))
         holds = b.op("and", holds, b.op("compare_eq", rest, b.index(0)))
         coordinate = b.op("unchecked_divide", coordinate, b.index(step))

@@ -13,7 +13,7 @@ from math import prod
 
 from orchestrion.compiler.flow.structure import fastest_axis
 from orchestrion.compiler.ir.core import Value
-from orchestrion.compiler.ir.dims import Dim
+from orchestrion.compiler.ir.dims import is_dynamic
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 
 from .axes import Axes
@@ -174,7 +174,7 @@ def can_stage(dot: DotGeneral, machine: Machine) -> bool:
     if not dims.lhs_contract:
         return False
     sizes = Axes([(dot.lhs, dims.lhs_contract), (dot.rhs, dims.rhs_contract)]).sizes
-    if isinstance(prod(sizes), Dim) or not 1 <= prod(sizes) <= max_loop_iterations(machine) // 2:
+    if is_dynamic(prod(sizes)) or not 1 <= prod(sizes) <= max_loop_iterations(machine) // 2:
         return False
     return bounded_per_iteration(sizes, 1, machine) is not None
 

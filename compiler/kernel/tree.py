@@ -6,7 +6,7 @@ The tree combines neighbours, which keeps the order of the elements. The parts l
 from collections.abc import Sequence
 
 from orchestrion.compiler.ir.core import Operation, Value
-from orchestrion.compiler.ir.dims import Dim, ceildiv, dim_max, is_less
+from orchestrion.compiler.ir.dims import ceildiv, dim_max, is_dynamic, is_less
 
 from .builder import KernelBuilder
 from .elemental import Elemental
@@ -50,7 +50,7 @@ def _reduce_parts(elemental: Elemental, reduction: Reduction, shared: Sequence[V
     upper = b.op("minimum", b.op("add", lower, b.index(length)), b.index(reduction.count))
     branch = b.begin_if(b.op("compare_lt", local, b.word(parts)))
     most = longest(length, b.machine)
-    static = not isinstance(length, Dim)
+    static = not is_dynamic(length)
     loops = Loops(b, reduction, elements_per_iteration(length, b.machine)) if static else symbolic(b, reduction, most)
     store_parts(b, elemental.run(loops.block(lower, upper, most)), shared, local)
     b.end_if(branch)
@@ -65,7 +65,7 @@ def _reduce_tree(
     """
     b = elemental.builder
     distance = 1
-    while distance < (size if isinstance(parts, Dim) else parts):
+    while distance < (size if is_dynamic(parts) else parts):
         b.barrier()
         other = b.op("add", local, b.const(distance, "ui32"))
         aligned = b.op("compare_eq", b.op("and", local, b.const(2 * distance - 1, "ui32")), b.const(0, "ui32"))

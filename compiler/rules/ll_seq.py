@@ -31,6 +31,7 @@ from orchestrion.compiler.stablehlo.ops.contraction import Reduce
 from orchestrion.compiler.stablehlo.ops.contraction import Return as ReducerReturn
 from orchestrion.compiler.stablehlo.ops.func import signature_attributes
 from orchestrion.compiler.stablehlo.ops.function_dims import DimDefinition, dim_definitions
+from orchestrion.schema.hal_imports import MAX_NESTING
 from orchestrion.schema.rows import ACCESSES
 
 from .blocks import blocks
@@ -40,6 +41,8 @@ from .globals import store
 from .hl_seq import programs, same_exports
 from .schedules import known_kind, well_formed
 
+#: The commands of a recording, of a loop and of a branch.
+COMMANDS: Final = (ll_seq.Dispatch, ll_seq.Copy, ll_seq.Fill, ll_seq.Barrier, ll_seq.Loop, ll_seq.Branch, ll_seq.End)
 #: The op classes outside of the bodies of entries; the same after the executables phase.
 AROUND_ENTRIES: Final[Children] = {
     Module: (Program,),
@@ -52,7 +55,9 @@ AROUND_ENTRIES: Final[Children] = {
         ll_seq.CacheSave, util.Branch, util.CondBranch, *util.HOST_OPS, util.GlobalLoad, util.GlobalStore, util.Return,
     ),
     util.Finalizer: (util.GlobalRelease, util.Return),
-    ll_seq.Record: (ll_seq.Dispatch, ll_seq.Copy, ll_seq.Fill, ll_seq.Barrier, ll_seq.End),
+    ll_seq.Record: COMMANDS,
+    ll_seq.Loop: COMMANDS,
+    ll_seq.Branch: COMMANDS,
     ll_seq.SetupFunc: (
         util.Assert, util.DimValue, ll_seq.Size, util.GlobalLoad, ll_seq.Allocate, ll_seq.Record, ll_seq.Return,
     ),
@@ -98,6 +103,8 @@ def problems_around_entries(op: Operation, tables: SymbolTables) -> Iterator[str
             yield from store(op, tables)
         case ll_seq.Record():
             yield from _may_alias(op)
+        case ll_seq.Loop() | ll_seq.Branch():
+            yield from _recorded_flow(op)
         case util.Finalizer():
             yield from _finalizer(op)
         case ll_seq.SetupFunc():
@@ -150,6 +157,22 @@ def _finalizer(op: util.Finalizer) -> Iterator[str]:
     released = [r.ref.root for r in op.body.walk() if isinstance(r, util.GlobalRelease)]
     if released != list(reversed(stored)):
         yield f"releases {', '.join(released)}, initializers store, in reverse, {', '.join(reversed(stored))}"
+
+
+def _recorded_flow(op: ll_seq.Loop | ll_seq.Branch) -> Iterator[str]:
+    """A loop or branch stands in a recording, at most `MAX_NESTING` deep, and each of its regions is one block."""
+    if any(len(region.blocks) != 1 or region.blocks[0].arguments for region in op.regions):
+        yield "needs one block without arguments per region"
+    outer: Operation | None = op
+    depth = 0
+    while isinstance(outer, ll_seq.Loop | ll_seq.Branch):
+        depth, outer = depth + 1, outer.parent_op
+    if not isinstance(outer, ll_seq.Record):
+        yield "stands outside of a recording"
+    if depth > MAX_NESTING:
+        yield f"stands in {depth - 1} loops and branches, at most {MAX_NESTING - 1} are allowed"
+    if op.offset.value < 0:
+        yield f"offset {op.offset.value} is negative"
 
 
 def _entry(op: ll_seq.Entry) -> Iterator[str]:

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from orchestrion.compiler.ir.dims import Dim, bounds, ceildiv, typical
+from orchestrion.compiler.ir.dims import bounds, ceildiv, is_dynamic, typical
 
 from .positions import spans
 
@@ -62,7 +62,7 @@ def pack(tenants: Sequence[Tenant]) -> tuple[list[int], int]:
     """Returns the offset of each tenant, in the order of `tenants`, and the size of the arena. All are multiples of
     `ALIGNMENT`, in bytes.
     """
-    sized = [index for index, tenant in enumerate(tenants) if isinstance(tenant.size, Dim)]
+    sized = [index for index, tenant in enumerate(tenants) if is_dynamic(tenant.size)]
     if sized:
         return _pack_sized(tenants, sized)
     least = peak_bytes(tenants)
@@ -88,7 +88,7 @@ def pack_arenas(tenants: Sequence[Tenant], max_bytes: int) -> tuple[list[tuple[i
     tenant larger than `max_bytes` gets an arena of its own. An arena with symbolic sizes is never split.
     """
     offsets, total = pack(tenants)
-    if isinstance(total, Dim) or total <= max_bytes:
+    if is_dynamic(total) or total <= max_bytes:
         return [(0, offset) for offset in offsets], [total]
     places: dict[int, tuple[int, int]] = {}
     sizes: list[int] = []

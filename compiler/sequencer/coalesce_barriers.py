@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from orchestrion.compiler.ir.core import Value
-from orchestrion.compiler.ir.dims import Dim, bounds
+from orchestrion.compiler.ir.core import Block, Value
+from orchestrion.compiler.ir.dims import bounds, is_dynamic
 from orchestrion.compiler.ir.symbols import SymbolTables
 
 from . import hl_seq, ll_seq
@@ -29,10 +29,20 @@ def _coalesce(record: ll_seq.Record, tables: SymbolTables) -> None:
     same: dict[Value, Value] = {
         block.arguments[b]: block.arguments[a] for a, b in zip(pairs[::2], pairs[1::2], strict=True)
     }
+    _coalesce_block(block, same, tables)
+
+
+def _coalesce_block(block: Block, same: dict[Value, Value], tables: SymbolTables) -> None:
+    """Loops and branches order memory themselves: none needs a barrier before, inside at its ends, or after it."""
     pending: dict[Value, tuple[list[ll_seq.Range], list[ll_seq.Range]]] = {}  # buffer -> ranges read, ranges written
     for op in block.ops:
         if isinstance(op, ll_seq.Barrier):
             op.erase()
+            continue
+        if isinstance(op, ll_seq.Loop | ll_seq.Branch):
+            for region in op.regions:
+                _coalesce_block(region.block, same, tables)
+            pending = {}
             continue
         entry = tables.lookup(op, op.entry) if isinstance(op, ll_seq.Dispatch) else None
         assert entry is None or isinstance(entry, ll_seq.Entry)
@@ -60,6 +70,6 @@ def _apart(a: ll_seq.Range, b: ll_seq.Range) -> bool:
     """Whether `a` ends before `b` begins. Symbolic offsets belong to arena slots: different offsets are different
     slots.
     """
-    if isinstance(a[1], Dim) or isinstance(b[1], Dim):
+    if is_dynamic(a[1]) or is_dynamic(b[1]):
         return a[1] != b[1]
     return bounds(b[1] - a[2])[0] >= 0

@@ -14,7 +14,7 @@ from orchestrion.compiler.flow.blocks import set_values
 from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
-from orchestrion.compiler.ir.dims import Dim
+from orchestrion.compiler.ir.dims import is_dynamic
 from orchestrion.compiler.ir.types import I32, I64, FunctionType, TensorType
 from orchestrion.compiler.stablehlo.ops.func import Func, Return, result_aliases, types_for_callers
 
@@ -117,7 +117,7 @@ class RunLoopEmitter:
         """
         end = 0
         groups = self.buffers.group
-        for argument in sorted(header.arguments, key=lambda a: a in groups and isinstance(groups[a].size, Dim)):
+        for argument in sorted(header.arguments, key=lambda a: a in groups and is_dynamic(groups[a].size)):
             following = self.buffers.next.get(argument)
             if following is not None:
                 for value in (argument, following):
@@ -140,7 +140,7 @@ class RunLoopEmitter:
         for index, type in enumerate(types_for_callers(self.signature.results, self.func.res_attrs)):
             assert isinstance(type, TensorType)
             view = views[len(self.signature.inputs) + index]
-            sizes = [self._size(size) for size in type.shape if isinstance(size, Dim)]
+            sizes = [self._size(size) for size in type.shape if is_dynamic(size)]
             made = self.builder.build(ll_seq.Destination, type=type, view=view, sizes=sizes, output=ll_seq.VIEW)
             self.results.append(made.output)
         placements = {group.placement for group in self.buffers.groups()}
@@ -220,7 +220,7 @@ class RunLoopEmitter:
         if isinstance(op, util.ImportedCallBranch):
             self._call(op)
             return
-        chosen = {op.operands[0]: self._selector(op.operands[0])} if op.choosing else {}
+        chosen = {op.operands[0]: self._selector(op)} if op.choosing else {}
         built = self.builder.insert(op.clone(chosen, self.blocks))
         assert isinstance(built, util.BranchOp)
         set_values(built, [self._branch_arguments(edge, op) for edge in op.edges])
@@ -231,11 +231,15 @@ class RunLoopEmitter:
         self.builder.build(ll_seq.ImportedCall, callee=op.callee, function_type=op.function_type, buffers=buffers)
         self.builder.build(util.Branch, arguments=self._branch_arguments(op.edges[0], op), to=self.blocks[op.to])
 
-    def _selector(self, value: Value) -> Value:
+    def _selector(self, branch: util.BranchOp) -> Value:
+        value = branch.operands[0]
         if not hl_seq.is_resource(value.type):
             return self.numbers[value]
         buffer, offset = self.commands.address_of(value)
-        kind = READ_KINDS[hl_seq.size_of(value.type)]
+        size = hl_seq.size_of(value.type)
+        if isinstance(branch, util.CondBranch):  # the last byte of a counter
+            offset, size = offset + size - 1, 1
+        kind = READ_KINDS[size]
         return self.builder.build(ll_seq.Read, buffer=buffer, offset=offset, type=kind, output=I32).output
 
     def _branch_arguments(self, edge: util.Edge, branch: Operation) -> list[Value]:

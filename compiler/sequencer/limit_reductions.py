@@ -18,7 +18,7 @@ from orchestrion.compiler.flow.scatter import Scatter
 from orchestrion.compiler.ir.attributes import DimArray
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.core import Operation, Value
-from orchestrion.compiler.ir.dims import Dim, bounds
+from orchestrion.compiler.ir.dims import bounds, is_dynamic
 from orchestrion.compiler.ir.util import Assert
 from orchestrion.compiler.kernel.machine import Machine
 from orchestrion.compiler.kernel.reduction_limits import lanes_per_reduction, max_dynamic_elements, max_updates
@@ -80,7 +80,7 @@ def _sharing_dot(op: DotGeneral) -> int:
 
 
 def _beyond(count: int, most: int, what: str) -> list[Limit]:
-    return [(count, most, what)] if isinstance(count, Dim) and bounds(count)[1] > most else []
+    return [(count, most, what)] if is_dynamic(count) and bounds(count)[1] > most else []
 
 
 def _assert(func: Func, length: int, most: int, said: str) -> None:

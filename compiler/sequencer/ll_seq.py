@@ -33,13 +33,14 @@ from orchestrion.compiler.ir.declare import (
     operands,
     optional,
     region,
+    regions,
     result,
     results,
     size_attr,
     size_in,
 )
 from orchestrion.compiler.ir.dialect import Dialect
-from orchestrion.compiler.ir.dims import Dim
+from orchestrion.compiler.ir.dims import is_dynamic
 from orchestrion.compiler.ir.types import I32, I64, Attribute, DialectType, FunctionType, TensorType, Type
 
 BINDING: Final = DialectType("ll_seq.binding")
@@ -254,6 +255,39 @@ class Fill(Operation):
     target = operand(is_memory)
 
 
+class Loop(Operation):
+    """Runs the commands of its region while the predicate, the byte at this offset, is not 0. The device reads it
+    before each iteration. Writes before each read of it are visible, as behind a barrier, and so are those of the loop
+    to the commands after it.
+    """
+
+    name = "ll_seq.loop"
+    offset = attr(IntegerAttr)
+    predicate = operand(is_memory)
+    body = region()
+
+
+class Branch(Operation):
+    """Runs the commands of one region. A selector of type `i1`, one byte, selects the first of two if it is not 0; one
+    of type `i32` is an index, which selects the last region if it is none of the others. Barriers as for `loop`.
+    """
+
+    name = "ll_seq.branch"
+    offset = attr(IntegerAttr)
+    type = attr(StringAttr)
+    selector = operand(is_memory)
+    arms = regions()
+
+    def check(self) -> Iterator[str]:
+        if self.type.value not in READ_BYTES:
+            yield f"reads {self.type}, expected one of {', '.join(READ_BYTES)}"
+        elif self.offset.value % READ_BYTES[self.type.value]:
+            yield f"offset {self.offset.value} is not a multiple of {READ_BYTES[self.type.value]}"
+        least = 2 if self.type.value == "i1" else 1
+        if len(self.arms) < least or self.type.value == "i1" and len(self.arms) > least:
+            yield f"has {len(self.arms)} arms for a selector of type {self.type.value}"
+
+
 class Barrier(Operation):
     """Makes the writes of all commands before it visible to all commands after it."""
 
@@ -303,7 +337,7 @@ class Destination(Operation):
     output = result(VIEW)
 
     def check(self) -> Iterator[str]:
-        wanted = sum(isinstance(size, Dim) for size in self.type.shape)
+        wanted = sum(is_dynamic(size) for size in self.type.shape)
         if len(self.sizes) != wanted:
             yield f"has {len(self.sizes)} sizes for the {wanted} expressions of {self.type}"
 
@@ -507,8 +541,8 @@ def shift_offset(op: Operation, index: int, by: int) -> None:
             op.target_offset += by
         case Fill():
             op.offset += by
-        case Read():
-            assert not isinstance(by, Dim), "predicates are of static size, which goes first"
+        case Read() | Loop() | Branch():
+            assert not is_dynamic(by), "predicates are of static size, which goes first"
             op.offset = IntegerAttr(op.offset.value + by, op.offset.type)
         case _:
             raise AssertionError(f"{op.name} does not use memory at an offset")
@@ -518,8 +552,8 @@ DIALECT = Dialect(
     "ll_seq",
     [
         Executable, Entry, LoadInput, StoreOutput, End,
-        CreateExecutable, Constant, Allocate, Record, Dispatch, Copy, Fill, Barrier,
-        Check, Measure, Size, Destination, Storage, Enqueue, Execute, ImportedCall, Read, CacheLoad, CacheSave,
+        CreateExecutable, Constant, Allocate, Record, Dispatch, Copy, Fill, Loop, Branch,
+        Barrier, Check, Measure, Size, Destination, Storage, Enqueue, Execute, ImportedCall, Read, CacheLoad, CacheSave,
         Instance, RunLoop, PerShape, SetupFunc, CallSetup, Function, Return,
     ],
 )  # fmt: skip

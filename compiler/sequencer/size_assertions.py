@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.attributes import ArrayAttr, attribute_of, dense_ints
 from orchestrion.compiler.ir.core import Operation
-from orchestrion.compiler.ir.dims import Dim, bounds, dim_min, symbol, symbols_of
+from orchestrion.compiler.ir.dims import bounds, dim_min, is_dynamic, symbol, symbols_of
 from orchestrion.compiler.ir.types import DIMS, FunctionType, TensorType
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.function_dims import DimDefinition, dim_definitions
@@ -44,7 +44,7 @@ def measured_axes(signature: FunctionType) -> list[MeasuredAxis]:
         for argument, type in enumerate(signature.inputs)
         if isinstance(type, TensorType)
         for axis, size in enumerate(type.shape)
-        if isinstance(size, Dim)
+        if is_dynamic(size)
     ]
 
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from orchestrion.compiler.ir.attributes import DenseElements, dense_ints
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation, Value
-from orchestrion.compiler.ir.dims import Dim, dim_min
+from orchestrion.compiler.ir.dims import dim_min, is_dynamic
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter, rewrite
 from orchestrion.compiler.stablehlo.builders.shape_builders import broadcast, reshape, slice_range
 from orchestrion.compiler.stablehlo.control_flow.simplify import PATTERNS as CONTROL_FLOW
@@ -34,9 +34,6 @@ from orchestrion.compiler.stablehlo.ops.structural import (
     Slice,
     Transpose,
 )
-
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
 
 #: Op -> indices of the operand that may be neutral, and the neutral number as an integer and as the repr of a float
 #: (-0.0 differs from 0.0). The op then equals its other operand.
@@ -59,7 +56,7 @@ _IDENTITY_ELEMENTS: Final[dict[str, tuple[tuple[int, ...], int | None, str | Non
 _INVOLUTIONS: Final = frozenset({"stablehlo.negate", "stablehlo.not"})
 
 
-def run(module: Module, options: Options) -> None:
+def run(module: Module) -> None:
     rewrite(module, PATTERNS)
 
 
@@ -238,7 +235,7 @@ def _starts(op: DynamicSlice | DynamicUpdateSlice) -> list[int] | None:
         if known is None and whole != size:
             return None
         found.append(0 if known is None else dim_min(max(int(known.scalars()[0]), 0), whole - size))
-    return None if any(isinstance(start, Dim) for start in found) else found
+    return None if is_dynamic(*found) else found
 
 
 def _dynamic_slice(op: DynamicSlice, rewriter: Rewriter) -> bool:
@@ -260,7 +257,7 @@ def _gather(op: Gather, rewriter: Rewriter) -> bool:
     places = known.scalars() * (count if known.is_splat else 1)
     at = dict(zip(axes.start_index_map, map(int, places), strict=True))
     starts = [dim_min(max(at.get(axis, 0), 0), size - window[axis]) for axis, size in enumerate(shape)]
-    if any(isinstance(start, Dim) for start in starts):
+    if is_dynamic(*starts):
         return False
     sliced = _window(rewriter, op.operand_, starts, window)
     rewriter.replace(op, [rewriter.build(Reshape, operand_=sliced, out=op.out.type).out])
@@ -287,7 +284,7 @@ def _reduce_of_one(op: Operation, rewriter: Rewriter) -> bool:
     if not isinstance(op, Reduce) or not is_elementwise(op.body.block):
         return False
     sizes = [tensor_of(op.inputs[0]).shape[axis] for axis in op.dimensions.ints]
-    if any(isinstance(size, Dim) or size != 1 for size in sizes):
+    if any(is_dynamic(size) or size != 1 for size in sizes):
         return False
     shape = tensor_of(op.results[0]).shape
     starts = [broadcast(rewriter, value, shape) for value in op.init_values]

@@ -7,7 +7,7 @@ messages about other ops are added, so that one compilation shows everything to 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.ir.attributes import DialectAttr, IntegerAttr, SymbolRef
@@ -17,6 +17,7 @@ from orchestrion.compiler.ir.dims import bounds
 from orchestrion.compiler.ir.symbols import SymbolTables
 from orchestrion.compiler.ir.types import TOKEN, FunctionType, TensorType, Type, is_token
 from orchestrion.compiler.ir.verifier import declaration_problems, problems
+from orchestrion.compiler.options import Options
 from orchestrion.compiler.stablehlo.functions.annotations import MESHES
 from orchestrion.compiler.stablehlo.functions.callbacks import callbacks_diagnostic, is_callback
 from orchestrion.compiler.stablehlo.functions.calls import CallGraph
@@ -32,9 +33,6 @@ from orchestrion.compiler.stablehlo.ops.tokens import PASS_ON_TOKENS, has_token
 from orchestrion.compiler.stablehlo.ops.windowed import ReduceWindow, SelectAndScatter
 from orchestrion.schema.dtypes import BOOL, BY_NAME, COMPUTED
 from orchestrion.schema.rules import MAX_RANK
-
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
 
 _TYPES: Final = ", ".join(BY_NAME)
 

@@ -247,4 +247,5 @@ _HAL: Final[dict[str, Callable[[Frame, int, Sequence[Value]], list[Value]]]] = {
     "hal.view.dim": _dim,
     "hal.executable.create": _executable,
     "hal.recording.create": _recording,
+    "hal.recording.create_control_flow": _recording,
 }

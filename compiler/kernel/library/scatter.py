@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from orchestrion.compiler.flow.scatter import Scatter
 from orchestrion.compiler.ir.core import Value
-from orchestrion.compiler.ir.dims import Dim, bounds, ceildiv, dim_max, typical
+from orchestrion.compiler.ir.dims import bounds, ceildiv, dim_max, is_dynamic, typical
 from orchestrion.compiler.kernel.builder import KernelBuilder
 from orchestrion.compiler.kernel.elemental import Elemental
 from orchestrion.compiler.kernel.index import Index, delinearize, invocation_index
@@ -126,4 +126,4 @@ def _own(writer: _Writer, owner: Value, share: int) -> None:
 
 def _number(b: KernelBuilder, size: int, type: str) -> Value:
     """A size in an integer type that is at least as wide as an index."""
-    return b.op("convert", b.index(size), to=type) if isinstance(size, Dim) else b.const(size, type)
+    return b.op("convert", b.index(size), to=type) if is_dynamic(size) else b.const(size, type)

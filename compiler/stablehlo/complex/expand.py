@@ -9,7 +9,7 @@ which has the same bytes; `orchestrion.type` keeps the original type.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from orchestrion.compiler.ir.attributes import DenseElements
 from orchestrion.compiler.ir.builtin import Module
@@ -29,14 +29,11 @@ from orchestrion.compiler.stablehlo.ops.sort import Sort
 from orchestrion.compiler.stablehlo.ops.structural import Concatenate, Constant, Iota, Reshape, Slice
 from orchestrion.compiler.stablehlo.ops.windowed import Convolution, ReduceWindow
 
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
-
 Parts = dict[Value, tuple[Value, Value]]
 Rule = Callable[[Any, Rewriter, Parts], Sequence[Value]]
 
 
-def run(module: Module, options: Options) -> None:
+def run(module: Module) -> None:
     if not any(_involves_complex(op) for op in module.walk()):
         return
     from orchestrion.compiler.stablehlo.fft.expand import expand_fft

@@ -7,7 +7,7 @@ following ops can join the same dispatch. `docs/decisions/branches-as-selects.md
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation, Value
@@ -22,14 +22,11 @@ from orchestrion.compiler.stablehlo.ops.control_flow import Choice, If
 from orchestrion.compiler.stablehlo.ops.costs import cost_of
 from orchestrion.compiler.stablehlo.ops.elementwise import Elementwise
 
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
-
 #: Maximum number of elements computed in all branches and selected.
 MAX_WORK: Final = 1 << 15
 
 
-def run(module: Module, options: Options) -> None:
+def run(module: Module) -> None:
     for op in reversed(list(module.walk())):  # inner ops come first
         if isinstance(op, Choice) and _work(op) <= MAX_WORK:
             _select(op)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from orchestrion.compiler.ir.attributes import DenseArray
 from orchestrion.compiler.ir.core import BlockArgument, Value
-from orchestrion.compiler.ir.dims import Dim, bounds, ceildiv, dim_max
+from orchestrion.compiler.ir.dims import bounds, ceildiv, dim_max, is_dynamic
 from orchestrion.compiler.stablehlo.ops.base import dtype_of, integer_limits, tensor_of
 from orchestrion.compiler.stablehlo.ops.control_flow import While
 from orchestrion.compiler.stablehlo.ops.elementwise import MIRRORED, Compare
@@ -47,7 +47,7 @@ def _trips(counter: Counter) -> int | None:
     start, step, bound = counter.start, counter.step, counter.bound
     if counter.direction in ("GT", "GE"):
         start, step, bound = -start, -step, -bound
-    if isinstance(bound, Dim):
+    if is_dynamic(bound):
         bound += counter.direction in ("LE", "GE")
         return dim_max(ceildiv(bound - start, step), 0) if step > 0 else None
     match counter.direction:

@@ -7,12 +7,12 @@ iterations fold, and one dispatch computes all of them. JAX's random numbers are
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrion.compiler.ir.builder import inline_block
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block
-from orchestrion.compiler.ir.dims import Dim
+from orchestrion.compiler.ir.dims import is_dynamic
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.stablehlo.ops import structural
 from orchestrion.compiler.stablehlo.ops.contraction import Return
@@ -21,20 +21,17 @@ from orchestrion.compiler.stablehlo.ops.elementwise import Elementwise
 
 from .trip_count import trip_count
 
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
-
 MAX_ITERATIONS: Final = 8
 #: Maximum number of ops of all iterations together, without constants.
 MAX_OPS: Final = 320
 
 
-def run(module: Module, options: Options) -> None:
+def run(module: Module) -> None:
     for op in reversed(list(module.walk())):  # inner ops come first
         if not isinstance(op, While):
             continue
         iterations = trip_count(op)
-        if iterations is None or isinstance(iterations, Dim) or iterations > MAX_ITERATIONS:
+        if iterations is None or is_dynamic(iterations) or iterations > MAX_ITERATIONS:
             continue
         if iterations * _iteration_size(op.body.block) <= MAX_OPS:
             _unroll(op, iterations)

@@ -6,13 +6,14 @@ Malformed ops are left for the legality check.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrion.compiler.ir.attributes import PARTS, ArrayAttr, StringAttr, SymbolRef
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation, UnregisteredOp
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter, rewrite
 from orchestrion.compiler.ir.types import TensorType
+from orchestrion.compiler.options import Options
 from orchestrion.compiler.profiles import known_profile
 from orchestrion.compiler.stablehlo.builders.tensors import Tensor, expansion
 from orchestrion.compiler.stablehlo.complex.parts import conjugate
@@ -37,9 +38,6 @@ from .random_bits import expand_rng_bit_generator
 from .rng import expand_rng
 from .scatter_updates import expand_scatter
 from .top_k import expand_approx_top_k, expand_dynamic_top_k, expand_top_k
-
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
 
 #: Targets of `custom_call` that return their operand, some because there is only one device.
 _IDENTITIES: Final = frozenset({"mhlo.copy", "Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape"})

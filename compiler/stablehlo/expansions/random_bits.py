@@ -13,7 +13,7 @@ from typing import Final
 
 from orchestrion.compiler.ir.attributes import DialectAttr, StringAttr
 from orchestrion.compiler.ir.core import Operation
-from orchestrion.compiler.ir.dims import Dim, UndecidedError
+from orchestrion.compiler.ir.dims import UndecidedError, is_dynamic
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import scalar
 from orchestrion.compiler.stablehlo.builders.tensors import Tensor, concatenate, expansion
@@ -112,7 +112,7 @@ def _halved_axis(shape: Ints) -> int:
     it.
     """
     for axis, size in enumerate(shape if len(shape) > 1 else ()):
-        if isinstance(size % 2, Dim):
+        if is_dynamic(size % 2):
             raise UndecidedError(f"whether {size} is even, and its axis halved, depends on the sizes of a call")
         if size % 2 == 0:
             return axis

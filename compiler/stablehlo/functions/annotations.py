@@ -6,7 +6,7 @@ The frontend's names, the marks of parameters, and the attributes by which a res
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrion.compiler.ir.attributes import ArrayAttr, DictAttr
 from orchestrion.compiler.ir.builtin import Module
@@ -14,9 +14,6 @@ from orchestrion.compiler.ir.types import Attribute
 from orchestrion.compiler.stablehlo.ops.func import Func
 
 from .parameters import KEY
-
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
 
 #: Attributes that later phases read.
 KEPT: Final = frozenset(
@@ -27,7 +24,7 @@ KEPT: Final = frozenset(
 MESHES: Final = frozenset({"sdy.mesh"})
 
 
-def run(module: Module, options: Options) -> None:
+def run(module: Module) -> None:
     for op in module.block:
         if op.name in MESHES:
             op.erase()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from orchestrion.compiler.errors import Diagnostic
 from orchestrion.compiler.ir.attributes import StringAttr
@@ -19,13 +19,11 @@ from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.effects import erase_dead
 from orchestrion.compiler.ir.locations import FileLoc, Location, NameLoc, walk
 from orchestrion.compiler.ir.types import is_token
+from orchestrion.compiler.options import Options
 from orchestrion.compiler.stablehlo.ops.func import Call, Func
 from orchestrion.compiler.stablehlo.ops.tokens import PASS_ON_TOKENS, drop_tokens, has_token
 
 from .calls import CallGraph
-
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
 
 #: Names of JAX's callbacks, for all platforms and versions.
 _PYTHON: Final = re.compile(r"_python_\w*callback")

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from orchestrion.compiler.ir.builtin import Module
 
 from .calls import CallGraph
 
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
 
-
-def run(module: Module, options: Options) -> None:
+def run(module: Module) -> None:
     graph = CallGraph(module)
     used = graph.reachable()
     for func in graph.functions.values():

@@ -9,7 +9,7 @@ locations nest equally deep. Raises CompileError.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.ir.builder import Builder
@@ -21,9 +21,6 @@ from orchestrion.compiler.stablehlo.ops.func import Call, Func
 
 from .calls import CallGraph
 
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
-
 #: The limit on operations after inlining is the larger of MAX_OPERATIONS and MAX_GROWTH times those before. The largest
 #: network in the tests has about 3,000; each takes a millisecond or more to compile.
 MAX_OPERATIONS: Final = 250_000
@@ -31,7 +28,7 @@ MAX_GROWTH: Final = 16
 MAX_CALL_DEPTH: Final = 200
 
 
-def run(module: Module, options: Options) -> None:
+def run(module: Module) -> None:
     inline_calls(module)
 
 

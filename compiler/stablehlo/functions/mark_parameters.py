@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import PureWindowsPath
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.ir.attributes import ArrayAttr, DenseElements, DictAttr, StringAttr
@@ -23,6 +23,7 @@ from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.locations import FileLoc, Location, NameLoc, walk
 from orchestrion.compiler.ir.parameters import parameter
 from orchestrion.compiler.ir.types import Attribute, FunctionType, TensorType
+from orchestrion.compiler.options import Options
 from orchestrion.compiler.stablehlo.ops.func import Func
 from orchestrion.schema.dtypes import BY_NAME
 from orchestrion.schema.safetensors import holds
@@ -30,9 +31,6 @@ from orchestrion.schema.trees import decode, encode, without
 
 from .calls import CallGraph
 from .parameters import KEY, attributes_of, set_arguments
-
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
 
 #: Minimum bytes of a constant that becomes a parameter.
 MIN_PARAMETER_BYTES: Final = 4096

@@ -5,8 +5,6 @@ No later pass can fold an argument, or merge two. Copies of a constant from seve
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from orchestrion.compiler.ir.attributes import DictAttr
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import BlockArgument
@@ -17,11 +15,8 @@ from orchestrion.compiler.stablehlo.ops.structural import Constant
 
 from .parameters import KEY, attributes_of, set_arguments
 
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
 
-
-def run(module: Module, options: Options) -> None:
+def run(module: Module) -> None:
     for func in module.block:
         if isinstance(func, Func):
             _take(func)

@@ -9,7 +9,7 @@ elements. Any other op with a tuple is left for the legality check.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrion.compiler.ir.attributes import IntegerAttr
 from orchestrion.compiler.ir.builder import Builder
@@ -20,9 +20,6 @@ from orchestrion.compiler.ir.types import TupleType, Type, scalar
 from orchestrion.compiler.stablehlo.ops.base import rebuilt
 from orchestrion.compiler.stablehlo.ops.func import Func, change_signature
 
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
-
 TUPLE: Final = "stablehlo.tuple"
 ELEMENT: Final = "stablehlo.get_tuple_element"
 _HANDS_ON: Final = frozenset(
@@ -31,7 +28,7 @@ _HANDS_ON: Final = frozenset(
 )
 
 
-def run(module: Module, options: Options) -> None:
+def run(module: Module) -> None:
     for op in list(module.walk()):
         for region in op.regions:
             for block in region.blocks:

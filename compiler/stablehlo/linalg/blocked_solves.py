@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from orchestrion.compiler.ir.attributes import BoolAttr
-from orchestrion.compiler.ir.dims import Dim
+from orchestrion.compiler.ir.dims import is_dynamic
 from orchestrion.compiler.ir.types import F32, F64
 from orchestrion.compiler.stablehlo.builders.loops import counted_loop
 from orchestrion.compiler.stablehlo.builders.tensors import Tensor
@@ -26,7 +26,7 @@ PRODUCT = DotDimensions((0,), (0,), (2,), (1,))
 
 def supports(x: Tensor) -> bool:
     """Whether the matrices have a suitable type and static shape; the batch may be symbolic."""
-    return x.type.element in (F32, F64) and not any(isinstance(size, Dim) for size in x.shape[1:])
+    return x.type.element in (F32, F64) and not is_dynamic(*x.shape[1:])
 
 
 def cholesky_factor(a: Tensor) -> Tensor:

@@ -14,7 +14,7 @@ from typing import Final
 
 from orchestrion.compiler.ir.attributes import BoolAttr, DictAttr, StringAttr
 from orchestrion.compiler.ir.core import Operation
-from orchestrion.compiler.ir.dims import Dim
+from orchestrion.compiler.ir.dims import is_dynamic
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter
 from orchestrion.compiler.ir.types import F32, F64, TensorType
 from orchestrion.compiler.stablehlo.builders.tensors import Tensor, replace
@@ -64,7 +64,7 @@ def _lazy(module: str, function: str) -> Routine:
     """A routine for sizes that are known, in a module that is imported on demand, since few programs need it."""
 
     def call(op: Operation, flags: Flags, *operands: Tensor) -> list[Tensor] | None:
-        if any(isinstance(size, Dim) for x in operands for size in x.shape[1:]):
+        if any(is_dynamic(size) for x in operands for size in x.shape[1:]):
             return None
         found: Routine = getattr(import_module(f"{__package__}.{module}"), function)
         return found(op, flags, *operands)

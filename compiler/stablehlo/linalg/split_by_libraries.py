@@ -6,19 +6,15 @@ kinds and a call that differs between them, the module is split into parts (`com
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from orchestrion.compiler.ir.attributes import StringAttr
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation
+from orchestrion.compiler.options import Options
 from orchestrion.compiler.parts import PARTS, is_part_without_libraries
 from orchestrion.compiler.profiles import known_profile
 from orchestrion.compiler.stablehlo.ops.custom_call import CustomCall
 
 from .lapack_loops import FUNCTIONS
-
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
 
 
 def split(module: Module, options: Options) -> None:

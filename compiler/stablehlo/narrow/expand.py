@@ -15,7 +15,7 @@ comes from memory, is carried by a loop, gathered or sorted is stored first. Ops
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation
@@ -32,11 +32,8 @@ from orchestrion.compiler.stablehlo.ops.windowed import Convolution, ReduceWindo
 from .narrow_values import NarrowValues, narrow_dtype, replace_operands, stored_type
 from .ops import expand_elementwise
 
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
 
-
-def run(module: Module, options: Options) -> None:
+def run(module: Module) -> None:
     for op in module.block:
         if isinstance(op, Func) and _is_narrow(op):
             _Function(op).expand()

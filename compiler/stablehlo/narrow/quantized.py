@@ -9,7 +9,7 @@ refused by its name.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
@@ -27,9 +27,6 @@ from orchestrion.compiler.stablehlo.ops.quantized_types import Quantized, quanti
 from orchestrion.compiler.stablehlo.ops.structural import Constant
 from orchestrion.schema.dtypes import BY_NAME, FLOAT_FORMATS
 
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
-
 QUANTIZE: Final = "stablehlo.uniform_quantize"
 DEQUANTIZE: Final = "stablehlo.uniform_dequantize"
 #: Elementwise ops that do not interpret their elements.
@@ -38,7 +35,7 @@ _MOVES: Final = frozenset({"stablehlo.select", "stablehlo.bitcast_convert"})
 _COMPUTES: Final = (frozenset(OPS) - _MOVES) | {"stablehlo.dot_general", "stablehlo.dot", "stablehlo.convolution"}
 
 
-def run(module: Module, options: Options) -> None:
+def run(module: Module) -> None:
     known: dict[Value, Quantized] = {}
     wrong = list(_collect(module, known))
     if wrong:

@@ -22,7 +22,7 @@ from orchestrion.compiler.ir.attributes import (
     attribute_of,
 )
 from orchestrion.compiler.ir.core import Operation
-from orchestrion.compiler.ir.dims import DEFAULT_GREATEST, Dim, Symbol, symbols_of
+from orchestrion.compiler.ir.dims import DEFAULT_GREATEST, Symbol, is_dynamic, symbols_of
 from orchestrion.compiler.ir.types import Attribute, FunctionType, TensorType
 from orchestrion.compiler.ir.util import Assert
 
@@ -102,6 +102,6 @@ def _in_attribute(value: Attribute) -> Iterable[Symbol]:
         case FunctionType():
             return [one for type in (*value.inputs, *value.results) for one in _in_attribute(type)]
         case DimArray():
-            return symbols_of(*(size for size in value.ints if isinstance(size, Dim)))
+            return symbols_of(*(size for size in value.ints if is_dynamic(size)))
         case _:
             return ()

@@ -10,7 +10,7 @@ and the program is otherwise like any other. A malformed op is left for the lega
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.ir.attributes import (
@@ -30,6 +30,7 @@ from orchestrion.compiler.ir.symbols import SymbolTables
 from orchestrion.compiler.ir.types import DYNAMIC, I64, FunctionType, TensorType, Type
 from orchestrion.compiler.ir.util import Assert
 from orchestrion.compiler.ir.verifier import problems
+from orchestrion.compiler.options import Options
 from orchestrion.compiler.stablehlo.builders.basic import constant
 from orchestrion.compiler.stablehlo.builders.tensors import Tensor
 from orchestrion.compiler.stablehlo.expansions.expand import expand_all, has_libraries
@@ -58,9 +59,6 @@ from orchestrion.schema.dtypes import BY_NAME
 
 from .shape_values import Comparison, Element, ShapeValues, Unknown
 from .symbols import Solution, measured, names_in_message, solve
-
-if TYPE_CHECKING:
-    from orchestrion.compiler.options import Options
 
 
 def run(module: Module, options: Options) -> None:

@@ -14,7 +14,16 @@ from dataclasses import dataclass
 from typing import Final
 
 from orchestrion.compiler.ir import dims
-from orchestrion.compiler.ir.dims import DEFAULT_GREATEST, DEFAULT_LEAST, Call, Dim, Symbol, substitute, symbols_of
+from orchestrion.compiler.ir.dims import (
+    DEFAULT_GREATEST,
+    DEFAULT_LEAST,
+    Call,
+    Dim,
+    Symbol,
+    is_dynamic,
+    substitute,
+    symbols_of,
+)
 from orchestrion.compiler.ir.types import DYNAMIC, TensorType, Type
 from orchestrion.compiler.stablehlo.ops.elementwise import MIRRORED
 from orchestrion.compiler.stablehlo.ops.function_dims import measured_name, measured_place
@@ -124,7 +133,7 @@ def _multiples(asserted: Sequence[Comparison]) -> dict[str, tuple[int, int]]:
     for lhs, rhs in _equalities(asserted):
         if rhs == 0 and isinstance(lhs, Dim) and len(lhs.terms) == 1 and lhs.terms[0][0] == 1:
             for atom in lhs.terms[0][1]:
-                if isinstance(atom, Call) and atom.op == "mod" and not isinstance(atom.rhs, Dim):
+                if isinstance(atom, Call) and atom.op == "mod" and not is_dynamic(atom.rhs):
                     shifted = _shifted(atom.lhs)
                     if shifted is not None:
                         found.setdefault(shifted[0], (atom.rhs, -shifted[1] % atom.rhs))
@@ -137,7 +146,7 @@ def _shifted(size: int) -> tuple[str, int] | None:
     if len(names) != 1:
         return None
     rest = size - dims.symbol(names[0])
-    return None if isinstance(rest, Dim) else (names[0], rest)
+    return None if is_dynamic(rest) else (names[0], rest)
 
 
 def _bounds(name: str, asserted: Sequence[Comparison]) -> tuple[int, int]:

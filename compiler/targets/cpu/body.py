@@ -136,11 +136,16 @@ class Body:
     # memory
 
     def address(self, memory: Value, index: Value, type: str) -> str:
-        """The address of the element at the base of an index."""
+        """The address of the element at the base of an index.
+
+        In masked code it may lie outside of the memory: lane 0 has the index -1 where lane 1 has 0. The index, which is
+        below 2^31, is then sign-extended.
+        """
         at, itype = self.scalar(index), type_of(k.dtype_of(index))
         if itype != "i64":
-            at = self.code.set(f"zext {itype} {at} to i64")
-        return self.code.set(f"getelementptr inbounds {type}, ptr {self.names[memory]}, i64 {at}")
+            at = self.code.set(f"{'zext' if self.mask is None else 'sext'} {itype} {at} to i64")
+        inbounds = "inbounds " if self.mask is None else ""
+        return self.code.set(f"getelementptr {inbounds}{type}, ptr {self.names[memory]}, i64 {at}")
 
     def _addresses(self, memory: Value, index: Value, type: str) -> str:
         """The addresses of the elements at an index that varies. Indices of 32 bits are below 2^31."""

@@ -10,7 +10,7 @@ from math import prod
 from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.flow.layout import Encoding, Layout
 from orchestrion.compiler.ir.core import Operation
-from orchestrion.compiler.ir.dims import Dim
+from orchestrion.compiler.ir.dims import is_dynamic
 from orchestrion.compiler.kernel.machine import GPU, Machine, Quirks
 from orchestrion.compiler.kernel.signature import Signature, signature_of
 from orchestrion.compiler.sequencer.ll_seq import Entry, Executable
@@ -64,7 +64,7 @@ class OpenCLTarget(KernelTarget):
 
     def _fills_tiles(self, encoding: Encoding, shape: tuple[int, ...]) -> bool:
         columns = prod(shape[axis] for axis in encoding.free)
-        return not isinstance(columns, Dim) and columns % self.tiles[1] == 0
+        return not is_dynamic(columns) and columns % self.tiles[1] == 0
 
     def serialize(self, executable: Operation) -> Payload:
         assert isinstance(executable, Executable)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from orchestrion.compiler.flow.layout import Encoding, Layout
 from orchestrion.compiler.ir.core import Operation
-from orchestrion.compiler.ir.dims import Dim
+from orchestrion.compiler.ir.dims import is_dynamic
 from orchestrion.compiler.kernel.machine import GPU, LLVMPIPE_ITERATIONS, Machine, Quirks
 from orchestrion.compiler.kernel.signature import signature_of
 from orchestrion.compiler.sequencer.ll_seq import Entry, Executable
@@ -44,7 +44,7 @@ class SpirvTarget(KernelTarget):
             return f"an element is read for some {reuse} results, tiles are worth it from {LEAST_REUSE} on"
         if products < LEAST_PRODUCTS:
             return f"the dot has {products} products, tiles are worth it from {LEAST_PRODUCTS} on"
-        return "the operand has a dynamic size" if any(isinstance(size, Dim) for size in shape) else ""
+        return "the operand has a dynamic size" if is_dynamic(*shape) else ""
 
     def serialize(self, executable: Operation) -> Payload:
         assert isinstance(executable, Executable)
