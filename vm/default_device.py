@@ -25,9 +25,7 @@ PREFERRED, OTHERWISE = "cpu", "reference"
 
 
 def default_device(module: Module, allow_native_code: bool, admission: Admission | None) -> tuple[str, str]:
-    """The name of the device, and the text of the warning; empty if there is none.
-
-    No warning is given for a module that `reference` does not run either, since its load fails with all reasons. Raises
+    """The name of the device, and the text of the warning once the module is loaded; empty if there is none. Raises
     what `Admission.check` raises.
     """
     profiles = {module.strings[row.profile] for row in module.programs}
@@ -36,9 +34,6 @@ def default_device(module: Module, allow_native_code: bool, admission: Admission
     reason = _refusal(module, allow_native_code, admission)
     if not reason:
         return PREFERRED, ""
-    runs = [name for name, refusal in explain_programs(module, find_device(OTHERWISE)[1]) if not refusal]
-    if not runs:
-        return OTHERWISE, ""
     return OTHERWISE, f"{OTHERWISE} runs the module with NumPy, slower than {PREFERRED}: {reason}"
 
 

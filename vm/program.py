@@ -380,12 +380,10 @@ def load(
     with times.stage("read"):
         admission = admission_under(policy, signature)
         file = open_module(module, offset, length, admission is not None, digest)
-        name, decoded = ("" if device is None else device), None
+        name, decoded, warning = ("" if device is None else device), None, ""
         if not name and first_program(modules) is None:
             decoded = _LOADER.decode(file)
             name, warning = default_device(decoded, allow_native_code, admission)
-            if warning:
-                warnings.warn(warning, DeviceWarning, stacklevel=2)
     request = Request(
         source=module,
         offset=offset,
@@ -411,7 +409,14 @@ def load(
         modules=dict(modules or {}),
     )
     request.check_build()
-    return load_request(request, device if isinstance(device, Device) else None, 2, times, decoded)
+    program = load_request(request, device if isinstance(device, Device) else None, 2, times, decoded)
+    if warning:
+        try:
+            warnings.warn(warning, DeviceWarning, stacklevel=2)
+        except DeviceWarning:
+            program.close()
+            raise
+    return program
 
 
 def _several(given: Any) -> tuple[Any, ...]:
