@@ -140,8 +140,8 @@ def test_an_op_that_stands_for_hundreds_keeps_them_all() -> None:
 
 def test_control_flow() -> None:
     report, _ = compiled(EXAMPLES / "spectral_norm.mlir", ["reference"])
-    assert places(report, "stablehlo.while") == [["host in spectral_norm"]]
-    assert "host in spectral_norm" in places(report, "stablehlo.if")[0]
+    assert places(report, "stablehlo.while") == [["recording in spectral_norm"]]
+    assert "recording in spectral_norm" in places(report, "stablehlo.if")[0]
     loop = next(row for row in report.ops if row.op == "stablehlo.while")
     inside = [row for row in report.ops if row.parent == loop.number]
     assert {row.op for row in inside} >= {"stablehlo.dot_general", "stablehlo.return"}

@@ -17,7 +17,7 @@ from orchestrion.schema.hal_imports import HAL_IMPORTS
 from orchestrion.schema.isa import INSTRUCTIONS
 from orchestrion.schema.tensor_bytecode import ROWS
 
-MODULES, TENSORS = 150, 400
+MODULES, TENSORS = 200, 400
 #: a seeded bug is found within so many programs
 MAX_SEEDS = 10_000
 FROM_THE_FIRST = os.environ.get("ORCHESTRION_SOUNDNESS") == "all"

@@ -104,7 +104,7 @@ def _way(op: util.BranchOp, values: dict[Value, Any]) -> int:
     chosen = values[op.operands[0]]
     if not isinstance(chosen, int):
         kind = np.uint8 if isinstance(op, util.CondBranch) else np.int32
-        chosen = int(np.ascontiguousarray(chosen).reshape(-1).view(kind)[0])
+        chosen = int(np.ascontiguousarray(chosen).reshape(-1).view(kind)[-1])  # the last byte of a counter
     if isinstance(op, util.CondBranch):
         return 0 if chosen else 1
     return chosen if 0 <= chosen < len(op.successors) else len(op.successors) - 1
