@@ -306,7 +306,9 @@ def parser() -> Parser:
         metavar="NAME",
         help="such as vulkan or opencl:1 (default: the first one that runs the module and is not reference)",
     )
-    group.add_argument("--allow-native-code", action="store_true", help="trust OpenCL C that was compiled elsewhere")
+    group.add_argument(
+        "--allow-native-code", action="store_true", help="trust machine code and OpenCL C from elsewhere"
+    )
     cli.add_parameters(made)
     cli.add_build_deadline(made)
     cli.add_policy(made)

@@ -48,7 +48,7 @@ def bench(options: argparse.Namespace) -> int:
     with loading(options.module) as progress, Clock() as load:
         program = vm.load(
             options.module,
-            device=options.device,
+            **cli.device(options),
             allow_native_code=options.allow_native_code,
             load_limits=cli.load_limits(options),
             profiling=options.profile,
@@ -149,9 +149,15 @@ def parser() -> Parser:
     )
     group.add_argument("--device-resident", action="store_true", help="keep the arguments on the device")
     group = made.group("device and code")
-    group.add_argument("--device", metavar="NAME", help="such as vulkan or opencl:1 (default: reference)")
+    group.add_argument(
+        "--device",
+        metavar="NAME",
+        help="such as vulkan or opencl:1 (default: cpu if it can, or reference)",
+    )
     cli.add_threads(made)
-    group.add_argument("--allow-native-code", action="store_true", help="trust OpenCL C that was compiled elsewhere")
+    group.add_argument(
+        "--allow-native-code", action="store_true", help="trust machine code and OpenCL C from elsewhere"
+    )
     group = made.group("measurement")
     group.add_argument(
         "--warmup",

@@ -204,6 +204,17 @@ def device_memory(options: argparse.Namespace) -> dict[str, Any]:
     return {"device_memory": options.device_memory}
 
 
+def device(options: argparse.Namespace) -> dict[str, Any]:
+    """The arguments of `vm.load` for the flag `--device`. Without it, a warning about the choice is printed as one
+    line.
+    """
+    if options.device is None:
+        from orchestrion import vm
+
+        _show(vm.DeviceWarning)
+    return {"device": options.device}
+
+
 def add_threads(made: Parser) -> None:
     """Adds the flag for the threads of the device."""
     made.group("device and code").add_argument(

@@ -108,7 +108,7 @@ def load(options: argparse.Namespace) -> "Program":
         with loading(options.module) as progress:
             return vm.load(
                 options.module,
-                device=options.device,
+                **cli.device(options),
                 allow_native_code=options.allow_native_code,
                 fuel=options.fuel,
                 deadline=options.deadline,
@@ -139,11 +139,13 @@ def report_failure(options: argparse.Namespace, failure: str) -> None:
     from orchestrion.hal.registry import open_device
     from orchestrion.schema.container import open_file
     from orchestrion.schema.decoder import decode
+    from orchestrion.vm.default_device import default_device
     from orchestrion.vm.placement import explain
 
     policy = Policy(options.allow_native_code)
     module = decode(open_file(options.module, **cli.part(options)))
-    with open_device(options.device or "reference", policy=policy) as device:
+    name = options.device or default_device(module, options.allow_native_code, None)[0]
+    with open_device(name, policy=policy) as device:
         placement = explain(module, device.info, policy, failure)
     cli.write_report(options.report, placement.text(), placement.data())
 

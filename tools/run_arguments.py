@@ -8,7 +8,7 @@ from .arguments import Parser, seconds, tolerance, whole
 EXAMPLES = (
     (
         "vm-run m.fb --input=4xf32=1,2,3,4 --input=@y.npy",
-        "Calls the function on the reference device and prints results.",
+        "Calls the function on the device cpu, if it runs the module, and prints results.",
     ),
     (
         "vm-run m.fb --device=vulkan --input=@x.npy --output=@out.npy",
@@ -100,9 +100,15 @@ def _add_call(made: Parser) -> None:
 
 def _add_device(made: Parser) -> None:
     group = made.group("device and code")
-    group.add_argument("--device", metavar="NAME", help="such as vulkan or opencl:1 (default: reference)")
+    group.add_argument(
+        "--device",
+        metavar="NAME",
+        help="such as vulkan or opencl:1 (default: cpu if it can, or reference)",
+    )
     cli.add_threads(made)
-    group.add_argument("--allow-native-code", action="store_true", help="trust OpenCL C that was compiled elsewhere")
+    group.add_argument(
+        "--allow-native-code", action="store_true", help="trust machine code and OpenCL C from elsewhere"
+    )
     group.add_argument(
         "--native",
         metavar="NAME",

@@ -6,7 +6,15 @@ from orchestrion.schema.child_process import freeze_support
 from orchestrion.schema.errors import KeysError, ModuleError, Untrusted
 
 from .array import DeviceArray
-from .errors import CallerError, CallerTypeError, CallerValueError, ParameterError, TrustWarning, VmError
+from .errors import (
+    CallerError,
+    CallerTypeError,
+    CallerValueError,
+    DeviceWarning,
+    ParameterError,
+    TrustWarning,
+    VmError,
+)
 from .fence import Fence, Future
 from .file_part import FilePart
 from .limits import Limits
@@ -25,6 +33,7 @@ __all__ = [
     "CallerTypeError",
     "CallerValueError",
     "DeviceArray",
+    "DeviceWarning",
     "Fence",
     "FilePart",
     "Future",

@@ -67,6 +67,10 @@ class TrustWarning(UserWarning):
     """The trust policy, of mode `warn`, refuses a module that was loaded. The message says why."""
 
 
+class DeviceWarning(UserWarning):
+    """A module was loaded without the name of a device, and `cpu` does not run it. The message says why."""
+
+
 class LoadError(VmError):
     """The module does not fit the device or the arguments of `load`."""
 

@@ -10,7 +10,7 @@ from .load_progress import LoadProgress
 
 #: stage -> what the load does in it, in order
 STAGES: dict[str, str] = {
-    "read": "opening the file and comparing the digest of its root",
+    "read": "opening the file, comparing the digest of its root, and choosing a device if none is named",
     "device": "opening the device, or a share of it",
     "verify": "decoding and verifying the program, or finding it in the cache, and linking it",
     "parameters": "finding the values of parameters",

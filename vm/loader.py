@@ -73,14 +73,20 @@ class Loader:
         return len(self._modules)
 
     def link(
-        self, file: Container, info: DeviceInfo, natives: Sequence[Functions], check: ModuleCheck | None = None
+        self,
+        file: Container,
+        info: DeviceInfo,
+        natives: Sequence[Functions],
+        check: ModuleCheck | None = None,
+        decoded: Module | None = None,
     ) -> LinkedProgram:
         """The program of a file that a device gets. Raises what `decode`, `choose_program`, `verify` and `link` raise.
 
         Code that calls functions of `natives` is not cached. `check` may refuse the module before code is verified.
+        `decoded`: the result of `decode` for the file, if the caller has it.
         """
         cached = self._find(file)
-        module = decode(file) if cached is None else decode_again(cached.module, file)
+        module = decoded or self._decode(file, cached)
         if check is not None:
             check(module)
         ordinal = _choose(module, cached, info)
@@ -94,12 +100,19 @@ class Loader:
         self._add(file, _CachedModule(module, len(file.root), is_private), ordinal, linked.code)
         return linked
 
+    def decode(self, file: Container) -> Module:
+        """The module of a file. Raises what `decode` raises."""
+        return self._decode(file, self._find(file))
+
+    def _decode(self, file: Container, cached: _CachedModule | None) -> Module:
+        return decode(file) if cached is None else decode_again(cached.module, file)
+
     def link_profiled(
         self, file: Container, info: DeviceInfo, natives: Sequence[Functions], check: ModuleCheck | None = None
     ) -> LinkedProgram:
         """As `link`, where `natives` are all native modules, `hal` included. The code is not cached."""
         cached = self._find(file)
-        module = decode(file) if cached is None else decode_again(cached.module, file)
+        module = self._decode(file, cached)
         if check is not None:
             check(module)
         ordinal = _choose(module, cached, info)

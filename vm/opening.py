@@ -132,13 +132,14 @@ def open_share(
         return _share(device, device_memory, memory, builds), memory
     policy = Policy(allow_native_code)
     loaded = first_program(modules)
-    if not device and loaded is not None:
+    if not device:
+        assert loaded is not None, "neither a device nor a program that has one"
         if device_memory is not None:
             _require_streaming(loaded.device)
         with loaded.device.sibling(policy) as opened:
             return _share(opened, device_memory, memory, builds), memory
     streaming = device_memory is not None
-    with open_device(device or "reference", device_memory, policy, profiling, streaming, threads) as opened:
+    with open_device(device, device_memory, policy, profiling, streaming, threads) as opened:
         return _share(opened, None, memory, builds), memory
 
 

@@ -54,7 +54,12 @@ def pickle_arguments(request: Request) -> tuple[Any, ...]:
         "extra_parameters": request.extra_parameters,
         "modules": {name: _portable(one) for name, one in request.modules.items()},
     }
-    return _portable(request.source), request.device or request.device_id, options
+    return _portable(request.source), _device(request), options
+
+
+def _device(request: Request) -> str | None:
+    """The device that a pickle names. None lets the process that reads it choose, as the program's loader did."""
+    return None if request.is_default_device else request.device or request.device_id
 
 
 _FILES = (str, os.PathLike)

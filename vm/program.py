@@ -11,6 +11,7 @@ code, executables and constants. Any thread may use a program. The calls of one 
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from functools import partial
 from time import perf_counter_ns
@@ -22,7 +23,8 @@ from orchestrion.hal.fork import ForkedLock
 from orchestrion.schema.module import Module
 
 from .context import Context
-from .errors import HAL_ERRORS, CallerValueError, DeviceLost, LimitError, from_hal_error
+from .default_device import default_device
+from .errors import HAL_ERRORS, CallerValueError, DeviceLost, DeviceWarning, LimitError, from_hal_error
 from .exports import Export
 from .limits import Limits, plain_number
 from .linker import LinkedProgram
@@ -316,7 +318,8 @@ def load(
 ) -> Program:
     """Load a module, from a path or from bytes, for a device.
 
-    `device`: a name such as `vulkan` or `opencl:1`, or an open device; None: `reference`.
+    `device`: a name such as `vulkan` or `opencl:1`, or an open device. None: `cpu` if it runs the module, otherwise
+    `reference`, with a `DeviceWarning` unless the module is for `reference` alone.
 
     `allow_native_code`: whether code that a native compiler reads (OpenCL C) may run although the module is not
     trusted. An open device has its policy already.
@@ -377,13 +380,18 @@ def load(
     with times.stage("read"):
         admission = admission_under(policy, signature)
         file = open_module(module, offset, length, admission is not None, digest)
+        name, decoded, warning = ("" if device is None else device), None, ""
+        if not name and first_program(modules) is None:
+            decoded = _LOADER.decode(file)
+            name, warning = default_device(decoded, allow_native_code, admission)
     request = Request(
         source=module,
         offset=offset,
         length=length,
         file=file,
         folder=folder_of(module),
-        device=None if isinstance(device, Device) else device or ("" if first_program(modules) else "reference"),
+        device=None if isinstance(name, Device) else name,
+        is_default_device=decoded is not None,
         allow_native_code=allow_native_code,
         natives=_several(natives),
         calls=Limits(fuel, deadline, memory, depth),
@@ -401,7 +409,14 @@ def load(
         modules=dict(modules or {}),
     )
     request.check_build()
-    return load_request(request, device if isinstance(device, Device) else None, 2, times)
+    program = load_request(request, device if isinstance(device, Device) else None, 2, times, decoded)
+    if warning:
+        try:
+            warnings.warn(warning, DeviceWarning, stacklevel=2)
+        except DeviceWarning:
+            program.close()
+            raise
+    return program
 
 
 def _several(given: Any) -> tuple[Any, ...]:
@@ -409,14 +424,17 @@ def _several(given: Any) -> tuple[Any, ...]:
     return tuple(given) if isinstance(given, Sequence) and not isinstance(given, str) else (given,)
 
 
-def restored(module: str | bytes, device: str, options: dict[str, Any]) -> Program:
+def restored(module: str | bytes, device: str | None, options: dict[str, Any]) -> Program:
     """Load a pickled program again. Raises what `load` raises, and `ModuleError` if the file has changed."""
     return load(module, device, **options)
 
 
-def load_request(request: Request, device: Device | None, frames: int, times: LoadTimes) -> Program:
+def load_request(
+    request: Request, device: Device | None, frames: int, times: LoadTimes, decoded: Module | None = None
+) -> Program:
     """Load what was requested. For `load` and `Program.reopen`. `device`: an open device; None opens that of the
-    request. `frames`: the stack frames between that of `Admission.grant` and that of the user.
+    request. `frames`: the stack frames between that of `Admission.grant` and that of the user. `decoded`: the module of
+    the file, if it was decoded already.
     """
     calls, admission, profiling, file = request.calls, request.admission, request.profiling, request.file
     limits, builds = finite(calls), BuildBudget(request.build_deadline)
@@ -448,7 +466,7 @@ def load_request(request: Request, device: Device | None, frames: int, times: Lo
             linked, profiler = (
                 _profiled(file, share, (*further, *imported), check)
                 if profiling
-                else (_LOADER.link(file, share.info, (*further, *imported), check), None)
+                else (_LOADER.link(file, share.info, (*further, *imported), check, decoded), None)
             )
         linked.imported, linked.lazy = imported, request.build == "lazy"
         trust = None if admission is None else admission.grant(share, frames)

@@ -45,6 +45,8 @@ class Request:
     file: Container
     folder: Path | None
     device: str | None
+    #: whether `device` was chosen by `default_device.py`
+    is_default_device: bool
     allow_native_code: bool
     #: instances, or names that packages declare
     natives: Sequence[NativeModule | str]

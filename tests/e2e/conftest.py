@@ -19,6 +19,7 @@ jax = pytest.importorskip("jax")
 
 import jax.numpy as jnp  # noqa: E402
 from control_flow import PROGRAMS as CONTROL_FLOW  # noqa: E402
+from cpu_devices import best_level  # noqa: E402
 from jax import lax  # noqa: E402
 from random_streams import PROGRAMS as RANDOM  # noqa: E402
 from scatters import PROGRAMS as SCATTERS  # noqa: E402
@@ -465,10 +466,10 @@ def cases() -> dict[str, Case]:
 
 @pytest.fixture(scope="session")
 def module_of() -> Callable[[Case], bytes]:
-    """The module of a case, for all targets; compiled once."""
+    """The module of a case, for all targets, and for this processor alone; compiled once."""
     from orchestrion import compiler
 
-    return functools.cache(lambda case: compiler.compile(case.lowered()))
+    return functools.cache(lambda case: compiler.compile(case.lowered(), target_cpu=best_level()))
 
 
 @pytest.fixture(scope="session")
@@ -501,6 +502,8 @@ def load_on() -> Callable[..., Any]:
     from orchestrion.hal.errors import DriverUnavailable
 
     def load(module: bytes, device: str, **options: Any) -> Any:
+        if device == "cpu":
+            pytest.importorskip("llvmlite")
         try:
             return vm.load(module, device=device, allow_native_code=True, **options)
         except DriverUnavailable as error:

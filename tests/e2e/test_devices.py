@@ -20,7 +20,7 @@ ALL = os.environ.get("ORCHESTRION_REAL_PROGRAMS") == "all"
 MANY_KERNELS = re.compile(r"bits_(philox|threefry)_(?!uint32)\w+|random_\w+|convolutional_training_step")
 
 
-@pytest.mark.parametrize("device", ["reference", "opencl", "vulkan"])
+@pytest.mark.parametrize("device", ["reference", "cpu", "opencl", "vulkan"])
 def test_program(case: Any, device: str, module_of: ModuleOf, load_on: LoadOn, check: Check) -> None:
     if device == "opencl" and MANY_KERNELS.fullmatch(case.name) and not ALL:
         pytest.skip("builds many kernels: make programs")
@@ -28,7 +28,7 @@ def test_program(case: Any, device: str, module_of: ModuleOf, load_on: LoadOn, c
     check(case, list(results) if isinstance(results, tuple | list) else [results])
 
 
-@pytest.mark.parametrize("device", ["reference", "opencl", "vulkan"])
+@pytest.mark.parametrize("device", ["reference", "cpu", "opencl", "vulkan"])
 def test_a_warm_call_submits_once_and_allocates_nothing(
     device: str, cases: dict[str, Any], module_of: ModuleOf, load_on: LoadOn
 ) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 jax = pytest.importorskip("jax")
 
+from cpu_devices import best_level  # noqa: E402
 from jax import export  # noqa: E402
 from real_programs import PROGRAMS, RealProgram  # noqa: E402
 
@@ -25,6 +26,9 @@ SIZES = (3, 1, 6, 3)
 BATCHED = [program for program in PROGRAMS if program.batch]
 QUICK = [program for program in BATCHED if not program.many_kernels][:3]
 LoadOn = Callable[..., Any]
+DEVICES = ("reference", "cpu", "opencl", "vulkan")
+#: OpenCL drivers build kernels slowly
+QUICK_DEVICES = ("reference", "cpu", "vulkan")
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
@@ -33,9 +37,9 @@ def test_real_program(program: RealProgram, load_on: LoadOn) -> None:
     function, arguments = program.made()
     with jax.enable_x64(False):  # as JAX is when nobody asks for f64
         jitted = jax.jit(function)
-        module = compiler.compile(jitted.lower(*arguments))
+        module = compiler.compile(jitted.lower(*arguments), target_cpu=best_level())
         wanted = jax.tree.leaves(jitted(*arguments))
-    for device in ("reference", "opencl", "vulkan") if ALL or not program.many_kernels else ("reference", "vulkan"):
+    for device in DEVICES if ALL or not program.many_kernels else QUICK_DEVICES:
         loaded = load_on(module, device)
         _compare(program, device, loaded.main(*jax.tree.leaves(arguments)), wanted)
         counts = loaded.statistics()["calls"][-1]
@@ -49,10 +53,10 @@ def test_real_program_of_any_batch(program: RealProgram, load_on: LoadOn) -> Non
     leaves, tree = jax.tree.flatten(arguments)
     with jax.enable_x64(False):
         jitted = jax.jit(function)
-        module = compiler.compile(export.export(jitted)(*program.symbolic(leaves, tree)))
+        module = compiler.compile(export.export(jitted)(*program.symbolic(leaves, tree)), target_cpu=best_level())
         calls = [program.sized(leaves, size) for size in SIZES]
         wanted = [jax.tree.leaves(jitted(*jax.tree.unflatten(tree, call))) for call in calls]
-    for device in ("reference", "opencl", "vulkan") if ALL else ("reference", "vulkan"):
+    for device in DEVICES if ALL else QUICK_DEVICES:
         loaded = load_on(module, device)
         for call, want in zip(calls, wanted, strict=True):
             _compare(program, device, loaded.main(*call), want)

@@ -29,7 +29,9 @@ from orchestrion.schema.writer import Constant, Executable, write
 
 HERE = Path(__file__).parent
 EXAMPLES = HERE.parents[1] / "examples"
-ALL = tuple(profile.driver for profile in PROFILES.values())
+#: the targets that the modules of a set are for
+TARGETS = ("reference", "spirv", "opencl")
+ALL = tuple(PROFILES[name].driver for name in TARGETS)
 #: module -> the drivers that have a program in it
 MODULES: dict[str, tuple[str, ...]] = {
     "simple_mul": ALL,
@@ -50,19 +52,19 @@ RELEASED: dict[str, str] = {}
 
 def simple_mul() -> tuple[bytes, list[Call]]:
     x, y = np.array([1, 2, -3, 0.1], np.float32), np.array([10, 0.5, 7, np.inf], np.float32)
-    module = compiler.compile(EXAMPLES / "simple_mul.generic.mlir")
+    module = compiler.compile(EXAMPLES / "simple_mul.generic.mlir", targets=TARGETS)
     return module, [call("simple_mul", [array(x), array(y)], array(x * y))]
 
 
 def mlp() -> tuple[bytes, list[Call]]:
     x, y = np.load(EXAMPLES / "mlp_input.npy"), np.load(EXAMPLES / "mlp_output.npy")
-    return compiler.compile(EXAMPLES / "mlp.mlir"), [call("main", [array(x)], array(y))]
+    return compiler.compile(EXAMPLES / "mlp.mlir", targets=TARGETS), [call("main", [array(x)], array(y))]
 
 
 def control() -> tuple[bytes, list[Call]]:
     text = (HERE / "control.asm").read_text()
     program = text[text.index("program @") :]
-    for name in PROFILES:
+    for name in TARGETS:
         if name != "reference":
             text += program.replace('@reference profile "reference"', f'@{name} profile "{name}"')
     calls = [
@@ -95,7 +97,7 @@ func.func @main(%x: tensor<3x20x24xf32>, %y: tensor<3x27x24xf32>) -> tensor<3x20
 
 def shared_memory() -> tuple[bytes, list[Call]]:
     """Made for graphics processors, whose kernels stage products in shared memory, and allowed on any device."""
-    rows = Compilation(machines=("gpu",)).rows(PRODUCTS)
+    rows = Compilation(targets=TARGETS, machines=("gpu",)).rows(PRODUCTS)
     rows = replace(rows, programs=[replace(row, features=row.features - {"gpu"}) for row in rows.programs])
     used = [v.shared_memory_bytes for row in rows.programs for e in row.executables for v in e.variants]
     assert sum(size > 0 for size in used) >= 2
@@ -120,7 +122,7 @@ def symbolic() -> tuple[bytes, list[Call]]:
     for batch in (1, 4, 37):
         x = np.arange(3 * batch, dtype=np.float32).reshape(batch, 3) / 8
         calls.append(call("main", [array(x)], array(x + x), array(x.sum(1))))
-    return compiler.compile(SYMBOLIC), calls
+    return compiler.compile(SYMBOLIC, targets=TARGETS), calls
 
 
 LIBRARY = """
@@ -139,7 +141,7 @@ def library() -> tuple[bytes, list[Call]]:
 
 def everything() -> tuple[bytes, list[Call]]:
     """What the compiler does not write by itself: every place that the format has beside the program."""
-    rows = Compilation().rows(EXAMPLES / "simple_mul.generic.mlir")
+    rows = Compilation(targets=TARGETS).rows(EXAMPLES / "simple_mul.generic.mlir")
     pages = Constant("pages", bytes(range(256)) * 256, DTYPES["ui8"], (65536,), chunked=True)
     programs = [
         replace(row, executables=tuple(map(_two_variants, row.executables)), constants=(*row.constants, pages),
@@ -174,7 +176,7 @@ def parameters() -> tuple[bytes, list[Call]]:
     w = np.arange(1024, dtype=np.float32).reshape(32, 32) % 13 - 6
     x = np.arange(96, dtype=np.float32).reshape(3, 32) % 5 - 2
     file = HERE / f"v{MAJOR}.{MINOR}-parameters.safetensors"
-    module = compiler.compile(PARAMETERS.replace("DATA", w.tobytes().hex()), parameters=file)
+    module = compiler.compile(PARAMETERS.replace("DATA", w.tobytes().hex()), parameters=file, targets=TARGETS)
     return module, [call("main", [array(x)], array(x @ w.T))]
 
 

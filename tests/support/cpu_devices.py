@@ -1,4 +1,4 @@
-"""Opens the CPU device for tests."""
+"""Opens the CPU device for tests, and names its level for the compiler."""
 
 import pytest
 
@@ -17,3 +17,15 @@ def open_cpu(threads: int | None = None) -> Device:
     from orchestrion.hal.cpu.device import CpuDevice
 
     return Device.of(CpuDevice(info, threads), policy=Policy(allow_native_code=True))
+
+
+def best_level() -> tuple[str, ...]:
+    """The best instruction set of this processor, for `target_cpu`; empty where the driver has no device.
+
+    A module for it has one native image per executable, where a module for all levels has three.
+    """
+    try:
+        (info,) = devices_of(load_driver("cpu"))
+    except DriverUnavailable:
+        return ()
+    return (info.version,)

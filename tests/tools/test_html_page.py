@@ -316,7 +316,9 @@ def test_times_and_errors_are_laid_over(browser: Browser, tmp_path: Path) -> Non
 
 
 def test_the_command_writes_what_opens(browser: Browser, tmp_path: Path) -> None:
-    (tmp_path / "m.fb").write_bytes(compiler.compile(EXAMPLES / "spectral_norm.mlir"))
+    (tmp_path / "m.fb").write_bytes(
+        compiler.compile(EXAMPLES / "spectral_norm.mlir", targets=["reference", "spirv", "opencl"])
+    )
     assert dump.main([str(tmp_path / "m.fb"), f"--html={tmp_path / 'm.html'}"]) == 0
     browser.open(tmp_path / "m.html")
     assert browser.run("[...document.getElementById('program').options].map((one) => one.textContent)") == [
