@@ -1,12 +1,16 @@
-"""LLVM in a child process, because its assertions end the process: turns a text of LLVM IR into an object file.
+"""LLVM in child processes, because its assertions end the process: turns a text of LLVM IR into an object file.
 
-`answer` runs in the child. `objects` asks it; one child serves all compilations of this process.
+`answer` runs in the child. `object_file` asks it. A child per level serves all compilations of this process, so that
+the levels of an executable are compiled side by side.
 """
 
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Sequence
+from concurrent.futures import Future
 from functools import cache
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from orchestrion.compiler.errors import CompileError
@@ -65,7 +69,7 @@ def object_file(text: str, level: Level, entries: str, text_only: bool = False) 
     check_installed()
     fields = {"triple": level.triple, "cpu": level.cpu, "features": level.features, "text": text_only}
     try:
-        return _child.request(fields, text.encode(), deadline=DEADLINE).data
+        return _child(level).request(fields, text.encode(), deadline=DEADLINE).data
     except ChildDied as error:
         raise CompileError(f"LLVM failed on {entries} for {level.name}: the process {error.how}") from error
     except ChildLate as error:
@@ -74,4 +78,27 @@ def object_file(text: str, level: Level, entries: str, text_only: bool = False) 
         raise CompileError(f"LLVM refused {entries} for {level.name}: {error}") from error
 
 
-_child = Child(f"{__name__}:answer")
+def object_files(texts: Sequence[str], levels: Sequence[Level], entries: str) -> list[bytes]:
+    """The object files of a text for each level. Raises CompileError as `object_file` does, for the first that fails.
+
+    Threads that an interrupt leaves behind end with the answers of their children, and keep no process from its exit.
+    """
+    if len(texts) == 1:
+        return [object_file(texts[0], levels[0], entries)]
+    found: list[Future[bytes]] = []
+    for text, level in zip(texts, levels, strict=True):
+        found.append(Future())
+        Thread(target=_fulfil, args=(found[-1], text, level, entries), daemon=True).start()
+    return [future.result() for future in found]
+
+
+def _fulfil(future: Future[bytes], text: str, level: Level, entries: str) -> None:
+    try:
+        future.set_result(object_file(text, level, entries))
+    except BaseException as error:
+        future.set_exception(error)
+
+
+@cache
+def _child(level: Level) -> Child:
+    return Child(f"{__name__}:answer")

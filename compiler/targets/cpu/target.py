@@ -61,20 +61,27 @@ class CpuTarget(KernelTarget):
         signatures = [signature_of(entry) for entry in entries]
         features = frozenset[str]().union(*(signature.features for signature in signatures))
         shared = max(signature.shared_bytes for signature in signatures)
+        levels = levels_named(tuple(processors))
         return [
-            Payload(image(entries, signatures, level), features | {level.name}, shared)
-            for level in levels_named(tuple(processors))
+            Payload(image, features | {level.name}, shared)
+            for image, level in zip(images(entries, signatures, levels), levels, strict=True)
         ]
 
 
-def image(entries: Sequence[Entry], signatures: Sequence[Signature], level: Level) -> bytes:
-    """The image of entries for a level.
+def images(entries: Sequence[Entry], signatures: Sequence[Signature], levels: Sequence[Level]) -> list[bytes]:
+    """The image of entries for each level.
 
     Raises CompileError with the names of the entries if LLVM or the linker fails.
     """
     names = ", ".join(signature.name for signature in signatures)
-    functions = [f"e{number}" for number in range(len(entries))]
-    data = llvm_child.object_file(text_of(entries, signatures, level), level, names)
+    texts = [text_of(entries, signatures, level) for level in levels]
+    objects = llvm_child.object_files(texts, levels, names)
+    return [_image(data, signatures, level, names) for data, level in zip(objects, levels, strict=True)]
+
+
+def _image(data: bytes, signatures: Sequence[Signature], level: Level, names: str) -> bytes:
+    """The image of an object file."""
+    functions = [f"e{number}" for number in range(len(signatures))]
     try:
         linked = link(level.architecture, data, functions)
     except LinkError as error:
