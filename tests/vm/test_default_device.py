@@ -53,7 +53,9 @@ def test_modules_for_reference_alone_say_nothing() -> None:
 
 
 def test_modules_without_a_program_for_cpu() -> None:
-    with pytest.warns(vm.DeviceWarning, match="it has no program for cpu; compile it again with the extra") as seen:
+    with pytest.warns(
+        vm.DeviceWarning, match=r"it has no program for cpu; compile it for cpu \(python -m pip install"
+    ) as seen:
         program = vm.load(compiled("reference", "spirv"))
     assert program.device.info.id == "reference"
     assert [row.filename for row in seen] == [__file__]
