@@ -5,10 +5,13 @@ import subprocess
 import sys
 import venv
 import zipfile
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from cpu_devices import best_level
 
+from orchestrion.compiler import compile as compile_text
 from orchestrion.schema.hints import install
 
 ROOT = Path(__file__).parent.parent
@@ -45,10 +48,23 @@ def test_the_wheel_stands_alone(wheel: Path, tmp_path: Path) -> None:
     done = run(python.parent / "vm-run", "simple_mul.fb", *INPUTS, "--expected-output=4xf32=10,40,90,160", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "1 of 1 results are as expected" in done.stdout
+    if best_level() and find_spec("llvmlite") is not None:
+        check_native_code(python, tmp_path)
     listed = run(python.parent / "vm-run", "--list-devices", cwd=tmp_path)
     assert install("opencl") in listed.stdout and install("vulkan") in listed.stdout
     check_conformance_suite(python, tmp_path)
     check_types(python, tmp_path)
+
+
+def check_native_code(python: Path, folder: Path) -> None:
+    """A module that was compiled elsewhere for the device `cpu` runs on it with NumPy and flatbuffers alone."""
+    module = compile_text((ROOT / "examples" / "simple_mul.generic.mlir").read_text(), targets=["cpu"])
+    (folder / "native.fb").write_bytes(module)
+    done = run(python, "-c", "import llvmlite", cwd=folder)
+    assert done.returncode == 1, "llvmlite is there"
+    options = ("--allow-native-code", "--device=cpu", "--expected-output=4xf32=10,40,90,160")
+    done = run(python.parent / "vm-run", "native.fb", *INPUTS, *options, cwd=folder)
+    assert done.returncode == 0, done.stderr
 
 
 #: what a user's checker must know of the runtime: lines with the type that is revealed

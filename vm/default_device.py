@@ -41,14 +41,13 @@ def _refusal(module: Module, allow_native_code: bool, admission: Admission | Non
     """The reason why `cpu` does not run the module, with what to do about it; empty if it does."""
     profiles = {module.strings[row.profile] for row in module.programs}
     if PREFERRED not in profiles:
-        return (
-            f"it has no program for {PREFERRED}; compile it again with the extra cpu installed "
-            "(pip install 'orchestrion[cpu]'), or name a device"
-        )
+        from orchestrion.schema.hints import install
+
+        return f"it has no program for {PREFERRED}; compile it for {PREFERRED} ({install('cpu')}), or name a device"
     try:
         info = find_device(PREFERRED)[1]
     except DriverUnavailable as error:
-        return f"{error}; name a device, if only {OTHERWISE}"
+        return f"{error}; name a device to choose it without this warning"
     explained = explain_programs(module, info)
     chosen = next((ordinal for ordinal, (_, refusal) in enumerate(explained) if not refusal), None)
     if chosen is None:

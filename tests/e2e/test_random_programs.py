@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from cpu_devices import best_level
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from oracle_process import Oracles, Unanswered
@@ -20,7 +21,7 @@ from orchestrion import compiler
 LoadOn = Callable[[bytes, str], Any]
 
 #: device -> target
-DEVICES = {"reference": "reference", "vulkan": "spirv", "opencl": "opencl"}
+DEVICES = {"reference": "reference", "cpu": "cpu", "vulkan": "spirv", "opencl": "opencl"}
 COUNT = 48
 #: of so many, how many may be programs that neither oracle can run
 UNJUDGED = COUNT // 10
@@ -53,7 +54,7 @@ def test_programs(oracles: Oracles, load_on: LoadOn) -> None:
         if not wanted:
             unjudged.append(made.text)
             return
-        module = compiler.compile(made.text, targets=list(DEVICES.values()))
+        module = compiler.compile(made.text, targets=list(DEVICES.values()), target_cpu=best_level())
         for device in DEVICES:
             program = load_on(module, device)
             wrong = list(faults(program, made, wanted))

@@ -281,10 +281,10 @@ def test_built_in_names_start_no_scan(tmp_path: Path) -> None:
         (BOOM, "compiler target acme of package acme-target 1.0 cannot be loaded: ValueError: boom"),
         ("TARGET = 5", "is a int, not a Target"),
         ("T.name = 'other'", "calls itself 'other'"),
-        ("T.api_version = (1, 1)", "written for version 1.1 of the target interface, this is version 1.0: update orch"),
+        ("T.api_version = (1, 2)", "written for version 1.2 of the target interface, this is version 1.1: update orch"),
         (
             "T.api_version = (0, 1)",
-            "written for version 0.1 of the target interface, this is version 1.0: update the p",
+            "written for version 0.1 of the target interface, this is version 1.1: update the p",
         ),
         ("T.api_version = None", "states the api_version None, not a pair of numbers"),
     ],

@@ -250,9 +250,7 @@ def damaged(data: bytes, part: str) -> bytes:
 @pytest.mark.parametrize("part", ["truncated", "root", "directory", "executable"])
 def test_damaged_modules_are_refused(part: str, module: Path, command: Command) -> None:
     module.write_bytes(damaged(module.read_bytes(), part))
-    for device in ("reference", None):
-        flags = [] if device is None else [f"--device={device}"]
-        refused(command("run", module, *INPUTS, *flags), 1, "vm-run: ")
+    refused(command("run", module, "--device=reference", *INPUTS), 1, "vm-run: ")
 
 
 @pytest.mark.parametrize("name", ["run", "dump"])

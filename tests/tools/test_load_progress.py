@@ -29,7 +29,7 @@ def test_a_line_that_is_erased(tool: str, kind: str, shown: bool) -> None:
     pty = pytest.importorskip("pty", reason="a system without pseudo terminals")
     ours, theirs = pty.openpty()
     flags = ["--repeat=1", "--json"] if tool == "bench" else []
-    command = [sys.executable, "-m", f"orchestrion.tools.{tool}", MODULE, *INPUTS, *flags]
+    command = [sys.executable, "-m", f"orchestrion.tools.{tool}", MODULE, "--device=reference", *INPUTS, *flags]
     done = subprocess.run(
         command, stdout=subprocess.PIPE, stderr=theirs, env=os.environ | {"TERM": kind}, timeout=120, text=True
     )
@@ -44,7 +44,7 @@ def test_a_line_that_is_erased(tool: str, kind: str, shown: bool) -> None:
 
 
 def test_no_line_where_standard_error_is_a_file(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run.main([MODULE, *INPUTS]) == 0
+    assert run.main([MODULE, "--device=reference", *INPUTS]) == 0
     assert capsys.readouterr().err == ""
 
 

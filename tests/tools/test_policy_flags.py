@@ -48,22 +48,30 @@ def command(tmp_path: Path, command_folder: Path) -> Command:
 
 def test_run(command: Command) -> None:
     for arguments in (("s.fb", "--policy=keys.toml"), ("m.fb", "--policy=keys.toml", "--signature=m.sig")):
-        done = command("run", *arguments, *INPUTS, RIGHT)
+        done = command("run", *arguments, "--device=reference", *INPUTS, RIGHT)
         assert (done.returncode, done.stderr) == (0, "")
     refused(
-        command("run", "m.fb", "--policy=keys.toml", *INPUTS), 1, "vm-run: module", "is not trusted: it is not signed"
+        command("run", "m.fb", "--policy=keys.toml", "--device=reference", *INPUTS),
+        1,
+        "vm-run: module",
+        "is not trusted: it is not signed",
     )
-    refused(command("run", "m.fb", "--policy=nowhere.toml", *INPUTS), 1, "nowhere.toml")
-    refused(command("run", "m.fb", "--signature=m.sig", *INPUTS), 2, "--signature needs --policy")
-    done = command("run", "m.fb", "--policy=warn.toml", *INPUTS, RIGHT)
+    refused(command("run", "m.fb", "--policy=nowhere.toml", "--device=reference", *INPUTS), 1, "nowhere.toml")
+    refused(command("run", "m.fb", "--signature=m.sig", "--device=reference", *INPUTS), 2, "--signature needs --policy")
+    done = command("run", "m.fb", "--policy=warn.toml", "--device=reference", *INPUTS, RIGHT)
     assert done.returncode == 0
     assert done.stderr.startswith("warning: module") and done.stderr.count("\n") == 1
 
 
 def test_bench(command: Command) -> None:
-    done = command("bench", "s.fb", "--policy=keys.toml", "--seconds=0.01")
+    done = command("bench", "s.fb", "--policy=keys.toml", "--device=reference", "--seconds=0.01")
     assert (done.returncode, done.stderr) == (0, "")
-    refused(command("bench", "m.fb", "--policy=keys.toml", "--seconds=0.01"), 1, "vm-bench: module", "it is not signed")
+    refused(
+        command("bench", "m.fb", "--policy=keys.toml", "--device=reference", "--seconds=0.01"),
+        1,
+        "vm-bench: module",
+        "it is not signed",
+    )
 
 
 def test_native_code_that_is_signed(command: Command) -> None:

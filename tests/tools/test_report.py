@@ -72,7 +72,7 @@ def test_compile_refuses_what_has_no_report(flag: str, tmp_path: Path, capsys: P
 
 
 def test_run_reports_without_a_call(module: str, capsys: Printed) -> None:
-    assert vm_run.main(["--report", module]) == 0
+    assert vm_run.main(["--report", "--device=reference", module]) == 0
     text = capsys.readouterr().out
     assert "  program spirv: not chosen: wants spirv, the device runs tensor-bytecode\n" in text
     assert "trusted: compiled on this machine by this user" in text
@@ -82,7 +82,7 @@ def test_run_reports_without_a_call(module: str, capsys: Printed) -> None:
 
 def test_run_reports_and_calls(module: str, tmp_path: Path, capsys: Printed) -> None:
     path = tmp_path / "report.json"
-    assert vm_run.main([module, *INPUTS, f"--report={path}"]) == 0
+    assert vm_run.main([module, "--device=reference", *INPUTS, f"--report={path}"]) == 0
     assert capsys.readouterr().out == "result[0]: 4xf32=[ 10.  40.  90. 160.]\n"
     assert json.loads(path.read_text())["program"] == "reference"
 

@@ -137,12 +137,12 @@ def test_a_malformed_version_is_an_error(key: keys.PrivateKey, policy: Path) -> 
 def test_warn_loads_and_says_the_same(tensors: bytes, key: keys.PrivateKey, tmp_path: Path) -> None:
     path = keys_file(tmp_path / "keys.toml", key, before='[policy]\nmode = "warn"')
     with pytest.warns(vm.TrustWarning, match="is not trusted: it is not signed; no signer") as seen:
-        program = vm.load(tensors, policy=path)
+        program = vm.load(tensors, device="reference", policy=path)
     assert seen[0].filename == __file__
     np.testing.assert_array_equal(program.main(X, Y), Z)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        vm.load(signed(tensors, key), policy=path)
+        vm.load(signed(tensors, key), device="reference", policy=path)
 
 
 def test_off_looks_at_nothing(tensors: bytes, key: keys.PrivateKey, tmp_path: Path) -> None:

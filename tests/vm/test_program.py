@@ -453,7 +453,7 @@ def test_history_is_bounded(program: vm.Program) -> None:
 
 
 def test_close(tensors: bytes, recwarn: pytest.WarningsRecorder) -> None:
-    program = vm.load(tensors)
+    program = vm.load(tensors, device="reference")
     program.main(X, Y)
     program.close()
     with pytest.raises(CallerError, match="the program of 'main' is closed"):
@@ -468,7 +468,7 @@ def test_everything_goes_without_close(tensors: bytes, recwarn: pytest.WarningsR
     """Reference counts let go of the device; nothing is reported as leaked."""
     gc.disable()
     try:
-        program = vm.load(tensors)
+        program = vm.load(tensors, device="reference")
         program.main(X, Y)
         function = program.main
         state = program.device.device_state
