@@ -16,7 +16,7 @@ $(VENV)/ready-%: pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
 	@touch $@
 
-demo: $(VENV)/ready-stablehlo ## compile the examples and run them on the default device
+demo: $(VENV)/ready-demo ## compile the examples and run them on the default device
 	@mkdir -p $(DEMO)
 	$(BIN)/vm-compile examples/simple_mul.mlir -o $(DEMO)/simple_mul.fb
 	$(BIN)/vm-run $(DEMO)/simple_mul.fb --input=4xf32=1,2,3,4 --input=4xf32=10,20,30,40 --expected-output=4xf32=10,40,90,160

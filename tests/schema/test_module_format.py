@@ -53,7 +53,7 @@ def test_codes_of_types_and_bits_of_features_are_listed() -> None:
     codes = re.findall(r"0x(\w{4}) \| `(\S+)`", types)
     assert [(int(code, 16), name) for code, name in codes] == [(row.code, row.name) for row in DTYPES]
     features = TEXT.split("### Features")[1].split("###")[0]
-    listed = re.findall(r"^\| (\d+) \| (\w+) \| (.*) \|$", features, re.MULTILINE)
+    listed = re.findall(r"^\| (\d+) \| ([\w-]+) \| (.*) \|$", features, re.MULTILINE)
     assert listed == [(str(bit), name, doc) for bit, (name, doc) in enumerate(FEATURES.items())]
 
 
