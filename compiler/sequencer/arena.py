@@ -14,7 +14,7 @@ Tenants with symbolic sizes follow all others, in slots. A tenant takes a free s
 all values of the symbols, else a new slot. So one packing is valid for every call.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -104,8 +104,12 @@ def _first_fit(
 ) -> tuple[int, int]:
     """Returns the first arena with room for a tenant, and the offset in it. Appends a new arena if none has room."""
     for part in range(len(sizes)):
-        placed = ((tenants[other], offset) for other, (place, offset) in places.items() if place == part)
-        offset = _best_fit(placed, tenant)
+        alive = [
+            (tenants[other], offset)
+            for other, (place, offset) in places.items()
+            if place == part and tenants[other].live & tenant.live
+        ]
+        offset = _best_fit(alive, tenant)
         if offset + align(tenant.size) <= max(max_bytes, sizes[part]):
             return part, offset
     sizes.append(0)
@@ -170,17 +174,20 @@ def _place(tenants: Sequence[Tenant], order: Sequence[int]) -> tuple[list[int], 
     total = 0
     for index in order:
         tenant = tenants[index]
-        offsets[index] = _best_fit(((tenants[i], offsets[i]) for i in placed), tenant)
+        alive = [(tenants[i], offsets[i]) for i in placed if tenants[i].live & tenant.live]
+        offsets[index] = _best_fit(alive, tenant)
         placed.append(index)
         total = max(total, offsets[index] + align(tenant.size))
     return offsets, total
 
 
-def _best_fit(placed: Iterable[tuple[Tenant, int]], tenant: Tenant) -> int:
-    """Start of the smallest gap that holds a tenant between those that are live with it, else the end of the last."""
+def _best_fit(alive: Sequence[tuple[Tenant, int]], tenant: Tenant) -> int:
+    """Start of the smallest gap that holds a tenant, between those that are live with it and have these offsets; else
+    the end of the last.
+    """
     end, size = 0, align(tenant.size)
     best: tuple[int, int] | None = None
-    for start, stop in sorted((at, at + align(other.size)) for other, at in placed if other.live & tenant.live):
+    for start, stop in sorted((at, at + align(other.size)) for other, at in alive):
         gap = start - end
         if gap >= size and (best is None or gap < best[0]):
             best = gap, end
