@@ -30,9 +30,9 @@ class Touched(NamedTuple):
 
 @dataclass
 class Node:
-    """A node. `kind` is "dispatch", "copy" or "fill"; "read" of a predicate, by the host, or by a recorded loop or branch
-    if it has a command; "call" of a function; "run" of an unknown recording; "arguments" and "results" of an export.
-    `touched` is in the order of a command's bindings.
+    """A node. `kind` is "dispatch", "copy" or "fill"; "read" of a predicate, by a recorded loop or branch if it has a
+    command, else by the host; "call" of a function; "run" of an unknown recording; "arguments" and "results" of an
+    export. `touched` is in the order of a command's bindings.
     """
 
     kind: str
