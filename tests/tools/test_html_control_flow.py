@@ -153,6 +153,15 @@ def test_recordings_of_a_stranger_may_nest_wrongly(name: str) -> None:
     ]
 
 
+def test_an_export_that_never_ends() -> None:
+    text = TEXT.replace(
+        "    call_import @hal.execute(%r0)\n    return ()", "  ^a:\n    call_import @hal.execute(%r0)\n    br ^a"
+    )
+    text = text.replace("\nprogram", "export @main () -> ()\n\nprogram").replace("  }\n}", "  }\n  entry @main\n}")
+    main = main_of(write(assemble(text.replace("BODY", WORDS["fill"]))))
+    assert (main.kind, main.blocks, main.loops) == ("export", [[1], [1]], [(0, 0)])
+
+
 def test_nodes_and_blocks_have_one_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sequence, "MAX_NODES", 10)
     main = assembled(" ".join(["BRANCH fill ARM fill END"] * 50))
