@@ -47,6 +47,32 @@ def test_a_comparison_gives_the_errors_of_each_entry(folder: Path) -> None:
     assert all(entry == row for entry in found["entries"].values())
 
 
+@pytest.mark.parametrize("device", ["reference", "cpu"])
+def test_commands_of_a_recorded_loop_have_a_launch_per_iteration(device: str, tmp_path: Path) -> None:
+    """While commands are timed or compared, the host follows the loop of the recording."""
+    if device == "cpu":
+        pytest.importorskip("llvmlite")
+    path = tmp_path / "norm.fb"
+    path.write_bytes(compiler.compile(EXAMPLES / "spectral_norm.mlir", targets=sorted({"reference", device})))
+    matrix = "--input=4x4xf32=0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15"  # takes three iterations
+    flags = [str(path), f"--device={device}", matrix]
+    assert run.main([*flags, "--repeat=2", f"--trace={tmp_path / 't.json'}"]) == 0
+    assert run.main([*flags, "--compare=reference", f"--compare-report={tmp_path / 'c.json'}"]) == 0
+    module = open_module(path)
+    found = overlays.profile(str(tmp_path / "t.json"), module)
+    program = module_view(module, "norm").programs[found["program"]]
+    main = next(row for row in program.functions if row.name == "spectral_norm")
+    ((first, last),) = main.loops
+    launches = {}
+    for at, node in enumerate(main.nodes):
+        if node.kind in ("dispatch", "copy", "fill") and node.block != 1:  # this matrix takes the other arm
+            launches[":".join(map(str, node.place))] = 2 * (3 if first <= at <= last else 1)
+    assert {place: row["launches"] for place, row in found["places"].items()} == launches
+    entries = overlays.comparison(str(tmp_path / "c.json"), module)["entries"]
+    runs = {f"spectral_norm_dispatch_{number}": 3 if number in (3, 4, 5) else 1 for number in range(7)}
+    assert {name: row["runs"] for name, row in entries.items()} == runs | {"spectral_norm_dispatch_2": 4}
+
+
 def test_the_page_has_both(folder: Path, tmp_path: Path) -> None:
     flags = [f"--profile={folder / 'trace.json'}", f"--compare={folder / 'comparison.json'}"]
     assert dump.main([str(folder / "mlp.fb"), f"--html={tmp_path / 'm.html'}", *flags]) == 0

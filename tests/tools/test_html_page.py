@@ -170,6 +170,27 @@ def test_details_name_ops_line_tensors_and_neighbours(browser: Browser, tmp_path
     assert usage == "2 values in 4,096 bytes; at most 4,096 bytes (100 %) needed at once, at #2"
 
 
+@pytest.mark.parametrize(
+    ("target", "reads"), [("reference", ("branch reads", "loop reads")), ("opencl", ("host reads",) * 2)]
+)
+def test_predicates_say_who_reads_them(browser: Browser, tmp_path: Path, target: str, reads: tuple[str, str]) -> None:
+    module = read_module(compiler.compile(EXAMPLES / "spectral_norm.mlir", targets=[target]))
+    view = module_view(module, "norm.fb")
+    browser.open(written(tmp_path, view))
+    (main,) = view.programs[0].functions
+    for at, text in zip((at for at, node in enumerate(main.nodes) if node.kind == "read"), reads, strict=True):
+        browser.press("Home", *["j"] * at)
+        assert browser.run("document.querySelector('#details h2').textContent") == f"#{at} {text}"
+        details = browser.run("document.getElementById('details').innerText")
+        assert "what it writes is read by" not in details and "reads what these wrote" in details
+        host = browser.run(f"document.getElementById('node-{at}').classList.contains('host')")
+        assert host == (target == "opencl")
+    (loop,) = browser.run("orchestrion.state.layout.loops.map((row) => row.slice(0, 2))")
+    assert loop == list(main.loops[0])
+    assert len(browser.run("orchestrion.state.layout.bands")) == 7
+    assert browser.log() == []
+
+
 def test_names_of_a_stranger_are_text(browser: Browser, tmp_path: Path) -> None:
     text = disassemble(read_module(compiler.compile(EXAMPLES / "simple_mul.mlir", targets=["reference"])))
     quoted = ['"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"' for name in HOSTILE]

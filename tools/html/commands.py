@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
+from orchestrion.hal.command_buffer import PREDICATE_BYTES
+
 from .facts import Binding, Called, Command, Read, Run
-from .values import NULL, BufferRef, ExecutableRef, Quantity, RecordingRef, Value, ViewRef, quantity_of
+from .values import NULL, BufferRef, ExecutableRef, Quantity, RecordingRef, Value, ViewRef, number, quantity_of
 
 if TYPE_CHECKING:
     from .instructions import Frame
@@ -78,6 +80,24 @@ def _fill(frame: Frame, pc: int, arguments: Sequence[Value]) -> None:
     _add(frame, recording, Command("fill", frame.code.ordinal, pc, (_binding(target, slot, offset, length),)))
 
 
+def _loop(frame: Frame, pc: int, arguments: Sequence[Value]) -> None:
+    recording, predicate, slot, offset = arguments
+    binding = _binding(predicate, slot, offset, number(PREDICATE_BYTES))
+    _add(frame, recording, Command("loop", frame.code.ordinal, pc, (binding,)))
+
+
+def _branch(frame: Frame, pc: int, arguments: Sequence[Value]) -> None:
+    recording, selector, slot, offset, length, _ = arguments
+    _add(frame, recording, Command("branch", frame.code.ordinal, pc, (_binding(selector, slot, offset, length),)))
+
+
+def _nesting(kind: str) -> Callable[[Frame, int, Sequence[Value]], None]:
+    def nested(frame: Frame, pc: int, arguments: Sequence[Value]) -> None:
+        _add(frame, arguments[0], Command(kind, frame.code.ordinal, pc, ()))
+
+    return nested
+
+
 def _run(how: str, first: int) -> Callable[[Frame, int, Sequence[Value]], None]:
     """`first`: the index of the argument that is slot 0."""
 
@@ -99,6 +119,10 @@ RECORDED: Final[dict[str, Callable[[Frame, int, Sequence[Value]], None]]] = {
     "hal.recording.dispatch": _dispatch,
     "hal.recording.copy": _copy,
     "hal.recording.fill": _fill,
+    "hal.recording.begin_loop": _loop,
+    "hal.recording.begin_branch": _branch,
+    "hal.recording.next_arm": _nesting("next_arm"),
+    "hal.recording.end": _nesting("end"),
     "hal.execute": _run("execute", 1),
     "hal.enqueue": _run("enqueue", 1),
     "hal.submit": _run("submit", 3),

@@ -7,11 +7,10 @@ branches merge, a byte has the writers of all of them. A read of the previous it
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from .facts import Block, Function
 from .sequence import Node, Touched
 from .values import Expressions, Quantity
 
@@ -141,26 +140,26 @@ def _met(states: list[_State]) -> _State:
 
 
 class _Analysis:
-    def __init__(self, function: Function, nodes: list[Node], expressions: Expressions) -> None:
-        self.function = function
+    def __init__(self, blocks: Sequence[Collection[int]], nodes: list[Node], expressions: Expressions) -> None:
+        self.blocks = blocks
         self.expressions = expressions
         self.nodes = nodes
-        self.of_block: list[list[int]] = [[] for _ in function.blocks]
+        self.of_block: list[list[int]] = [[] for _ in blocks]
         for number, node in enumerate(nodes):
             self.of_block[node.block].append(number)
-        self.before: list[list[int]] = [[] for _ in function.blocks]
-        for at, block in enumerate(function.blocks):
-            for target in block.next:
+        self.before: list[list[int]] = [[] for _ in blocks]
+        for at, following in enumerate(blocks):
+            for target in following:
                 self.before[target].append(at)
         self.ranges: list[Range] = []
         self.written: dict[tuple[int, int, int], int] = {}  #: (node, index in `touched`, buffer) -> range
-        self.after: list[_State | None] = [None] * len(function.blocks)
+        self.after: list[_State | None] = [None] * len(blocks)
 
     def run(self) -> None:
-        back = any(target <= at for at, block in enumerate(self.function.blocks) for target in block.next)
+        back = any(target <= at for at, following in enumerate(self.blocks) for target in following)
         count = -1
         for turn in range(MAX_PASSES if back else 1):
-            for at in range(len(self.function.blocks)):
+            for at in range(len(self.blocks)):
                 states = [state for place in self.before[at] if (state := self.after[place]) is not None]
                 self.after[at] = self._block(at, _met(states), turn > 0)
             found = sum(len(row.readers) + len(row.carried) for row in self.ranges)
@@ -183,8 +182,8 @@ class _Analysis:
 
     def _ends(self) -> list[_State]:
         """The states at the ends of the function."""
-        states = zip(self.function.blocks, self.after, strict=True)
-        return [state for block, state in states if state and not block.next]
+        states = zip(self.blocks, self.after, strict=True)
+        return [state for following, state in states if state and not following]
 
     def _read(self, number: int, touched: Touched, state: _State, again: bool) -> None:
         start, end = self._extent(touched)
@@ -215,8 +214,8 @@ class _Analysis:
     def loops(self) -> list[tuple[int, int, int]]:
         """(first node, last node, block with the back edge)."""
         found = []
-        for at, block in enumerate(self.function.blocks):
-            for target in block.next:
+        for at, following in enumerate(self.blocks):
+            for target in following:
                 inside = [number for place in range(target, at + 1) for number in self.of_block[place]]
                 if target <= at and inside:
                     found.append((min(inside), max(inside), at))
@@ -256,12 +255,14 @@ def _united(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
     return found
 
 
-def dependencies(function: Function, nodes: list[Node], expressions: Expressions) -> Dependencies:
-    """The dependencies of the nodes of one function, which are in the order of its code."""
-    if len(function.blocks) > MAX_BLOCKS:
-        function = Function(function.ordinal, function.name, [Block(0, 0, ())])
+def dependencies(blocks: Sequence[Collection[int]], nodes: list[Node], expressions: Expressions) -> Dependencies:
+    """The dependencies of the nodes of one function, which are in the order of its code. `blocks`: the successors of
+    each block.
+    """
+    if len(blocks) > MAX_BLOCKS:
+        blocks = [()]
         nodes = [replace(node, block=0) for node in nodes]
-    analysis = _Analysis(function, nodes, expressions)
+    analysis = _Analysis(blocks, nodes, expressions)
     analysis.run()
     loops = analysis.loops()
     analysis.lifetimes(loops)

@@ -31,7 +31,9 @@ class Binding(NamedTuple):
 
 
 class Command(NamedTuple):
-    """A recorded dispatch, copy or fill, identified by the instruction that records it."""
+    """A recorded command, identified by the instruction that records it. `kind` is "dispatch", "copy" or "fill"; "loop"
+    or "branch" with its predicate or selector as binding; "next_arm" or "end".
+    """
 
     kind: str
     function: int

@@ -43,7 +43,7 @@ class BindingView:
 @dataclass
 class NodeView:
     """A node. `executables` and `entry` are those of a dispatch; `place` is (function, pc) of the instruction that
-    records it.
+    records it. The label of a "read" is "loop" or "branch" if a command of a recording reads, else "read".
     """
 
     kind: str
@@ -197,7 +197,7 @@ def _plain(quantity: Quantity | None) -> PlainQuantity:
 
 def _function(walk: Walk, sequence: Sequence, signatures: list[str]) -> FunctionView:
     function, module, program = sequence.function, walk.module, walk.program
-    found = dependencies(function, sequence.nodes, walk.expressions)
+    found = dependencies(sequence.blocks, sequence.nodes, walk.expressions)
     initializers = module.initializers[program.initializers_start : program.initializers_end]
     export = walk.exports.get(function.ordinal)
     kind = "function" if export is None else "export"
@@ -209,7 +209,7 @@ def _function(walk: Walk, sequence: Sequence, signatures: list[str]) -> Function
         "" if export is None else signatures[export],
         [_node(walk, function.ordinal, node) for node in sequence.nodes],
         sequence.left_out,
-        [list(block.next) for block in function.blocks],
+        [list(following) for following in sequence.blocks],
         [[edge.writer, edge.reader, int(edge.carried), list(edge.buffers)] for edge in found.edges()],
         [
             RangeView(row.buffer, _plain(row.offset), _plain(row.length), row.writer, row.spans)
@@ -227,6 +227,8 @@ def _node(walk: Walk, function: int, node: Node) -> NodeView:
     ops: tuple[str, ...] = ()
     types: tuple[str, ...] = ()
     label = node.how if node.kind == "call" else node.kind
+    if node.kind == "read" and command is not None:
+        label = command.kind
     if command is not None and entry is not None:
         executable = command.executables[0]
         first = module.executables[walk.program.executables_start + executable].entries_start

@@ -1,18 +1,20 @@
-"""The device work of a function, in the order of its code: a node for each command of each recording that it runs."""
+"""The device work of a function, in the order of its code: a node for each command of each recording that it runs, and
+for each predicate that the host or a recording reads.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from orchestrion.schema.rows import Access
 
+from .blocks import Blocks
 from .facts import Binding, Called, Command, Event, Function, Read, Run
 from .values import Expressions, Quantity
 from .walk import Walk
 
-#: the most nodes of one program that are shown
+#: the most nodes and recorded blocks of one program that are shown
 MAX_NODES: Final = 20_000
 
 
@@ -28,8 +30,9 @@ class Touched(NamedTuple):
 
 @dataclass
 class Node:
-    """A node. `kind` is "dispatch", "copy" or "fill"; "read" by the host; "call" of a function; "run" of an unknown
-    recording; "arguments" and "results" of an export. `touched` is in the order of a command's bindings.
+    """A node. `kind` is "dispatch", "copy" or "fill"; "read" of a predicate, by a recorded loop or branch if it has a
+    command, else by the host; "call" of a function; "run" of an unknown recording; "arguments" and "results" of an
+    export. `touched` is in the order of a command's bindings.
     """
 
     kind: str
@@ -42,6 +45,7 @@ class Node:
 
 class Sequence(NamedTuple):
     function: Function
+    blocks: list[tuple[int, ...]]  #: the successors of each block
     nodes: list[Node]
     left_out: int  #: the number of nodes beyond `MAX_NODES`
 
@@ -51,20 +55,74 @@ def sequences(walk: Walk) -> list[Sequence]:
     silent = _silent(walk)
     found, room = [], MAX_NODES
     for function in walk.functions:
-        nodes: list[Node] = []
-        left_out = 0
-        for at, event in ((at, event) for at, block in enumerate(function.blocks) for event in block.events):
-            if isinstance(event, Called) and event.name in silent:
-                continue
-            for node in _nodes(walk, at, event):
-                if len(nodes) < room:
-                    nodes.append(node)
-                else:
-                    left_out += 1
-        room -= len(nodes)
-        if nodes:
-            found.append(Sequence(function, _with_ends(walk, function, nodes), left_out))
+        made = _Builder(walk, room)
+        starts, ends = [], []
+        for block in function.blocks:
+            starts.append(made.blocks.begin())
+            for event in block.events:
+                if not isinstance(event, Called) or event.name not in silent:
+                    made.add(event)
+            ends.append(made.blocks.current)
+        for end, block in zip(ends, function.blocks, strict=True):
+            for target in block.next:
+                made.blocks.link(end, starts[target])
+        room = made.blocks.room
+        if made.nodes:
+            blocks = [tuple(row) for row in made.blocks.successors]
+            found.append(Sequence(function, blocks, _with_ends(walk, function, blocks, made.nodes), made.left_out))
     return found
+
+
+class _Builder:
+    """Nodes and blocks of one function. `room`: how many of them are shown."""
+
+    def __init__(self, walk: Walk, room: int) -> None:
+        self.walk = walk
+        self.blocks = Blocks(room)
+        self.nodes: list[Node] = []
+        self.left_out = 0
+
+    def add(self, event: Event) -> None:
+        match event:
+            case Run():
+                for recording in event.recordings:
+                    for command in self.walk.recordings.get(recording, ()):
+                        self._command(event, command)
+                    self.blocks.finish()
+                if not event.recordings:
+                    self._node("run", event.pc, (), None, event.how)
+            case Read():
+                self._node("read", event.pc, (Touched(event.buffers, event.offset, event.length, True, False),))
+            case Called():
+                kinds = [self.walk.buffers[row].kind for row in event.buffers]
+                rows = zip(event.buffers, kinds, strict=True)
+                touched = tuple(Touched((row,), 0, None, True, kind == "result") for row, kind in rows)
+                self._node("call", event.pc, touched, None, event.name)
+
+    def _command(self, run: Run, command: Command) -> None:
+        match command.kind:
+            case "loop":
+                self.blocks.begin_loop()
+                self._node("read", run.pc, _touched(self.walk, command, run), command, run.how)
+                self.blocks.enter()
+            case "branch":
+                self._node("read", run.pc, _touched(self.walk, command, run), command, run.how)
+                self.blocks.begin_branch()
+                self.blocks.enter()
+            case "next_arm":
+                self.blocks.next_arm()
+            case "end":
+                self.blocks.end()
+            case kind:
+                self._node(kind, run.pc, _touched(self.walk, command, run), command, run.how)
+
+    def _node(
+        self, kind: str, pc: int, touched: tuple[Touched, ...], command: Command | None = None, how: str = ""
+    ) -> None:
+        if self.blocks.take():
+            self.nodes.append(Node(kind, self.blocks.current, pc, touched, command, how))
+        else:
+            self.left_out += 1
 
 
 def _silent(walk: Walk) -> set[str]:
@@ -93,35 +151,20 @@ def _silent(walk: Walk) -> set[str]:
     return own - busy
 
 
-def _with_ends(walk: Walk, function: Function, nodes: list[Node]) -> list[Node]:
+def _with_ends(walk: Walk, function: Function, blocks: list[tuple[int, ...]], nodes: list[Node]) -> list[Node]:
     """Adds nodes for arguments and results, for the function of an export."""
     if function.ordinal not in walk.exports:
         return nodes
     used = {row for node in nodes for touched in node.touched for row in touched.buffers or ()}
     arguments = tuple(Touched((row,), 0, None, False, True) for row in sorted(used) if _is(walk, row, "argument"))
     results = tuple(Touched((row,), 0, None, True, False) for row in sorted(used) if _is(walk, row, "result"))
-    last = max(at for at, block in enumerate(function.blocks) if not block.next)
+    last = max((at for at, following in enumerate(blocks) if not following), default=len(blocks) - 1)
     first = [Node("arguments", 0, 0, arguments)] if arguments else []
     return first + nodes + ([Node("results", last, 0, results)] if results else [])
 
 
 def _is(walk: Walk, row: int, kind: str) -> bool:
     return walk.buffers[row].kind == kind
-
-
-def _nodes(walk: Walk, block: int, event: Event) -> Iterator[Node]:
-    match event:
-        case Run():
-            for recording in event.recordings:
-                for command in walk.recordings.get(recording, ()):
-                    yield Node(command.kind, block, event.pc, _touched(walk, command, event), command, event.how)
-            if not event.recordings:
-                yield Node("run", block, event.pc, (), None, event.how)
-        case Read():
-            yield Node("read", block, event.pc, (Touched(event.buffers, event.offset, event.length, True, False),))
-        case Called():
-            rows = tuple(Touched((row,), 0, None, True, walk.buffers[row].kind == "result") for row in event.buffers)
-            yield Node("call", block, event.pc, rows, None, event.name)
 
 
 def _touched(walk: Walk, command: Command, run: Run) -> tuple[Touched, ...]:
@@ -144,6 +187,8 @@ def _accesses(walk: Walk, command: Command) -> list[tuple[bool, bool]]:
         return [(True, False), (False, True)]
     if command.kind == "fill":
         return [(False, True)]
+    if command.kind != "dispatch":
+        return [(True, False)] * len(command.bindings)
     rows = entry_bindings(walk, command, walk.expressions)
     if len(rows) != len(command.bindings):
         return [(True, True)] * len(command.bindings)

@@ -52,6 +52,7 @@ class Walk:
         self.after = Summary()
         self.functions = [Function(row.ordinal, row.name, _blocks(row.decoded)) for row in self.code]
         self._iterate_to_fixpoint()
+        self._number_allocations()
         self.recordings: dict[RecordingRef, list[Command]] = {}
         for function in self.functions:
             for block in function.blocks:
@@ -108,6 +109,14 @@ class Walk:
         for atom in value or ():
             if isinstance(atom, BufferRef) and self.buffers[atom.row].kind == "allocation":
                 self.buffers[atom.row].name = name
+
+    def _number_allocations(self) -> None:
+        """Distinguishes allocations of one name, such as those that no global keeps: `arena`, `arena 2`, `arena 3`."""
+        seen: dict[str, int] = {}
+        for buffer in self.buffers:
+            if buffer.kind == "allocation":
+                seen[buffer.name] = count = seen.get(buffer.name, 0) + 1
+                buffer.name += f" {count}" if count > 1 else ""
 
     def _follow(self, code: VerifiedFunction, function: Function) -> None:
         """Visits each block with what its registers may hold, until nothing changes."""

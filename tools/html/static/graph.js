@@ -10,7 +10,8 @@ const FAMILIES = {
 /** What a node is called: its main op without the dialect, or what it is. */
 function nodeName(node) {
   if (node.kind === "dispatch") return node.ops.length ? shortOp(node.ops[0]) : node.label;
-  const names = { read: "host reads", call: `call ${node.label}`, run: "recording that is not known" };
+  const reads = node.label === "read" ? "host reads" : `${node.label} reads`;
+  const names = { read: reads, call: `call ${node.label}`, run: "recording that is not known" };
   return names[node.kind] ?? node.label;
 }
 
@@ -19,6 +20,7 @@ const shortOp = (op) => op.replace(/^\w+\./, "");
 function family(node) {
   if (node.kind === "arguments" || node.kind === "results") return "ends";
   if (node.kind === "copy" || node.kind === "fill") return "move";
+  if (node.kind === "read" && node.label !== "read") return "flow";
   if (node.kind !== "dispatch") return "host";
   const op = node.ops[0] ?? "";
   for (const [name, pattern] of Object.entries(FAMILIES)) if (pattern.test(op)) return name;

@@ -129,7 +129,7 @@ function drawRange(pen, range, scale) {
 }
 
 const FILLS = {
-  dot: "--dot", reduce: "--reduce", map: "--map", move: "--move", host: "--host", ends: "--host",
+  dot: "--dot", reduce: "--reduce", map: "--map", move: "--move", host: "--host", flow: "--host", ends: "--host",
 };
 
 function drawAxes(pen, scale) {
