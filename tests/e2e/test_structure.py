@@ -12,7 +12,7 @@ from orchestrion.compiler.flow.scatter import changes
 from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.attributes import DictAttr, IntegerAttr
 from orchestrion.compiler.ir.builtin import Module
-from orchestrion.compiler.ir.core import Operation, Value
+from orchestrion.compiler.ir.core import Block, Operation, Value
 from orchestrion.compiler.ir.types import TensorType
 from orchestrion.compiler.sequencer import ll_seq
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
@@ -65,24 +65,34 @@ def test_barriers_part_what_conflicts(graph_case: Any, phases: Phases) -> None:
     module = phases(graph_case)["ll_seq"]
     arena = max((op.size for op in module.walk() if isinstance(op, ll_seq.Allocate)), default=0)
     for record in [op for op in module.walk() if isinstance(op, ll_seq.Record)]:
-        done: list[tuple[object, int, int, bool]] = []
-        for op in record.body.block:
-            if isinstance(op, ll_seq.Barrier):
-                done.clear()
-                continue
-            ranges = list(_ranges(op, module))
-            for memory, start, end, writes in ranges:
-                for other, first, last, wrote in done:
-                    apart = memory is not other or end <= first or last <= start
-                    assert apart or not (writes or wrote), f"{op.name} conflicts at {start}"
-                if isinstance(getattr(memory, "defining_op", None), ll_seq.Allocate):
-                    assert end <= arena
-            inside = [(m, s, e) for m, s, e, _ in ranges]
-            written = [(m, s, e) for m, s, e, writes in ranges if writes]
-            for memory, start, end in written:
-                others = [(s, e) for m, s, e in inside if m is memory and s < end and start < e]
-                assert set(others) == {(start, end)} and len(others) <= 2  # itself, and the argument it overwrites
-            done += ranges
+        _check_barriers(record.body.block, module, arena)
+
+
+def _check_barriers(block: Block, module: Module, arena: int) -> None:
+    """The commands of a recording, or of a loop or branch in it, which is ordered with all commands around it."""
+    done: list[tuple[object, int, int, bool]] = []
+    for op in block:
+        if isinstance(op, ll_seq.Barrier):
+            done.clear()
+            continue
+        if isinstance(op, ll_seq.Loop | ll_seq.Branch):
+            for region in op.regions:
+                _check_barriers(region.block, module, arena)
+            done.clear()
+            continue
+        ranges = list(_ranges(op, module))
+        for memory, start, end, writes in ranges:
+            for other, first, last, wrote in done:
+                apart = memory is not other or end <= first or last <= start
+                assert apart or not (writes or wrote), f"{op.name} conflicts at {start}"
+            if isinstance(getattr(memory, "defining_op", None), ll_seq.Allocate):
+                assert end <= arena
+        inside = [(m, s, e) for m, s, e, _ in ranges]
+        written = [(m, s, e) for m, s, e, writes in ranges if writes]
+        for memory, start, end in written:
+            others = [(s, e) for m, s, e in inside if m is memory and s < end and start < e]
+            assert set(others) == {(start, end)} and len(others) <= 2  # itself, and the argument it overwrites
+        done += ranges
 
 
 def _ranges(op: Operation, module: Module) -> list[tuple[object, int, int, bool]]:
