@@ -306,8 +306,9 @@ class Compilation:
             raise ArgumentValueError(f"machines are given as [{given}]: any device takes {DEFAULT}, so it comes last")
 
     def _check_declared_machine(self, machine: str) -> None:
-        """Checks the machine of another package: the package declares it, each target with machines has a row for it,
-        and it is the only machine, since no feature tells devices which of several programs to choose.
+        """Checks the machine of another package: the package declares it, each target with machines has a row for it
+        (one target at least, if targets were not given), and it is the only machine, since no feature tells devices
+        which of several programs to choose.
         """
         from orchestrion.compiler.targets.target import target
         from orchestrion.schema.plugins import declared
@@ -315,8 +316,9 @@ class Compilation:
         if machine not in declared("orchestrion.machines"):
             names = [*MACHINES, *declared("orchestrion.machines")]
             raise ArgumentValueError(f"no machine is called {machine}; there are {', '.join(names)}")
-        without = [name for name in self.targets if target(name).machines and target(name).machine(machine) is None]
-        if without:
+        tuned = [name for name in self.targets if target(name).machines]
+        without = [name for name in tuned if target(name).machine(machine) is None]
+        if without and (without == tuned or not self.may_leave_out):
             raise ArgumentValueError(f"machine {machine} has no row for target {', '.join(without)}")
         if len(self.machines) > 1:
             raise ArgumentValueError(f"machine {machine} of another package is not the only one: devices cannot choose")

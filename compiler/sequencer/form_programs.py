@@ -34,11 +34,14 @@ def run(module: Module, options: Options) -> None:
 
 
 def _machines(name: str, options: Options) -> tuple[str, ...]:
-    """The machines for which a target gets a program: only the default if its code is the same for all machines."""
-    if target(name).machines:
-        return options.machines
-    if options.recorder is not None and options.machines != (DEFAULT,):
-        wanted = " or ".join(machine for machine in options.machines if machine != DEFAULT)
-        why = f"target {name} makes the same code for all machines"
-        options.recorder.not_taken(name, f"a program for machine {wanted}", UNKNOWN, why)
-    return (DEFAULT,)
+    """The machines for which a target gets a program: those that it has rows for, or only the default."""
+    own = tuple(machine for machine in options.machines if target(name).machine(machine) is not None)
+    if options.recorder is not None:
+        missing = [machine for machine in options.machines if machine not in (DEFAULT, *own)]
+        if missing and target(name).machines:
+            why = f"target {name} has no facts about that machine"
+        else:
+            why = f"target {name} makes the same code for all machines"
+        if missing:
+            options.recorder.not_taken(name, f"a program for machine {' or '.join(missing)}", UNKNOWN, why)
+    return own or (DEFAULT,)

@@ -113,9 +113,9 @@ PRODUCT = source_of(lambda x, y: x @ y, (normal(96, 64), normal(64, 96)))
 
 #: machines -> the programs of a module
 MADE = {
-    ("cpu",): "reference spirv opencl",
-    ("gpu",): "reference spirv_gpu opencl_gpu",
-    ("gpu", "cpu"): "reference spirv_gpu spirv opencl_gpu opencl",
+    ("cpu",): "reference spirv opencl cpu",
+    ("gpu",): "reference spirv_gpu opencl_gpu cpu",
+    ("gpu", "cpu"): "reference spirv_gpu spirv opencl_gpu opencl cpu",
 }
 #: whether a device is a GPU, machines -> what it takes
 TAKEN = {

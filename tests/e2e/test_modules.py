@@ -59,7 +59,7 @@ def test_names_types_and_aliases_of_exports() -> None:
     dims = [tuple(module.dims[row.dims_start : row.dims_end]) for row in (*module.arguments, *module.results)]
     assert dims == [(3, 5), (), (), (3, 5)]
     assert [row.alias for row in module.results] == [NONE, 0]
-    assert [module.strings[row.name] for row in module.programs] == ["reference", "spirv", "opencl"]
+    assert [module.strings[row.name] for row in module.programs] == ["reference", "spirv", "opencl", "cpu"]
 
 
 def test_a_function_of_nothing_has_no_recording() -> None:
