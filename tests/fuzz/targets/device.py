@@ -1,5 +1,5 @@
-"""A damaged module is refused, or runs within limits, on OpenCL, on every Vulkan device and on the null device, without
-permission for native code: the property of `mutants.run`.
+"""A damaged module is refused, or runs within limits, on OpenCL, on every Vulkan device, on the CPU and on the null device,
+without permission for native code: the property of `mutants.run`.
 
 Code that counts up to a number which the module gives may take hours, and nobody can end it on a processor: the process
 ends then, and another one goes on.
@@ -39,7 +39,7 @@ _CHANGES = (
 def _devices() -> list[tuple[BackendDriver, int]]:
     """(driver, ordinal) of what is there."""
     found = []
-    for name in ("null", "opencl", "vulkan"):
+    for name in ("null", "opencl", "vulkan", "cpu"):
         driver = load_driver(name)
         try:
             found += [(driver, ordinal) for ordinal in range(len(driver.devices()))]
@@ -74,7 +74,7 @@ def _spirv(data: bytes) -> list[bytes]:
 
 def seeds():
     """Each file once on a device that it is for, as far as can be told, and some on others."""
-    profiles = {"spirv": "vulkan", "opencl": "opencl", "reference": "null"}
+    profiles = {"spirv": "vulkan", "opencl": "opencl", "cpu": "cpu", "reference": "null"}
     found = []
     for at, data in enumerate(_files()):
         module = read_module(data)
