@@ -1,4 +1,4 @@
-"""A damaged module is refused, or runs within limits, on OpenCL, on every Vulkan device, on the CPU and on the null device,
+"""A damaged module is refused, or runs within limits, on OpenCL, every Vulkan device, the CPU and the null device,
 without permission for native code: the property of `mutants.run`.
 
 Code that counts up to a number which the module gives may take hours, and nobody can end it on a processor: the process
