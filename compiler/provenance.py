@@ -345,12 +345,10 @@ def _join_regions(module: Module) -> None:
 
 def _arguments(op: Operation) -> Iterator[Origin]:
     """The origins of block arguments that were made from ops of the source."""
-    for region in op.regions:
-        for block in region.blocks:
-            for argument in block.arguments:
-                origin = origin_of(argument.loc)
-                if origin is not None:
-                    yield origin
+    for argument in op.block_arguments():
+        origin = origin_of(argument.loc)
+        if origin is not None:
+            yield origin
 
 
 def _numbers(op: Operation) -> frozenset[int]:

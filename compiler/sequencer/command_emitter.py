@@ -252,9 +252,7 @@ class _Commands:
     def close(self, builder: Builder, aliases: Iterable[tuple[Value, Value]]) -> list[Value]:
         self.builder.build(ll_seq.End)
         self.slots = dict(sorted(self.slots.items(), key=lambda item: self.emitter.slot_buffers[item[0]]))
-        self.body.arguments = list(self.slots.values())
-        for index, argument in enumerate(self.body.arguments):
-            argument.index = index
+        self.body.order_arguments(self.slots.values())
         pairs = [self.slots[v].index for pair in aliases if all(v in self.slots for v in pair) for v in pair]
         record = builder.build(
             ll_seq.Record,

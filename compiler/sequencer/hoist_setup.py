@@ -63,9 +63,7 @@ def _per_shape(run_loop: ll_seq.RunLoop, measures: list[ll_seq.Measure]) -> None
         body=Region([body]),
         outputs=[value.type for value in given],
     )
-    for op in ops:
-        op.detach()
-        body.append(op)
+    body.take(ops)
     for value, output in zip(given, made.outputs, strict=True):
         for user, index in list(value.uses):
             if stays(user):
@@ -96,8 +94,7 @@ def _hoist(program: hl_seq.Program, *kinds: type[Operation]) -> list[Operation]:
         for op in [op for block in run_loop.body.blocks for op in block if isinstance(op, kinds)]:
             is_static = run_loop.dims is None or not _is_sized(op, tables)
             if is_static and all(value.parent_block is outer for value in values_from_outside(op)):
-                op.detach()
-                outer.insert_before(op, run_loop)
+                outer.take([op], run_loop)
     instance = program.body.block.last
     return [op for op in instance.body.block if isinstance(op, kinds)] if isinstance(instance, ll_seq.Instance) else []
 

@@ -67,9 +67,7 @@ def _link(group: list[ll_seq.Executable], name: str) -> dict[SymbolRef, SymbolRe
     body, renamed = Block(), dict[SymbolRef, SymbolRef]()
     for executable in group:
         renamed |= {ref: SymbolRef(name, ref.nested) for ref, _ in executable.entries()}
-        for op in executable.body.block.ops:
-            op.detach()
-            body.append(op)
+        body.take(executable.body.block.ops)
     linked = ll_seq.Executable.build(sym_name=name, body=Region([body]), loc=group[0].loc)
     Builder.before(group[0]).insert(linked)
     for executable in group:

@@ -90,8 +90,7 @@ class _Split:
         """Moves an op into its initializer; results that others use are stored in globals."""
         kind = self.kinds[op]
         body = self.bodies[kind]
-        op.detach()
-        body.append(op)
+        body.take([op])
         self._load_used(op, body)
         for value in op.results:
             if any(self._is_used_elsewhere(user, kind) for user in value.users()):
@@ -126,15 +125,11 @@ class _Split:
                 continue
             name = self.names.fresh(f"{run_loop.sym_name.value}_setup")
             body = Block([value.type for value in op.sizes])
-            for inner in op.body.block.ops:
-                inner.detach()
-                body.append(inner)
+            body.take(op.body.block.ops)
             made = Builder.before(op).build(
                 ll_seq.CallSetup, callee=SymbolRef(name), sizes=op.sizes, outputs=[value.type for value in op.outputs]
             )
-            for old, new in zip(op.outputs, made.outputs, strict=True):
-                old.replace_by(new)
-            op.erase()
+            op.replace_by(made.outputs)
             sizes = [axis.name for axis in measured_axes(run_loop.signature)]
             assert run_loop.dims is not None
             yield ll_seq.SetupFunc.build(
