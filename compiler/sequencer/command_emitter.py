@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from orchestrion.compiler.flow import dialect as flow
 from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.attributes import ArrayAttr, DenseElements, DictAttr, SymbolRef, dense_ints
 from orchestrion.compiler.ir.builder import Builder
@@ -115,7 +116,7 @@ class CommandEmitter:
                         self._prepare(op)
 
     def _prepare(self, op: Operation) -> None:
-        if isinstance(op, hl_seq.Dispatch):
+        if isinstance(op, flow.Dispatch):
             self.executable(op.entry.root)
         for value in (*op.operands, *op.results):
             group = self.buffers.group.get(value)
@@ -194,7 +195,7 @@ class _Commands:
 
     def op(self, op: Operation) -> None:
         match op:
-            case hl_seq.Dispatch():
+            case flow.Dispatch():
                 tied = {argument: output for argument, output in op.updates()}
                 outputs = [value for value in op.outputs if value not in tied.values()]
                 places = [self._place(value) for value in (*op.arguments, *outputs)]
@@ -209,7 +210,7 @@ class _Commands:
                 self._copy(op.source, self._place_of(op.output))
             case util.GlobalStore() if op.value in self.emitter.buffers.group:
                 self._copy(op.value, (self.emitter.globals[op.ref.root], 0))
-            case hl_seq.Splat() if op.output in self.emitter.buffers.group:
+            case flow.Splat() if op.output in self.emitter.buffers.group:
                 target, offset = self._place(op.output)
                 length = hl_seq.size_of(op.output.type)
                 self._command(ll_seq.Fill, target=target, offset=offset, length=length, value=op.value)

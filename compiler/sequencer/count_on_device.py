@@ -15,6 +15,7 @@ import struct
 from dataclasses import dataclass
 from typing import Final
 
+from orchestrion.compiler.flow import dialect as flow
 from orchestrion.compiler.flow.symbols import Names
 from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.attributes import DenseElements, SymbolRef, dense_ints
@@ -117,7 +118,7 @@ def _increment(program: hl_seq.Program, func: Func) -> SymbolRef:
     entry = Func.build(
         sym_name=name, function_type=FunctionType((COUNTER,), (COUNTER,)), kind="elementwise", body=Region([body])
     )
-    made = hl_seq.Executable.build(sym_name=name, body=Region([Block()]), loc=func.loc)
+    made = flow.Executable.build(sym_name=name, body=Region([Block()]), loc=func.loc)
     made.body.block.append(entry)
     Builder.before(func).insert(made)
     return SymbolRef(name, (name,))
@@ -137,7 +138,7 @@ def _count(loop: _Loop, entry: SymbolRef) -> None:
         builder, given = Builder.before(op), op.operands[index].defining_op
         if isinstance(given, util.Add):
             made: Operation = builder.build(
-                hl_seq.Dispatch,
+                flow.Dispatch,
                 entry=entry,
                 workload=dense_ints(1, 1, 1),
                 in_place=dense_ints(0),
@@ -145,7 +146,7 @@ def _count(loop: _Loop, entry: SymbolRef) -> None:
                 outputs=[COUNTER_RESOURCE],
             )
         else:
-            made = builder.build(hl_seq.Splat, value=start, output=COUNTER_RESOURCE)
+            made = builder.build(flow.Splat, value=start, output=COUNTER_RESOURCE)
         op.set_operand(index, made.results[0])
         unused.append(given)
     for old in [op for op in dict.fromkeys(unused) if op is not None]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from orchestrion.compiler.flow import dialect as flow
 from orchestrion.compiler.flow.blocks import set_values
 from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.builder import Builder
@@ -85,7 +86,7 @@ class RunLoopEmitter:
         """The ops in the entries that the function dispatches."""
         program = self.func.parent_op
         assert program is not None
-        used = {op.entry for block in self.sources for op in block if isinstance(op, hl_seq.Dispatch)}
+        used = {op.entry for block in self.sources for op in block if isinstance(op, flow.Dispatch)}
         executables = [op for op in program.regions[0].block if isinstance(op, ll_seq.Executable)]
         entries = [entry for op in executables for ref, entry in op.entries() if ref in used]
         return [op for entry in entries for op in entry.walk()]

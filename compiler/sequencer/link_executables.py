@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from orchestrion.compiler.flow import dialect as flow
 from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.attributes import SymbolRef
 from orchestrion.compiler.ir.builder import Builder
@@ -31,10 +32,10 @@ def run(program: hl_seq.Program) -> None:
         dispatch.entry = renamed.get(dispatch.entry, dispatch.entry)
 
 
-def _dispatches(program: hl_seq.Program, *kinds: type[Operation]) -> list[hl_seq.Dispatch]:
+def _dispatches(program: hl_seq.Program, *kinds: type[Operation]) -> list[flow.Dispatch]:
     """The dispatches in top-level ops of these classes."""
     tops = [top for top in program.body.block if isinstance(top, kinds)]
-    return [op for top in tops for op in top.walk() if isinstance(op, hl_seq.Dispatch)]
+    return [op for top in tops for op in top.walk() if isinstance(op, flow.Dispatch)]
 
 
 def _groups(program: hl_seq.Program, most: int) -> Iterator[list[ll_seq.Executable]]:

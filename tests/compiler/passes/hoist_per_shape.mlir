@@ -2,7 +2,7 @@
 // Memory and recording depend on the size that a request brings, and on nothing else of it.
 "builtin.module"() ({
   "hl_seq.program"() <{sym_name = "reference"}> ({
-    "hl_seq.executable"() <{sym_name = "e"}> ({
+    "flow.executable"() <{sym_name = "e"}> ({
       "func.func"() <{dims = [{least = 1 : i64, name = "d0"}], function_type = (tensor<?x4xf32, #util.dims<d0>>, tensor<?x4xf32, #util.dims<d0>>) -> tensor<?x4xf32, #util.dims<d0>>, sym_name = "e"}> ({
       ^bb0(%0: tensor<?x4xf32, #util.dims<d0>>, %1: tensor<?x4xf32, #util.dims<d0>>):
         %2 = "stablehlo.add"(%0, %1) : (tensor<?x4xf32, #util.dims<d0>>, tensor<?x4xf32, #util.dims<d0>>) -> tensor<?x4xf32, #util.dims<d0>>
@@ -14,8 +14,8 @@
       %2 = "hl_seq.import"(%0) : (tensor<?x4xf32, #util.dims<d0>>) -> !hl_seq.resource<external, 16 * d0>
       %3 = "hl_seq.import"(%1) : (tensor<?x4xf32, #util.dims<d0>>) -> !hl_seq.resource<external, 16 * d0>
       "util.assert"() <{lhs = #util.dims<arg1_0>, message = "rows of y are {0}, of x {1}", numbers = #util.dims<arg1_0, arg0_0>, predicate = "eq", rhs = #util.dims<arg0_0>}> : () -> ()
-      %4 = "hl_seq.dispatch"(%2, %3) <{entry = @e::@e, workload = #util.dims<4 * d0, 1, 1>}> : (!hl_seq.resource<external, 16 * d0>, !hl_seq.resource<external, 16 * d0>) -> !hl_seq.resource<transient, 16 * d0>
-      %5 = "hl_seq.dispatch"(%4, %3) <{entry = @e::@e, workload = #util.dims<4 * d0, 1, 1>}> : (!hl_seq.resource<transient, 16 * d0>, !hl_seq.resource<external, 16 * d0>) -> !hl_seq.resource<external, 16 * d0>
+      %4 = "flow.dispatch"(%2, %3) <{entry = @e::@e, workload = #util.dims<4 * d0, 1, 1>}> : (!hl_seq.resource<external, 16 * d0>, !hl_seq.resource<external, 16 * d0>) -> !hl_seq.resource<transient, 16 * d0>
+      %5 = "flow.dispatch"(%4, %3) <{entry = @e::@e, workload = #util.dims<4 * d0, 1, 1>}> : (!hl_seq.resource<transient, 16 * d0>, !hl_seq.resource<external, 16 * d0>) -> !hl_seq.resource<external, 16 * d0>
       %6 = "hl_seq.export"(%5) : (!hl_seq.resource<external, 16 * d0>) -> tensor<?x4xf32, #util.dims<d0>>
       "func.return"(%6) : (tensor<?x4xf32, #util.dims<d0>>) -> ()
     }) : () -> ()
@@ -72,14 +72,14 @@
 // With a loop: its states too, and how often it turns. The recording of what needs no size is the context's.
 "builtin.module"() ({
   "hl_seq.program"() <{sym_name = "reference"}> ({
-    "hl_seq.executable"() <{sym_name = "step"}> ({
+    "flow.executable"() <{sym_name = "step"}> ({
       "func.func"() <{dims = [{least = 1 : i64, name = "d0"}], function_type = (tensor<?x4xf32, #util.dims<d0>>, tensor<?x4xf32, #util.dims<d0>>) -> tensor<?x4xf32, #util.dims<d0>>, sym_name = "step"}> ({
       ^bb0(%0: tensor<?x4xf32, #util.dims<d0>>, %1: tensor<?x4xf32, #util.dims<d0>>):
         %2 = "stablehlo.add"(%0, %1) : (tensor<?x4xf32, #util.dims<d0>>, tensor<?x4xf32, #util.dims<d0>>) -> tensor<?x4xf32, #util.dims<d0>>
         "func.return"(%2) : (tensor<?x4xf32, #util.dims<d0>>) -> ()
       }) : () -> ()
     }) : () -> ()
-    "hl_seq.executable"() <{sym_name = "fixed"}> ({
+    "flow.executable"() <{sym_name = "fixed"}> ({
       "func.func"() <{function_type = (tensor<4xf32>) -> tensor<4xf32>, sym_name = "fixed"}> ({
       ^bb0(%0: tensor<4xf32>):
         %1 = "stablehlo.negate"(%0) : (tensor<4xf32>) -> tensor<4xf32>
@@ -90,10 +90,10 @@
     ^bb0(%0: tensor<?x4xf32, #util.dims<d0>>, %1: tensor<4xf32>):
       %2 = "hl_seq.import"(%0) : (tensor<?x4xf32, #util.dims<d0>>) -> !hl_seq.resource<external, 16 * d0>
       %3 = "hl_seq.import"(%1) : (tensor<4xf32>) -> !hl_seq.resource<external, 16>
-      %4 = "hl_seq.dispatch"(%3) <{entry = @fixed::@fixed, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<external, 16>) -> !hl_seq.resource<external, 16>
+      %4 = "flow.dispatch"(%3) <{entry = @fixed::@fixed, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<external, 16>) -> !hl_seq.resource<external, 16>
       %5 = "hl_seq.export"(%4) : (!hl_seq.resource<external, 16>) -> tensor<4xf32>
       %6 = "util.constant"() <{value = 0 : i32}> : () -> i32
-      %7 = "hl_seq.splat"() <{value = dense<1.0> : tensor<f32>}> : () -> !hl_seq.resource<transient, 16 * d0>
+      %7 = "flow.splat"() <{value = dense<1.0> : tensor<f32>}> : () -> !hl_seq.resource<transient, 16 * d0>
       %8 = "hl_seq.clone"(%2) : (!hl_seq.resource<external, 16 * d0>) -> !hl_seq.resource<transient, 16 * d0>
       "util.branch"(%8, %7, %6)[^bb1] : (!hl_seq.resource<transient, 16 * d0>, !hl_seq.resource<transient, 16 * d0>, i32) -> ()
     ^bb1(%9: !hl_seq.resource<transient, 16 * d0>, %10: !hl_seq.resource<transient, 16 * d0>, %11: i32):
@@ -101,12 +101,12 @@
       %13 = "util.compare_lt"(%11, %12) : (i32, i32) -> i32
       "util.cond_branch"(%13)[^bb2, ^bb3] <{counts = array<i64: 0, 0>}> : (i32) -> ()
     ^bb2:
-      %14 = "hl_seq.dispatch"(%9, %10) <{entry = @step::@step, workload = #util.dims<4 * d0, 1, 1>}> : (!hl_seq.resource<transient, 16 * d0>, !hl_seq.resource<transient, 16 * d0>) -> !hl_seq.resource<transient, 16 * d0>
+      %14 = "flow.dispatch"(%9, %10) <{entry = @step::@step, workload = #util.dims<4 * d0, 1, 1>}> : (!hl_seq.resource<transient, 16 * d0>, !hl_seq.resource<transient, 16 * d0>) -> !hl_seq.resource<transient, 16 * d0>
       %15 = "util.constant"() <{value = 1 : i32}> : () -> i32
       %16 = "util.add"(%11, %15) : (i32, i32) -> i32
       "util.branch"(%10, %14, %16)[^bb1] : (!hl_seq.resource<transient, 16 * d0>, !hl_seq.resource<transient, 16 * d0>, i32) -> ()
     ^bb3:
-      %17 = "hl_seq.splat"() <{value = dense<2.0> : tensor<f32>}> : () -> !hl_seq.resource<external, 32 * d0>
+      %17 = "flow.splat"() <{value = dense<2.0> : tensor<f32>}> : () -> !hl_seq.resource<external, 32 * d0>
       %18 = "hl_seq.export"(%17) : (!hl_seq.resource<external, 32 * d0>) -> tensor<?x4xf32, #util.dims<2 * d0>>
       %19 = "hl_seq.clone"(%9) : (!hl_seq.resource<transient, 16 * d0>) -> !hl_seq.resource<external, 16 * d0>
       %20 = "hl_seq.export"(%19) : (!hl_seq.resource<external, 16 * d0>) -> tensor<?x4xf32, #util.dims<d0>>
