@@ -21,7 +21,6 @@ from orchestrion.compiler.ir.dims import ceildiv, dim_max, dim_min, is_dynamic, 
 from orchestrion.compiler.stablehlo.ops.contraction import Reduce
 from orchestrion.compiler.stablehlo.ops.reducers import is_commutative
 
-from . import dialect as k
 from .builder import KernelBuilder
 from .elemental import Elemental
 from .index import Index, delinearize
@@ -228,7 +227,7 @@ class Row:
         """Combines each `RADIX` neighbouring partial results into one."""
         b, fewer = self.builder, ceildiv(count, RADIX)
         size = FEW_PARTS
-        shared = [b.shared(size, k.dtype_of_shared(array)) for array in parts]
+        shared = [b.shared(size, b.dtype(array)) for array in parts]
         branch = b.begin_if(b.op("compare_lt", self.local, b.word(fewer)))
         first = b.op("multiply", self.local, b.const(RADIX, "ui32"))
         values = load_parts(b, parts, self._masked(first))

@@ -22,9 +22,9 @@ from .dialect import (
     Store,
     StoreVector,
     dtype_of,
+    is_carried,
+    length_of,
     shared_bytes,
-    shared_shape,
-    vector_shape,
 )
 
 
@@ -61,7 +61,7 @@ def signature_of(entry: Entry) -> Signature:
     bindings = [
         BindingUse(_access(entry, item) != "read", elements.get(ordinal)) for ordinal, item in enumerate(entry.bindings)
     ]
-    shared = [shared_shape(op.output.type) for op in entry.walk() if isinstance(op, Shared)]
+    shared = [op.output for op in entry.walk() if isinstance(op, Shared)]
     words = [op.ordinal.value + 1 for op in entry.walk() if isinstance(op, Parameter)]
     x, y, z = size.ints
     return Signature(
@@ -69,7 +69,7 @@ def signature_of(entry: Entry) -> Signature:
         tuple(bindings),
         max([*words, len(entry.dims or ())]),
         (x, y, z),
-        sum(shape[0] * shared_bytes(shape[1]) for shape in shared if shape is not None),
+        sum(length_of(array) * shared_bytes(dtype_of(array)) for array in shared),
         frozenset(filter(None, map(_feature, _dtypes(entry, elements)))),
     )
 
@@ -94,9 +94,7 @@ def _element_types(entry: Entry) -> dict[int, DType]:
     for op in entry.walk():
         if isinstance(op, Load | LoadVector | LoadLanes | Store | StoreVector):
             value = op.operands[0] if isinstance(op, Store | StoreVector) else op.results[0]
-            shape = vector_shape(value.type)
-            dtype = dtype_of(value) if shape is None else shape[1]
-            ordinal = ordinals[op.binding]  # type: ignore[index]
+            dtype, ordinal = dtype_of(value), ordinals[op.binding]  # type: ignore[index]
             if elements.setdefault(ordinal, dtype) is not dtype:
                 raise _wrong(op, f"takes binding {ordinal} as {dtype}, other ops as {elements[ordinal]}")
     return elements
@@ -114,7 +112,7 @@ def _dtypes(entry: Entry, elements: dict[int, DType]) -> Iterator[DType]:
 
 def _computed(op: Operation) -> Iterator[DType]:
     """The types of the results of an op, and of the ops in a function that it calls."""
-    yield from (dtype_of(value) for value in op.results if str(value.type) in BY_NAME)
+    yield from (dtype_of(value) for value in op.results if is_carried(value.type))
     if isinstance(op, Call):
         yield from body_of(Function.of(op)).dtypes
 

@@ -15,12 +15,10 @@ from orchestrion.compiler import Compilation
 from orchestrion.compiler.kernel.dialect import (
     DIALECT,
     SCALARS,
-    AddVectors,
     Call,
     Lanes,
     LoadLanes,
     LoadVector,
-    MultiplyVectors,
     Vector,
 )
 from orchestrion.compiler.kernel.primitives import PRIMITIVES
@@ -51,7 +49,7 @@ def test_each_instruction_is_in_the_shared_table() -> None:
 
 
 def test_each_op_is_rendered() -> None:
-    of_opencl = {op.name for op in (LoadLanes, Vector, Lanes, AddVectors, MultiplyVectors, Call)}
+    of_opencl = {op.name for op in (LoadLanes, Vector, Lanes, Call)}
     assert set(_OPS) == set(DIALECT.ops) - {op.name for op in SCALARS.values()} - of_opencl
 
 

@@ -68,10 +68,8 @@ class Body:
 
     def type(self, value: Value) -> str:
         """The LLVM type of the representation of a value."""
-        shape = k.vector_shape(value.type)
-        if shape is not None:
-            return type_of(shape[1], shape[0])
-        return type_of(k.dtype_of(value), self.width if self.forms[value].stride is None else 1)
+        varies = self.forms[value].stride is None
+        return type_of(k.dtype_of(value), self.width if varies else k.length_of(value))
 
     # ops
 
@@ -85,7 +83,7 @@ class Body:
 
     def _scalar(self, op: k.Scalar) -> None:
         varies = self.forms[op.output].stride is None
-        get, lanes = (self.vector, self.width) if varies else (self.scalar, 1)
+        get, lanes = (self.vector, self.width) if varies else (self.scalar, k.length_of(op.output))
         subject, result = k.dtype_of(op.operands[-1]), k.dtype_of(op.output)
         name = op.primitive.name
         if name == "select":
@@ -99,11 +97,9 @@ class Body:
 
     def _select(self, op: k.Scalar, varies: bool) -> str:
         condition, yes, no = op.operands
-        lanes = self.width if varies else 1
         by_lane = varies and self.forms[condition].stride is None
         flag = self.vector(condition) if by_lane else self.scalar(condition)
-        flags = type_of(k.dtype_of(condition), self.width if by_lane else 1)
-        type = type_of(k.dtype_of(yes), lanes)
+        flags, type = self.type(condition), self.type(op.output)
         x, y = (self.vector(v) if varies else self.scalar(v) for v in (yes, no))
         return self.code.set(f"select {flags} {flag}, {type} {x}, {type} {y}")
 
@@ -158,7 +154,7 @@ class Body:
         type, align = memory_type(dtype), dtype.itemsize
         if stride == 0:
             found = self.code.set(f"load {type}, ptr {self.address(memory, index, type)}, align {align}")
-            self.names[op.output] = self._flag(found, dtype, 1)
+            self.names[op.output] = self.flag(found, dtype, 1)
             return
         wide = memory_type(dtype, self.width)
         mask = self.mask or "splat (i1 true)"
@@ -172,9 +168,9 @@ class Body:
         else:
             at = f"<{self.width} x ptr> align {align} {self._addresses(memory, index, type)}"
             found = self.code.set(f"call {wide} @llvm.masked.gather.{of}.v{self.width}p0({at}, {masked})")
-        self.names[op.output] = self._flag(found, dtype, self.width)
+        self.names[op.output] = self.flag(found, dtype, self.width)
 
-    def _flag(self, found: str, dtype: DType, lanes: int) -> str:
+    def flag(self, found: str, dtype: DType, lanes: int) -> str:
         """An element from memory as a value: a byte becomes an i1."""
         if dtype.kind != BOOL:
             return found
@@ -224,11 +220,9 @@ class Body:
     # vectors that the IR has, in code of one invocation
 
     def load_lanes(self, op: k.LoadLanes) -> None:
-        shape = k.vector_shape(op.output.type)
-        assert shape is not None
-        lanes, dtype = shape
+        dtype = k.dtype_of(op.output)
         at = self.address(op.binding, op.index, type_of(dtype))
-        self.names[op.output] = self.code.set(f"load {type_of(dtype, lanes)}, ptr {at}, align {dtype.itemsize}")
+        self.names[op.output] = self.code.set(f"load {self.type(op.output)}, ptr {at}, align {dtype.itemsize}")
 
     def make_vector(self, op: k.Vector) -> None:
         self.names[op.output] = self._joined([self.scalar(value) for value in op.values], k.dtype_of(op.values[0]))
@@ -246,24 +240,12 @@ class Body:
         return made
 
     def lanes(self, op: k.Lanes) -> None:
-        shape = k.vector_shape(op.vector.type)
-        assert shape is not None
-        self._split(self.names[op.vector], shape[1], op.outputs)
+        self._split(self.names[op.vector], k.dtype_of(op.vector), op.outputs)
 
     def _split(self, vector: str, dtype: DType, outputs: Sequence[Value]) -> None:
         wide = type_of(dtype, len(outputs))
         for lane, output in enumerate(outputs):
             self.names[output] = self.code.set(f"extractelement {wide} {vector}, i64 {lane}")
-
-    def add_vectors(self, op: k.AddVectors) -> None:
-        self._by_lanes("fadd", op)
-
-    def multiply_vectors(self, op: k.MultiplyVectors) -> None:
-        self._by_lanes("fmul", op)
-
-    def _by_lanes(self, verb: str, op: k.AddVectors | k.MultiplyVectors) -> None:
-        x, y = self.names[op.x], self.names[op.y]
-        self.names[op.output] = self.code.set(f"{verb} {self.type(op.output)} {x}, {y}")
 
     # control
 
@@ -274,7 +256,7 @@ class Body:
         index, *carried = op.body.block.arguments
         lower, upper, step = (self.scalar(bound) for bound in (op.lower, op.upper, op.step))
         wraps = not isinstance(op.step.defining_op, k.Constant) or op.step.defining_op.bits >= 1 << 30
-        starts = [self._start(start, value) for start, value in zip(op.start, carried, strict=True)]
+        starts = [self.formed(start, self.forms[value]) for start, value in zip(op.start, carried, strict=True)]
         with self.code.counting(type_of(k.dtype_of(index)), lower, upper, step, wraps) as loop:
             self.names[index] = loop.counter
             for value, start, result in zip(carried, starts, op.outputs, strict=True):
@@ -283,13 +265,8 @@ class Body:
             loop.run()
             self.ops(op.body.block)
             assert isinstance(op.body.block.last, k.Yield)
-            loop.give([self._start(y, value) for y, value in zip(op.body.block.last.values, carried, strict=True)])
-
-    def _start(self, value: Value, carried: Value) -> str:
-        """A value for the next iteration."""
-        if k.vector_shape(value.type) is not None:
-            return self.names[value]
-        return self.formed(value, self.forms[carried])
+            given = zip(op.body.block.last.values, carried, strict=True)
+            loop.give([self.formed(new, self.forms[value]) for new, value in given])
 
     def _any(self, mask: str) -> str:
         """Whether any lane is in a mask. In a function, lanes that do not need its result may be poison."""
@@ -397,8 +374,6 @@ _OPS: dict[str, Callable[[Body, Any], None]] = {
     k.LoadLanes.name: Body.load_lanes,
     k.Vector.name: Body.make_vector,
     k.Lanes.name: Body.lanes,
-    k.AddVectors.name: Body.add_vectors,
-    k.MultiplyVectors.name: Body.multiply_vectors,
     k.Store.name: Body.store,
     k.StoreVector.name: Body.store_vector,
     k.LoadShared.name: Body.load,

@@ -289,9 +289,8 @@ class FunctionWords:
         self.a.add("OpStore", place, four)
 
     def shared(self, op: k.Shared) -> None:
-        shape = k.shared_shape(op.output.type)
-        assert shape is not None
-        array = self.a.once("OpTypeArray", self.a.scalar(shape[1]), self._word(shape[0]))
+        element = self.a.scalar(k.dtype_of(op.output))
+        array = self.a.once("OpTypeArray", element, self._word(k.length_of(op.output)))
         self.ids[op.output] = self.a.variable("Workgroup", array)
 
     def _shared_element(self, array: Value, index: Value, dtype: DType) -> int:
@@ -302,9 +301,7 @@ class FunctionWords:
         """An index into shared memory, clamped as the checker demands (`UMin` with length - 1, in u32). A constant in
         range needs no clamp.
         """
-        shape = k.shared_shape(array.type)
-        assert shape is not None
-        last = shape[0] - 1
+        last = k.length_of(array) - 1
         op, word = index.defining_op, self.ids[index]
         if isinstance(op, k.Constant) and op.bits <= last:
             return self._word(op.bits)
