@@ -361,7 +361,7 @@ class KernelBuilder(LoweringEmitter[Value]):
         keys = [("vector", binding, index, dtype, lane) for lane in range(k.VECTOR)]
         found = [value for key in keys if (value := self.numbering.get(key)) is not None]
         if not found:
-            found = list(self.insert(k.LoadVector([binding, index], [scalar(dtype)] * k.VECTOR)).results)
+            found = self.lanes(self.insert(k.LoadVector([binding, index], [k.vector_type(k.VECTOR, dtype)])).result)
             for key, value in zip(keys, found, strict=True):
                 self.numbering.set(key, value)
         return found
@@ -381,7 +381,7 @@ class KernelBuilder(LoweringEmitter[Value]):
 
     def store_vector(self, values: Sequence[Value], binding: Value, index: Value) -> None:
         """As `store`, for four neighbours; `index` counts groups of four."""
-        self.insert(k.StoreVector([*values, binding, index]))
+        self.insert(k.StoreVector([self.vector(values), binding, index]))
 
     def shared(self, count: int, dtype: str) -> Value:
         """An array in shared memory."""

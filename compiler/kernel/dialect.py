@@ -188,27 +188,23 @@ class Load(Operation):
     traits = frozenset({Trait.REMOVABLE})
 
 
-class LoadVector(Operation):
-    """Four neighbouring elements of a binding, the first at four times the index; not i1."""
-
-    name = "kernel.load_vector"
-    binding = operand(BINDING)
-    index = operand(is_index)
-    outputs = results(is_scalar)
-    traits = frozenset({Trait.REMOVABLE})
-
-    def check(self) -> Iterator[str]:
-        yield from _check_four("gives", self.outputs)
-
-
 class LoadLanes(Operation):
-    """As many neighbouring elements of a binding as the vector has lanes, the first at the index."""
+    """As many neighbouring elements of a binding as the vector has lanes, the first at the index; not i1."""
 
     name = "kernel.load_lanes"
     binding = operand(BINDING)
     index = operand(is_index)
     output = result(is_vector)
     traits = frozenset({Trait.REMOVABLE})
+
+    def check(self) -> Iterator[str]:
+        yield from _check_in_memory(self.output)
+
+
+class LoadVector(LoadLanes):
+    """As `kernel.load_lanes`, but the index counts vectors."""
+
+    name = "kernel.load_vector"
 
 
 class Vector(Operation):
@@ -245,15 +241,15 @@ class Store(Operation):
 
 
 class StoreVector(Operation):
-    """Writes four neighbouring elements of a binding, the first at four times the index; not i1."""
+    """Writes a vector to neighbouring elements of a binding. The index counts vectors; not i1."""
 
     name = "kernel.store_vector"
-    values = operands(is_scalar)
+    value = operand(is_vector)
     binding = operand(BINDING)
     index = operand(is_index)
 
     def check(self) -> Iterator[str]:
-        yield from _check_four("takes", self.values)
+        yield from _check_in_memory(self.value)
 
 
 class Shared(Operation):
@@ -395,10 +391,9 @@ def _types(values: Sequence[Value]) -> str:
     return f"({', '.join(str(value.type) for value in values)})"
 
 
-def _check_four(verb: str, values: Sequence[Value]) -> Iterator[str]:
-    types = {str(value.type) for value in values}
-    if len(values) != VECTOR or len(types) > 1 or types == {"i1"}:
-        yield f"{verb} {_types(values)}, must be {VECTOR} elements of one type, not i1"
+def _check_in_memory(vector: Value) -> Iterator[str]:
+    if is_vector(vector.type) and dtype_of(vector).kind == BOOL:
+        yield f"memory holds no {vector.type}"
 
 
 def _check_lanes(scalars: Sequence[Value], vector: Value) -> Iterator[str]:

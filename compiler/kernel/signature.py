@@ -15,7 +15,6 @@ from .dialect import (
     Call,
     Load,
     LoadLanes,
-    LoadVector,
     Parameter,
     Return,
     Shared,
@@ -92,7 +91,7 @@ def _element_types(entry: Entry) -> dict[int, DType]:
     elements: dict[int, DType] = {}
     ordinals = {argument: ordinal for ordinal, argument in enumerate(entry.body.block.arguments)}
     for op in entry.walk():
-        if isinstance(op, Load | LoadVector | LoadLanes | Store | StoreVector):
+        if isinstance(op, Load | LoadLanes | Store | StoreVector):
             value = op.operands[0] if isinstance(op, Store | StoreVector) else op.results[0]
             dtype, ordinal = dtype_of(value), ordinals[op.binding]  # type: ignore[index]
             if elements.setdefault(ordinal, dtype) is not dtype:

@@ -23,14 +23,15 @@ class KernelTarget(Target):
         lower_entry(entry, self.row(machine))
 
 
-#: ops whose methods cannot have their names
-_METHODS = {"for": "loop", "if": "branch", "yield": "nothing", "return": "nothing"}
+#: ops whose methods do not have their names
+_METHODS = {"for": "loop", "if": "branch", "yield": "nothing", "return": "nothing", "vector": "make_vector"}
 
 
 def methods_of(renderer: type) -> dict[str, Callable[[Any, Any], None]]:
-    """Op of `kernel` -> the method of a class that renders it, which has the name of the op. Ops without a method are
-    left out.
+    """Op of `kernel` -> the method of a class that renders it: that of its name, or `scalar_op` for scalar ops.
+    Ops without a method are left out.
     """
     short = {name: name.removeprefix("kernel.") for name in k.DIALECT.ops}
     named = {name: vars(renderer).get(_METHODS.get(last, last)) for name, last in short.items()}
+    named |= {op.name: vars(renderer)["scalar_op"] for op in k.SCALARS.values()}
     return {name: method for name, method in named.items() if method is not None}

@@ -120,7 +120,7 @@ def vector_kernel(cases: list[tuple[ScalarOp, tuple[DType, ...], DType]], count:
     return str(module)
 
 
-@pytest.mark.parametrize("target", ["opencl", "cpu"])
+@pytest.mark.parametrize("target", ["opencl", "spirv", "cpu"])
 @pytest.mark.parametrize("subject", COMPUTED, ids=str)
 def test_scalar_ops_on_vectors(kernel: Callable[..., Any], devices: Any, subject: DType, target: str) -> None:
     """Each scalar op has a vector form. It has the results of the scalar form."""

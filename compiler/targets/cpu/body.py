@@ -8,10 +8,10 @@ results are selected.
 from __future__ import annotations
 
 from collections.abc import Callable, MutableMapping, Sequence
-from typing import Any
 
 from orchestrion.compiler.ir.core import Block, Operation, Value
 from orchestrion.compiler.kernel import dialect as k
+from orchestrion.compiler.targets.kernel_target import methods_of
 from orchestrion.schema.dtypes import BOOL, SIGNED, DType
 
 from .code import Code
@@ -48,19 +48,17 @@ class Body:
         dtype = k.dtype_of(value)
         if isinstance(value.defining_op, k.Constant):
             return splat(self.scalar(value), type_of(dtype), self.width)
-        same = self.spread(self.scalar(value), type_of(dtype))
+        same = self.spread(self.scalar(value), type_of(dtype), self.width)
         if not stride:
             return same
         steps = ", ".join(f"{type_of(dtype)} {lane * stride}" for lane in range(self.width))
         return self.code.set(f"add {type_of(dtype, self.width)} {same}, <{steps}>")
 
-    def spread(self, scalar: str, type: str) -> str:
-        """A scalar in all lanes."""
-        if self.width == 1:
-            return scalar
-        wide = f"<{self.width} x {type}>"
+    def spread(self, scalar: str, type: str, lanes: int) -> str:
+        """A vector with a scalar in all lanes."""
+        wide = f"<{lanes} x {type}>"
         one = self.code.set(f"insertelement {wide} poison, {type} {scalar}, i64 0")
-        return self.code.set(f"shufflevector {wide} {one}, {wide} poison, <{self.width} x i32> zeroinitializer")
+        return self.code.set(f"shufflevector {wide} {one}, {wide} poison, <{lanes} x i32> zeroinitializer")
 
     def formed(self, value: Value, form: Form) -> str:
         """A value as a value of that form is represented."""
@@ -76,12 +74,9 @@ class Body:
     def ops(self, ops: Sequence[Operation] | Block) -> None:
         """Renders ops, in order."""
         for op in ops:
-            if isinstance(op, k.Scalar):
-                self._scalar(op)
-            else:
-                _OPS[op.name](self, op)
+            _OPS[op.name](self, op)
 
-    def _scalar(self, op: k.Scalar) -> None:
+    def scalar_op(self, op: k.Scalar) -> None:
         varies = self.forms[op.output].stride is None
         get, lanes = (self.vector, self.width) if varies else (self.scalar, k.length_of(op.output))
         subject, result = k.dtype_of(op.operands[-1]), k.dtype_of(op.output)
@@ -128,6 +123,8 @@ class Body:
 
     def nothing(self, op: Operation) -> None:
         """Constants are written where they are used; the op that opened a region ends it."""
+
+    constant = workgroup_id = local_id = parameter = nothing
 
     # memory
 
@@ -176,6 +173,8 @@ class Body:
             return found
         return self.code.set(f"icmp ne {memory_type(dtype, lanes)} {found}, {splat('0', 'i8', lanes)}")
 
+    load_shared = load
+
     def store(self, op: k.Store | k.StoreShared) -> None:
         value, memory, index = op.operands
         dtype, stride = k.dtype_of(value), self.forms[index].stride
@@ -198,24 +197,22 @@ class Body:
             at = f"<{self.width} x ptr> align {align} {self._addresses(memory, index, type)}"
             self.code.do(f"call void @llvm.masked.scatter.{of}.v{self.width}p0({wide} {given}, {at}, {mask})")
 
-    def load_vector(self, op: k.LoadVector) -> None:
-        dtype = k.dtype_of(op.outputs[0])
-        found = self.code.set(f"load {type_of(dtype, k.VECTOR)}, ptr {self._group(op.binding, op.index, dtype)}, "
-                              f"align {dtype.itemsize}")  # fmt: skip
-        self._split(found, dtype, op.outputs)
+    store_shared = store
 
-    def _group(self, binding: Value, index: Value, dtype: DType) -> str:
-        itype = type_of(k.dtype_of(index))
-        first = self.code.set(f"shl {itype} {self.scalar(index)}, 2")
+    def load_vector(self, op: k.LoadVector) -> None:
+        at, align = self._group(op.binding, op.index, op.output), k.dtype_of(op.output).itemsize
+        self.names[op.output] = self.code.set(f"load {self.type(op.output)}, ptr {at}, align {align}")
+
+    def _group(self, binding: Value, index: Value, vector: Value) -> str:
+        dtype, itype = k.dtype_of(vector), type_of(k.dtype_of(index))
+        first = self.code.set(f"mul {itype} {self.scalar(index)}, {k.length_of(vector)}")
         if itype != "i64":
             first = self.code.set(f"zext {itype} {first} to i64")
         return self.code.set(f"getelementptr inbounds {type_of(dtype)}, ptr {self.names[binding]}, i64 {first}")
 
     def store_vector(self, op: k.StoreVector) -> None:
-        dtype = k.dtype_of(op.values[0])
-        four = self._joined([self.scalar(value) for value in op.values], dtype)
-        at = self._group(op.binding, op.index, dtype)
-        self.code.do(f"store {type_of(dtype, k.VECTOR)} {four}, ptr {at}, align {dtype.itemsize}")
+        at, align = self._group(op.binding, op.index, op.value), k.dtype_of(op.value).itemsize
+        self.code.do(f"store {self.type(op.value)} {self.names[op.value]}, ptr {at}, align {align}")
 
     # vectors that the IR has, in code of one invocation
 
@@ -225,26 +222,18 @@ class Body:
         self.names[op.output] = self.code.set(f"load {self.type(op.output)}, ptr {at}, align {dtype.itemsize}")
 
     def make_vector(self, op: k.Vector) -> None:
-        self.names[op.output] = self._joined([self.scalar(value) for value in op.values], k.dtype_of(op.values[0]))
-
-    def _joined(self, scalars: list[str], dtype: DType) -> str:
-        """A vector of scalars."""
-        lanes, type = len(scalars), type_of(dtype)
-        wide = type_of(dtype, lanes)
+        scalars, type = [self.scalar(value) for value in op.values], type_of(k.dtype_of(op.output))
         if len(set(scalars)) == 1:
-            one = self.code.set(f"insertelement {wide} poison, {type} {scalars[0]}, i64 0")
-            return self.code.set(f"shufflevector {wide} {one}, {wide} poison, <{lanes} x i32> zeroinitializer")
+            self.names[op.output] = self.spread(scalars[0], type, len(scalars))
+            return
         made = "poison"
         for lane, scalar in enumerate(scalars):
-            made = self.code.set(f"insertelement {wide} {made}, {type} {scalar}, i64 {lane}")
-        return made
+            made = self.code.set(f"insertelement {self.type(op.output)} {made}, {type} {scalar}, i64 {lane}")
+        self.names[op.output] = made
 
     def lanes(self, op: k.Lanes) -> None:
-        self._split(self.names[op.vector], k.dtype_of(op.vector), op.outputs)
-
-    def _split(self, vector: str, dtype: DType, outputs: Sequence[Value]) -> None:
-        wide = type_of(dtype, len(outputs))
-        for lane, output in enumerate(outputs):
+        wide, vector = self.type(op.vector), self.names[op.vector]
+        for lane, output in enumerate(op.outputs):
             self.names[output] = self.code.set(f"extractelement {wide} {vector}, i64 {lane}")
 
     # control
@@ -363,23 +352,4 @@ class Body:
             self.names[output] = code.set(f"select {flags} {condition}, {type} {yes}, {type} {no}")
 
 
-_OPS: dict[str, Callable[[Body, Any], None]] = {
-    k.Constant.name: Body.nothing,
-    k.WorkgroupId.name: Body.nothing,
-    k.LocalId.name: Body.nothing,
-    k.Parameter.name: Body.nothing,
-    k.Call.name: Body.call,
-    k.Load.name: Body.load,
-    k.LoadVector.name: Body.load_vector,
-    k.LoadLanes.name: Body.load_lanes,
-    k.Vector.name: Body.make_vector,
-    k.Lanes.name: Body.lanes,
-    k.Store.name: Body.store,
-    k.StoreVector.name: Body.store_vector,
-    k.LoadShared.name: Body.load,
-    k.StoreShared.name: Body.store,
-    k.For.name: Body.loop,
-    k.If.name: Body.branch,
-    k.Yield.name: Body.nothing,
-    k.Return.name: Body.nothing,
-}
+_OPS = methods_of(Body)

@@ -90,12 +90,9 @@ class BodyText:
 
     def _ops(self, block: Block) -> None:
         for op in block:
-            if isinstance(op, k.Scalar):
-                self._scalar(op)
-            else:
-                _OPS[op.name](self, op)
+            _OPS[op.name](self, op)
 
-    def _scalar(self, op: k.Scalar) -> None:
+    def scalar_op(self, op: k.Scalar) -> None:
         names = [self._operand(operand) for operand in op.operands]
         types = [k.dtype_of(operand) for operand in op.operands]
         if _is_by_lanes(op):
@@ -131,18 +128,14 @@ class BodyText:
     load_shared = load
 
     def load_vector(self, op: k.LoadVector) -> None:
-        name = f"t{self.count}"
-        self.count += 1
         index, memory = self.names[op.index], self.names[op.binding]
-        self._line(f"const {TYPES[str(op.outputs[0].type)]}{k.VECTOR} {name} = vload{k.VECTOR}({index}, {memory});")
-        for lane, output in enumerate(op.outputs):
-            self._define(output, f"{name}.s{lane}")
+        self._define(op.output, f"vload{k.length_of(op.output)}({index}, {memory})")
 
     def load_lanes(self, op: k.LoadLanes) -> None:
         lanes = k.length_of(op.output)
         self._define(op.output, f"vload{lanes}(0, {self.names[op.binding]} + {self._operand(op.index)})")
 
-    def vector(self, op: k.Vector) -> None:
+    def make_vector(self, op: k.Vector) -> None:
         names = list(dict.fromkeys(self.names[value] for value in op.values))
         lanes = names if len(names) == 1 else [self.names[value] for value in op.values]
         self._place(op.output, f"({_type(op.output)})({', '.join(lanes)})", compound=False)
@@ -158,9 +151,8 @@ class BodyText:
     store_shared = store
 
     def store_vector(self, op: k.StoreVector) -> None:
-        values = ", ".join(self.names[value] for value in op.values)
-        four = f"({TYPES[str(op.values[0].type)]}{k.VECTOR})({values})"
-        self._line(f"vstore{k.VECTOR}({four}, {self.names[op.index]}, {self.names[op.binding]});")
+        value, memory, index = (self.names[operand] for operand in op.operands)
+        self._line(f"vstore{k.length_of(op.value)}({value}, {index}, {memory});")
 
     def shared(self, op: k.Shared) -> None:
         element = MEMORY_TYPES[k.dtype_of(op.output).name]
