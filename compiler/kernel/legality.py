@@ -14,7 +14,7 @@ from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 from orchestrion.schema.dtypes import BY_NAME
 
 from .body import Body, count_of
-from .dialect import MAX_SHARED_BYTES, VECTOR_LANES, shared_bytes
+from .dialect import MAX_SHARED_BYTES, VECTOR_LANES
 from .encodings import stored_shape
 from .grid import is_tiled_dot
 from .library import KERNELS
@@ -176,7 +176,7 @@ def _elements(body: Body, schedule: Schedule) -> Iterator[str]:
     if schedule.lanes > 1 and body.hero is not None and not body.has_one_size:
         yield "a reduction is shared only if all results have its size"
     if schedule.lanes > 1 and body.hero is not None:
-        used = size * schedule.lanes * sum(shared_bytes(BY_NAME[element_of(value)]) for value in body.hero.results)
+        used = size * parts_bytes(body.ops, schedule.lanes)
         if used > MAX_SHARED_BYTES:
             yield f"parts of {size} results take {used} bytes of shared memory; every device has {MAX_SHARED_BYTES}"
     for value in body.results if size > 1 else ():
