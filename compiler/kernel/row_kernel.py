@@ -20,8 +20,7 @@ from orchestrion.compiler.ir.dims import ceildiv, typical
 from orchestrion.compiler.stablehlo.ops.contraction import Reduce
 from orchestrion.compiler.stablehlo.ops.reducers import is_commutative
 
-from .builder import KernelBuilder
-from .elemental import Elemental
+from .elemental import ElementalCode
 from .index import Index, delinearize
 from .loops import Reduction, Scalars, sequential
 from .parts import parts_of
@@ -35,21 +34,15 @@ Result = tuple[Value, Callable[[Sequence[Index], Sequence[Value]], None]]
 
 
 @dataclass(slots=True)
-class Row:
+class Row(ElementalCode):
     """The code for one row in the making. `number`: the row; `lanes`: invocations that share it."""
 
-    elemental: Elemental
     ops: Sequence[Operation]
     rows: int
     number: Value
     lanes: int
     #: expensive values that several passes need -> their shared arrays, None before the first pass
     kept: dict[Value, Value | None] = field(default_factory=dict)
-
-    @property
-    def builder(self) -> KernelBuilder:
-        """The builder of the kernel."""
-        return self.elemental.builder
 
     @property
     def local(self) -> Value:

@@ -95,7 +95,7 @@ CASES: list[tuple[str, list[str], str] | tuple[str, list[str], str, str]] = [
     ),
     (
         "reduction of many", [f"tile(e, 64), {GROUP}, reduce(k, tree, 128)"],
-        "parts of 64 results take 32768 bytes of shared memory; every device has 16384",
+        "parts of 64 results take 36864 bytes of shared memory; every device has 16384",
     ),
     (
         "elements", [f"tile(e, 4), {GRID}"],

@@ -14,8 +14,7 @@ from math import prod
 
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.dims import typical
-from orchestrion.compiler.kernel.builder import KernelBuilder
-from orchestrion.compiler.kernel.elemental import Elemental
+from orchestrion.compiler.kernel.elemental import Elemental, ElementalCode
 from orchestrion.compiler.kernel.index import Index, delinearize
 from orchestrion.compiler.kernel.math.number import Number
 from orchestrion.compiler.kernel.rules import element_of, shape_of
@@ -76,18 +75,13 @@ def emit(elemental: Elemental, op: LineFft, bindings: Mapping[Value, Value]) -> 
 
 
 @dataclass(slots=True)
-class _Lines:
+class _Lines(ElementalCode):
     """The transform of one op. `shared`: the parts of the numbers of all lines of the workgroup."""
 
-    elemental: Elemental
     op: LineFft
     binding: Value
     shares: Shares
     shared: Sequence[Value] = ()
-
-    @property
-    def builder(self) -> KernelBuilder:
-        return self.elemental.builder
 
     @property
     def dtype(self) -> str:
