@@ -27,11 +27,11 @@ from .dialect import VECTOR
 from .elemental import Elemental
 from .index import Index, invocation_index
 from .loops import Reduction, Scalars
+from .parts import Parts, store_part
 from .row_kernel import Result, Row
 from .row_values import LengthRange, pass_values, register_values
 from .rules import element_of
 from .schedule import Schedule
-from .tree import store_parts
 
 
 def emit_rows(elemental: Elemental, body: Body, schedule: Schedule, outputs: Sequence[Result]) -> None:
@@ -112,10 +112,12 @@ class RegisterRow(Row):
             return self._share_of(op, reduction, self.elemental.run(reduction.start()))
         values = self._share_of(op, reduction, [])
         shared = [b.shared(self.lanes, element_of(result)) for result in op.results]
-        store_parts(b, values, shared, self.local)
+        store_part(self.elemental, values, shared, self.local)
         b.barrier()
         self.barriers += 1
-        return self.elemental.run(self._all(reduction, shared, self._sharing(reduction)))
+        count = self._sharing(reduction)
+        parts = Parts(self.elemental, reduction, shared, count, self.lanes if is_dynamic(count) else count)
+        return self.elemental.run(parts.few().total())
 
     def _sharing(self, reduction: Reduction) -> int:
         """How many invocations have elements, or the neutral value."""

@@ -12,8 +12,7 @@ from math import prod
 
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.dims import ceildiv
-from orchestrion.compiler.kernel.builder import KernelBuilder
-from orchestrion.compiler.kernel.elemental import Elemental
+from orchestrion.compiler.kernel.elemental import Elemental, ElementalCode
 from orchestrion.compiler.kernel.index import Index, delinearize
 from orchestrion.compiler.kernel.rules import element_of, shape_of
 from orchestrion.compiler.stablehlo.ops.flow_ops import BLOCK, RowSolve
@@ -44,18 +43,13 @@ def emit(elemental: Elemental, op: RowSolve, bindings: Mapping[Value, Value]) ->
 
 
 @dataclass(slots=True)
-class _Rows:
-    elemental: Elemental
+class _Rows(ElementalCode):
     op: RowSolve
     binding: Value
     triangle: Value
     own: Value
     batch: Value = field(init=False)
     share: Value = field(init=False)
-
-    @property
-    def builder(self) -> KernelBuilder:
-        return self.elemental.builder
 
     @property
     def columns(self) -> int:
