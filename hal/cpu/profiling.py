@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from orchestrion.hal.backend import BackendExecutable, Binding, Span, Watcher
-from orchestrion.hal.host_queue import TimedQueue
+from orchestrion.hal.timed_queue import TimedQueue
 
 from . import layout
 from .command_buffer import CpuCommandBuffer, Table

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from orchestrion.hal.backend import BackendExecutable, Binding, Span
-from orchestrion.hal.host_queue import TimedQueue
+from orchestrion.hal.timed_queue import TimedQueue
 from orchestrion.hal.timing import now
 
 from .command_buffer import NullCommandBuffer, Table
