@@ -184,10 +184,9 @@ class _Lines(ElementalCode):
         return self._complex(*(self.builder.load_shared(array, self._address(line, place)) for array in self.shared))
 
     def _address(self, line: Value, place: Value) -> Value:
-        """The position in an array whose length is a power of two. The mask proves that it is inside."""
-        b, size = self.builder, self.shares.lines * self.op.length
-        at = b.op("add", b.op("multiply", line, self.builder.word(self.op.length)), place)
-        return b.op("and", at, self.builder.word((1 << (size - 1).bit_length()) - 1))
+        """The position of a number of a line in the shared arrays."""
+        b = self.builder
+        return b.inside(self.shared[0], b.op("add", b.op("multiply", line, b.word(self.op.length)), place))
 
     def _write(self, line: Value, place: Value, values: Sequence[Complex]) -> None:
         """Writes those of the results `place`, `place + step`, ... that the op has."""
