@@ -395,6 +395,10 @@ class KernelBuilder(LoweringEmitter[Value]):
         """Writes an element of a shared array."""
         self.insert(k.StoreShared([value, shared, index]))
 
+    def inside(self, shared: Value, place: Value) -> Value:
+        """A place in a shared array whose length is a power of two, a word. The mask proves that it is inside."""
+        return self.op("and", place, self.const(k.length_of(shared) - 1, "ui32"))
+
     def barrier(self) -> None:
         """A barrier of the workgroup."""
         self.insert(k.Barrier())

@@ -129,7 +129,7 @@ class Kernel:
         for count in sorted(counts, key=lambda one: (typical(one), str(one))):
             branch = b.begin_if(self._writes(places if len(counts) == 1 else count))
             for part in parts:
-                self._finish(*part)
+                self._combine(*part)
             self._write([one for one in body.outputs if count_of(one.value) == count], number, size)
             b.end_if(branch)
 
@@ -141,7 +141,7 @@ class Kernel:
         most = longest(dim_max(ceildiv(reduction.count, lanes), 1), b.machine)
         return hero, at, parts_of(self.elemental, hero, reduction, lanes, True, most)
 
-    def _finish(self, hero: Operation, at: Index, parts: Parts) -> None:
+    def _combine(self, hero: Operation, at: Index, parts: Parts) -> None:
         """Combines the parts, and remembers the results of the hero at their place, in one invocation."""
         for result, value in zip(hero.results, self.elemental.run(parts.total()), strict=True):
             self.builder.memo.set((result, at.key), value)

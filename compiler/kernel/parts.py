@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.dims import ceildiv, dim_max, dim_min, is_dynamic
 
-from . import dialect as k
 from .elemental import Elemental
 from .loops import Loops, Reduction, Scalars
 from .rules import element_of
@@ -54,7 +53,7 @@ class Parts:
             values = self._and_parts(self._load(first), second, end, RADIX - 1)
         else:
             values = self._and_parts(self._load(first), second, b.op("minimum", end, b.word(self.count)), None)
-        store_part(self.elemental, values, made, b.op("and", b.local_id(), b.const(FEW_PARTS - 1, "ui32")))
+        store_part(self.elemental, values, made, b.inside(made[0], b.local_id()))
         b.end_if(branch)
         b.barrier()
         return Parts(self.elemental, self.reduction, made, fewer, ceildiv(self.most, RADIX))
@@ -71,10 +70,9 @@ class Parts:
         return values
 
     def _load(self, place: Value) -> list[Value]:
-        """The part at a place. The mask proves that it is inside the arrays, whose length is a power of two."""
+        """The part at a place."""
         b = self.elemental.builder
-        masked = b.op("and", place, b.const(k.length_of(self.arrays[0]) - 1, "ui32"))
-        return [b.load_shared(array, masked) for array in self.arrays]
+        return [b.load_shared(array, b.inside(array, place)) for array in self.arrays]
 
 
 def store_part(elemental: Elemental, values: Sequence[Value], arrays: Sequence[Value], place: Value) -> None:

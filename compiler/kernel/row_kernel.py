@@ -41,8 +41,10 @@ class Row(ElementalCode):
     rows: int
     number: Value
     lanes: int
-    #: expensive values that several passes need -> their shared arrays, None before the first pass
-    kept: dict[Value, Value | None] = field(default_factory=dict)
+    #: expensive values that several passes need
+    costly: Sequence[Value] = ()
+    #: those that a pass has stored -> their shared arrays
+    kept: dict[Value, Value] = field(default_factory=dict)
 
     @property
     def local(self) -> Value:
@@ -67,7 +69,7 @@ class Row(ElementalCode):
 
     def _plan(self, results: Sequence[Value]) -> None:
         """Chooses the values to store in shared memory."""
-        self.kept = dict.fromkeys(shared_values(self.ops, self.rows, results))
+        self.costly = shared_values(self.ops, self.rows, results)
 
     def _bind(self, value: Value, scalar: Value) -> None:
         """`value` has one element per row, `scalar`."""
@@ -117,35 +119,31 @@ class Row(ElementalCode):
         for value in fills:
             place = self._at(value, position)
             scalar = yield value, place
-            array = self.kept[value]
-            assert array is not None
-            self.builder.store_shared(scalar, array, self._place(array_length(value, self.rows), position))
+            self.builder.store_shared(scalar, self.kept[value], self._place(self.kept[value], position))
             self._remember(value, place, scalar)
         return (yield from reduction.at(self.builder, position))
 
     def _fills(self, op: Reduce) -> list[Value]:
         """The values that this reduction computes first and stores. Allocates their arrays."""
-        fills = [value for value in pass_values(list(op.inputs), self.rows) if self.kept.get(value, value) is None]
+        needed = pass_values(list(op.inputs), self.rows)
+        fills = [value for value in self.costly if value in needed and value not in self.kept]
         for value in fills:
             self.kept[value] = self.builder.shared(array_length(value, self.rows), element_of(value))
-        return [value for value in self.kept if value in fills]
+        return fills
 
     def _keep(self, value: Value) -> None:
         """From now on the elements of a value are read from its array."""
         b, array, size = self.builder, self.kept[value], elements(value) // self.rows
-        assert array is not None
         base = b.op("multiply", self.number, b.index(size))
 
         def load(at: Index) -> Value:
-            position = b.op("subtract", at.linear, base)
-            return b.load_shared(array, self._place(array_length(value, self.rows), position))
+            return b.load_shared(array, self._place(array, b.op("subtract", at.linear, base)))
 
         self.elemental.bound[value] = load
 
-    def _place(self, length: int, position: Value) -> Value:
-        """A position in an array whose length is a power of two. The mask proves that it is inside."""
-        b = self.builder
-        return b.op("and", b.op("convert", position, to="ui32"), b.const(length - 1, "ui32"))
+    def _place(self, array: Value, position: Value) -> Value:
+        """The place in an array of the element at a position in the row."""
+        return self.builder.inside(array, self.builder.op("convert", position, to="ui32"))
 
     # results
 

@@ -108,11 +108,11 @@ class _Lines(ElementalCode):
         """Runs the body for each of `count` items, which the invocations share."""
         b, lanes = self.builder, self.shares.lanes
         if count > lanes:
-            loop = b.begin_loop(b.local_id(), self.builder.word(count), self.builder.word(lanes), ())
+            loop = b.begin_loop(b.local_id(), b.word(count), b.word(lanes), ())
             body(loop.index)
             b.end_loop(loop, ())
         elif count < lanes:
-            branch = b.begin_if(b.op("compare_lt", b.local_id(), self.builder.word(count)))
+            branch = b.begin_if(b.op("compare_lt", b.local_id(), b.word(count)))
             body(b.local_id())
             b.end_if(branch)
         else:
@@ -125,11 +125,11 @@ class _Lines(ElementalCode):
         step, is_last = block // radix, number == len(self.factors) - 1
         line, place = self._line(place, length // radix)
         if is_last:
-            first, turn = b.op("multiply", self._reversed(place), self.builder.word(radix)), self.builder.word(0)
+            first, turn = b.op("multiply", self._reversed(place), b.word(radix)), b.word(0)
         else:
-            turn = b.op("unchecked_remainder", place, self.builder.word(step)) if number else place
-            first = b.op("add", b.op("multiply", b.op("subtract", place, turn), self.builder.word(radix)), turn)
-        places = [b.op("add", first, self.builder.word(k * step)) for k in range(radix)]
+            turn = b.op("unchecked_remainder", place, b.word(step)) if number else place
+            first = b.op("add", b.op("multiply", b.op("subtract", place, turn), b.word(radix)), turn)
+        places = [b.op("add", first, b.word(k * step)) for k in range(radix)]
         load = self._shared if number else self._given
         values = self.dft.of([load(line, at) for at in places])
         if is_last:
@@ -137,7 +137,7 @@ class _Lines(ElementalCode):
             return
         for k, (at, value) in enumerate(zip(places, values, strict=True)):
             if k:
-                value = value * self._root(b.op("multiply", turn, self.builder.word(k * (length // block))))
+                value = value * self._root(b.op("multiply", turn, b.word(k * (length // block))))
             for part, array in zip((value.real, value.imag), self.shared, strict=True):
                 b.store_shared(part.value, array, self._address(line, at))
 
@@ -155,11 +155,11 @@ class _Lines(ElementalCode):
     def _reversed(self, place: Value) -> Value:
         """The block of the last pass whose first result has this number: the number with its digits reversed."""
         b = self.builder
-        block, rest = self.builder.word(0), place
+        block, rest = b.word(0), place
         for radix in self.factors[:-1]:
-            digit = b.op("unchecked_remainder", rest, self.builder.word(radix))
-            block = b.op("add", b.op("multiply", block, self.builder.word(radix)), digit)
-            rest = b.op("unchecked_divide", rest, self.builder.word(radix))
+            digit = b.op("unchecked_remainder", rest, b.word(radix))
+            block = b.op("add", b.op("multiply", block, b.word(radix)), digit)
+            rest = b.op("unchecked_divide", rest, b.word(radix))
         return block
 
     # numbers
@@ -184,10 +184,9 @@ class _Lines(ElementalCode):
         return self._complex(*(self.builder.load_shared(array, self._address(line, place)) for array in self.shared))
 
     def _address(self, line: Value, place: Value) -> Value:
-        """The position in an array whose length is a power of two. The mask proves that it is inside."""
-        b, size = self.builder, self.shares.lines * self.op.length
-        at = b.op("add", b.op("multiply", line, self.builder.word(self.op.length)), place)
-        return b.op("and", at, self.builder.word((1 << (size - 1).bit_length()) - 1))
+        """The position of a number of a line in the shared arrays."""
+        b = self.builder
+        return b.inside(self.shared[0], b.op("add", b.op("multiply", line, b.word(self.op.length)), place))
 
     def _write(self, line: Value, place: Value, values: Sequence[Complex]) -> None:
         """Writes those of the results `place`, `place + step`, ... that the op has."""
@@ -197,8 +196,8 @@ class _Lines(ElementalCode):
         for k, value in enumerate(values):
             if k * step >= wanted:
                 break
-            at = b.op("add", place, self.builder.word(k * step))
-            some = b.begin_if(b.op("compare_lt", at, self.builder.word(wanted))) if (k + 1) * step > wanted else None
+            at = b.op("add", place, b.word(k * step))
+            some = b.begin_if(b.op("compare_lt", at, b.word(wanted))) if (k + 1) * step > wanted else None
             value = value.scaled(1.0 / self.op.length) if self.op.inverse.value else value
             for part, index in zip((value.real, value.imag), self._at(out, number, at), strict=False):
                 b.store(part.value, self.binding, index.linear)

@@ -135,10 +135,9 @@ class _Rows(ElementalCode):
         return Index(b, shape_of(self.op.rows), [self.batch, row, b.op("convert", column, to=b.index_type)])
 
     def _place(self, row: Value, column: Value) -> Value:
-        """The position in a square array. The mask proves that it is inside."""
+        """The position in a square array."""
         b = self.builder
-        at = b.op("add", b.op("multiply", row, b.const(BLOCK, "ui32")), column)
-        return b.op("and", at, b.const(BLOCK * BLOCK - 1, "ui32"))
+        return b.inside(self.own, b.op("add", b.op("multiply", row, b.word(BLOCK)), column))
 
     def _pivot(self, row: Value) -> Value:
         """The position of a pivot: in the last column, which is above the diagonal in all rows but the last."""

@@ -148,24 +148,27 @@ class Body:
     def load(self, op: k.Load | k.LoadShared) -> None:
         memory, index = op.operands
         dtype, stride = k.dtype_of(op.output), self.forms[index].stride
-        type, align = memory_type(dtype), dtype.itemsize
-        if stride == 0:
-            found = self.code.set(f"load {type}, ptr {self.address(memory, index, type)}, align {align}")
-            self.names[op.output] = self.flag(found, dtype, 1)
-            return
-        wide = memory_type(dtype, self.width)
-        mask = self.mask or "splat (i1 true)"
-        masked = f"<{self.width} x i1> {mask}, {wide} zeroinitializer"
-        of = f"v{self.width}{suffix(dtype) if dtype.kind != BOOL else 'i8'}"
-        if stride == 1 and self.mask is None:
-            found = self.code.set(f"load {wide}, ptr {self.address(memory, index, type)}, align {align}")
-        elif stride == 1:
-            at = self.address(memory, index, type)
-            found = self.code.set(f"call {wide} @llvm.masked.load.{of}.p0(ptr align {align} {at}, {masked})")
+        lanes = 1 if stride == 0 else self.width
+        wide = memory_type(dtype, lanes)
+        if stride == 0 or (stride == 1 and self.mask is None):
+            at = self.address(memory, index, memory_type(dtype))
+            found = self.code.set(f"load {wide}, ptr {at}, align {dtype.itemsize}")
         else:
-            at = f"<{self.width} x ptr> align {align} {self._addresses(memory, index, type)}"
-            found = self.code.set(f"call {wide} @llvm.masked.gather.{of}.v{self.width}p0({at}, {masked})")
-        self.names[op.output] = self.flag(found, dtype, self.width)
+            name, at, mask = self._masked("load", "gather", memory, index, dtype)
+            found = self.code.set(f"call {wide} @{name}({at}, {mask}, {wide} zeroinitializer)")
+        self.names[op.output] = self.flag(found, dtype, lanes)
+
+    def _masked(self, near: str, far: str, memory: Value, index: Value, dtype: DType) -> tuple[str, str, str]:
+        """An intrinsic for the lanes of the mask, and its operands: the places of elements, and the mask. `near`: its
+        verb for neighbours; `far`: for other elements.
+        """
+        of = f"v{self.width}{suffix(dtype) if dtype.kind != BOOL else 'i8'}"
+        mask = f"<{self.width} x i1> {self.mask or 'splat (i1 true)'}"
+        type, align = memory_type(dtype), dtype.itemsize
+        if self.forms[index].stride == 1:
+            return f"llvm.masked.{near}.{of}.p0", f"ptr align {align} {self.address(memory, index, type)}", mask
+        at = f"<{self.width} x ptr> align {align} {self._addresses(memory, index, type)}"
+        return f"llvm.masked.{far}.{of}.v{self.width}p0", at, mask
 
     def flag(self, found: str, dtype: DType, lanes: int) -> str:
         """An element from memory as a value: a byte becomes an i1."""
@@ -178,7 +181,6 @@ class Body:
     def store(self, op: k.Store | k.StoreShared) -> None:
         value, memory, index = op.operands
         dtype, stride = k.dtype_of(value), self.forms[index].stride
-        type, align = memory_type(dtype), dtype.itemsize
         one_place = stride == 0 and (self.forms[value].stride == 0 or self.width == 1)
         lanes = 1 if one_place else self.width
         given = self.scalar(value) if one_place else self.vector(value)
@@ -186,16 +188,11 @@ class Body:
             given = self.code.set(f"zext {type_of(dtype, lanes)} {given} to {memory_type(dtype, lanes)}")
         wide = memory_type(dtype, lanes)
         if one_place or (stride == 1 and self.mask is None):
-            self.code.do(f"store {wide} {given}, ptr {self.address(memory, index, type)}, align {align}")
-            return
-        mask = f"<{self.width} x i1> {self.mask or 'splat (i1 true)'}"
-        of = f"v{self.width}{suffix(dtype) if dtype.kind != BOOL else 'i8'}"
-        if stride == 1:
-            at = self.address(memory, index, type)
-            self.code.do(f"call void @llvm.masked.store.{of}.p0({wide} {given}, ptr align {align} {at}, {mask})")
+            at = self.address(memory, index, memory_type(dtype))
+            self.code.do(f"store {wide} {given}, ptr {at}, align {dtype.itemsize}")
         else:
-            at = f"<{self.width} x ptr> align {align} {self._addresses(memory, index, type)}"
-            self.code.do(f"call void @llvm.masked.scatter.{of}.v{self.width}p0({wide} {given}, {at}, {mask})")
+            name, at, mask = self._masked("store", "scatter", memory, index, dtype)
+            self.code.do(f"call void @{name}({wide} {given}, {at}, {mask})")
 
     store_shared = store
 
