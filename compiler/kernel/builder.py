@@ -373,6 +373,14 @@ class KernelBuilder(LoweringEmitter[Value]):
         """x * y, lane by lane."""
         return self.insert(k.MultiplyVectors([x, y], [x.type])).result
 
+    def has_multiply_add(self, dtype: str) -> bool:
+        """Whether the machine adds products of that type by one op."""
+        return self.machine.multiply_add and BY_NAME[dtype].kind == FLOAT
+
+    def multiply_add(self, x: Value, y: Value, z: Value) -> Value:
+        """x * y + z, of floats or lane by lane."""
+        return self.insert(k.MultiplyAdd([x, y, z], [x.type])).result
+
     def lanes(self, vector: Value) -> list[Value]:
         """The scalars of a vector."""
         shape = k.vector_shape(vector.type)
@@ -400,6 +408,15 @@ class KernelBuilder(LoweringEmitter[Value]):
     def store_shared(self, value: Value, shared: Value, index: Value) -> None:
         """Writes an element of a shared array."""
         self.insert(k.StoreShared([value, shared, index]))
+
+    def load_shared_lanes(self, shared: Value, index: Value, lanes: int) -> Value:
+        """A vector of neighbouring elements of a shared array."""
+        type = k.vector_type(lanes, k.dtype_of_shared(shared))
+        return self.insert(k.LoadSharedLanes([shared, index], [type])).result
+
+    def store_shared_lanes(self, vector: Value, shared: Value, index: Value) -> None:
+        """Writes a vector to neighbouring elements of a shared array."""
+        self.insert(k.StoreSharedLanes([vector, shared, index]))
 
     def barrier(self) -> None:
         """A barrier of the workgroup."""

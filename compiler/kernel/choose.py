@@ -15,6 +15,7 @@ from typing import Final
 from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.flow.fusion_reads import elements
 from orchestrion.compiler.flow.layout import layout_of
+from orchestrion.compiler.flow.structure import fastest_axis
 from orchestrion.compiler.ir.dims import TYPICAL, bounds, ceildiv, is_dynamic, is_less, typical
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
@@ -25,8 +26,9 @@ from .dialect import MAX_SHARED_BYTES, VECTOR
 from .emit import THREAD, emit
 from .legality import MAX_PRODUCTS, problems
 from .library import KERNELS
+from .loops import BLOCK
 from .machine import Machine
-from .operands import is_loaded, packed_tile
+from .operands import is_loaded, is_read, packed_tile
 from .reduction_limits import FEW_REDUCTIONS, lanes_per_reduction, longest, max_counted_iterations, max_elements
 from .row_values import (
     MAX_SERIAL_ROW,
@@ -74,6 +76,12 @@ MAX_SLICE_DEPTH = 16
 MIN_STAGED_TILE = (2, 1)
 #: least rows, columns, and reduced elements of a staged dot: with fewer, most of a workgroup's block is empty
 MIN_STAGED_EXTENT = 8
+#: invocations of a workgroup whose dot has panels, all lanes of a vector; a multiple of every machine's lanes
+PANEL_LANES = 16
+#: operand of a dot -> the dimension of the dot along which its panel lies
+PANEL_DIMENSIONS = {"lhs": "m", "rhs": "n"}
+#: most columns of a tile of few rows with panels
+MAX_PANEL_COLUMNS = 128
 #: blocks are halved until there are this many, because a GPU has up to 150 compute units
 MANY_BLOCKS = 256
 #: number of rows from which on one invocation may take a row of up to `Machine.barrier` elements
@@ -276,6 +284,53 @@ def packed_dot(task: Task) -> Schedule | None:
     return Schedule.of(*_tile(*task.packed), grid, task.lanes(task.packed[1]), *guards)
 
 
+def panel_dot(task: Task) -> Schedule | None:
+    """A workgroup computes a block of results of a dot, with vectors, and with panels of the operands that are read
+    several times, or not in the order of memory.
+    """
+    dot, machine, extents = task.dot, task.machine, task.body.extents
+    if dot is None or not machine.panel_bytes or BY_NAME[element_of(dot.out)].kind != FLOAT:
+        return None
+    if is_dynamic(extents["n"], extents["k"]) or extents["n"] < MIN_TILE_COLUMNS or not extents["k"]:
+        return None
+    if fastest_axis(dot.rhs) in dot.dimensions.rhs_contract and typical(extents["m"]) <= machine.panel_tile[0]:
+        return None
+    item = BY_NAME[element_of(dot.out)].itemsize
+    tile = _panel_tile(typical(extents["m"]), extents["n"], machine.panel_tile, item)
+    sizes = {"m": tile[0] * PANEL_LANES, "n": tile[1]}
+    wide = -(-typical(extents["m"]) // tile[0]) > 1 or fastest_axis(dot.rhs) in dot.dimensions.rhs_contract
+    panels = [name for name, needs in (("lhs", not is_read(dot.lhs)), ("rhs", wide or not is_read(dot.rhs))) if needs]
+    left = machine.panel_bytes // item - prod(sizes.values())
+    depth = left // max(sum(sizes[PANEL_DIMENSIONS[name]] for name in panels), 1)
+    depth = extents["k"] if extents["k"] <= depth else depth // BLOCK * BLOCK
+    schedule = Schedule.of(
+        *_tile(*tile),
+        Step("bind", "grid", "workgroup"),
+        Step("bind", "m", "local", PANEL_LANES),
+        task.lanes(tile[1]),
+        Step("stage", "out", "panel"),
+        *(Step("stage", name, "panel", depth) for name in panels),
+        Step("guard", "m", "clamp") if extents["m"] % sizes["m"] != 0 else None,
+        _guard("n", extents["n"], tile[1], 0),
+    )
+    return None if any(problems(task.body, schedule, machine)) else schedule
+
+
+def _panel_tile(rows: int, columns: int, most: tuple[int, int], item: int) -> tuple[int, int]:
+    """(rows, columns) of the tile of a dot with panels: of few rows all, with more columns instead; else as many rows
+    as leave the fewest unused in the last tile. `most`: the tile of the machine; `item`: bytes of a result.
+    """
+    down, across = most[0], most[1] * 4 // item
+    results = down * across
+    if rows <= 2 * down:
+        down, across = rows, min(results // (1 << (rows - 1).bit_length()), MAX_PANEL_COLUMNS)
+    else:
+        down = min(range(down, down // 2, -1), key=lambda count: -(-rows // count) * count)
+    while across > columns:
+        across //= 2
+    return down, across
+
+
 def staged_dot(task: Task) -> Schedule | None:
     """A workgroup computes a block of results of a dot, with slices of the operands in shared memory."""
     if not task.may_tile or task.machine.staged_tile is None or task.dot is None or task.is_long_and_few:
@@ -400,6 +455,7 @@ def _run_of_elements(task: Task) -> Schedule | None:
 PATTERNS: Final[tuple[tuple[str, Callable[[Task], Schedule | None]], ...]] = (
     ("encoded run", encoded_run),
     ("packed dot", packed_dot),
+    ("panel dot", panel_dot),
     ("staged dot", staged_dot),
     ("tiled dot", tiled_dot),
     ("shared reduction", shared_reduction),

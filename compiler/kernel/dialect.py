@@ -255,6 +255,22 @@ class MultiplyVectors(VectorArithmetic):
     name = "kernel.multiply_vectors"
 
 
+class MultiplyAdd(Operation):
+    """x * y + z of floats, or lane by lane of vectors; rounded once if the instruction set can, else twice."""
+
+    name = "kernel.multiply_add"
+    x = operand(is_carried)
+    y = operand(is_carried)
+    z = operand(is_carried)
+    output = result(is_carried)
+    traits = PURE
+
+    def check(self) -> Iterator[str]:
+        types = {value.type for value in (*self.operands, *self.results)}
+        if len(types) > 1 or not (is_vector(self.output.type) or dtype_of(self.output).kind == FLOAT):
+            yield f"does not take {_types(self.operands)} -> {self.output.type}"
+
+
 class Store(Operation):
     """Writes the element of a binding at an index."""
 
@@ -310,6 +326,31 @@ class StoreShared(Operation):
 
     def check(self) -> Iterator[str]:
         yield from _check_element(self.shared, self.value)
+
+
+class LoadSharedLanes(Operation):
+    """As many neighbouring elements of a shared array as the vector has lanes, the first at the index."""
+
+    name = "kernel.load_shared_lanes"
+    shared = operand(is_shared)
+    index = operand(is_word)
+    output = result(is_vector)
+    traits = frozenset({Trait.REMOVABLE})
+
+    def check(self) -> Iterator[str]:
+        yield from _check_lanes_of(self.shared, self.output)
+
+
+class StoreSharedLanes(Operation):
+    """Writes the lanes of a vector to neighbouring elements of a shared array, the first at the index."""
+
+    name = "kernel.store_shared_lanes"
+    vector = operand(is_vector)
+    shared = operand(is_shared)
+    index = operand(is_word)
+
+    def check(self) -> Iterator[str]:
+        yield from _check_lanes_of(self.shared, self.vector)
 
 
 class Barrier(Operation):
@@ -432,6 +473,12 @@ def _check_element(shared: Value, element: Value) -> Iterator[str]:
         yield f"element of type {element.type}, array of {shape[1]}"
 
 
+def _check_lanes_of(shared: Value, vector: Value) -> Iterator[str]:
+    array, shape = shared_shape(shared.type), vector_shape(vector.type)
+    if array is not None and shape is not None and array[1] is not shape[1]:
+        yield f"vector of type {vector.type}, array of {array[1]}"
+
+
 def _check_yield(body: Region, types: list[Type]) -> Iterator[str]:
     last = body.block.last
     if not isinstance(last, Yield):
@@ -447,7 +494,8 @@ DIALECT = Dialect(
     "kernel",
     [
         WorkgroupId, LocalId, Parameter, Constant, Load, LoadVector, LoadLanes, Store, StoreVector, Shared, LoadShared,
-        StoreShared, Barrier, Vector, Lanes, AddVectors, MultiplyVectors, Call, For, If, Yield, Return,
+        StoreShared, LoadSharedLanes, StoreSharedLanes, Barrier, Vector, Lanes, AddVectors, MultiplyVectors,
+        MultiplyAdd, Call, For, If, Yield, Return,
         *SCALARS.values(),
     ],
 )  # fmt: skip

@@ -7,6 +7,7 @@ unless invocations share a reduction or rows of dynamic length stay in registers
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
 from typing import Final
 
 from orchestrion.compiler.ir.dims import bounds, ceildiv, is_dynamic, is_less
@@ -21,6 +22,7 @@ from .library import KERNELS
 from .loops import loop_iterations
 from .machine import Machine
 from .operands import packed_tile
+from .panels import contracted, shared_elements, slice_of
 from .reduction_limits import longest, max_counted_iterations, max_elements, max_loop_iterations
 from .row_values import MAX_REGISTER_ELEMENTS, parts_bytes, row_iterations, row_lengths, shared_row_bytes
 from .rules import element_of
@@ -72,7 +74,7 @@ def _library(body: Body, schedule: Schedule) -> Iterator[str]:
 
 def _unknown(body: Body, schedule: Schedule) -> Iterator[str]:
     """Steps that name a dimension or an operand that the body does not have."""
-    operands = ("lhs", "rhs") if body.kind == "contraction" else ("k",) if body.kind == "rows" else ()
+    operands = ("lhs", "out", "rhs") if body.kind == "contraction" else ("k",) if body.kind == "rows" else ()
     for step in schedule.steps:
         known = [*body.extents]
         if step.name == "bind":
@@ -135,7 +137,7 @@ def _reduction(body: Body, schedule: Schedule, machine: Machine) -> Iterator[str
     for step in schedule.named("unroll"):
         if step.dim != "k" or step.count > MAX_UNROLL or not _is_power_of_two(step.count):
             yield f"{step}: k is unrolled by a power of two up to {MAX_UNROLL}"
-        elif schedule.lanes > 1 or body.kind == "rows" or schedule.find("stage", "lhs") is not None:
+        elif schedule.lanes > 1 or body.kind == "rows" or any(schedule.named("stage")):
             yield f"{step}: only loops of one invocation over memory are unrolled"
         elif (products := step.count * schedule.results) > MAX_PRODUCTS:
             yield f"{step}: an iteration takes {products} elements for all results, {MAX_PRODUCTS} at most"
@@ -201,7 +203,9 @@ def _dot(body: Body, schedule: Schedule, machine: Machine) -> Iterator[str]:
         yield from _vectors(dot, schedule, step, machine)
     for dim, index in (("m", 0), ("n", 1)):
         yield from _edge(body, dot, schedule, dim, index)
-    if any(schedule.named("stage")):
+    if schedule.find("stage", "out") is not None:
+        yield from _panels(dot, schedule, machine)
+    elif any(schedule.named("stage")):
         yield from _staged(body, dot, schedule, machine)
 
 
@@ -212,7 +216,7 @@ def _vectors(dot: DotGeneral, schedule: Schedule, step: Step, machine: Machine) 
         yield f"{step}: the machine has vectors of {machine.vector_lanes} lanes"
     if BY_NAME[element_of(dot.out)].kind != FLOAT:
         yield f"{step}: vectors are of floats"
-    if any(schedule.named("stage")):
+    if any(schedule.named("stage")) and schedule.find("stage", "out") is None:
         yield f"{step}: products of staged operands are computed one by one"
 
 
@@ -231,6 +235,34 @@ def _edge(body: Body, dot: DotGeneral, schedule: Schedule, dim: str, index: int)
         tile = packed_tile(dot, index)
         if any(schedule.named("stage")) or schedule.local(dim) > 1 or tile is None or tile % size:
             yield f"{step}: the operand does not lie in tiles that {size} divides"
+
+
+def _panels(dot: DotGeneral, schedule: Schedule, machine: Machine) -> Iterator[str]:
+    """Blocks of a workgroup, with panels of operands."""
+    steps = [step for step in schedule.named("stage") if step.dim != "out"]
+    out = Step("stage", "out", "panel")
+    if schedule.find("stage", "out") != out or any(step.how != "panel" or not step.count for step in steps):
+        yield f"sums are staged by {out}, and operands with them in panels of one depth or more"
+        return
+    if len({step.count for step in steps}) > 1:
+        yield "panels of both operands have one depth"
+    if not machine.panel_bytes:
+        yield f"{out}: the machine has no memory for panels"
+        return
+    lanes, width = schedule.workgroup_size, schedule.count("tile", "n")
+    if not schedule.by_workgroups or schedule.local("n") > 1:
+        yield f"{out}: the invocations of a workgroup share the rows of a block, bind(grid, workgroup), bind(m, local)"
+        return
+    if schedule.find("vectorize", "n") is None:
+        yield f"{out}: columns are computed in vectors"
+    if (lanes % width and width % lanes) or schedule.find("guard", "n") == Step("guard", "n", "clamp"):
+        yield f"{out}: {lanes} invocations take whole rows of {width} columns, of which none is behind the edge"
+    if not (sizes := contracted(dot)) or is_dynamic(prod(sizes)) or not prod(sizes):
+        yield f"{out}: the number of products is known and not 0"
+    elif any(not slice_of(dot, step.count)[0] for step in steps):
+        yield f"panels of {steps[0].count} elements hold no block of a sum of {prod(sizes)} products"
+    elif (used := shared_elements(dot, schedule) * BY_NAME[element_of(dot.out)].itemsize) > machine.panel_bytes:
+        yield f"panels and sums take {used} bytes; the machine has {machine.panel_bytes}"
 
 
 def _staged(body: Body, dot: DotGeneral, schedule: Schedule, machine: Machine) -> Iterator[str]:

@@ -27,6 +27,11 @@ def slices(depth: int) -> str:
     return f"stage(lhs, shared, {depth}), stage(rhs, shared, {depth})"
 
 
+def panels(stages: str, bind: str = f"{GROUP}, bind(m, local, 4)", more: str = "") -> str:
+    """A block of 4 by 1 tiles."""
+    return f"{TILE}, {bind}, vectorize(n, 4), {stages}, guard(m, clamp){more}"
+
+
 #: body, its schedules, the message, and the target if it is not OpenCL
 CASES: list[tuple[str, list[str], str] | tuple[str, list[str], str, str]] = [
     # kinds, dimensions, counts
@@ -151,6 +156,42 @@ CASES: list[tuple[str, list[str], str] | tuple[str, list[str], str, str]] = [
         "dot of dynamic length", [staged(slices(4))], "a reduction of d0 elements is not staged on this machine",
     ),
     ("outer product", [staged(slices(4))], "a dot that reduces nothing has no slices to stage"),
+    # panels
+    (
+        "dot", [panels("stage(out, panel, 8)")],
+        "sums are staged by stage(out, panel), and operands with them in panels of one depth or more", "cpu",
+    ),
+    (
+        "dot", [panels("stage(lhs, panel, 8), stage(out, panel), stage(rhs, panel, 4)")],
+        "panels of both operands have one depth", "cpu",
+    ),
+    ("dot", [panels("stage(out, panel)")], "stage(out, panel): the machine has no memory for panels"),
+    (
+        "dot", [panels("stage(out, panel)", "bind(grid, invocation, 4)")],
+        "stage(out, panel): the invocations of a workgroup share the rows of a block, bind(grid, workgroup), "
+        "bind(m, local)", "cpu",
+    ),
+    (
+        "dot", [panels("stage(out, panel)").replace(", vectorize(n, 4)", "")],
+        "stage(out, panel): columns are computed in vectors", "cpu",
+    ),
+    (
+        "dot", [panels("stage(out, panel)", more=", guard(n, clamp)")],
+        "stage(out, panel): 4 invocations take whole rows of 4 columns, of which none is behind the edge", "cpu",
+    ),
+    (
+        "outer product", [panels("stage(out, panel)")],
+        "stage(out, panel): the number of products is known and not 0", "cpu",
+    ),
+    (
+        "dot of two axes", [panels("stage(out, panel), stage(rhs, panel, 2)")],
+        "panels of 2 elements hold no block of a sum of 15 products", "cpu",
+    ),
+    (
+        "large dot of f64",
+        [f"tile(m, 8), tile(n, 32), {GROUP}, bind(m, local, 64), vectorize(n, 8), stage(out, panel)"],
+        "panels and sums take 131072 bytes; the machine has 81920", "cpu",
+    ),
     # rows
     ("rows", [f"tile(m, 4), {GRID}"], "tile(m, 4): rows are not tiled"),
     ("rows", [f"{GROUP}, reduce(k, tree, 8), stage(k, shared)"], "stage(k, shared): rows stay in registers"),

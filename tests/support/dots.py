@@ -59,6 +59,18 @@ def staged(rows: int, columns: int, depth: int, workgroup: tuple[int, int] = (8,
     return f"[{', '.join(steps)}]"
 
 
+def panels(rows: int, columns: int, depth: int, operands: str, local: int = 16, guards: str = "") -> str:
+    """A schedule by which a workgroup computes a block, with panels of these operands, of up to `depth` elements."""
+    steps = [
+        *(f"tile({dim}, {size})" for dim, size in (("m", rows), ("n", columns))),
+        f"bind(grid, workgroup), bind(m, local, {local}), vectorize(n, {min(columns, 16)})",
+        *(f"stage({name}, panel{'' if name == 'out' else f', {depth}'})" for name in sorted(f"{operands} out".split())),
+        "guard(m, clamp)",
+        *([guards] if guards else []),
+    ]
+    return f"[{', '.join(steps)}]"
+
+
 @st.composite
 def dots(draw: st.DrawFn, least: int = 1) -> Dot:
     """Any number of batch, free and contracted axes, each operand's in any order; most results fill several tiles. No

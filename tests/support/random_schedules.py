@@ -15,6 +15,7 @@ from orchestrion.compiler.kernel.grid import is_tiled_dot
 from orchestrion.compiler.kernel.library import KERNELS
 from orchestrion.compiler.kernel.machine import Machine
 from orchestrion.compiler.kernel.operands import packed_tile
+from orchestrion.compiler.kernel.rules import element_of
 from orchestrion.compiler.kernel.schedule import STEPS, WAYS, Schedule, Step
 
 #: products in the text of a tile, about: longer code takes drivers seconds
@@ -129,8 +130,10 @@ def _rows(rng: random.Random, body: Body) -> list[Step]:
 
 def _tiled(rng: random.Random, body: Body, machine: Machine, assumed: list[Step]) -> list[Step]:
     """Tiles of a dot: of an invocation, of a workgroup whose invocations divide them, or staged."""
-    way = rng.choice(("invocation", "invocation", "local", "staged"))
     static = not isinstance(body.extents["k"], Dim)
+    if machine.panel_bytes and static and _may_have_panels(body) and rng.random() < 0.5:
+        return _panels(rng, body)
+    way = rng.choice(("invocation", "invocation", "local", "staged"))
     if way == "staged" and static:
         steps = _staged(rng)
     else:
@@ -152,6 +155,30 @@ def _tiled(rng: random.Random, body: Body, machine: Machine, assumed: list[Step]
     if rng.random() < 0.3:
         steps.append(Step("reorder", "n", "m"))
     return [*steps, *_guards(rng, body, Schedule.of(*steps), assumed)]
+
+
+def _may_have_panels(body: Body) -> bool:
+    assert body.hero is not None
+    return bounds(body.extents["n"])[0] > 1 and element_of(body.hero.results[0]).startswith("f")
+
+
+def _panels(rng: random.Random, body: Body) -> list[Step]:
+    """Blocks of a workgroup with panels of none, one or both operands."""
+    rows, local = rng.choice((1, 2, 3, 5, 8)), rng.choice((1, 2, 4, 8, 16))
+    columns = rng.choice([count for count in (2, 4, 8, 16, 32) if count <= bounds(body.extents["n"])[0]])
+    depth = rng.choice((16, 64, 100, 200))
+    return [
+        Step("tile", "m", count=rows),
+        Step("tile", "n", count=columns),
+        Step("bind", "grid", "workgroup"),
+        Step("bind", "m", "local", local),
+        Step("vectorize", "n", count=rng.choice([count for count in VECTOR_LANES if columns % count == 0])),
+        Step("stage", "out", "panel"),
+        *(Step("stage", operand, "panel", depth) for operand in ("lhs", "rhs") if rng.random() < 0.6),
+        *([Step("guard", "m", "clamp")] if body.extents["m"] % (rows * local) != 0 else []),
+        *([Step("guard", "n", "shift")] if body.extents["n"] % columns != 0 else []),
+        *([Step("reorder", "n", "m")] if rng.random() < 0.3 else []),
+    ]
 
 
 def _staged(rng: random.Random) -> list[Step]:

@@ -23,10 +23,14 @@ Callee = Callable[[k.Call, int], str]
 
 
 class Body:
-    """The code of ops. `names`: value -> name of the scalar, vector or address. `callee`: finds functions."""
+    """The code of ops. `names`: value -> name of the scalar, vector or address. `callee`: finds functions. `fused`:
+    the level rounds the sum of a product and a number once.
+    """
 
-    def __init__(self, code: Code, forms: Forms, names: MutableMapping[Value, str], callee: Callee) -> None:
-        self.code, self.forms, self.callee = code, forms, callee
+    def __init__(
+        self, code: Code, forms: Forms, names: MutableMapping[Value, str], callee: Callee, fused: bool = False
+    ) -> None:
+        self.code, self.forms, self.callee, self.fused = code, forms, callee, fused
         self.names = names
         self.width = forms.width
         self.mask: str | None = None
@@ -223,12 +227,21 @@ class Body:
 
     # vectors that the IR has, in code of one invocation
 
-    def load_lanes(self, op: k.LoadLanes) -> None:
-        shape = k.vector_shape(op.output.type)
+    def load_lanes(self, op: k.LoadLanes | k.LoadSharedLanes) -> None:
+        memory, index = op.operands
+        wide, at, align = self._neighbours(op.output, memory, index)
+        self.names[op.output] = self.code.set(f"load {wide}, ptr {at}, align {align}")
+
+    def store_lanes(self, op: k.StoreSharedLanes) -> None:
+        wide, at, align = self._neighbours(op.vector, op.shared, op.index)
+        self.code.do(f"store {wide} {self.names[op.vector]}, ptr {at}, align {align}")
+
+    def _neighbours(self, vector: Value, memory: Value, index: Value) -> tuple[str, str, int]:
+        """The type of a vector in memory, its address and its alignment."""
+        shape = k.vector_shape(vector.type)
         assert shape is not None
         lanes, dtype = shape
-        at = self.address(op.binding, op.index, type_of(dtype))
-        self.names[op.output] = self.code.set(f"load {type_of(dtype, lanes)}, ptr {at}, align {dtype.itemsize}")
+        return type_of(dtype, lanes), self.address(memory, index, type_of(dtype)), dtype.itemsize
 
     def make_vector(self, op: k.Vector) -> None:
         self.names[op.output] = self._joined([self.scalar(value) for value in op.values], k.dtype_of(op.values[0]))
@@ -260,6 +273,18 @@ class Body:
 
     def multiply_vectors(self, op: k.MultiplyVectors) -> None:
         self._by_lanes("fmul", op)
+
+    def multiply_add(self, op: k.MultiplyAdd) -> None:
+        shape = k.vector_shape(op.output.type)
+        varies = shape is None and self.forms[op.output].stride is None
+        get = self.names.__getitem__ if shape is not None else self.vector if varies else self.scalar
+        lanes, dtype = shape or (self.width if varies else 1, k.dtype_of(op.output))
+        type, (x, y, z) = type_of(dtype, lanes), map(get, op.operands)
+        if self.fused:
+            text = f"call {type} @llvm.fma.{suffix(dtype, lanes)}({type} {x}, {type} {y}, {type} {z})"
+        else:
+            text = f"fadd {type} {self.code.set(f'fmul {type} {x}, {y}')}, {z}"
+        self.names[op.output] = self.code.set(text)
 
     def _by_lanes(self, verb: str, op: k.AddVectors | k.MultiplyVectors) -> None:
         x, y = self.names[op.x], self.names[op.y]
@@ -399,10 +424,13 @@ _OPS: dict[str, Callable[[Body, Any], None]] = {
     k.Lanes.name: Body.lanes,
     k.AddVectors.name: Body.add_vectors,
     k.MultiplyVectors.name: Body.multiply_vectors,
+    k.MultiplyAdd.name: Body.multiply_add,
     k.Store.name: Body.store,
     k.StoreVector.name: Body.store_vector,
     k.LoadShared.name: Body.load,
     k.StoreShared.name: Body.store,
+    k.LoadSharedLanes.name: Body.load_lanes,
+    k.StoreSharedLanes.name: Body.store_lanes,
     k.For.name: Body.loop,
     k.If.name: Body.branch,
     k.Yield.name: Body.nothing,

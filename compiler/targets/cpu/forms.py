@@ -92,10 +92,15 @@ class Forms:
                 self._loop(op) if isinstance(op, k.For) else self._branch(op)
                 if self.whole_workgroup and not has_barrier(op):
                     self.of.update(dict.fromkeys(op.results, VARYING))
-            case k.LoadVector() | k.StoreVector() | k.LoadLanes() | k.Vector() | k.Lanes():
+            case k.LoadVector() | k.StoreVector() | k.LoadLanes() | k.Vector() | k.Lanes() | k.VectorArithmetic():
                 self._explicit(op)
-            case k.AddVectors() | k.MultiplyVectors():
+            case k.LoadSharedLanes() | k.StoreSharedLanes():
                 self._explicit(op)
+            case k.MultiplyAdd() if k.is_vector(op.output.type):
+                self._explicit(op)
+            case k.MultiplyAdd():
+                same = not self.whole_workgroup and all(self[value].stride == 0 for value in op.operands)
+                self.of[op.output] = SAME if same else VARYING
 
     def _explicit(self, op: Operation) -> None:
         self.explicit = True

@@ -9,6 +9,7 @@ Bindings may overlap if the sequencer allows it, hence no `restrict`. `kernel.ca
 import re
 from collections.abc import Callable, Sequence
 
+from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.ir.core import Block, Operation, Value
 from orchestrion.compiler.kernel import dialect as k
 from orchestrion.compiler.kernel.signature import Signature
@@ -92,8 +93,10 @@ class BodyText:
         for op in block:
             if isinstance(op, k.Scalar):
                 self._scalar(op)
-            else:
+            elif op.name in _OPS:
                 _OPS[op.name](self, op)
+            else:
+                raise CompileError([Diagnostic("OpenCL kernels have no such op", op.loc, op.name)])
 
     def _scalar(self, op: k.Scalar) -> None:
         names = [self._operand(operand) for operand in op.operands]
