@@ -27,7 +27,7 @@ from .builder import KernelBuilder
 from .dots import remember, together, vector_sums
 from .elemental import Elemental
 from .grid import dot_places, side_of
-from .index import Index, delinearize, linearize
+from .index import Index, linearize
 from .loops import BLOCK, Nest, Reduction, Scalars
 from .reductions import Factors
 from .rules import element_of
@@ -124,7 +124,7 @@ class PanelDot:
         if step is None:
             return None
         places, inside = slice_of(self.dot, step.count)
-        depth, least = places * inside, (self.sizes[0] % places or places) * inside
+        depth, least = places * inside, self.sizes[-1] if inside > 1 else self.sizes[0] % places or places
         deep = deep and least >= self.schedule.workgroup_size
         b, dtype = self.builder, element_of(self.dot.out)
         return Panel(b, b.shared(depth * size, dtype), size, depth, deep)
@@ -176,40 +176,54 @@ class PanelDot:
         one behind its last, and the greatest number of places.
         """
         b = self.builder
-        inside = b.index(prod(self.sizes[1:]))
-        base = b.op("multiply", bounds[0], inside)
-        count = b.op("multiply", b.op("subtract", bounds[1], bounds[0]), inside)
+        base = b.op("multiply", bounds[0], b.index(prod(self.sizes[1:])))
         for panel, left in ((self.left, True), (self.right, False)):
             if panel is not None:
-                self._fetch(panel, left, base, b.op("convert", count, to="ui32"))
+                self._fetch(panel, left, bounds[:2], base)
         b.barrier()  # the panels are there
         self._multiply(bounds, base, sliced)
         b.barrier()  # the panels are read, and the results are there
 
-    def _fetch(self, panel: Panel, left: bool, base: Value, count: Value) -> None:
-        """Copies `count` places of an operand to its panel, from place `base` on."""
+    def _fetch(self, panel: Panel, left: bool, bounds: tuple[Value, Value], base: Value) -> None:
+        """Copies a slice of an operand to its panel. A loop per axis needs no division to find an element."""
+        b = self.builder
+        ends = [bounds, *((b.index(0), b.index(size)) for size in self.sizes[1:])]
+        loops = [b.begin_loop(*ends[level], b.index(1), ()) for level in range(len(self.sizes) - 1)]
+        first, end = ends[-1]
+        count = b.op("convert", b.op("subtract", end, first), to="ui32")
+        with self._shares(panel, count) as elements:
+            for place, number in elements:
+                last = b.op("add", first, b.op("convert", place, to=b.index_type))
+                along = [*(loop.index for loop in loops), last]
+                at = b.op("subtract", linearize(b, along, self.sizes), base)
+                b.store_shared(self._factor(left, number, along), panel.array, panel.at(number, at))
+        for loop in reversed(loops):
+            b.end_loop(loop, ())
+
+    @contextmanager
+    def _shares(self, panel: Panel, count: Value) -> Iterator[list[tuple[Value, Value]]]:
+        """Loops over `count` places of a panel, of which this invocation takes some: places and rows, as words. The
+        last places of a row are taken twice, if their number is no multiple of the lanes.
+        """
         b, lanes = self.builder, self.schedule.workgroup_size
         if not panel.deep:
             with self._each(count, panel.size) as elements:
-                for place, number in elements:
-                    self._copy(panel, left, base, number, place)
+                yield elements
             return
         rows = b.begin_loop(b.const(0, "ui32"), b.const(panel.size, "ui32"), b.const(1, "ui32"), ())
         places = b.begin_loop(b.const(0, "ui32"), count, b.const(lanes, "ui32"), ())
         first = b.op("minimum", places.index, b.op("subtract", count, b.const(lanes, "ui32")))
-        self._copy(panel, left, base, rows.index, b.op("add", first, b.local_id()))
+        yield [(b.op("add", first, b.local_id()), rows.index)]
         b.end_loop(places, ())
         b.end_loop(rows, ())
 
-    def _copy(self, panel: Panel, left: bool, base: Value, number: Value, place: Value) -> None:
-        """Copies an element of an operand to its panel."""
-        b = self.builder
-        position = b.op("convert", number, to=b.index_type)
-        index = self._row(position, self.rows) if left else None
-        factors = Factors(b, self.dot, self._result(index, None if left else self._column(position)))
-        along = delinearize(b, b.op("add", base, b.op("convert", place, to=b.index_type)), self.sizes)
+    def _factor(self, left: bool, number: Value, along: Sequence[Value]) -> Value:
+        """The element of an operand at a row or column of the block."""
+        position = self.builder.op("convert", number, to=self.builder.index_type)
+        row, column = (self._row(position, self.rows), None) if left else (None, self._column(position))
+        factors = Factors(self.builder, self.dot, self._result(row, column))
         (value,) = self.elemental.run(factors.left(along) if left else factors.right(along))
-        b.store_shared(value, panel.array, panel.at(number, place))
+        return value
 
     def _row(self, number: Value, unit: int) -> Value:
         """The row of the matrix with that number in the block. Blocks of `unit` rows may end behind the last row."""
