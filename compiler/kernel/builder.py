@@ -381,6 +381,15 @@ class KernelBuilder(LoweringEmitter[Value]):
         """x * y + z, of floats or lane by lane."""
         return self.insert(k.MultiplyAdd([x, y, z], [x.type])).result
 
+    def transpose(self, vectors: Sequence[Value]) -> list[Value]:
+        """The vectors of the lanes of as many vectors as they have lanes."""
+        return list(self.insert(k.Transpose(vectors, [vector.type for vector in vectors])).results)
+
+    def load_lanes(self, load: k.Load, lanes: int) -> Value:
+        """A vector of neighbouring elements of a binding, the first of which is that of a load."""
+        type = k.vector_type(lanes, self.dtype(load.output))
+        return self.insert(k.LoadLanes([load.binding, load.index], [type])).result
+
     def lanes(self, vector: Value) -> list[Value]:
         """The scalars of a vector."""
         shape = k.vector_shape(vector.type)

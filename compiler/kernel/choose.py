@@ -78,10 +78,12 @@ MIN_STAGED_TILE = (2, 1)
 MIN_STAGED_EXTENT = 8
 #: invocations of a workgroup whose dot has panels, all lanes of a vector; a multiple of every machine's lanes
 PANEL_LANES = 16
-#: operand of a dot -> the dimension of the dot along which its panel lies
-PANEL_DIMENSIONS = {"lhs": "m", "rhs": "n"}
+#: dimension of a dot -> the operand that has it
+PANEL_OPERANDS = {"m": "lhs", "n": "rhs"}
 #: most columns of a tile of few rows with panels
-MAX_PANEL_COLUMNS = 128
+MAX_PANEL_COLUMNS = 64
+#: fewest blocks of a dot whose workgroups read wide rows
+FEWEST_BLOCKS = 4
 #: blocks are halved until there are this many, because a GPU has up to 150 compute units
 MANY_BLOCKS = 256
 #: number of rows from which on one invocation may take a row of up to `Machine.barrier` elements
@@ -291,29 +293,42 @@ def panel_dot(task: Task) -> Schedule | None:
     dot, machine, extents = task.dot, task.machine, task.body.extents
     if dot is None or not machine.panel_bytes or BY_NAME[element_of(dot.out)].kind != FLOAT:
         return None
-    if is_dynamic(extents["n"], extents["k"]) or extents["n"] < MIN_TILE_COLUMNS or not extents["k"]:
+    down, across = ("m", "n") if typical(extents["n"]) >= MIN_TILE_COLUMNS else ("n", "m")
+    if is_dynamic(extents[across], extents["k"]) or extents[across] < MIN_TILE_COLUMNS or not extents["k"]:
         return None
-    if fastest_axis(dot.rhs) in dot.dimensions.rhs_contract and typical(extents["m"]) <= machine.panel_tile[0]:
-        return None
-    item = BY_NAME[element_of(dot.out)].itemsize
-    tile = _panel_tile(typical(extents["m"]), extents["n"], machine.panel_tile, item)
-    sizes = {"m": tile[0] * PANEL_LANES, "n": tile[1]}
-    wide = -(-typical(extents["m"]) // tile[0]) > 1 or fastest_axis(dot.rhs) in dot.dimensions.rhs_contract
-    panels = [name for name, needs in (("lhs", not is_read(dot.lhs)), ("rhs", wide or not is_read(dot.rhs))) if needs]
-    left = machine.panel_bytes // item - prod(sizes.values())
-    depth = left // max(sum(sizes[PANEL_DIMENSIONS[name]] for name in panels), 1)
-    depth = extents["k"] if extents["k"] <= depth else depth // BLOCK * BLOCK
+    item, dims = BY_NAME[element_of(dot.out)].itemsize, dot.dimensions
+    operand = {"m": (dot.lhs, dims.lhs_contract), "n": (dot.rhs, dims.rhs_contract)}
+    rows = typical(extents[down])
+    tile = _panel_tile(rows, extents[across], machine.panel_tile, item)
+    read, contract = operand[across]
+    once = rows <= tile[0] and fastest_axis(read) not in contract and is_read(read)
+    groups = PANEL_LANES if once else 1  # a workgroup reads wide rows of an operand without a panel
+    while groups > 1 and _blocks_of(task, across, tile[1] * groups) < FEWEST_BLOCKS:
+        groups //= 2
+    local = {down: PANEL_LANES // groups, across: groups}
+    sizes = {down: tile[0] * local[down], across: tile[1] * groups}
+    tall = tile[0] > machine.panel_tile[0]  # so many rows, a power of two apart, would share few lines of a cache
+    panels = [name for name, needs in ((down, tall or not is_read(operand[down][0])), (across, not once)) if needs]
+    depth = (machine.panel_bytes // item - prod(sizes.values())) // max(sum(sizes[name] for name in panels), 1)
+    depth = BLOCK if once else depth if extents["k"] <= depth else depth // BLOCK * BLOCK
+    lanes = task.lanes(tile[1])
     schedule = Schedule.of(
-        *_tile(*tile),
+        *(Step("tile", dim, count=count) for dim, count in zip((down, across), tile, strict=True)),
         Step("bind", "grid", "workgroup"),
-        Step("bind", "m", "local", PANEL_LANES),
-        task.lanes(tile[1]),
-        Step("stage", "out", "panel"),
-        *(Step("stage", name, "panel", depth) for name in panels),
-        Step("guard", "m", "clamp") if extents["m"] % sizes["m"] != 0 else None,
-        _guard("n", extents["n"], tile[1], 0),
+        *(Step("bind", dim, "local", count) for dim, count in local.items() if count > 1),
+        None if lanes is None else replace(lanes, dim=across),
+        Step("stage", "out", "panel", min(depth, extents["k"])),
+        *(Step("stage", PANEL_OPERANDS[name], "panel") for name in panels),
+        Step("guard", down, "clamp") if extents[down] % sizes[down] != 0 else None,
+        _guard(across, extents[across], sizes[across], 0),
     )
     return None if any(problems(task.body, schedule, machine)) else schedule
+
+
+def _blocks_of(task: Task, dim: str, size: int) -> int:
+    """The number of blocks of a dot of so many results along a dimension; 0 if not even one is filled."""
+    extents = task.body.extents
+    return typical(extents["b"]) * ceildiv(extents[dim], size) if extents[dim] >= size else 0
 
 
 def _panel_tile(rows: int, columns: int, most: tuple[int, int], item: int) -> tuple[int, int]:

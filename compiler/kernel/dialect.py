@@ -271,6 +271,21 @@ class MultiplyAdd(Operation):
             yield f"does not take {_types(self.operands)} -> {self.output.type}"
 
 
+class Transpose(Operation):
+    """Lane `i` of vector `j` of the results is lane `j` of vector `i` of as many vectors as they have lanes."""
+
+    name = "kernel.transpose"
+    vectors = operands(is_vector)
+    outputs = results(is_vector)
+    traits = PURE
+
+    def check(self) -> Iterator[str]:
+        types = {value.type for value in (*self.vectors, *self.outputs)}
+        shape = vector_shape(self.vectors[0].type) if self.vectors else None
+        if shape is None or len(types) > 1 or not len(self.vectors) == len(self.outputs) == shape[0]:
+            yield f"does not take {_types(self.vectors)} -> {_types(self.outputs)}"
+
+
 class Store(Operation):
     """Writes the element of a binding at an index."""
 
@@ -495,7 +510,7 @@ DIALECT = Dialect(
     [
         WorkgroupId, LocalId, Parameter, Constant, Load, LoadVector, LoadLanes, Store, StoreVector, Shared, LoadShared,
         StoreShared, LoadSharedLanes, StoreSharedLanes, Barrier, Vector, Lanes, AddVectors, MultiplyVectors,
-        MultiplyAdd, Call, For, If, Yield, Return,
+        MultiplyAdd, Transpose, Call, For, If, Yield, Return,
         *SCALARS.values(),
     ],
 )  # fmt: skip

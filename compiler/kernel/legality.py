@@ -22,7 +22,7 @@ from .library import KERNELS
 from .loops import loop_iterations
 from .machine import Machine
 from .operands import packed_tile
-from .panels import contracted, shared_elements, slice_of
+from .panels import contracted, shared_elements, slice_of, vector_dimension
 from .reduction_limits import longest, max_counted_iterations, max_elements, max_loop_iterations
 from .row_values import MAX_REGISTER_ELEMENTS, parts_bytes, row_iterations, row_lengths, shared_row_bytes
 from .rules import element_of
@@ -210,8 +210,10 @@ def _dot(body: Body, schedule: Schedule, machine: Machine) -> Iterator[str]:
 
 
 def _vectors(dot: DotGeneral, schedule: Schedule, step: Step, machine: Machine) -> Iterator[str]:
-    if step.dim != "n" or step.count not in VECTOR_LANES or schedule.count("tile", "n") % step.count:
-        yield f"{step}: vectors have {', '.join(map(str, VECTOR_LANES))} lanes along n, which divide its tile"
+    dims = "n" if schedule.find("stage", "out") is None else "mn"
+    if step.dim not in dims or step.count not in VECTOR_LANES or schedule.count("tile", step.dim) % step.count:
+        lanes = ", ".join(map(str, VECTOR_LANES))
+        yield f"{step}: vectors have {lanes} lanes along {' or '.join(dims)}, which divide its tile"
     if step.count > machine.vector_lanes:
         yield f"{step}: the machine has vectors of {machine.vector_lanes} lanes"
     if BY_NAME[element_of(dot.out)].kind != FLOAT:
@@ -229,7 +231,8 @@ def _edge(body: Body, dot: DotGeneral, schedule: Schedule, dim: str, index: int)
         if extent % size != 0:
             yield f"tiles of {size} do not divide {dim}, of extent {extent}: it needs a guard"
         return
-    if step.how == "shift" and (least < size or schedule.local(dim) > 1):
+    apart = schedule.local(dim) > 1 and schedule.find("stage", "out") is None
+    if step.how == "shift" and (least < size or apart):
         yield f"{step}: a tile is moved back only if the extent, {extent}, is a tile or more"
     if step.how == "pad":
         tile = packed_tile(dot, index)
@@ -239,28 +242,29 @@ def _edge(body: Body, dot: DotGeneral, schedule: Schedule, dim: str, index: int)
 
 def _panels(dot: DotGeneral, schedule: Schedule, machine: Machine) -> Iterator[str]:
     """Blocks of a workgroup, with panels of operands."""
+    out = schedule.find("stage", "out")
     steps = [step for step in schedule.named("stage") if step.dim != "out"]
-    out = Step("stage", "out", "panel")
-    if schedule.find("stage", "out") != out or any(step.how != "panel" or not step.count for step in steps):
-        yield f"sums are staged by {out}, and operands with them in panels of one depth or more"
+    if out is None or out.how != "panel" or not out.count or any(s.how != "panel" or s.count for s in steps):
+        yield "sums and operands are staged in panels, with a depth at stage(out, panel, ...) alone"
         return
-    if len({step.count for step in steps}) > 1:
-        yield "panels of both operands have one depth"
     if not machine.panel_bytes:
         yield f"{out}: the machine has no memory for panels"
         return
-    lanes, width = schedule.workgroup_size, schedule.count("tile", "n")
-    if not schedule.by_workgroups or schedule.local("n") > 1:
-        yield f"{out}: the invocations of a workgroup share the rows of a block, bind(grid, workgroup), bind(m, local)"
-        return
-    if schedule.find("vectorize", "n") is None:
-        yield f"{out}: columns are computed in vectors"
-    if (lanes % width and width % lanes) or schedule.find("guard", "n") == Step("guard", "n", "clamp"):
-        yield f"{out}: {lanes} invocations take whole rows of {width} columns, of which none is behind the edge"
+    across = vector_dimension(schedule)
+    lanes, width = schedule.workgroup_size, schedule.count("tile", across) * schedule.local(across)
+    guards = {step.dim: step.how for step in schedule.named("guard")}
+    if not schedule.by_workgroups:
+        yield f"{out}: the invocations of a workgroup share a block"
+    elif len(list(schedule.named("vectorize"))) != 1:
+        yield f"{out}: results are computed in vectors along m or n"
+    elif lanes % width and width % lanes:
+        yield f"{out}: {lanes} invocations take whole rows of {width} results"
+    if any(how != ("shift" if dim == across else "clamp") for dim, how in guards.items()):
+        yield f"{out}: the last tile is moved back along the dimension of vectors, and clamped along the other"
     if not (sizes := contracted(dot)) or is_dynamic(prod(sizes)) or not prod(sizes):
         yield f"{out}: the number of products is known and not 0"
-    elif any(not slice_of(dot, step.count)[0] for step in steps):
-        yield f"panels of {steps[0].count} elements hold no block of a sum of {prod(sizes)} products"
+    elif not slice_of(dot, out.count)[0]:
+        yield f"{out}: a block of a sum of {prod(sizes)} products has more elements"
     elif (used := shared_elements(dot, schedule) * BY_NAME[element_of(dot.out)].itemsize) > machine.panel_bytes:
         yield f"panels and sums take {used} bytes; the machine has {machine.panel_bytes}"
 

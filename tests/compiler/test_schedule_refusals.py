@@ -158,38 +158,38 @@ CASES: list[tuple[str, list[str], str] | tuple[str, list[str], str, str]] = [
     ("outer product", [staged(slices(4))], "a dot that reduces nothing has no slices to stage"),
     # panels
     (
-        "dot", [panels("stage(out, panel, 8)")],
-        "sums are staged by stage(out, panel), and operands with them in panels of one depth or more", "cpu",
+        "dot", [panels("stage(out, panel)")],
+        "sums and operands are staged in panels, with a depth at stage(out, panel, ...) alone", "cpu",
+    ),
+    ("dot", [panels("stage(out, panel, 64)")], "stage(out, panel, 64): the machine has no memory for panels"),
+    (
+        "dot", [panels("stage(out, panel, 64)", "bind(grid, invocation, 4)")],
+        "stage(out, panel, 64): the invocations of a workgroup share a block", "cpu",
     ),
     (
-        "dot", [panels("stage(lhs, panel, 8), stage(out, panel), stage(rhs, panel, 4)")],
-        "panels of both operands have one depth", "cpu",
-    ),
-    ("dot", [panels("stage(out, panel)")], "stage(out, panel): the machine has no memory for panels"),
-    (
-        "dot", [panels("stage(out, panel)", "bind(grid, invocation, 4)")],
-        "stage(out, panel): the invocations of a workgroup share the rows of a block, bind(grid, workgroup), "
-        "bind(m, local)", "cpu",
+        "dot", [panels("stage(out, panel, 64)").replace(", vectorize(n, 4)", "")],
+        "stage(out, panel, 64): results are computed in vectors along m or n", "cpu",
     ),
     (
-        "dot", [panels("stage(out, panel)").replace(", vectorize(n, 4)", "")],
-        "stage(out, panel): columns are computed in vectors", "cpu",
+        "dot", [panels("stage(out, panel, 64)", f"{GROUP}, bind(m, local, 8)").replace("tile(n, 4)", "tile(n, 12)")],
+        "stage(out, panel, 64): 8 invocations take whole rows of 12 results", "cpu",
     ),
     (
-        "dot", [panels("stage(out, panel)", more=", guard(n, clamp)")],
-        "stage(out, panel): 4 invocations take whole rows of 4 columns, of which none is behind the edge", "cpu",
+        "dot", [panels("stage(out, panel, 64)", more=", guard(n, clamp)")],
+        "stage(out, panel, 64): the last tile is moved back along the dimension of vectors, and clamped along the "
+        "other", "cpu",
     ),
     (
-        "outer product", [panels("stage(out, panel)")],
-        "stage(out, panel): the number of products is known and not 0", "cpu",
+        "outer product", [panels("stage(out, panel, 64)")],
+        "stage(out, panel, 64): the number of products is known and not 0", "cpu",
     ),
     (
-        "dot of two axes", [panels("stage(out, panel), stage(rhs, panel, 2)")],
-        "panels of 2 elements hold no block of a sum of 15 products", "cpu",
+        "dot of two axes", [panels("stage(out, panel, 2), stage(rhs, panel)")],
+        "stage(out, panel, 2): a block of a sum of 15 products has more elements", "cpu",
     ),
     (
         "large dot of f64",
-        [f"tile(m, 8), tile(n, 32), {GROUP}, bind(m, local, 64), vectorize(n, 8), stage(out, panel)"],
+        [f"tile(m, 8), tile(n, 32), {GROUP}, bind(m, local, 64), vectorize(n, 8), stage(out, panel, 64)"],
         "panels and sums take 131072 bytes; the machine has 81920", "cpu",
     ),
     # rows

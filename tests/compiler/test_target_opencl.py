@@ -10,7 +10,14 @@ from stablehlo_text import main, tensor
 
 from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.ir.parser import parse
-from orchestrion.compiler.kernel.dialect import DIALECT, SCALARS, LoadSharedLanes, MultiplyAdd, StoreSharedLanes
+from orchestrion.compiler.kernel.dialect import (
+    DIALECT,
+    SCALARS,
+    LoadSharedLanes,
+    MultiplyAdd,
+    StoreSharedLanes,
+    Transpose,
+)
 from orchestrion.compiler.kernel.primitives import PRIMITIVES
 from orchestrion.compiler.targets.opencl.render import _OPS
 from orchestrion.compiler.targets.opencl.scalars import EXPRESSIONS, MEMORY_TYPES, TYPES, literal
@@ -25,7 +32,7 @@ def test_each_primitive_has_a_row_for_each_kind_and_no_other() -> None:
 
 
 def test_each_op_and_type_is_rendered() -> None:
-    of_cpu = {op.name for op in (LoadSharedLanes, StoreSharedLanes, MultiplyAdd)}
+    of_cpu = {op.name for op in (LoadSharedLanes, StoreSharedLanes, MultiplyAdd, Transpose)}
     assert set(_OPS) == set(DIALECT.ops) - {op.name for op in SCALARS.values()} - of_cpu
     assert set(TYPES) == set(MEMORY_TYPES) == {row.name for row in COMPUTED}
 

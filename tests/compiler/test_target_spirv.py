@@ -24,6 +24,7 @@ from orchestrion.compiler.kernel.dialect import (
     MultiplyAdd,
     MultiplyVectors,
     StoreSharedLanes,
+    Transpose,
     Vector,
 )
 from orchestrion.compiler.kernel.primitives import PRIMITIVES
@@ -55,7 +56,7 @@ def test_each_instruction_is_in_the_shared_table() -> None:
 
 def test_each_op_is_rendered() -> None:
     of_opencl = {op.name for op in (LoadLanes, Vector, Lanes, AddVectors, MultiplyVectors, Call)}
-    of_cpu = {op.name for op in (LoadSharedLanes, StoreSharedLanes, MultiplyAdd)}
+    of_cpu = {op.name for op in (LoadSharedLanes, StoreSharedLanes, MultiplyAdd, Transpose)}
     assert set(_OPS) == set(DIALECT.ops) - {op.name for op in SCALARS.values()} - of_opencl - of_cpu
 
 

@@ -59,14 +59,20 @@ def staged(rows: int, columns: int, depth: int, workgroup: tuple[int, int] = (8,
     return f"[{', '.join(steps)}]"
 
 
-def panels(rows: int, columns: int, depth: int, operands: str, local: int = 16, guards: str = "") -> str:
-    """A schedule by which a workgroup computes a block, with panels of these operands, of up to `depth` elements."""
+def panels(
+    rows: int, columns: int, depth: int, operands: str = "", local: tuple[int, int] = (16, 1), along: str = "n"
+) -> str:
+    """A schedule by which a workgroup computes a block, with panels of these operands, in slices of up to `depth`
+    elements, and vectors along a dimension. The last block along that is moved back.
+    """
+    dims, vector = ("m", "n"), min(rows if along == "m" else columns, 16)
     steps = [
-        *(f"tile({dim}, {size})" for dim, size in (("m", rows), ("n", columns))),
-        f"bind(grid, workgroup), bind(m, local, {local}), vectorize(n, {min(columns, 16)})",
-        *(f"stage({name}, panel{'' if name == 'out' else f', {depth}'})" for name in sorted(f"{operands} out".split())),
-        "guard(m, clamp)",
-        *([guards] if guards else []),
+        *(f"tile({dim}, {size})" for dim, size in zip(dims, (rows, columns), strict=True)),
+        "bind(grid, workgroup)",
+        *(f"bind({dim}, local, {size})" for dim, size in zip(dims, local, strict=True)),
+        f"vectorize({along}, {vector})",
+        *(f"stage({name}, panel{f', {depth}' * (name == 'out')})" for name in sorted(f"{operands} out".split())),
+        *(f"guard({dim}, {'shift' if dim == along else 'clamp'})" for dim in dims),
     ]
     return f"[{', '.join(steps)}]"
 

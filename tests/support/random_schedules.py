@@ -163,20 +163,22 @@ def _may_have_panels(body: Body) -> bool:
 
 
 def _panels(rng: random.Random, body: Body) -> list[Step]:
-    """Blocks of a workgroup with panels of none, one or both operands."""
-    rows, local = rng.choice((1, 2, 3, 5, 8)), rng.choice((1, 2, 4, 8, 16))
-    columns = rng.choice([count for count in (2, 4, 8, 16, 32) if count <= bounds(body.extents["n"])[0]])
-    depth = rng.choice((16, 64, 100, 200))
+    """Blocks of a workgroup with panels of none, one or both operands, and vectors along either side."""
+    across = rng.choice([dim for dim in "mn" if bounds(body.extents[dim])[0] > 1] or ["n"])
+    down = "mn".replace(across, "")
+    columns = rng.choice([count for count in (2, 4, 8, 16, 32) if count <= bounds(body.extents[across])[0]] or [2])
+    groups = rng.choice([count for count in (1, 1, 2, 4) if count * columns <= bounds(body.extents[across])[0]] or [1])
+    sizes = {down: rng.choice((1, 2, 3, 5, 8)), across: columns}
+    local = {down: rng.choice((1, 2, 4, 8, 16)), across: groups}
+    ways = {down: "clamp", across: "shift"}
     return [
-        Step("tile", "m", count=rows),
-        Step("tile", "n", count=columns),
         Step("bind", "grid", "workgroup"),
-        Step("bind", "m", "local", local),
-        Step("vectorize", "n", count=rng.choice([count for count in VECTOR_LANES if columns % count == 0])),
-        Step("stage", "out", "panel"),
-        *(Step("stage", operand, "panel", depth) for operand in ("lhs", "rhs") if rng.random() < 0.6),
-        *([Step("guard", "m", "clamp")] if body.extents["m"] % (rows * local) != 0 else []),
-        *([Step("guard", "n", "shift")] if body.extents["n"] % columns != 0 else []),
+        *(Step("tile", dim, count=count) for dim, count in sizes.items()),
+        *(Step("bind", dim, "local", count) for dim, count in local.items()),
+        Step("vectorize", across, count=rng.choice([count for count in VECTOR_LANES if columns % count == 0])),
+        Step("stage", "out", "panel", rng.choice((16, 64, 100, 200))),
+        *(Step("stage", operand, "panel") for operand in ("lhs", "rhs") if rng.random() < 0.6),
+        *(Step("guard", d, ways[d]) for d in "mn" if body.extents[d] % (sizes[d] * local[d]) != 0),
         *([Step("reorder", "n", "m")] if rng.random() < 0.3 else []),
     ]
 

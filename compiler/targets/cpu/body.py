@@ -274,6 +274,24 @@ class Body:
     def multiply_vectors(self, op: k.MultiplyVectors) -> None:
         self._by_lanes("fmul", op)
 
+    def transpose(self, op: k.Transpose) -> None:
+        """In each step, pairs of vectors exchange halves of the blocks of lanes in which both have the other's."""
+        type, names = self.type(op.outputs[0]), [self.names[value] for value in op.vectors]
+        lanes = len(names)
+        distance = 1
+        while distance < lanes:
+            for first in (number for number in range(lanes) if not number & distance):
+                pair = names[first], names[first + distance]
+                low = [lane if not lane & distance else lanes + lane - distance for lane in range(lanes)]
+                high = [lane + distance if not lane & distance else lanes + lane for lane in range(lanes)]
+                names[first], names[first + distance] = (self._shuffle(type, *pair, mask) for mask in (low, high))
+            distance *= 2
+        self.names.update(zip(op.outputs, names, strict=True))
+
+    def _shuffle(self, type: str, x: str, y: str, lanes: Sequence[int]) -> str:
+        mask = ", ".join(f"i32 {lane}" for lane in lanes)
+        return self.code.set(f"shufflevector {type} {x}, {type} {y}, <{len(lanes)} x i32> <{mask}>")
+
     def multiply_add(self, op: k.MultiplyAdd) -> None:
         shape = k.vector_shape(op.output.type)
         varies = shape is None and self.forms[op.output].stride is None
@@ -425,6 +443,7 @@ _OPS: dict[str, Callable[[Body, Any], None]] = {
     k.AddVectors.name: Body.add_vectors,
     k.MultiplyVectors.name: Body.multiply_vectors,
     k.MultiplyAdd.name: Body.multiply_add,
+    k.Transpose.name: Body.transpose,
     k.Store.name: Body.store,
     k.StoreVector.name: Body.store_vector,
     k.LoadShared.name: Body.load,

@@ -94,7 +94,7 @@ class Forms:
                     self.of.update(dict.fromkeys(op.results, VARYING))
             case k.LoadVector() | k.StoreVector() | k.LoadLanes() | k.Vector() | k.Lanes() | k.VectorArithmetic():
                 self._explicit(op)
-            case k.LoadSharedLanes() | k.StoreSharedLanes():
+            case k.LoadSharedLanes() | k.StoreSharedLanes() | k.Transpose():
                 self._explicit(op)
             case k.MultiplyAdd() if k.is_vector(op.output.type):
                 self._explicit(op)
