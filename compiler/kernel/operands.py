@@ -5,9 +5,11 @@ from __future__ import annotations
 from orchestrion.compiler.flow.dialect import UnsetEncoding
 from orchestrion.compiler.flow.layout import layout_of
 from orchestrion.compiler.flow.structure import axes_in_memory, joined
+from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.sequencer.ll_seq import LoadInput
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
+from orchestrion.compiler.stablehlo.ops.elementwise import Elementwise
 from orchestrion.compiler.stablehlo.ops.structural import Reshape
 
 
@@ -26,6 +28,15 @@ def packed_tile(dot: DotGeneral, index: int) -> int | None:
     free = joined(axes, dot.dimensions.free(len(axes), index == 0))
     group = layout.axes.index(free) if free in layout.axes else None
     return layout.tiles[group] if group is not None and layout.inner == (group,) else None
+
+
+def is_read(value: Value) -> bool:
+    """Whether the elements of a value are elements of memory, found by index maps alone."""
+    while (op := value.defining_op) is not None and not isinstance(op, LoadInput):
+        if len(op.operands) != 1 or isinstance(op, Elementwise):
+            return False
+        value = op.operands[0]
+    return True
 
 
 def is_loaded(op: Reduce) -> bool:

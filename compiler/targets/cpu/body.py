@@ -23,10 +23,14 @@ Callee = Callable[[k.Call, int], str]
 
 
 class Body:
-    """The code of ops. `names`: value -> name of the scalar, vector or address. `callee`: finds functions."""
+    """The code of ops. `names`: value -> name of the scalar, vector or address. `callee`: finds functions. `fused`:
+    the level rounds the sum of a product and a number once.
+    """
 
-    def __init__(self, code: Code, forms: Forms, names: MutableMapping[Value, str], callee: Callee) -> None:
-        self.code, self.forms, self.callee = code, forms, callee
+    def __init__(
+        self, code: Code, forms: Forms, names: MutableMapping[Value, str], callee: Callee, fused: bool = False
+    ) -> None:
+        self.code, self.forms, self.callee, self.fused = code, forms, callee, fused
         self.names = names
         self.width = forms.width
         self.mask: str | None = None
@@ -213,10 +217,21 @@ class Body:
 
     # vectors that the IR has, in code of one invocation
 
-    def load_lanes(self, op: k.LoadLanes) -> None:
-        dtype = k.dtype_of(op.output)
-        at = self.address(op.binding, op.index, type_of(dtype))
-        self.names[op.output] = self.code.set(f"load {self.type(op.output)}, ptr {at}, align {dtype.itemsize}")
+    def load_lanes(self, op: k.LoadLanes | k.LoadSharedLanes) -> None:
+        memory, index = op.operands
+        wide, at, align = self._neighbours(op.output, memory, index)
+        self.names[op.output] = self.code.set(f"load {wide}, ptr {at}, align {align}")
+
+    load_shared_lanes = load_lanes
+
+    def store_shared_lanes(self, op: k.StoreSharedLanes) -> None:
+        wide, at, align = self._neighbours(op.vector, op.shared, op.index)
+        self.code.do(f"store {wide} {self.names[op.vector]}, ptr {at}, align {align}")
+
+    def _neighbours(self, vector: Value, memory: Value, index: Value) -> tuple[str, str, int]:
+        """The type of a vector in memory, its address and its alignment."""
+        dtype = k.dtype_of(vector)
+        return self.type(vector), self.address(memory, index, type_of(dtype)), dtype.itemsize
 
     def make_vector(self, op: k.Vector) -> None:
         scalars, type = [self.scalar(value) for value in op.values], type_of(k.dtype_of(op.output))
@@ -232,6 +247,34 @@ class Body:
         wide, vector = self.type(op.vector), self.names[op.vector]
         for lane, output in enumerate(op.outputs):
             self.names[output] = self.code.set(f"extractelement {wide} {vector}, i64 {lane}")
+
+    def transpose(self, op: k.Transpose) -> None:
+        """In each step, pairs of vectors exchange halves of the blocks of lanes in which both have the other's."""
+        type, names = self.type(op.outputs[0]), [self.names[value] for value in op.vectors]
+        lanes = len(names)
+        distance = 1
+        while distance < lanes:
+            for first in (number for number in range(lanes) if not number & distance):
+                pair = names[first], names[first + distance]
+                low = [lane if not lane & distance else lanes + lane - distance for lane in range(lanes)]
+                high = [lane + distance if not lane & distance else lanes + lane for lane in range(lanes)]
+                names[first], names[first + distance] = (self._shuffle(type, *pair, mask) for mask in (low, high))
+            distance *= 2
+        self.names.update(zip(op.outputs, names, strict=True))
+
+    def _shuffle(self, type: str, x: str, y: str, lanes: Sequence[int]) -> str:
+        mask = ", ".join(f"i32 {lane}" for lane in lanes)
+        return self.code.set(f"shufflevector {type} {x}, {type} {y}, <{len(lanes)} x i32> <{mask}>")
+
+    def multiply_add(self, op: k.MultiplyAdd) -> None:
+        varies, dtype = self.forms[op.output].stride is None, k.dtype_of(op.output)
+        lanes = self.width if varies else k.length_of(op.output)
+        type, (x, y, z) = self.type(op.output), map(self.vector if varies else self.scalar, op.operands)
+        if self.fused:
+            text = f"call {type} @llvm.fma.{suffix(dtype, lanes)}({type} {x}, {type} {y}, {type} {z})"
+        else:
+            text = f"fadd {type} {self.code.set(f'fmul {type} {x}, {y}')}, {z}"
+        self.names[op.output] = self.code.set(text)
 
     # control
 
