@@ -478,6 +478,11 @@ def _check_yield(body: Region, types: list[Type]) -> Iterator[str]:
         yield f"region yields {_types(last.values)}, needs ({', '.join(map(str, types))})"
 
 
+def writes(op: Operation) -> bool:
+    """Whether an op writes to a binding or a shared array."""
+    return isinstance(op, Store | StoreVector | StoreShared | StoreSharedLanes)
+
+
 #: name of a primitive -> its operation class
 SCALARS: dict[str, type[Scalar]] = {row.name: _scalar_class(row) for row in PRIMITIVES}
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from orchestrion.compiler.flow.dialect import UnsetEncoding
+from orchestrion.compiler.flow.dialect import UnsetEncoding, Windows
 from orchestrion.compiler.flow.layout import layout_of
 from orchestrion.compiler.flow.structure import axes_in_memory, joined
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.sequencer.ll_seq import LoadInput
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
-from orchestrion.compiler.stablehlo.ops.elementwise import Elementwise
-from orchestrion.compiler.stablehlo.ops.structural import Reshape
+from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Reshape, Reverse, Slice, Transpose
+
+#: ops whose elements are those of their one operand, found by an index map
+_MOVES = (BroadcastInDim, Reshape, Reverse, Slice, Transpose, UnsetEncoding, Windows)
 
 
 def packed_tile(dot: DotGeneral, index: int) -> int | None:
@@ -32,11 +34,9 @@ def packed_tile(dot: DotGeneral, index: int) -> int | None:
 
 def is_read(value: Value) -> bool:
     """Whether the elements of a value are elements of memory, found by index maps alone."""
-    while (op := value.defining_op) is not None and not isinstance(op, LoadInput):
-        if len(op.operands) != 1 or isinstance(op, Elementwise):
-            return False
+    while isinstance(op := value.defining_op, _MOVES):
         value = op.operands[0]
-    return True
+    return op is None or isinstance(op, LoadInput)
 
 
 def is_loaded(op: Reduce) -> bool:

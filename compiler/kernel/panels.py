@@ -32,7 +32,7 @@ from .index import Index, linearize
 from .loops import BLOCK, Nest, Scalars
 from .operands import is_read
 from .reductions import Factors
-from .rules import element_of
+from .rules import element_of, shape_of
 from .schedule import Schedule
 
 #: computes the results at a place of the dot whose element is known, and writes them
@@ -150,7 +150,9 @@ class PanelDot:
         size, depth = self.rows if left else self.columns, places * inside
         array = b.shared(depth * size, element_of(self.dot.out))
         least = self.sizes[-1] if inside > 1 else self.sizes[0] % places or places
-        along = fastest_axis(operand) in contract and least >= (self.schedule.workgroup_size if left else self.lanes)
+        inner = next((axis for axis in reversed(contract) if shape_of(operand)[axis] != 1), None)
+        along = inner is not None and fastest_axis(operand) == inner
+        along = along and least >= (self.schedule.workgroup_size if left else self.lanes)
         turned = along and not left and is_read(operand) and element_of(operand) == element_of(self.dot.out)
         return Panel(b, array, size, depth, left and along, turned)
 

@@ -16,6 +16,8 @@ from orchestrion.schema.dtypes import BOOL, SIGNED, DType
 
 from .code import Code
 from .forms import Form, Forms
+from .levels import Level
+from .loop_parts import Part, parts_of
 from .scalars import instruction, literal, memory_type, splat, suffix, type_of
 
 #: finds the name of the function of a call, for vectors of some lanes
@@ -23,14 +25,19 @@ Callee = Callable[[k.Call, int], str]
 
 
 class Body:
-    """The code of ops. `names`: value -> name of the scalar, vector or address. `callee`: finds functions. `fused`:
-    the level rounds the sum of a product and a number once.
+    """The code of ops. `names`: value -> name of the scalar, vector or address. `callee`: finds functions. `level`:
+    None for code without vectors of its own.
     """
 
     def __init__(
-        self, code: Code, forms: Forms, names: MutableMapping[Value, str], callee: Callee, fused: bool = False
+        self,
+        code: Code,
+        forms: Forms,
+        names: MutableMapping[Value, str],
+        callee: Callee,
+        level: Level | None = None,
     ) -> None:
-        self.code, self.forms, self.callee, self.fused = code, forms, callee, fused
+        self.code, self.forms, self.callee, self.level = code, forms, callee, level
         self.names = names
         self.width = forms.width
         self.mask: str | None = None
@@ -270,7 +277,7 @@ class Body:
         varies, dtype = self.forms[op.output].stride is None, k.dtype_of(op.output)
         lanes = self.width if varies else k.length_of(op.output)
         type, (x, y, z) = self.type(op.output), map(self.vector if varies else self.scalar, op.operands)
-        if self.fused:
+        if self.level is not None and self.level.fused:
             text = f"call {type} @llvm.fma.{suffix(dtype, lanes)}({type} {x}, {type} {y}, {type} {z})"
         else:
             text = f"fadd {type} {self.code.set(f'fmul {type} {x}, {y}')}, {z}"
@@ -282,20 +289,25 @@ class Body:
         if any(self.forms[bound].stride != 0 for bound in (op.lower, op.upper, op.step)):
             self._masked_loop(op)
             return
-        index, *carried = op.body.block.arguments
+        for part in parts_of(op, self.level):
+            self._loop_of(op, part)
+
+    def _loop_of(self, op: k.For, part: Part) -> None:
+        """A loop that computes some of the results of a loop."""
+        index, last = op.body.block.arguments[0], op.body.block.last
+        assert isinstance(last, k.Yield)
+        carried = [op.body.block.arguments[1 + at] for at in part.results]
         lower, upper, step = (self.scalar(bound) for bound in (op.lower, op.upper, op.step))
         wraps = not isinstance(op.step.defining_op, k.Constant) or op.step.defining_op.bits >= 1 << 30
-        starts = [self.formed(start, self.forms[value]) for start, value in zip(op.start, carried, strict=True)]
+        starts = [self.formed(op.start[at], self.forms[value]) for at, value in zip(part.results, carried, strict=True)]
         with self.code.counting(type_of(k.dtype_of(index)), lower, upper, step, wraps) as loop:
             self.names[index] = loop.counter
-            for value, start, result in zip(carried, starts, op.outputs, strict=True):
-                name = loop.hand(self.type(value), start)
-                self.names[value] = self.names[result] = name
+            for at, value, start in zip(part.results, carried, starts, strict=True):
+                self.names[value] = self.names[op.outputs[at]] = loop.hand(self.type(value), start)
             loop.run()
-            self.ops(op.body.block)
-            assert isinstance(op.body.block.last, k.Yield)
-            given = zip(op.body.block.last.values, carried, strict=True)
-            loop.give([self.formed(new, self.forms[value]) for new, value in given])
+            self.ops(part.ops)
+            given = zip(part.results, carried, strict=True)
+            loop.give([self.formed(last.values[at], self.forms[value]) for at, value in given])
 
     def _any(self, mask: str) -> str:
         """Whether any lane is in a mask. In a function, lanes that do not need its result may be poison."""
