@@ -89,10 +89,9 @@ def test_ops_in_front_and_behind(computes: Any, schedule: str | None) -> None:
 
 def test_products_are_added_by_one_instruction_where_a_level_has_it(lowered: Any) -> None:
     entry = lowered(matmul(40, 70, 48).text(["f32"] * 3), "cpu")
-    executable = entry.module.block.first
-    entries = [op for op in executable.body.block if op.name == "ll_seq.entry"]
+    entries = cpu.Lowered.of(entry.module.block.first).entries
     for level in LEVELS.values():
-        text = cpu.text_of(entries, [cpu.signature_of(one) for one in entries], level)
+        text = cpu.text_of(entries, level)
         assert ("@llvm.fma." in text) == (level.name != "x86-64-v2")
 
 
