@@ -299,9 +299,10 @@ def panel_dot(task: Task) -> Schedule | None:
     item, dims = BY_NAME[element_of(dot.out)].itemsize, dot.dimensions
     operand = {"m": (dot.lhs, dims.lhs_contract), "n": (dot.rhs, dims.rhs_contract)}
     rows = typical(extents[down])
-    tile = _panel_tile(rows, extents[across], machine.panel_tile, item)
     read, contract = operand[across]
-    once = rows <= tile[0] and fastest_axis(read) not in contract and is_read(read)
+    in_order = fastest_axis(read) not in contract and is_read(read)
+    tile = _panel_tile(rows, extents[across], machine.panel_tile, item, in_order)
+    once = in_order and rows <= tile[0]
     groups = PANEL_LANES if once else 1  # a workgroup reads wide rows of an operand without a panel
     while groups > 1 and _blocks_of(task, across, tile[1] * groups) < FEWEST_BLOCKS:
         groups //= 2
@@ -331,13 +332,14 @@ def _blocks_of(task: Task, dim: str, size: int) -> int:
     return typical(extents["b"]) * ceildiv(extents[dim], size) if extents[dim] >= size else 0
 
 
-def _panel_tile(rows: int, columns: int, most: tuple[int, int], item: int) -> tuple[int, int]:
+def _panel_tile(rows: int, columns: int, most: tuple[int, int], item: int, in_order: bool) -> tuple[int, int]:
     """(rows, columns) of the tile of a dot with panels: of few rows all, with more columns instead; else as many rows
-    as leave the fewest unused in the last tile. `most`: the tile of the machine; `item`: bytes of a result.
+    as leave the fewest unused in the last tile. `most`: the tile of the machine; `item`: bytes of a result; `in_order`:
+    the columns of the operand are read in the order of memory, so it needs no panel if one tile has all rows.
     """
     down, across = most[0], most[1] * 4 // item
     results = down * across
-    if rows <= 2 * down:
+    if rows <= (2 * down if in_order else down):
         down, across = rows, min(results // (1 << (rows - 1).bit_length()), MAX_PANEL_COLUMNS)
     else:
         down = min(range(down, down // 2, -1), key=lambda count: -(-rows // count) * count)

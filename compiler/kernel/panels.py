@@ -35,6 +35,8 @@ from .reductions import Factors
 from .rules import element_of, shape_of
 from .schedule import Schedule
 
+#: most groups of columns that have code of their own in the loop that fetches a panel
+MAX_GROUPS = 4
 #: computes the results at a place of the dot whose element is known, and writes them
 Finish = Callable[[Index], None]
 
@@ -234,10 +236,26 @@ class PanelDot:
         elif panel.turned:
             self._turn(panel, count, base, along)
         else:
-            with self._each(count, panel.size) as (place, number):
-                copy(place, number)
+            with self._each_place(count, panel.size) as elements:
+                for place, number in elements:
+                    copy(place, number)
         for loop in reversed(loops):
             b.end_loop(loop, ())
+
+    @contextmanager
+    def _each_place(self, count: Value, size: int) -> Iterator[list[tuple[Value, Value]]]:
+        """A loop over `count` places of `size` rows or columns, of which this invocation takes some. A few have code of
+        their own each, so that index maps of columns are evaluated in front of the loop.
+        """
+        b, lanes = self.builder, self.schedule.workgroup_size
+        if size % lanes or size > MAX_GROUPS * lanes:
+            with self._each(count, size) as element:
+                yield [element]
+            return
+        numbers = [b.op("add", b.const(first, "ui32"), b.local_id()) for first in range(0, size, lanes)]
+        loop = b.begin_loop(b.const(0, "ui32"), count, b.const(1, "ui32"), ())
+        yield [(loop.index, number) for number in numbers]
+        b.end_loop(loop, ())
 
     @contextmanager
     def _rows_and_places(self, panel: Panel, count: Value, lanes: int) -> Iterator[tuple[Value, Value]]:
