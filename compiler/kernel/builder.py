@@ -371,6 +371,23 @@ class KernelBuilder(LoweringEmitter[Value]):
         type = k.vector_type(len(values), self.dtype(values[0]))
         return self._numbered(("lanes", *values), k.Vector(values, [type]))
 
+    def has_multiply_add(self, dtype: str) -> bool:
+        """Whether the machine adds products of that type by one op."""
+        return self.machine.multiply_add and BY_NAME[dtype].kind == FLOAT
+
+    def multiply_add(self, x: Value, y: Value, z: Value) -> Value:
+        """x * y + z, of floats or lane by lane."""
+        return self.insert(k.MultiplyAdd([x, y, z], [x.type])).result
+
+    def transpose(self, vectors: Sequence[Value]) -> list[Value]:
+        """The vectors of the lanes of as many vectors as they have lanes."""
+        return list(self.insert(k.Transpose(vectors, [vector.type for vector in vectors])).results)
+
+    def load_lanes(self, load: k.Load, lanes: int) -> Value:
+        """A vector of neighbouring elements of a binding, the first of which is that of a load."""
+        type = k.vector_type(lanes, self.dtype(load.output))
+        return self.insert(k.LoadLanes([load.binding, load.index], [type])).result
+
     def lanes(self, vector: Value) -> list[Value]:
         """The scalars of a vector."""
         return list(self.insert(k.Lanes([vector], [scalar(self.dtype(vector))] * k.length_of(vector))).results)
@@ -398,6 +415,15 @@ class KernelBuilder(LoweringEmitter[Value]):
     def inside(self, shared: Value, place: Value) -> Value:
         """A place in a shared array whose length is a power of two, a word. The mask proves that it is inside."""
         return self.op("and", place, self.const(k.length_of(shared) - 1, "ui32"))
+
+    def load_shared_lanes(self, shared: Value, index: Value, lanes: int) -> Value:
+        """A vector of neighbouring elements of a shared array."""
+        type = k.vector_type(lanes, self.dtype(shared))
+        return self.insert(k.LoadSharedLanes([shared, index], [type])).result
+
+    def store_shared_lanes(self, vector: Value, shared: Value, index: Value) -> None:
+        """Writes a vector to neighbouring elements of a shared array."""
+        self.insert(k.StoreSharedLanes([vector, shared, index]))
 
     def barrier(self) -> None:
         """A barrier of the workgroup."""

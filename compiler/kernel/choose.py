@@ -15,6 +15,7 @@ from typing import Final
 from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.flow.fusion_reads import elements
 from orchestrion.compiler.flow.layout import layout_of
+from orchestrion.compiler.flow.structure import fastest_axis
 from orchestrion.compiler.ir.dims import TYPICAL, bounds, ceildiv, is_dynamic, is_less, typical
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
@@ -25,8 +26,9 @@ from .dialect import MAX_SHARED_BYTES, VECTOR
 from .emit import THREAD, emit
 from .legality import MAX_PRODUCTS, problems
 from .library import KERNELS
+from .loops import BLOCK
 from .machine import Machine
-from .operands import is_loaded, packed_tile
+from .operands import is_loaded, is_read, packed_tile
 from .reduction_limits import FEW_REDUCTIONS, lanes_per_reduction, longest, max_counted_iterations, max_elements
 from .row_values import (
     MAX_SERIAL_ROW,
@@ -74,6 +76,14 @@ MAX_SLICE_DEPTH = 16
 MIN_STAGED_TILE = (2, 1)
 #: least rows, columns, and reduced elements of a staged dot: with fewer, most of a workgroup's block is empty
 MIN_STAGED_EXTENT = 8
+#: invocations of a workgroup whose dot has panels, all lanes of a vector; a multiple of every machine's lanes
+PANEL_LANES = 16
+#: dimension of a dot -> the operand that has it
+PANEL_OPERANDS = {"m": "lhs", "n": "rhs"}
+#: most columns of a tile of few rows with panels
+MAX_PANEL_COLUMNS = 64
+#: fewest blocks of a dot whose workgroups read wide rows
+FEWEST_BLOCKS = 4
 #: blocks are halved until there are this many, because a GPU has up to 150 compute units
 MANY_BLOCKS = 256
 #: number of rows from which on one invocation may take a row of up to `Machine.barrier` elements
@@ -276,6 +286,68 @@ def packed_dot(task: Task) -> Schedule | None:
     return Schedule.of(*_tile(*task.packed), grid, task.lanes(task.packed[1]), *guards)
 
 
+def panel_dot(task: Task) -> Schedule | None:
+    """A workgroup computes a block of results of a dot, with vectors, and with panels of the operands that are read
+    several times, or not in the order of memory.
+    """
+    dot, machine, extents = task.dot, task.machine, task.body.extents
+    if dot is None or not machine.panel_bytes or BY_NAME[element_of(dot.out)].kind != FLOAT:
+        return None
+    down, across = ("m", "n") if typical(extents["n"]) >= MIN_TILE_COLUMNS else ("n", "m")
+    if is_dynamic(extents[across], extents["k"]) or extents[across] < MIN_TILE_COLUMNS or not extents["k"]:
+        return None
+    item, dims = BY_NAME[element_of(dot.out)].itemsize, dot.dimensions
+    operand = {"m": (dot.lhs, dims.lhs_contract), "n": (dot.rhs, dims.rhs_contract)}
+    rows = typical(extents[down])
+    read, contract = operand[across]
+    in_order = fastest_axis(read) not in contract and is_read(read)
+    tile = _panel_tile(rows, extents[across], machine.panel_tile, item, in_order)
+    once = in_order and rows <= tile[0]
+    groups = PANEL_LANES if once else 1  # a workgroup reads wide rows of an operand without a panel
+    while groups > 1 and _blocks_of(task, across, tile[1] * groups) < FEWEST_BLOCKS:
+        groups //= 2
+    local = {down: PANEL_LANES // groups, across: groups}
+    sizes = {down: tile[0] * local[down], across: tile[1] * groups}
+    tall = tile[0] > machine.panel_tile[0]  # so many rows, a power of two apart, would share few lines of a cache
+    panels = [name for name, needs in ((down, tall or not is_read(operand[down][0])), (across, not once)) if needs]
+    depth = (machine.panel_bytes // item - prod(sizes.values())) // max(sum(sizes[name] for name in panels), 1)
+    depth = BLOCK if once else depth if extents["k"] <= depth else depth // BLOCK * BLOCK
+    lanes = task.lanes(tile[1])
+    schedule = Schedule.of(
+        *(Step("tile", dim, count=count) for dim, count in zip((down, across), tile, strict=True)),
+        Step("bind", "grid", "workgroup"),
+        *(Step("bind", dim, "local", count) for dim, count in local.items() if count > 1),
+        None if lanes is None else replace(lanes, dim=across),
+        Step("stage", "out", "panel", min(depth, extents["k"])),
+        *(Step("stage", PANEL_OPERANDS[name], "panel") for name in panels),
+        Step("guard", down, "clamp") if extents[down] % sizes[down] != 0 else None,
+        _guard(across, extents[across], sizes[across], 0),
+    )
+    return None if any(problems(task.body, schedule, machine)) else schedule
+
+
+def _blocks_of(task: Task, dim: str, size: int) -> int:
+    """The number of blocks of a dot of so many results along a dimension; 0 if not even one is filled."""
+    extents = task.body.extents
+    return typical(extents["b"]) * ceildiv(extents[dim], size) if extents[dim] >= size else 0
+
+
+def _panel_tile(rows: int, columns: int, most: tuple[int, int], item: int, in_order: bool) -> tuple[int, int]:
+    """(rows, columns) of the tile of a dot with panels: of few rows all, with more columns instead; else as many rows
+    as leave the fewest unused in the last tile. `most`: the tile of the machine; `item`: bytes of a result; `in_order`:
+    the columns of the operand are read in the order of memory, so it needs no panel if one tile has all rows.
+    """
+    down, across = most[0], most[1] * 4 // item
+    results = down * across
+    if rows <= (2 * down if in_order else down):
+        down, across = rows, min(results // (1 << (rows - 1).bit_length()), MAX_PANEL_COLUMNS)
+    else:
+        down = min(range(down, down // 2, -1), key=lambda count: -(-rows // count) * count)
+    while across > columns:
+        across //= 2
+    return down, across
+
+
 def staged_dot(task: Task) -> Schedule | None:
     """A workgroup computes a block of results of a dot, with slices of the operands in shared memory."""
     if not task.may_tile or task.machine.staged_tile is None or task.dot is None or task.is_long_and_few:
@@ -400,6 +472,7 @@ def _run_of_elements(task: Task) -> Schedule | None:
 PATTERNS: Final[tuple[tuple[str, Callable[[Task], Schedule | None]], ...]] = (
     ("encoded run", encoded_run),
     ("packed dot", packed_dot),
+    ("panel dot", panel_dot),
     ("staged dot", staged_dot),
     ("tiled dot", tiled_dot),
     ("shared reduction", shared_reduction),

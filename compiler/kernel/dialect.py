@@ -231,6 +231,37 @@ class Lanes(Operation):
         yield from _check_lanes(self.outputs, self.vector)
 
 
+class MultiplyAdd(Operation):
+    """x * y + z of floats, or lane by lane of vectors; rounded once if the instruction set can, else twice."""
+
+    name = "kernel.multiply_add"
+    x = operand(is_carried)
+    y = operand(is_carried)
+    z = operand(is_carried)
+    output = result(is_carried)
+    traits = PURE
+
+    def check(self) -> Iterator[str]:
+        types = {value.type for value in (*self.operands, *self.results)}
+        if len(types) > 1 or dtype_of(self.output).kind != FLOAT:
+            yield f"does not take {_types(self.operands)} -> {self.output.type}"
+
+
+class Transpose(Operation):
+    """Lane `i` of vector `j` of the results is lane `j` of vector `i` of as many vectors as they have lanes."""
+
+    name = "kernel.transpose"
+    vectors = operands(is_vector)
+    outputs = results(is_vector)
+    traits = PURE
+
+    def check(self) -> Iterator[str]:
+        types = {value.type for value in (*self.vectors, *self.outputs)}
+        shape = vector_shape(self.vectors[0].type) if self.vectors else None
+        if shape is None or len(types) > 1 or not len(self.vectors) == len(self.outputs) == shape[0]:
+            yield f"does not take {_types(self.vectors)} -> {_types(self.outputs)}"
+
+
 class Store(Operation):
     """Writes the element of a binding at an index."""
 
@@ -286,6 +317,31 @@ class StoreShared(Operation):
 
     def check(self) -> Iterator[str]:
         yield from _check_element(self.shared, self.value)
+
+
+class LoadSharedLanes(Operation):
+    """As many neighbouring elements of a shared array as the vector has lanes, the first at the index."""
+
+    name = "kernel.load_shared_lanes"
+    shared = operand(is_shared)
+    index = operand(is_word)
+    output = result(is_vector)
+    traits = frozenset({Trait.REMOVABLE})
+
+    def check(self) -> Iterator[str]:
+        yield from _check_lanes_of(self.shared, self.output)
+
+
+class StoreSharedLanes(Operation):
+    """Writes the lanes of a vector to neighbouring elements of a shared array, the first at the index."""
+
+    name = "kernel.store_shared_lanes"
+    vector = operand(is_vector)
+    shared = operand(is_shared)
+    index = operand(is_word)
+
+    def check(self) -> Iterator[str]:
+        yield from _check_lanes_of(self.shared, self.vector)
 
 
 class Barrier(Operation):
@@ -408,12 +464,23 @@ def _check_element(shared: Value, element: Value) -> Iterator[str]:
         yield f"element of type {element.type}, array of {shape[1]}"
 
 
+def _check_lanes_of(shared: Value, vector: Value) -> Iterator[str]:
+    array, shape = shared_shape(shared.type), vector_shape(vector.type)
+    if array is not None and shape is not None and array[1] is not shape[1]:
+        yield f"vector of type {vector.type}, array of {array[1]}"
+
+
 def _check_yield(body: Region, types: list[Type]) -> Iterator[str]:
     last = body.block.last
     if not isinstance(last, Yield):
         yield "region does not end with kernel.yield"
     elif [value.type for value in last.values] != types:
         yield f"region yields {_types(last.values)}, needs ({', '.join(map(str, types))})"
+
+
+def writes(op: Operation) -> bool:
+    """Whether an op writes to a binding or a shared array."""
+    return isinstance(op, Store | StoreVector | StoreShared | StoreSharedLanes)
 
 
 #: name of a primitive -> its operation class
@@ -423,7 +490,8 @@ DIALECT = Dialect(
     "kernel",
     [
         WorkgroupId, LocalId, Parameter, Constant, Load, LoadVector, LoadLanes, Store, StoreVector, Shared, LoadShared,
-        StoreShared, Barrier, Vector, Lanes, Call, For, If, Yield, Return,
+        StoreShared, LoadSharedLanes, StoreSharedLanes, Barrier, Vector, Lanes, MultiplyAdd, Transpose, Call, For, If,
+        Yield, Return,
         *SCALARS.values(),
     ],
 )  # fmt: skip

@@ -5,13 +5,14 @@ computed, once per iteration. Neighbouring columns are usually neighbours in mem
 vectorizes them, or the kernel computes them in explicit vectors.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 
+from . import dialect as k
 from .builder import KernelBuilder
-from .index import Index
+from .index import Index, Shape
 from .loops import Reduction, Scalars, sequential
 from .reductions import Factors, reduction_of_dot
 from .rules import element_of
@@ -34,15 +35,19 @@ def scalar_reduction(b: KernelBuilder, dot: DotGeneral, places: Sequence[Index])
     reductions = [reduction_of_dot(b, dot, place) for place in places]
 
     def combine(x: Sequence[Value], y: Sequence[Value]) -> Scalars:
-        return _together(reduction.combine([a], [c]) for reduction, a, c in zip(reductions, x, y, strict=True))
+        return together(reduction.combine([a], [c]) for reduction, a, c in zip(reductions, x, y, strict=True))
+
+    def accumulate(values: Sequence[Value], reduced: Sequence[Value]) -> Scalars:
+        return together(reduction.into([value], reduced) for reduction, value in zip(reductions, values, strict=True))
 
     neutral = [value for reduction in reductions for value in reduction.neutral or ()]
     return Reduction(
         reductions[0].sizes,
-        lambda: _together(reduction.start() for reduction in reductions),
-        lambda reduced: _together(reduction.element(reduced) for reduction in reductions),
+        lambda: together(reduction.start() for reduction in reductions),
+        lambda reduced: together(reduction.element(reduced) for reduction in reductions),
         combine,
         neutral,
+        accumulate if reductions[0].accumulate is not None else None,
     )
 
 
@@ -52,24 +57,44 @@ def _vector_reduction(b: KernelBuilder, dot: DotGeneral, places: Sequence[Index]
     columns = [Factors(b, dot, place) for place in places[:count]]
     zeros = [b.vector([b.const(0, element_of(dot.out))] * lanes)] * (len(places) // lanes)
 
+    def factors(reduced: Sequence[Value]) -> Scalars:
+        xs = yield from together(row.left(reduced) for row in rows)
+        ys = yield from together(column.right(reduced) for column in columns)
+        return [*xs, *(b.vector(ys[at : at + lanes]) for at in range(0, len(ys), lanes))]
+
+    return vector_sums(b, rows[0].axes.sizes, len(rows), zeros, factors)
+
+
+def vector_sums(
+    b: KernelBuilder, sizes: Shape, rows: int, zeros: Sequence[Value], factors: Callable[[Sequence[Value]], Scalars]
+) -> Reduction:
+    """Sums of products in vectors, row by row. `factors` gives a scalar for each of the rows, then the vectors of
+    columns.
+    """
+    lanes = k.length_of(zeros[0])
+
     def start() -> Scalars:
         yield from ()
-        return zeros
+        return list(zeros)
 
     def element(reduced: Sequence[Value]) -> Scalars:
-        xs = yield from _together(row.left(reduced) for row in rows)
-        ys = yield from _together(column.right(reduced) for column in columns)
-        vectors = [b.vector(ys[at : at + lanes]) for at in range(0, len(ys), lanes)]
-        return [b.op("multiply", b.vector([x] * lanes), y) for x in xs for y in vectors]
+        found = yield from factors(reduced)
+        return [b.op("multiply", b.vector([x] * lanes), y) for x in found[:rows] for y in found[rows:]]
 
     def combine(x: Sequence[Value], y: Sequence[Value]) -> Scalars:
         yield from ()
         return [b.op("add", a, c) for a, c in zip(x, y, strict=True)]
 
-    return Reduction(rows[0].axes.sizes, start, element, combine, zeros)
+    def accumulate(values: Sequence[Value], reduced: Sequence[Value]) -> Scalars:
+        found, sums = (yield from factors(reduced)), iter(values)
+        return [b.multiply_add(b.vector([x] * lanes), y, next(sums)) for x in found[:rows] for y in found[rows:]]
+
+    fused = b.has_multiply_add(b.dtype(zeros[0]))
+    return Reduction(sizes, start, element, combine, zeros, accumulate if fused else None)
 
 
-def _together(parts: Iterable[Scalars]) -> Scalars:
+def together(parts: Iterable[Scalars]) -> Scalars:
+    """The values of several generators, one after the other."""
     values: list[Value] = []
     for part in parts:
         values += yield from part

@@ -26,6 +26,7 @@ from .index import Index, delinearize
 from .indexing import moved, starts_of
 from .library import KERNELS
 from .machine import PLAIN, Machine
+from .panels import PanelDot
 from .parts import Parts, parts_of
 from .reduction_limits import longest
 from .reductions import REDUCTIONS
@@ -195,6 +196,9 @@ class Kernel:
         number = grid_place(b, schedule, count)
         branch = None if schedule.by_workgroups else b.begin_if(is_in_grid(b, schedule, count))
         at = dict(zip((dim for dim, _ in grid), delinearize(b, number, tuple(n for _, n in grid)), strict=True))
+        if schedule.find("stage", "out") is not None:
+            PanelDot(self.elemental, dot, schedule, at, is_in_grid(b, schedule, count)).emit(self._finish)
+            return
         extents = Extents.of(dot)
         rows = side_of(b, schedule, "m", extents.rows, at["m"])
         columns = side_of(b, schedule, "n", extents.columns, at["n"])
@@ -211,6 +215,13 @@ class Kernel:
         branch = b.begin_if(is_in_grid(b, schedule, count)) if branch is None else branch
         write_tile(b, rows, columns, self._writer(places, len(columns.results)))
         b.end_if(branch)
+
+    def _finish(self, place: Index) -> None:
+        """Computes the results at a place, and writes them."""
+        outputs = [(output, _same(self.builder, place, output.value)) for output in self.body.outputs]
+        values = [self.elemental.element(output.value, at) for output, at in outputs]
+        for (output, at), value in zip(outputs, values, strict=True):
+            self.store(output, [at], [value])
 
     def _writer(self, places: Sequence[Index], columns: int) -> Write:
         """Computes all results of a tile. Returns the function that writes them."""

@@ -7,6 +7,7 @@ unless invocations share a reduction or rows of dynamic length stay in registers
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
 from typing import Final
 
 from orchestrion.compiler.ir.dims import bounds, ceildiv, is_dynamic, is_less
@@ -21,6 +22,7 @@ from .library import KERNELS
 from .loops import loop_iterations
 from .machine import Machine
 from .operands import packed_tile
+from .panels import contracted, shared_elements, slice_of, vector_dimension
 from .reduction_limits import longest, max_counted_iterations, max_elements, max_loop_iterations
 from .row_values import MAX_REGISTER_ELEMENTS, parts_bytes, row_iterations, row_lengths, shared_row_bytes
 from .rules import element_of
@@ -72,7 +74,7 @@ def _library(body: Body, schedule: Schedule) -> Iterator[str]:
 
 def _unknown(body: Body, schedule: Schedule) -> Iterator[str]:
     """Steps that name a dimension or an operand that the body does not have."""
-    operands = ("lhs", "rhs") if body.kind == "contraction" else ("k",) if body.kind == "rows" else ()
+    operands = ("lhs", "out", "rhs") if body.kind == "contraction" else ("k",) if body.kind == "rows" else ()
     for step in schedule.steps:
         known = [*body.extents]
         if step.name == "bind":
@@ -135,7 +137,7 @@ def _reduction(body: Body, schedule: Schedule, machine: Machine) -> Iterator[str
     for step in schedule.named("unroll"):
         if step.dim != "k" or step.count > MAX_UNROLL or not _is_power_of_two(step.count):
             yield f"{step}: k is unrolled by a power of two up to {MAX_UNROLL}"
-        elif schedule.lanes > 1 or body.kind == "rows" or schedule.find("stage", "lhs") is not None:
+        elif schedule.lanes > 1 or body.kind == "rows" or any(schedule.named("stage")):
             yield f"{step}: only loops of one invocation over memory are unrolled"
         elif (products := step.count * schedule.results) > MAX_PRODUCTS:
             yield f"{step}: an iteration takes {products} elements for all results, {MAX_PRODUCTS} at most"
@@ -201,16 +203,20 @@ def _dot(body: Body, schedule: Schedule, machine: Machine) -> Iterator[str]:
         yield from _vectors(schedule, step, machine)
     for dim, index in (("m", 0), ("n", 1)):
         yield from _edge(body, dot, schedule, dim, index)
-    if any(schedule.named("stage")):
+    if schedule.find("stage", "out") is not None:
+        yield from _panels(dot, schedule, machine)
+    elif any(schedule.named("stage")):
         yield from _staged(body, dot, schedule, machine)
 
 
 def _vectors(schedule: Schedule, step: Step, machine: Machine) -> Iterator[str]:
-    if step.dim != "n" or step.count not in VECTOR_LANES or schedule.count("tile", "n") % step.count:
-        yield f"{step}: vectors have {', '.join(map(str, VECTOR_LANES))} lanes along n, which divide its tile"
+    dims = "n" if schedule.find("stage", "out") is None else "mn"
+    if step.dim not in dims or step.count not in VECTOR_LANES or schedule.count("tile", step.dim) % step.count:
+        lanes = ", ".join(map(str, VECTOR_LANES))
+        yield f"{step}: vectors have {lanes} lanes along {' or '.join(dims)}, which divide its tile"
     if step.count > machine.vector_lanes:
         yield f"{step}: the machine has vectors of {machine.vector_lanes} lanes"
-    if any(schedule.named("stage")):
+    if any(schedule.named("stage")) and schedule.find("stage", "out") is None:
         yield f"{step}: products of staged operands are computed one by one"
 
 
@@ -223,12 +229,42 @@ def _edge(body: Body, dot: DotGeneral, schedule: Schedule, dim: str, index: int)
         if extent % size != 0:
             yield f"tiles of {size} do not divide {dim}, of extent {extent}: it needs a guard"
         return
-    if step.how == "shift" and (least < size or schedule.local(dim) > 1):
+    apart = schedule.local(dim) > 1 and schedule.find("stage", "out") is None
+    if step.how == "shift" and (least < size or apart):
         yield f"{step}: a tile is moved back only if the extent, {extent}, is a tile or more"
     if step.how == "pad":
         tile = packed_tile(dot, index)
         if any(schedule.named("stage")) or schedule.local(dim) > 1 or tile is None or tile % size:
             yield f"{step}: the operand does not lie in tiles that {size} divides"
+
+
+def _panels(dot: DotGeneral, schedule: Schedule, machine: Machine) -> Iterator[str]:
+    """Blocks of a workgroup, with panels of operands."""
+    out = schedule.find("stage", "out")
+    steps = [step for step in schedule.named("stage") if step.dim != "out"]
+    if out is None or out.how != "panel" or not out.count or any(s.how != "panel" or s.count for s in steps):
+        yield "sums and operands are staged in panels, with a depth at stage(out, panel, ...) alone"
+        return
+    if not machine.panel_bytes:
+        yield f"{out}: the machine has no memory for panels"
+        return
+    across = vector_dimension(schedule)
+    lanes, width = schedule.workgroup_size, schedule.count("tile", across) * schedule.local(across)
+    guards = {step.dim: step.how for step in schedule.named("guard")}
+    if not schedule.by_workgroups:
+        yield f"{out}: the invocations of a workgroup share a block"
+    elif len(list(schedule.named("vectorize"))) != 1:
+        yield f"{out}: results are computed in vectors along m or n"
+    elif lanes % width and width % lanes:
+        yield f"{out}: {lanes} invocations take whole rows of {width} results"
+    if any(how != ("shift" if dim == across else "clamp") for dim, how in guards.items()):
+        yield f"{out}: the last tile is moved back along the dimension of vectors, and clamped along the other"
+    if not (sizes := contracted(dot)) or is_dynamic(prod(sizes)) or not prod(sizes):
+        yield f"{out}: the number of products is known and not 0"
+    elif not slice_of(dot, out.count)[0]:
+        yield f"{out}: a block of a sum of {prod(sizes)} products has more elements"
+    elif (used := shared_elements(dot, schedule) * BY_NAME[element_of(dot.out)].itemsize) > machine.panel_bytes:
+        yield f"panels and sums take {used} bytes; the machine has {machine.panel_bytes}"
 
 
 def _staged(body: Body, dot: DotGeneral, schedule: Schedule, machine: Machine) -> Iterator[str]:

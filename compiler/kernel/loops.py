@@ -39,7 +39,8 @@ class Reduction:
     once.
 
     Elements have the row-major order of `sizes`; `element` takes coordinates. `neutral`: values that change nothing
-    when combined, None if none are known.
+    when combined, None if none are known. `accumulate`: combines values with the element at coordinates, if other ops
+    than those of `combine` and `element` do that.
     """
 
     sizes: Shape
@@ -47,11 +48,18 @@ class Reduction:
     element: Callable[[Sequence[Value]], Scalars]
     combine: Callable[[Sequence[Value], Sequence[Value]], Scalars]
     neutral: Sequence[Value] | None
+    accumulate: Callable[[Sequence[Value], Sequence[Value]], Scalars] | None = None
 
     @property
     def count(self) -> int:
         """Number of elements."""
         return prod(self.sizes)
+
+    def into(self, values: Sequence[Value], coordinates: Sequence[Value]) -> Scalars:
+        """Values, combined with the element at coordinates."""
+        if self.accumulate is not None:
+            return (yield from self.accumulate(values, coordinates))
+        return (yield from self.combine(values, (yield from self.element(coordinates))))
 
     def at(self, b: KernelBuilder, position: Value) -> Scalars:
         """The element at a row-major position."""
@@ -67,8 +75,7 @@ def sequential(b: KernelBuilder, reduction: Reduction, per_iteration: int = 1) -
     if not is_dynamic(count):
         if count <= UNROLLED:
             for position in range(count):
-                element = yield from reduction.at(b, b.index(position))
-                values = yield from reduction.combine(values, element)
+                values = yield from reduction.into(values, delinearize(b, b.index(position), reduction.sizes))
             return values
         cut = bounded_per_iteration(reduction.sizes, per_iteration, b.machine)
         if reduction.neutral is not None and cut is not None:
@@ -123,11 +130,16 @@ def _cut(b: KernelBuilder, reduction: Reduction, per_iteration: int) -> Reductio
     if not _is_cut(reduction.sizes, per_iteration):
         return reduction
 
-    def element(coordinates: Sequence[Value]) -> Scalars:
+    def joined(coordinates: Sequence[Value]) -> list[Value]:
         *before, number, place = coordinates
-        return reduction.element([*before, b.op("add", b.op("multiply", number, b.index(per_iteration)), place)])
+        return [*before, b.op("add", b.op("multiply", number, b.index(per_iteration)), place)]
 
-    return replace(reduction, sizes=_cut_sizes(reduction.sizes, per_iteration), element=element)
+    return replace(
+        reduction,
+        sizes=_cut_sizes(reduction.sizes, per_iteration),
+        element=lambda coordinates: reduction.element(joined(coordinates)),
+        accumulate=reduction.accumulate and (lambda values, at: reduction.into(values, joined(at))),
+    )
 
 
 def _nest_iterations(sizes: Shape) -> int:
@@ -174,6 +186,10 @@ class Nest:
             return list(values)
         return (yield from self._range(level, outer, (b.index(0), b.index(size), size), start))
 
+    def part(self, bounds: tuple[Value, Value, int], start: Sequence[Value]) -> Scalars:
+        """Combines `start` with a range of the outermost axis. `bounds`: lower, upper, and the greatest length."""
+        return (yield from self._range(0, (), bounds, start))
+
     def _range(
         self, level: int, outer: Sequence[Value], bounds: tuple[Value, Value, int], start: Sequence[Value]
     ) -> Scalars:
@@ -200,7 +216,7 @@ class Nest:
 
     def _iteration(self, level: int, place: Sequence[Value], values: Sequence[Value]) -> Scalars:
         if level == len(self.reduction.sizes) - 1:
-            return (yield from self.reduction.combine(values, (yield from self.reduction.element(place))))
+            return (yield from self.reduction.into(values, place))
         if self._inside(level + 1) < BLOCK:
             return (yield from self.axis(level + 1, place, values))
         block = yield from self.axis(level + 1, place, self._neutral())
@@ -280,6 +296,6 @@ class Loops:
         loop = b.begin_loop(lower, upper, b.index(step * self.stride), start)
         values = loop.carried
         for offset in range(step):
-            element = yield from self.reduction.at(b, b.op("add", loop.index, b.index(offset * self.stride)))
-            values = yield from self.reduction.combine(values, element)
+            position = b.op("add", loop.index, b.index(offset * self.stride))
+            values = yield from self.reduction.into(values, delinearize(b, position, self.reduction.sizes))
         return b.end_loop(loop, values)

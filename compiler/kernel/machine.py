@@ -43,6 +43,8 @@ class Machine:
     specialized kernel in less time than a few calls save by it. `element_tile`: neighbours that an invocation computes
     in bodies without a reduction. `reduction_run`: elements that an iteration takes of a reduction that only loads.
     `register_code`: greatest number of primitives, about, for the part of a row that an invocation keeps in registers.
+    `panel_tile`: rows and columns, of f32, of the tile of a dot with panels; `panel_bytes`: bytes of the panels of a
+    workgroup, which caches hold; 0 if panels do not pay. `multiply_add`: dots add products by one op.
     """
 
     simd: int = 8
@@ -58,6 +60,9 @@ class Machine:
     element_tile: int = 1
     reduction_run: int = 4
     register_code: int = 1200
+    panel_tile: tuple[int, int] = (0, 0)
+    panel_bytes: int = 0
+    multiply_add: bool = False
     quirks: Quirks = Quirks()
 
     @property

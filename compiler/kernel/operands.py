@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from orchestrion.compiler.flow.dialect import UnsetEncoding
+from orchestrion.compiler.flow.dialect import UnsetEncoding, Windows
 from orchestrion.compiler.flow.layout import layout_of
 from orchestrion.compiler.flow.structure import axes_in_memory, joined
+from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.sequencer.ll_seq import LoadInput
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
-from orchestrion.compiler.stablehlo.ops.structural import Reshape
+from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Reshape, Reverse, Slice, Transpose
+
+#: ops whose elements are those of their one operand, found by an index map
+_MOVES = (BroadcastInDim, Reshape, Reverse, Slice, Transpose, UnsetEncoding, Windows)
 
 
 def packed_tile(dot: DotGeneral, index: int) -> int | None:
@@ -26,6 +30,13 @@ def packed_tile(dot: DotGeneral, index: int) -> int | None:
     free = joined(axes, dot.dimensions.free(len(axes), index == 0))
     group = layout.axes.index(free) if free in layout.axes else None
     return layout.tiles[group] if group is not None and layout.inner == (group,) else None
+
+
+def is_read(value: Value) -> bool:
+    """Whether the elements of a value are elements of memory, found by index maps alone."""
+    while isinstance(op := value.defining_op, _MOVES):
+        value = op.operands[0]
+    return op is None or isinstance(op, LoadInput)
 
 
 def is_loaded(op: Reduce) -> bool:

@@ -129,7 +129,14 @@ def reduction_of_dot(b: KernelBuilder, op: DotGeneral, at: Index) -> Reduction:
         yield from ()
         return [b.op("add", x[0], y[0])]
 
-    return Reduction(factors.axes.sizes, start, element, combine, zero)
+    def accumulate(values: Sequence[Value], reduced: Sequence[Value]) -> Scalars:
+        (x,) = yield from factors.left(reduced)
+        (y,) = yield from factors.right(reduced)
+        return [b.multiply_add(x, y, values[0])]
+
+    return Reduction(
+        factors.axes.sizes, start, element, combine, zero, accumulate if b.has_multiply_add(factors.dtype) else None
+    )
 
 
 def dot_general(b: KernelBuilder, op: DotGeneral, result: int, at: Index) -> Requests:

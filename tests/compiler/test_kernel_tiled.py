@@ -15,6 +15,7 @@ EACH_TARGET = pytest.mark.parametrize("target", ["opencl", "spirv", "cpu"])
 SCHEDULES = {
     "opencl": [tiled(8, 8), tiled(4, 16, "vectorize(n, 16)"), tiled(2, 4, "unroll(k, 2)", rows_faster=True)],
     "spirv": [tiled(8, 8), tiled(8, 4, "unroll(k, 4)"), tiled(3, 5, rows_faster=True)],
+    "cpu": [tiled(8, 8), tiled(4, 16, "vectorize(n, 16)"), tiled(3, 5, rows_faster=True)],
 }
 EACH_SCHEDULE = pytest.mark.parametrize(
     ("target", "schedule"),

@@ -27,6 +27,11 @@ def slices(depth: int) -> str:
     return f"stage(lhs, shared, {depth}), stage(rhs, shared, {depth})"
 
 
+def panels(stages: str, bind: str = f"{GROUP}, bind(m, local, 4)", more: str = "") -> str:
+    """A block of 4 by 1 tiles."""
+    return f"{TILE}, {bind}, vectorize(n, 4), {stages}, guard(m, clamp){more}"
+
+
 #: body, its schedules, the message, and the target if it is not OpenCL
 CASES: list[tuple[str, list[str], str] | tuple[str, list[str], str, str]] = [
     # kinds, dimensions, counts
@@ -150,6 +155,42 @@ CASES: list[tuple[str, list[str], str] | tuple[str, list[str], str, str]] = [
         "dot of dynamic length", [staged(slices(4))], "a reduction of d0 elements is not staged on this machine",
     ),
     ("outer product", [staged(slices(4))], "a dot that reduces nothing has no slices to stage"),
+    # panels
+    (
+        "dot", [panels("stage(out, panel)")],
+        "sums and operands are staged in panels, with a depth at stage(out, panel, ...) alone", "cpu",
+    ),
+    ("dot", [panels("stage(out, panel, 64)")], "stage(out, panel, 64): the machine has no memory for panels"),
+    (
+        "dot", [panels("stage(out, panel, 64)", "bind(grid, invocation, 4)")],
+        "stage(out, panel, 64): the invocations of a workgroup share a block", "cpu",
+    ),
+    (
+        "dot", [panels("stage(out, panel, 64)").replace(", vectorize(n, 4)", "")],
+        "stage(out, panel, 64): results are computed in vectors along m or n", "cpu",
+    ),
+    (
+        "dot", [panels("stage(out, panel, 64)", f"{GROUP}, bind(m, local, 8)").replace("tile(n, 4)", "tile(n, 12)")],
+        "stage(out, panel, 64): 8 invocations take whole rows of 12 results", "cpu",
+    ),
+    (
+        "dot", [panels("stage(out, panel, 64)", more=", guard(n, clamp)")],
+        "stage(out, panel, 64): the last tile is moved back along the dimension of vectors, and clamped along the "
+        "other", "cpu",
+    ),
+    (
+        "outer product", [panels("stage(out, panel, 64)")],
+        "stage(out, panel, 64): the number of products is known and not 0", "cpu",
+    ),
+    (
+        "dot of two axes", [panels("stage(out, panel, 2), stage(rhs, panel)")],
+        "stage(out, panel, 2): a block of a sum of 15 products has more elements", "cpu",
+    ),
+    (
+        "large dot of f64",
+        [f"tile(m, 8), tile(n, 32), {GROUP}, bind(m, local, 64), vectorize(n, 8), stage(out, panel, 64)"],
+        "panels and sums take 131072 bytes; the machine has 81920", "cpu",
+    ),
     # rows
     ("rows", [f"tile(m, 4), {GRID}"], "tile(m, 4): rows are not tiled"),
     ("rows", [f"{GROUP}, reduce(k, tree, 8), stage(k, shared)"], "stage(k, shared): rows stay in registers"),

@@ -60,6 +60,29 @@ def test_legal_schedules_compute_the_same(judge: Judge, targets: tuple[str, ...]
     assert outcome.pairs.total() == PER_CASE
 
 
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_legal_schedules_compute_the_same_in_native_code(judge: Judge, seed: int) -> None:
+    pytest.importorskip("llvmlite")
+    try:
+        judge.device("cpu")
+    except DriverUnavailable as error:
+        pytest.skip(str(error))
+    assert trial(judge, seed, ("cpu",)).findings == []
+
+
+def test_panels_are_drawn_and_legal() -> None:
+    """No device is needed."""
+    machine, legal, drawn = target("cpu").row("cpu"), 0, 0
+    for seed in range(300):
+        rng = random.Random(seed)
+        body = body_of(draw_case(rng))
+        for schedule in draw_schedules(rng, body, machine).schedules:
+            if schedule.find("stage", "out") is not None:
+                drawn += 1
+                legal += next(problems(body, schedule, machine), None) is None
+    assert 2 * legal >= drawn >= 20
+
+
 def test_most_well_typed_draws_are_legal_and_have_every_step() -> None:
     """No device is needed: 300 bodies, and that each of their schedules is legal or not."""
     well_typed = legal = 0

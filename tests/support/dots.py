@@ -59,6 +59,24 @@ def staged(rows: int, columns: int, depth: int, workgroup: tuple[int, int] = (8,
     return f"[{', '.join(steps)}]"
 
 
+def panels(
+    rows: int, columns: int, depth: int, operands: str = "", local: tuple[int, int] = (16, 1), along: str = "n"
+) -> str:
+    """A schedule by which a workgroup computes a block, with panels of these operands, in slices of up to `depth`
+    elements, and vectors along a dimension. The last block along that is moved back.
+    """
+    dims, vector = ("m", "n"), min(rows if along == "m" else columns, 16)
+    steps = [
+        *(f"tile({dim}, {size})" for dim, size in zip(dims, (rows, columns), strict=True)),
+        "bind(grid, workgroup)",
+        *(f"bind({dim}, local, {size})" for dim, size in zip(dims, local, strict=True)),
+        f"vectorize({along}, {vector})",
+        *(f"stage({name}, panel{f', {depth}' * (name == 'out')})" for name in sorted(f"{operands} out".split())),
+        *(f"guard({dim}, {'shift' if dim == along else 'clamp'})" for dim in dims),
+    ]
+    return f"[{', '.join(steps)}]"
+
+
 @st.composite
 def dots(draw: st.DrawFn, least: int = 1) -> Dot:
     """Any number of batch, free and contracted axes, each operand's in any order; most results fill several tiles. No

@@ -15,6 +15,7 @@ from orchestrion.compiler.kernel.grid import is_tiled_dot
 from orchestrion.compiler.kernel.library import KERNELS
 from orchestrion.compiler.kernel.machine import Machine
 from orchestrion.compiler.kernel.operands import packed_tile
+from orchestrion.compiler.kernel.rules import element_of
 from orchestrion.compiler.kernel.schedule import STEPS, WAYS, Schedule, Step
 
 #: products in the text of a tile, about: longer code takes drivers seconds
@@ -129,8 +130,10 @@ def _rows(rng: random.Random, body: Body) -> list[Step]:
 
 def _tiled(rng: random.Random, body: Body, machine: Machine, assumed: list[Step]) -> list[Step]:
     """Tiles of a dot: of an invocation, of a workgroup whose invocations divide them, or staged."""
-    way = rng.choice(("invocation", "invocation", "local", "staged"))
     static = not isinstance(body.extents["k"], Dim)
+    if machine.panel_bytes and static and _may_have_panels(body) and rng.random() < 0.5:
+        return _panels(rng, body)
+    way = rng.choice(("invocation", "invocation", "local", "staged"))
     if way == "staged" and static:
         steps = _staged(rng)
     else:
@@ -152,6 +155,32 @@ def _tiled(rng: random.Random, body: Body, machine: Machine, assumed: list[Step]
     if rng.random() < 0.3:
         steps.append(Step("reorder", "n", "m"))
     return [*steps, *_guards(rng, body, Schedule.of(*steps), assumed)]
+
+
+def _may_have_panels(body: Body) -> bool:
+    assert body.hero is not None
+    return bounds(body.extents["n"])[0] > 1 and element_of(body.hero.results[0]).startswith("f")
+
+
+def _panels(rng: random.Random, body: Body) -> list[Step]:
+    """Blocks of a workgroup with panels of none, one or both operands, and vectors along either side."""
+    across = rng.choice([dim for dim in "mn" if bounds(body.extents[dim])[0] > 1] or ["n"])
+    down = "mn".replace(across, "")
+    columns = rng.choice([count for count in (2, 4, 8, 16, 32) if count <= bounds(body.extents[across])[0]] or [2])
+    groups = rng.choice([count for count in (1, 1, 2, 4) if count * columns <= bounds(body.extents[across])[0]] or [1])
+    sizes = {down: rng.choice((1, 2, 3, 5, 8)), across: columns}
+    local = {down: rng.choice((1, 2, 4, 8, 16)), across: groups}
+    ways = {down: "clamp", across: "shift"}
+    return [
+        Step("bind", "grid", "workgroup"),
+        *(Step("tile", dim, count=count) for dim, count in sizes.items()),
+        *(Step("bind", dim, "local", count) for dim, count in local.items()),
+        Step("vectorize", across, count=rng.choice([count for count in VECTOR_LANES if columns % count == 0])),
+        Step("stage", "out", "panel", rng.choice((16, 64, 100, 200))),
+        *(Step("stage", operand, "panel") for operand in ("lhs", "rhs") if rng.random() < 0.6),
+        *(Step("guard", d, ways[d]) for d in "mn" if body.extents[d] % (sizes[d] * local[d]) != 0),
+        *([Step("reorder", "n", "m")] if rng.random() < 0.3 else []),
+    ]
 
 
 def _staged(rng: random.Random) -> list[Step]:

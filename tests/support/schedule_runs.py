@@ -34,7 +34,9 @@ from orchestrion.hal.backend import Entry as EntryPoint
 from orchestrion.hal.registry import load_driver
 from orchestrion.hal.workload import divide, fold
 
+#: target -> its driver. Seeds draw from `DRIVERS` unless a test names the target
 DRIVERS = {"opencl": "opencl", "spirv": "vulkan"}
+ALL_DRIVERS = {**DRIVERS, "cpu": "cpu"}
 #: bytes behind each binding that no kernel may write
 MARGIN, MARK = 64, 0x55
 #: error of a sum that may be of another order, over the largest element
@@ -74,7 +76,7 @@ class Judge:
     def device(self, name: str) -> BackendDevice:
         """The first device of a target. Raises DriverUnavailable if there is none."""
         if name not in self._devices:
-            driver = load_driver(DRIVERS[name])
+            driver = load_driver(ALL_DRIVERS[name])
             self._devices[name] = driver.open(driver.devices()[0])
         return self._devices[name]
 

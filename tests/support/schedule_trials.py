@@ -15,7 +15,7 @@ from structured_bodies import Case
 
 from orchestrion.compiler.kernel.choose import choose
 from orchestrion.compiler.kernel.schedule import Schedule
-from orchestrion.compiler.profiles import MACHINES
+from orchestrion.compiler.profiles import DEFAULT, MACHINES
 from orchestrion.compiler.targets.target import target
 
 #: schedules of a body
@@ -56,6 +56,7 @@ def trial(judge: Judge, seed: int, targets: tuple[str, ...] = tuple(DRIVERS)) ->
     rng, found = random.Random(seed), Outcome()
     case = draw_case(rng)
     name, machine = rng.choice(targets), rng.choice(list(MACHINES))
+    machine = machine if target(name).machine(machine) is not None else DEFAULT
     row = target(name).row(machine)
     chosen = choose(body_of(case), row)
     own = [*chosen.specialized, chosen.schedule]

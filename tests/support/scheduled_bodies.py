@@ -20,6 +20,18 @@ def dot(rows: int = 8, depth: int = 12, columns: int = 20, dtype: str = "f32", d
     return draft.case("dot")
 
 
+def dot_of_two_axes() -> Case:
+    """A dot along two axes, which are not contiguous in the left operand."""
+    draft = Draft(random.Random(0))
+    x, y = draft.argument((5, 8, 3), "f32"), draft.argument((5, 3, 20), "f32")
+    attributes = "#stablehlo.dot<lhs_contracting_dimensions = [0, 2], rhs_contracting_dimensions = [0, 1]>"
+    array = np.einsum("kmj,kjn->mn", x.array, y.array)
+    draft.result(
+        draft.op("stablehlo.dot_general", [x, y], (8, 20), "f32", array, f"dot_dimension_numbers = {attributes}")
+    )
+    return draft.case("dot of two axes")
+
+
 def outer() -> Case:
     """A dot that contracts no axis."""
     draft = Draft(random.Random(0))
@@ -80,6 +92,7 @@ BODIES: dict[str, Callable[[], Case]] = {
     "dot of integers": lambda: dot(dtype="i32"),
     "large dot of f64": lambda: dot(64, 64, 64, "f64"),
     "dot of dynamic length": lambda: dot(dynamic="k"),
+    "dot of two axes": dot_of_two_axes,
     "outer product": outer,
     "dynamic dot": lambda: dot(dynamic="mk"),
     "elements": elements,

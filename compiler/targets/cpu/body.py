@@ -16,6 +16,8 @@ from orchestrion.schema.dtypes import BOOL, SIGNED, DType
 
 from .code import Code
 from .forms import Form, Forms
+from .levels import Level
+from .loop_parts import Part, parts_of
 from .scalars import instruction, literal, memory_type, splat, suffix, type_of
 
 #: finds the name of the function of a call, for vectors of some lanes
@@ -23,10 +25,19 @@ Callee = Callable[[k.Call, int], str]
 
 
 class Body:
-    """The code of ops. `names`: value -> name of the scalar, vector or address. `callee`: finds functions."""
+    """The code of ops. `names`: value -> name of the scalar, vector or address. `callee`: finds functions. `level`:
+    None for code without vectors of its own.
+    """
 
-    def __init__(self, code: Code, forms: Forms, names: MutableMapping[Value, str], callee: Callee) -> None:
-        self.code, self.forms, self.callee = code, forms, callee
+    def __init__(
+        self,
+        code: Code,
+        forms: Forms,
+        names: MutableMapping[Value, str],
+        callee: Callee,
+        level: Level | None = None,
+    ) -> None:
+        self.code, self.forms, self.callee, self.level = code, forms, callee, level
         self.names = names
         self.width = forms.width
         self.mask: str | None = None
@@ -213,10 +224,21 @@ class Body:
 
     # vectors that the IR has, in code of one invocation
 
-    def load_lanes(self, op: k.LoadLanes) -> None:
-        dtype = k.dtype_of(op.output)
-        at = self.address(op.binding, op.index, type_of(dtype))
-        self.names[op.output] = self.code.set(f"load {self.type(op.output)}, ptr {at}, align {dtype.itemsize}")
+    def load_lanes(self, op: k.LoadLanes | k.LoadSharedLanes) -> None:
+        memory, index = op.operands
+        wide, at, align = self._neighbours(op.output, memory, index)
+        self.names[op.output] = self.code.set(f"load {wide}, ptr {at}, align {align}")
+
+    load_shared_lanes = load_lanes
+
+    def store_shared_lanes(self, op: k.StoreSharedLanes) -> None:
+        wide, at, align = self._neighbours(op.vector, op.shared, op.index)
+        self.code.do(f"store {wide} {self.names[op.vector]}, ptr {at}, align {align}")
+
+    def _neighbours(self, vector: Value, memory: Value, index: Value) -> tuple[str, str, int]:
+        """The type of a vector in memory, its address and its alignment."""
+        dtype = k.dtype_of(vector)
+        return self.type(vector), self.address(memory, index, type_of(dtype)), dtype.itemsize
 
     def make_vector(self, op: k.Vector) -> None:
         scalars, type = [self.scalar(value) for value in op.values], type_of(k.dtype_of(op.output))
@@ -233,26 +255,59 @@ class Body:
         for lane, output in enumerate(op.outputs):
             self.names[output] = self.code.set(f"extractelement {wide} {vector}, i64 {lane}")
 
+    def transpose(self, op: k.Transpose) -> None:
+        """In each step, pairs of vectors exchange halves of the blocks of lanes in which both have the other's."""
+        type, names = self.type(op.outputs[0]), [self.names[value] for value in op.vectors]
+        lanes = len(names)
+        distance = 1
+        while distance < lanes:
+            for first in (number for number in range(lanes) if not number & distance):
+                pair = names[first], names[first + distance]
+                low = [lane if not lane & distance else lanes + lane - distance for lane in range(lanes)]
+                high = [lane + distance if not lane & distance else lanes + lane for lane in range(lanes)]
+                names[first], names[first + distance] = (self._shuffle(type, *pair, mask) for mask in (low, high))
+            distance *= 2
+        self.names.update(zip(op.outputs, names, strict=True))
+
+    def _shuffle(self, type: str, x: str, y: str, lanes: Sequence[int]) -> str:
+        mask = ", ".join(f"i32 {lane}" for lane in lanes)
+        return self.code.set(f"shufflevector {type} {x}, {type} {y}, <{len(lanes)} x i32> <{mask}>")
+
+    def multiply_add(self, op: k.MultiplyAdd) -> None:
+        varies, dtype = self.forms[op.output].stride is None, k.dtype_of(op.output)
+        lanes = self.width if varies else k.length_of(op.output)
+        type, (x, y, z) = self.type(op.output), map(self.vector if varies else self.scalar, op.operands)
+        if self.level is not None and self.level.fused:
+            text = f"call {type} @llvm.fma.{suffix(dtype, lanes)}({type} {x}, {type} {y}, {type} {z})"
+        else:
+            text = f"fadd {type} {self.code.set(f'fmul {type} {x}, {y}')}, {z}"
+        self.names[op.output] = self.code.set(text)
+
     # control
 
     def loop(self, op: k.For) -> None:
         if any(self.forms[bound].stride != 0 for bound in (op.lower, op.upper, op.step)):
             self._masked_loop(op)
             return
-        index, *carried = op.body.block.arguments
+        for part in parts_of(op, self.level):
+            self._loop_of(op, part)
+
+    def _loop_of(self, op: k.For, part: Part) -> None:
+        """A loop that computes some of the results of a loop."""
+        index, last = op.body.block.arguments[0], op.body.block.last
+        assert isinstance(last, k.Yield)
+        carried = [op.body.block.arguments[1 + at] for at in part.results]
         lower, upper, step = (self.scalar(bound) for bound in (op.lower, op.upper, op.step))
         wraps = not isinstance(op.step.defining_op, k.Constant) or op.step.defining_op.bits >= 1 << 30
-        starts = [self.formed(start, self.forms[value]) for start, value in zip(op.start, carried, strict=True)]
+        starts = [self.formed(op.start[at], self.forms[value]) for at, value in zip(part.results, carried, strict=True)]
         with self.code.counting(type_of(k.dtype_of(index)), lower, upper, step, wraps) as loop:
             self.names[index] = loop.counter
-            for value, start, result in zip(carried, starts, op.outputs, strict=True):
-                name = loop.hand(self.type(value), start)
-                self.names[value] = self.names[result] = name
+            for at, value, start in zip(part.results, carried, starts, strict=True):
+                self.names[value] = self.names[op.outputs[at]] = loop.hand(self.type(value), start)
             loop.run()
-            self.ops(op.body.block)
-            assert isinstance(op.body.block.last, k.Yield)
-            given = zip(op.body.block.last.values, carried, strict=True)
-            loop.give([self.formed(new, self.forms[value]) for new, value in given])
+            self.ops(part.ops)
+            given = zip(part.results, carried, strict=True)
+            loop.give([self.formed(last.values[at], self.forms[value]) for at, value in given])
 
     def _any(self, mask: str) -> str:
         """Whether any lane is in a mask. In a function, lanes that do not need its result may be poison."""

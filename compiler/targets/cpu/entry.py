@@ -255,7 +255,7 @@ class EntryText:
 
         def body(forms: Forms, number: str) -> None:
             names: MutableMapping[Value, str] = ChainMap({}, self.names)
-            made = Body(self.code, forms, names, self.callee)
+            made = Body(self.code, forms, names, self.callee, self.level)
             self._name_place(names, number)
             made.ops(cheap)
             self._load_kept(made, number, needed)

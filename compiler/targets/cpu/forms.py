@@ -94,6 +94,13 @@ class Forms:
                     self.of.update(dict.fromkeys(op.results, VARYING))
             case k.LoadVector() | k.StoreVector() | k.LoadLanes() | k.Vector() | k.Lanes():
                 self._explicit(op)
+            case k.LoadSharedLanes() | k.StoreSharedLanes() | k.Transpose():
+                self._explicit(op)
+            case k.MultiplyAdd() if k.is_vector(op.output.type):
+                self._explicit(op)
+            case k.MultiplyAdd():
+                same = not self.whole_workgroup and all(self[value].stride == 0 for value in op.operands)
+                self.of[op.output] = SAME if same else VARYING
 
     def _explicit(self, op: Operation) -> None:
         self.explicit = True

@@ -13,7 +13,8 @@ from orchestrion.compiler.errors import ArgumentValueError
 @dataclass(frozen=True, slots=True)
 class Level:
     """An instruction set. `triple`, `cpu`, `features`: what LLVM calls it. `lanes`: 32-bit values of a vector.
-    `masks`: loads and stores of some lanes of a vector are instructions.
+    `masks`: loads and stores of some lanes of a vector are instructions. `fused`: an instruction adds a product to a
+    number and rounds once. `registers`: vectors that the processor holds.
     """
 
     name: str
@@ -23,6 +24,8 @@ class Level:
     features: str
     lanes: int
     masks: bool = False
+    fused: bool = True
+    registers: int = 32
 
 
 _X86, _ARM = "x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"
@@ -31,8 +34,8 @@ LEVELS: Final[dict[str, Level]] = {
     row.name: row
     for row in (
         Level("x86-64-v4", "x86-64", _X86, "x86-64-v4", "", 16, masks=True),
-        Level("x86-64-v3", "x86-64", _X86, "x86-64-v3", "", 8),
-        Level("x86-64-v2", "x86-64", _X86, "x86-64-v2", "", 4),
+        Level("x86-64-v3", "x86-64", _X86, "x86-64-v3", "", 8, registers=16),
+        Level("x86-64-v2", "x86-64", _X86, "x86-64-v2", "", 4, fused=False, registers=16),
         Level("aarch64", "aarch64", _ARM, "generic", "+neon", 4),
     )
 }

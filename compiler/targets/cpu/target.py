@@ -27,6 +27,9 @@ MACHINES = {
         barrier=256,
         units=64,
         quick_builds=True,
+        panel_tile=(8, 32),
+        panel_bytes=80 << 10,
+        multiply_add=True,
         quirks=Quirks(functions=True),
     ),
 }

@@ -177,7 +177,7 @@ def _top(op: Operation | None, ops: Container[Operation]) -> Operation | None:
 
 
 def _writes(op: Operation) -> bool:
-    return any(isinstance(inner, k.Store | k.StoreShared | k.StoreVector) for inner in op.walk())
+    return any(k.writes(inner) for inner in op.walk())
 
 
 def is_used_outside(value: Value, ops: Container[Operation]) -> bool:

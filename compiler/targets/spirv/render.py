@@ -79,8 +79,6 @@ class FunctionWords:
         self.variables = variables
         self.signature = signature
         self.ids: dict[Value, int] = {}
-        self.bindings: dict[Value, int] = {}
-        self.buffers_of_vectors: dict[Value, int] = {}
         #: vector -> its lanes
         self.vectors: dict[Value, list[int]] = {}
         self.inputs: dict[int, None] = {}
@@ -91,7 +89,6 @@ class FunctionWords:
         void = self.a.once("OpTypeVoid")
         function_type = self.a.once("OpTypeFunction", void)
         function = self.a.new()
-        self._bind(block)
         self.a.add("OpFunction", void, function, 0, function_type)
         self._begin(self.a.new())
         if any(_makes_floats(op) for top in block for op in top.walk()):
@@ -101,23 +98,6 @@ class FunctionWords:
         self.a.add("OpFunctionEnd")
         self.a.add("OpEntryPoint", MODEL_GLCOMPUTE, function, self.signature.name, *self.inputs)
         self.a.add("OpExecutionMode", function, MODE_LOCAL_SIZE, *self.signature.workgroup_size)
-
-    def _bind(self, block: Block) -> None:
-        for ordinal, (binding, use) in enumerate(zip(block.arguments, self.signature.bindings, strict=True)):
-            if use.dtype is not None:
-                memory = BYTE if use.dtype.kind == BOOL else use.dtype
-                self.bindings[binding] = self.variables.buffer(ordinal, memory, use.writable)
-        for outer in block:
-            for op in outer.walk():
-                if isinstance(op, k.LoadVector | k.StoreVector) and op.binding not in self.buffers_of_vectors:
-                    assert isinstance(op.binding, BlockArgument)
-                    self.buffers_of_vectors[op.binding] = self._buffer_of_vectors(op.binding)
-
-    def _buffer_of_vectors(self, binding: BlockArgument) -> int:
-        """The storage buffer at a binding, declared again as an array of vectors."""
-        use = self.signature.bindings[binding.index]
-        assert use.dtype is not None
-        return self.variables.buffer(binding.index, use.dtype, use.writable, k.VECTOR)
 
     # instructions
 
@@ -249,12 +229,13 @@ class FunctionWords:
         place = self._make("OpAccessChain", pointer, self.variables.parameter_block(), self._word(op.ordinal.value))
         self.ids[op.output] = self._make("OpLoad", word, place)
 
-    def _element(self, binding: Value, index: Value, dtype: DType) -> tuple[int, int]:
-        """The type of an element in a buffer, and a pointer to it."""
-        content = self.a.scalar(BYTE if dtype.kind == BOOL else dtype)
+    def _element(self, binding: Value, index: Value, dtype: DType, lanes: int = 1) -> tuple[int, int]:
+        """The type of an element in a buffer, or of a vector, and a pointer to it. `index` counts such."""
+        assert isinstance(binding, BlockArgument)
+        memory, writable = BYTE if dtype.kind == BOOL else dtype, self.signature.bindings[binding.index].writable
+        buffer, content = self.variables.buffer(binding.index, memory, writable, lanes), self.a.vector(memory, lanes)
         pointer = self.a.pointer("StorageBuffer", content)
-        chain = (self.bindings[binding], self._word(0), self.ids[index])
-        return content, self._make("OpAccessChain", pointer, *chain)
+        return content, self._make("OpAccessChain", pointer, buffer, self._word(0), self.ids[index])
 
     def load(self, op: k.Load) -> None:
         dtype = k.dtype_of(op.output)
@@ -264,17 +245,9 @@ class FunctionWords:
             loaded = self._make("OpINotEqual", self.a.scalar(dtype), loaded, self.a.constant(BYTE, 0))
         self.ids[op.output] = loaded
 
-    def _four(self, op: k.LoadVector | k.StoreVector, dtype: DType) -> tuple[int, int]:
-        """The type of four elements in a buffer, and a pointer to them."""
-        content = self.a.vector(dtype, k.VECTOR)
-        pointer = self.a.pointer("StorageBuffer", content)
-        return content, self._make(
-            "OpAccessChain", pointer, self.buffers_of_vectors[op.binding], self._word(0), self.ids[op.index]
-        )
-
     def load_vector(self, op: k.LoadVector) -> None:
         dtype = k.dtype_of(op.output)
-        content, place = self._four(op, dtype)
+        content, place = self._element(op.binding, op.index, dtype, k.VECTOR)
         loaded = self._make("OpLoad", content, place)
         self.vectors[op.output] = [
             self._make("OpCompositeExtract", self.a.scalar(dtype), loaded, lane) for lane in range(k.VECTOR)
@@ -294,7 +267,7 @@ class FunctionWords:
         self.a.add("OpStore", place, value)
 
     def store_vector(self, op: k.StoreVector) -> None:
-        content, place = self._four(op, k.dtype_of(op.value))
+        content, place = self._element(op.binding, op.index, k.dtype_of(op.value), k.VECTOR)
         four = self._make("OpCompositeConstruct", content, *self.vectors[op.value])
         self.a.add("OpStore", place, four)
 

@@ -1,0 +1,395 @@
+"""Dots whose workgroup computes a block of results with vectors, and keeps panels of the operands in shared memory.
+
+A panel holds a slice of an operand along the contracted dimensions, for all rows or columns of the block. Neighbouring
+invocations fetch neighbouring elements, with the ops fused in front of the dot. Each invocation then adds the products
+of a tile: vectors of columns, times elements of rows. The sums of the block lie in shared memory, from where
+neighbouring invocations finish neighbouring results, with the ops fused behind the dot.
+
+A CPU thus reads panels from its caches in the order of memory, and runs fused ops in vectors. The products of a result
+are added in blocks of 64, as by other schedules (`loops.Nest`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from math import prod
+
+from orchestrion.compiler.flow.structure import fastest_axis
+from orchestrion.compiler.ir.core import Value
+from orchestrion.compiler.ir.dims import ceildiv
+from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
+
+from .axes import Axes
+from .body import Extents
+from .builder import KernelBuilder
+from .dialect import Load
+from .dots import remember, together, vector_sums
+from .elemental import Elemental
+from .grid import dot_places
+from .index import Index, linearize
+from .loops import BLOCK, Nest, Scalars
+from .operands import is_read
+from .reductions import Factors
+from .rules import element_of, shape_of
+from .schedule import Schedule
+
+#: most groups of columns that have code of their own in the loop that fetches a panel
+MAX_GROUPS = 4
+#: computes the results at a place of the dot whose element is known, and writes them
+Finish = Callable[[Index], None]
+
+
+def slice_of(dot: DotGeneral, depth: int) -> tuple[int, int]:
+    """Places along the outermost contracted axis in a slice of up to `depth` elements, and elements per place. Slices
+    are about equal, and end at the end of a block of the sum. `depth` 0: the slice is everything. The first number is 0
+    if a block has more elements than a slice.
+    """
+    sizes = contracted(dot)
+    inside = prod(sizes[1:])
+    if not depth or depth >= sizes[0] * inside:
+        return sizes[0], inside
+    block = max(BLOCK // inside, 1)
+    most = depth // inside // block
+    return most and block * ceildiv(ceildiv(sizes[0], block), ceildiv(sizes[0], most * block)), inside
+
+
+def contracted(dot: DotGeneral) -> tuple[int, ...]:
+    """The sizes of the contracted axes, of which those that are contiguous in both operands count as one."""
+    dims = dot.dimensions
+    return Axes([(dot.lhs, dims.lhs_contract), (dot.rhs, dims.rhs_contract)]).sizes
+
+
+def vector_dimension(schedule: Schedule) -> str:
+    """The dimension along which vectors lie, `n` or `m`."""
+    return "m" if schedule.find("vectorize", "m") is not None else "n"
+
+
+def shared_elements(dot: DotGeneral, schedule: Schedule) -> int:
+    """Elements of the shared arrays of a workgroup: its block of results, and the panels of operands."""
+    rows, columns = (schedule.count("tile", dim) * schedule.local(dim) for dim in ("m", "n"))
+    depth = prod(slice_of(dot, schedule.count("stage", "out")))
+    staged = {step.dim for step in schedule.named("stage")}
+    return rows * columns + depth * (rows * ("lhs" in staged) + columns * ("rhs" in staged))
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """A slice of an operand in shared memory: `depth` places along the contracted axes, `size` rows or columns each.
+    `deep`: neighbours in the array are places of one row, else rows or columns of one place. `turned`: neighbours in
+    memory are the places of one column.
+    """
+
+    builder: KernelBuilder
+    array: Value
+    size: int
+    depth: int
+    deep: bool
+    turned: bool
+
+    def at(self, number: Value, place: Value) -> Value:
+        """The position of an element in the array, as a word. `number`: its row or column in the block, as a word;
+        `place`: along the contracted axes, from the start of the slice.
+        """
+        b = self.builder
+        word = b.op("convert", place, to="ui32")
+        outer, pitch, inner = (number, self.depth, word) if self.deep else (word, self.size, number)
+        return b.op("add", b.op("multiply", outer, b.const(pitch, "ui32")), inner)
+
+
+@dataclass
+class PanelDot:
+    """A block of results under construction. Its vectors are parts of its rows. If they lie along `m`, the block is
+    transposed: its rows are columns of the result, and its left operand is the right one of the dot.
+
+    `place`: the block along the dimensions of the grid. `writes`: whether this workgroup writes its block.
+    """
+
+    elemental: Elemental
+    dot: DotGeneral
+    schedule: Schedule
+    place: dict[str, Value]
+    writes: Value
+
+    def __post_init__(self) -> None:
+        b, dot, schedule = self.builder, self.dot, self.schedule
+        across = vector_dimension(schedule)
+        self.transposed = across == "m"
+        dims = ("n", "m") if self.transposed else ("m", "n")
+        self.extents = Extents.of(dot)
+        sides = self.extents.rows, self.extents.columns
+        self.row_count, self.column_count = sides[::-1] if self.transposed else sides
+        self.tile = schedule.count("tile", dims[0]), schedule.count("tile", across)
+        self.rows, self.columns = (size * schedule.local(dim) for size, dim in zip(self.tile, dims, strict=True))
+        self.lanes = schedule.count("vectorize", across)
+        self.sizes = contracted(dot)
+        self.slice = slice_of(dot, schedule.count("stage", "out"))
+        self.first_row = b.op("multiply", self.place[dims[0]], b.index(self.rows))
+        self.first_column = b.op("multiply", self.place[across], b.index(self.columns))
+        self.start = self.first_column
+        if schedule.find("guard", across) is not None:
+            self.start = b.op("minimum", self.start, b.index(self.column_count - self.columns))
+        across_groups = b.const(schedule.local(across), "ui32")
+        self.tile_row = b.op("unchecked_divide", b.local_id(), across_groups)
+        self.tile_column = b.op("unchecked_remainder", b.local_id(), across_groups)
+        self.zero = b.const(0, element_of(dot.out))
+        self.block = b.shared(self.rows * self.columns, element_of(dot.out))
+        self.left, self.right = self._panel(True), self._panel(False)
+
+    @property
+    def builder(self) -> KernelBuilder:
+        """The builder of the code."""
+        return self.elemental.builder
+
+    def _panel(self, left: bool) -> Panel | None:
+        """The panel of an operand of the block; None if it has none."""
+        b, dims, of_lhs = self.builder, self.dot.dimensions, left != self.transposed
+        if self.schedule.find("stage", "lhs" if of_lhs else "rhs") is None:
+            return None
+        operand, contract = (self.dot.lhs, dims.lhs_contract) if of_lhs else (self.dot.rhs, dims.rhs_contract)
+        places, inside = self.slice
+        size, depth = self.rows if left else self.columns, places * inside
+        array = b.shared(depth * size, element_of(self.dot.out))
+        least = self.sizes[-1] if inside > 1 else self.sizes[0] % places or places
+        inner = next((axis for axis in reversed(contract) if shape_of(operand)[axis] != 1), None)
+        along = inner is not None and fastest_axis(operand) == inner
+        along = along and least >= (self.schedule.workgroup_size if left else self.lanes)
+        turned = along and not left and is_read(operand) and element_of(operand) == element_of(self.dot.out)
+        return Panel(b, array, size, depth, left and along, turned)
+
+    def emit(self, finish: Finish) -> None:
+        """The code of the block."""
+        b, size, places = self.builder, self.sizes[0], self.slice[0]
+        if places == size:
+            self._slice((b.index(0), b.index(size), size))
+        else:
+            with self._each(b.const(self.rows, "ui32"), self.columns) as (row, column):
+                b.store_shared(self.zero, self.block, self._at(row, column))
+            loop = b.begin_loop(b.index(0), b.index(size), b.index(places), ())
+            end = b.op("add", loop.index, b.index(places))
+            self._slice((loop.index, b.op("minimum", end, b.index(size)) if size % places else end, places))
+            b.end_loop(loop, ())
+        self._finish(finish)
+
+    def _at(self, row: Value, column: Value) -> Value:
+        """The position of a result in the block, as a word."""
+        b = self.builder
+        return b.op("add", b.op("multiply", row, b.const(self.columns, "ui32")), column)
+
+    @contextmanager
+    def _each(self, outer: Value, inner: int) -> Iterator[tuple[Value, Value]]:
+        """Loops over the elements of an array of `outer` by `inner` elements, of which this invocation takes some: the
+        numbers of their row and column, as words. Elements are taken twice if invocations do not divide rows.
+        """
+        b, lanes = self.builder, self.schedule.workgroup_size
+        zero, size = b.const(0, "ui32"), b.const(inner, "ui32")
+        if lanes >= inner and lanes % inner:
+            loop = b.begin_loop(zero, outer, b.const(1, "ui32"), ())
+            yield loop.index, b.op("minimum", b.local_id(), b.const(inner - 1, "ui32"))
+        elif lanes >= inner:
+            first, step = b.op("unchecked_divide", b.local_id(), size), b.const(lanes // inner, "ui32")
+            loop = b.begin_loop(first, outer, step, ())
+            yield loop.index, b.op("unchecked_remainder", b.local_id(), size)
+        else:
+            loop = b.begin_loop(zero, outer, b.const(1, "ui32"), ())
+            columns = b.begin_loop(zero, size, b.const(lanes, "ui32"), ())
+            column = columns.index
+            column = b.op("minimum", column, b.const(inner - lanes, "ui32")) if inner % lanes else column
+            yield loop.index, b.op("add", column, b.local_id())
+            b.end_loop(columns, ())
+        b.end_loop(loop, ())
+
+    # panels
+
+    def _slice(self, bounds: tuple[Value, Value, int]) -> None:
+        """Adds the products of a slice to the block. `bounds`: its first place along the outermost contracted axis, the
+        one behind its last, and the greatest number of places.
+        """
+        b = self.builder
+        base = b.op("multiply", bounds[0], b.index(prod(self.sizes[1:])))
+        for panel, left in ((self.left, True), (self.right, False)):
+            if panel is not None:
+                self._fetch(panel, left, bounds[:2], base)
+        b.barrier()  # the panels are there
+        self._multiply(bounds, base)
+        b.barrier()  # the panels are read, and the results are there
+
+    def _fetch(self, panel: Panel, left: bool, bounds: tuple[Value, Value], base: Value) -> None:
+        """Copies a slice of an operand to its panel. A loop per axis needs no division to find an element."""
+        b = self.builder
+        ends = [bounds, *((b.index(0), b.index(size)) for size in self.sizes[1:])]
+        loops = [b.begin_loop(*ends[level], b.index(1), ()) for level in range(len(self.sizes) - 1)]
+        first, end = ends[-1]
+        count = b.op("convert", b.op("subtract", end, first), to="ui32")
+
+        def along(place: Value) -> list[Value]:
+            return [*(loop.index for loop in loops), b.op("add", first, b.op("convert", place, to=b.index_type))]
+
+        def copy(place: Value, number: Value) -> None:
+            at = b.op("subtract", linearize(b, along(place), self.sizes), base)
+            b.store_shared(self._factor(left, number, along(place)), panel.array, panel.at(number, at))
+
+        if panel.deep:
+            with self._rows_and_places(panel, count, self.schedule.workgroup_size) as (number, place):
+                copy(b.op("add", place, b.local_id()), number)
+        elif panel.turned:
+            self._turn(panel, count, base, along)
+        else:
+            with self._each_place(count, panel.size) as elements:
+                for place, number in elements:
+                    copy(place, number)
+        for loop in reversed(loops):
+            b.end_loop(loop, ())
+
+    @contextmanager
+    def _each_place(self, count: Value, size: int) -> Iterator[list[tuple[Value, Value]]]:
+        """A loop over `count` places of `size` rows or columns, of which this invocation takes some. A few have code of
+        their own each, so that index maps of columns are evaluated in front of the loop.
+        """
+        b, lanes = self.builder, self.schedule.workgroup_size
+        if size % lanes or size > MAX_GROUPS * lanes:
+            with self._each(count, size) as element:
+                yield [element]
+            return
+        numbers = [b.op("add", b.const(first, "ui32"), b.local_id()) for first in range(0, size, lanes)]
+        loop = b.begin_loop(b.const(0, "ui32"), count, b.const(1, "ui32"), ())
+        yield [(loop.index, number) for number in numbers]
+        b.end_loop(loop, ())
+
+    @contextmanager
+    def _rows_and_places(self, panel: Panel, count: Value, lanes: int) -> Iterator[tuple[Value, Value]]:
+        """Loops over the rows of a panel and groups of `lanes` of its `count` places: the row and the first place. The
+        last group is moved back, so that it ends at the last place.
+        """
+        b, zero = self.builder, self.builder.const(0, "ui32")
+        rows = b.begin_loop(zero, b.const(panel.size, "ui32"), b.const(1, "ui32"), ())
+        places = b.begin_loop(zero, count, b.const(lanes, "ui32"), ())
+        yield rows.index, b.op("minimum", places.index, b.op("subtract", count, b.const(lanes, "ui32")))
+        b.end_loop(places, ())
+        b.end_loop(rows, ())
+
+    def _turn(self, panel: Panel, count: Value, base: Value, along: Callable[[Value], list[Value]]) -> None:
+        """Copies `count` places of columns whose places are neighbours in memory: squares of vectors, transposed."""
+        b, lanes = self.builder, self.lanes
+        groups = b.op("unchecked_divide", b.op("add", count, b.const(lanes - 1, "ui32")), b.const(lanes, "ui32"))
+        with self._each(groups, panel.size // lanes) as (group, square):
+            place = b.op("multiply", group, b.const(lanes, "ui32"))
+            place = b.op("minimum", place, b.op("subtract", count, b.const(lanes, "ui32")))
+            column = b.op("multiply", square, b.const(lanes, "ui32"))
+            numbers = [b.op("add", column, b.const(at, "ui32")) for at in range(lanes)]
+            loads = [self._factor(False, number, along(place)).defining_op for number in numbers]
+            vectors = [b.load_lanes(load, lanes) for load in loads if isinstance(load, Load)]
+            assert len(vectors) == lanes, "an operand that is read gives loads"
+            turned = b.transpose(vectors)
+            at = b.op("subtract", linearize(b, along(place), self.sizes), base)
+            for number, vector in enumerate(turned):
+                b.store_shared_lanes(vector, panel.array, panel.at(column, b.op("add", at, b.index(number))))
+
+    def _factor(self, left: bool, number: Value, along: Sequence[Value]) -> Value:
+        """The element of an operand at a row or column of the block."""
+        position = self.builder.op("convert", number, to=self.builder.index_type)
+        row, column = (self._row(position, self.rows), None) if left else (None, self._column(position))
+        (value,) = self.elemental.run(self._factors(row, column)(left, along))
+        return value
+
+    def _row(self, number: Value, unit: int) -> Value:
+        """The row of the matrix with that number in the block. Blocks of `unit` rows may end behind the last row."""
+        b, rows = self.builder, self.row_count
+        row = b.op("add", self.first_row, number)
+        return b.op("minimum", row, b.index(rows - 1)) if rows % unit != 0 else row
+
+    def _column(self, number: Value) -> Value:
+        return self.builder.op("add", self.start, number)
+
+    def _result(self, row: Value | None, column: Value | None) -> Index:
+        """The place of a result; 0 for a row or a column that does not matter."""
+        b, zero = self.builder, self.builder.index(0)
+        at = [row or zero, column or zero]
+        down, across = at[::-1] if self.transposed else at
+        (place,) = dot_places(b, self.extents, self.place["b"], [down], [across])
+        return place
+
+    def _factors(self, row: Value | None, column: Value | None) -> Callable[[bool, Sequence[Value]], Scalars]:
+        """The elements of the left and the right operand of the block for a result."""
+        factors = Factors(self.builder, self.dot, self._result(row, column))
+        return lambda left, along: factors.left(along) if left != self.transposed else factors.right(along)
+
+    # products
+
+    def _multiply(self, bounds: tuple[Value, Value, int], base: Value) -> None:
+        """Adds the products of a slice to a tile, in the invocations whose tile has a row."""
+        b, (count, width) = self.builder, self.tile
+        branch = None
+        if self.row_count % self.rows != 0:
+            tiles = b.op("add", b.op("subtract", b.index(self.row_count), self.first_row), b.index(count - 1))
+            tiles = b.op("unchecked_divide", tiles, b.index(count))
+            busy = b.op("multiply", tiles, b.index(self.columns // width))
+            branch = b.begin_if(b.op("compare_lt", b.local_id(), b.op("convert", busy, to="ui32")))
+        first = b.op("multiply", self.tile_row, b.const(count, "ui32"))
+        rows = [b.op("add", first, b.const(at, "ui32")) for at in range(count)]
+        column = b.op("multiply", self.tile_column, b.const(width, "ui32"))
+        vectors = [b.op("add", column, b.const(at, "ui32")) for at in range(0, width, self.lanes)]
+        places = [self._at(row, at) for row in rows for at in vectors]
+        zero = b.vector([self.zero] * self.lanes)
+        sliced = self.slice[0] != self.sizes[0]
+        starts = [b.load_shared_lanes(self.block, at, self.lanes) if sliced else zero for at in places]
+        sums = vector_sums(b, self.sizes, count, [zero] * len(places), self._tile_factors(rows, vectors, base))
+        for value, at in zip(self.elemental.run(Nest(b, sums).part(bounds, starts)), places, strict=True):
+            b.store_shared_lanes(value, self.block, at)
+        if branch is not None:
+            b.end_if(branch)
+
+    def _tile_factors(
+        self, rows: Sequence[Value], vectors: Sequence[Value], base: Value
+    ) -> Callable[[Sequence[Value]], Scalars]:
+        """The factors of a tile at a place: a scalar per row, then the vectors. `rows`, `vectors`: their numbers in the
+        block.
+        """
+        b, lanes = self.builder, self.lanes
+        positions = [self._row(b.op("convert", row, to=b.index_type), len(rows)) for row in rows]
+        of_rows = [self._factors(row, None) for row in positions] if self.left is None else []
+        columns = [b.op("add", first, b.const(lane, "ui32")) for first in vectors for lane in range(lanes)]
+        of_columns = [
+            self._factors(None, self._column(b.op("convert", column, to=b.index_type)))
+            for column in (columns if self.right is None else ())
+        ]
+
+        def factors(reduced: Sequence[Value]) -> Scalars:
+            place = b.op("subtract", linearize(b, reduced, self.sizes), base)
+            if self.left is not None:
+                xs = [b.load_shared(self.left.array, self.left.at(row, place)) for row in rows]
+            else:
+                xs = yield from together(row(True, reduced) for row in of_rows)
+            if self.right is not None:
+                at = [self.right.at(first, place) for first in vectors]
+                return [*xs, *(b.load_shared_lanes(self.right.array, one, lanes) for one in at)]
+            ys = yield from together(column(False, reduced) for column in of_columns)
+            return [*xs, *(b.vector(ys[first : first + lanes]) for first in range(0, len(ys), lanes))]
+
+        return factors
+
+    # results
+
+    def _finish(self, finish: Finish) -> None:
+        """Writes the results of the block that exist, and that no other block has."""
+        b = self.builder
+        branch = b.begin_if(self.writes)
+        count = b.const(self.rows, "ui32")
+        if self.row_count % self.rows != 0:
+            left = b.op("convert", b.op("subtract", b.index(self.row_count), self.first_row), to="ui32")
+            count = b.op("minimum", count, left)
+        with self._each(count, self.columns) as (row, column):
+            self._write(row, column, finish)
+        b.end_if(branch)
+
+    def _write(self, row: Value, column: Value, finish: Finish) -> None:
+        b = self.builder
+        across = self._column(b.op("convert", column, to=b.index_type))
+        moved = self.start is not self.first_column
+        own = b.begin_if(b.op("compare_ge", across, self.first_column)) if moved else None
+        at = self._result(b.op("add", self.first_row, b.op("convert", row, to=b.index_type)), across)
+        remember(b, self.dot, [at], [b.load_shared(self.block, self._at(row, column))])
+        finish(at)
+        if own is not None:
+            b.end_if(own)

@@ -1,0 +1,65 @@
+"""Divides a loop that adds products in vectors into loops whose sums fit the registers of a level.
+
+One `kernel` IR serves all levels, and its tiles fill the registers of the widest vectors. On other levels a sum takes
+several registers. A loop for some of the sums repeats their loads, which costs less than sums that move to memory and
+back in each iteration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from orchestrion.compiler.ir.core import Operation, Value
+from orchestrion.compiler.ir.dims import ceildiv
+from orchestrion.compiler.kernel import dialect as k
+
+from .levels import Level
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A loop of some results, by their numbers, and the ops of the body that it needs."""
+
+    results: Sequence[int]
+    ops: Sequence[Operation]
+
+
+def parts_of(loop: k.For, level: Level | None) -> list[Part]:
+    """The parts of a loop, one for all results unless sums would not fit the registers."""
+    body, last = loop.body.block, loop.body.block.last
+    assert isinstance(last, k.Yield)
+    whole = [Part(range(len(loop.outputs)), list(body))]
+    sums = [value.defining_op for value in last.values]
+    if level is None or not sums:
+        return whole
+    groups: dict[Value, list[int]] = {}
+    for number, one in enumerate(sums):
+        if not isinstance(one, k.MultiplyAdd) or one.z is not body.arguments[1 + number]:
+            return whole
+        groups.setdefault(one.y, []).append(number)
+    shape = k.vector_shape(last.values[0].type)
+    if shape is None or any(op.regions or k.writes(op) for op in body):
+        return whole
+    each = ceildiv(shape[0] * shape[1].itemsize, 4 * level.lanes)
+    if each * (len(sums) + len(groups)) < level.registers:
+        return whole
+    most = max((level.registers - 1) // each - 1, 1)  # beside a vector of columns and an element of a row
+    found = []
+    for group in groups.values():
+        count = ceildiv(len(group), ceildiv(len(group), most))
+        chunks = [group[at : at + count] for at in range(0, len(group), count)]
+        found += [Part(chunk, _needed(loop, [last.values[number] for number in chunk])) for chunk in chunks]
+    return found
+
+
+def _needed(loop: k.For, values: Sequence[Value]) -> list[Operation]:
+    """The ops of the body that compute values, in order."""
+    found: set[Operation] = set()
+    pending = list(values)
+    while pending:
+        op = pending.pop().defining_op
+        if op is not None and op.parent is loop.body.block and op not in found:
+            found.add(op)
+            pending += op.operands
+    return [op for op in loop.body.block if op in found]

@@ -1,0 +1,102 @@
+"""Dots with panels: every result is written once and right at any shape, order of axes, type, and size of a slice."""
+
+from math import prod
+from typing import Any
+
+import numpy as np
+import pytest
+from dots import Dot, check, dots, expected, matmul, panels
+from hypothesis import HealthCheck, given, settings
+from stablehlo_text import apply, filled, main, tensor
+
+pytest.importorskip("llvmlite")
+
+from orchestrion.compiler.errors import CompileError
+from orchestrion.compiler.stablehlo.ops.contraction import DotDimensions
+from orchestrion.compiler.targets.cpu import target as cpu
+from orchestrion.compiler.targets.cpu.levels import LEVELS
+from orchestrion.compiler.targets.target import target
+
+#: tiles of several sizes, panels of no, one and both operands, one slice and several, workgroups divided along a side
+SCHEDULES = [
+    panels(8, 16, 512, "rhs"),
+    panels(5, 8, 64, "lhs rhs"),
+    panels(3, 4, 100, "lhs", (2, 4)),
+    panels(8, 8, 5000, "", (8, 1)),
+    panels(16, 2, 128, "lhs", (1, 8), "m"),
+]
+#: one tile, its edges, several blocks of rows, one product; more products than a slice and than a block of 64
+SHAPES = [(16, 3, 16), (17, 5, 32), (130, 65, 16), (33, 200, 17), (300, 1, 45), (16, 4160, 31)]
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_matrices_of_any_size(computes: Any, schedule: str, shape: tuple[int, int, int]) -> None:
+    dtype = "f64" if shape[1] == 65 else "f32"
+    dot = matmul(*shape)
+    x, y = filled(dot.lhs, dtype), filled(dot.rhs, dtype)
+    (got,) = computes(dot.text([dtype] * 3), "cpu", x, y, schedule=schedule)
+    check(got, expected(dot, x, y, dtype), dtype)
+
+
+@pytest.mark.parametrize("shape", [(1, 130, 2048), (3, 70, 100), (16, 200, 300), (2048, 130, 1), (100, 70, 3)], ids=str)
+@pytest.mark.parametrize("turned", [False, True])
+def test_few_rows_and_few_columns(computes: Any, shape: tuple[int, int, int], turned: bool) -> None:
+    """By the schedule of the machine; also with the columns of the right operand in the order of memory."""
+    rows, depth, columns = shape
+    dims, rhs = DotDimensions((), (), (1,), (1 if turned else 0,)), (columns, depth) if turned else (depth, columns)
+    dot = Dot((rows, depth), rhs, dims, f"ik,{'jk' if turned else 'kj'}->ij", (rows, columns))
+    x, y = filled(dot.lhs, "f32"), filled(dot.rhs, "f32")
+    (got,) = computes(dot.text(["f32"] * 3), "cpu", x, y)
+    check(got, expected(dot, x, y, "f32"), "f32")
+
+
+@pytest.mark.parametrize("schedule", [SCHEDULES[0], SCHEDULES[1], SCHEDULES[4]])
+@pytest.mark.parametrize(("left", "right"), [(0, 0), (0, 1), (1, 1)])
+def test_transposed_operands(computes: Any, schedule: str, left: int, right: int) -> None:
+    """The axes of each operand in either order."""
+    lhs, rhs = (70, 20) if left == 0 else (20, 70), (70, 32) if right == 0 else (32, 70)
+    equation = f"{'ki' if left == 0 else 'ik'},{'kj' if right == 0 else 'jk'}->ij"
+    dot = Dot(lhs, rhs, DotDimensions((), (), (left,), (right,)), equation, (20, 32))
+    x, y = filled(dot.lhs, "f32"), filled(dot.rhs, "f32")
+    (got,) = computes(dot.text(["f32"] * 3), "cpu", x, y, schedule=schedule)
+    check(got, expected(dot, x, y, "f32"), "f32")
+
+
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(dot=dots().filter(lambda dot: prod(dot.out) <= 20_000))
+def test_any_contraction_by_the_schedule_of_the_machine(computes: Any, dot: Dot) -> None:
+    x, y = filled(dot.lhs, "f32"), filled(dot.rhs, "f32")
+    (got,) = computes(dot.text(["f32"] * 3), "cpu", x, y)
+    check(got, expected(dot, x, y, "f32"), "f32")
+
+
+@pytest.mark.parametrize("schedule", [*SCHEDULES[:3], None])
+def test_ops_in_front_and_behind(computes: Any, schedule: str | None) -> None:
+    """Ops in front of the dot are computed when elements are fetched, ops behind it when results are written."""
+    dot = matmul(40, 70, 48)
+    shapes = [tensor(shape, "f32") for shape in (dot.lhs, dot.rhs, dot.out)]
+    lines = [
+        f"%u = {apply('cosine', '%a0', '', shapes[:1], shapes[0])}",
+        f"%v = {apply('negate', '%a1', '', shapes[1:2], shapes[1])}",
+        dot.line("%d", "%u", "%v", ["f32"] * 3),
+        f"%r = {apply('abs', '%d', '', shapes[2:], shapes[2])}",
+    ]
+    x, y = filled(dot.lhs, "f32"), filled(dot.rhs, "f32")
+    found = computes(main(shapes[:2], lines, [("%r", shapes[2])]), "cpu", x, y, schedule=schedule)
+    check(found[0], np.abs(expected(dot, np.cos(x), -y, "f32")), "f32")
+
+
+def test_products_are_added_by_one_instruction_where_a_level_has_it(lowered: Any) -> None:
+    entry = lowered(matmul(40, 70, 48).text(["f32"] * 3), "cpu")
+    entries = cpu.Lowered.of(entry.module.block.first).entries
+    for level in LEVELS.values():
+        text = cpu.text_of(entries, level)
+        assert ("@llvm.fma." in text) == (level.name != "x86-64-v2")
+
+
+@pytest.mark.parametrize("name", ["opencl", "spirv"])
+def test_other_targets_have_no_op_for_it(lowered: Any, name: str) -> None:
+    entry = lowered(matmul(40, 70, 48).text(["f32"] * 3), "cpu")
+    with pytest.raises(CompileError, match="kernels have no such op"):
+        target(name).serialize(entry.module.block.first)
