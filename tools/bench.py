@@ -148,16 +148,7 @@ def parser() -> Parser:
         help="argument: 4xf32=1,2,3,4 or @x.npy, by its name x=@x.npy, several params=@p.npz; repeat (default: zeros)",
     )
     group.add_argument("--device-resident", action="store_true", help="keep the arguments on the device")
-    group = made.group("device and code")
-    group.add_argument(
-        "--device",
-        metavar="NAME",
-        help="such as vulkan or opencl:1 (default: cpu if it can, or reference)",
-    )
-    cli.add_threads(made)
-    group.add_argument(
-        "--allow-native-code", action="store_true", help="trust machine code and OpenCL C from elsewhere"
-    )
+    cli.add_device(made)
     group = made.group("measurement")
     group.add_argument(
         "--warmup",

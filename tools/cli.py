@@ -72,6 +72,20 @@ class _Version(argparse.Action):
         parser.exit()
 
 
+def add_device(made: Parser) -> None:
+    """Adds the flags for the device, and for what it may run."""
+    group = made.group("device and code")
+    group.add_argument(
+        "--device",
+        metavar="NAME",
+        help="such as vulkan or opencl:1 (default: cpu if it can, or reference)",
+    )
+    add_threads(made)
+    group.add_argument(
+        "--allow-native-code", action="store_true", help="trust machine code and OpenCL C from elsewhere"
+    )
+
+
 def add_build_deadline(made: Parser) -> None:
     group = made.group("limits")
     group.add_argument(

@@ -99,17 +99,8 @@ def _add_call(made: Parser) -> None:
 
 
 def _add_device(made: Parser) -> None:
-    group = made.group("device and code")
-    group.add_argument(
-        "--device",
-        metavar="NAME",
-        help="such as vulkan or opencl:1 (default: cpu if it can, or reference)",
-    )
-    cli.add_threads(made)
-    group.add_argument(
-        "--allow-native-code", action="store_true", help="trust machine code and OpenCL C from elsewhere"
-    )
-    group.add_argument(
+    cli.add_device(made)
+    made.group("device and code").add_argument(
         "--native",
         metavar="NAME",
         action="append",

@@ -38,7 +38,7 @@ from orchestrion.compiler.ir.declare import (
     successor,
     successors,
 )
-from orchestrion.compiler.ir.dialect import Dialect
+from orchestrion.compiler.ir.dialect import Dialect, ops_in
 from orchestrion.compiler.ir.types import Attribute, DialectType, FunctionType, Type, scalar
 from orchestrion.compiler.sequencer.hl_seq import TargetProgram
 from orchestrion.schema.isa import INSTRUCTIONS, Instruction
@@ -238,4 +238,4 @@ def row_of(op: Operation) -> Instruction:
 
 _ROWS: Final = {f"vm.{row.name}": row for row in INSTRUCTIONS}
 
-DIALECT = Dialect("vm", [Program, Import, Export, Constant, Executable, Global, Initializer, Func, *OPS.values()])
+DIALECT = Dialect("vm", [*ops_in(globals()), *OPS.values()])

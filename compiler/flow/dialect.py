@@ -15,16 +15,15 @@ from collections.abc import Iterator, Sequence
 from orchestrion.compiler.ir.attributes import DenseArray, DenseElements, StringAttr, SymbolRef
 from orchestrion.compiler.ir.core import Operation, OpResult, Trait, Value
 from orchestrion.compiler.ir.declare import attr, operand, operands, optional, region, result, results
-from orchestrion.compiler.ir.dialect import Dialect
+from orchestrion.compiler.ir.dialect import Dialect, ops_in
 from orchestrion.compiler.ir.types import DialectType, TensorType, Type
-from orchestrion.compiler.stablehlo.ops.base import ShapeError, StablehloOp, dtype_of, tensor_of
-from orchestrion.compiler.stablehlo.ops.flow_ops import LineFft, RowSolve, Size
+from orchestrion.compiler.stablehlo.ops import flow_ops
+from orchestrion.compiler.stablehlo.ops.base import OperandOp, ShapeError, dtype_of, tensor_of
 from orchestrion.compiler.stablehlo.ops.func import Func
 from orchestrion.schema import tensor_shapes
 
+from . import merge, scatter
 from .layout import problem
-from .merge import Merge
-from .scatter import Scatter
 
 
 def is_data(type: Type) -> bool:
@@ -99,19 +98,16 @@ def _encodes(plain: Type, encoded: Type) -> Iterator[str]:
         yield message
 
 
-class Windows(StablehloOp):
+class Windows(OperandOp):
     """The windows of a tensor along some axes, of `sizes` elements: element j of window i along an axis is element i *
     stride + j * dilation. The axes of j are appended to those of the operand. A convolution sums over them.
     """
 
     name = "flow.windows"
-    operand_ = operand(TensorType)
     axes = attr(DenseArray)
     sizes = attr(DenseArray)
     strides = attr(DenseArray)
     dilations = attr(DenseArray)
-    out = result(TensorType)
-    traits = frozenset({Trait.PURE})
 
     def infer(self) -> Sequence[TensorType]:
         source = tensor_of(self.operand_)
@@ -217,23 +213,4 @@ class Empty(Operation):
             yield f"result {type} has elements"
 
 
-DIALECT = Dialect(
-    "flow",
-    [
-        DispatchRegion,
-        HoistableDispatch,
-        SetEncoding,
-        UnsetEncoding,
-        Windows,
-        Scatter,
-        Merge,
-        LineFft,
-        RowSolve,
-        Size,
-        Yield,
-        Executable,
-        Dispatch,
-        Splat,
-        Empty,
-    ],
-)
+DIALECT = Dialect("flow", ops_in(globals(), vars(scatter), vars(merge), vars(flow_ops)))

@@ -1,14 +1,14 @@
 """Dialects: named sets of operation classes, found by the prefix of an op's name and imported at first use.
 
-A dialect is one file (or a few, by family) whose last object is `DIALECT = Dialect("name", [ops...])`, and one row in
-`DIALECTS` below.
+A dialect is one file (or a few, by family) whose last object is `DIALECT = Dialect("name", ops_in(globals()))`, and one
+row in `DIALECTS` below.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
-from typing import Final
+from typing import Any, Final
 
 from .core import Operation
 
@@ -38,6 +38,14 @@ class Dialect:
             if not cls.name.startswith(name + ".") or cls.name in self.ops:
                 raise ValueError(f"{cls.__name__}: name {cls.name} is not new in dialect {name}")
             self.ops[cls.name] = cls
+
+
+def ops_in(*namespaces: Mapping[str, Any]) -> Iterator[type[Operation]]:
+    """The operation classes that files define under names of their own. `namespaces`: the global names of each file."""
+    for namespace in namespaces:
+        for cls in namespace.values():
+            if isinstance(cls, type) and cls.__module__ == namespace["__name__"] and "name" in vars(cls):
+                yield cls
 
 
 _loaded: dict[str, Dialect | None] = {}

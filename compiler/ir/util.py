@@ -45,7 +45,7 @@ from .declare import (
     successor,
     successors,
 )
-from .dialect import Dialect
+from .dialect import Dialect, ops_in
 from .parameters import problem
 from .symbols import SymbolTables
 from .types import I32, FunctionType, Type
@@ -366,10 +366,4 @@ class Assert(Operation):
 #: ops that compute on the host
 HOST_OPS: Final = (Constant, DimValue, Add, CompareLt)
 
-DIALECT = Dialect(
-    "util",
-    [
-        Global, GlobalLoad, GlobalStore, GlobalRelease, Initializer, Finalizer, Return,
-        Branch, CondBranch, Switch, ImportedCall, ImportedCallBranch, *HOST_OPS, Assert,
-    ],
-)  # fmt: skip
+DIALECT = Dialect("util", ops_in(globals()))

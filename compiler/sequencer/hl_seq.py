@@ -16,7 +16,7 @@ from orchestrion.compiler.ir.attributes import StringAttr
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation, Trait
 from orchestrion.compiler.ir.declare import attr, operand, optional, region, result
-from orchestrion.compiler.ir.dialect import Dialect
+from orchestrion.compiler.ir.dialect import Dialect, ops_in
 from orchestrion.compiler.ir.dims_parser import parse_sizes
 from orchestrion.compiler.ir.types import DialectType, TensorType, Type
 from orchestrion.compiler.profiles import DEFAULT, profile_of
@@ -133,4 +133,4 @@ class Clone(Operation):
     traits = frozenset({Trait.PURE})
 
 
-DIALECT = Dialect("hl_seq", [Program, Import, Export, Clone])
+DIALECT = Dialect("hl_seq", ops_in(globals()))

@@ -39,7 +39,7 @@ from orchestrion.compiler.ir.declare import (
     size_attr,
     size_in,
 )
-from orchestrion.compiler.ir.dialect import Dialect
+from orchestrion.compiler.ir.dialect import Dialect, ops_in
 from orchestrion.compiler.ir.dims import is_dynamic
 from orchestrion.compiler.ir.types import I32, I64, Attribute, DialectType, FunctionType, TensorType, Type
 
@@ -539,12 +539,4 @@ def shift_offset(op: Operation, index: int, by: int) -> None:
             raise AssertionError(f"{op.name} does not use memory at an offset")
 
 
-DIALECT = Dialect(
-    "ll_seq",
-    [
-        Executable, Entry, LoadInput, StoreOutput, End,
-        CreateExecutable, Constant, Allocate, Record, Dispatch, Copy, Fill, Loop, Branch,
-        Barrier, Check, Measure, Size, Destination, Storage, Enqueue, Execute, ImportedCall, Read, CacheLoad, CacheSave,
-        Instance, RunLoop, SetupFunc, CallSetup, Function, Return,
-    ],
-)  # fmt: skip
+DIALECT = Dialect("ll_seq", ops_in(globals()))

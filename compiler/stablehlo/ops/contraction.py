@@ -161,6 +161,3 @@ def _pairs(what: str, left: TensorType, right: TensorType, lhs: tuple[int, ...],
     for a, b in zip(lhs, rhs, strict=True):
         if a >= left.rank or b >= right.rank or left.shape[a] != right.shape[b]:
             raise ShapeError(f"{what} axes {a} of {left} and {b} of {right} do not match")
-
-
-OPS: Final[dict[str, type[Operation]]] = {cls.name: cls for cls in (Return, Reduce, DotGeneral)}

@@ -82,6 +82,3 @@ class While(StablehloOp):
 
 def _types(values: Sequence[Value]) -> list[TensorType]:
     return [tensor_of(value) for value in values]
-
-
-OPS: Final = {cls.name: cls for cls in (If, Case, While)}

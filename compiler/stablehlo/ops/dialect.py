@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from orchestrion.compiler.ir.dialect import Dialect
+from orchestrion.compiler.ir.dialect import Dialect, ops_in
 
-from . import contraction, control_flow, dynamic, elementwise, fourier, indexing, scatter, sort, structural, windowed
-from .custom_call import CustomCall
+from . import (
+    contraction,
+    control_flow,
+    custom_call,
+    dynamic,
+    elementwise,
+    fourier,
+    indexing,
+    scatter,
+    sort,
+    structural,
+    windowed,
+)
 
-_FAMILIES = (elementwise, structural, indexing, contraction, windowed, control_flow, sort, scatter, fourier, dynamic)
+_FAMILIES = (structural, indexing, contraction, windowed, control_flow, sort, scatter, fourier, dynamic, custom_call)
+_ELEMENTWISE = [op for name, op in elementwise.OPS.items() if name.startswith("stablehlo.")]
 
-_OPS = [*(op for family in _FAMILIES for op in family.OPS.values()), CustomCall]
-
-DIALECT = Dialect("stablehlo", [op for op in _OPS if op.name.startswith("stablehlo.")])
+DIALECT = Dialect("stablehlo", [*_ELEMENTWISE, *ops_in(*map(vars, _FAMILIES))])

@@ -111,14 +111,6 @@ class DynamicReduceWindow(DynamicOp, OperandOp):
     body = region()
 
 
-OPS: Final[dict[str, type[Operation]]] = {
-    cls.name: cls
-    for cls in (
-        GetDimensionSize, DynamicBroadcastInDim, DynamicReshape, DynamicIota, DynamicPad, RealDynamicSlice,
-        DynamicGather, DynamicConv, DynamicReduceWindow,
-    )
-}  # fmt: skip
-
 #: Op -> the op of fixed shape that replaces it, and which operands become attributes of that op. If there are none, the
 #: last operand states the shape of the result.
 STATIC_FORMS: Final[dict[type[Operation], tuple[type[StablehloOp], tuple[str, ...]]]] = {

@@ -13,12 +13,11 @@ from functools import cache
 from typing import Final
 
 from orchestrion.compiler.ir.attributes import BoolAttr, DenseArray, IntegerAttr
-from orchestrion.compiler.ir.core import Trait
-from orchestrion.compiler.ir.declare import attr, operand, result
+from orchestrion.compiler.ir.declare import attr, operand
 from orchestrion.compiler.ir.types import TensorType
 from orchestrion.schema.dtypes import FLOAT, SIGNED, UNSIGNED
 
-from .base import ShapeError, StablehloOp, dtype_of, tensor_of
+from .base import OperandOp, PureOp, ShapeError, dtype_of, tensor_of
 
 #: bytes of shared memory of a workgroup that every device has, as Vulkan guarantees
 SHARED_BYTES: Final = 16 << 10
@@ -30,13 +29,11 @@ PRIMES: Final = (2, 3, 5, 7, 11, 13)
 BLOCK: Final = 32
 
 
-class Size(StablehloOp):
+class Size(PureOp):
     """A size as a scalar of an integer type, modulo its range. Devices compute with it."""
 
     name = "flow.size"
     value = attr(DenseArray)
-    out = result(TensorType)
-    traits = frozenset({Trait.PURE})
 
     @property
     def size(self) -> int:
@@ -50,7 +47,7 @@ class Size(StablehloOp):
         return [type.with_shape(())]
 
 
-class LineFft(StablehloOp):
+class LineFft(OperandOp):
     """Transforms the lines along axis `dimension` into frequencies, or back if `inverse`, divided by the length n.
 
     The last axis holds the parts of a number: two, or one for real numbers. The imaginary parts of real operands are
@@ -59,12 +56,9 @@ class LineFft(StablehloOp):
     """
 
     name = "flow.fft"
-    operand_ = operand(TensorType)
     roots = operand(TensorType)
     dimension = attr(IntegerAttr)
     inverse = attr(BoolAttr)
-    out = result(TensorType)
-    traits = frozenset({Trait.PURE})
 
     @property
     def axis(self) -> int:
@@ -114,7 +108,7 @@ def radices(length: int) -> tuple[int, ...] | None:
     return min(found, key=lambda row: (len(row), sum(row)), default=None)
 
 
-class RowSolve(StablehloOp):
+class RowSolve(PureOp):
     """Computes, per batch, the rows x with x L^T = a row of `rows`. L is the lower triangle of `matrix`, or, if
     `factor`, the lower Cholesky factor of the symmetric matrix with that lower triangle. The upper triangle is not
     read.
@@ -126,8 +120,6 @@ class RowSolve(StablehloOp):
     matrix = operand(TensorType)
     rows = operand(TensorType)
     factor = attr(BoolAttr)
-    out = result(TensorType)
-    traits = frozenset({Trait.PURE})
 
     def infer(self) -> Sequence[TensorType]:
         matrix, rows = tensor_of(self.matrix), tensor_of(self.rows)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Final
 
 from orchestrion.compiler.ir.attributes import DenseArray, DialectAttr
-from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.declare import attr
 from orchestrion.compiler.ir.types import TensorType, scalar
 from orchestrion.schema.dtypes import COMPLEX, FLOAT
@@ -48,6 +47,3 @@ class Fft(OperandOp):
         part = dtype.storage if of_complex else dtype.name
         shape = (*type.shape[: type.rank - len(lengths)], *given)
         return [TensorType(shape, scalar(f"complex<{part}>" if to_complex else part))]
-
-
-OPS: Final[dict[str, type[Operation]]] = {Fft.name: Fft}

@@ -8,7 +8,7 @@ from typing import Final
 from orchestrion.compiler.ir.attributes import ArrayAttr, DictAttr, IntegerAttr, StringAttr, SymbolRef, UnitAttr
 from orchestrion.compiler.ir.core import Block, Operation, Trait
 from orchestrion.compiler.ir.declare import attr, operands, optional, region, results
-from orchestrion.compiler.ir.dialect import Dialect
+from orchestrion.compiler.ir.dialect import Dialect, ops_in
 from orchestrion.compiler.ir.symbols import SymbolTables
 from orchestrion.compiler.ir.types import Attribute, FunctionType, TensorType, Type
 from orchestrion.schema.dtypes import BY_NAME
@@ -202,4 +202,4 @@ class Return(Operation):
             yield f"returns ({', '.join(map(str, given))}) from a function of type {wanted}"
 
 
-DIALECT = Dialect("func", [Func, Call, Return])
+DIALECT = Dialect("func", ops_in(globals()))

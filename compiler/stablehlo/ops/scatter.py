@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from orchestrion.compiler.ir.attributes import BoolAttr, DialectAttr
 from orchestrion.compiler.ir.core import Trait
@@ -137,6 +136,3 @@ def _check(axes: ScatterAxes, whole: Ints, indices: Ints, updates: Ints) -> None
     wanted = [size for axis, size in enumerate(indices) if axis != vector]
     if rest != wanted:
         raise ShapeError(f"updates are for {rest} windows, indices for {wanted}")
-
-
-OPS: Final = {Scatter.name: Scatter}

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from orchestrion.compiler.ir.attributes import BoolAttr, DialectAttr, IntegerAttr
-from orchestrion.compiler.ir.core import Block, Operation, Region, Trait
+from orchestrion.compiler.ir.core import Block, Region, Trait
 from orchestrion.compiler.ir.declare import operands, optional, region, results
 from orchestrion.compiler.ir.types import I1, TensorType
 from orchestrion.schema.dtypes import FLOAT
@@ -60,6 +59,3 @@ def comparator_region(types: Sequence[TensorType], direction: str) -> Region:
     block.append(compare)
     block.append(Return.build(values=[compare.result]))
     return Region([block])
-
-
-OPS: Final[dict[str, type[Operation]]] = {Sort.name: Sort}

@@ -248,6 +248,3 @@ class SelectAndScatter(StablehloOp):
         check_region("the select", self.select, [scalar] * 2, [scalar.with_element(I1)])
         check_region("the scatter", self.scatter, [scalar] * 2, [scalar])
         return [type]
-
-
-OPS: Final = {cls.name: cls for cls in (Convolution, ReduceWindow, SelectAndScatter)}

@@ -2,7 +2,7 @@
 
 Only for programs with dynamic dimensions, as `jax.export` writes them for symbolic ones; calls are inlined first.
 Assertions about the arguments determine the symbols (`symbols.py`), and computations on them every other shape
-(`shape_values.py`). Ops with computed shapes become ops of fixed shape (`OPS` of `dynamic.py`), assertions become
+(`shape_values.py`). Ops with computed shapes become ops of fixed shape (`dynamic.py`), assertions become
 `util.assert`, and a scalar that is a size becomes `flow.size`. From here on, sizes are expressions instead of numbers,
 and the program is otherwise like any other. A malformed op is left for the legality check. Raises CompileError.
 """
