@@ -17,6 +17,7 @@ from orchestrion.schema.dtypes import BOOL, SIGNED, DType
 from .code import Code
 from .forms import Form, Forms
 from .scalars import instruction, literal, memory_type, splat, suffix, type_of
+from .squares import Squares, load_square, squares_of
 
 #: finds the name of the function of a call, for vectors of some lanes
 Callee = Callable[[k.Call, int], str]
@@ -275,15 +276,56 @@ class Body:
         lower, upper, step = (self.scalar(bound) for bound in (op.lower, op.upper, op.step))
         wraps = not isinstance(op.step.defining_op, k.Constant) or op.step.defining_op.bits >= 1 << 30
         starts = [self._start(start, value) for start, value in zip(op.start, carried, strict=True)]
-        with self.code.counting(type_of(k.dtype_of(index)), lower, upper, step, wraps) as loop:
-            self.names[index] = loop.counter
-            for value, start, result in zip(carried, starts, op.outputs, strict=True):
-                name = loop.hand(self.type(value), start)
-                self.names[value] = self.names[result] = name
+        squares = squares_of(op, self.forms) if self.mask is None else None
+        if squares is not None:
+            type = type_of(k.dtype_of(index))
+            middle = str(int(lower) + squares.whole) if lower.isdecimal() else self.code.set(
+                f"add {type} {lower}, {squares.whole}")  # fmt: skip
+            starts = self._iterate(op, lower, middle, str(squares.turns), False, starts, squares)
+            if squares.whole == squares.count:
+                return
+            lower = middle
+        self._iterate(op, lower, upper, step, wraps, starts, None)
+
+    def _iterate(
+        self, op: k.For, lower: str, upper: str, step: str, wraps: bool, starts: list[str], squares: Squares | None
+    ) -> list[str]:
+        """A loop over some iterations, one or those of a square at a time. Returns the results."""
+        index, *carried = op.body.block.arguments
+        last, type = op.body.block.last, type_of(k.dtype_of(index))
+        assert isinstance(last, k.Yield)
+        with self.code.counting(type, lower, upper, step, wraps) as loop:
+            nodes = [loop.hand(self.type(value), start) for value, start in zip(carried, starts, strict=True)]
             loop.run()
-            self.ops(op.body.block)
-            assert isinstance(op.body.block.last, k.Yield)
-            loop.give([self._start(y, value) for y, value in zip(op.body.block.last.values, carried, strict=True)])
+            given, columns = nodes, dict[int, list[str]]()
+            for turn in range(squares.turns if squares is not None else 1):
+                self.names[index] = self.code.set(f"add {type} {loop.counter}, {turn}") if turn else loop.counter
+                self.names.update(zip(carried, given, strict=True))
+                if squares is None:
+                    self.ops(op.body.block)
+                else:
+                    self._turn(op.body.block, squares, turn, columns)
+                given = [self._start(y, value) for y, value in zip(last.values, carried, strict=True)]
+            loop.give(given)
+        self.names.update(zip(op.outputs, nodes, strict=True))
+        return nodes
+
+    def _turn(self, block: Block, squares: Squares, turn: int, columns: dict[int, list[str]]) -> None:
+        """An iteration of a square. `columns`: those of the squares that were loaded."""
+        for op in block:
+            if not isinstance(op, k.Load) or op not in squares.places:
+                self.ops([op])
+                continue
+            place = squares.places[op]
+            memory, index = op.operands
+            dtype, stride = k.dtype_of(op.output), self.forms[index].stride
+            if place.square not in columns:
+                type = memory_type(dtype)
+                first = self.address(memory, index, type)
+                first = self.code.set(f"getelementptr inbounds {type}, ptr {first}, i64 {-place.first}")
+                assert stride is not None
+                columns[place.square] = load_square(self.code, first, stride, dtype, self.width)
+            self.names[op.output] = columns[place.square][place.first + place.step * turn]
 
     def _start(self, value: Value, carried: Value) -> str:
         """A value for the next iteration."""
