@@ -33,11 +33,14 @@ BLOCK, ALL = 0.005, 1.5
 PAUSE = 0.01
 
 
-def run_row(name: str, threads: int, rounds: int, peers: Sequence[str], priority: int) -> dict[str, Any]:
-    """In a process for this row: seconds of each candidate, or why it has none; and the limit."""
+def become(threads: int) -> None:
+    """Prepare this process for a number of threads, before a library is imported that asks for it."""
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
-    os.environ["JAX_PLATFORMS"] = "cpu"
-    os.environ["OPENBLAS_NUM_THREADS"] = str(threads)
+    os.environ |= {"JAX_PLATFORMS": "cpu", "OPENBLAS_NUM_THREADS": str(threads), "OMP_NUM_THREADS": str(threads)}
+
+
+def run_row(name: str, threads: int, rounds: int, peers: Sequence[str]) -> dict[str, Any]:
+    """In a process for this row: seconds of each candidate, or why it has none; and the limit."""
     from harness import measure
     from peers import OF_ONNX, PEERS, results
 
@@ -61,7 +64,6 @@ def run_row(name: str, threads: int, rounds: int, peers: Sequence[str], priority
             failed[peer] = f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error) else ''}"[:200]
     if not calls:
         return {"seconds": {}, "failed": failed}
-    prioritise(priority)
     least = {peer: _seconds(call) for peer, call in calls.items()}
     slowest, fastest = max(least.values()), min(least.values())
     repeated = max(1, min(1000, int(BLOCK / fastest)))
@@ -93,12 +95,6 @@ def bytes_of(program: Any, found: Any) -> float:
     return float(sum(x.nbytes for x in jax.tree.leaves([program.weights, list(program.inputs), list(found)])))
 
 
-def prioritise(priority: int) -> None:
-    """Set the nice value of all threads of this process, where it is not 0."""
-    for task in os.listdir("/proc/self/task") if priority else ():
-        os.setpriority(os.PRIO_PROCESS, int(task), priority)
-
-
 def _seconds(call: Any) -> float:
     """The least of three calls."""
     found = []
@@ -109,10 +105,8 @@ def _seconds(call: Any) -> float:
     return min(found)
 
 
-def run_limits(threads: int, priority: int) -> dict[str, float]:
+def run_limits(threads: int) -> dict[str, float]:
     """In a process: the peak and the bandwidth."""
-    prioritise(priority)
-    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
     from peers import best_level
     from roofline import measured
 
@@ -154,11 +148,11 @@ def best_of(seconds: dict[str, float]) -> float | None:
     return min((value for peer, value in seconds.items() if peer != "cpu"), default=None)
 
 
-def compare(rows: Sequence[Any], thread_counts: Sequence[int], common: Sequence[str], peers: Sequence[str]) -> Any:
+def compare(rows: Sequence[Any], thread_counts: Sequence[int], rounds: int, peers: Sequence[str]) -> Any:
     """Runs the rows and prints a table for each number of threads, as text of Markdown."""
     every: dict[str, Any] = {}
     for threads in thread_counts:
-        limits = child("--limits", f"--threads={threads}", *common)
+        limits = child("--limits", f"--threads={threads}")
         every[f"limits {threads}"] = limits
         print(f"\n{threads} threads: {limits['flops'] / 1e9:.0f} GFLOP/s, {limits['bandwidth'] / 1e9:.1f} GB/s\n")
         print(
@@ -170,7 +164,8 @@ def compare(rows: Sequence[Any], thread_counts: Sequence[int], common: Sequence[
         )
         ratios: dict[str, list[float]] = {}
         for row in rows:
-            found = child(f"--row={row.name}", f"--threads={threads}", *common, *(f"--peer={peer}" for peer in peers))
+            named = [f"--peer={peer}" for peer in peers]
+            found = child(f"--row={row.name}", f"--threads={threads}", f"--rounds={rounds}", *named)
             every[f"{row.name}, {threads}"] = found
             one = every.get(f"{row.name}, 1", {}).get("seconds", {}).get("cpu") if threads > 1 else None
             print(line(row, found, limits, peers, one), flush=True)
@@ -187,7 +182,6 @@ def compare(rows: Sequence[Any], thread_counts: Sequence[int], common: Sequence[
 
 def run_cost(step: str, name: str, peer: str, path: Path) -> dict[str, float]:
     """In a process: one step of `costs.py`."""
-    os.environ["JAX_PLATFORMS"] = "cpu"
     import costs
 
     return costs.prepare(peer, row_of(name).make(), path) if step == "prepare" else costs.load(peer, path)
@@ -239,7 +233,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("rows", nargs="*", help="kinds, or parts of names; all by default")
     parser.add_argument("--rounds", type=int, default=15, help="the most rounds in which each candidate is timed")
-    parser.add_argument("--nice", type=int, default=0, help="nice value while calls are timed, for a busy machine")
     parser.add_argument("--threads", default="1,2", help="numbers of threads")
     parser.add_argument("--json", metavar="FILE", help="also write all seconds")
     parser.add_argument("--costs", action="store_true", help="compilation, load, sizes and memory instead")
@@ -248,29 +241,29 @@ def main() -> None:
         parser.add_argument(name, nargs="?", const="yes", help=argparse.SUPPRESS)
     options = parser.parse_args()
     counts = [int(text) for text in options.threads.split(",")]
+    if options.limits or options.row:
+        become(counts[0])
     if options.limits:
-        print(json.dumps(run_limits(counts[0], options.nice)))
+        print(json.dumps(run_limits(counts[0])))
         return
-    from peers import PEERS, missing
-
     if options.cost:
         print(json.dumps(run_cost(options.cost, options.row, options.peer[0], Path(options.path))))
         return
     if options.row:
-        print(json.dumps(run_row(options.row, counts[0], options.rounds, options.peer, options.nice)))
+        print(json.dumps(run_row(options.row, counts[0], options.rounds, options.peer)))
         return
     from harness import machine
+    from peers import PEERS, missing
 
     print(machine())
     for peer in PEERS:
         if missing(peer):
             print(f"{peer} is not installed (no {', '.join(missing(peer))}): left out")
     peers = [peer for peer in options.peer or PEERS if not missing(peer)]
-    common = [f"--rounds={options.rounds}", f"--nice={options.nice}"]
     if options.costs:
         every = compare_costs(peers, options.rows)
     else:
-        every = compare(selected(options.rows), counts, common, peers)
+        every = compare(selected(options.rows), counts, options.rounds, peers)
     if options.json:
         Path(options.json).write_text(json.dumps(every, indent=2) + "\n")
 

@@ -111,11 +111,11 @@ def _sum(*shape: int, axes: tuple[int, ...]) -> Program:
 
 
 def _transpose(*shape: int, order: tuple[int, ...]) -> Program:
-    """With an addition, so that no device returns a view."""
+    """With an addition, so that no device returns a view. NumPy keeps the order in memory if it is not told."""
     return Program(
         [normal(*shape)],
         lambda ops, _, x: ops.add(ops.transpose(x, order), np.float32(1)),
-        numpy=lambda _, x: x.transpose(order) + 1,
+        numpy=lambda _, x: np.add(x.transpose(order), 1, order="C"),
     )
 
 
