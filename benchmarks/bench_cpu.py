@@ -1,88 +1,271 @@
-"""The device `cpu` beside OpenCL on the same processor, and JAX (XLA) on the CPU: kernels, a small network and loops.
+"""The device `cpu` beside JAX (XLA), ONNX Runtime, OpenVINO, IREE and NumPy: operations, networks, loops and calls.
 
-All devices use all cores of the machine. Arguments and results are NumPy arrays, so a call includes the copies of its
-results. Expected before measuring: `cpu` is ahead of OpenCL on every row, since both run code of LLVM and a call of
-`cpu` makes no launches; ahead of JAX on elementwise work, softmax and short calls; behind it on large products, because
-kernels have no fused multiply-add and pack no operands; behind it by 2 to 3 times on loops of scalars, because each
-iteration runs two or three commands.
+Every candidate gets and gives NumPy arrays, with one and with two threads: each row and number of threads is a process
+that may use as many cores. Times are the least of rounds in which the candidates take turns. `ahead` is the time of the
+best peer divided by ours: below 1, `cpu` is behind. `limit` is the time that the measured peak of multiply-adds and the
+measured bandwidth of memory allow, divided by ours; rows whose arrays stay in caches may be faster than memory. Peers
+that are not installed, or do not run a row, are named.
+
+    bench_cpu.py [--rounds N] [--threads 1,2] [--json FILE] [--costs] [a part of a row's kind or name ...]
+
+`--costs` times compilation and load of networks instead, and reports sizes of modules and peaks of memory.
 """
 
-from collections.abc import Callable
+import argparse
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
-import numpy as np
-from bench_loops import STEPS, WIDTH, lstm, scalar
-from harness import Timing, arguments, measure, need, save, table, versions
+sys.path.insert(0, str(Path(__file__).parent / "cpu"))
 
-DEVICES = ("cpu", "opencl")
-
-
-def normal(*shape: int) -> np.ndarray:
-    """Normally distributed f32 numbers of that shape, the same in every run."""
-    return np.random.default_rng(len(shape)).normal(size=shape).astype(np.float32) / 8
+#: seconds that a row may take in its process
+PATIENCE = 900
+#: seconds of a candidate's block of calls, and of all its blocks
+BLOCK, ALL = 0.005, 1.5
+#: seconds between blocks, in which threads of the candidate before come to rest
+PAUSE = 0.01
 
 
-def rows() -> dict[str, tuple[Callable[..., Any], list[Any]]]:
-    """Title -> function and arguments."""
+def become(threads: int) -> None:
+    """Prepare this process for a number of threads, before a library is imported that asks for it."""
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
+    os.environ |= {"JAX_PLATFORMS": "cpu", "OPENBLAS_NUM_THREADS": str(threads), "OMP_NUM_THREADS": str(threads)}
+
+
+def run_row(name: str, threads: int, rounds: int, peers: Sequence[str]) -> dict[str, Any]:
+    """In a process for this row: seconds of each candidate, or why it has none; and the limit."""
+    from harness import measure
+    from peers import OF_ONNX, PEERS, results
+
+    row = row_of(name)
+    program = row.make()
+    calls, failed, want = {}, {}, None
+    for peer in peers:
+        try:
+            call = PEERS[peer][1](program, threads)
+            if call is None:
+                continue
+            found = results(call())
+            found = [program.of_onnx(x) for x in found] if peer in OF_ONNX else found
+            want = found if want is None else want
+            error = difference(found, want)
+            if not error <= row.tolerance:  # also for NaN
+                failed[peer] = f"differs by {error:.1e}"
+                continue
+            calls[peer] = call
+        except Exception as error:
+            failed[peer] = f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error) else ''}"[:200]
+    if not calls:
+        return {"seconds": {}, "failed": failed}
+    least = {peer: _seconds(call) for peer, call in calls.items()}
+    slowest, fastest = max(least.values()), min(least.values())
+    repeated = max(1, min(1000, int(BLOCK / fastest)))
+    rounds = max(3, min(rounds, int(ALL / (slowest * repeated))))
+    timings = measure(calls, repeated, rounds, warm_up=1, pause=PAUSE)
+    work = {"flops": flops_of(row, program), "bytes": bytes_of(program, want)}
+    return {"seconds": {peer: min(timing.rounds) for peer, timing in timings.items()}, "failed": failed, **work}
+
+
+def difference(found: Sequence[Any], want: Sequence[Any]) -> float:
+    """The largest difference of results, relative to the largest magnitude of a result."""
+    return max(float(abs(a - b).max() / (abs(b).max() + 1e-30)) for a, b in zip(found, want, strict=True))
+
+
+def flops_of(row: Any, program: Any) -> float:
+    """Operations of a row, as XLA counts them in what JAX lowered."""
     import jax
-    import jax.numpy as jnp
 
-    def encoder(x: Any, w: Any, v: Any) -> Any:
-        """Attention with one head, and a network of two layers, behind layer norms."""
-        for _ in range(2):
-            y = norm(x)
-            x = x + jax.nn.softmax(y @ y.T / 16) @ y
-            x = x + jax.nn.gelu(norm(x) @ w) @ v
-        return x
-
-    def norm(x: Any) -> Any:
-        centred = x - x.mean(axis=-1, keepdims=True)
-        return centred * jax.lax.rsqrt((centred * centred).mean(axis=-1, keepdims=True) + 1e-5)
-
-    def conv(x: Any, w: Any) -> Any:
-        return jax.lax.conv_general_dilated(x, w, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
-
-    weights = [normal(STEPS, WIDTH), normal(WIDTH, 4 * WIDTH), normal(WIDTH, 4 * WIDTH), normal(4 * WIDTH)]
-    return {
-        "x * y, 4 elements": (lambda x, y: x * y, [normal(4), normal(4)]),
-        "tanh(x * y + x), 1M elements": (lambda x, y: jnp.tanh(x * y + x), [normal(1 << 20), normal(1 << 20)]),
-        "softmax, 1024 x 1024": (jax.nn.softmax, [normal(1024, 1024)]),
-        "layer norm, 1024 x 1024": (norm, [normal(1024, 1024)]),
-        "matmul, 512 x 512 x 512": (lambda x, y: x @ y, [normal(512, 512), normal(512, 512)]),
-        "matrix times vector, 2048 x 2048": (lambda x, y: x @ y, [normal(2048, 2048), normal(2048)]),
-        "convolution 3 x 3, 56 x 56, 64 to 64": (conv, [normal(1, 56, 56, 64), normal(3, 3, 64, 64)]),
-        "encoder, 2 layers, 64 x 256": (encoder, [normal(64, 256), normal(256, 1024), normal(1024, 256)]),
-        "1,000 scalar iterations": (scalar, [np.float32(0)]),
-        f"LSTM of {STEPS} steps, width {WIDTH}": (lstm, weights),
-    }
+    if row.flops is not None:
+        return float(row.flops)
+    counted = jax.jit(program.jax).lower(program.weights, *program.inputs).cost_analysis()
+    return float(counted["flops"])
 
 
-def variants(function: Callable[..., Any], values: list[Any]) -> dict[str, Callable[[], object]]:
-    """Calls of the function on each device and by JAX, which agree."""
+def bytes_of(program: Any, found: Any) -> float:
+    """Bytes that a row reads or writes at least once: weights, inputs and results."""
     import jax
 
-    from orchestrion import compiler, vm
+    return float(sum(x.nbytes for x in jax.tree.leaves([program.weights, list(program.inputs), list(found)])))
 
-    jitted = jax.jit(function)
-    blob = compiler.compile(jitted, *values, targets=list(DEVICES))
-    found: dict[str, Callable[[], object]] = {}
-    for device in DEVICES:
-        program = vm.load(blob, device=device)
-        np.testing.assert_allclose(program.main(*values), jitted(*values), rtol=2e-3, atol=2e-3)
-        found[device] = lambda program=program: program.main(*values)  # type: ignore[misc]
-    found["jax"] = lambda: jax.block_until_ready(jitted(*values))
+
+def _seconds(call: Any) -> float:
+    """The least of three calls."""
+    found = []
+    for _ in range(3):
+        start = time.perf_counter()
+        call()
+        found.append(time.perf_counter() - start)
+    return min(found)
+
+
+def run_limits(threads: int) -> dict[str, float]:
+    """In a process: the peak and the bandwidth."""
+    from peers import best_level
+    from roofline import measured
+
+    limits = measured(*best_level())
+    return {"flops": limits.flops, "bandwidth": limits.bandwidth}
+
+
+def child(*arguments: str) -> dict[str, Any]:
+    """What this script prints last in a process with these arguments; empty, with the reason, if it fails."""
+    command = [sys.executable, __file__, *arguments]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+    except subprocess.TimeoutExpired:
+        return {"seconds": {}, "failed": {"all": f"not done in {PATIENCE} s"}}
+    if done.returncode:
+        lines = done.stderr.strip().splitlines() or [""]
+        return {"seconds": {}, "failed": {"all": f"status {done.returncode}: {lines[-1][:200]}"}}
+    found: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
     return found
 
 
+def line(row: Any, found: dict[str, Any], limits: dict[str, float], peers: Sequence[str], one: float | None) -> str:
+    """A row of the table. `one`: our seconds with one thread, for the last column of several threads."""
+    from harness import unit
+
+    seconds = found["seconds"]
+    cells = [row.name, *(unit(seconds[peer]) if peer in seconds else "" for peer in peers)]
+    if "cpu" not in seconds:
+        return "| " + " | ".join([*cells, "", "", ""]) + " |"
+    own, best = seconds["cpu"], best_of(seconds)
+    least = max(found["flops"] / limits["flops"], found["bytes"] / limits["bandwidth"])
+    cells += [f"{best / own:.2f}" if best else "", f"{least / own:.0%}" if row.kind != "call" else ""]
+    cells += [f"{one / own:.2f}" if one else ""]
+    return "| " + " | ".join(cells) + " |"
+
+
+def best_of(seconds: dict[str, float]) -> float | None:
+    """The seconds of the best peer."""
+    return min((value for peer, value in seconds.items() if peer != "cpu"), default=None)
+
+
+def compare(rows: Sequence[Any], thread_counts: Sequence[int], rounds: int, peers: Sequence[str]) -> Any:
+    """Runs the rows and prints a table for each number of threads, as text of Markdown."""
+    every: dict[str, Any] = {}
+    for threads in thread_counts:
+        limits = child("--limits", f"--threads={threads}")
+        every[f"limits {threads}"] = limits
+        print(f"\n{threads} threads: {limits['flops'] / 1e9:.0f} GFLOP/s, {limits['bandwidth'] / 1e9:.1f} GB/s\n")
+        print(
+            "| "
+            + " | ".join(["", *peers, "ahead", "limit", "1 thread / this"])
+            + " |\n"
+            + "| --- " * (len(peers) + 4)
+            + "|"
+        )
+        ratios: dict[str, list[float]] = {}
+        for row in rows:
+            named = [f"--peer={peer}" for peer in peers]
+            found = child(f"--row={row.name}", f"--threads={threads}", f"--rounds={rounds}", *named)
+            every[f"{row.name}, {threads}"] = found
+            one = every.get(f"{row.name}, 1", {}).get("seconds", {}).get("cpu") if threads > 1 else None
+            print(line(row, found, limits, peers, one), flush=True)
+            for peer, why in found["failed"].items():
+                print(f"{row.name}: {peer}: {why}", file=sys.stderr, flush=True)
+            best = best_of(found["seconds"])
+            if "cpu" in found["seconds"] and best is not None:
+                ratios.setdefault(row.kind, []).append(best / found["seconds"]["cpu"])
+        for kind, values in ratios.items():
+            mean = math.exp(sum(map(math.log, values)) / len(values))
+            print(f"{kind}: ahead {mean:.2f} (geometric mean of {len(values)} rows, the least {min(values):.2f})")
+    return every
+
+
+def run_cost(step: str, name: str, peer: str, path: Path) -> dict[str, float]:
+    """In a process: one step of `costs.py`."""
+    import costs
+
+    return costs.prepare(peer, row_of(name).make(), path) if step == "prepare" else costs.load(peer, path)
+
+
+def row_of(name: str) -> Any:
+    from rows import ROWS
+
+    (row,) = [row for row in ROWS if row.name == name]
+    return row
+
+
+def compare_costs(peers: Sequence[str], parts: Sequence[str]) -> dict[str, Any]:
+    """Prints what networks cost, as text of Markdown. Loads are the least of three processes."""
+    from costs import COSTS, NETWORKS
+    from harness import unit
+
+    every: dict[str, Any] = {}
+    print("\n| | compile | module | load | first call | memory |\n| --- | --- | --- | --- | --- | --- |")
+    for name in [name for name in NETWORKS if not parts or any(part in name for part in parts)]:
+        for peer in [peer for peer in COSTS if peer in peers]:
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(folder) / "network"
+                common = (f"--row={name}", f"--peer={peer}", f"--path={path}")
+                made = child("--cost=prepare", *common)
+                loads = [child("--cost=load", *common) for _ in range(3)]
+            failed = [one["failed"]["all"] for one in (made, *loads) if "failed" in one]
+            every[f"{name}, {peer}"] = {"prepared": made, "loads": loads}
+            if failed:
+                print(f"| {name}, {peer} | {failed[0]} |", flush=True)
+                continue
+            load, first, memory = (min(one[key] for one in loads) for key in ("load", "first", "memory"))
+            compiled = unit(made["compile"]) if made["compile"] else ""
+            sizes = (f"{made['size'] / 1e6:.1f} MB", unit(load), unit(first), f"{memory / 1e6:.0f} MB")
+            print(f"| {name}, {peer} | {compiled} | " + " | ".join(sizes) + " |", flush=True)
+    return every
+
+
+def selected(parts: Sequence[str]) -> list[Any]:
+    from rows import ROWS
+
+    rows = [row for row in ROWS if not parts or any(part in (row.kind, row.name) or part in row.name for part in parts)]
+    if not rows:
+        raise SystemExit(f"no row has {' or '.join(parts)} in its name")
+    return rows
+
+
 def main() -> None:
-    options = arguments(__doc__ or "")
-    need("jax")
-    all_timings: dict[str, Timing] = {}
-    for title, (function, values) in rows().items():
-        timings = measure(variants(function, values), 1, options.rounds)
-        table(title, timings, "cpu", [versions("jax", "llvmlite")])
-        all_timings |= {f"{title}: {name}": timing for name, timing in timings.items()}
-    save(options.json, all_timings)
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("rows", nargs="*", help="kinds, or parts of names; all by default")
+    parser.add_argument("--rounds", type=int, default=15, help="the most rounds in which each candidate is timed")
+    parser.add_argument("--threads", default="1,2", help="numbers of threads")
+    parser.add_argument("--json", metavar="FILE", help="also write all seconds")
+    parser.add_argument("--costs", action="store_true", help="compilation, load, sizes and memory instead")
+    parser.add_argument("--peer", action="append", help="only these candidates; repeatable")
+    for name in ("--row", "--limits", "--cost", "--path"):
+        parser.add_argument(name, nargs="?", const="yes", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    counts = [int(text) for text in options.threads.split(",")]
+    if options.limits or options.row:
+        become(counts[0])
+    if options.limits:
+        print(json.dumps(run_limits(counts[0])))
+        return
+    if options.cost:
+        print(json.dumps(run_cost(options.cost, options.row, options.peer[0], Path(options.path))))
+        return
+    if options.row:
+        print(json.dumps(run_row(options.row, counts[0], options.rounds, options.peer)))
+        return
+    from harness import machine
+    from peers import PEERS, missing
+
+    print(machine())
+    for peer in PEERS:
+        if missing(peer):
+            print(f"{peer} is not installed (no {', '.join(missing(peer))}): left out")
+    peers = [peer for peer in options.peer or PEERS if not missing(peer)]
+    if options.costs:
+        every = compare_costs(peers, options.rows)
+    else:
+        every = compare(selected(options.rows), counts, options.rounds, peers)
+    if options.json:
+        Path(options.json).write_text(json.dumps(every, indent=2) + "\n")
 
 
 if __name__ == "__main__":

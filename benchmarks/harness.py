@@ -59,9 +59,13 @@ class Timing:
 
 
 def measure(
-    candidates: dict[str, Callable[[], object]], calls: int, rounds: int = 30, warm_up: int = 3
+    candidates: dict[str, Callable[[], object]], calls: int, rounds: int = 30, warm_up: int = 3, pause: float = 0
 ) -> dict[str, Timing]:
-    """Times each candidate `rounds` times, `calls` calls at a time, after `warm_up` untimed calls of each."""
+    """Times each candidate `rounds` times, `calls` calls at a time, after `warm_up` untimed calls of each.
+
+    `pause`: seconds before each block of calls, in which threads of the candidate before come to rest. One more untimed
+    call follows it.
+    """
     names = list(candidates)
     for name in names:
         for _ in range(warm_up):
@@ -70,6 +74,9 @@ def measure(
     for number in range(rounds):
         for name in names[number % len(names) :] + names[: number % len(names)]:
             function = candidates[name]
+            if pause:
+                time.sleep(pause)
+                function()
             start = time.perf_counter()
             for _ in range(calls):
                 function()

@@ -255,6 +255,15 @@ class BufferView:
         buffer.device.statistics.device_to_host_bytes += self.nbytes
         return self._elements.copy()
 
+    def read_into(self, out: Array) -> None:
+        """As `read`, into an array of this view's shape, in any memory layout."""
+        buffer, state = self.buffer, self.buffer.device_state
+        if self._elements is None or state is None or state.lost or buffer.submitted or not buffer.host_cached:
+            out[...] = self.read()
+            return
+        buffer.device.statistics.device_to_host_bytes += self.nbytes
+        out[...] = self._elements
+
     def map(self) -> Array | None:
         """Returns the elements as an array that shares the device's memory and keeps it alive; None if it is not
         mapped. See `Buffer.map`.

@@ -38,7 +38,7 @@ from .errors import (
 )
 from .exports import Export, Value
 from .fence import Future
-from .interop import IMPORT_BYTES, import_array, is_foreign
+from .interop import IMPORT_BYTES, import_array, is_foreign, works_on_host_memory
 from .on_device import Donated, OnDeviceCalls
 from .statistics import Log, totals
 from .submit import Staged, submit
@@ -335,7 +335,7 @@ class Function:
         if self.context.device is None or self.context.closed:
             raise self.context.refusal(f"the program of {self.name!r}")
         self._call = Call(self.context)
-        self._inputs = tuple([self._slot(value, MemoryUse.INPUT) for value in self.export.arguments])
+        self._inputs = tuple([self._input(place) for place in range(len(self.export.arguments))])
         self._outputs = tuple([self._slot(value, MemoryUse.OUTPUT) for value in self.export.results])
         self._targets = tuple([slot.view for slot in self._outputs])
         is_mapped = len(self._outputs) == 1 and is_readable(self._outputs[0])
@@ -369,6 +369,17 @@ class Function:
     def __del__(self) -> None:
         if hasattr(self, "_ready"):
             self.release()  # before the context, which counts the memory that is not released
+
+    def _input(self, place: int) -> Slot:
+        """The slot of an argument; without elements if `_argument` imports its arrays."""
+        slot = self._slot(self.export.arguments[place], MemoryUse.INPUT)
+        return slot._replace(elements=None) if self._imports(place, slot.nbytes) else slot
+
+    def _imports(self, place: int, nbytes: int) -> bool:
+        """Whether an array is used where it is: a large one that the program only reads, on the host's memory."""
+        assert self.context.device is not None
+        large = nbytes >= IMPORT_BYTES and place not in self.export.aliases
+        return large and works_on_host_memory(self.context.device)
 
     def _slot(self, value: Value, use: MemoryUse) -> Slot:
         device = self.context.device
@@ -412,7 +423,8 @@ class Function:
             return self._resident(x, value, what)
         slot = self._inputs[place]
         array = as_array(x, value.dtype, slot.shape, what)
-        if array.nbytes >= IMPORT_BYTES and is_foreign(x) and place not in self.export.aliases:
+        foreign = is_foreign(x) and array.nbytes >= IMPORT_BYTES and place not in self.export.aliases
+        if foreign or self._imports(place, array.nbytes):
             assert self.context.device is not None
             view = import_array(self.context.device, array, value.dtype)
             if isinstance(view, BufferView):
@@ -503,7 +515,7 @@ class Function:
             else:
                 given.append(one)
                 if isinstance(one, np.ndarray):
-                    one[...] = view.read()
+                    view.read_into(one)
                 elif view is not destination and destination is not None:
                     destination.write(view.read())
             if ready is not None:

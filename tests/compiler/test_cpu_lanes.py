@@ -12,6 +12,7 @@ import pytest
 pytest.importorskip("llvmlite")
 
 from orchestrion.compiler.errors import CompileError
+from orchestrion.compiler.targets.cpu import target
 
 #: invocations of a workgroup, and of a dispatch, whose last workgroup is not full
 SIZE, COUNT = 32, 77
@@ -101,6 +102,20 @@ def kept_values(count: int, size: int = 1024) -> str:
     body = [*loads, '"kernel.barrier"() : () -> ()', *sums, store(f"t{count - 1}", 1)]
     text = entry("\n".join(body), ["read", "write"])
     return text.replace(f"workgroup_size = array<i64: {SIZE}", f"workgroup_size = array<i64: {size}")
+
+
+@pytest.fixture
+def texts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The LLVM IR of what is compiled from here on."""
+    found: list[str] = []
+    text_of = target.text_of
+
+    def keep(*arguments: Any) -> str:
+        found.append(text_of(*arguments))
+        return found[-1]
+
+    monkeypatch.setattr(target, "text_of", keep)
+    return found
 
 
 @pytest.fixture
@@ -258,6 +273,42 @@ def test_the_last_vector(runs: Runs) -> None:
     ]
     pairs = np.arange(2 * COUNT, dtype=np.int32) ** 2
     np.testing.assert_array_equal(runs(lines, pairs, X), (pairs[1::2] - pairs[::2]) * X[::-1])
+
+
+@pytest.mark.parametrize("pairs", [False, True], ids=["one", "pairs"])
+@pytest.mark.parametrize("length", [12, 16, 24])
+def test_a_row_per_lane(runs: Runs, texts: list[str], length: int, pairs: bool) -> None:
+    """Squares of elements are loaded by rows, and the rest of a row one by one. The order of a row's elements stays."""
+    step = [op("scaled", "multiply", "sum", "s7", types="i32, i32", result="i32")]
+    first = [
+        op("at", "add", "start", "k"),
+        load("x", 0, "at"),
+        op("new", "add", "scaled", "x", types="i32, i32", result="i32"),
+    ]
+    if pairs:
+        first = [
+            op("even", "multiply", "k", "u2"),
+            op("at", "add", "start", "even"),
+            op("behind", "add", "at", "u1"),
+            load("x", 0, "at"),
+            load("y", 0, "behind"),
+            op("both", "subtract", "x", "y", types="i32, i32", result="i32"),
+            op("new", "add", "scaled", "both", types="i32, i32", result="i32"),
+        ]
+    rows, count = 3 * SIZE, length * (2 if pairs else 1)
+    lines = [
+        op("start", "multiply", "i", f"u{length}"),
+        loop("r", f"u{length}", *step, *first, value="new"),
+        store("r", 1),
+    ]
+    if pairs:
+        lines[0] = op("half", "multiply", "i", f"u{length}") + "\n" + op("start", "multiply", "half", "u2")
+    x = np.random.default_rng(0).integers(-9, 9, (rows, count), np.int32)
+    want = np.zeros(rows, np.int32)
+    for k in range(length):
+        want = want * 7 + (x[:, 2 * k] - x[:, 2 * k + 1] if pairs else x[:, k])
+    np.testing.assert_array_equal(runs(lines, x, size=rows, guarded=False), want)
+    assert texts and not any("gather" in text for text in texts if length % 16 == 0)
 
 
 def test_quotients_by_what_other_lanes_have(runs: Runs) -> None:

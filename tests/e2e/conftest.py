@@ -8,7 +8,7 @@ differ by the tolerances of the issue: f32 |got - want| <= 1e-5 |want| + 1e-6 ma
 import functools
 import re
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -464,12 +464,26 @@ def cases() -> dict[str, Case]:
     return {case.name: case for case in CASES}
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _one_level() -> Iterator[None]:
+    """Modules have native images for this processor alone, unless a test names levels: others do not run here.
+
+    By default they have one for each level of the architecture, which takes three times as long.
+    """
+    from orchestrion.compiler.targets.cpu import levels
+
+    own, all_levels = best_level(), levels.host_levels
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(levels, "host_levels", lambda: own or all_levels())
+        yield
+
+
 @pytest.fixture(scope="session")
 def module_of() -> Callable[[Case], bytes]:
-    """The module of a case, for all targets, and for this processor alone; compiled once."""
+    """The module of a case, for all targets; compiled once."""
     from orchestrion import compiler
 
-    return functools.cache(lambda case: compiler.compile(case.lowered(), target_cpu=best_level()))
+    return functools.cache(lambda case: compiler.compile(case.lowered()))
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from cpu_devices import best_level
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from oracle_process import Oracles, Unanswered
@@ -54,7 +53,7 @@ def test_programs(oracles: Oracles, load_on: LoadOn) -> None:
         if not wanted:
             unjudged.append(made.text)
             return
-        module = compiler.compile(made.text, targets=list(DEVICES.values()), target_cpu=best_level())
+        module = compiler.compile(made.text, targets=list(DEVICES.values()))
         for device in DEVICES:
             program = load_on(module, device)
             wrong = list(faults(program, made, wanted))

@@ -14,7 +14,6 @@ import pytest
 
 jax = pytest.importorskip("jax")
 
-from cpu_devices import best_level  # noqa: E402
 from jax import export  # noqa: E402
 from real_programs import PROGRAMS, RealProgram  # noqa: E402
 
@@ -37,7 +36,7 @@ def test_real_program(program: RealProgram, load_on: LoadOn) -> None:
     function, arguments = program.made()
     with jax.enable_x64(False):  # as JAX is when nobody asks for f64
         jitted = jax.jit(function)
-        module = compiler.compile(jitted.lower(*arguments), target_cpu=best_level())
+        module = compiler.compile(jitted.lower(*arguments))
         wanted = jax.tree.leaves(jitted(*arguments))
     for device in DEVICES if ALL or not program.many_kernels else QUICK_DEVICES:
         loaded = load_on(module, device)
@@ -53,7 +52,7 @@ def test_real_program_of_any_batch(program: RealProgram, load_on: LoadOn) -> Non
     leaves, tree = jax.tree.flatten(arguments)
     with jax.enable_x64(False):
         jitted = jax.jit(function)
-        module = compiler.compile(export.export(jitted)(*program.symbolic(leaves, tree)), target_cpu=best_level())
+        module = compiler.compile(export.export(jitted)(*program.symbolic(leaves, tree)))
         calls = [program.sized(leaves, size) for size in SIZES]
         wanted = [jax.tree.leaves(jitted(*jax.tree.unflatten(tree, call))) for call in calls]
     for device in DEVICES if ALL else QUICK_DEVICES:

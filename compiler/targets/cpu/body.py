@@ -7,7 +7,7 @@ results are selected.
 
 from __future__ import annotations
 
-from collections.abc import Callable, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, MutableMapping, Sequence
 
 from orchestrion.compiler.ir.core import Block, Operation, Value
 from orchestrion.compiler.kernel import dialect as k
@@ -19,6 +19,7 @@ from .forms import Form, Forms
 from .levels import Level
 from .loop_parts import Part, parts_of
 from .scalars import instruction, literal, memory_type, splat, suffix, type_of
+from .squares import Squares, load_square, squares_of
 
 #: finds the name of the function of a call, for vectors of some lanes
 Callee = Callable[[k.Call, int], str]
@@ -82,7 +83,7 @@ class Body:
 
     # ops
 
-    def ops(self, ops: Sequence[Operation] | Block) -> None:
+    def ops(self, ops: Iterable[Operation]) -> None:
         """Renders ops, in order."""
         for op in ops:
             _OPS[op.name](self, op)
@@ -294,20 +295,72 @@ class Body:
 
     def _loop_of(self, op: k.For, part: Part) -> None:
         """A loop that computes some of the results of a loop."""
-        index, last = op.body.block.arguments[0], op.body.block.last
-        assert isinstance(last, k.Yield)
+        index = op.body.block.arguments[0]
         carried = [op.body.block.arguments[1 + at] for at in part.results]
         lower, upper, step = (self.scalar(bound) for bound in (op.lower, op.upper, op.step))
         wraps = not isinstance(op.step.defining_op, k.Constant) or op.step.defining_op.bits >= 1 << 30
         starts = [self.formed(op.start[at], self.forms[value]) for at, value in zip(part.results, carried, strict=True)]
-        with self.code.counting(type_of(k.dtype_of(index)), lower, upper, step, wraps) as loop:
-            self.names[index] = loop.counter
-            for at, value, start in zip(part.results, carried, starts, strict=True):
-                self.names[value] = self.names[op.outputs[at]] = loop.hand(self.type(value), start)
+        whole = self.mask is None and len(part.results) == len(op.outputs)
+        squares = squares_of(op, self.forms) if whole else None
+        if squares is not None:
+            type = type_of(k.dtype_of(index))
+            middle = str(int(lower) + squares.whole) if lower.isdecimal() else self.code.set(
+                f"add {type} {lower}, {squares.whole}")  # fmt: skip
+            starts = self._iterate(op, part, lower, middle, str(squares.turns), False, starts, squares)
+            if squares.whole == squares.count:
+                return
+            lower = middle
+        self._iterate(op, part, lower, upper, step, wraps, starts, None)
+
+    def _iterate(
+        self,
+        op: k.For,
+        part: Part,
+        lower: str,
+        upper: str,
+        step: str,
+        wraps: bool,
+        starts: list[str],
+        squares: Squares | None,
+    ) -> list[str]:
+        """A loop over some iterations, one or those of a square at a time. Returns the results."""
+        index, last = op.body.block.arguments[0], op.body.block.last
+        assert isinstance(last, k.Yield)
+        carried = [op.body.block.arguments[1 + at] for at in part.results]
+        type = type_of(k.dtype_of(index))
+        with self.code.counting(type, lower, upper, step, wraps) as loop:
+            nodes = [loop.hand(self.type(value), start) for value, start in zip(carried, starts, strict=True)]
             loop.run()
-            self.ops(part.ops)
-            given = zip(part.results, carried, strict=True)
-            loop.give([self.formed(last.values[at], self.forms[value]) for at, value in given])
+            given, columns = nodes, dict[int, list[str]]()
+            for turn in range(squares.turns if squares is not None else 1):
+                self.names[index] = self.code.set(f"add {type} {loop.counter}, {turn}") if turn else loop.counter
+                self.names.update(zip(carried, given, strict=True))
+                if squares is None:
+                    self.ops(part.ops)
+                else:
+                    self._turn(part.ops, squares, turn, columns)
+                yielded = zip(part.results, carried, strict=True)
+                given = [self.formed(last.values[at], self.forms[value]) for at, value in yielded]
+            loop.give(given)
+        self.names.update(zip((op.outputs[at] for at in part.results), nodes, strict=True))
+        return nodes
+
+    def _turn(self, ops: Iterable[Operation], squares: Squares, turn: int, columns: dict[int, list[str]]) -> None:
+        """An iteration of a square. `columns`: those of the squares that were loaded."""
+        for op in ops:
+            if not isinstance(op, k.Load) or op not in squares.places:
+                self.ops([op])
+                continue
+            place = squares.places[op]
+            memory, index = op.operands
+            dtype, stride = k.dtype_of(op.output), self.forms[index].stride
+            if place.square not in columns:
+                type = memory_type(dtype)
+                first = self.address(memory, index, type)
+                first = self.code.set(f"getelementptr inbounds {type}, ptr {first}, i64 {-place.first}")
+                assert stride is not None
+                columns[place.square] = load_square(self.code, first, stride, dtype, self.width)
+            self.names[op.output] = columns[place.square][place.first + place.step * turn]
 
     def _any(self, mask: str) -> str:
         """Whether any lane is in a mask. In a function, lanes that do not need its result may be poison."""

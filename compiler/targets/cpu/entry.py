@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Callable, Iterable, MutableMapping, Sequence
+from functools import partial
 from math import prod
 
 from orchestrion.compiler.errors import CompileError
@@ -31,6 +32,9 @@ MOST_STACK = 256 << 10
 #: ops that have no place in segments
 _ELSEWHERE = (k.Constant, k.WorkgroupId, k.LocalId, k.Parameter, k.Shared, k.Barrier, k.Yield, k.Return)
 _SCALAR = Forms(1, {})
+#: vectors at once in loops that only load and reduce neighbours, and the most ops of such loops. The steps of a
+#: reduction wait for each other, and longer pieces of a row of memory are read at once
+INTERLEAVED, MOST_INTERLEAVED = 4, 32
 
 
 class EntryText:
@@ -247,11 +251,10 @@ class EntryText:
         """A loop over the invocations that run a segment. `keeps`: values that it stores to arrays."""
         needed = self._needed(segment, [value for value, _ in keeps])
         cheap = self._cheap_ops(needed)
-        forms = self._forms([*cheap, *segment.ops], [value for value in needed if value in self.kept])
+        ways = self._ways([*cheap, *segment.ops], [value for value in needed if value in self.kept])
         lower, upper, count = self._range(segment)
         if count == 0:
             return
-        width = 1 if segment.first_only else forms.width
 
         def body(forms: Forms, number: str) -> None:
             names: MutableMapping[Value, str] = ChainMap({}, self.names)
@@ -263,12 +266,14 @@ class EntryText:
             for value, array in keeps:
                 self._keep(made, number, value, array)
 
-        if width > 1 and (count is None or count >= width):
+        for forms in ways if not segment.first_only else ():
+            width = forms.width
             middle = self._whole(lower, upper, width) if count is None else str(count // width * width)
-            self._count(lower, middle, width, lambda number: body(forms, number))
+            if lower != middle:
+                self._count(lower, middle, width, partial(body, forms))
             lower = middle
-        if width == 1 or count is None or count % width:
-            self._count(lower, upper, 1, lambda number: body(Forms(1, {}), number))
+        if lower != str(count):
+            self._count(lower, upper, 1, partial(body, _SCALAR))
 
     def _count(self, lower: str, upper: str, step: int, body: Callable[[str], None]) -> None:
         if lower.isdecimal() and upper.isdecimal() and int(upper) - int(lower) <= step:
@@ -347,21 +352,37 @@ class EntryText:
             visit(value)
         return list(found)
 
-    def _forms(self, ops: Sequence[Operation], kept: Sequence[Value]) -> Forms:
-        """The forms of a segment for the best number of lanes: the fewest accesses that are no neighbours, then the
-        most lanes.
+    def _ways(self, ops: Sequence[Operation], kept: Sequence[Value]) -> list[Forms]:
+        """The forms of a segment for each number of lanes that it is run with, the greatest first: several vectors at
+        once if that pays, and the best vector. Empty if its invocations run one by one.
         """
+        best = self._best_vector(ops, kept)
+        if best is None:
+            return []
+        loops = [op for op in ops if isinstance(op, k.For) and op.start]
+        inner = [op for loop in loops for op in loop.walk()]
+        wide = INTERLEAVED * best.width
+        if best.gathers or best.masked or not loops or len(inner) > MOST_INTERLEAVED or self.size % wide:
+            return [best]
+        return [self._visited(wide, ops, kept), best]
+
+    def _best_vector(self, ops: Sequence[Operation], kept: Sequence[Value]) -> Forms | None:
+        """The forms for the fewest accesses that are no neighbours, then for the most lanes."""
         best: Forms | None = None
-        places = [self.place] if self.place is not None else self._local_ids()
         width = self.level.lanes
         while width >= min(4, self.level.lanes):
             if self.size % width == 0:
-                seeds = {**dict.fromkeys(kept, VARYING), **dict.fromkeys(places, Form(1, width))}
-                forms = Forms(width, seeds)
-                forms.visit(ops)
+                forms = self._visited(width, ops, kept)
                 if forms.explicit or forms.diverges or (forms.masked and not self.level.masks):
                     break
                 if best is None or forms.gathers < best.gathers:
                     best = forms
             width //= 2
-        return best or Forms(1, {})
+        return best
+
+    def _visited(self, width: int, ops: Sequence[Operation], kept: Sequence[Value]) -> Forms:
+        places = [self.place] if self.place is not None else self._local_ids()
+        seeds = {**dict.fromkeys(kept, VARYING), **dict.fromkeys(places, Form(1, width))}
+        forms = Forms(width, seeds)
+        forms.visit(ops)
+        return forms

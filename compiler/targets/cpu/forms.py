@@ -63,10 +63,19 @@ class Forms:
         """The form of a value; values from outside of the code are the same in all lanes."""
         if self.width == 1:
             return SAME
+        if value not in self.of:
+            self.of[value] = Form(0, self._multiple(value))
+        return self.of[value]
+
+    def _multiple(self, value: Value) -> int:
+        """A power of two that divides a value from outside of the code, such as the first number of a workgroup."""
         op = value.defining_op
         if isinstance(op, k.Constant):
-            return Form(0, power_of_two(op.bits))
-        return self.of.get(value, SAME)
+            return power_of_two(op.bits)
+        if isinstance(op, k.Scalar) and op.primitive.name in ("add", "multiply"):
+            x, y = (self[operand].multiple for operand in op.operands)
+            return min(x, y) if op.primitive.name == "add" else min(x * y, _GREATEST)
+        return 1
 
     def visit(self, ops: Iterable[Operation]) -> None:
         """Finds the forms of the results of ops, in order."""

@@ -1,0 +1,116 @@
+"""What a network costs before its first call, and in memory: compilation, load, size of the module.
+
+Each candidate is a table row of two functions, which run in processes of their own. `prepare(program, folder)` makes a
+file and returns the seconds that it took; `load(path, threads)` returns a function of the network's inputs.
+"""
+
+import os
+import resource
+import time
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import peers
+from rows import Program
+
+#: networks of the table
+NETWORKS = ("SqueezeNet 1.1", "ResNet-18", "ResNet-50", "MiniLM, 6 layers of 384, 1 x 128")
+
+
+def _prepare_ours(program: Program, path: Path) -> float:
+    from orchestrion import compiler
+
+    level, text = peers.best_level(), peers.lowered(program)
+    start = time.perf_counter()
+    compiler.compile_to_file(text, path, targets=["cpu"], target_cpu=level)
+    return time.perf_counter() - start
+
+
+def _load_ours(path: Path, threads: int) -> Callable[..., Any]:
+    from orchestrion import vm
+
+    return vm.load(path, device="cpu", threads=threads, allow_native_code=True).main
+
+
+def _prepare_iree(program: Program, path: Path) -> float:
+    import iree.compiler
+
+    text = peers.lowered(program).as_text()
+    start = time.perf_counter()
+    iree.compiler.compile_str(
+        text,
+        target_backends=["llvm-cpu"],
+        input_type="stablehlo",
+        extra_args=list(peers.IREE_FLAGS),
+        output_file=str(path),
+    )
+    return time.perf_counter() - start
+
+
+def _load_iree(path: Path, threads: int) -> Callable[..., Any]:
+    main, _ = peers.iree_module(path.read_bytes(), threads)
+    return lambda *inputs: main(*inputs).to_host()
+
+
+def _prepare_onnx(program: Program, path: Path) -> float:
+    model = program.onnx()
+    assert model is not None
+    path.write_bytes(model)
+    return 0.0
+
+
+def _load_onnxruntime(path: Path, threads: int) -> Callable[..., Any]:
+    session = peers.onnx_session(str(path), threads)
+    return lambda *inputs: session.run(None, {f"x{number}": x for number, x in enumerate(inputs)})
+
+
+def _load_openvino(path: Path, threads: int) -> Callable[..., Any]:
+    compiled = peers.openvino_model(str(path), threads)
+    return lambda *inputs: compiled(list(inputs))
+
+
+#: candidate -> (prepare, load)
+COSTS: dict[str, tuple[Callable[[Program, Path], float], Callable[[Path, int], Callable[..., Any]]]] = {
+    "cpu": (_prepare_ours, _load_ours),
+    "IREE": (_prepare_iree, _load_iree),
+    "ONNX Runtime": (_prepare_onnx, _load_onnxruntime),
+    "OpenVINO": (_prepare_onnx, _load_openvino),
+}
+
+
+def prepare(peer: str, program: Program, path: Path) -> dict[str, float]:
+    """In a process: seconds of the compilation, bytes of its file."""
+    inputs = program.inputs if peer in ("cpu", "IREE") else program.onnx_inputs()
+    np.savez(path.with_suffix(".npz"), *inputs)
+    return {"compile": COSTS[peer][0](program, path), "size": float(path.stat().st_size)}
+
+
+def load(peer: str, path: Path) -> dict[str, float]:
+    """In a process: seconds of the load and of the first call, and how much memory of the process they added, in bytes.
+
+    The package is imported before, so its memory does not count; pages of the file do.
+    """
+    _import(peer)
+    inputs = [*np.load(path.with_suffix(".npz")).values()]
+    before = _resident()
+    start = time.perf_counter()
+    call = COSTS[peer][1](path, len(os.sched_getaffinity(0)))
+    loaded = time.perf_counter()
+    call(*inputs)
+    called = time.perf_counter()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return {"load": loaded - start, "first": called - loaded, "memory": float(max(peak - before, 0))}
+
+
+def _import(peer: str) -> None:
+    for module in {"cpu": ("orchestrion.hal.cpu.device", "orchestrion.vm")}.get(peer, peers.PEERS[peer][0]):
+        import_module(module)
+
+
+def _resident() -> int:
+    """Bytes of memory that this process uses now."""
+    pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
+    return int(pages) * resource.getpagesize()

@@ -1,0 +1,138 @@
+"""Loads in a loop whose lanes read different rows: as many elements of each row as there are lanes are loaded at once.
+
+Such a loop reduces rows, a row per lane. An element per lane and iteration would be a gather, which costs as much as a
+load per lane. Instead the loop runs as many iterations at once as read a square of elements, whose rows are loaded as
+vectors and transposed in registers. Each lane still gets its elements in their order, so results do not change.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+from orchestrion.compiler.ir.core import Value
+from orchestrion.compiler.kernel import dialect as k
+from orchestrion.schema.dtypes import BOOL, DType
+
+from .code import Code
+from .forms import Forms
+from .scalars import memory_type
+
+#: most ops of a body that is repeated, and squares in registers at once
+MOST_OPS, MOST_SQUARES = 40, 2
+#: bytes of an element
+ITEM = 4
+
+#: a number as a sum: a constant, and values with their factors
+_Sum = tuple[int, dict[Value, int]]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an iteration finds a loaded value: in column `first + step * iteration` of a square."""
+
+    square: int
+    first: int
+    step: int
+
+
+@dataclass(frozen=True)
+class Squares:
+    """How a loop reads squares. `turns`: iterations of a square; `whole`: iterations of all squares, of `count`."""
+
+    turns: int
+    count: int
+    places: dict[k.Load, Place]
+
+    @property
+    def whole(self) -> int:
+        return self.count // self.turns * self.turns
+
+
+def squares_of(op: k.For, forms: Forms) -> Squares | None:
+    """The squares of a loop that all lanes run together; None if it has none, or does more than to load and compute."""
+    body, lanes = op.body.block, forms.width
+    step = op.step.defining_op
+    ops = list(body)
+    if lanes < 4 or not isinstance(step, k.Constant) or step.bits != 1 or len(ops) > MOST_OPS:
+        return None
+    if not all(isinstance(inner, k.Constant | k.Scalar | k.Call | k.Load | k.LoadShared | k.Yield) for inner in ops):
+        return None
+    count = _difference(_sum(op.upper), _sum(op.lower))
+    groups = _groups([inner for inner in ops if isinstance(inner, k.Load)], body.arguments[0], forms)
+    if count is None or not 1 <= len(groups) <= MOST_SQUARES:
+        return None
+    places: dict[k.Load, Place] = {}
+    turns = set()
+    for number, (factor, loads) in enumerate(groups):
+        first = min(offset for offset, _ in loads)
+        if {offset - first for offset, _ in loads} != set(range(factor)) or lanes % factor:
+            return None
+        turns.add(lanes // factor)
+        places |= {load: Place(number, offset - first, factor) for offset, load in loads}
+    if len(turns) > 1 or count < max(turns):
+        return None
+    return Squares(turns.pop(), count, places)
+
+
+def _groups(loads: list[k.Load], index: Value, forms: Forms) -> list[tuple[int, list[tuple[int, k.Load]]]]:
+    """Loads with a row per lane, together if they read the same rows: the factor of the loop's index, and loads with
+    their constants.
+    """
+    found: dict[object, list[tuple[int, k.Load]]] = defaultdict(list)
+    for load in loads:
+        memory, at = load.operands
+        dtype, stride = k.dtype_of(load.output), forms[at].stride
+        if stride in (None, 0, 1) or dtype.kind == BOOL or dtype.itemsize != ITEM:
+            continue
+        constant, terms = _sum(at)
+        factor = terms.pop(index, 0)
+        if not 1 <= factor <= forms.width:
+            continue
+        found[factor, memory, stride, dtype.name, frozenset(terms.items())].append((constant, load))
+    return [(key[0], group) for key, group in found.items()]  # type: ignore[index]
+
+
+def _sum(value: Value) -> _Sum:
+    """A number as a sum, modulo its type."""
+    op = value.defining_op
+    if isinstance(op, k.Constant):
+        return op.bits, {}
+    if isinstance(op, k.Scalar) and op.primitive.name == "add":
+        (a, x), (b, y) = (_sum(operand) for operand in op.operands)
+        total = defaultdict(int, x)
+        for term, factor in y.items():
+            total[term] += factor
+        return a + b, dict(total)
+    if isinstance(op, k.Scalar) and op.primitive.name == "multiply":
+        (a, x), (b, y) = (_sum(operand) for operand in op.operands)
+        if not x or not y:
+            factor, (constant, terms) = (a, (b, y)) if not x else (b, (a, x))
+            return constant * factor, {term: each * factor for term, each in terms.items()}
+    return 0, {value: 1}
+
+
+def _difference(x: _Sum, y: _Sum) -> int | None:
+    """x - y if it is known and not negative."""
+    return x[0] - y[0] if x[1] == y[1] and x[0] >= y[0] else None
+
+
+def load_square(code: Code, first: str, stride: int, dtype: DType, lanes: int) -> list[str]:
+    """The columns of a square whose rows are `stride` elements apart. `first`: the address of its first element."""
+    type, wide = memory_type(dtype), memory_type(dtype, lanes)
+    rows = []
+    for lane in range(lanes):
+        at = code.set(f"getelementptr inbounds {type}, ptr {first}, i64 {lane * stride}")
+        rows.append(code.set(f"load {wide}, ptr {at}, align {dtype.itemsize}"))
+    return _transposed(code, rows, wide)
+
+
+def _transposed(code: Code, rows: list[str], wide: str) -> list[str]:
+    """The columns of a square matrix. Each step rotates the bits of an element's number, row and column, by one."""
+    lanes = len(rows)
+    order = [number for pair in zip(range(lanes), range(lanes, 2 * lanes), strict=True) for number in pair]
+    halves = [f"<{lanes} x i32> <{', '.join(f'i32 {n}' for n in half)}>" for half in (order[:lanes], order[lanes:])]
+    for _ in range(lanes.bit_length() - 1):
+        pairs = zip(rows[: lanes // 2], rows[lanes // 2 :], strict=True)
+        rows = [code.set(f"shufflevector {wide} {x}, {wide} {y}, {half}") for x, y in pairs for half in halves]
+    return rows

@@ -1,0 +1,73 @@
+"""Images for aarch64 run under qemu-user: the conformance suite, and whole programs, which give JAX's numbers.
+
+Every seventh program runs in each run of the tests; all of them, and all of the suite, when
+`ORCHESTRION_REAL_PROGRAMS=all` asks for it (`make programs`).
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from cpu_devices import open_cpu
+from emulated_cpu import emulated, need_emulator
+
+from orchestrion import compiler, vm
+from orchestrion.hal.cts import catalogue
+from orchestrion.hal.cts.kernels import IOTA
+from orchestrion.hal.cts.rig import Rig, whole
+from orchestrion.hal.registry import devices_of, load_driver
+from orchestrion.schema import native_image
+
+ALL = os.environ.get("ORCHESTRION_REAL_PROGRAMS") == "all"
+#: groups of the suite whose cases run native code
+GROUPS = ("dispatches", "transfers", "indirect", "barriers", "recordings", "batches", "control_flow", "threads")
+#: the one case of these groups that takes seconds
+LONG = "control_flow.endless_loop"
+SUITE = [name for name in catalogue.CASES if ALL or (name.split(".")[0] in GROUPS and name != LONG)]
+SAMPLE = 7
+#: an instruction of aarch64: leave the function
+RETURN = 0xD65F03C0
+
+
+@pytest.fixture(scope="module")
+def emulator() -> Iterator[None]:
+    need_emulator()
+    with emulated():
+        yield
+
+
+@pytest.mark.parametrize("hal_case", SUITE)
+def test_conformance(hal_case: str, emulator: None) -> None:
+    driver = load_driver("cpu")
+    (info,) = devices_of(driver)
+    result = catalogue.run_on(hal_case, driver, info)
+    if result.outcome in (catalogue.Outcome.NOT_APPLICABLE, catalogue.Outcome.UNSUPPORTED):
+        pytest.skip(f"{result.outcome}: {result.reason}")
+
+
+def test_program(case: Any, cases: dict[str, Any], emulator: None, check: Callable[[Any, Any], None]) -> None:
+    if not ALL and list(cases).index(case.name) % SAMPLE:
+        pytest.skip("not in the sample: make programs")
+    module = compiler.compile(case.lowered(), targets=["cpu"], target_cpu="aarch64")
+    with open_cpu() as device:
+        check(case, vm.load(module, device=device).main(*case.arguments()))
+
+
+def test_the_code_is_what_runs(emulator: None) -> None:
+    """A kernel whose first instruction returns writes nothing."""
+    with open_cpu() as device:
+        rig = Rig(device, computes=True)
+        kernel = rig.kernel(16, 1)
+        image, payload = native_image.decode(kernel.payload), bytearray(kernel.payload)
+        start = image.code_offset + image.entries[IOTA].offset
+        payload[start : start + 4] = RETURN.to_bytes(4, "little")
+        for code, wanted in ((kernel.payload, np.arange(1, 17)), (payload, np.zeros(16))):
+            executable = device.create_executable(kernel.format, memoryview(code), kernel.entries)
+            out, commands = rig.zeros(64), rig.recording()
+            commands.dispatch(executable, IOTA, (16, 1, 1), [whole(out)], kernel.parameters)
+            commands.finish()
+            rig.run(commands)
+            rig.computed(out, wanted.astype(np.uint32))
+            executable.release()

@@ -1,0 +1,72 @@
+"""Large NumPy arguments on devices that work on the host's memory: they are used where they are."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from cpu_devices import best_level
+
+pytest.importorskip("jax")
+
+from orchestrion import compiler, vm
+from orchestrion.vm.interop import IMPORT_BYTES
+
+COUNT = IMPORT_BYTES // 4
+X = np.arange(COUNT, dtype=np.float32)
+TEXT = f"""
+func.func @main(%x: tensor<{COUNT}xf32>, %y: tensor<{COUNT}xf32> {{tf.aliasing_output = 0 : i32}})
+    -> tensor<{COUNT}xf32> {{
+  %0 = stablehlo.add %x, %y : tensor<{COUNT}xf32>
+  return %0 : tensor<{COUNT}xf32>
+}}
+"""
+
+
+@pytest.fixture(params=["reference", "cpu"])
+def program(request: pytest.FixtureRequest) -> Iterator[Any]:
+    if request.param == "cpu":
+        pytest.importorskip("llvmlite")
+        if not best_level():
+            pytest.skip("the driver cpu has no device here")
+    module = compiler.compile(TEXT, targets=[request.param], target_cpu=best_level())
+    with vm.load(module, device=request.param, allow_native_code=True) as program:
+        yield program
+
+
+def last(program: Any) -> tuple[int, int]:
+    """Bytes copied to the device in the last call, and to the host."""
+    call = program.statistics()["calls"][-1]
+    return call["host_to_device_bytes"], call["device_to_host_bytes"]
+
+
+def test_it_is_not_copied(program: Any) -> None:
+    """The second argument gives its memory to the result, so its array is copied, and keeps its elements."""
+    x, y = X.copy(), X.copy()
+    for _ in range(2):
+        np.testing.assert_array_equal(program.main(x, y), x + y)
+        assert last(program) == (IMPORT_BYTES, IMPORT_BYTES)
+        x += 1
+    np.testing.assert_array_equal(y, X)
+
+
+def test_an_array_with_steps_is_copied(program: Any) -> None:
+    x = np.arange(2 * COUNT, dtype=np.float32)[::2]
+    np.testing.assert_array_equal(program.main(x, X), x + X)
+    assert last(program) == (2 * IMPORT_BYTES, IMPORT_BYTES)
+
+
+def test_a_read_only_array_is_not_copied(program: Any) -> None:
+    x = X.copy()
+    x.flags.writeable = False
+    np.testing.assert_array_equal(program.main(x, X), 2 * X)
+    assert last(program) == (IMPORT_BYTES, IMPORT_BYTES)
+
+
+def test_an_argument_may_be_the_array_of_the_result(program: Any) -> None:
+    x, y = X.copy(), X.copy()
+    assert program.main(x, y, out=x) is x
+    np.testing.assert_array_equal(x, 2 * X)
+    wide = np.zeros((COUNT, 2), np.float32)
+    program.main(X, y, out=wide[:, 1])
+    np.testing.assert_array_equal(wide, np.stack([0 * X, 2 * X], 1))
