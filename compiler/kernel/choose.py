@@ -304,20 +304,19 @@ def panel_dot(task: Task) -> Schedule | None:
     tile = _panel_tile(rows, extents[across], machine.panel_tile, item, in_order)
     once = in_order and rows <= tile[0]
     groups = PANEL_LANES if once else 1  # a workgroup reads wide rows of an operand without a panel
-    while groups > 1 and _blocks_of(task, across, tile[1] * groups) < FEWEST_BLOCKS:
+    while groups > 1 and typical(extents["b"]) * (extents[across] // (tile[1] * groups)) < FEWEST_BLOCKS:
         groups //= 2
-    local = {down: PANEL_LANES // groups, across: groups}
-    sizes = {down: tile[0] * local[down], across: tile[1] * groups}
+    local, sizes = {down: PANEL_LANES // groups, across: groups}, {across: tile[1] * groups}
+    sizes[down] = tile[0] * local[down]
     tall = tile[0] > machine.panel_tile[0]  # so many rows, a power of two apart, would share few lines of a cache
     panels = [name for name, needs in ((down, tall or not is_read(operand[down][0])), (across, not once)) if needs]
     depth = (machine.panel_bytes // item - prod(sizes.values())) // max(sum(sizes[name] for name in panels), 1)
     depth = BLOCK if once else depth if extents["k"] <= depth else depth // BLOCK * BLOCK
-    lanes = task.lanes(tile[1])
     schedule = Schedule.of(
         *(Step("tile", dim, count=count) for dim, count in zip((down, across), tile, strict=True)),
         Step("bind", "grid", "workgroup"),
         *(Step("bind", dim, "local", count) for dim, count in local.items() if count > 1),
-        None if lanes is None else replace(lanes, dim=across),
+        *(replace(step, dim=across) for step in (task.lanes(tile[1]),) if step is not None),
         Step("stage", "out", "panel", min(depth, extents["k"])),
         *(Step("stage", PANEL_OPERANDS[name], "panel") for name in panels),
         Step("guard", down, "clamp") if extents[down] % sizes[down] != 0 else None,
@@ -326,16 +325,10 @@ def panel_dot(task: Task) -> Schedule | None:
     return None if any(problems(task.body, schedule, machine)) else schedule
 
 
-def _blocks_of(task: Task, dim: str, size: int) -> int:
-    """The number of blocks of a dot of so many results along a dimension; 0 if not even one is filled."""
-    extents = task.body.extents
-    return typical(extents["b"]) * ceildiv(extents[dim], size) if extents[dim] >= size else 0
-
-
 def _panel_tile(rows: int, columns: int, most: tuple[int, int], item: int, in_order: bool) -> tuple[int, int]:
     """(rows, columns) of the tile of a dot with panels: of few rows all, with more columns instead; else as many rows
     as leave the fewest unused in the last tile. `most`: the tile of the machine; `item`: bytes of a result; `in_order`:
-    the columns of the operand are read in the order of memory, so it needs no panel if one tile has all rows.
+    the columns of the operand are read in the order of memory.
     """
     down, across = most[0], most[1] * 4 // item
     results = down * across
