@@ -105,6 +105,7 @@ def _add_device(made: Parser) -> None:
         metavar="NAME",
         help="such as vulkan or opencl:1 (default: cpu if it can, or reference)",
     )
+    cli.add_device_profile(made)
     cli.add_threads(made)
     group.add_argument(
         "--allow-native-code", action="store_true", help="trust machine code and OpenCL C from elsewhere"
