@@ -30,10 +30,15 @@ from .dialect import (
 
 @dataclass(frozen=True, slots=True)
 class BindingUse:
-    """A binding: whether the entry may write it, and its element type, None if the code does not access it."""
+    """A binding: whether the entry may write it, and its element type, None if the code does not access it.
+
+    `place`: the device's binding that it lies in. `offset`: the parameter word with the byte offset there, or None.
+    """
 
     writable: bool
     dtype: DType | None
+    place: int = 0
+    offset: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +64,8 @@ def signature_of(entry: Entry) -> Signature:
     _check_body(entry)
     elements = _element_types(entry)
     bindings = [
-        BindingUse(_access(entry, item) != "read", elements.get(ordinal)) for ordinal, item in enumerate(entry.bindings)
+        BindingUse(_access(entry, item) != "read", elements.get(ordinal), *place)
+        for ordinal, (item, place) in enumerate(zip(entry.bindings, entry.places(), strict=True))
     ]
     shared = [shared_shape(op.output.type) for op in entry.walk() if isinstance(op, Shared)]
     words = [op.ordinal.value + 1 for op in entry.walk() if isinstance(op, Parameter)]
@@ -67,7 +73,7 @@ def signature_of(entry: Entry) -> Signature:
     return Signature(
         entry.symbol or "",
         tuple(bindings),
-        max([*words, len(entry.dims or ())]),
+        max([*words, entry.parameter_words]),
         (x, y, z),
         sum(shape[0] * shared_bytes(shape[1]) for shape in shared if shape is not None),
         frozenset(filter(None, map(_feature, _dtypes(entry, elements)))),

@@ -25,7 +25,17 @@ _COMPILER: Final = f"{Path(__file__).parents[1]}{os.sep}"
 
 def default_targets() -> tuple[str, ...]:
     """The profiles of this package, without those whose compiler is not installed."""
-    return tuple(name for name in PROFILES if name != "cpu" or find_spec("llvmlite") is not None)
+    return tuple(
+        name
+        for name, row in PROFILES.items()
+        if not row.level_of and (name != "cpu" or find_spec("llvmlite") is not None)
+    )
+
+
+def with_levels(names: Sequence[str]) -> tuple[str, ...]:
+    """Profiles, each followed by its further levels that are not named."""
+    further = {name: [row.name for row in PROFILES.values() if row.level_of == name] for name in names}
+    return tuple(one for name in names for one in (name, *further[name]) if one == name or one not in names)
 
 
 def names_in(given: str | Sequence[str], what: str = "targets") -> tuple[str, ...]:

@@ -48,7 +48,9 @@ class Target(ABC):
     `name`: the name of its profile. `api_version`: the version of this interface that it was written for. `tiles`: the
     numbers of rows of the left operand of a dot, and of columns of the right one, in a tile of their layouts.
     `most_entries`: most entries of an executable, which a driver builds as a whole. `machines`: rows for kinds of
-    device (`profiles.MACHINES`), if its code is tuned for them.
+    device (`profiles.MACHINES`), if its code is tuned for them. `max_bindings`: buffers that a dispatch binds on the
+    devices with the fewest, None if none has fewer than a dispatch needs; `max_binding_bytes` of each. Entries of such
+    a target state which bindings share one (`ll_seq.Entry.places`).
     """
 
     name: str
@@ -56,6 +58,8 @@ class Target(ABC):
     tiles: tuple[int, int] = (1, 1)
     most_entries: int = 1
     machines: Mapping[str, Machine] = {}
+    max_bindings: int | None = None
+    max_binding_bytes: int = 128 << 20
 
     def machine(self, name: str) -> Machine | None:
         """The row for a kind of device, which another package may declare; None if the target has none.
@@ -121,10 +125,11 @@ class Target(ABC):
 
 GROUP = "orchestrion.targets"
 
-#: profile -> the module that holds its target as `TARGET`
+#: profile -> the module that holds its target, as `TARGET` or as the name behind the colon
 TARGETS: dict[str, str] = {
     "reference": "orchestrion.compiler.targets.reference.target",
     "spirv": "orchestrion.compiler.targets.spirv.target",
+    "spirv_least": "orchestrion.compiler.targets.spirv.target:LEAST",
     "opencl": "orchestrion.compiler.targets.opencl.target",
     "cpu": "orchestrion.compiler.targets.cpu.target",
 }
@@ -138,7 +143,8 @@ def target(name: str) -> Target:
     version of this interface.
     """
     if name in TARGETS:
-        found: Target = import_module(TARGETS[name]).TARGET
+        module, _, attribute = TARGETS[name].partition(":")
+        found: Target = getattr(import_module(module), attribute or "TARGET")
         return found
     try:
         return _declared(name)

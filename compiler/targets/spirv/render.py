@@ -101,10 +101,10 @@ class FunctionWords:
         self.a.add("OpExecutionMode", function, MODE_LOCAL_SIZE, *self.signature.workgroup_size)
 
     def _bind(self, block: Block) -> None:
-        for ordinal, (binding, use) in enumerate(zip(block.arguments, self.signature.bindings, strict=True)):
+        for binding, use in zip(block.arguments, self.signature.bindings, strict=True):
             if use.dtype is not None:
                 memory = BYTE if use.dtype.kind == BOOL else use.dtype
-                self.bindings[binding] = self.variables.buffer(ordinal, memory, use.writable)
+                self.bindings[binding] = self.variables.buffer(use.place, memory, use.writable)
         for outer in block:
             for op in outer.walk():
                 if isinstance(op, k.LoadVector | k.StoreVector) and op.binding not in self.vectors:
@@ -115,7 +115,7 @@ class FunctionWords:
         """The storage buffer at a binding, declared again as an array of vectors."""
         use = self.signature.bindings[binding.index]
         assert use.dtype is not None
-        return self.variables.buffer(binding.index, use.dtype, use.writable, k.VECTOR)
+        return self.variables.buffer(use.place, use.dtype, use.writable, k.VECTOR)
 
     # instructions
 
@@ -241,17 +241,36 @@ class FunctionWords:
         self.ids[op.output] = self._input("LocalInvocationIndex", self.a.scalar(WORD))
 
     def parameter(self, op: k.Parameter) -> None:
+        self.ids[op.output] = self._parameter(op.ordinal.value)
+
+    def _parameter(self, ordinal: int) -> int:
         word = self.a.scalar(WORD)
         pointer = self.a.pointer("PushConstant", word)
-        place = self._make("OpAccessChain", pointer, self.variables.parameter_block(), self._word(op.ordinal.value))
-        self.ids[op.output] = self._make("OpLoad", word, place)
+        place = self._make("OpAccessChain", pointer, self.variables.parameter_block(), self._word(ordinal))
+        return self._make("OpLoad", word, place)
 
     def _element(self, binding: Value, index: Value, dtype: DType) -> tuple[int, int]:
         """The type of an element in a buffer, and a pointer to it."""
         content = self.a.scalar(BYTE if dtype.kind == BOOL else dtype)
         pointer = self.a.pointer("StorageBuffer", content)
-        chain = (self.bindings[binding], self._word(0), self.ids[index])
+        chain = (self.bindings[binding], self._word(0), self._place(binding, index, dtype.itemsize))
         return content, self._make("OpAccessChain", pointer, *chain)
+
+    def _place(self, binding: Value, index: Value, item: int) -> int:
+        """The index of an element of `item` bytes in the device's binding: behind the offset of a shared one, which is
+        a multiple of 512 bytes.
+        """
+        assert isinstance(binding, BlockArgument)
+        word = self.signature.bindings[binding.index].offset
+        if word is None:
+            return self.ids[index]
+        dtype = k.dtype_of(index)
+        shifted = self._make(
+            "OpShiftRightLogical", self.a.scalar(WORD), self._parameter(word), self._word(item.bit_length() - 1)
+        )
+        if dtype is not WORD:
+            shifted = self._make("OpUConvert", self.a.scalar(dtype), shifted)
+        return self._make("OpIAdd", self.a.scalar(dtype), self.ids[index], shifted)
 
     def load(self, op: k.Load) -> None:
         dtype = k.dtype_of(op.output)
@@ -265,9 +284,8 @@ class FunctionWords:
         """The type of four elements in a buffer, and a pointer to them."""
         content = self.a.vector(dtype, k.VECTOR)
         pointer = self.a.pointer("StorageBuffer", content)
-        return content, self._make(
-            "OpAccessChain", pointer, self.vectors[op.binding], self._word(0), self.ids[op.index]
-        )
+        place = self._place(op.binding, op.index, k.VECTOR * dtype.itemsize)
+        return content, self._make("OpAccessChain", pointer, self.vectors[op.binding], self._word(0), place)
 
     def load_vector(self, op: k.LoadVector) -> None:
         dtype = k.dtype_of(op.outputs[0])

@@ -58,4 +58,12 @@ class SpirvTarget(KernelTarget):
         return Payload(assembler.words(), assembler.features, shared)
 
 
+class LeastSpirvTarget(SpirvTarget):
+    """For Vulkan devices with the least limits of the specification."""
+
+    name = "spirv_least"
+    max_bindings = 4
+
+
 TARGET = SpirvTarget()
+LEAST = LeastSpirvTarget()
