@@ -123,6 +123,11 @@ PROFILE_NAMES: dict[str, str] = {
 }
 
 
+def levels_of(name: str) -> tuple[str, ...]:
+    """The profiles that are further levels of a profile."""
+    return tuple(row.name for row in PROFILES.values() if row.level_of == name)
+
+
 def find_profile_name(name: str) -> str | None:
     """The profile that a name refers to: a profile, a device such as `vulkan` or `vulkan:1`, a row of `PROFILE_NAMES`,
     or a driver of another package. None for an unknown name.

@@ -518,12 +518,17 @@ class Return(Operation):
     traits = frozenset({Trait.TERMINATOR})
 
 
-#: Range of memory that a command accesses: memory, first byte, end in bytes, whether it is written.
+#: Range of memory that a command accesses: memory, first byte, end in bytes, whether it is written. The first byte is
+#: WHOLE for all of a buffer.
 Range = tuple[Value, int, int, bool]
+WHOLE: Final = -1
 
 
 def accessed_ranges(op: Operation, entry: Entry | None) -> list[Range]:
-    """The ranges that a command reads and writes; `entry` is the entry of a dispatch, else None."""
+    """The ranges that a command reads and writes; `entry` is the entry of a dispatch, else None.
+
+    A binding that several share counts as a whole: the device is told that the dispatch may access all of it.
+    """
     match op:
         case Copy():
             source, target, length = op.source_offset, op.target_offset, op.length
@@ -533,8 +538,10 @@ def accessed_ranges(op: Operation, entry: Entry | None) -> list[Range]:
         case Dispatch():
             assert entry is not None
             found: list[Range] = []
-            for memory, start, binding in zip(op.bindings, op.offsets.ints, entry.bindings, strict=True):
-                found.append((memory, start, start + length_of(binding), "write" in access_of(binding)))
+            places = zip(op.bindings, op.offsets.ints, entry.bindings, entry.places(), strict=True)
+            for memory, start, binding, (_, word) in places:
+                first = start if word is None else WHOLE
+                found.append((memory, first, start + length_of(binding), "write" in access_of(binding)))
             return found
         case _:
             return []

@@ -17,7 +17,7 @@ from typing import Final
 
 from orchestrion.compiler.errors import ArgumentTypeError, ArgumentValueError, Diagnostic, TargetWarning
 from orchestrion.compiler.profiles import known_profile
-from orchestrion.schema.profiles import PROFILE_NAMES, PROFILES, find_profile_name
+from orchestrion.schema.profiles import PROFILE_NAMES, PROFILES, find_profile_name, levels_of
 
 #: the folder of the compiler; warnings skip its frames
 _COMPILER: Final = f"{Path(__file__).parents[1]}{os.sep}"
@@ -34,8 +34,7 @@ def default_targets() -> tuple[str, ...]:
 
 def with_levels(names: Sequence[str]) -> tuple[str, ...]:
     """Profiles, each followed by its further levels that are not named."""
-    further = {name: [row.name for row in PROFILES.values() if row.level_of == name] for name in names}
-    return tuple(one for name in names for one in (name, *further[name]) if one == name or one not in names)
+    return tuple(one for name in names for one in (name, *levels_of(name)) if one == name or one not in names)
 
 
 def names_in(given: str | Sequence[str], what: str = "targets") -> tuple[str, ...]:
