@@ -74,6 +74,8 @@ class Profile:
     themselves. `control_flow`: the driver's recordings hold loops and branches (`DeviceInfo.control_flow`), so programs
     record theirs; on a device that does not state it, the host runs them. `level_of`: the profile with the same code
     whose programs need more of a device; a module has a program of this one only where the other's needs more.
+    `max_bindings`: buffers that a dispatch binds at most, which may therefore share a binding of at most
+    `max_binding_bytes`; None for as many as a dispatch has.
     """
 
     name: str
@@ -84,6 +86,8 @@ class Profile:
     features: frozenset[str] = frozenset()
     control_flow: bool = False
     level_of: str = ""
+    max_bindings: int | None = None
+    max_binding_bytes: int = 128 << 20
 
 
 PROFILES: dict[str, Profile] = {
@@ -104,6 +108,7 @@ PROFILES: dict[str, Profile] = {
             "vulkan",
             "the same for devices with the least limits: 4 buffers in a dispatch, 128 MiB of each",
             level_of="spirv",
+            max_bindings=4,
         ),
         Profile("opencl", "opencl-c", "opencl", "OpenCL C 1.2 source, built by the device's own compiler"),
         Profile(

@@ -39,8 +39,9 @@ def run(module: Module, options: Options) -> None:
 
 def _serves_all(module: Module, name: str, options: Options) -> bool:
     """Whether a target is a level whose devices run the programs of the first level."""
-    most, first = target(name).max_bindings, known_profile(name).level_of
-    if most is None or first not in options.targets:
+    level = known_profile(name)
+    most = level.max_bindings
+    if most is None or level.level_of not in options.targets:
         return False
     ops = part_for(module, name).walk()
     return all(_buffers(op) <= most for op in ops if isinstance(op, flow.Dispatch))

@@ -18,7 +18,7 @@ from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.dims import is_dynamic, typical
 from orchestrion.compiler.ir.symbols import SymbolTables
 from orchestrion.compiler.options import Options
-from orchestrion.compiler.targets.target import target
+from orchestrion.compiler.profiles import known_profile
 
 from . import hl_seq, ll_seq
 from .arena import align
@@ -31,14 +31,14 @@ Groups = list[list[int]]
 
 def allocation_limit(program: hl_seq.Program, options: Options) -> int:
     """Bytes above which an arena or a pool of constants is split: a binding that is shared covers all of one."""
-    limits = target(program.profile)
+    limits = known_profile(program.profile)
     shares = limits.max_bindings is not None
     return min(options.max_allocation, limits.max_binding_bytes) if shares else options.max_allocation
 
 
 def run(program: hl_seq.Program) -> None:
     """Raises TargetsError for an entry whose operands do not fit one binding beside each other."""
-    limits = target(program.profile)
+    limits = known_profile(program.profile)
     if limits.max_bindings is None:
         return
     tables = SymbolTables()

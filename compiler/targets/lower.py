@@ -26,7 +26,6 @@ from orchestrion.schema.profiles import PROFILES, Profile
 from .entry_notes import name_source_ops, note_binding_types
 from .target import target
 
-
 #: the property of entries in which those of the levels of a target differ
 SHARED: Final = "shared"
 

@@ -48,9 +48,7 @@ class Target(ABC):
     `name`: the name of its profile. `api_version`: the version of this interface that it was written for. `tiles`: the
     numbers of rows of the left operand of a dot, and of columns of the right one, in a tile of their layouts.
     `most_entries`: most entries of an executable, which a driver builds as a whole. `machines`: rows for kinds of
-    device (`profiles.MACHINES`), if its code is tuned for them. `max_bindings`: buffers that a dispatch binds on the
-    devices with the fewest, None if none has fewer than a dispatch needs; `max_binding_bytes` of each. Entries of such
-    a target state which bindings share one (`ll_seq.Entry.places`).
+    device (`profiles.MACHINES`), if its code is tuned for them.
     """
 
     name: str
@@ -58,8 +56,6 @@ class Target(ABC):
     tiles: tuple[int, int] = (1, 1)
     most_entries: int = 1
     machines: Mapping[str, Machine] = {}
-    max_bindings: int | None = None
-    max_binding_bytes: int = 128 << 20
 
     def machine(self, name: str) -> Machine | None:
         """The row for a kind of device, which another package may declare; None if the target has none.

@@ -62,7 +62,6 @@ class LeastSpirvTarget(SpirvTarget):
     """For Vulkan devices with the least limits of the specification."""
 
     name = "spirv_least"
-    max_bindings = 4
 
 
 TARGET = SpirvTarget()
