@@ -4,7 +4,7 @@
   "hl_seq.program"() <{sym_name = "spirv_least"}> ({
     "util.global"() <{sym_name = "constant_0", type = !hl_seq.resource<constant, 16>, value = dense<[1.000000e+00, 2.000000e+00, 3.000000e+00, 4.000000e+00]> : tensor<4xf32>}> : () -> ()
     "util.global"() <{sym_name = "constant_1", type = !hl_seq.resource<constant, 16>, value = dense<[1, 2, 3, 4]> : tensor<4xi32>}> : () -> ()
-    "hl_seq.executable"() <{sym_name = "main_dispatch_0"}> ({
+    "flow.executable"() <{sym_name = "main_dispatch_0"}> ({
       "func.func"() <{function_type = (tensor<4xf32>, tensor<4xf32>, tensor<4xi32>, tensor<4xi32>) -> tensor<4xf32>, kind = "elementwise", schedules = [#kernel.schedule<[bind(grid, invocation, 64)]>], sym_name = "main_dispatch_0"}> ({
       ^bb0(%0: tensor<4xf32>, %1: tensor<4xf32>, %2: tensor<4xi32>, %3: tensor<4xi32>):
         %4 = "stablehlo.add"(%0, %1) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
@@ -20,7 +20,7 @@
       %3 = "hl_seq.import"(%1) : (tensor<4xi32>) -> !hl_seq.resource<external, 16>
       %4 = "util.global_load"() <{ref = @constant_0}> : () -> !hl_seq.resource<constant, 16>
       %5 = "util.global_load"() <{ref = @constant_1}> : () -> !hl_seq.resource<constant, 16>
-      %6 = "hl_seq.dispatch"(%2, %4, %3, %5) <{entry = @main_dispatch_0::@main_dispatch_0, in_place = array<i64: 0, 1, 2, 3>, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<external, 16>, !hl_seq.resource<constant, 16>, !hl_seq.resource<external, 16>, !hl_seq.resource<constant, 16>) -> !hl_seq.resource<external, 16>
+      %6 = "flow.dispatch"(%2, %4, %3, %5) <{entry = @main_dispatch_0::@main_dispatch_0, in_place = array<i64: 0, 1, 2, 3>, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<external, 16>, !hl_seq.resource<constant, 16>, !hl_seq.resource<external, 16>, !hl_seq.resource<constant, 16>) -> !hl_seq.resource<external, 16>
       %7 = "hl_seq.export"(%6) : (!hl_seq.resource<external, 16>) -> tensor<4xf32>
       "func.return"(%7) : (tensor<4xf32>) -> ()
     }) : () -> ()
@@ -69,7 +69,7 @@
 // Five buffers are of the caller: the smallest two are copied beside each other.
 "builtin.module"() ({
   "hl_seq.program"() <{sym_name = "spirv_least"}> ({
-    "hl_seq.executable"() <{sym_name = "main_dispatch_0"}> ({
+    "flow.executable"() <{sym_name = "main_dispatch_0"}> ({
       "func.func"() <{function_type = (tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<4xf32>) -> tensor<4xf32>, kind = "elementwise", schedules = [#kernel.schedule<[bind(grid, invocation, 64)]>], sym_name = "main_dispatch_0"}> ({
       ^bb0(%0: tensor<4xf32>, %1: tensor<4xf32>, %2: tensor<f32>, %3: tensor<4xf32>):
         %4 = "stablehlo.add"(%0, %1) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
@@ -85,7 +85,7 @@
       %5 = "hl_seq.import"(%1) : (tensor<4xf32>) -> !hl_seq.resource<external, 16>
       %6 = "hl_seq.import"(%2) : (tensor<f32>) -> !hl_seq.resource<external, 4>
       %7 = "hl_seq.import"(%3) : (tensor<4xf32>) -> !hl_seq.resource<external, 16>
-      %8 = "hl_seq.dispatch"(%4, %5, %6, %7) <{entry = @main_dispatch_0::@main_dispatch_0, in_place = array<i64: 0, 1, 3>, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<external, 16>, !hl_seq.resource<external, 16>, !hl_seq.resource<external, 4>, !hl_seq.resource<external, 16>) -> !hl_seq.resource<external, 16>
+      %8 = "flow.dispatch"(%4, %5, %6, %7) <{entry = @main_dispatch_0::@main_dispatch_0, in_place = array<i64: 0, 1, 3>, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<external, 16>, !hl_seq.resource<external, 16>, !hl_seq.resource<external, 4>, !hl_seq.resource<external, 16>) -> !hl_seq.resource<external, 16>
       %9 = "hl_seq.export"(%8) : (!hl_seq.resource<external, 16>) -> tensor<4xf32>
       "func.return"(%9) : (tensor<4xf32>) -> ()
     }) : () -> ()
