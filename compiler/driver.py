@@ -31,7 +31,7 @@ from orchestrion.compiler.ir.garbage import collection_paused
 from orchestrion.compiler.ir.parser import parse
 from orchestrion.compiler.ir.printer import print_module
 from orchestrion.compiler.ir.verifier import check_input
-from orchestrion.compiler.options import CALLBACKS, ENCODINGS, Options
+from orchestrion.compiler.options import CALLBACKS, ENCODINGS, PROFILE_LEVELS, Options
 from orchestrion.compiler.pipeline import (
     FIRST_PHASE,
     LAST_PHASE,
@@ -47,7 +47,14 @@ from orchestrion.compiler.profiles import DEFAULT, MACHINES, holds_confined_code
 from orchestrion.compiler.rules.engine import check as check_phase
 from orchestrion.compiler.sequencer.arena import MAX_ALLOCATION
 from orchestrion.compiler.steps import Steps
-from orchestrion.compiler.targets.choice import default_targets, left_out_text, names_in, profile_names, warn
+from orchestrion.compiler.targets.choice import (
+    default_targets,
+    left_out_text,
+    names_in,
+    profile_names,
+    warn,
+    with_levels,
+)
 from orchestrion.compiler.targets.cpu.levels import levels_named
 from orchestrion.schema.attributes import as_text, problem
 from orchestrion.schema.profiles import PROFILES
@@ -81,6 +88,7 @@ def compile(
     callbacks: str = "refuse",
     schedules: str | os.PathLike[str] | None = None,
     target_cpu: str | Sequence[str] = (),
+    levels: str = "all",
 ) -> bytes:
     """Compiles a program; returns the bytes of a module file, for `vm.load` or a file.
 
@@ -109,6 +117,8 @@ def compile(
       `ScheduleWarning` names the schedules whose body is not in the program (docs/tuning.md).
     - `target_cpu`: instruction sets that target `cpu` makes images for, such as `"x86-64-v3"` or `["x86-64-v4",
       "aarch64"]`; `"host"`, those of the architecture of this machine, is the default, and `"all"` are all.
+    - `levels`: whether a target also gets programs for devices on which its best one does not run, a key of
+      `options.PROFILE_LEVELS` (docs/limits.md).
 
     The module's digest is added to the user's trust store. Raises CompileError with everything that is wrong with the
     program (its subclass `TargetsError` if a target cannot compile it), if the source cannot be read, or if the module
@@ -120,7 +130,7 @@ def compile(
 
     job = _job(
         targets, encodings, machines, attributes, report, parameters, parameter_arguments, max_allocation, callbacks,
-        schedules, target_cpu,
+        schedules, target_cpu, levels,
     )  # fmt: skip
     rows = job.write_parameters(job.rows(read_source(source, args, kwargs)))
     blob = write(rows)
@@ -144,13 +154,14 @@ def compile_to_file(
     callbacks: str = "refuse",
     schedules: str | os.PathLike[str] | None = None,
     target_cpu: str | Sequence[str] = (),
+    levels: str = "all",
 ) -> None:
     """Same as `compile`, but writes a file: the whole file, or nothing if CompileError or OSError is raised."""
     if not isinstance(path, str | os.PathLike):
         raise ArgumentTypeError(f"the second argument is the path of the module, not of type {type(path).__name__}")
     job = _job(
         targets, encodings, machines, attributes, report, parameters, parameter_arguments, max_allocation, callbacks,
-        schedules, target_cpu,
+        schedules, target_cpu, levels,
     )  # fmt: skip
     job.write(read_source(source, args, kwargs), path)
 
@@ -192,6 +203,7 @@ def _job(
     callbacks: str,
     schedules: str | os.PathLike[str] | None,
     target_cpu: str | Sequence[str],
+    levels: str,
 ) -> Compilation:
     if schedules is not None and not isinstance(schedules, str | os.PathLike):
         raise ArgumentTypeError(f"schedules are given by the path of a file, not by a {type(schedules).__name__}")
@@ -209,6 +221,7 @@ def _job(
         callbacks=callbacks,
         schedules=None if schedules is None else _read_schedules(schedules),
         target_cpu=names_in(target_cpu, "target_cpu"),
+        levels=levels,
     )
 
 
@@ -262,6 +275,7 @@ class Compilation:
     callbacks: str = "refuse"
     schedules: ScheduleFile | None = None
     target_cpu: tuple[str, ...] = ()
+    levels: str = "all"
     may_leave_out: bool = False
     warn: Callable[[str, type[Warning]], None] = warn
     steps: Steps = field(default_factory=Steps, compare=False)
@@ -278,6 +292,8 @@ class Compilation:
             raise ArgumentValueError(f"no encodings are called {self.encodings}; there are {', '.join(ENCODINGS)}")
         if self.callbacks not in CALLBACKS:
             raise ArgumentValueError(f"callbacks are {self.callbacks!r}, one of {', '.join(CALLBACKS)} expected")
+        if self.levels not in PROFILE_LEVELS:
+            raise ArgumentValueError(f"levels are {self.levels!r}, one of {', '.join(PROFILE_LEVELS)} expected")
         self._check_machines()
         levels_named(self.target_cpu)
         if self.max_allocation < 1:
@@ -404,6 +420,9 @@ class Compilation:
                 module = job._module(given, stop)
             except TargetsError as error:
                 refusals |= error.refusals
+                if all(known_profile(name).level_of in job.targets for name in error.refusals):
+                    job = replace(job, levels="first")
+                    continue
                 kept = tuple([name for name in job.targets if name not in refusals])
                 if not (self.may_leave_out and kept and "hl_seq" in phases_between(self.start, stop)):
                     raise TargetsError(refusals) from None
@@ -427,7 +446,7 @@ class Compilation:
         recorder = self._recorder(module)
         schedules = self._saved_schedules()
         options = Options(
-            self.targets,
+            with_levels(self.targets) if self.levels == "all" else self.targets,
             self.encodings,
             self.machines,
             recorder,

@@ -20,6 +20,11 @@ ENCODINGS: Final[dict[str, str]] = {
     "always": "as each target likes it, for dots of any size",
     "test": "in odd tiles, padded, in another order, on every target: slow, and it finds what depends on the order",
 }
+#: Option `levels`: the programs of a target with several profiles.
+PROFILE_LEVELS: Final[dict[str, str]] = {
+    "all": "the best one, and one for devices with less where the best one does not run there",
+    "first": "the best one",
+}
 #: Option `callbacks`: what happens to callbacks into Python.
 CALLBACKS: Final[dict[str, str]] = {
     "refuse": "the program is refused",

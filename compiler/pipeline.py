@@ -131,6 +131,7 @@ PASSES: Final[tuple[Pass, ...]] = (
     Pass("link-executables", "ll_seq", "sequencer.link_executables", "entries are final, and not yet code"),
     Pass("convert-to-ll-seq", "ll_seq", "sequencer.convert_to_ll_seq", "executables are final"),
     Pass("pack-arena", "ll_seq", "sequencer.pack_arena", "allocations still have their lifetimes"),
+    Pass("share-bindings", "ll_seq", "sequencer.share_bindings", "offsets are final, and barriers are everywhere"),
     Pass("record-control-flow", "ll_seq", "sequencer.record_control_flow", "offsets of predicates are final"),
     Pass("coalesce-barriers", "ll_seq", "sequencer.coalesce_barriers", "offsets are final"),
     Pass("hoist-allocations", "ll_seq", "sequencer.hoist_setup:allocations", "recordings use buffers"),

@@ -72,7 +72,10 @@ class Profile:
     `library_calls`: its executables may call library functions, which the device looks up by name. `features`: the
     features of every device for a profile of another package; programs of this package's profiles state features
     themselves. `control_flow`: the driver's recordings hold loops and branches (`DeviceInfo.control_flow`), so programs
-    record theirs; on a device that does not state it, the host runs them.
+    record theirs; on a device that does not state it, the host runs them. `level_of`: the profile with the same code
+    whose programs need more of a device; a module has a program of this one only where the other's needs more.
+    `max_bindings`: buffers that a dispatch binds at most, which may therefore share a binding of at most
+    `max_binding_bytes`; None for as many as a dispatch has.
     """
 
     name: str
@@ -82,6 +85,9 @@ class Profile:
     library_calls: bool = False
     features: frozenset[str] = frozenset()
     control_flow: bool = False
+    level_of: str = ""
+    max_bindings: int | None = None
+    max_binding_bytes: int = 128 << 20
 
 
 PROFILES: dict[str, Profile] = {
@@ -96,6 +102,14 @@ PROFILES: dict[str, Profile] = {
             control_flow=True,
         ),
         Profile("spirv", "spirv", "vulkan", "SPIR-V 1.3 compute shaders for Vulkan 1.1 and later"),
+        Profile(
+            "spirv_least",
+            "spirv",
+            "vulkan",
+            "the same for devices with the least limits: 4 buffers in a dispatch, 128 MiB of each",
+            level_of="spirv",
+            max_bindings=4,
+        ),
         Profile("opencl", "opencl-c", "opencl", "OpenCL C 1.2 source, built by the device's own compiler"),
         Profile(
             "cpu",
@@ -109,9 +123,14 @@ PROFILES: dict[str, Profile] = {
 
 #: alias of a target -> its profile: the driver of each profile, and other names
 PROFILE_NAMES: dict[str, str] = {
-    **{row.driver: row.name for row in PROFILES.values()},
+    **{row.driver: row.name for row in PROFILES.values() if not row.level_of},
     "numpy": "reference",
 }
+
+
+def levels_of(name: str) -> tuple[str, ...]:
+    """The profiles that are further levels of a profile."""
+    return tuple(row.name for row in PROFILES.values() if row.level_of == name)
 
 
 def find_profile_name(name: str) -> str | None:

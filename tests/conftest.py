@@ -122,6 +122,18 @@ def swiftshader() -> str:
     return found[0]
 
 
+@pytest.fixture
+def least_vulkan(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The id of the first Vulkan device, which has the least features and limits in the test; skips without one."""
+    from orchestrion.hal.cts import catalogue
+    from orchestrion.hal.vulkan.device_profile import PROFILE_VARIABLE
+
+    monkeypatch.setenv(PROFILE_VARIABLE, "least")
+    catalogue.device_tags.cache_clear()
+    yield str(vulkan_devices()[0].id)
+    catalogue.device_tags.cache_clear()
+
+
 #: When a device is destroyed: an object that was being made when an interrupt came, before anybody had its handle, is
 #: left to the driver. Only cases that raise interrupts may say so.
 LEFT_BY_INTERRUPT = "VUID-vkDestroyDevice-device-00378"

@@ -10,7 +10,8 @@ import os
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,7 @@ def add_device(made: Parser) -> None:
         metavar="NAME",
         help="such as vulkan or opencl:1 (default: cpu if it can, or reference)",
     )
+    add_device_profile(made)
     add_threads(made)
     group.add_argument(
         "--allow-native-code", action="store_true", help="trust machine code and OpenCL C from elsewhere"
@@ -239,6 +241,43 @@ def add_threads(made: Parser) -> None:
     )
 
 
+def add_device_profile(made: Parser) -> None:
+    """Adds the flag for the profile of Vulkan devices; `run` applies it."""
+    made.group("device and code").add_argument(
+        "--device-profile",
+        metavar="NAME",
+        type=_profile_name,
+        help="least: take from Vulkan devices what each has, as some phones do; full: all (default: full)",
+    )
+
+
+def _profile_name(text: str) -> str:
+    from orchestrion.hal.vulkan.device_profile import DEVICE_PROFILES
+
+    if text not in DEVICE_PROFILES:
+        raise argparse.ArgumentTypeError(f"{text!r} is no device profile: {' or '.join(DEVICE_PROFILES)} expected")
+    return text
+
+
+@contextmanager
+def _profiled_devices(options: argparse.Namespace) -> Iterator[None]:
+    """A context manager: the Vulkan driver restricts devices to `--device-profile`, also in child processes."""
+    name = getattr(options, "device_profile", None)
+    if name is None:
+        yield
+        return
+    from orchestrion.hal.vulkan.device_profile import PROFILE_VARIABLE
+
+    before = os.environ.get(PROFILE_VARIABLE)
+    os.environ[PROFILE_VARIABLE] = name
+    try:
+        yield
+    finally:
+        os.environ.pop(PROFILE_VARIABLE)
+        if before is not None:
+            os.environ[PROFILE_VARIABLE] = before
+
+
 def add_load_limits(made: Parser) -> None:
     """Adds the flags for the limits of initializers; `load_limits` converts them for `vm.load`."""
     group = made.group("limits")
@@ -299,7 +338,8 @@ def run(command: str, made: Parser, main: Callable[[argparse.Namespace], int], a
     """Parses and runs, and prints every error of the input as one line to standard error."""
     options = made.read(argv)
     try:
-        return main(options)
+        with _profiled_devices(options):
+            return main(options)
     except UsageError as error:
         made.error(str(error))
     except BrokenPipeError:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from orchestrion.compiler.driver import PHASES_WITHOUT_SOURCE_OPS, SCHEDULED, Compilation
 from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.ir.garbage import collection_paused
-from orchestrion.compiler.options import CALLBACKS, ENCODINGS
+from orchestrion.compiler.options import CALLBACKS, ENCODINGS, PROFILE_LEVELS
 from orchestrion.compiler.pipeline import PASSES, PHASES
 from orchestrion.compiler.profiles import DEFAULT, MACHINES
 from orchestrion.compiler.sequencer.arena import MAX_ALLOCATION
@@ -151,6 +151,7 @@ def compilation(
         max_allocation=options.max_allocation,
         schedules=schedules_of(options.schedules),
         target_cpu=options.target_cpu,
+        levels=options.levels,
         steps=steps,
     )
 
@@ -226,6 +227,15 @@ def _add_targets(made: Parser) -> None:
         help=f"instruction sets that target cpu makes code for, of {', '.join(LEVELS)}, or "
         + ", or ".join(f"{name}, {doc}" for name, doc in GROUPS.items())
         + " (default: host)",
+    )
+    group.add_argument(
+        "--levels",
+        metavar="NAME",
+        type=one_of(PROFILE_LEVELS),
+        default="all",
+        help="programs of a target with several profiles: "
+        + ", or ".join(f"{name}, {doc}" for name, doc in PROFILE_LEVELS.items())
+        + " (default: all)",
     )
     group.add_argument(
         "--machine",

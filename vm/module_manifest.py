@@ -13,7 +13,7 @@ from orchestrion.schema.container import Container
 from orchestrion.schema.dtypes import BY_CODE
 from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.module import Module
-from orchestrion.schema.rows import NONE, Constant, Header, SegmentKind
+from orchestrion.schema.rows import NONE, Binding, Constant, Entry, Header, SegmentKind
 from orchestrion.schema.rows import Executable as ExecutableRow
 from orchestrion.schema.rows import Program as ProgramRow
 from orchestrion.schema.rows import Segment as SegmentRow
@@ -21,6 +21,7 @@ from orchestrion.schema.rows import Variant as VariantRow
 from orchestrion.schema.shipping.manifest import (
     MAJOR,
     MAX_HEX,
+    MAX_ROWS,
     MAX_SEGMENTS,
     MAX_TEXT,
     MINOR,
@@ -258,6 +259,8 @@ class _Rows:
         self.executables: list[ExecutableRow] = []
         self.variants: list[VariantRow] = []
         self.constants: list[Constant] = []
+        self.entries: list[Entry] = []
+        self.bindings: list[Binding] = []
         self.absent: dict[int, SegmentKind] = {}
 
     def string(self, text: str) -> int:
@@ -274,9 +277,12 @@ class _Rows:
         if program.absent is not None:
             self.constants.append(Constant(0, self.segment(program.absent, SegmentKind.Constant), 0, 0, 0))
         for row in program.executables:
-            start = len(self.variants)
+            start, entries = len(self.variants), len(self.entries)
             self.variants += [self._variant(variant) for variant in row.variants]
-            self.executables.append(ExecutableRow(self.string(row.name), start, len(self.variants), 0, 0))
+            if row is program.executables[0]:
+                self._add_entries(program.most)
+            name = self.string(row.name)
+            self.executables.append(ExecutableRow(name, start, len(self.variants), entries, len(self.entries)))
         ranges = {"executables": (executables, len(self.executables)), "constants": (constants, len(self.constants))}
         spans = {f"{name}_{end}": span[at] for name, span in ranges.items() for at, end in enumerate(("start", "end"))}
         fields = dict.fromkeys(ProgramRow._fields, 0) | spans
@@ -289,6 +295,16 @@ class _Rows:
             "devices": program.devices,
         }
         self.programs.append(ProgramRow(**fields))
+
+    def _add_entries(self, most: Maxima) -> None:
+        """Two entries: the one with the most bindings, and the one with the longest."""
+        for name, lengths in (
+            (most.bindings_of, [0] * min(most.bindings, MAX_ROWS)),
+            (most.binding_bytes_of, [most.binding_bytes]),
+        ):
+            start = len(self.bindings)
+            self.bindings += [Binding(length, 0) for length in lengths]
+            self.entries.append(Entry(self.string(name), start, len(self.bindings), 0))
 
     def _variant(self, row: Variant) -> VariantRow:
         segment = self.segment(row.absent, SegmentKind.Executable)
@@ -312,6 +328,7 @@ class _Rows:
         module.programs, module.executables = self.programs, self.executables
         module.variants = [row._replace(payload=min(row.payload, there)) for row in self.variants]
         module.constants = self.constants
+        module.executable_entries, module.bindings = self.entries, self.bindings
         kinds = [self.absent.get(at, SegmentKind.Executable) for at in range(there + 1)]
         module.segments = [SegmentRow(1, digest, 0, 0, kind, NONE) for kind in kinds]
         return module

@@ -1,9 +1,9 @@
 """Selects the parts of a module for a device: the first program that can run on it, and the first variant of each
 executable that can run.
 
-A program cannot run if it has another profile or a later version, if the device lacks a feature, if one of its
-constants was taken out of the file, or if one of its executables has no variant that can run. Each function gives the
-reasons.
+A program cannot run if it has another profile or a later version, if the device lacks a feature, if one of its entries
+binds more or longer buffers than the device does, if one of its constants was taken out of the file, or if one of its
+executables has no variant that can run. Each function gives the reasons.
 """
 
 from collections.abc import Sequence
@@ -75,8 +75,10 @@ def _program_refusal(module: Module, row: Program, info: DeviceInfo) -> str:
         reason = _missing_features(row.features, info)
         if reason:
             return reason
-    return _unusable_executable(module, row, info) or (
-        "" if module.container.complete else _missing_constant(module, row)
+    return (
+        _unusable_executable(module, row, info)
+        or _exceeded_limit(module, row, info)
+        or ("" if module.container.complete else _missing_constant(module, row))
     )
 
 
@@ -108,6 +110,27 @@ def _missing_constant(module: Module, row: Program) -> str:
     constants = module.constants[row.constants_start : row.constants_end]
     missing = next((constant.segment for constant in constants if module.missing(constant.segment)), None)
     return "" if missing is None else f"its segment {missing} was taken out of this file"
+
+
+def _exceeded_limit(module: Module, row: Program, info: DeviceInfo) -> str:
+    """The reason why the device cannot bind the buffers of an entry; empty if it can bind those of each."""
+    limits, bindings = info.limits, module.bindings
+    for executable in module.executables[row.executables_start : row.executables_end]:
+        for entry in module.executable_entries[executable.entries_start : executable.entries_end]:
+            name, start, end, _ = entry
+            if end - start > limits.max_bindings:
+                return f"{_entry(module, name)}: {end - start} bindings, the device's limit is {limits.max_bindings}"
+            longest = max([length for length, _ in bindings[start:end]], default=0)
+            if longest > limits.max_binding_length:
+                return (
+                    f"{_entry(module, name)}: {longest} bytes in one binding, "
+                    f"the device's limit is {limits.max_binding_length}"
+                )
+    return ""
+
+
+def _entry(module: Module, name: int) -> str:
+    return f"entry {shorten(module.strings[name])}"
 
 
 def _unusable_executable(module: Module, row: Program, info: DeviceInfo) -> str:

@@ -11,11 +11,11 @@ from functools import cached_property
 from orchestrion.compiler.errors import CompileError, TargetsError
 from orchestrion.compiler.flow.symbols import Names
 from orchestrion.compiler.ir import util
-from orchestrion.compiler.ir.attributes import DictAttr, SymbolRef, UnitAttr, attribute_of
+from orchestrion.compiler.ir.attributes import ArrayAttr, SymbolRef, UnitAttr, attribute_of
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, Region
 from orchestrion.compiler.ir.dims import bounds
-from orchestrion.compiler.ir.types import FunctionType
+from orchestrion.compiler.ir.types import NONE, Attribute, FunctionType
 from orchestrion.compiler.options import Options
 from orchestrion.compiler.profiles import known_profile
 from orchestrion.compiler.sequencer import hl_seq, ll_seq
@@ -192,14 +192,22 @@ def _sorted(features: set[str]) -> list[str]:
 def _entry(entry: ll_seq.Entry) -> dict[str, object]:
     size = entry.workgroup_size
     assert size is not None, f"{entry.sym_name} was not lowered"
-    noted = {"source_ops": entry.source_ops, "binding_types": entry.binding_types}
+    shared: dict[int, list[int]] = {}  # binding of the device -> the bindings of the entry in it
+    for index, (number, _) in enumerate(entry.places()):
+        shared.setdefault(number, []).append(index)
+    types = entry.binding_types
+    if types is not None and entry.shared is not None:
+        types = ArrayAttr(tuple(types.items[of[0]] if len(of) == 1 else NONE for of in shared.values()))
+    noted = {"source_ops": entry.source_ops, "binding_types": types}
     known = {name: value for name, value in noted.items() if value is not None}
-    words = {} if entry.dims is None else {"parameters": len(entry.dims)}
-    bindings = [_binding(row) for row in entry.bindings if isinstance(row, DictAttr)]
+    words = {"parameters": entry.parameter_words} if entry.parameter_words else {}
+    bindings = [_binding([entry.bindings.items[index] for index in of]) for of in shared.values()]
     return {"name": entry.sym_name, "bindings": bindings, "workgroup_size": size, **words, **known}
 
 
-def _binding(row: DictAttr) -> DictAttr:
-    """The binding in the module: a symbolic length is replaced by its lower bound."""
-    least, _ = bounds(ll_seq.length_of(row))
-    return DictAttr.of({**row.mapping, "length": attribute_of(max(least, 0))})
+def _binding(rows: Sequence[Attribute]) -> Attribute:
+    """The binding in the module of bindings that share it: a symbolic length is replaced by its lower bound."""
+    accesses = {ll_seq.access_of(row) for row in rows}
+    least = max(bounds(ll_seq.length_of(row))[0] for row in rows)
+    access = accesses.pop() if len(accesses) == 1 else "readwrite"
+    return attribute_of({"access": access, "length": max(least, 0)})

@@ -97,11 +97,19 @@ class RecordingEmitter:
         entries = self._entries_of(op.entry.root)
         _, entry = entries[op.entry.nested[0]]
         operands: list[Value | int | None] = []
-        for memory, offset, binding in zip(op.bindings, op.offsets.ints, entry.bindings, strict=True):
-            length = ll_seq.length_of(binding)
+        places, offsets = entry.places(), op.offsets.ints
+        for index, (memory, (number, word)) in enumerate(zip(op.bindings, places, strict=True)):
+            if number in [other for other, _ in places[:index]]:
+                continue
+            offset, length = offsets[index], ll_seq.length_of(entry.bindings.items[index])
+            if word is not None:
+                assert op.spans is not None, "bindings that share a buffer have its span"
+                offset, length = 0, op.spans.ints[number]
             operands += (*self._memory(memory), self.sizes.number(offset), self.sizes.number(length))
         ordinal, workload = self._launch(op.entry.nested[0], entries)
         words = [self.sizes.word(symbol(one.name)) for one, _ in dim_definitions(entry.dims)]
+        shared = [offset for offset, (_, word) in zip(offsets, places, strict=True) if word is not None]
+        words += map(self.sizes.word, shared)
         if words:
             self.emitter.call("hal.recording.parameters", self.recording, *words)
         executable = self.values[op.executable]

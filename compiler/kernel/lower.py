@@ -113,6 +113,7 @@ def _specialized(entry: Entry, body: Body, schedule: Schedule, machine: Machine)
         workgroup_size=dense_ints(schedule.workgroup_size, 1, 1),
         bindings=entry.bindings,
         dims=entry.dims,
+        shared=entry.shared,
         kind=entry.kind,
         schedules=ArrayAttr((schedule.attribute,)),
         source_ops=entry.source_ops,

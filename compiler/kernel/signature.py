@@ -15,10 +15,15 @@ from .builder import Function, body_of
 
 @dataclass(frozen=True, slots=True)
 class BindingUse:
-    """A binding: whether the entry may write it, and its element type, None if the code does not access it."""
+    """A binding: whether the entry may write it, and its element type, None if the code does not access it.
+
+    `place`: the device's binding that it lies in. `offset`: the parameter word with the byte offset there, or None.
+    """
 
     writable: bool
     dtype: DType | None
+    place: int = 0
+    offset: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +49,8 @@ def signature_of(entry: Entry) -> Signature:
     _check_body(entry)
     elements = _element_types(entry)
     bindings = [
-        BindingUse(_access(entry, item) != "read", elements.get(ordinal)) for ordinal, item in enumerate(entry.bindings)
+        BindingUse(_access(entry, item) != "read", elements.get(ordinal), *place)
+        for ordinal, (item, place) in enumerate(zip(entry.bindings, entry.places(), strict=True))
     ]
     shared = [op.output for op in entry.walk() if isinstance(op, k.Shared)]
     words = [op.ordinal.value + 1 for op in entry.walk() if isinstance(op, k.Parameter)]
@@ -52,7 +58,7 @@ def signature_of(entry: Entry) -> Signature:
     return Signature(
         entry.symbol or "",
         tuple(bindings),
-        max([*words, len(entry.dims or ())]),
+        max([*words, entry.parameter_words]),
         (x, y, z),
         sum(k.length_of(array) * k.shared_bytes(k.dtype_of(array)) for array in shared),
         frozenset(filter(None, map(_feature, _dtypes(entry, elements)))),

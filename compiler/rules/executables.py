@@ -46,7 +46,7 @@ def _specialized(op: ll_seq.Entry, tables: SymbolTables) -> Iterator[str]:
         other = tables.lookup(op, SymbolRef(row.entry))
         if not isinstance(other, ll_seq.Entry) or other.specialized is not None:
             yield f"specialized: {row.entry} is not an entry of the executable, or one with specializations of its own"
-        elif (other.bindings, other.dims) != (op.bindings, op.dims):
+        elif (other.bindings, other.dims, other.shared) != (op.bindings, op.dims, op.shared):
             yield f"specialized: {row.entry} has other bindings or other dims"
         unknown = {one.name for one in symbols_of(row.size)} - set(symbol_names(op))
         if unknown:

@@ -25,6 +25,7 @@ from orchestrion.compiler.ir.parameters import bytes_of, name_of, problem
 from orchestrion.compiler.ir.symbols import SymbolTables
 from orchestrion.compiler.ir.types import I32, I64, NONE, Attribute, TensorType, Type
 from orchestrion.compiler.sequencer import ll_seq
+from orchestrion.compiler.sequencer.arena import ALIGNMENT
 from orchestrion.compiler.sequencer.hl_seq import Program
 from orchestrion.compiler.stablehlo.ops.base import StablehloOp, is_known, is_supported
 from orchestrion.compiler.stablehlo.ops.contraction import Reduce
@@ -185,6 +186,10 @@ def _entry(op: ll_seq.Entry) -> Iterator[str]:
     for index, item in enumerate(op.bindings):
         if not is_binding(item):
             yield f"binding {index} must have an access, {', '.join(ACCESSES)}, and a positive length, is {item}"
+    if op.shared is not None:
+        numbers = op.shared.ints
+        if len(numbers) != len(op.bindings) or [*dict.fromkeys(numbers)] != [*range(max(numbers, default=-1) + 1)]:
+            yield f"shared {list(numbers)} is not a number per binding, counted from 0 in their order"
     types = [argument.type for argument in op.body.block.arguments]
     if types != [ll_seq.BINDING] * len(op.bindings):
         yield f"takes {len(types)} arguments for {len(op.bindings)} bindings, or others than bindings"
@@ -317,8 +322,26 @@ def _dispatch(op: ll_seq.Dispatch, tables: SymbolTables) -> Iterator[str]:
         yield f"{op.entry} is not an entry of an executable"
     elif len(entry.bindings) != len(op.bindings):
         yield f"{op.entry} has {len(entry.bindings)} bindings, dispatched with {len(op.bindings)}"
+    elif entry.shared is not None or op.spans is not None:
+        yield from _shared(op, entry)
     if any(bounds(offset)[1] < 0 for offset in op.offsets.ints):
         yield f"offsets {list(op.offsets.ints)} are negative"
+
+
+def _shared(op: ll_seq.Dispatch, entry: ll_seq.Entry) -> Iterator[str]:
+    """Bindings that share one lie in one buffer, at multiples of the alignment."""
+    numbers = entry.shared.ints if entry.shared is not None else ()
+    spans = op.spans.ints if op.spans is not None else ()
+    if len(numbers) != len(op.bindings) or len(spans) != len(set(numbers)):
+        yield f"has {len(spans)} spans, {op.entry} shares {len(set(numbers))} bindings"
+        return
+    for number in set(numbers):
+        members = [index for index, other in enumerate(numbers) if other == number]
+        offsets = [op.offsets.ints[index] for index in members] if len(op.offsets) == len(numbers) else []
+        if len({op.bindings[index] for index in members}) > 1:
+            yield f"bindings {members} share one, but lie in several buffers"
+        if len(members) > 1 and any(bounds(offset % ALIGNMENT)[1] for offset in offsets):
+            yield f"bindings {members} share one, at offsets {offsets} that are not all multiples of {ALIGNMENT}"
 
 
 def values_fit(

@@ -70,6 +70,8 @@ def _apart(a: ll_seq.Range, b: ll_seq.Range) -> bool:
     """Whether `a` ends before `b` begins. Symbolic offsets belong to arena slots: different offsets are different
     slots.
     """
+    if ll_seq.WHOLE in (a[1], b[1]):
+        return False
     if is_dynamic(a[1]) or is_dynamic(b[1]):
         return a[1] != b[1]
     return bounds(b[1] - a[2])[0] >= 0

@@ -21,6 +21,7 @@ from . import hl_seq, ll_seq
 from .buffer_assignment import BufferAssignment
 from .command_emitter import CommandEmitter, Constants, constant, record
 from .emit_run_loop import RunLoopEmitter
+from .share_bindings import allocation_limit
 
 #: Initial content of a variable without a value.
 ZERO: Final = DenseElements(tensor((), "i8"), bytes(1))
@@ -29,7 +30,7 @@ ZERO: Final = DenseElements(tensor((), "i8"), bytes(1))
 def run(program: hl_seq.Program, options: Options) -> None:
     block = program.body.block
     variables = [op for op in block if isinstance(op, util.Global)]
-    constants = Constants([v for v in variables if v.is_constant], options.max_allocation)
+    constants = Constants([v for v in variables if v.is_constant], allocation_limit(program, options))
     body = Block()
     builder = Builder(body, loc=program.loc)
     others = [v for v in variables if not v.is_constant and hl_seq.size_of(v.type)]

@@ -1,16 +1,19 @@
 """form-programs: makes one program per target and machine; each is a copy of the whole module, still over tensors.
 
+The program of a further level of a target is left out if its first level binds as few buffers in each dispatch.
+
 If the module has parts (`compiler/parts.py`), a program is a copy of the part that its target can run.
 """
 
 from __future__ import annotations
 
+from orchestrion.compiler.flow import dialect as flow
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Region
 from orchestrion.compiler.ir.locations import UNKNOWN
 from orchestrion.compiler.options import Options
 from orchestrion.compiler.parts import part_for, parts_of
-from orchestrion.compiler.profiles import DEFAULT, program_name
+from orchestrion.compiler.profiles import DEFAULT, known_profile, program_name
 from orchestrion.compiler.targets.target import target
 
 from . import hl_seq
@@ -18,7 +21,8 @@ from . import hl_seq
 
 def run(module: Module, options: Options) -> None:
     originals = module.block.ops
-    wanted = [(name, machine) for name in options.targets for machine in _machines(name, options)]
+    kept = [name for name in options.targets if not _serves_all(module, name, options)]
+    wanted = [(name, machine) for name in kept for machine in _machines(name, options)]
     for name, machine in wanted:
         program = hl_seq.Program.build(
             sym_name=program_name(name, machine),
@@ -31,6 +35,22 @@ def run(module: Module, options: Options) -> None:
         module.block.append(program)
     for op in reversed(originals):
         op.erase()
+
+
+def _serves_all(module: Module, name: str, options: Options) -> bool:
+    """Whether a target is a level whose devices run the programs of the first level."""
+    level = known_profile(name)
+    most = level.max_bindings
+    if most is None or level.level_of not in options.targets:
+        return False
+    ops = part_for(module, name).walk()
+    return all(_buffers(op) <= most for op in ops if isinstance(op, flow.Dispatch))
+
+
+def _buffers(dispatch: flow.Dispatch) -> int:
+    """The buffers that a dispatch binds."""
+    tied = () if dispatch.tied is None else dispatch.tied.ints
+    return len(dispatch.operands) + len(dispatch.results) - sum(index >= 0 for index in tied)
 
 
 def _machines(name: str, options: Options) -> tuple[str, ...]:

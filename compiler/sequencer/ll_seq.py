@@ -12,6 +12,7 @@ context keeps the results for the sets used last.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import count
 from typing import Final, NamedTuple
 
 from orchestrion.compiler.ir.attributes import (
@@ -99,6 +100,9 @@ class Entry(Operation):
     in `hl_seq`. After lowering an entry also has its workgroup size, the names of the source ops that it computes, the
     main one first, and the tensor type of each binding.
 
+    `shared`, where devices bind few buffers: per binding the number of the device's binding that it lies in. The byte
+    offset of each binding that shares one is a further parameter word, in their order behind the symbols.
+
     `specialized` is a list of `Specialization`s: entries that replace this one in calls with small sizes. The first one
     whose bound holds is dispatched. They compute the same results with other code and another number of invocations.
     """
@@ -114,8 +118,21 @@ class Entry(Operation):
     source_ops = optional(ArrayAttr)
     binding_types = optional(ArrayAttr)
     specialized = optional(ArrayAttr)
+    shared = optional(DenseArray)
     body = region()
     traits = frozenset({Trait.ISOLATED, Trait.SYMBOL, Trait.ONE_BLOCK})
+
+    def places(self) -> list[tuple[int, int | None]]:
+        """Per binding: the device's binding that it lies in, and the parameter word with its offset there, in bytes;
+        None for the start of a binding of its own.
+        """
+        numbers = range(len(self.bindings)) if self.shared is None else self.shared.ints
+        words = count(len(self.dims or ()))
+        return [(number, next(words) if [*numbers].count(number) > 1 else None) for number in numbers]
+
+    @property
+    def parameter_words(self) -> int:
+        return len(self.dims or ()) + sum(word is not None for _, word in self.places())
 
 
 class Specialization(NamedTuple):
@@ -221,11 +238,16 @@ class Record(Operation):
 
 
 class Dispatch(Operation):
-    """Runs an entry on its bindings: each is a buffer or slot, from an offset in bytes."""
+    """Runs an entry on its bindings: each is a buffer or slot, from an offset in bytes.
+
+    `spans`, if the entry has `shared`: bytes that a binding of the device which is shared covers, from the start of the
+    buffer; any number for others.
+    """
 
     name = "ll_seq.dispatch"
     entry = attr(SymbolRef)
     offsets = attr(DenseArray)
+    spans = optional(DenseArray)
     executable = operand(EXECUTABLE)
     bindings = operands(is_memory)
 
@@ -487,12 +509,17 @@ class Return(Operation):
     traits = frozenset({Trait.TERMINATOR})
 
 
-#: Range of memory that a command accesses: memory, first byte, end in bytes, whether it is written.
+#: Range of memory that a command accesses: memory, first byte, end in bytes, whether it is written. The first byte is
+#: WHOLE for all of a buffer.
 Range = tuple[Value, int, int, bool]
+WHOLE: Final = -1
 
 
 def accessed_ranges(op: Operation, entry: Entry | None) -> list[Range]:
-    """The ranges that a command reads and writes; `entry` is the entry of a dispatch, else None."""
+    """The ranges that a command reads and writes; `entry` is the entry of a dispatch, else None.
+
+    A binding that several share counts as a whole: the device is told that the dispatch may access all of it.
+    """
     match op:
         case Copy():
             source, target, length = op.source_offset, op.target_offset, op.length
@@ -502,14 +529,20 @@ def accessed_ranges(op: Operation, entry: Entry | None) -> list[Range]:
         case Dispatch():
             assert entry is not None
             found: list[Range] = []
-            for memory, start, binding in zip(op.bindings, op.offsets.ints, entry.bindings, strict=True):
-                assert isinstance(binding, DictAttr)
-                access = binding.get("access")
-                assert isinstance(access, StringAttr)
-                found.append((memory, start, start + length_of(binding), "write" in access.value))
+            places = zip(op.bindings, op.offsets.ints, entry.bindings, entry.places(), strict=True)
+            for memory, start, binding, (_, word) in places:
+                first = start if word is None else WHOLE
+                found.append((memory, first, start + length_of(binding), "write" in access_of(binding)))
             return found
         case _:
             return []
+
+
+def access_of(binding: Attribute) -> str:
+    """The access of a binding."""
+    access = binding.get("access") if isinstance(binding, DictAttr) else None
+    assert isinstance(access, StringAttr)
+    return access.value
 
 
 def length_of(binding: Attribute) -> int:

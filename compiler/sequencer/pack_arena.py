@@ -14,15 +14,17 @@ from orchestrion.compiler.options import Options
 from . import hl_seq, ll_seq
 from .arena import Tenant, pack_arenas
 from .positions import union
+from .share_bindings import allocation_limit
 
 
 def run(program: hl_seq.Program, options: Options) -> None:
+    most = allocation_limit(program, options)
     for op in list(program.walk()):
         match op:
             case ll_seq.RunLoop():
-                _pack(op.body.blocks[0], "arena", options.max_allocation)
+                _pack(op.body.blocks[0], "arena", most)
             case ll_seq.Instance():
-                _pack(op.body.block, "setup", options.max_allocation)
+                _pack(op.body.block, "setup", most)
             case _:
                 pass
 

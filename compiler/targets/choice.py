@@ -17,7 +17,7 @@ from typing import Final
 
 from orchestrion.compiler.errors import ArgumentTypeError, ArgumentValueError, Diagnostic, TargetWarning
 from orchestrion.compiler.profiles import known_profile
-from orchestrion.schema.profiles import PROFILE_NAMES, PROFILES, find_profile_name
+from orchestrion.schema.profiles import PROFILE_NAMES, PROFILES, find_profile_name, levels_of
 
 #: the folder of the compiler; warnings skip its frames
 _COMPILER: Final = f"{Path(__file__).parents[1]}{os.sep}"
@@ -25,7 +25,16 @@ _COMPILER: Final = f"{Path(__file__).parents[1]}{os.sep}"
 
 def default_targets() -> tuple[str, ...]:
     """The profiles of this package, without those whose compiler is not installed."""
-    return tuple(name for name in PROFILES if name != "cpu" or find_spec("llvmlite") is not None)
+    return tuple(
+        name
+        for name, row in PROFILES.items()
+        if not row.level_of and (name != "cpu" or find_spec("llvmlite") is not None)
+    )
+
+
+def with_levels(names: Sequence[str]) -> tuple[str, ...]:
+    """Profiles, each followed by its further levels that are not named."""
+    return tuple(one for name in names for one in (name, *levels_of(name)) if one == name or one not in names)
 
 
 def names_in(given: str | Sequence[str], what: str = "targets") -> tuple[str, ...]:

@@ -121,10 +121,11 @@ class Target(ABC):
 
 GROUP = "orchestrion.targets"
 
-#: profile -> the module that holds its target as `TARGET`
+#: profile -> the module that holds its target, as `TARGET` or as the name behind the colon
 TARGETS: dict[str, str] = {
     "reference": "orchestrion.compiler.targets.reference.target",
     "spirv": "orchestrion.compiler.targets.spirv.target",
+    "spirv_least": "orchestrion.compiler.targets.spirv.target:LEAST",
     "opencl": "orchestrion.compiler.targets.opencl.target",
     "cpu": "orchestrion.compiler.targets.cpu.target",
 }
@@ -138,7 +139,8 @@ def target(name: str) -> Target:
     version of this interface.
     """
     if name in TARGETS:
-        found: Target = import_module(TARGETS[name]).TARGET
+        module, _, attribute = TARGETS[name].partition(":")
+        found: Target = getattr(import_module(module), attribute or "TARGET")
         return found
     try:
         return _declared(name)

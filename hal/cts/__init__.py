@@ -12,7 +12,7 @@ Version rule: the major number grows when a case is removed or renamed, or requi
 when cases are added; the last number when a case is corrected and no correct driver can notice it.
 """
 
-VERSION = "1.0.1"
+VERSION = "1.0.2"
 
 SCOPE = (
     "The suite tests that a driver keeps the contract of orchestrion.hal.backend, as observed through the front of "

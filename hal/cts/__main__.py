@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import faulthandler
+import os
 import sys
 import traceback
 from collections.abc import Sequence
@@ -17,6 +18,7 @@ from typing import Any
 
 from orchestrion.hal.errors import DriverUnavailable, InvalidArgument
 from orchestrion.hal.registry import list_devices
+from orchestrion.hal.vulkan.device_profile import DEVICE_PROFILES, PROFILE_VARIABLE
 
 from . import SCOPE, VERSION, report
 from .catalogue import CASES, find, judge
@@ -32,6 +34,12 @@ def parser() -> argparse.ArgumentParser:
         default=[],
         metavar="DEVICE",
         help="`driver` or `driver:index`; repeatable; default: every device that is found",
+    )
+    made.add_argument(
+        "--device-profile",
+        choices=[*DEVICE_PROFILES],
+        metavar="NAME",
+        help="restrict Vulkan devices to this device profile; default: full",
     )
     made.add_argument(
         "--case", action="append", default=[], metavar="PATTERN", help="run these only, as `buffers.*`; repeatable"
@@ -63,6 +71,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             needs = f" [{', '.join(CASES[name].needs)}]" if CASES[name].needs else ""
             print(f"{name}{needs}: {CASES[name].doc}")
         return 0
+    if options.device_profile is not None:
+        os.environ[PROFILE_VARIABLE] = options.device_profile
     try:
         devices = _devices(options.device)
     except InvalidArgument as error:

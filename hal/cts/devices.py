@@ -18,7 +18,7 @@ from .rig import Rig
 case = Group("devices", __doc__)
 
 #: the number of bindings and of parameter bytes that compiled programs may rely on
-LEAST_BINDINGS, LEAST_PARAMETER_BYTES = 16, 64
+LEAST_BINDINGS, LEAST_PARAMETER_BYTES = 4, 64
 
 
 def _driver(rig: Rig) -> BackendDriver:

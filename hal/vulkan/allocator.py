@@ -303,6 +303,7 @@ class Allocator:
         vk = self._api.vk
         usage = (
             vk.VK_BUFFER_USAGE_STORAGE_BUFFER_BIT
+            | vk.VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT
             | vk.VK_BUFFER_USAGE_INDIRECT_BUFFER_BIT
             | vk.VK_BUFFER_USAGE_TRANSFER_SRC_BIT
             | vk.VK_BUFFER_USAGE_TRANSFER_DST_BIT

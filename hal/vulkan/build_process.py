@@ -19,6 +19,7 @@ from orchestrion.schema.child_process import Message
 from orchestrion.schema.errors import ModuleError
 
 from .device import VulkanDevice
+from .device_profile import PROFILE_VARIABLE
 from .executable import VulkanExecutable
 from .first_launches import launch_nothing
 from .instance import VALIDATION_VARIABLE, open_instance
@@ -73,10 +74,11 @@ def _device(fields: dict[str, Any]) -> VulkanDevice | None:
     """Returns the device with this identity, opened with these features; None if it does not exist."""
     features = frozenset(fields["features"])
     enabled = frozenset(fields["enabled"])
-    name = ",".join((fields["identity"], *sorted(enabled)))
+    name = ",".join((fields["identity"], fields["profile"], *sorted(enabled)))
     if name in _devices:
         return _devices[name]
     os.environ.pop(VALIDATION_VARIABLE, None)
+    os.environ[PROFILE_VARIABLE] = fields["profile"]
     instance = open_instance()
     for row in scan(instance)[0]:
         if row.identity == fields["identity"] and row.enabled >= enabled:

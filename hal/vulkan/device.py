@@ -19,7 +19,7 @@ from .command_buffer import VulkanCommandBuffer
 from .executable import Layout, VulkanExecutable, set_layout
 from .physical import PhysicalDevice, feature_chain
 from .queue import VulkanQueue
-from .recording import DESCRIPTOR_STORAGE_BUFFER_DYNAMIC
+from .recording import DESCRIPTOR_STORAGE_BUFFER_DYNAMIC, DESCRIPTOR_UNIFORM_BUFFER_DYNAMIC
 from .semaphore import VulkanSemaphore
 from .upload_queue import UploadQueue
 
@@ -64,7 +64,9 @@ class VulkanDevice(BackendDevice):
         self._command_buffers_lock = new_lock()
         self._layouts: dict[tuple[int, bool], Layout] = {}
         #: the VkDescriptorSetLayout of all entries' parameters
-        self.parameter_set = set_layout(api, self.handle, self.vk, DESCRIPTOR_STORAGE_BUFFER_DYNAMIC, 1)
+        uniform = physical.uniform_parameters
+        self.parameter_kind = DESCRIPTOR_UNIFORM_BUFFER_DYNAMIC if uniform else DESCRIPTOR_STORAGE_BUFFER_DYNAMIC
+        self.parameter_set = set_layout(api, self.handle, self.vk, self.parameter_kind, 1)
         self._layouts_lock = new_lock()
 
     @staticmethod

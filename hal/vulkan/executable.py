@@ -85,7 +85,7 @@ class VulkanExecutable(BackendExecutable):
             shared=any(summary.shared_bytes.values()),
         )
         if any([entry.parameter_words for entry in entries]):
-            code = buffer_parameters(code)
+            code = buffer_parameters(code, device.physical.uniform_parameters)
         if device.physical.special_floats:
             code = preserve_special(code, device.physical.special_floats)
         self.layouts = [device.layout(len(entry.bindings), bool(entry.parameter_words)) for entry in entries]

@@ -13,6 +13,7 @@ from orchestrion.hal.backend import DeviceInfo, Limits
 
 from .api import Api, Handle
 from .budget import read_budgets
+from .device_profile import DeviceProfile, device_profile, weaker
 from .heaps import TYPE_CPU, Heap, Machine, MemoryType, machine_of
 from .instance import LEAST_VERSION, Instance, unpack_version
 
@@ -76,6 +77,8 @@ VENDORS: dict[int, str] = {
 RANKS: dict[int, int] = {2: 0, 1: 1, 3: 2, 0: 3, 4: 4}
 #: VkPhysicalDeviceType: integrated, discrete and virtual GPUs
 TYPES_GPU = (1, 2, 3)
+#: storage buffers that entries of modules bind at most, and one for their parameters
+ROOMY_STORAGE_BUFFERS = 17
 #: VkQueueFlagBits
 GRAPHICS, COMPUTE, TRANSFER = 1, 2, 4
 
@@ -99,6 +102,8 @@ class PhysicalDevice:
     max_workgroup: tuple[int, int, int]
     special_floats: frozenset[int]  #: bits of the float types whose NaN, infinities and signs of zeros code may keep
     identity: str  #: identifies device and driver version, for cache keys
+    uniform_parameters: bool  #: parameters of entries are in uniform buffers, because storage buffers are few
+    profile: DeviceProfile | None  #: the profile that restricts it; None without restrictions
 
     @property
     def machine(self) -> Machine:
@@ -113,12 +118,12 @@ def scan(instance: Instance) -> tuple[list[PhysicalDevice], list[str]]:
     found: list[tuple[tuple[int, int], _Probe]] = []
     reasons: list[str] = []
     for handle in api.enumerate("vkEnumeratePhysicalDevices", "VkPhysicalDevice", instance.handle):
-        probe = _Probe(api, handle, instance.version)
+        probe = _Probe(api, handle, instance.version, device_profile())
         reason = probe.unusable()
         if reason:
             reasons.append(f"{probe.name}: {reason}")
         else:
-            found.append(((RANKS.get(probe.kind, 3), -len(probe.enabled)), probe))
+            found.append(((RANKS.get(probe.kind, 3), -len(probe.supported)), probe))
     found.sort(key=lambda pair: pair[0])
     return [probe.describe(index) for index, (_, probe) in enumerate(found)], reasons
 
@@ -151,8 +156,11 @@ def feature_chain(api: Api, fields: frozenset[str]) -> Any:
 class _Probe:
     """Queries one device, and decides whether it is usable."""
 
-    def __init__(self, api: Api, handle: Handle, instance_version: tuple[int, int]) -> None:
+    def __init__(
+        self, api: Api, handle: Handle, instance_version: tuple[int, int], profile: DeviceProfile | None = None
+    ) -> None:
         self.api = api
+        self.profile = profile
         self.handle = handle
         properties = api.ffi.new("VkPhysicalDeviceProperties *")
         api.lib.vkGetPhysicalDeviceProperties(handle, properties)
@@ -166,7 +174,12 @@ class _Probe:
         self.queue_family = next((at for at, (flags, _, _) in enumerate(self.families) if flags & COMPUTE), -1)
         self.timestamp_bits = self.families[self.queue_family][2] if self.queue_family >= 0 else 0
         self.present = self._extensions()
-        self.enabled = self._features() if self.version >= LEAST_VERSION else frozenset[str]()
+        #: what the device has, which orders devices; `enabled` is what the profile takes of it
+        self.supported = self.enabled = self._features() if self.version >= LEAST_VERSION else frozenset[str]()
+        if profile is not None:
+            self.version = min(self.version, profile.version)
+            self.present &= profile.extensions
+            self.enabled = self._features() & profile.features if self.version >= LEAST_VERSION else frozenset()
 
     def unusable(self) -> str:
         if self.version < LEAST_VERSION:
@@ -248,6 +261,8 @@ class _Probe:
 
     def _notes(self, types: tuple[MemoryType, ...]) -> tuple[str, ...]:
         notes = [machine_of(types, self.kind).value]
+        if self.profile is not None:
+            notes.append(f"restricted to device profile {self.profile.name}")
         if "VK_EXT_memory_budget" in self.present:
             rows = read_budgets(self.api, self.handle)
             free = sum(
@@ -265,6 +280,11 @@ class _Probe:
 
     def describe(self, index: int) -> PhysicalDevice:
         max_allocation, import_alignment, driver = self._more_properties()
+        limits, max_workgroup = self._limits(import_alignment), _triple(self.limits.maxComputeWorkGroupSize)
+        if (profile := self.profile) is not None:
+            limits = weaker(limits, profile.limits)
+            max_workgroup = _triple([*map(min, max_workgroup, profile.max_workgroup)])
+            max_allocation = min(max_allocation, profile.max_allocation)
         types, memory_bytes = self._memory()
         features = {name for name, fields in HAL_FEATURES.items() if self.enabled.issuperset(fields)}
         if self.kind in TYPES_GPU:
@@ -277,7 +297,7 @@ class _Probe:
             version=f"{driver}, Vulkan {self.device_version[0]}.{self.device_version[1]}",
             formats=("spirv",),
             features=frozenset(features),
-            limits=self._limits(import_alignment),
+            limits=limits,
             memory_bytes=memory_bytes,
             notes=self._notes(types),
             timestamps=self.timestamp_bits > 0,
@@ -297,10 +317,26 @@ class _Probe:
             device_type=self.kind,
             memory_types=types,
             max_allocation=max_allocation,
-            max_workgroup=_triple(self.limits.maxComputeWorkGroupSize),
+            max_workgroup=max_workgroup,
             special_floats=self._special_floats(),
             identity=f"{self.properties.vendorID:x}-{self.properties.deviceID:x}-{self.properties.driverVersion:x}-{uuid}",
+            uniform_parameters=self._uniform_parameters,
+            profile=profile,
         )
+
+    @property
+    def _storage_buffers(self) -> int:
+        """Storage buffers that a pipeline may have, parameters included."""
+        limits = self.limits
+        return min(
+            int(limits.maxPerStageDescriptorStorageBuffers),
+            int(limits.maxDescriptorSetStorageBuffers),
+            int(limits.maxPerStageResources),
+        )
+
+    @property
+    def _uniform_parameters(self) -> bool:
+        return self.profile is not None or self._storage_buffers < ROOMY_STORAGE_BUFFERS
 
     def _limits(self, import_alignment: int) -> Limits:
         limits = self.limits
@@ -308,12 +344,7 @@ class _Probe:
             max_workgroup_count=_triple(limits.maxComputeWorkGroupCount),
             max_workgroup_size=int(limits.maxComputeWorkGroupInvocations),
             max_binding_length=int(limits.maxStorageBufferRange),
-            max_bindings=min(
-                int(limits.maxPerStageDescriptorStorageBuffers),
-                int(limits.maxDescriptorSetStorageBuffers),
-                int(limits.maxPerStageResources),
-            )
-            - 1,  # the buffer of parameters
+            max_bindings=self._storage_buffers - (not self._uniform_parameters),
             max_parameter_bytes=int(limits.maxPushConstantsSize),
             shared_memory_bytes=int(limits.maxComputeSharedMemorySize),
             min_binding_alignment=int(limits.minStorageBufferOffsetAlignment),

@@ -38,7 +38,7 @@ EMPTY_BYTES, EMPTY_STEP = 32, 256
 #: stage, its access flags for reads, and for writes; a submission makes earlier writes of the host visible by itself
 ACCESSES = ((STAGE_COMPUTE, 0x20, 0x40), (STAGE_TRANSFER, 0x800, 0x1000), (STAGE_HOST, 0x2000, 0))
 BIND_POINT_COMPUTE, SHADER_STAGE_COMPUTE = 1, 0x20
-DESCRIPTOR_STORAGE_BUFFER, DESCRIPTOR_STORAGE_BUFFER_DYNAMIC = 7, 9
+DESCRIPTOR_STORAGE_BUFFER, DESCRIPTOR_UNIFORM_BUFFER_DYNAMIC, DESCRIPTOR_STORAGE_BUFFER_DYNAMIC = 7, 8, 9
 
 
 class Command(Protocol):
@@ -277,7 +277,7 @@ class Recording:
         self.submit_info = api.new("VkSubmitInfo", commandBufferCount=1, pCommandBuffers=buffers)
         kinds = [(DESCRIPTOR_STORAGE_BUFFER, layout.sets, len(bindings)) for layout, bindings in program.sets]
         if program.parameters.range:
-            kinds.append((DESCRIPTOR_STORAGE_BUFFER_DYNAMIC, device.parameter_set, 1))
+            kinds.append((device.parameter_kind, device.parameter_set, 1))
         self._sets = api.ffi.new("VkDescriptorSet[]", max(1, len(kinds)))
         self._infos = api.ffi.new("VkDescriptorBufferInfo[]", sum(count for _, _, count in kinds))
         self._writes = api.ffi.new("VkWriteDescriptorSet[]", len(kinds))

@@ -6,7 +6,7 @@ variable becomes binding `PARAMETER_BINDING` of descriptor set `PARAMETER_SET`. 
 unchanged. Time is linear in the words.
 
 It is a storage buffer, because lavapipe compiles the values of uniform buffers that branches depend on into the code,
-and recompiles it for each dispatch.
+and recompiles it for each dispatch. On devices with few storage buffers it is a uniform buffer.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from orchestrion.schema.spirv import DECORATIONS, OP_BY_NAME, STORAGE_CLASSES
 PARAMETER_SET: Final = 1
 PARAMETER_BINDING: Final = 0
 _HEADER_WORDS: Final = 5
+#: the storage class that only the loader writes
+_UNIFORM: Final = 2
 _PUSH_CONSTANT, _STORAGE_BUFFER = STORAGE_CLASSES["PushConstant"], STORAGE_CLASSES["StorageBuffer"]
 _POINTER, _VARIABLE, _DECORATE = (OP_BY_NAME[name].code for name in ("OpTypePointer", "OpVariable", "OpDecorate"))
 _SET, _BINDING, _NON_WRITABLE = (DECORATIONS[name][0] for name in ("DescriptorSet", "Binding", "NonWritable"))
@@ -29,8 +31,9 @@ _CLASS_AT = {_POINTER: 2, _VARIABLE: 3}
 _FIRST_TYPE, _LAST_TYPE = 19, 39
 
 
-def buffer_parameters(code: bytes) -> bytes:
-    """The words with parameters in a storage buffer, little endian. `code` is verified and hardened."""
+def buffer_parameters(code: bytes, uniform: bool = False) -> bytes:
+    """The words with parameters in a storage or `uniform` buffer, little endian. `code` is verified and hardened."""
+    storage = _UNIFORM if uniform else _STORAGE_BUFFER
     words = list(struct.unpack(f"<{len(code) // 4}I", code))
     blocks, types_at = [], 0
     at = _HEADER_WORDS
@@ -40,7 +43,7 @@ def buffer_parameters(code: bytes) -> bytes:
             types_at = at
         place = _CLASS_AT.get(opcode)
         if place is not None and words[at + place] == _PUSH_CONSTANT:
-            words[at + place] = _STORAGE_BUFFER
+            words[at + place] = storage
             if opcode == _VARIABLE:
                 blocks.append(words[at + 2])
         at += count

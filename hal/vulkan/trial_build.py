@@ -96,6 +96,7 @@ def _ask(device: VulkanDevice, fields: dict[str, Any], data: bytes | memoryview,
     physical, name = device.physical, device.info.name
     which = {
         "identity": physical.identity,
+        "profile": "full" if physical.profile is None else physical.profile.name,
         "enabled": sorted(physical.enabled),
         "features": sorted(device.info.features),
     }

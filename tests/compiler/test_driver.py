@@ -79,7 +79,7 @@ def test_a_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"targets": ("nothing",)}, "no target is called nothing; targets are reference, spirv, opencl"),
+        ({"targets": ("nothing",)}, "no target is called nothing; targets are reference, spirv, spirv_least, opencl"),
         ({"targets": ()}, "no target is given; targets are"),
         ({"targets": ("spirv", "spirv")}, "a target is given twice: spirv, spirv"),
         ({"start": "later"}, "no phase is called later; phases are input, stablehlo"),

@@ -328,7 +328,7 @@ def test_a_profile_without_a_target(acme: PluginFolder) -> None:
     with pytest.raises(CompileError, match="no installed package declares the compiler target of profile acme"):
         Compilation(targets=("acme",))
     with pytest.raises(
-        CompileError, match="no target is called nobody; targets are reference, spirv, opencl, cpu, acme"
+        CompileError, match="no target is called nobody; targets are reference, spirv, spirv_least, opencl, cpu, acme"
     ):
         Compilation(targets=("nobody",))
 

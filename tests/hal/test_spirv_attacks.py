@@ -15,6 +15,7 @@ from orchestrion.hal.errors import DriverUnavailable, Unsupported
 from orchestrion.hal.policy import Policy
 from orchestrion.hal.vulkan import instance, spirv_harden
 from orchestrion.hal.vulkan.device import VulkanDevice
+from orchestrion.hal.vulkan.device_profile import PROFILE_VARIABLE
 from orchestrion.hal.vulkan.driver import VulkanDriver
 from orchestrion.hal.vulkan.spirv_check import verify
 from orchestrion.schema.errors import ModuleError
@@ -87,17 +88,23 @@ LACKING = {
 }
 
 
-@pytest.fixture(params=[f"{name} without {lack}" for name in ("llvmpipe", "SwiftShader") for lack in LACKING])
-def device(request: pytest.FixtureRequest) -> Iterator[Device]:
+#: as a test names the device profile that has no optional feature
+LEAST = "more than the least"
+
+
+@pytest.fixture(params=[f"{name} without {lack}" for name in ("llvmpipe", "SwiftShader") for lack in (*LACKING, LEAST)])
+def device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Device]:
     """An open device by its name, with features removed, so that the loader must add the checks itself."""
     name, _, lack = request.param.partition(" without ")
+    if lack == LEAST:
+        monkeypatch.setenv(PROFILE_VARIABLE, "least")
     try:
         rows = [row for row in VulkanDriver()._scan() if name in row.info.name]
     except DriverUnavailable as error:
         pytest.skip(str(error))
     if not rows:
         pytest.skip(f"no {name} is installed")
-    row = dataclasses.replace(rows[0], enabled=rows[0].enabled - LACKING[lack])
+    row = dataclasses.replace(rows[0], enabled=rows[0].enabled - LACKING.get(lack, frozenset()))
     with Device.of(VulkanDevice(instance.open_instance().api, row), policy=Policy(True)) as opened:
         yield opened
 

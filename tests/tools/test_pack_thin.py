@@ -161,7 +161,7 @@ def test_thinning_a_thinned_file(whole: Path, tmp_path: Path, capsys: pytest.Cap
 @pytest.mark.parametrize(
     ("flags", "status", "words"),
     [
-        (["--target=metal"], 2, "no target is called metal; there are reference, spirv, opencl"),
+        (["--target=metal"], 2, "no target is called metal; there are reference, spirv, spirv_least, opencl"),
         (["--target=spirv", "--feature=warp"], 2, "no feature is called warp; there are int8, "),
         (["--target="], 2, "no target is given"),
         (["--feature=gpu"], 2, "--target"),

@@ -10,9 +10,11 @@ https://developer.android.com/google/play/on-device-ai#device-targeting
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 from xml.sax.saxutils import quoteattr
 
+from orchestrion.schema.profiles import levels_of
 from orchestrion.schema.shipping.manifest import Executable, Manifest, Program
 from orchestrion.tools import cli
 
@@ -47,11 +49,15 @@ class Group(NamedTuple):
 
 
 def default_groups(manifest: Manifest) -> list[Group]:
-    """A group per profile that not every device runs, in the order of the module's programs, and `other`."""
+    """A group per profile that not every device runs, with its further levels, in the order of the module's programs,
+    and `other`.
+    """
     rows = {row.profile: row for row in whole_programs(manifest)}
-    common = tuple(profile for profile in rows if profile not in PROFILE_FEATURES)
+    levels = {profile: [level for level in levels_of(profile) if level in rows] for profile in PROFILE_FEATURES}
+    special = {*levels, *chain(*levels.values())}
+    common = tuple(profile for profile in rows if profile not in special)
     groups = [
-        Group(profile, (profile, *common), (_of_profile(row),))
+        Group(profile, (profile, *levels[profile], *common), (_of_profile(row),))
         for profile, row in rows.items()
         if profile in PROFILE_FEATURES
     ]

@@ -12,7 +12,7 @@ import argparse
 from collections.abc import Mapping, Sequence
 
 from orchestrion.schema.module import Module
-from orchestrion.schema.profiles import FEATURES, PROFILES, feature_bits, feature_names, find_profile_name
+from orchestrion.schema.profiles import FEATURES, PROFILES, feature_bits, feature_names, find_profile_name, levels_of
 from orchestrion.schema.rows import Program, Variant
 from orchestrion.tools import cli
 from orchestrion.tools.arguments import Parser
@@ -51,6 +51,8 @@ def run(options: argparse.Namespace) -> int:
     targets = _names(names, "target", PROFILES, "orchestrion.profiles")
     features = None if options.feature is None else frozenset(_names(options.feature, "feature", FEATURES))
     module = open_module(options.file)
+    there = {module.strings[row.profile] for row in module.programs if is_complete(module, row)}
+    targets += [level for name in targets for level in levels_of(name) if level in there and level not in targets]
     dropped = dropped_segments(module, targets, features)
     gone, size = write_without(module, dropped, options.output)
     say(options.output, gone, size)

@@ -224,18 +224,38 @@ class FunctionWords:
         self.ids[op.output] = self._input("LocalInvocationIndex", self.a.scalar(WORD))
 
     def parameter(self, op: k.Parameter) -> None:
+        self.ids[op.output] = self._parameter(op.ordinal.value)
+
+    def _parameter(self, ordinal: int) -> int:
         word = self.a.scalar(WORD)
         pointer = self.a.pointer("PushConstant", word)
-        place = self._make("OpAccessChain", pointer, self.variables.parameter_block(), self._word(op.ordinal.value))
-        self.ids[op.output] = self._make("OpLoad", word, place)
+        place = self._make("OpAccessChain", pointer, self.variables.parameter_block(), self._word(ordinal))
+        return self._make("OpLoad", word, place)
 
     def _element(self, binding: Value, index: Value, dtype: DType, lanes: int = 1) -> tuple[int, int]:
         """The type of an element in a buffer, or of a vector, and a pointer to it. `index` counts such."""
         assert isinstance(binding, BlockArgument)
-        memory, writable = BYTE if dtype.kind == BOOL else dtype, self.signature.bindings[binding.index].writable
-        buffer, content = self.variables.buffer(binding.index, memory, writable, lanes), self.a.vector(memory, lanes)
+        memory, use = BYTE if dtype.kind == BOOL else dtype, self.signature.bindings[binding.index]
+        buffer, content = self.variables.buffer(use.place, memory, use.writable, lanes), self.a.vector(memory, lanes)
+        place = self._place(binding, index, lanes * memory.itemsize)
         pointer = self.a.pointer("StorageBuffer", content)
-        return content, self._make("OpAccessChain", pointer, buffer, self._word(0), self.ids[index])
+        return content, self._make("OpAccessChain", pointer, buffer, self._word(0), place)
+
+    def _place(self, binding: Value, index: Value, item: int) -> int:
+        """The index of an element or a vector of `item` bytes in the binding of the device: it is behind the offset of
+        a shared one, which is a multiple of 512 bytes.
+        """
+        assert isinstance(binding, BlockArgument)
+        word = self.signature.bindings[binding.index].offset
+        if word is None:
+            return self.ids[index]
+        dtype = k.dtype_of(index)
+        shifted = self._make(
+            "OpShiftRightLogical", self.a.scalar(WORD), self._parameter(word), self._word(item.bit_length() - 1)
+        )
+        if dtype is not WORD:
+            shifted = self._make("OpUConvert", self.a.scalar(dtype), shifted)
+        return self._make("OpIAdd", self.a.scalar(dtype), self.ids[index], shifted)
 
     def load(self, op: k.Load) -> None:
         dtype = k.dtype_of(op.output)

@@ -52,4 +52,11 @@ class SpirvTarget(KernelTarget):
         return Payload(assembler.words(), assembler.features, lowered.shared_bytes)
 
 
+class LeastSpirvTarget(SpirvTarget):
+    """For Vulkan devices with the least limits of the specification."""
+
+    name = "spirv_least"
+
+
 TARGET = SpirvTarget()
+LEAST = LeastSpirvTarget()

@@ -1,0 +1,55 @@
+"""Bindings that share a buffer: what the rules refuse in text of `ll_seq`, and that lowering once changes no byte."""
+
+from dataclasses import replace
+
+import pytest
+
+from orchestrion.compiler.driver import Compilation, read_source
+from orchestrion.compiler.errors import CompileError
+from orchestrion.schema import writer
+
+TEXT = """
+func.func @main(%a: tensor<4xf32>, %b: tensor<4xi32>) -> tensor<4xf32> {
+  %u = stablehlo.constant dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32>
+  %v = stablehlo.constant dense<[1, 2, 3, 4]> : tensor<4xi32>
+  %0 = stablehlo.add %a, %u : tensor<4xf32>
+  %1 = stablehlo.add %b, %v : tensor<4xi32>
+  %2 = stablehlo.convert %1 : (tensor<4xi32>) -> tensor<4xf32>
+  %3 = stablehlo.multiply %0, %2 : tensor<4xf32>
+  return %3 : tensor<4xf32>
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def ll_seq() -> str:
+    return Compilation(targets=("spirv_least",)).text(read_source(TEXT, (), {}), "ll_seq")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("shared = array<i64: 0, 1, 2, 1, 3>", "shared = array<i64: 0, 1, 2, 1>", "is not a number per binding"),
+        ("shared = array<i64: 0, 1, 2, 1, 3>", "shared = array<i64: 0, 2, 1, 2, 3>", "counted from 0 in their order"),
+        ("shared = array<i64: 0, 1, 2, 1, 3>, ", "", "has 4 spans, .* shares 0 bindings"),
+        (", spans = array<i64: 16, 528, 16, 16>", "", "has 0 spans, .* shares 4 bindings"),
+        ("shared = array<i64: 0, 1, 2, 1, 3>", "shared = array<i64: 0, 1, 1, 2, 3>", "lie in several buffers"),
+        ("offsets = array<i64: 0, 0, 0, 512, 0>", "offsets = array<i64: 0, 0, 0, 8, 0>", "not all multiples of 512"),
+    ],
+)
+def test_what_is_refused(old: str, new: str, message: str, ll_seq: str) -> None:
+    assert old in ll_seq
+    with pytest.raises(CompileError, match=message):
+        Compilation(start="ll_seq").rows(read_source(ll_seq.replace(old, new), (), {}))
+
+
+def test_compilation_goes_on_from_the_text(ll_seq: str) -> None:
+    whole = Compilation(targets=("spirv_least",)).rows(read_source(TEXT, (), {}))
+    assert writer.write(Compilation(start="ll_seq").rows(read_source(ll_seq, (), {}))) == writer.write(whole)
+
+
+def test_a_program_is_the_same_alone_and_beside_its_first_level() -> None:
+    alone = Compilation(targets=("spirv_least",)).rows(read_source(TEXT, (), {}))
+    both = Compilation(targets=("spirv",)).rows(read_source(TEXT, (), {}))
+    assert [row.profile for row in both.programs] == ["spirv", "spirv_least"]
+    assert writer.write(replace(both, programs=both.programs[1:])) == writer.write(alone)

@@ -1,0 +1,181 @@
+"""The device profile `least`: devices without optional features, which refuse by name what exceeds the least limits."""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+
+from orchestrion.hal.backend import Entry
+from orchestrion.hal.cts import catalogue
+from orchestrion.hal.device import Device
+from orchestrion.hal.errors import DriverUnavailable, HalError, Unsupported
+from orchestrion.hal.registry import open_device
+from orchestrion.hal.vulkan.device import VulkanDevice
+from orchestrion.hal.vulkan.device_profile import LEAST, PROFILE_VARIABLE, weaker
+from orchestrion.hal.vulkan.driver import VulkanDriver
+
+Assembler = Callable[[str], bytes]
+GROUPS = ("devices", "dispatches", "errors", "executables", "indirect")
+
+#: an entry that writes 1 through `%bindings` buffers; `%more` stands for declarations
+HEAD = """
+OpCapability Shader
+{capability}
+{extension}
+OpMemoryModel Logical GLSL450
+OpEntryPoint GLCompute %main "main"
+OpExecutionMode %main LocalSize {size}
+OpDecorate %words ArrayStride 4
+OpDecorate %block Block
+OpMemberDecorate %block 0 Offset 0
+{decorations}
+%void = OpTypeVoid
+%function = OpTypeFunction %void
+%u32 = OpTypeInt 32 0
+%0 = OpConstant %u32 0
+%1 = OpConstant %u32 1
+{more}
+%words = OpTypeRuntimeArray %u32
+%block = OpTypeStruct %words
+%p_block = OpTypePointer StorageBuffer %block
+%p_word = OpTypePointer StorageBuffer %u32
+{variables}
+%main = OpFunction %void 0 %function
+%start = OpLabel
+{body}
+OpReturn
+OpFunctionEnd
+"""
+
+
+def shader(bindings: int = 1, size: str = "1 1 1", capability: str = "", extension: str = "", more: str = "") -> str:
+    """Assembly of an entry that stores 1 to the first word of each binding. `more`: declarations that it does not use,
+    or workgroup memory.
+    """
+    rows = range(bindings)
+    return HEAD.format(
+        capability=f"OpCapability {capability}" if capability else "",
+        extension=f'OpExtension "{extension}"' if extension else "",
+        size=size,
+        more=more,
+        decorations="\n".join(f"OpDecorate %b{n} DescriptorSet 0\nOpDecorate %b{n} Binding {n}" for n in rows),
+        variables="\n".join(f"%b{n} = OpVariable %p_block StorageBuffer" for n in rows),
+        body="\n".join(f"%p{n} = OpAccessChain %p_word %b{n} %0 %0\nOpStore %p{n} %1" for n in rows),
+    )
+
+
+def entry(bindings: int = 1, size: tuple[int, int, int] = (1, 1, 1), length: int = 4, parameters: int = 0) -> Entry:
+    return Entry("main", (("write", length),) * bindings, parameters, size)
+
+
+@pytest.fixture
+def device(least_vulkan: str) -> Iterator[Device]:
+    with open_device(least_vulkan) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("case", [case for case in catalogue.CASES if case.partition(".")[0] in GROUPS])
+def test_conformance(case: str, least_vulkan: str) -> None:
+    reason = catalogue.why_not(case, least_vulkan)
+    if reason is not None:
+        pytest.skip(reason)
+    catalogue.run(case, least_vulkan)
+
+
+def test_the_device_is_created_without_optional_features(device: Device) -> None:
+    backend = device.device_state.backend
+    assert isinstance(backend, VulkanDevice)
+    physical = backend.physical
+    assert physical.enabled == LEAST.features and physical.suffix == "KHR"
+    assert set(physical.extensions) <= LEAST.extensions and not physical.special_floats
+    assert device.info.features == {"robust"}
+    assert device.info.limits == LEAST.limits == weaker(device.info.limits, LEAST.limits)
+    assert "restricted to device profile least" in device.info.notes
+
+
+def test_order_and_names_of_devices_stay(needs_vulkan: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = [(info.id, info.name) for info in VulkanDriver().devices()]
+    monkeypatch.setenv(PROFILE_VARIABLE, "least")
+    assert [(info.id, info.name) for info in VulkanDriver().devices()] == before
+
+
+def test_an_unknown_profile_is_refused(needs_vulkan: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(PROFILE_VARIABLE, "most")
+    with pytest.raises(DriverUnavailable, match="ORCHESTRION_VULKAN_PROFILE is 'most'; it takes full or least"):
+        VulkanDriver().devices()
+
+
+@pytest.mark.parametrize(
+    ("capability", "extension", "feature"),
+    [
+        ("Int8", "", "int8"),
+        ("StorageBuffer8BitAccess", "SPV_KHR_8bit_storage", "int8"),
+        ("Int16", "", "int16"),
+        ("StorageBuffer16BitAccess", "", "int16"),
+        ("Int64", "", "int64"),
+        ("Float64", "", "float64"),
+    ],
+)
+def test_capabilities_are_refused(
+    capability: str, extension: str, feature: str, device: Device, spirv_assembler: Assembler
+) -> None:
+    code = spirv_assembler(shader(capability=capability, extension=extension))
+    with pytest.raises(Unsupported, match=f"the code needs feature {feature}, which .* lacks"):
+        device.create_executable("spirv", memoryview(code), (entry(),))
+
+
+SHARED = (
+    "%most = OpConstant %u32 {}\n%array = OpTypeArray %u32 %most\n"
+    "%p_array = OpTypePointer Workgroup %array\n%shared = OpVariable %p_array Workgroup"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "row", "message"),
+    [
+        (shader(5), entry(5), "entry main: 5 bindings, the device's limit is 4"),
+        (shader(size="129 1 1"), entry(size=(129, 1, 1)), "129 invocations in a workgroup, the device's limit is 128"),
+        (shader(size="1 1 65"), entry(size=(1, 1, 65)), "workgroup size 65 in z, the device's limit is 64"),
+        (shader(more=SHARED.format(4097)), entry(), "16388 bytes of shared memory, the device's limit is 16384"),
+        (shader(), entry(length=(128 << 20) + 4), "134217732 bytes in one binding, the device's limit is 134217728"),
+        (shader(), entry(parameters=33), "132 bytes of parameters, the device's limit is 128"),
+    ],
+    ids=["bindings", "invocations", "axis", "shared memory", "binding length", "parameters"],
+)
+def test_limits_of_executables(text: str, row: Entry, message: str, device: Device, spirv_assembler: Assembler) -> None:
+    code = spirv_assembler(text)
+    with pytest.raises(Unsupported, match=message):
+        device.create_executable("spirv", memoryview(code), (row,))
+
+
+def test_what_reaches_a_limit_runs(device: Device, spirv_assembler: Assembler) -> None:
+    """Four buffers, 128 invocations, 16 KiB of workgroup memory."""
+    code = spirv_assembler(shader(4, "128 1 1", more=SHARED.format(4096)))
+    executable = device.create_executable("spirv", memoryview(code), (entry(4, (128, 1, 1)),))
+    buffer = device.allocator.allocate(1024)
+    commands = device.create_command_buffer()
+    commands.dispatch(executable, 0, (128, 1, 1), [(buffer, 256 * n, 256) for n in range(4)])
+    commands.finish()
+    device.queue.execute(commands)
+    words = np.empty(256, np.uint32)
+    buffer.read(words)
+    assert words[::64].tolist() == [1] * 4 and words.sum() == 4
+    for thing in (commands, buffer, executable):
+        thing.release()
+
+
+def test_limits_of_recordings(device: Device, spirv_assembler: Assembler) -> None:
+    """Offsets of bindings, and lengths of bindings of a larger buffer. More workgroups than a dimension has are folded
+    into the others, up to their product.
+    """
+    executable = device.create_executable("spirv", memoryview(spirv_assembler(shader())), (entry(),))
+    buffer = device.allocator.allocate((128 << 20) + 1024)
+    commands = device.create_command_buffer()
+    with pytest.raises(HalError, match="binding 0: offset 16 is not a multiple of 256"):
+        commands.dispatch(executable, 0, (1, 1, 1), [(buffer, 16, 4)])
+    with pytest.raises(HalError, match="binding 0: 134217732 bytes, the device's limit is 134217728"):
+        commands.dispatch(executable, 0, (1, 1, 1), [(buffer, 0, (128 << 20) + 4)])
+    with pytest.raises(HalError, match=f"281474976710656 workgroups exceed the device's {65_535**3}"):
+        commands.dispatch(executable, 0, (65_536**3, 1, 1), [(buffer, 0, 4)])
+    for thing in (commands, buffer, executable):
+        thing.release()
