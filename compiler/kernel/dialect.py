@@ -276,6 +276,18 @@ class StoreVector(Operation):
         yield from _check_four("takes", self.values)
 
 
+class StoreBits(Operation):
+    """Replaces the bits of a `ui32` of a binding that are ones in the mask. No other bit of the value is a one. At the
+    same time other invocations may replace other bits of the word.
+    """
+
+    name = "kernel.store_bits"
+    value = operand(is_word)
+    mask = operand(is_word)
+    binding = operand(BINDING)
+    index = operand(is_index)
+
+
 class Shared(Operation):
     """An array that the invocations of a workgroup share, of undefined content; stands directly in the entry."""
 
@@ -446,8 +458,8 @@ SCALARS: dict[str, type[Scalar]] = {row.name: _scalar_class(row) for row in PRIM
 DIALECT = Dialect(
     "kernel",
     [
-        WorkgroupId, LocalId, Parameter, Constant, Load, LoadVector, LoadLanes, Store, StoreVector, Shared, LoadShared,
-        StoreShared, Barrier, Vector, Lanes, AddVectors, MultiplyVectors, Call, For, If, Yield, Return,
+        WorkgroupId, LocalId, Parameter, Constant, Load, LoadVector, LoadLanes, Store, StoreVector, StoreBits, Shared,
+        LoadShared, StoreShared, Barrier, Vector, Lanes, AddVectors, MultiplyVectors, Call, For, If, Yield, Return,
         *SCALARS.values(),
     ],
 )  # fmt: skip

@@ -20,6 +20,7 @@ from .dialect import (
     Return,
     Shared,
     Store,
+    StoreBits,
     StoreVector,
     dtype_of,
     shared_bytes,
@@ -92,8 +93,8 @@ def _element_types(entry: Entry) -> dict[int, DType]:
     elements: dict[int, DType] = {}
     ordinals = {argument: ordinal for ordinal, argument in enumerate(entry.body.block.arguments)}
     for op in entry.walk():
-        if isinstance(op, Load | LoadVector | LoadLanes | Store | StoreVector):
-            value = op.operands[0] if isinstance(op, Store | StoreVector) else op.results[0]
+        if isinstance(op, Load | LoadVector | LoadLanes | Store | StoreBits | StoreVector):
+            value = op.results[0] if op.results else op.operands[0]
             shape = vector_shape(value.type)
             dtype = dtype_of(value) if shape is None else shape[1]
             ordinal = ordinals[op.binding]  # type: ignore[index]

@@ -1,10 +1,12 @@
 """The target of the `spirv` profile: a SPIR-V 1.3 module per executable, for Vulkan 1.1, an entry point per entry."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from orchestrion.compiler.flow.layout import Encoding, Layout
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.dims import is_dynamic
+from orchestrion.compiler.kernel.emulation.rewrite import emulate
 from orchestrion.compiler.kernel.machine import GPU, LLVMPIPE_ITERATIONS, Machine, Quirks
 from orchestrion.compiler.kernel.signature import signature_of
 from orchestrion.compiler.sequencer.ll_seq import Entry, Executable
@@ -21,6 +23,8 @@ MACHINES = {
     "cpu": Machine(wide_loads=True, units=64, quick_builds=True, quirks=replace(LLVMPIPE, typical_row=32)),
     "gpu": replace(GPU, wide_loads=True, quick_builds=True, quirks=LLVMPIPE),
 }
+#: the features that a device may lack, for which executables have variants; it gets the first that it runs
+LACKING = (frozenset({"int64"}), frozenset({"int8", "int16"}), frozenset({"int8", "int16", "int64"}))
 #: fewest reads per element of an operand of a dot, and fewest products, with which tiles pay
 LEAST_REUSE, LEAST_PRODUCTS = 32, 1 << 20
 
@@ -28,6 +32,7 @@ LEAST_REUSE, LEAST_PRODUCTS = 32, 1 << 20
 class SpirvTarget(KernelTarget):
     """Serializes to words of the subset in `schema/spirv.py`, little endian."""
 
+    api_version = (1, 1)
     name = "spirv"
     tiles = (8, 8)
     machines = MACHINES
@@ -47,15 +52,36 @@ class SpirvTarget(KernelTarget):
         return "the operand has a dynamic size" if is_dynamic(*shape) else ""
 
     def serialize(self, executable: Operation) -> Payload:
-        assert isinstance(executable, Executable)
-        entries = [entry for entry in executable.body.block if isinstance(entry, Entry)]
-        signatures = [signature_of(entry) for entry in entries]
-        assembler = Assembler()
-        variables = ModuleVariables(assembler, max(signature.parameters for signature in signatures))
-        for entry, signature in zip(entries, signatures, strict=True):
-            FunctionWords(assembler, variables, signature).emit(entry.body.block)
-        shared = max(signature.shared_bytes for signature in signatures)
-        return Payload(assembler.words(), assembler.features, shared)
+        """The code for devices that have all types of the executable."""
+        return _payload(_entries(executable))
+
+    def payloads(self, executable: Operation, processors: Sequence[str] = ()) -> list[Payload]:
+        """The code of `serialize`, then the same with emulated integers, for devices that lack some of them."""
+        entries = _entries(executable)
+        made = {(native := _payload(entries)).features: native}
+        for lacking in LACKING:
+            emulated = native.features & lacking
+            if "float64" in native.features:
+                emulated -= {"int64"}
+            if native.features - emulated not in made:
+                made[native.features - emulated] = _payload([emulate(entry, emulated) for entry in entries])
+        return list(made.values())
+
+
+def _entries(executable: Operation) -> list[Entry]:
+    assert isinstance(executable, Executable)
+    return [entry for entry in executable.body.block if isinstance(entry, Entry)]
+
+
+def _payload(entries: Sequence[Entry]) -> Payload:
+    """The module of these entries."""
+    signatures = [signature_of(entry) for entry in entries]
+    assembler = Assembler()
+    variables = ModuleVariables(assembler, max(signature.parameters for signature in signatures))
+    for entry, signature in zip(entries, signatures, strict=True):
+        FunctionWords(assembler, variables, signature).emit(entry.body.block)
+    shared = max(signature.shared_bytes for signature in signatures)
+    return Payload(assembler.words(), assembler.features, shared)
 
 
 TARGET = SpirvTarget()
