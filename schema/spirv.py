@@ -25,8 +25,8 @@ The checker requires more than the specification, so that one pass proves that n
   order). A value defined inside an arm or a body is used outside of it only through such an OpPhi.
 - The conditions of all constructs around a barrier are the same for the whole workgroup: computed by arithmetic from
   constants, parameters, workgroup ids and numbers of workgroups, in loops and arms with such conditions.
-- A binding with access "read" is never stored to. Atomic instructions take a u32 of a storage buffer. Constructs nest at most 64 deep. Loads and stores have no
-  memory-access operand.
+- A binding with access "read" is never stored to. Atomic instructions take a u32 of a storage buffer. Constructs nest
+  at most 64 deep. Loads and stores have no memory-access operand.
 """
 
 from dataclasses import dataclass

@@ -277,9 +277,7 @@ class StoreVector(Operation):
 
 
 class StoreBits(Operation):
-    """Replaces the bits of a `ui32` of a binding that are ones in the mask. No other bit of the value is a one. At the
-    same time other invocations may replace other bits of the word.
-    """
+    """Sets the masked bits of a word of a binding; other invocations may set others. The value has no other ones."""
 
     name = "kernel.store_bits"
     value = operand(is_word)

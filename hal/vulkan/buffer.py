@@ -52,7 +52,7 @@ class VulkanBuffer(BackendBuffer):
 
 
 class ImportedBuffer(BackendBuffer):
-    """Host memory as the device accesses it. `memory` is kept alive and never written. Its size is a multiple of words."""
+    """Host memory as the device accesses it. `memory` is kept alive and never written. It ends with a whole word."""
 
     padded = True
 

@@ -107,10 +107,10 @@ class VulkanCommandBuffer(BackendCommandBuffer):
         self.launches[executable, entry] = None
         pipeline, layout = executable.pipelines[entry], executable.layouts[entry]
         for position, (binding, least) in enumerate(zip(bindings, executable.least_bytes[entry], strict=False)):
-            if 0 < whole_words(binding.length) < least:
+            if 0 < (length := whole_words(binding.length)) < least:
                 name = executable.entries[entry].name
                 raise Unsupported(
-                    f"binding {position} of entry {name}: {binding.length} bytes are less than one element of {least}, "
+                    f"binding {position} of entry {name}: {length} bytes are less than one element of {least}, "
                     "which a device without robust buffer access 2 cannot bound"
                 )
             if groups is None and isinstance(binding.source, int):

@@ -163,9 +163,7 @@ def shift_right_arithmetic(x: Pair, y: Pair) -> Pair:
     return Pair(*_shifted_right(x, amount, by_word, high, filling))
 
 
-def _shifted_right(
-    x: Pair, amount: Number, by_word: Number, high: Number, filling: Number
-) -> tuple[Number, Number]:
+def _shifted_right(x: Pair, amount: Number, by_word: Number, high: Number, filling: Number) -> tuple[Number, Number]:
     carried = (x.high << 1) << (31 - amount)
     return select(by_word, high, x.low >> amount | carried), select(by_word, filling, high)
 

@@ -207,10 +207,10 @@ class _Rewriter:
                 self.b.store_vector(group, binding, (index * 2 + half).value)
             return None
         count = WORD // dtype.bits
-        words = k.VECTOR // count
-        for at in range(words):
+        each = k.VECTOR // count
+        for at in range(each):
             values = op.values[count * at : count * (at + 1)]
-            self._store_word(values, op.binding, (index * words + at).value)
+            self._store_word(values, op.binding, (index * each + at).value)
         return None
 
     # shared memory
@@ -252,7 +252,8 @@ class _Rewriter:
             at += count
 
     def loop(self, op: k.For) -> None:
-        opened = self.b.begin_loop(*(self.one(bound) for bound in (op.lower, op.upper, op.step)), self.flat(op.start))
+        lower, upper, step = (self.one(bound) for bound in (op.lower, op.upper, op.step))
+        opened = self.b.begin_loop(lower, upper, step, self.flat(op.start))
         index, *carried = op.body.block.arguments
         wide = self.emulator.lacks(k.dtype_of(index))
         self.parts[index] = (opened.index, self.b.const(0, "ui32")) if wide else (opened.index,)
