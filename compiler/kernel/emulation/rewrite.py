@@ -145,9 +145,9 @@ class _Rewriter:
     def _element(self, word: Number, shift: Number, dtype: DType) -> Value:
         """The element of a narrow type, or i1, from a bit of a word on."""
         bits = word >> shift
-        if dtype.kind == BOOL:
-            return (bits & 0xFF).differs(0).value
-        return wrapped(bits, dtype.bits, dtype.kind).value
+        found = (bits & 0xFF).differs(0) if dtype.kind == BOOL else wrapped(bits, dtype.bits, dtype.kind)
+        value: Value = found.value
+        return value
 
     def store(self, op: k.Store) -> None:
         dtype = k.dtype_of(op.value)
