@@ -109,7 +109,7 @@ class Emulator(Generic[V]):
         if not lacks_source and source.bits != WORD:
             word = word.to(_word(source))
         if not lacks_result:
-            return (word.bits_as(_word(result)).to(result.name).value,)
+            return (word.to(result.name).value,)
         return _parts(pairs.extended(word)) if result.bits > WORD else (self.narrowed(word, result).value,)
 
     def _between_floats(self, operand: Parts[V], source: DType, result: DType) -> Parts[V]:
