@@ -24,7 +24,7 @@ from orchestrion.compiler.kernel import dialect as k
 from orchestrion.compiler.kernel.affine import aligned
 from orchestrion.compiler.kernel.builder import KernelBuilder
 from orchestrion.compiler.kernel.math.number import Number
-from orchestrion.compiler.sequencer.ll_seq import Entry
+from orchestrion.compiler.sequencer.ll_seq import Entry, Executable
 from orchestrion.schema.dtypes import BOOL, BY_NAME, DType
 
 from .scalars import WIDTHS, WORD, Emulator, wrapped
@@ -32,12 +32,21 @@ from .scalars import WIDTHS, WORD, Emulator, wrapped
 BYTE = BY_NAME["ui8"]
 
 
-def emulate(entry: Entry, features: frozenset[str]) -> Entry:
-    """An entry that computes what a lowered one does, without integers that need these features (`scalars.WIDTHS`)."""
-    widths = frozenset(WIDTHS[feature] for feature in features)
-    block = _Rewriter(entry.body.block, widths).rewritten()
-    made = Entry([], [], entry.properties, entry.attributes, loc=entry.loc)
-    made.add_region(Region([block]))
+def emulate(executable: Operation, features: frozenset[str]) -> Operation:
+    """A copy of an `ll_seq.executable` with lowered entries that computes the same without integers that need these
+    features (`scalars.WIDTHS`).
+    """
+    assert isinstance(executable, Executable)
+    widths, block = frozenset(WIDTHS[feature] for feature in features), Block()
+    for entry in executable.body.block:
+        if isinstance(entry, Entry):
+            block.append(_with_body(entry, _Rewriter(entry.body.block, widths).rewritten()))
+    return _with_body(executable, block)
+
+
+def _with_body(op: Operation, body: Block) -> Operation:
+    """A copy of an entry or executable with another body, without dead code."""
+    made = type(op)([], [], op.properties, op.attributes, [Region([body])], loc=op.loc)
     erase_dead(made)
     return made
 
@@ -56,6 +65,7 @@ class _Rewriter:
         }
         stores = (k.Store, k.StoreVector)
         self.stored = {op.binding for top in source for op in top.walk() if isinstance(op, stores)}
+        self.vectors: dict[Value, list[tuple[Value, ...]]] = {}  #: vector -> the parts of its lanes
         self.done: set[Operation] = set()  #: stores that an earlier one was joined with
 
     def rewritten(self) -> Block:
@@ -95,9 +105,19 @@ class _Rewriter:
     # scalars
 
     def scalar(self, op: k.Scalar) -> None:
-        types = [k.dtype_of(value) for value in op.operands]
-        operands = [self.parts[value] for value in op.operands]
-        self.parts[op.output] = self.emulator.primitive(op.primitive, operands, types, k.dtype_of(op.output))
+        types, result = [k.dtype_of(value) for value in op.operands], k.dtype_of(op.output)
+        if not k.is_vector(op.output.type):
+            operands = [self.parts[value] for value in op.operands]
+            self.parts[op.output] = self.emulator.primitive(op.primitive, operands, types, result)
+            return
+        lanes = zip(*(self.vectors[value] for value in op.operands), strict=True)
+        self.vectors[op.output] = [self.emulator.primitive(op.primitive, lane, types, result) for lane in lanes]
+
+    def vector(self, op: k.Vector) -> None:
+        self.vectors[op.output] = [self.parts[value] for value in op.values]
+
+    def lanes(self, op: k.Lanes) -> None:
+        self.parts.update(zip(op.outputs, self.vectors[op.vector], strict=True))
 
     def constant(self, op: k.Constant) -> None:
         self.parts[op.output] = self.emulator.constant(op.bits, k.dtype_of(op.output))
@@ -123,19 +143,21 @@ class _Rewriter:
         self.parts[op.output] = (self._element(word, ((index & count - 1) * _bits(dtype)).to("ui32"), dtype),)
 
     def load_vector(self, op: k.LoadVector) -> None:
-        dtype = k.dtype_of(op.outputs[0])
+        dtype, index, binding = k.dtype_of(op.output), self.word(op.index), self.one(op.binding)
         if not self.lacks(dtype):
-            return self.copied(op)
-        index, binding = self.word(op.index), self.one(op.binding)
+            self.vectors[op.output] = [(one,) for one in self.b.load_vector(binding, index.value, dtype.name)]
+            return
         if dtype.bits > WORD:
             halves = ((index * 2).value, (index * 2 + 1).value)
             words = [word for half in halves for word in self.b.load_vector(binding, half, "ui32")]
-            self.parts |= {value: tuple(words[2 * at : 2 * at + 2]) for at, value in enumerate(op.outputs)}
+            self.vectors[op.output] = list(zip(words[::2], words[1::2], strict=True))
             return
+        lanes: list[tuple[Value, ...]] = []
         count = WORD // dtype.bits
-        for at, output in enumerate(op.outputs):
+        for at in range(k.VECTOR):
             word = Number(self.b, self._word_at(op.binding, index * (k.VECTOR // count) + at // count))
-            self.parts[output] = (self._element(word, word.constant(at % count * dtype.bits), dtype),)
+            lanes.append((self._element(word, word.constant(at % count * dtype.bits), dtype),))
+        self.vectors[op.output] = lanes
 
     def _word_at(self, binding: Value, index: Number) -> Value:
         """A word of a binding. An entry that stores to the binding may load an element again."""
@@ -165,7 +187,7 @@ class _Rewriter:
         if self._joined(op, count):
             return None
         shift = ((index & count - 1) * bits).to("ui32")
-        value, mask = self._field(op.value) << shift, shift.constant((1 << bits) - 1) << shift
+        value, mask = self._field(self.one(op.value), dtype) << shift, shift.constant((1 << bits) - 1) << shift
         return self.b.store_bits(value.value, mask.value, binding, (index >> count.bit_length() - 1).value)
 
     def _joined(self, op: k.Store, count: int) -> bool:
@@ -179,48 +201,42 @@ class _Rewriter:
         numbers = {place[0] for place in places if place is not None}
         if len(numbers) != 1 or [place and place[1] for place in places] != list(range(count)):
             return False
-        self._store_word([one.value for one in group], op.binding, numbers.pop())
+        self._store_word([self.one(one.value) for one in group], k.dtype_of(op.value), op.binding, numbers.pop())
         self.done.update(group)
         return True
 
-    def _store_word(self, values: Sequence[Value], binding: Value, index: Value) -> None:
-        fields = [self._field(value) for value in values]
+    def _store_word(self, values: Sequence[Value], dtype: DType, binding: Value, index: Value) -> None:
+        """Stores the narrow values, or i1, of a word."""
+        fields = [self._field(value, dtype) for value in values]
         word = fields[0]
         for at, field in enumerate(fields[1:], 1):
             word = word | field << at * (WORD // len(fields))
         self.b.store(word.value, self.one(binding), index)
 
-    def _field(self, value: Value) -> Number:
+    def _field(self, value: Value, dtype: DType) -> Number:
         """A narrow value, or i1, as its bits in memory, in the low bits of a `ui32`."""
-        dtype, number = k.dtype_of(value), Number(self.b, self.one(value))
+        number = Number(self.b, value)
         return number.to("ui32") if dtype.kind == BOOL else wrapped(number, dtype.bits, BYTE.kind)
 
     def store_vector(self, op: k.StoreVector) -> None:
-        dtype = k.dtype_of(op.values[0])
+        dtype, index, binding = k.dtype_of(op.value), self.word(op.index), self.one(op.binding)
+        lanes = [part for parts in self.vectors[op.value] for part in parts]
         if not self.lacks(dtype):
-            return self.copied(op)
-        index, binding = self.word(op.index), self.one(op.binding)
+            return self.b.store_vector(lanes, binding, index.value)
         if dtype.bits > WORD:
-            words = [part for value in op.values for part in self.parts[value]]
-            for half in range(2):
-                group = words[k.VECTOR * half : k.VECTOR * (half + 1)]
-                self.b.store_vector(group, binding, (index * 2 + half).value)
-            return None
+            self.b.store_vector(lanes[: k.VECTOR], binding, (index * 2).value)
+            return self.b.store_vector(lanes[k.VECTOR :], binding, (index * 2 + 1).value)
         count = WORD // dtype.bits
         each = k.VECTOR // count
         for at in range(each):
-            values = op.values[count * at : count * (at + 1)]
-            self._store_word(values, op.binding, (index * each + at).value)
+            self._store_word(lanes[count * at :][:count], dtype, op.binding, (index * each + at).value)
         return None
 
     # shared memory
 
     def shared(self, op: k.Shared) -> None:
-        shape = k.shared_shape(op.output.type)
-        assert shape is not None
-        count, dtype = shape
-        parts = self.emulator.parts_of(dtype)
-        self.parts[op.output] = (self.b.shared(count * len(parts), parts[0]),)
+        parts = self.emulator.parts_of(k.dtype_of(op.output))
+        self.parts[op.output] = (self.b.shared(k.length_of(op.output) * len(parts), parts[0]),)
 
     def load_shared(self, op: k.LoadShared) -> None:
         array = self.one(op.shared)
@@ -285,6 +301,8 @@ _OPS: dict[type[Operation], Callable[[_Rewriter, Any], None]] = {
     k.WorkgroupId: _Rewriter.workgroup_id,
     k.Load: _Rewriter.load,
     k.LoadVector: _Rewriter.load_vector,
+    k.Vector: _Rewriter.vector,
+    k.Lanes: _Rewriter.lanes,
     k.Store: _Rewriter.store,
     k.StoreVector: _Rewriter.store_vector,
     k.Shared: _Rewriter.shared,

@@ -7,13 +7,13 @@ Bindings may overlap if the sequencer allows it, hence no `restrict`. `kernel.ca
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from orchestrion.compiler.ir.core import Block, Operation, Value
 from orchestrion.compiler.kernel import dialect as k
 from orchestrion.compiler.kernel.signature import Signature
 from orchestrion.compiler.targets.kernel_target import methods_of
-from orchestrion.schema.dtypes import BOOL, BY_NAME, FLOAT, SIGNED, UNSIGNED
+from orchestrion.schema.dtypes import BOOL, FLOAT, SIGNED, UNSIGNED, DType
 
 from .scalars import CALLED, MEMORY_TYPES, TYPES, expression, literal
 
@@ -90,14 +90,14 @@ class BodyText:
 
     def _ops(self, block: Block) -> None:
         for op in block:
-            if isinstance(op, k.Scalar):
-                self._scalar(op)
-            else:
-                _OPS[op.name](self, op)
+            _OPS[op.name](self, op)
 
-    def _scalar(self, op: k.Scalar) -> None:
+    def scalar_op(self, op: k.Scalar) -> None:
         names = [self._operand(operand) for operand in op.operands]
         types = [k.dtype_of(operand) for operand in op.operands]
+        if _is_by_lanes(op):
+            self._define(op.output, f"({_type(op.output)})({', '.join(_by_lanes(op, names, types))})")
+            return
         text = expression(op.primitive.name, names, types, k.dtype_of(op.output))
         if _is_product(op):
             self._define(op.output, text)
@@ -128,19 +128,14 @@ class BodyText:
     load_shared = load
 
     def load_vector(self, op: k.LoadVector) -> None:
-        name = f"t{self.count}"
-        self.count += 1
         index, memory = self.names[op.index], self.names[op.binding]
-        self._line(f"const {TYPES[str(op.outputs[0].type)]}{k.VECTOR} {name} = vload{k.VECTOR}({index}, {memory});")
-        for lane, output in enumerate(op.outputs):
-            self._define(output, f"{name}.s{lane}")
+        self._define(op.output, f"vload{k.length_of(op.output)}({index}, {memory})")
 
     def load_lanes(self, op: k.LoadLanes) -> None:
-        shape = k.vector_shape(op.output.type)
-        assert shape is not None
-        self._define(op.output, f"vload{shape[0]}(0, {self.names[op.binding]} + {self._operand(op.index)})")
+        lanes = k.length_of(op.output)
+        self._define(op.output, f"vload{lanes}(0, {self.names[op.binding]} + {self._operand(op.index)})")
 
-    def vector(self, op: k.Vector) -> None:
+    def make_vector(self, op: k.Vector) -> None:
         names = list(dict.fromkeys(self.names[value] for value in op.values))
         lanes = names if len(names) == 1 else [self.names[value] for value in op.values]
         self._place(op.output, f"({_type(op.output)})({', '.join(lanes)})", compound=False)
@@ -149,12 +144,6 @@ class BodyText:
         for lane, output in enumerate(op.outputs):
             self.names[output] = f"{self.names[op.vector]}.s{lane:x}"
 
-    def add_vectors(self, op: k.AddVectors) -> None:
-        self._place(op.output, f"{self._operand(op.x)} + {self._operand(op.y)}")
-
-    def multiply_vectors(self, op: k.MultiplyVectors) -> None:
-        self._define(op.output, f"{self._operand(op.x)} * {self._operand(op.y)}")
-
     def store(self, op: k.Store | k.StoreShared) -> None:
         value, memory, index = (self.names[operand] for operand in op.operands)
         self._line(f"{memory}[{index}] = {value};")
@@ -162,14 +151,12 @@ class BodyText:
     store_shared = store
 
     def store_vector(self, op: k.StoreVector) -> None:
-        values = ", ".join(self.names[value] for value in op.values)
-        four = f"({TYPES[str(op.values[0].type)]}{k.VECTOR})({values})"
-        self._line(f"vstore{k.VECTOR}({four}, {self.names[op.index]}, {self.names[op.binding]});")
+        value, memory, index = (self.names[operand] for operand in op.operands)
+        self._line(f"vstore{k.length_of(op.value)}({value}, {index}, {memory});")
 
     def shared(self, op: k.Shared) -> None:
-        shape = k.shared_shape(op.output.type)
-        assert shape is not None
-        self._line(f"__local {MEMORY_TYPES[shape[1].name]} {self._new(op.output)}[{shape[0]}];")
+        element = MEMORY_TYPES[k.dtype_of(op.output).name]
+        self._line(f"__local {element} {self._new(op.output)}[{k.length_of(op.output)}];")
 
     def barrier(self, op: k.Barrier) -> None:
         self._line("barrier(CLK_LOCAL_MEM_FENCE);")
@@ -237,13 +224,13 @@ def _stands_alone(value: Value) -> bool:
     Narrow integers always become variables, because C computes them as `int`. So do the operands of `?:`: Clang would
     make branches of longer expressions, and the loop over work items would not be vectorized.
     """
-    dtype = BY_NAME.get(str(value.type))
-    if len(value.uses) != 1 or (dtype is not None and dtype.kind in (SIGNED, UNSIGNED) and dtype.bits < 32):
+    dtype = k.dtype_of(value)
+    if len(value.uses) != 1 or (dtype.kind in (SIGNED, UNSIGNED) and dtype.bits < 32):
         return False
     ((user, position),) = value.uses
     if isinstance(user, k.Lanes) or (isinstance(user, k.For) and value not in user.start):
         return False
-    if isinstance(user, k.Scalar) and user.primitive.name == "select" and position > 0:
+    if isinstance(user, k.Scalar) and (_is_by_lanes(user) or user.primitive.name == "select" and position > 0):
         return False
     return user.parent is value.parent_block
 
@@ -254,9 +241,21 @@ def _is_product(op: k.Scalar) -> bool:
 
 
 def _type(value: Value) -> str:
-    """The type of a scalar or vector value."""
-    shape = k.vector_shape(value.type)
-    return TYPES[str(value.type)] if shape is None else f"{TYPES[shape[1].name]}{shape[0]}"
+    """The type of a scalar or vector value. OpenCL C has no vectors of bool."""
+    lanes, name = k.length_of(value), k.dtype_of(value).name
+    return TYPES[name] if lanes == 1 else f"{MEMORY_TYPES[name]}{lanes}"
+
+
+def _is_by_lanes(op: k.Scalar) -> bool:
+    """Whether an op on vectors is written lane by lane: all but arithmetic on floats."""
+    dtypes = {k.dtype_of(value) for value in (*op.operands, op.output)}
+    return k.length_of(op.output) > 1 and (len(dtypes) > 1 or k.dtype_of(op.output).kind != FLOAT)
+
+
+def _by_lanes(op: k.Scalar, names: Sequence[str], types: Sequence[DType]) -> Iterator[str]:
+    """The texts of the lanes of an op on vectors of these names."""
+    for lane in range(k.length_of(op.output)):
+        yield expression(op.primitive.name, [f"{name}.s{lane:x}" for name in names], types, k.dtype_of(op.output))
 
 
 _OPS = methods_of(BodyText)

@@ -8,9 +8,7 @@ from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.dims import is_dynamic
 from orchestrion.compiler.kernel.emulation.rewrite import emulate
 from orchestrion.compiler.kernel.machine import GPU, LLVMPIPE_ITERATIONS, Machine, Quirks
-from orchestrion.compiler.kernel.signature import signature_of
-from orchestrion.compiler.sequencer.ll_seq import Entry, Executable
-from orchestrion.compiler.targets.kernel_target import KernelTarget
+from orchestrion.compiler.targets.kernel_target import KernelTarget, Lowered
 from orchestrion.compiler.targets.target import Payload
 
 from .assembler import Assembler
@@ -53,35 +51,22 @@ class SpirvTarget(KernelTarget):
 
     def serialize(self, executable: Operation) -> Payload:
         """The code for devices that have all types of the executable."""
-        return _payload(_entries(executable))
+        lowered, assembler = Lowered.of(executable), Assembler()
+        variables = ModuleVariables(assembler, max(signature.parameters for _, signature in lowered.entries))
+        for block, signature in lowered.entries:
+            FunctionWords(assembler, variables, signature).emit(block)
+        return Payload(assembler.words(), assembler.features, lowered.shared_bytes)
 
     def payloads(self, executable: Operation, processors: Sequence[str] = ()) -> list[Payload]:
         """The code of `serialize`, then the same with emulated integers, for devices that lack some of them."""
-        entries = _entries(executable)
-        made = {(native := _payload(entries)).features: native}
+        made = {(native := self.serialize(executable)).features: native}
         for lacking in LACKING:
             emulated = native.features & lacking
             if "float64" in native.features:
                 emulated -= {"int64"}
             if native.features - emulated not in made:
-                made[native.features - emulated] = _payload([emulate(entry, emulated) for entry in entries])
+                made[native.features - emulated] = self.serialize(emulate(executable, emulated))
         return list(made.values())
-
-
-def _entries(executable: Operation) -> list[Entry]:
-    assert isinstance(executable, Executable)
-    return [entry for entry in executable.body.block if isinstance(entry, Entry)]
-
-
-def _payload(entries: Sequence[Entry]) -> Payload:
-    """The module of these entries."""
-    signatures = [signature_of(entry) for entry in entries]
-    assembler = Assembler()
-    variables = ModuleVariables(assembler, max(signature.parameters for signature in signatures))
-    for entry, signature in zip(entries, signatures, strict=True):
-        FunctionWords(assembler, variables, signature).emit(entry.body.block)
-    shared = max(signature.shared_bytes for signature in signatures)
-    return Payload(assembler.words(), assembler.features, shared)
 
 
 TARGET = SpirvTarget()
