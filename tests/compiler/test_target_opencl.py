@@ -25,7 +25,8 @@ def test_each_primitive_has_a_row_for_each_kind_and_no_other() -> None:
 
 
 def test_each_op_and_type_is_rendered() -> None:
-    assert set(_OPS) == set(DIALECT.ops)
+    of_spirv = {"kernel.store_bits"}  # of devices without narrow integers
+    assert set(_OPS) == set(DIALECT.ops) - of_spirv
     assert set(TYPES) == set(MEMORY_TYPES) == {row.name for row in COMPUTED}
 
 

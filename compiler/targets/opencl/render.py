@@ -9,6 +9,7 @@ Bindings may overlap if the sequencer allows it, hence no `restrict`. `kernel.ca
 import re
 from collections.abc import Callable, Iterator, Sequence
 
+from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.ir.core import Block, Operation, Value
 from orchestrion.compiler.kernel import dialect as k
 from orchestrion.compiler.kernel.signature import Signature
@@ -90,6 +91,8 @@ class BodyText:
 
     def _ops(self, block: Block) -> None:
         for op in block:
+            if op.name not in _OPS:
+                raise CompileError([Diagnostic("OpenCL kernels have no such op", op.loc, op.name)])
             _OPS[op.name](self, op)
 
     def scalar_op(self, op: k.Scalar) -> None:
