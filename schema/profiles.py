@@ -18,7 +18,7 @@ FEATURES: dict[str, str] = {
     "int16": "16-bit integers in arithmetic and in storage buffers",
     "int64": "64-bit integers in arithmetic and in storage buffers",
     "float64": "64-bit floats in arithmetic and in storage buffers",
-    "robust": "an access past the end of a binding touches nothing outside of it",
+    "robust": "an access past the end of a binding touches nothing outside of it, except the rest of its last word",
     "gpu": "a graphics processor: neighbouring invocations run and load together, a workgroup has memory of its own",
     "x86-64-v2": "the processor runs x86-64-v2: SSE4.2, POPCNT",
     "x86-64-v3": "the processor runs x86-64-v3: AVX2, FMA, BMI2, F16C",

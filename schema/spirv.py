@@ -25,8 +25,8 @@ The checker requires more than the specification, so that one pass proves that n
   order). A value defined inside an arm or a body is used outside of it only through such an OpPhi.
 - The conditions of all constructs around a barrier are the same for the whole workgroup: computed by arithmetic from
   constants, parameters, workgroup ids and numbers of workgroups, in loops and arms with such conditions.
-- A binding with access "read" is never stored to. Constructs nest at most 64 deep. Loads and stores have no
-  memory-access operand.
+- A binding with access "read" is never stored to. Atomic instructions take a u32 of a storage buffer. Constructs nest
+  at most 64 deep. Loads and stores have no memory-access operand.
 """
 
 from dataclasses import dataclass
@@ -37,6 +37,8 @@ VERSION = 0x00010300
 ADDRESSING_LOGICAL, MEMORY_GLSL450, MODEL_GLCOMPUTE, MODE_LOCAL_SIZE = 0, 1, 5, 17
 #: OpControlBarrier: both scopes, and the semantics: acquire and release of workgroup memory.
 SCOPE_WORKGROUP, WORKGROUP_MEMORY = 2, 0x108
+#: OpAtomicAnd, OpAtomicOr: the scope, and the semantics: other memory is not ordered.
+SCOPE_DEVICE, RELAXED = 1, 0
 EXT_INST_SET = "GLSL.std.450"
 
 
@@ -91,6 +93,9 @@ OPS: tuple[Op, ...] = (
     Op(61, "OpLoad", "T R v", "function", "load"),
     Op(62, "OpStore", "v v", "function", "store"),
     Op(65, "OpAccessChain", "T R v v*", "function", "access_chain"),
+    # a u32 of a storage buffer is combined with a value; scope Device, no semantics
+    Op(240, "OpAtomicAnd", "T R v c c v", "function", "atomic", since=1),
+    Op(241, "OpAtomicOr", "T R v c c v", "function", "atomic", since=1),
     # composites
     Op(80, "OpCompositeConstruct", "T R v*", "function", "composite_construct"),
     Op(81, "OpCompositeExtract", "T R v n", "function", "composite_extract"),

@@ -18,6 +18,12 @@ from orchestrion.schema.versions import BYTECODE_MINOR, FORMAT_MINORS, needs
 
 from .errors import DeviceError, NoProgram, shorten
 
+#: feature that the compiler does not emulate -> what a user can do
+WAYS_ON: dict[str, str] = {
+    "float64": "doubles are not emulated: name a device that has them, for example --device=reference, or convert to "
+    "f32 before the program is compiled",
+}
+
 
 def choose_program(module: Module, info: DeviceInfo) -> int:
     """The ordinal of the first program that can run. `NoProgram` lists all programs with the reasons why
@@ -31,7 +37,13 @@ def choose_program(module: Module, info: DeviceInfo) -> int:
         reasons.append(f"{shorten(module.strings[row.name])} ({reason})")
     if not reasons:
         raise NoProgram("the module holds no program")
-    raise NoProgram(f"no program of the module runs on device {info.id} ({info.name}): {'; '.join(reasons)}")
+    said = "; ".join(reasons)
+    raise NoProgram(f"no program of the module runs on device {info.id} ({info.name}): {said}{ways_on(said)}")
+
+
+def ways_on(reasons: str) -> str:
+    """What a user can do about features that no variant does without; empty without such a feature."""
+    return "".join(f" ({way})" for feature, way in WAYS_ON.items() if feature in reasons)
 
 
 def explain_programs(module: Module, info: DeviceInfo) -> list[tuple[str, str]]:

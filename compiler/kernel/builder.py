@@ -400,6 +400,10 @@ class KernelBuilder(LoweringEmitter[Value]):
         """As `store`, for four neighbours; `index` counts groups of four."""
         self.insert(k.StoreVector([self.vector(values), binding, index]))
 
+    def store_bits(self, value: Value, mask: Value, binding: Value, index: Value) -> None:
+        """Replaces the bits of a word of a binding that are ones in the mask."""
+        self.insert(k.StoreBits([value, mask, binding, index]))
+
     def shared(self, count: int, dtype: str) -> Value:
         """An array in shared memory."""
         return self.insert(k.Shared(result_types=[k.shared_type(count, dtype)])).result

@@ -283,6 +283,16 @@ class StoreVector(Operation):
         yield from _check_in_memory(self.value)
 
 
+class StoreBits(Operation):
+    """Sets the masked bits of a word of a binding; other invocations may set others. The value has no other ones."""
+
+    name = "kernel.store_bits"
+    value = operand(is_word)
+    mask = operand(is_word)
+    binding = operand(BINDING)
+    index = operand(is_index)
+
+
 class Shared(Operation):
     """An array that the invocations of a workgroup share, of undefined content; stands directly in the entry."""
 
@@ -489,9 +499,9 @@ SCALARS: dict[str, type[Scalar]] = {row.name: _scalar_class(row) for row in PRIM
 DIALECT = Dialect(
     "kernel",
     [
-        WorkgroupId, LocalId, Parameter, Constant, Load, LoadVector, LoadLanes, Store, StoreVector, Shared, LoadShared,
-        StoreShared, LoadSharedLanes, StoreSharedLanes, Barrier, Vector, Lanes, MultiplyAdd, Transpose, Call, For, If,
-        Yield, Return,
+        WorkgroupId, LocalId, Parameter, Constant, Load, LoadVector, LoadLanes, Store, StoreVector, StoreBits, Shared,
+        LoadShared, StoreShared, LoadSharedLanes, StoreSharedLanes, Barrier, Vector, Lanes, MultiplyAdd, Transpose, Call,
+        For, If, Yield, Return,
         *SCALARS.values(),
     ],
 )  # fmt: skip

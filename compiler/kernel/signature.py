@@ -83,8 +83,8 @@ def _element_types(entry: Entry) -> dict[int, DType]:
     elements: dict[int, DType] = {}
     ordinals = {argument: ordinal for ordinal, argument in enumerate(entry.body.block.arguments)}
     for op in entry.walk():
-        if isinstance(op, k.Load | k.LoadLanes | k.Store | k.StoreVector):
-            value = op.operands[0] if isinstance(op, k.Store | k.StoreVector) else op.results[0]
+        if isinstance(op, k.Load | k.LoadLanes | k.Store | k.StoreBits | k.StoreVector):
+            value = op.results[0] if op.results else op.operands[0]
             dtype, ordinal = k.dtype_of(value), ordinals[op.binding]  # type: ignore[index]
             if elements.setdefault(ordinal, dtype) is not dtype:
                 raise _wrong(op, f"takes binding {ordinal} as {dtype}, other ops as {elements[ordinal]}")

@@ -24,6 +24,8 @@ _memory_ids = count(-1, -1)
 class VulkanBuffer(BackendBuffer):
     """`size` bytes of `block` from byte `base` on."""
 
+    padded = True  #: whether the last word of the buffer belongs to it, even if the buffer ends within that word
+
     __slots__ = ("_allocator", "base", "block", "handle", "host", "host_cached", "readback", "memory_id", "size", "use")
 
     def __init__(self, allocator: Allocator, block: Block, base: int, size: int, use: MemoryUse) -> None:
@@ -50,7 +52,9 @@ class VulkanBuffer(BackendBuffer):
 
 
 class ImportedBuffer(BackendBuffer):
-    """Host memory as the device accesses it. `memory` is kept alive and never written."""
+    """Host memory as the device accesses it. `memory` is kept alive and never written. It ends with a whole word."""
+
+    padded = True
 
     __slots__ = ("_destroy", "base", "handle", "host", "memory_id", "size")
 
@@ -75,6 +79,8 @@ class BorrowedBuffer(BackendBuffer):
     """`size` bytes from byte `base` on of the caller's VkBuffer. The caller keeps it and its memory until this is
     released.
     """
+
+    padded = False
 
     __slots__ = ("base", "handle", "host", "memory_id", "size")
 

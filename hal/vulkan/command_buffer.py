@@ -26,7 +26,18 @@ from orchestrion.schema.lru_cache import LruCache
 from .buffer import VulkanBuffer
 from .executable import VulkanExecutable
 from .parameters import ParameterBlock, ParameterRange
-from .recording import EMPTY_BYTES, EMPTY_STEP, Barrier, Copy, Dispatch, Fill, Program, Recording, limit_barriers
+from .recording import (
+    EMPTY_BYTES,
+    EMPTY_STEP,
+    Barrier,
+    Copy,
+    Dispatch,
+    Fill,
+    Program,
+    Recording,
+    limit_barriers,
+    whole_words,
+)
 
 if TYPE_CHECKING:
     from .device import VulkanDevice
@@ -96,10 +107,10 @@ class VulkanCommandBuffer(BackendCommandBuffer):
         self.launches[executable, entry] = None
         pipeline, layout = executable.pipelines[entry], executable.layouts[entry]
         for position, (binding, least) in enumerate(zip(bindings, executable.least_bytes[entry], strict=False)):
-            if 0 < binding.length < least:
+            if 0 < (length := whole_words(binding.length)) < least:
                 name = executable.entries[entry].name
                 raise Unsupported(
-                    f"binding {position} of entry {name}: {binding.length} bytes are less than one element of {least}, "
+                    f"binding {position} of entry {name}: {length} bytes are less than one element of {least}, "
                     "which a device without robust buffer access 2 cannot bound"
                 )
             if groups is None and isinstance(binding.source, int):
@@ -110,7 +121,7 @@ class VulkanCommandBuffer(BackendCommandBuffer):
         for binding, (access, _) in zip(bindings, executable.entries[entry].bindings, strict=False):
             if access != "read":
                 self._name(binding)
-        bound = program.bound(layout, tuple(bindings))
+        bound = program.bound(layout, tuple(bindings), executable.in_words[entry])
         program.commands.append(Dispatch(device, program, pipeline, layout.pipeline, bound, parameter_range, groups))
 
     def _name(self, binding: Binding) -> None:
@@ -156,7 +167,7 @@ class VulkanCommandBuffer(BackendCommandBuffer):
         program = self._program
         if program.parameters.size and not program.parameters.indirect:
             self._fixed = program.parameters.pack(())
-        count = sum(len(bindings) for _, bindings in program.sets)
+        count = sum(len(bindings) for _, bindings, _ in program.sets)
         if program.parameters.indirect and count:
             if program.empty is not None:
                 program.empty.release()

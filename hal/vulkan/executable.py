@@ -17,7 +17,7 @@ from orchestrion.hal.errors import Unsupported
 
 from .api import Api, Handle
 from .pipeline_cache import pipeline_cache
-from .recording import DESCRIPTOR_STORAGE_BUFFER, SHADER_STAGE_COMPUTE
+from .recording import DESCRIPTOR_STORAGE_BUFFER, SHADER_STAGE_COMPUTE, WORD
 from .spirv_check import Summary, verify
 from .spirv_floats import preserve_special
 from .spirv_harden import harden
@@ -78,6 +78,8 @@ class VulkanExecutable(BackendExecutable):
         clamped = "robustBufferAccess2" not in enabled
         #: per entry and binding: the least length of a non-empty binding
         self.least_bytes = [summary.element_bytes[entry.name] if clamped else () for entry in entries]
+        #: per entry and binding: whether it holds elements of whole words
+        self.in_words = [tuple(size >= WORD for size in summary.element_bytes[entry.name]) for entry in entries]
         code = harden(
             payload,
             null_initializers="shaderZeroInitializeWorkgroupMemory" in enabled,

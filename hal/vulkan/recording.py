@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 STAGE_COMPUTE, STAGE_TRANSFER, STAGE_HOST = 0x800, 0x1000, 0x4000
 STAGES = STAGE_COMPUTE | STAGE_TRANSFER
+#: bytes of a word
+WORD = 4
 #: bytes bound for an empty binding, because Vulkan has no empty ranges, and the distance between those of two bindings
 EMPTY_BYTES, EMPTY_STEP = 32, 256
 #: stage, its access flags for reads, and for writes; a submission makes earlier writes of the host visible by itself
@@ -206,8 +208,14 @@ def covered(binding: Binding, buffer: BackendBuffer) -> int:
     return min(binding.length, max(0, buffer.size - binding.offset))
 
 
+def whole_words(length: int) -> int:
+    """A number of bytes, rounded up to whole words."""
+    return -(-length // WORD) * WORD
+
+
 class Program:
-    """The recorded work: `commands`, and `sets`, the distinct (layout, bindings) that dispatches refer to by number.
+    """The recorded work: `commands`, and `sets`, the distinct (layout, bindings, whether each binding holds words) that
+    dispatches refer to by number.
 
     `empty`: memory of this command buffer that empty bindings get; None without such a binding. With indirect
     dispatches each empty binding has its own bytes there: dispatches without workgroups are recorded, too, and no
@@ -220,7 +228,7 @@ class Program:
 
     def __init__(self) -> None:
         self.commands: list[Command] = []
-        self.sets: dict[tuple[Layout, tuple[Binding, ...]], int] = {}
+        self.sets: dict[tuple[Layout, tuple[Binding, ...], tuple[bool, ...]], int] = {}
         self.empty: VulkanBuffer | None = None
         self.parameters = ParameterLayout()
         self.block: ParameterBlock | None = None
@@ -237,10 +245,10 @@ class Program:
         """Bytes of a copy or fill in the recording that is being encoded."""
         return target.length if self.lengths is None else self.lengths[number]
 
-    def bound(self, layout: Layout, bindings: tuple[Binding, ...]) -> int:
+    def bound(self, layout: Layout, bindings: tuple[Binding, ...], words: tuple[bool, ...]) -> int:
         if not bindings:
             return -1
-        return self.sets.setdefault((layout, bindings), len(self.sets))
+        return self.sets.setdefault((layout, bindings, words), len(self.sets))
 
 
 class Recording:
@@ -275,7 +283,7 @@ class Recording:
         api.check(result, "a command buffer")
         self.buffer = buffers[0]
         self.submit_info = api.new("VkSubmitInfo", commandBufferCount=1, pCommandBuffers=buffers)
-        kinds = [(DESCRIPTOR_STORAGE_BUFFER, layout.sets, len(bindings)) for layout, bindings in program.sets]
+        kinds = [(DESCRIPTOR_STORAGE_BUFFER, layout.sets, len(bindings)) for layout, bindings, _ in program.sets]
         if program.parameters.range:
             kinds.append((device.parameter_kind, device.parameter_set, 1))
         self._sets = api.ffi.new("VkDescriptorSet[]", max(1, len(kinds)))
@@ -342,15 +350,15 @@ class Recording:
             return
         program = self._program
         for slot, floor in program.floors.items():
-            if table[slot].size < floor:
+            if whole_words(table[slot].size) < floor:
                 raise Unsupported(
                     f"slot {slot}: a buffer of {table[slot].size} bytes ends within an element at byte {floor}, "
                     "which a device without robust buffer access 2 cannot bound"
                 )
         index = 0
-        for _, bindings in program.sets:
-            for binding in bindings:
-                self._describe(index, binding, table)
+        for _, bindings, words in program.sets:
+            for binding, in_words in zip(bindings, words, strict=True):
+                self._describe(index, binding, table, in_words)
                 index += 1
         if program.parameters.range:
             assert program.block is not None, "parameters are in a block"
@@ -359,9 +367,19 @@ class Recording:
         device = self._device
         device.vk.vkUpdateDescriptorSets(device.handle, len(self._writes), self._writes, 0, device.api.null)
 
-    def _describe(self, index: int, binding: Binding, table: Table) -> None:
+    def _describe(self, index: int, binding: Binding, table: Table, in_words: bool) -> None:
+        """Write a descriptor. The last word of a binding that holds words may be longer than the binding. The bytes
+        behind the end of a buffer are its padding, except in a buffer of the caller.
+        """
         info, buffer = self._infos[index], resolve(binding, table)
         length = covered(binding, buffer)
+        if in_words and length % WORD:
+            length = whole_words(length)
+            if binding.offset + length > buffer.size and not buffer.padded:
+                raise Unsupported(
+                    f"a buffer of the caller with {buffer.size} bytes ends within a word, and code for a device "
+                    f"without 8- or 16-bit integers needs whole words: import {whole_words(buffer.size)} bytes"
+                )
         if length:
             info.buffer, info.offset, info.range = buffer.handle, buffer.base + binding.offset, length
             return

@@ -284,6 +284,8 @@ class _Checker:
             scope.refuse("between a merge instruction and its branch")
         elif op.rule in VALUE_RULES:
             flow.phis_allowed = False
+            if op.rule == "atomic":
+                self._change(flow)
             VALUE_RULES[op.rule](scope, op, kind, result, operands)
             self._made.add(result)
             self._define(result, kind)
@@ -293,11 +295,15 @@ class _Checker:
 
     def _act(self, flow: Flow, op: Op, operands: list[Any]) -> None:
         flow.phis_allowed = False
-        if flow.values_only:
-            self._scope.refuse("in a loop's header or continue block")
+        self._change(flow)
         ACTION_RULES[op.rule](self._scope, op, operands)
         if op.rule == "control_barrier":
             flow.barrier()
+
+    def _change(self, flow: Flow) -> None:
+        """An instruction with an effect."""
+        if flow.values_only:
+            self._scope.refuse("in a loop's header or continue block")
 
     def _depend(self, op: Op, result: int, operands: list[Any]) -> None:
         """Record for `spirv_uniform` which values a result depends on."""
@@ -305,6 +311,8 @@ class _Checker:
             scope = self._scope
             if not scope.variables[scope.roots[operands[0]]].uniform:
                 self._divergent.append(result)
+        elif op.rule == "atomic":
+            self._divergent.append(result)
         elif op.rule == "ext_inst":
             self._uses.append((result, operands[2:]))
         elif op.rule == "composite_extract":

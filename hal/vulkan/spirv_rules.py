@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from orchestrion.schema.spirv import EXT_BY_CODE, SCOPE_WORKGROUP, WORKGROUP_MEMORY, Op
+from orchestrion.schema.spirv import EXT_BY_CODE, RELAXED, SCOPE_DEVICE, SCOPE_WORKGROUP, WORKGROUP_MEMORY, Op
 
 from .spirv_types import INPUT, NUMERIC, PUSH_CONSTANT, STORAGE_BUFFER, STORAGE_NAMES, WORKGROUP, Scope, Type, Variable
 
@@ -120,8 +120,25 @@ def store(scope: Scope, op: Op, operands: Operands) -> None:
     content = _pointer(scope, pointer)
     if scope.values[value] is not content or not content.lanes:
         scope.refuse(f"{scope.values[value]} through a {scope.values[pointer]}")
+    _written(scope, pointer, (STORAGE_BUFFER, WORKGROUP))
+
+
+def _atomic(scope: Scope, op: Op, type: Type, id: int, operands: Operands) -> None:
+    """An atomic instruction on a u32 of a storage buffer that may be written."""
+    pointer, device, semantics, value = operands
+    if (type.base, type.lanes, type.width) != ("int", 1, 32) or scope.values[value] is not type:
+        scope.refuse(f"{type} of {scope.values[value]}")
+    if _pointer(scope, pointer) is not type:
+        scope.refuse(f"{type} through a {scope.values[pointer]}")
+    scope.constant(device, "scope", SCOPE_DEVICE)
+    scope.constant(semantics, "semantics", RELAXED)
+    _written(scope, pointer, (STORAGE_BUFFER,))
+
+
+def _written(scope: Scope, pointer: int, storages: tuple[int, ...]) -> None:
+    """Refuses a pointer into a variable that must not be written."""
     variable = scope.variables[scope.roots[pointer]]
-    if variable.storage not in (STORAGE_BUFFER, WORKGROUP) or not variable.writable:
+    if variable.storage not in storages or not variable.writable:
         scope.refuse(f"into a variable in {STORAGE_NAMES[variable.storage]} that is not to be written")
     assert scope.entry is not None, "instructions stand in functions"
     if variable.storage == STORAGE_BUFFER and scope.entry.entry.bindings[variable.binding][0] == "read":
@@ -218,6 +235,7 @@ VALUE_RULES: dict[str, Rule] = {
     "compare_int": _compare("int"),
     "compare_float": _compare("float"),
     "ext_inst": _ext_inst,
+    "atomic": _atomic,
 }
 
 #: rules of instructions without a result

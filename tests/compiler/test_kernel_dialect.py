@@ -262,6 +262,16 @@ def test_what_a_target_cannot_render_is_named(target: str, body: str, message: s
         target_of(target).serialize(module.block.first)
 
 
+@pytest.mark.parametrize("target", ["opencl", "cpu"])
+def test_bits_of_words_are_stored_on_vulkan_alone(target: str) -> None:
+    text = executable_text(
+        entry_text('"kernel.store_bits"(%u1, %u1, %b0, %u0) : (ui32, ui32, !ll_seq.binding, ui32) -> ()', ["readwrite"])
+    )
+    assert b"main" in target_of("spirv").serialize(parse(text, "test.mlir").block.first).data
+    with pytest.raises(CompileError, match="kernel.store_bits: (OpenCL|native) kernels have no such op"):
+        target_of(target).serialize(parse(text, "test.mlir").block.first)
+
+
 @EACH_TARGET
 def test_an_entry_that_was_not_lowered_is_named(target: str) -> None:
     text = executable_text(entry_text("", [])).replace(", workgroup_size = array<i64: 4, 1, 1>", "")

@@ -262,17 +262,35 @@ def test_an_empty_binding_is_bounded(device: Device, spirv_assembler: Assembler)
     assert (out == 5).all()
 
 
+@pytest.mark.parametrize("index", (0, 1, 2, 3, 63, (1 << 32) - 1))
+@pytest.mark.parametrize("length", (1, 2, 3, 5, 7))
+def test_a_binding_that_ends_within_a_word_has_all_of_that_word(
+    length: int, index: int, device: Device, spirv_assembler: Assembler
+) -> None:
+    """Words of narrow elements need it. Nothing behind the word is touched."""
+    body = "%pv2 = OpAccessChain %p_word %data %0 %v\nOpStore %pv2 %7\n"
+    words = -(-length // 4)
+    out = run(device, spirv_assembler(HEAD + body + TAIL), np.full(64, 5, np.uint32), length, index)
+    assert (out[words:] == 5).all()
+    assert index >= words or out[index] == 7
+
+
 def test_a_binding_shorter_than_an_element_is_refused(device: Device, spirv_assembler: Assembler) -> None:
     """Only where the loader clamps: the clamped index of such a binding would be outside of it."""
-    body = "%pv2 = OpAccessChain %p_word %data %0 %v\nOpStore %pv2 %7\n"
-    code = spirv_assembler(HEAD + body + TAIL)
+    head = HEAD.replace("ArrayStride 4", "ArrayStride 16").replace(
+        "OpTypeRuntimeArray %u32", "OpTypeRuntimeArray %four"
+    )
+    head = head.replace("%0 = OpConstant", "%four = OpTypeVector %u32 4\n%0 = OpConstant")
+    head = head.replace("StorageBuffer %u32", "StorageBuffer %four").replace("%d = OpLoad %u32", "%d = OpLoad %four")
+    body = "%pv2 = OpAccessChain %p_word %data %0 %v\nOpStore %pv2 %d\n"
+    code = spirv_assembler(head + body + TAIL)
     backend = device.device_state.backend
     assert isinstance(backend, VulkanDevice)
     if "robustBufferAccess2" in backend.physical.enabled:
-        assert (run(device, code, np.full(64, 5, np.uint32), 2, 3) == 5).all()
+        assert (run(device, code, np.full(64, 5, np.uint32), 6, 3) == 5).all()
         return
-    with pytest.raises(Unsupported, match="binding 0 of entry main: 2 bytes are less than one element of 4"):
-        run(device, code, np.full(64, 5, np.uint32), 2, 3)
+    with pytest.raises(Unsupported, match="binding 0 of entry main: 8 bytes are less than one element of 16"):
+        run(device, code, np.full(64, 5, np.uint32), 6, 3)
 
 
 WIDE = """

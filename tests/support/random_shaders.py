@@ -25,6 +25,8 @@ from orchestrion.schema.spirv import (
     BUILTINS,
     EXT_BY_NAME,
     OP_BY_NAME,
+    RELAXED,
+    SCOPE_DEVICE,
     SCOPE_WORKGROUP,
     WORKGROUP_MEMORY,
     ExtInst,
@@ -369,6 +371,20 @@ class Grower:
             value = self.make(memory.kind, OP_BY_NAME["OpCompositeConstruct"].code, lanes)
         self.store(self.buffer_pointer(memory), value)
 
+    def change_buffer(self) -> None:
+        """An atomic instruction."""
+        found = [memory for memory in self.buffers if memory.kind == "u32"]
+        if not found:
+            return
+        memory = self.pick(found)
+        if not memory.writable and not (self.proposes("store") and self.propose("store: into a binding that is read")):
+            return
+        self.forms.append("atomic")
+        scope, semantics = (self.words.constant("u32", value) for value in (SCOPE_DEVICE, RELAXED))
+        row = self.pick((OP_BY_NAME["OpAtomicAnd"], OP_BY_NAME["OpAtomicOr"]))
+        value, pointer = self.value("u32"), self.buffer_pointer(memory)
+        self.varying.add(self.make("u32", row.code, (pointer, scope, semantics, value)))
+
     def load_parameter(self) -> int:
         member = self.words.constant("u32", int(self.random() * self.parameters))
         pointer = self.chain("PushConstant", "u32", self.words.parameters(self.parameters), member)
@@ -534,6 +550,7 @@ _WEIGHTS: tuple[tuple[Callable[[Grower], None], int], ...] = (
     (Grower.store_workgroup, 12),
     (Grower.load_buffer, 6),
     (Grower.store_buffer, 6),
+    (Grower.change_buffer, 2),
     (Grower.any_parameter, 4),
     (Grower.any_input, 5),
     (Grower.barrier, 8),

@@ -106,6 +106,7 @@ RULES: dict[str, Rule | str] = {
     "composite_extract": "load_buffer",
     "load": "load",
     "store": "store",
+    "atomic": "change_buffer",
     "access_chain": "chain",
     "control_barrier": "barrier",
     "phi": "phi",

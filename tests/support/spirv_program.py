@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from spirv_memory import Finding
-from spirv_steps import access, apply, apply_one, apply_two, array_length, load, store
+from spirv_steps import access, apply, apply_one, apply_two, array_length, atomic, load, store
 from spirv_values import BEYOND, MEANINGS, from_bits, meaning
 
-from orchestrion.schema.spirv import EXT_BY_CODE, OP_BY_CODE, STORAGE_CLASSES
+from orchestrion.schema.spirv import EXT_BY_CODE, OP_BY_CODE, RELAXED, SCOPE_DEVICE, STORAGE_CLASSES
 
 STORAGE_NAMES = {code: name for name, code in STORAGE_CLASSES.items()}
 #: opcodes that the loader writes
@@ -209,6 +209,20 @@ class Program:
             raise Finding("type", f"{self.typed(value).name} to a {self.typed(pointer).name}")
         self._block.parts[-1].append((store, pointer, value))
 
+    def atomic(self, name: str, words: list[int]) -> None:
+        """Reads a word of a buffer, and stores what the instruction `name` makes of it and a value."""
+        type_id, result, pointer, scope, semantics, value = words
+        kind = self.types[type_id]
+        if (kind.name, self.typed(value).name, self.typed(pointer).name) != ("u32", "u32", "*StorageBuffer u32"):
+            raise Finding("type", f"an atomic {self.typed(value).name} to a {self.typed(pointer).name}")
+        if (self.constants.get(scope), self.constants.get(semantics)) != (SCOPE_DEVICE, RELAXED):
+            raise Finding("form", "an atomic instruction of another scope or order")
+        function = meaning(name, "u32", "u32", "u32")
+        assert function is not None
+        if self.wrap is not None:
+            function = self.wrap(function, "u32", ["u32", "u32"])
+        self.step(result, kind, atomic, function, result, pointer, value, kind)
+
     def array_length(self, words: list[int]) -> None:
         type_id, result, variable, member = words
         if self.types[type_id].name != "u32" or self.variables[variable].storage != "StorageBuffer" or member:
@@ -369,6 +383,8 @@ _READERS: dict[int, Callable[[Program, list[int]], None]] = {
     59: Program.variable,
     61: Program.load,
     62: Program.store,
+    240: lambda program, words: program.atomic("OpBitwiseAnd", words),
+    241: lambda program, words: program.atomic("OpBitwiseOr", words),
     65: Program.access_chain,
     ARRAY_LENGTH: Program.array_length,
     71: Program.decorate,

@@ -53,6 +53,15 @@ def store(run: Any, values: Values, step: Step) -> None:
     memory.store(index, values[value])
 
 
+def atomic(run: Any, values: Values, step: Step) -> None:
+    """A load and a store of one place."""
+    _, function, result, pointer, operand, kind = step
+    load(run, values, (load, result, pointer, kind))
+    memory, index = values[pointer]
+    value = function(values[result], values[operand])
+    memory.store(index, run.adversary.value(kind.name, result, run.loads, 1) if value is None else value)
+
+
 def array_length(run: Any, values: Values, step: Step) -> None:
     _, result, variable = step
     values[result] = run.memories[variable].length

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, MutableMapping, Sequence
 
+from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.kernel import dialect as k
 from orchestrion.compiler.targets.kernel_target import methods_of
@@ -86,6 +87,8 @@ class Body:
     def ops(self, ops: Iterable[Operation]) -> None:
         """Renders ops, in order."""
         for op in ops:
+            if op.name not in _OPS:
+                raise CompileError([Diagnostic("native kernels have no such op", op.loc, op.name)])
             _OPS[op.name](self, op)
 
     def scalar_op(self, op: k.Scalar) -> None:

@@ -14,7 +14,15 @@ from orchestrion.compiler.kernel import dialect as k
 from orchestrion.compiler.kernel.signature import Signature
 from orchestrion.compiler.targets.kernel_target import methods_of
 from orchestrion.schema.dtypes import BOOL, BY_NAME, FLOAT, DType
-from orchestrion.schema.spirv import BUILTINS, MODE_LOCAL_SIZE, MODEL_GLCOMPUTE, SCOPE_WORKGROUP, WORKGROUP_MEMORY
+from orchestrion.schema.spirv import (
+    BUILTINS,
+    MODE_LOCAL_SIZE,
+    MODEL_GLCOMPUTE,
+    RELAXED,
+    SCOPE_DEVICE,
+    SCOPE_WORKGROUP,
+    WORKGROUP_MEMORY,
+)
 
 from .assembler import Assembler
 from .scalars import instruction
@@ -290,6 +298,13 @@ class FunctionWords:
         content, place = self._element(op.binding, op.index, k.dtype_of(op.value), k.VECTOR)
         four = self._make("OpCompositeConstruct", content, *self.vectors[op.value])
         self.a.add("OpStore", place, four)
+
+    def store_bits(self, op: k.StoreBits) -> None:
+        """Clears the bits of the mask, then sets those of the value. Only this invocation changes these bits."""
+        content, place = self._element(op.binding, op.index, WORD)
+        kept = self._make("OpNot", content, self.ids[op.mask])
+        for name, operand in (("OpAtomicAnd", kept), ("OpAtomicOr", self.ids[op.value])):
+            self._make(name, content, place, self._word(SCOPE_DEVICE), self._word(RELAXED), operand)
 
     def shared(self, op: k.Shared) -> None:
         element = self.a.scalar(k.dtype_of(op.output))

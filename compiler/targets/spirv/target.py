@@ -1,10 +1,12 @@
 """The target of the `spirv` profile: a SPIR-V 1.3 module per executable, for Vulkan 1.1, an entry point per entry."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from orchestrion.compiler.flow.layout import Encoding, Layout
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.dims import is_dynamic
+from orchestrion.compiler.kernel.emulation.rewrite import emulate
 from orchestrion.compiler.kernel.machine import GPU, LLVMPIPE_ITERATIONS, Machine, Quirks
 from orchestrion.compiler.targets.kernel_target import KernelTarget, Lowered
 from orchestrion.compiler.targets.target import Payload
@@ -19,6 +21,8 @@ MACHINES = {
     "cpu": Machine(wide_loads=True, units=64, quick_builds=True, quirks=replace(LLVMPIPE, typical_row=32)),
     "gpu": replace(GPU, wide_loads=True, quick_builds=True, quirks=LLVMPIPE),
 }
+#: the features that a device may lack, for which executables have variants; it gets the first that it runs
+LACKING = (frozenset({"int64"}), frozenset({"int8", "int16"}), frozenset({"int8", "int16", "int64"}))
 #: fewest reads per element of an operand of a dot, and fewest products, with which tiles pay
 LEAST_REUSE, LEAST_PRODUCTS = 32, 1 << 20
 
@@ -26,6 +30,7 @@ LEAST_REUSE, LEAST_PRODUCTS = 32, 1 << 20
 class SpirvTarget(KernelTarget):
     """Serializes to words of the subset in `schema/spirv.py`, little endian."""
 
+    api_version = (1, 1)
     name = "spirv"
     tiles = (8, 8)
     machines = MACHINES
@@ -45,11 +50,23 @@ class SpirvTarget(KernelTarget):
         return "the operand has a dynamic size" if is_dynamic(*shape) else ""
 
     def serialize(self, executable: Operation) -> Payload:
+        """The code for devices that have all types of the executable."""
         lowered, assembler = Lowered.of(executable), Assembler()
         variables = ModuleVariables(assembler, max(signature.parameters for _, signature in lowered.entries))
         for block, signature in lowered.entries:
             FunctionWords(assembler, variables, signature).emit(block)
         return Payload(assembler.words(), assembler.features, lowered.shared_bytes)
+
+    def payloads(self, executable: Operation, processors: Sequence[str] = ()) -> list[Payload]:
+        """The code of `serialize`, then the same with emulated integers, for devices that lack some of them."""
+        made = {(native := self.serialize(executable)).features: native}
+        for lacking in LACKING:
+            emulated = native.features & lacking
+            if "float64" in native.features:
+                emulated -= {"int64"}
+            if native.features - emulated not in made:
+                made[native.features - emulated] = self.serialize(emulate(executable, emulated))
+        return list(made.values())
 
 
 class LeastSpirvTarget(SpirvTarget):

@@ -1,0 +1,314 @@
+"""Rewrites an entry for a device that lacks integers of some widths.
+
+Scalars become their parts (`scalars.py`), in loops and branches as well. In memory an element keeps its place, so hosts
+and other devices see the same bytes, but the code reads and writes 32-bit words only:
+- A narrow element, or an i1, is extracted from its word.
+- If an invocation stores all elements of a word one after the other, it stores the word. Otherwise it replaces the bits
+  of its element (`kernel.store_bits`), because other invocations may store the other elements of the word.
+- A 64-bit element is two words.
+
+A narrow element in shared memory takes a word, and a 64-bit one two words.
+
+An index below the number of elements of a binding fits in 32 bits, because a binding has fewer than 2^32 bytes. So
+indices of memory and of loops have a low word only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from orchestrion.compiler.ir.core import Block, Operation, Region, Value
+from orchestrion.compiler.ir.effects import erase_dead
+from orchestrion.compiler.kernel import dialect as k
+from orchestrion.compiler.kernel.affine import aligned
+from orchestrion.compiler.kernel.builder import KernelBuilder
+from orchestrion.compiler.kernel.math.number import Number
+from orchestrion.compiler.sequencer.ll_seq import Entry, Executable
+from orchestrion.schema.dtypes import BOOL, BY_NAME, DType
+
+from .scalars import WIDTHS, WORD, Emulator, wrapped
+
+BYTE = BY_NAME["ui8"]
+
+
+def emulate(executable: Operation, features: frozenset[str]) -> Operation:
+    """A copy of an `ll_seq.executable` with lowered entries that computes the same without integers that need these
+    features (`scalars.WIDTHS`).
+    """
+    assert isinstance(executable, Executable)
+    widths, block = frozenset(WIDTHS[feature] for feature in features), Block()
+    for entry in executable.body.block:
+        if isinstance(entry, Entry):
+            block.append(_with_body(entry, _Rewriter(entry.body.block, widths).rewritten()))
+    return _with_body(executable, block)
+
+
+def _with_body(op: Operation, body: Block) -> Operation:
+    """A copy of an entry or executable with another body, without dead code."""
+    made = type(op)([], [], op.properties, op.attributes, [Region([body])], loc=op.loc)
+    erase_dead(made)
+    return made
+
+
+class _Rewriter:
+    """Copies ops to a new block, op by op. `parts`: value of the old block -> its parts in the new one."""
+
+    def __init__(self, source: Block, widths: frozenset[int]) -> None:
+        self.source = source
+        self.block = Block([argument.type for argument in source.arguments])
+        wide = any(isinstance(op, k.WorkgroupId) and k.dtype_of(op.output).bits > WORD for op in source)
+        self.b = KernelBuilder(self.block, "ui64" if wide and 2 * WORD not in widths else "ui32")
+        self.emulator = Emulator(self.b, widths)
+        self.parts: dict[Value, tuple[Value, ...]] = {
+            old: (new,) for old, new in zip(source.arguments, self.block.arguments, strict=True)
+        }
+        stores = (k.Store, k.StoreVector)
+        self.stored = {op.binding for top in source for op in top.walk() if isinstance(op, stores)}
+        self.vectors: dict[Value, list[tuple[Value, ...]]] = {}  #: vector -> the parts of its lanes
+        self.done: set[Operation] = set()  #: stores that an earlier one was joined with
+
+    def rewritten(self) -> Block:
+        """The new block."""
+        self.ops(self.source)
+        return self.block
+
+    def ops(self, block: Block) -> None:
+        """Copies the ops of a block to the open region."""
+        for op in block:
+            self.b.loc = op.loc
+            method = _OPS.get(type(op))
+            if isinstance(op, k.Scalar):
+                self.scalar(op)
+            elif method is not None:
+                method(self, op)
+            else:
+                self.copied(op)
+
+    def copied(self, op: Operation) -> None:
+        """An op of which neither operands nor results are emulated."""
+        made = self.b.insert(op.clone({old: self.one(old) for old in op.operands}))
+        self.parts |= {old: (new,) for old, new in zip(op.results, made.results, strict=True)}
+
+    def one(self, value: Value) -> Value:
+        """The only part of a value; the low word of an index."""
+        return self.parts[value][0]
+
+    def word(self, value: Value) -> Number:
+        """An index as a number."""
+        return Number(self.b, self.one(value))
+
+    def lacks(self, dtype: DType) -> bool:
+        """Whether elements of a type in memory are emulated."""
+        return self.emulator.lacks(BYTE if dtype.kind == BOOL else dtype)
+
+    # scalars
+
+    def scalar(self, op: k.Scalar) -> None:
+        types, result = [k.dtype_of(value) for value in op.operands], k.dtype_of(op.output)
+        if not k.is_vector(op.output.type):
+            operands = [self.parts[value] for value in op.operands]
+            self.parts[op.output] = self.emulator.primitive(op.primitive, operands, types, result)
+            return
+        lanes = zip(*(self.vectors[value] for value in op.operands), strict=True)
+        self.vectors[op.output] = [self.emulator.primitive(op.primitive, lane, types, result) for lane in lanes]
+
+    def vector(self, op: k.Vector) -> None:
+        self.vectors[op.output] = [self.parts[value] for value in op.values]
+
+    def lanes(self, op: k.Lanes) -> None:
+        self.parts.update(zip(op.outputs, self.vectors[op.vector], strict=True))
+
+    def constant(self, op: k.Constant) -> None:
+        self.parts[op.output] = self.emulator.constant(op.bits, k.dtype_of(op.output))
+
+    def workgroup_id(self, op: k.WorkgroupId) -> None:
+        if not self.emulator.lacks(k.dtype_of(op.output)):
+            return self.copied(op)
+        self.parts[op.output] = (self.b.workgroup_id(), self.b.const(0, "ui32"))
+
+    # bindings
+
+    def load(self, op: k.Load) -> None:
+        dtype = k.dtype_of(op.output)
+        if not self.lacks(dtype):
+            return self.copied(op)
+        index = self.word(op.index)
+        if dtype.bits > WORD:
+            first = index * 2
+            self.parts[op.output] = (self._word_at(op.binding, first), self._word_at(op.binding, first + 1))
+            return
+        count = WORD // _bits(dtype)
+        word = Number(self.b, self._word_at(op.binding, index >> count.bit_length() - 1))
+        self.parts[op.output] = (self._element(word, ((index & count - 1) * _bits(dtype)).to("ui32"), dtype),)
+
+    def load_vector(self, op: k.LoadVector) -> None:
+        dtype, index, binding = k.dtype_of(op.output), self.word(op.index), self.one(op.binding)
+        if not self.lacks(dtype):
+            self.vectors[op.output] = [(one,) for one in self.b.load_vector(binding, index.value, dtype.name)]
+            return
+        if dtype.bits > WORD:
+            halves = ((index * 2).value, (index * 2 + 1).value)
+            words = [word for half in halves for word in self.b.load_vector(binding, half, "ui32")]
+            self.vectors[op.output] = list(zip(words[::2], words[1::2], strict=True))
+            return
+        lanes: list[tuple[Value, ...]] = []
+        count = WORD // dtype.bits
+        for at in range(k.VECTOR):
+            word = Number(self.b, self._word_at(op.binding, index * (k.VECTOR // count) + at // count))
+            lanes.append((self._element(word, word.constant(at % count * dtype.bits), dtype),))
+        self.vectors[op.output] = lanes
+
+    def _word_at(self, binding: Value, index: Number) -> Value:
+        """A word of a binding. An entry that stores to the binding may load an element again."""
+        load = self.b.load_again if binding in self.stored else self.b.load
+        return load(self.one(binding), index.value, "ui32")
+
+    def _element(self, word: Number, shift: Number, dtype: DType) -> Value:
+        """The element of a narrow type, or i1, from a bit of a word on."""
+        bits = word >> shift
+        found = (bits & 0xFF).differs(0) if dtype.kind == BOOL else wrapped(bits, dtype.bits, dtype.kind)
+        value: Value = found.value
+        return value
+
+    def store(self, op: k.Store) -> None:
+        dtype = k.dtype_of(op.value)
+        if op in self.done:
+            return None
+        if not self.lacks(dtype):
+            return self.copied(op)
+        index, binding = self.word(op.index), self.one(op.binding)
+        if dtype.bits > WORD:
+            for at, part in enumerate(self.parts[op.value]):
+                self.b.store(part, binding, (index * 2 + at).value)
+            return None
+        bits = _bits(dtype)
+        count = WORD // bits
+        if self._joined(op, count):
+            return None
+        shift = ((index & count - 1) * bits).to("ui32")
+        value, mask = self._field(self.one(op.value), dtype) << shift, shift.constant((1 << bits) - 1) << shift
+        return self.b.store_bits(value.value, mask.value, binding, (index >> count.bit_length() - 1).value)
+
+    def _joined(self, op: k.Store, count: int) -> bool:
+        """Stores a word if this store and the following ones write its `count` elements in order, else nothing."""
+        group: list[k.Store] = [op]
+        while len(group) < count and isinstance(group[-1].next_op, k.Store):
+            group.append(group[-1].next_op)
+        if len(group) < count or any(one.binding is not op.binding for one in group):
+            return False
+        places = [aligned(self.b, self.one(one.index), count) for one in group]
+        numbers = {place[0] for place in places if place is not None}
+        if len(numbers) != 1 or [place and place[1] for place in places] != list(range(count)):
+            return False
+        self._store_word([self.one(one.value) for one in group], k.dtype_of(op.value), op.binding, numbers.pop())
+        self.done.update(group)
+        return True
+
+    def _store_word(self, values: Sequence[Value], dtype: DType, binding: Value, index: Value) -> None:
+        """Stores the narrow values, or i1, of a word."""
+        fields = [self._field(value, dtype) for value in values]
+        word = fields[0]
+        for at, field in enumerate(fields[1:], 1):
+            word = word | field << at * (WORD // len(fields))
+        self.b.store(word.value, self.one(binding), index)
+
+    def _field(self, value: Value, dtype: DType) -> Number:
+        """A narrow value, or i1, as its bits in memory, in the low bits of a `ui32`."""
+        number = Number(self.b, value)
+        return number.to("ui32") if dtype.kind == BOOL else wrapped(number, dtype.bits, BYTE.kind)
+
+    def store_vector(self, op: k.StoreVector) -> None:
+        dtype, index, binding = k.dtype_of(op.value), self.word(op.index), self.one(op.binding)
+        lanes = [part for parts in self.vectors[op.value] for part in parts]
+        if not self.lacks(dtype):
+            return self.b.store_vector(lanes, binding, index.value)
+        if dtype.bits > WORD:
+            self.b.store_vector(lanes[: k.VECTOR], binding, (index * 2).value)
+            return self.b.store_vector(lanes[k.VECTOR :], binding, (index * 2 + 1).value)
+        count = WORD // dtype.bits
+        each = k.VECTOR // count
+        for at in range(each):
+            self._store_word(lanes[count * at :][:count], dtype, op.binding, (index * each + at).value)
+        return None
+
+    # shared memory
+
+    def shared(self, op: k.Shared) -> None:
+        parts = self.emulator.parts_of(k.dtype_of(op.output))
+        self.parts[op.output] = (self.b.shared(k.length_of(op.output) * len(parts), parts[0]),)
+
+    def load_shared(self, op: k.LoadShared) -> None:
+        array = self.one(op.shared)
+        places = self._places(op.index, k.dtype_of(op.output))
+        self.parts[op.output] = tuple(self.b.load_shared(array, place) for place in places)
+
+    def store_shared(self, op: k.StoreShared) -> None:
+        places = self._places(op.index, k.dtype_of(op.value))
+        for part, place in zip(self.parts[op.value], places, strict=True):
+            self.b.store_shared(part, self.one(op.shared), place)
+
+    def _places(self, index: Value, dtype: DType) -> list[Value]:
+        """The indices of the parts of an element."""
+        count = len(self.emulator.parts_of(dtype))
+        return [(self.word(index) * count + at).value for at in range(count)]
+
+    # control flow
+
+    def flat(self, values: Sequence[Value]) -> list[Value]:
+        """The parts of some values."""
+        return [part for value in values for part in self.parts[value]]
+
+    def name(self, values: Sequence[Value], parts: Sequence[Value]) -> None:
+        """Notes the parts of values."""
+        at = 0
+        for value in values:
+            count = len(self.emulator.parts_of(k.dtype_of(value)))
+            self.parts[value] = tuple(parts[at : at + count])
+            at += count
+
+    def loop(self, op: k.For) -> None:
+        lower, upper, step = (self.one(bound) for bound in (op.lower, op.upper, op.step))
+        opened = self.b.begin_loop(lower, upper, step, self.flat(op.start))
+        index, *carried = op.body.block.arguments
+        wide = self.emulator.lacks(k.dtype_of(index))
+        self.parts[index] = (opened.index, self.b.const(0, "ui32")) if wide else (opened.index,)
+        self.name(carried, opened.carried)
+        self.name(op.outputs, self.b.end_loop(opened, self.arm(op.body.block)))
+
+    def branch(self, op: k.If) -> None:
+        opened = self.b.begin_if(self.one(op.condition))
+        self.b.begin_else(opened, self.arm(op.yes.block))
+        self.name(op.outputs, self.b.end_if(opened, self.arm(op.no.block)))
+
+    def arm(self, block: Block) -> list[Value]:
+        """Copies a region without its end. Returns the parts of the values that it yields."""
+        self.ops(block)
+        assert block.last is not None
+        return self.flat(block.last.operands)
+
+    def nothing(self, op: k.Yield) -> None:
+        """The op around a region ends it."""
+
+
+def _bits(dtype: DType) -> int:
+    """Bits of an element in memory."""
+    return 8 * dtype.itemsize
+
+
+_OPS: dict[type[Operation], Callable[[_Rewriter, Any], None]] = {
+    k.Constant: _Rewriter.constant,
+    k.WorkgroupId: _Rewriter.workgroup_id,
+    k.Load: _Rewriter.load,
+    k.LoadVector: _Rewriter.load_vector,
+    k.Vector: _Rewriter.vector,
+    k.Lanes: _Rewriter.lanes,
+    k.Store: _Rewriter.store,
+    k.StoreVector: _Rewriter.store_vector,
+    k.Shared: _Rewriter.shared,
+    k.LoadShared: _Rewriter.load_shared,
+    k.StoreShared: _Rewriter.store_shared,
+    k.For: _Rewriter.loop,
+    k.If: _Rewriter.branch,
+    k.Yield: _Rewriter.nothing,
+}
