@@ -500,8 +500,8 @@ DIALECT = Dialect(
     "kernel",
     [
         WorkgroupId, LocalId, Parameter, Constant, Load, LoadVector, LoadLanes, Store, StoreVector, StoreBits, Shared,
-        LoadShared, StoreShared, LoadSharedLanes, StoreSharedLanes, Barrier, Vector, Lanes, MultiplyAdd, Transpose, Call,
-        For, If, Yield, Return,
+        LoadShared, StoreShared, LoadSharedLanes, StoreSharedLanes, Barrier, Vector, Lanes, MultiplyAdd, Transpose,
+        Call, For, If, Yield, Return,
         *SCALARS.values(),
     ],
 )  # fmt: skip
