@@ -345,6 +345,7 @@ def test_the_command_writes_what_opens(browser: Browser, tmp_path: Path) -> None
     assert browser.run("[...document.getElementById('program').options].map((one) => one.textContent)") == [
         "reference",
         "spirv",
+        "spirv_least",
         "opencl",
     ]
     for program in ("1", "2"):
