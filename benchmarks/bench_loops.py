@@ -9,34 +9,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
+from cpu.loops import STEPS, WIDTH, lstm, scalar
 from harness import Timing, arguments, measure, need, save, table, versions
-
-#: width and steps of the LSTM
-WIDTH, STEPS = 64, 200
-
-
-def scalar(x: Any) -> Any:
-    """1,000 iterations on two scalars."""
-    import jax
-    import jax.numpy as jnp
-
-    return jax.lax.while_loop(lambda s: s[0] < 1000.0, lambda s: (s[0] + 1.0, s[1] * 0.5), (x, jnp.float32(3)))
-
-
-def lstm(xs: Any, w: Any, u: Any, b: Any) -> Any:
-    """`xs` f32[STEPS, WIDTH]; the result is that of every step."""
-    import jax
-    import jax.numpy as jnp
-
-    def step(state: Any, x: Any) -> Any:
-        hidden, cell = state
-        i, f, g, o = jnp.split(x @ w + hidden @ u + b, 4)
-        cell = jax.nn.sigmoid(f) * cell + jax.nn.sigmoid(i) * jnp.tanh(g)
-        hidden = jax.nn.sigmoid(o) * jnp.tanh(cell)
-        return (hidden, cell), hidden
-
-    return jax.lax.scan(step, (jnp.zeros(WIDTH), jnp.zeros(WIDTH)), xs)[1]
 
 
 def variants(function: Callable[..., Any], values: list[Any]) -> dict[str, Callable[[], object]]:
@@ -61,15 +35,9 @@ def variants(function: Callable[..., Any], values: list[Any]) -> dict[str, Calla
 def main() -> None:
     options = arguments(__doc__ or "")
     need("jax")
-    random = np.random.default_rng(0)
-    shapes = (STEPS, WIDTH), (WIDTH, 4 * WIDTH), (WIDTH, 4 * WIDTH), (4 * WIDTH,)
-    weights = [random.normal(size=shape).astype(np.float32) / 10 for shape in shapes]
     all_timings: dict[str, Timing] = {}
-    for title, function, values in (
-        ("1,000 scalar iterations", scalar, [np.float32(0)]),
-        (f"LSTM of {STEPS} steps, width {WIDTH}", lstm, weights),
-    ):
-        timings = measure(variants(function, values), 1, options.rounds)
+    for title, loop in (("1,000 scalar iterations", scalar()), (f"LSTM of {STEPS} steps, width {WIDTH}", lstm())):
+        timings = measure(variants(loop.function, [loop.weights, *loop.inputs]), 1, options.rounds)
         table(title, timings, "host", [versions("jax")])
         all_timings |= {f"{title}: {name}": timing for name, timing in timings.items()}
     save(options.json, all_timings)
