@@ -79,7 +79,9 @@ def _share(
     groups.sort()
     entry.shared = dense_ints(*(_number(groups, index) for index in range(len(lengths))))
     for dispatch in dispatches:
-        dispatch.spans = dense_ints(*(_span(dispatch, group, lengths) or 0 for group in groups))
+        spans = [_span(dispatch, group, lengths) for group in groups]
+        assert None not in spans, "the bytes of a buffer that bindings share are known"
+        dispatch.spans = dense_ints(*(span for span in spans if span is not None))
 
 
 def _number(groups: Groups, index: int) -> int:

@@ -42,7 +42,8 @@ HELD = r"\[bind\(grid, workgroup\), reduce\(k, tree, \d+\), stage\(k, register\)
 def test_machines_of_targets() -> None:
     """A target has no machines, or the default one and others that exist."""
     found = {name: set(target_of(name).machines) for name in TARGETS}
-    assert found == {"reference": set(), "spirv": set(MACHINES), "opencl": set(MACHINES), "cpu": {"cpu"}}
+    kinds = set(MACHINES)
+    assert found == {"reference": set(), "spirv": kinds, "spirv_least": kinds, "opencl": kinds, "cpu": {"cpu"}}
 
 
 @pytest.fixture
