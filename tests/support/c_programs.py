@@ -133,11 +133,16 @@ class CProgram:
         export = self.exports[0]
         sizes: list[str] = []
         for number, (given, row) in enumerate(zip(arrays, export.inputs, strict=True)):
-            dtype = BY_NAME[str(row.type.element)].numpy
-            assert given.itemsize == dtype.itemsize, (given.dtype, dtype)
-            swapped = np.ascontiguousarray(given).view(f"<u{given.itemsize}").astype(f"{order}u{given.itemsize}")
+            itemsize = row.itemsize
+            assert (
+                given.dtype == BY_NAME[str(row.seen.element)].numpy
+                and given.shape == tuple(row.seen.shape)
+                or row.is_dynamic
+            )
+            swapped = np.ascontiguousarray(given).reshape(-1).view(f"<u{itemsize}").astype(f"{order}u{itemsize}")
             (self.folder / f"in{number}").write_bytes(swapped.tobytes())
-            sizes += map(str, given.shape if row.is_dynamic else ())
+            shape = given.shape if row.seen.shape == row.type.shape else (*given.shape, 2)
+            sizes += map(str, shape if row.is_dynamic else ())
         done = subprocess.run(
             [*runner, str(self.binary), *sizes], cwd=self.folder, capture_output=True, text=True, timeout=600
         )
@@ -147,9 +152,9 @@ class CProgram:
         for number, (row, shape) in enumerate(zip(export.outputs, shapes, strict=True)):
             first, second = ((self.folder / f"out{number}_{call}").read_bytes() for call in (0, 1))
             assert first == second, f"the second call gives another result {number}"
-            dtype = BY_NAME[str(row.type.element)].numpy
-            data = np.frombuffer(first, f"{order}u{dtype.itemsize}").astype(f"<u{dtype.itemsize}")
-            found.append(data.view(dtype).reshape(shape))
+            data = np.frombuffer(first, f"{order}u{row.itemsize}").astype(f"<u{row.itemsize}")
+            seen = shape if row.seen.shape == row.type.shape else shape[:-1]
+            found.append(data.view(BY_NAME[str(row.seen.element)].numpy).reshape(seen))
         return found
 
     def _main(self, export: Export) -> str:
@@ -157,7 +162,8 @@ class CProgram:
         run = ["&context"] + ["&inputs"] * bool(export.inputs) + ["&outputs"] * bool(export.outputs)
         lines = [*(line for number, row in enumerate(export.inputs) for line in _read(number, row))]
         if export.is_dynamic:
-            lines += [f"if ((status = {n}_sizes({', '.join([*run[1:], '&memory_bytes'])})) != 0)", "  return status;"]
+            sized = ["&inputs", *["&outputs"] * any(row.is_dynamic for row in export.outputs), "&memory_bytes"]
+            lines += [f"if ((status = {n}_sizes({', '.join(sized)})) != 0)", "  return status;"]
         for row in export.outputs:
             lines.append(f"outputs.{row.name}.data = ({row.element} *)malloc({_bytes('outputs', row)} + 1);")
             printed = [f"(long)outputs.{row.name}.sizes[{i}]" for i in range(len(row.type.shape))]

@@ -35,7 +35,9 @@ _PROLOGUE: Final = """
 #endif
 
 #if defined(__GNUC__) || defined(__clang__)
-#pragma GCC diagnostic ignored "-Wtype-limits" /* guards that the sizes of the program make constant */
+/* Comparisons that the sizes and types of the program make constant. */
+#pragma GCC diagnostic ignored "-Wtautological-compare"
+#pragma GCC diagnostic ignored "-Wtype-limits"
 #define INLINE static inline __attribute__((always_inline))
 #define MAY_ALIAS __attribute__((may_alias))
 #define RESTRICT __restrict__
@@ -76,11 +78,23 @@ _SUPPORT: Final[dict[str, str]] = {
   return x;
 }
 """,
+    "move_bytes": """INLINE void move_bytes(unsigned char *target, const unsigned char *source, int64_t bytes)
+{
+  if (bytes > 0)
+    memmove(target, source, (size_t)bytes);
+}
+""",
+    "set_bytes": """INLINE void set_bytes(unsigned char *data, int x, int64_t bytes)
+{
+  if (bytes > 0)
+    memset(data, x, (size_t)bytes);
+}
+""",
     **{
-        f"fill_{width}": f"""static void fill_{width}(unsigned char *data, size_t bytes, uint{8 * width}_t x)
+        f"fill_{width}": f"""static void fill_{width}(unsigned char *data, uint{8 * width}_t x, int64_t bytes)
 {{
-  size_t i;
-  for (i = 0; i + sizeof x <= bytes; i += sizeof x)
+  int64_t i;
+  for (i = 0; i < bytes; i += {width})
     memcpy(data + i, &x, sizeof x);
 }}
 """

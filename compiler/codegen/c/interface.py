@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import prod
 
-from orchestrion.compiler.ir.attributes import DictAttr, StringAttr
+from orchestrion.compiler.ir.attributes import ArrayAttr, DictAttr, StringAttr
 from orchestrion.compiler.ir.dims import is_dynamic
 from orchestrion.compiler.ir.types import TensorType, Type
 from orchestrion.compiler.sequencer import ll_seq
-from orchestrion.compiler.stablehlo.ops.func import result_aliases
+from orchestrion.compiler.stablehlo.ops.func import result_aliases, types_for_callers
 from orchestrion.schema.dtypes import BY_NAME
 
 from .language import LANGUAGE, identifier
@@ -30,10 +30,13 @@ ERRORS = (
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """An argument or result: its name in C, the type on devices."""
+    """An argument or result: its name in C, its type on devices, and `seen`, its type for those who do not know that
+    devices store f16 as ui16, and complex numbers as pairs.
+    """
 
     name: str
     type: TensorType
+    seen: TensorType
 
     @property
     def is_dynamic(self) -> bool:
@@ -52,9 +55,10 @@ class Field:
 
     def declaration(self, const: str) -> str:
         """The member of the struct of arguments or results."""
-        shape = ", ".join(map(str, self.type.shape))
+        shape = ", ".join(map(str, self.seen.shape))
         size = "" if self.is_dynamic else f", {prod(self.type.shape)} elements"
-        note = f"  /* {self.type.element}[{shape}]{size} */\n"
+        bits = f", as {self.element}" if self.seen.element != self.type.element else ""
+        note = f"  /* {self.seen.element}[{shape}]{bits}{size} */\n"
         if not self.is_dynamic:
             return f"{note}  struct {{\n    {const}{self.element} *data;\n  }} {self.name};\n"
         sizes = f"    int64_t sizes[{len(self.type.shape)}];\n"
@@ -87,14 +91,15 @@ def export_of(function: ll_seq.Function, suffix: str) -> Export:
     return Export(suffix, function.sym_name.value, "" if doc is None else doc.value, inputs, outputs, aliases)
 
 
-def _fields(types: Sequence[Type], attrs: object, otherwise: str) -> tuple[Field, ...]:
-    items = list(attrs) if isinstance(attrs, Sequence) or hasattr(attrs, "__iter__") else [DictAttr(())] * len(types)
+def _fields(types: Sequence[Type], attrs: ArrayAttr | None, otherwise: str) -> tuple[Field, ...]:
+    items = [DictAttr(())] * len(types) if attrs is None else list(attrs)
     found: list[Field] = []
-    for number, (type, item) in enumerate(zip(types, items, strict=True)):
+    seen = types_for_callers(types, attrs)
+    for number, (type, told, item) in enumerate(zip(types, seen, items, strict=True)):
         name = item.get("orchestrion.name") if isinstance(item, DictAttr) else None
         text = name.value if isinstance(name, StringAttr) else f"{otherwise}{number}"
-        assert isinstance(type, TensorType)
-        found.append(Field(identifier(text, [field.name for field in found]), type))
+        assert isinstance(type, TensorType) and isinstance(told, TensorType)
+        found.append(Field(identifier(text, [field.name for field in found]), type, told))
     return tuple(found)
 
 
@@ -186,15 +191,19 @@ void {n}_fini({n}_context *context);
 #endif
 """
 
-    def parameters(self, export: Export, outputs: str = "const ") -> str:
-        """The parameters of the functions of an export."""
+    def parameters(self, export: Export) -> str:
+        """The parameters of the function of an export, behind the context."""
         n, suffix = self.name, export.suffix
-        parts = []
-        if export.inputs:
-            parts.append(f"const {n}_inputs{suffix} *inputs")
-        if export.outputs:
-            parts.append(f"{outputs}{n}_outputs{suffix} *outputs")
-        return ", ".join(parts)
+        given = [f"const {n}_inputs{suffix} *inputs"] if export.inputs else []
+        return ", ".join([*given, *([f"const {n}_outputs{suffix} *outputs"] if export.outputs else [])])
+
+    def sizes_head(self, export: Export) -> str:
+        """The head of the function that computes sizes. It takes outputs only if some have sizes."""
+        n, suffix = self.name, export.suffix
+        given = [f"const {n}_inputs{suffix} *inputs"]
+        if any(field.is_dynamic for field in export.outputs):
+            given.append(f"{n}_outputs{suffix} *outputs")
+        return f"int {n}_sizes{suffix}({', '.join([*given, 'size_t *memory_bytes'])})"
 
     def _export(self, export: Export) -> str:
         n, suffix = self.name, export.suffix
@@ -206,7 +215,7 @@ void {n}_fini({n}_context *context);
         if export.is_dynamic:
             text += (
                 "/* From the sizes of the inputs, computes those of the outputs and the bytes of memory of a call. */\n"
-                f"int {n}_sizes{suffix}({self.parameters(export, '')}, size_t *memory_bytes);\n\n"
+                f"{self.sizes_head(export)};\n\n"
             )
         alias = [
             f"outputs->{export.outputs[o].name}: that of inputs->{export.inputs[i].name}"

@@ -241,8 +241,7 @@ class ProgramText:
             for axis, size in enumerate(field.type.shape if field.is_dynamic else ()):
                 code.line(f"outputs->{field.name}.sizes[{axis}] = {code.size(size)};")
         code.line(f"*memory_bytes = (size_t){needed};")
-        given = self.interface.parameters(export, "")
-        head = f"int {self.name}_sizes{export.suffix}({given}{given and ', '}size_t *memory_bytes)"
+        head = self.interface.sizes_head(export)
         return "\n".join([f"{head}\n{{", *code.declared, *code.lines, f"  return {self.name}_OK;", "}\n"])
 
 
@@ -360,7 +359,7 @@ class RecordingText:
                 self._dispatch(op)
             case ll_seq.Copy():
                 source, target = self._at(op.source, op.source_offset), self._at(op.target, op.target_offset)
-                self._line(f"memmove({target.text}, {source.text}, (size_t){self._size(op.length)});")
+                self._line(f"move_bytes({target.text}, {source.text}, {self._size(op.length)});")
             case ll_seq.Fill():
                 self._fill(op)
             case ll_seq.Loop():
@@ -399,10 +398,10 @@ class RecordingText:
         target, length = self._at(op.target, op.offset).text, self._size(op.length)
         data = bytes(op.value.data)
         if len(set(data)) == 1:
-            self._line(f"memset({target}, {data[0]}, (size_t){length});")
+            self._line(f"set_bytes({target}, {data[0]}, {length});")
             return
         suffix = {4: "u", 8: "ull"}.get(len(data), "")
-        self._line(f"fill_{len(data)}({target}, (size_t){length}, {int.from_bytes(data, 'little')}{suffix});")
+        self._line(f"fill_{len(data)}({target}, {int.from_bytes(data, 'little')}{suffix}, {length});")
 
     # dispatches
 
