@@ -30,7 +30,7 @@ _PROLOGUE: Final = """
 #if defined(__FAST_MATH__)
 #error "results are wrong with -ffast-math"
 #endif
-#if FLT_EVAL_METHOD != 0
+#if FLT_EVAL_METHOD != 0 && FLT_EVAL_METHOD != 1
 #error "results are wrong with excess precision: on x86 of 32 bits, compile with -msse2 -mfpmath=sse"
 #endif
 

@@ -21,6 +21,7 @@ from orchestrion.compiler.kernel.signature import BindingUse, Signature
 from orchestrion.compiler.targets.c_text.body import INDENT, BodyText
 from orchestrion.compiler.targets.cpu.entry import MOST_STACK
 from orchestrion.compiler.targets.cpu.workgroup import Segment, WorkgroupOps
+from orchestrion.schema.dtypes import FLOAT
 
 from .language import LANGUAGE, memory_name
 
@@ -32,6 +33,13 @@ class CBody(BodyText):
     """The statements of ops in C."""
 
     language = LANGUAGE
+
+    def _place(self, value: Value, text: str, compound: bool = True) -> None:
+        """Floats are always variables: an assignment rounds where expressions have more precision (s390x)."""
+        if k.vector_shape(value.type) is not None or k.dtype_of(value).kind == FLOAT:
+            self._define(value, text)
+        else:
+            super()._place(value, text, compound)
 
     def _vector(self, value: Value) -> str:
         shape = k.vector_shape(value.type)

@@ -7,7 +7,7 @@ use instructions where the processor has them. Bits are copied by `memcpy`, so a
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final
 
 from orchestrion.compiler.targets.c_text.language import Language
@@ -30,6 +30,7 @@ LANGUAGE: Final = Language(
     suffix="ll",
     not_finite="bits_{t}({bits})",
     vector="{t}x{lanes}",
+    wide_literals=True,
 )
 
 #: keywords of C and C++, and names of the headers that generated code includes
@@ -179,6 +180,7 @@ _RINT = """INLINE {T} rint_{t}({T} x)
 }}
 """
 
+_ARITHMETIC: Final = {"add": "+", "multiply": "*"}
 _VECTOR_HEAD = """/* {lanes} elements, in parts of {part} that the processor computes at once. */
 typedef {T} {v}_part __attribute__((vector_size({bytes})));
 typedef {T} {v}_memory __attribute__((vector_size({bytes}), aligned({item}), may_alias));
@@ -188,64 +190,75 @@ typedef struct {{
 """
 
 
-def _vector(dtype: str, lanes: int) -> str:
-    """A vector type, with its operations, for each size of the vectors of a processor."""
+def _vector(dtype: str, lanes: int, used: Collection[str]) -> str:
+    """A vector type, with the operations that are used, for each size of the vectors of a processor."""
     item = BY_NAME[dtype].itemsize
-    ways = [(size, lanes if size >= lanes * item else size // item) for size in (64, 32, 16)]
     texts = []
-    for number, (size, part) in enumerate(ways):
-        word = "elif" if number else "if"
-        texts.append(f"#{word} VECTOR_BYTES >= {size}\n{_vector_of_parts(dtype, lanes, part)}")
-    texts.append(f"#else\n{_vector_of_elements(dtype, lanes)}#endif\n")
-    return "".join(texts)
+    for number, size in enumerate((64, 32, 16)):
+        made = _vector_of_parts(dtype, lanes, min(lanes, size // item))
+        texts.append(f"#{'elif' if number else 'if'} VECTOR_BYTES >= {size}\n{_chosen(made, used)}")
+    return "".join([*texts, f"#else\n{_chosen(_vector_of_elements(dtype, lanes), used)}#endif\n"])
 
 
-def _vector_of_parts(dtype: str, lanes: int, part: int) -> str:
+def _chosen(made: Mapping[str, str], used: Collection[str]) -> str:
+    """The type and the operations that are used."""
+    return "".join(text for name, text in made.items() if not name or name in used)
+
+
+def _function(vector: str, name: str, parameters: str, *statements: str) -> str:
+    """A function that sets the vector r."""
+    body = "".join(f"  {line}\n" for line in (*statements, "return r;"))
+    return f"INLINE {vector} {vector}_{name}({parameters})\n{{\n{body}}}\n"
+
+
+def _vector_of_parts(dtype: str, lanes: int, part: int) -> dict[str, str]:
+    """Name of an operation, empty for the type -> its definition with parts of so many elements."""
     type, item, v = LANGUAGE.types[dtype], BY_NAME[dtype].itemsize, f"{dtype}x{lanes}"
-    parts = range(lanes // part)
-    text = _VECTOR_HEAD.format(
-        T=type, v=v, lanes=lanes, part=part, bytes=part * item, item=item, parts=", ".join(f"p{p}" for p in parts)
-    )
-    load = "".join(f"  r.p{p} = *(const {v}_memory *)(m + {p * part});\n" for p in parts)
-    text += f"INLINE {v} {v}_load(const mem_{dtype} *m)\n{{\n  {v} r;\n{load}  return r;\n}}\n"
+    parts, last = range(lanes // part), lanes // part - 1
     names = [f"x{lane}" for lane in range(lanes)]
-    given = ", ".join(f"{type} {name}" for name in names)
-    sets = "".join(
-        f"  const {v}_part p{p} = {{{', '.join(names[p * part : (p + 1) * part])}}};\n  r.p{p} = p{p};\n" for p in parts
-    )
-    text += f"INLINE {v} {v}_of({given})\n{{\n  {v} r;\n{_declared_first(sets)}  return r;\n}}\n"
-    splat = "".join(f"  r.p{p} = s;\n" for p in parts)
-    same = ", ".join(["x"] * part)
-    text += f"INLINE {v} {v}_splat({type} x)\n{{\n  const {v}_part s = {{{same}}};\n  {v} r;\n{splat}  return r;\n}}\n"
-    for name, sign in (("add", "+"), ("multiply", "*")):
-        steps = "".join(f"  r.p{p} = x.p{p} {sign} y.p{p};\n" for p in parts)
-        text += f"INLINE {v} {v}_{name}({v} x, {v} y)\n{{\n  {v} r;\n{steps}  return r;\n}}\n"
-    chosen = "".join(f"i < {(p + 1) * part} ? x.p{p}[i - {p * part}] : " for p in list(parts)[:-1])
-    last = list(parts)[-1]
-    body = f"return {chosen}x.p{last}[i - {last * part}];"
-    return text + f"INLINE {type} {v}_lane({v} x, int i) {{ {body} }}\n"
+    sets = [f"const {v}_part p{p} = {{{', '.join(names[p * part : (p + 1) * part])}}};" for p in parts]
+    same = f"const {v}_part p = {{{', '.join(['x'] * part)}}};"
+    chosen = "".join(f"i < {(p + 1) * part} ? x.p{p}[i - {p * part}] : " for p in range(last))
+    return {
+        "": _VECTOR_HEAD.format(
+            T=type, v=v, lanes=lanes, part=part, bytes=part * item, item=item, parts=", ".join(f"p{p}" for p in parts)
+        ),
+        "load": _function(
+            v, "load", f"const mem_{dtype} *m", f"{v} r;",
+            *(f"r.p{p} = *(const {v}_memory *)(m + {p * part});" for p in parts),
+        ),
+        "of": _function(
+            v, "of", ", ".join(f"{type} {name}" for name in names), *sets, f"{v} r;",
+            *(f"r.p{p} = p{p};" for p in parts),
+        ),
+        "splat": _function(v, "splat", f"{type} x", same, f"{v} r;", *(f"r.p{p} = p;" for p in parts)),
+        **{
+            name: _function(v, name, f"{v} x, {v} y", f"{v} r;", *(f"r.p{p} = x.p{p} {sign} y.p{p};" for p in parts))
+            for name, sign in _ARITHMETIC.items()
+        },
+        "lane": f"INLINE {type} {v}_lane({v} x, int i) {{ return {chosen}x.p{last}[i - {last * part}]; }}\n",
+    }  # fmt: skip
 
 
-def _declared_first(sets: str) -> str:
-    lines = sets.splitlines(keepends=True)
-    return "".join([line for line in lines if "const" in line] + [line for line in lines if "const" not in line])
-
-
-def _vector_of_elements(dtype: str, lanes: int) -> str:
+def _vector_of_elements(dtype: str, lanes: int) -> dict[str, str]:
+    """The same with elements one by one."""
     type, v = LANGUAGE.types[dtype], f"{dtype}x{lanes}"
-    loop = f"for (i = 0; i < {lanes}; ++i)\n    r.e[i] ="
+    head, loop = (f"{v} r;", "int i;"), f"for (i = 0; i < {lanes}; ++i) r.e[i] = "
     names = [f"x{lane}" for lane in range(lanes)]
-    given = ", ".join(f"{type} {name}" for name in names)
-    sets = "".join(f"  r.e[{lane}] = {name};\n" for lane, name in enumerate(names))
-    return (
-        f"typedef struct {{\n  {type} e[{lanes}];\n}} {v};\n"
-        f"INLINE {v} {v}_load(const mem_{dtype} *m)\n{{\n  {v} r;\n  int i;\n  {loop} m[i];\n  return r;\n}}\n"
-        f"INLINE {v} {v}_of({given})\n{{\n  {v} r;\n{sets}  return r;\n}}\n"
-        f"INLINE {v} {v}_splat({type} x)\n{{\n  {v} r;\n  int i;\n  {loop} x;\n  return r;\n}}\n"
-        f"INLINE {v} {v}_add({v} x, {v} y)\n{{\n  {v} r;\n  int i;\n  {loop} x.e[i] + y.e[i];\n  return r;\n}}\n"
-        f"INLINE {v} {v}_multiply({v} x, {v} y)\n{{\n  {v} r;\n  int i;\n  {loop} x.e[i] * y.e[i];\n  return r;\n}}\n"
-        f"INLINE {type} {v}_lane({v} x, int i) {{ return x.e[i]; }}\n"
-    )
+    return {
+        "": f"typedef struct {{\n  {type} e[{lanes}];\n}} {v};\n",
+        "load": _function(v, "load", f"const mem_{dtype} *m", *head, f"{loop}m[i];"),
+        "of": _function(
+            v, "of", ", ".join(f"{type} {name}" for name in names), f"{v} r;",
+            *(f"r.e[{lane}] = {name};" for lane, name in enumerate(names)),
+        ),
+        "splat": _function(v, "splat", f"{type} x", *head, f"{loop}x;"),
+        **{
+            name: _function(v, name, f"{v} x, {v} y", *head, f"{loop}x.e[i] {sign} y.e[i];")
+            for name, sign in _ARITHMETIC.items()
+        },
+        "lane": f"INLINE {type} {v}_lane({v} x, int i) {{ return x.e[i]; }}\n",
+    }  # fmt: skip
 
 
 _SMALLER = "INLINE {T} smaller_{t}({T} x, {T} y) {{ return x < y ? x : y; }}\n"
@@ -263,7 +276,6 @@ _HELPERS: Final[tuple[tuple[str, Callable[..., str]], ...]] = (
     (r"rint_(f32|f64)", _float(_RINT)),
     (r"sqrt_(f32|f64)", _float(_SQRT)),
     (r"smaller_(ui32|ui64)", lambda t: _SMALLER.format(t=t, T=LANGUAGE.types[t])),
-    (r"(f32|f64)x(\d+)(?:_\w+)?", lambda dtype, lanes: _vector(dtype, int(lanes))),
 )
 _WORD = re.compile(r"[a-z]\w*", re.ASCII)
 
@@ -287,5 +299,9 @@ def helpers(text: str) -> str:
                     found[key] = made
                 break
 
+    vectors: dict[tuple[str, str], set[str]] = {}
+    for dtype, lanes, name in re.findall(r"\b(f32|f64)x(\d+)(?:_([a-z]+))?\b", text):
+        need(f"mem_{dtype}")
+        vectors.setdefault((dtype, lanes), set()).add(name)
     need(text)
-    return "".join(found.values())
+    return "".join([*found.values(), *(_vector(dtype, int(lanes), used) for (dtype, lanes), used in vectors.items())])

@@ -59,7 +59,7 @@ _ROWS: Rows = (
 class Language:
     """A language. `types`: element type -> type of a value; `memory`: those that differ in memory; `rows`: expressions
     beside the common ones; `suffix`: of literals of 64 bits; `not_finite`: a float by its bits, written `{bits}`;
-    `vector`: the type of a vector of `{lanes}` elements.
+    `vector`: the type of a vector of `{lanes}` elements; `wide_literals`: a compiler may read literals of f32 as f64.
     """
 
     types: Mapping[str, str]
@@ -68,6 +68,7 @@ class Language:
     suffix: str
     not_finite: str
     vector: str
+    wide_literals: bool = False
     #: (primitive, kind of its last operand) -> expression
     expressions: Mapping[tuple[str, str], str] = field(init=False)
     #: primitives that are calls of functions: their text needs no parentheses
@@ -128,5 +129,6 @@ class Language:
         if not np.isfinite(value):
             bits = f"0x{pattern:0{2 * dtype.itemsize}X}u{self.suffix if wide else ''}"
             return self.not_finite.format(R=self.types[dtype.name], t=dtype.name, bits=bits)
-        text = str(abs(value)) + ("" if wide else "f")
+        digits = str(float(abs(value)) if self.wide_literals else abs(value))
+        text = digits + ("" if wide else "f")
         return f"(-{text})" if np.signbit(value) else text
