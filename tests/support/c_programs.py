@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from orchestrion.compiler.codegen.c.generate import generate
+from orchestrion.compiler.codegen.c.generate import files_of
 from orchestrion.compiler.codegen.c.interface import Export, Field
 from orchestrion.compiler.codegen.c.program import ProgramText
-from orchestrion.compiler.codegen.subject import Subject
 from orchestrion.compiler.driver import EMBEDDED, Compilation
+from orchestrion.compiler.sequencer.hl_seq import programs_of
 from orchestrion.schema.dtypes import BY_NAME
 
 Array = npt.NDArray[Any]
@@ -51,7 +51,9 @@ static void write_file(const char *name, const void *data, size_t bytes)
 
 static void *aligned(size_t bytes)
 {{
-  char *data = (char *)malloc(bytes + 128);
+  static char *kept[4];
+  static int count;
+  char *data = kept[count++] = (char *)malloc(bytes + 128);
   return data + (64 - (size_t)data % 64);
 }}
 
@@ -114,13 +116,17 @@ class CProgram:
     threads: bool = False
     binary: Path = field(init=False)
 
-    def build(self, *command: str, source: str = "main.c", library: str = "") -> CProgram:
-        """Compiles the program and a main function for its only export. Raises CalledProcessError."""
-        (self.folder / source).write_text(self._main(self.exports[0]))
+    def write(self) -> None:
+        """Writes the generated files."""
         for name, content in self.files.items():
             (self.folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+
+    def build(self, *command: str) -> CProgram:
+        """Compiles the program and a main function for its only export. Raises CalledProcessError."""
+        (self.folder / "main.c").write_text(self._main(self.exports[0]))
+        self.write()
         self.binary = self.folder / f"program{len(list(self.folder.glob('program*')))}"
-        files = [str(self.folder / source), str(self.folder / f"{self.name}.c")]
+        files = [str(self.folder / "main.c"), str(self.folder / f"{self.name}.c")]
         done = subprocess.run(
             [*command, *files, "-o", str(self.binary), *(["-pthread"] if self.threads else [])],
             capture_output=True, text=True, timeout=600,
@@ -211,14 +217,18 @@ def _bytes(kind: str, row: Field) -> str:
     return " * ".join([f"sizeof(*{kind}.{row.name}.data)", *(f"(size_t){factor}" for factor in factors)])
 
 
-def c_program(source: Any, folder: Path, name: str = "model", threads: bool = False, **options: str) -> CProgram:
-    """A program as C. `source`: a path, or the text of StableHLO. Raises CompileError."""
-    ir = Compilation(targets=("cpu",)).module(source, EMBEDDED)
-
-    def no_module() -> Any:
-        raise AssertionError("style c reads IR")
-
-    subject = Subject(f"{name}.mlir", no_module, lambda: ir)
-    files = generate(subject, name, {"weights": "array", **options})
+def c_program(
+    source: Any,
+    folder: Path,
+    name: str = "model",
+    threads: bool = False,
+    start: str = "input",
+    **options: str,
+) -> CProgram:
+    """A program as C. `source`: what `compiler.compile` takes, of the phase `start`. Raises CompileError."""
+    ir = Compilation(targets=("cpu",), start=start).module(source, EMBEDDED)
+    (found,) = (program for program in programs_of(ir) if program.profile == "cpu")
+    program = ProgramText(found, name)
+    files = files_of(program, f"{name}.mlir", {"weights": "array", **options})
     folder.mkdir(parents=True, exist_ok=True)
-    return CProgram(folder, name, files, ProgramText(subject.program("cpu"), name).interface.exports, threads)
+    return CProgram(folder, name, files, program.interface.exports, threads)

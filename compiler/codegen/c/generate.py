@@ -128,7 +128,12 @@ static void dispatch(const {n}_context *context, {n}_task *kernel, void *data, s
 
 def generate(subject: Subject, name: str, options: Mapping[str, str]) -> dict[str, str | bytes]:
     """The files of a program. Raises CompileError for what has no C, with the reason."""
-    program = ProgramText(subject.program("cpu"), name)
+    return files_of(ProgramText(subject.program("cpu"), name), subject.source, options)
+
+
+def files_of(program: ProgramText, source: str, options: Mapping[str, str]) -> dict[str, str | bytes]:
+    """The files of a rendered program. `source`: the name of what it was compiled from."""
+    name = program.name
     file = f"{name}.weights" if options["weights"] == "file" and program.weights.size else ""
     kernels = "\n".join(program.kernel_texts())
     own = "\n".join([*program.texts, _lifetime(program, file), *program.functions])
@@ -136,7 +141,7 @@ def generate(subject: Subject, name: str, options: Mapping[str, str]) -> dict[st
     body = "\n".join([kernels, support, own])
     needed = helpers("\n".join([kernels, own]))
     weights = program.weights.struct("weights_of_program") if program.weights.size and not file else ""
-    described = {"source": subject.source, "target": "cpu"}
+    described = {"source": source, "target": "cpu"}
     head = _HEAD.format(file=f"{name}.h", what="the interface of a compiled program", **described)
     code = _HEAD.format(file=f"{name}.c", what="a compiled program", **described)
     prologue = _PROLOGUE.format(name=name, alignment=64)
