@@ -70,13 +70,15 @@ class ProgramText:
         self._executables = {op.sym_name.value: op for op in ops if isinstance(op, ll_seq.Executable)}
         self._setups = {op.sym_name.value: op for op in ops if isinstance(op, ll_seq.SetupFunc)}
         self._globals: dict[str, Any] = {}
+        self.calls_need_memory = False
         initializers = [op for op in ops if isinstance(op, util.Initializer)]
         initializers.sort(key=lambda op: op.kind.value != "program")
         self.allocations.plan(block for op in initializers for block in op.body.blocks)
         self.init = [self._initializer(op) for op in initializers]
         exported = [op for op in ops if isinstance(op, ll_seq.Function)]
         for function in exported:
-            suffix = "" if len(exported) == 1 else f"_{identifier(function.sym_name.value)}"
+            run = identifier(f"run_{function.sym_name.value}", [f"run{one.suffix}" for one in self.interface.exports])
+            suffix = "" if len(exported) == 1 else run.removeprefix("run")
             self.interface.exports.append(export_of(function, suffix))
             self._function(function, self.interface.exports[-1])
 
@@ -143,7 +145,7 @@ class ProgramText:
         key = f"{executable}::{entry}"
         if key not in self.kernels:
             found = next(e for _, e in self._executables[executable].entries() if e.sym_name.value == entry)
-            taken = [kernel.name for kernel in self.kernels.values()]
+            taken = [name for kernel in self.kernels.values() for name in (kernel.name, f"{kernel.name}_arguments")]
             self.kernels[key] = Kernel(identifier(f"kernel_{entry}", taken), found, signature_of(found))
         return self.kernels[key]
 
@@ -170,6 +172,7 @@ class ProgramText:
         n, given = self.name, self.interface.parameters(export)
         head = f"int {n}_run{export.suffix}({n}_context *context{given and f', {given}'})"
         checks = list(self._checks(export))
+        code.drop_unused()
         self.functions.append("\n".join([f"{head}\n{{", *code.declared, *checks, *code.lines, "}\n"]))
         if export.is_dynamic:
             self.functions.append(self._sizes_function(function, export))
@@ -203,6 +206,7 @@ class ProgramText:
         made: list[tuple[str, str]] = []
         for command in inner:
             if isinstance(command, ll_seq.Allocate):
+                self.calls_need_memory = True
                 at = made[-1][1] if made else str(start)
                 name = f"at{len(code.offsets)}"
                 code.offsets.append(name)
@@ -241,6 +245,7 @@ class ProgramText:
             for axis, size in enumerate(field.type.shape if field.is_dynamic else ()):
                 code.line(f"outputs->{field.name}.sizes[{axis}] = {code.size(size)};")
         code.line(f"*memory_bytes = (size_t){needed};")
+        code.drop_unused()
         head = self.interface.sizes_head(export)
         return "\n".join([f"{head}\n{{", *code.declared, *code.lines, f"  return {self.name}_OK;", "}\n"])
 
@@ -269,6 +274,17 @@ class FunctionCode(Code):
         for one, value in rows:
             if value is not None and one.name not in self.sizes:
                 self.set_size(one.name, self.size(value))
+
+    def drop_unused(self) -> None:
+        """Leaves out sizes that nothing reads."""
+        while True:
+            text = "\n".join(self.lines)
+            unused = [name for name in self.sizes.values() if len(re.findall(rf"\b{re.escape(name)}\b", text)) == 1]
+            unused = [name for name in unused if f"  int64_t {name};" in self.declared]
+            if not unused:
+                return
+            self.declared = [line for line in self.declared if line.split()[-1][:-1] not in unused]
+            self.lines = [line for line in self.lines if line.split(" = ")[0].strip() not in unused]
 
     def require_memory(self, text: str) -> None:
         """Ends the call if the memory is too small."""
