@@ -26,7 +26,7 @@ from .code import Code, indented, refused
 from .interface import Export, Interface, export_of
 from .kernels import CBody, KernelText, pointer_type, used_lines
 from .language import identifier, is_reserved
-from .memory import MEMORY, WEIGHTS, Allocations, Place, Range, Recorded, bindings_apart, moved
+from .memory import MEMORY, WEIGHTS, Allocations, Place, Range, Recorded, bindings_apart
 from .sizes import rounded_up, size_text
 from .weights import ALIGNMENT, Weights
 
@@ -96,10 +96,10 @@ class ProgramText:
                 code.values[op.output] = op.executable.root
             case ll_seq.Constant():
                 start = self.weights.add(op)
-                code.values[op.output] = Place(f"(unsigned char *)context->weights + {start}", WEIGHTS, start)
+                code.values[op.output] = Place("(unsigned char *)context->weights", WEIGHTS, start)
             case ll_seq.Allocate():
                 start = self.allocations.offsets[op]
-                code.values[op.output] = Place(f"context->memory + {start}", MEMORY, start)
+                code.values[op.output] = Place("context->memory", MEMORY, start)
             case ll_seq.Record():
                 code.values[op.output] = self._record(op, code)
             case util.GlobalStore():
@@ -212,7 +212,7 @@ class ProgramText:
                 code.offsets.append(name)
                 made.append((name, f"size_add({name}, {rounded_up(code.size(command.size), ALIGNMENT)})"))
                 code.set_size(name, at)
-                code.values[command.output] = Place(f"context->memory + {name}", MEMORY, None)
+                code.values[command.output] = Place("context->memory", MEMORY, 0, name)
             elif isinstance(command, ll_seq.Return):
                 code.values.update(zip(op.outputs, [code.values[value] for value in command.values], strict=True))
             else:
@@ -367,7 +367,7 @@ class RecordingText:
     def _at(self, value: Value, offset: int) -> Place:
         place = self.values[value]
         assert isinstance(place, Place)
-        return moved(place, offset, self._size(offset))
+        return place.moved(offset, self._size(offset))
 
     def _command(self, op: Operation) -> None:
         match op:
