@@ -5,6 +5,7 @@ needs a module that was compiled with `--embed-ir`. Either all files are written
 """
 
 import argparse
+import errno
 import os
 import re
 import sys
@@ -102,6 +103,9 @@ def write_files(folder: Path, files: Files) -> None:
     complete. Raises OSError, and leaves nothing behind.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    for name in files:
+        if (folder / name).is_dir():
+            raise IsADirectoryError(errno.EISDIR, "is a folder, not a file", str(folder / name))
     made: dict[Path, Path] = {}
     try:
         for name, content in files.items():

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from orchestrion.compiler.codegen.styles import STYLES
 from orchestrion.compiler.driver import EMBEDDED, EMBEDDED_NAME, Compilation
 from orchestrion.compiler.errors import ArgumentValueError
 from orchestrion.schema.decoder import read_module
@@ -44,3 +45,42 @@ def test_a_module_without_ir_is_refused(embedding: Path, tmp_path: Path, capsys:
     assert codegen.main([str(plain), "--style=c", "-o", str(tmp_path / "out")]) == 1
     assert "plain.fb: has no IR: compile it with --embed-ir" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+def test_the_page_describes_every_style() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "codegen.md").read_text(encoding="utf-8")
+    assert all(f"## Style `{name}`" in page for name in STYLES)
+
+
+def test_a_module_and_its_source_give_the_same_code(embedding: Path, tmp_path: Path) -> None:
+    folders = tmp_path / "module", tmp_path / "source"
+    for source, folder in zip((embedding, SIMPLE_MUL), folders, strict=True):
+        assert codegen.main([str(source), "--style=c", "--name=m", "--quiet", "-o", str(folder)]) == 0
+    first, second = ((folder / "m.c").read_text().partition("#include")[2] for folder in folders)
+    assert first == second and "m_run" in first
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["--style=c", "--target=cpu"], "--target has no effect: "),
+        (["--style=c", "--compile-from=flow"], "--compile-from has no effect: "),
+        (["--style=c", "--name=2x"], "--name=2x is no name of letters, digits and underscores"),
+        (["--style=pascal"], "--style: no 'pascal': there are "),
+        (["--style=c", "--weights=cloud"], "--weights: no 'cloud': there are array, file"),
+    ],
+)
+def test_wrong_flags(embedding: Path, flags: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        codegen.main([str(embedding), *flags, "-o", str(embedding.parent / "out")])
+    assert ended.value.code == 2 and said in capsys.readouterr().err
+
+
+def test_nothing_is_left_behind_where_a_file_cannot_be_written(
+    embedding: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "out"
+    (folder / "m.c").mkdir(parents=True)
+    assert codegen.main([str(embedding), "--style=c", "--name=m", "--quiet", "-o", str(folder)]) == 1
+    assert "m.c: is a folder" in capsys.readouterr().err
+    assert [path.name for path in folder.iterdir()] == ["m.c"]
