@@ -362,7 +362,8 @@ class RecordingText:
         self.lines.append(f"  {text}")
 
     def _size(self, size: int) -> str:
-        return size_text(size, self.sizes)
+        """A size as an expression. A call has checked its sizes, and that its memory suffices."""
+        return size_text(size, self.sizes, saturates=False)
 
     def _at(self, value: Value, offset: int) -> Place:
         place = self.values[value]

@@ -1,4 +1,6 @@
-"""Sizes as C expressions of type `int64_t`, which saturate where 64 bits do not suffice."""
+"""Sizes as C expressions of type `int64_t`. Until a call has checked its sizes, they saturate where 64 bits do not
+suffice.
+"""
 
 from __future__ import annotations
 
@@ -39,24 +41,25 @@ FUNCTIONS: dict[str, str] = {
 }
 
 
-def size_text(size: int, names: Mapping[str, str]) -> str:
-    """A size. `names`: symbol -> the variable that holds it."""
+def size_text(size: int, names: Mapping[str, str], saturates: bool = True) -> str:
+    """A size. `names`: symbol -> the variable that holds it. Only sizes that were checked need not saturate."""
     if not isinstance(size, Dim):
         return str(size)
+    add, multiply = ("size_add({}, {})", "size_multiply({}, {})") if saturates else ("({} + {})", "({} * {})")
     terms = []
     for count, factors in size.terms:
-        parts = [_atom(atom, names) for atom in factors]
+        parts = [_atom(atom, names, saturates) for atom in factors]
         if not parts or count != 1:
             parts.append(str(count))
-        terms.append(reduce(lambda x, y: f"size_multiply({x}, {y})", parts))
-    return reduce(lambda x, y: f"size_add({x}, {y})", terms)
+        terms.append(reduce(multiply.format, parts))
+    return reduce(add.format, terms)
 
 
-def _atom(atom: Atom, names: Mapping[str, str]) -> str:
+def _atom(atom: Atom, names: Mapping[str, str], saturates: bool) -> str:
     if isinstance(atom, Symbol):
         return names[atom.name]
     assert isinstance(atom, Call)
-    return f"size_{atom.op}({size_text(atom.lhs, names)}, {size_text(atom.rhs, names)})"
+    return f"size_{atom.op}({size_text(atom.lhs, names, saturates)}, {size_text(atom.rhs, names, saturates)})"
 
 
 def rounded_up(text: str, to: int) -> str:
