@@ -136,7 +136,6 @@ PASSES: Final[tuple[Pass, ...]] = (
     Pass("hoist-allocations", "ll_seq", "sequencer.hoist_setup:allocations", "recordings use buffers"),
     Pass("hoist-executables", "ll_seq", "sequencer.hoist_setup:executables", "recordings use executables"),
     Pass("hoist-recordings", "ll_seq", "sequencer.hoist_setup:recordings", "their operands are hoisted"),
-    Pass("hoist-per-shape", "ll_seq", "sequencer.hoist_setup:per_shape", "static setup is hoisted already"),
     Pass("split-setup", "ll_seq", "sequencer.split_setup", "setup precedes the run loops now"),
     Pass("lower-executables", "executables", "targets.lower", "emits code for the frozen ABI"),
     Pass("convert-to-vm", "bytecode", "bytecode.convert_to_vm", "executables are lowered"),

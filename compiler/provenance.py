@@ -47,14 +47,14 @@ _REMOVED_BY: Final[dict[str, str]] = {
     "drop-annotations": "removed: an annotation, which changes no value",
 }
 #: Ops that hold a constant, in any phase.
-_CONSTANTS: Final = (Constant, util.Global, util.GlobalLoad, flow.Splat, hl_seq.Splat)
+_CONSTANTS: Final = (Constant, util.Global, util.GlobalLoad, flow.Splat)
 #: Op before memory is planned -> kind of place, and whether it only counts if nothing else holds the op.
 _KINDS: Final[tuple[tuple[tuple[type[Operation], ...], str, bool], ...]] = (
-    ((hl_seq.Splat,), "fill", False),
+    ((flow.Splat,), "fill", False),
     ((util.BranchOp, *util.HOST_OPS), "host", False),
     ((util.Assert,), "check", False),
     ((util.GlobalLoad, util.GlobalStore), "variable", True),
-    ((hl_seq.Import, hl_seq.Export, hl_seq.Empty, hl_seq.Clone, Return), "boundary", True),
+    ((hl_seq.Import, hl_seq.Export, flow.Empty, hl_seq.Clone, Return), "boundary", True),
 )
 
 
@@ -197,7 +197,7 @@ class Recorder:
                 continue
             function = (top.symbol or "") if isinstance(top, Func) else "initializer"
             for op in top.walk():
-                if isinstance(op, hl_seq.Dispatch):
+                if isinstance(op, flow.Dispatch):
                     self._dispatch(op, entries[op.entry], Place(name, "dispatch", function, op.entry.root))
                     continue
                 for kinds, kind, is_weak in _KINDS:
@@ -209,7 +209,7 @@ class Recorder:
         for op, place in weak:
             self._add(op.loc, place, alone=True)
 
-    def _dispatch(self, op: hl_seq.Dispatch, entry: ll_seq.Entry, place: Place) -> None:
+    def _dispatch(self, op: flow.Dispatch, entry: ll_seq.Entry, place: Place) -> None:
         """Places the ops of a dispatch: those of its region, or those of the entry if the source has dispatches
         already.
         """
@@ -345,12 +345,10 @@ def _join_regions(module: Module) -> None:
 
 def _arguments(op: Operation) -> Iterator[Origin]:
     """The origins of block arguments that were made from ops of the source."""
-    for region in op.regions:
-        for block in region.blocks:
-            for argument in block.arguments:
-                origin = origin_of(argument.loc)
-                if origin is not None:
-                    yield origin
+    for argument in op.block_arguments():
+        origin = origin_of(argument.loc)
+        if origin is not None:
+            yield origin
 
 
 def _numbers(op: Operation) -> frozenset[int]:

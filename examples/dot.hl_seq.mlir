@@ -3,7 +3,7 @@
 // kernel adds the product to what is there. Once per target. docs/setup-and-teardown.md follows it.
 "builtin.module"() ({
   "hl_seq.program"() <{sym_name = "reference"}> ({
-    "hl_seq.executable"() <{sym_name = "accumulate"}> ({
+    "flow.executable"() <{sym_name = "accumulate"}> ({
       "func.func"() <{function_type = (tensor<8x16xf32>, tensor<16x32xf32>, tensor<8x32xf32>) -> tensor<8x32xf32>, sym_name = "accumulate"}> ({
       ^bb0(%a: tensor<8x16xf32>, %b: tensor<16x32xf32>, %old: tensor<8x32xf32>):
         %product = "stablehlo.dot_general"(%a, %b) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>}> : (tensor<8x16xf32>, tensor<16x32xf32>) -> tensor<8x32xf32>
@@ -15,14 +15,14 @@
     ^bb0(%arg0: tensor<8x16xf32>, %arg1: tensor<16x32xf32>):
       %a = "hl_seq.import"(%arg0) : (tensor<8x16xf32>) -> !hl_seq.resource<external, 512>
       %b = "hl_seq.import"(%arg1) : (tensor<16x32xf32>) -> !hl_seq.resource<external, 2048>
-      %zeros = "hl_seq.splat"() <{value = dense<0.0> : tensor<f32>}> : () -> !hl_seq.resource<transient, 1024>
-      %sum = "hl_seq.dispatch"(%a, %b, %zeros) <{entry = @accumulate::@accumulate, workload = array<i64: 256, 1, 1>}> : (!hl_seq.resource<external, 512>, !hl_seq.resource<external, 2048>, !hl_seq.resource<transient, 1024>) -> !hl_seq.resource<external, 1024>
+      %zeros = "flow.splat"() <{value = dense<0.0> : tensor<f32>}> : () -> !hl_seq.resource<transient, 1024>
+      %sum = "flow.dispatch"(%a, %b, %zeros) <{entry = @accumulate::@accumulate, workload = array<i64: 256, 1, 1>}> : (!hl_seq.resource<external, 512>, !hl_seq.resource<external, 2048>, !hl_seq.resource<transient, 1024>) -> !hl_seq.resource<external, 1024>
       %result = "hl_seq.export"(%sum) : (!hl_seq.resource<external, 1024>) -> tensor<8x32xf32>
       "func.return"(%result) : (tensor<8x32xf32>) -> ()
     }) : () -> ()
   }) : () -> ()
   "hl_seq.program"() <{sym_name = "spirv"}> ({
-    "hl_seq.executable"() <{sym_name = "accumulate"}> ({
+    "flow.executable"() <{sym_name = "accumulate"}> ({
       "func.func"() <{function_type = (tensor<8x16xf32>, tensor<16x32xf32>, tensor<8x32xf32>) -> tensor<8x32xf32>, sym_name = "accumulate"}> ({
       ^bb0(%a: tensor<8x16xf32>, %b: tensor<16x32xf32>, %old: tensor<8x32xf32>):
         %product = "stablehlo.dot_general"(%a, %b) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>}> : (tensor<8x16xf32>, tensor<16x32xf32>) -> tensor<8x32xf32>
@@ -34,14 +34,14 @@
     ^bb0(%arg0: tensor<8x16xf32>, %arg1: tensor<16x32xf32>):
       %a = "hl_seq.import"(%arg0) : (tensor<8x16xf32>) -> !hl_seq.resource<external, 512>
       %b = "hl_seq.import"(%arg1) : (tensor<16x32xf32>) -> !hl_seq.resource<external, 2048>
-      %zeros = "hl_seq.splat"() <{value = dense<0.0> : tensor<f32>}> : () -> !hl_seq.resource<transient, 1024>
-      %sum = "hl_seq.dispatch"(%a, %b, %zeros) <{entry = @accumulate::@accumulate, workload = array<i64: 256, 1, 1>}> : (!hl_seq.resource<external, 512>, !hl_seq.resource<external, 2048>, !hl_seq.resource<transient, 1024>) -> !hl_seq.resource<external, 1024>
+      %zeros = "flow.splat"() <{value = dense<0.0> : tensor<f32>}> : () -> !hl_seq.resource<transient, 1024>
+      %sum = "flow.dispatch"(%a, %b, %zeros) <{entry = @accumulate::@accumulate, workload = array<i64: 256, 1, 1>}> : (!hl_seq.resource<external, 512>, !hl_seq.resource<external, 2048>, !hl_seq.resource<transient, 1024>) -> !hl_seq.resource<external, 1024>
       %result = "hl_seq.export"(%sum) : (!hl_seq.resource<external, 1024>) -> tensor<8x32xf32>
       "func.return"(%result) : (tensor<8x32xf32>) -> ()
     }) : () -> ()
   }) : () -> ()
   "hl_seq.program"() <{sym_name = "opencl"}> ({
-    "hl_seq.executable"() <{sym_name = "accumulate"}> ({
+    "flow.executable"() <{sym_name = "accumulate"}> ({
       "func.func"() <{function_type = (tensor<8x16xf32>, tensor<16x32xf32>, tensor<8x32xf32>) -> tensor<8x32xf32>, sym_name = "accumulate"}> ({
       ^bb0(%a: tensor<8x16xf32>, %b: tensor<16x32xf32>, %old: tensor<8x32xf32>):
         %product = "stablehlo.dot_general"(%a, %b) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>}> : (tensor<8x16xf32>, tensor<16x32xf32>) -> tensor<8x32xf32>
@@ -53,8 +53,8 @@
     ^bb0(%arg0: tensor<8x16xf32>, %arg1: tensor<16x32xf32>):
       %a = "hl_seq.import"(%arg0) : (tensor<8x16xf32>) -> !hl_seq.resource<external, 512>
       %b = "hl_seq.import"(%arg1) : (tensor<16x32xf32>) -> !hl_seq.resource<external, 2048>
-      %zeros = "hl_seq.splat"() <{value = dense<0.0> : tensor<f32>}> : () -> !hl_seq.resource<transient, 1024>
-      %sum = "hl_seq.dispatch"(%a, %b, %zeros) <{entry = @accumulate::@accumulate, workload = array<i64: 256, 1, 1>}> : (!hl_seq.resource<external, 512>, !hl_seq.resource<external, 2048>, !hl_seq.resource<transient, 1024>) -> !hl_seq.resource<external, 1024>
+      %zeros = "flow.splat"() <{value = dense<0.0> : tensor<f32>}> : () -> !hl_seq.resource<transient, 1024>
+      %sum = "flow.dispatch"(%a, %b, %zeros) <{entry = @accumulate::@accumulate, workload = array<i64: 256, 1, 1>}> : (!hl_seq.resource<external, 512>, !hl_seq.resource<external, 2048>, !hl_seq.resource<transient, 1024>) -> !hl_seq.resource<external, 1024>
       %result = "hl_seq.export"(%sum) : (!hl_seq.resource<external, 1024>) -> tensor<8x32xf32>
       "func.return"(%result) : (tensor<8x32xf32>) -> ()
     }) : () -> ()

@@ -283,7 +283,7 @@ class DeviceState:
         if self.lost is not None or self.driver is not self.backend:
             return
         reason = DeviceLost(str(error))
-        self.backend = LostDevice(self.driver, reason)
+        self.backend = LostDevice(self.driver, reason)  # type: ignore[abstract]
         self.lost = reason
         self.idle_calls.clear()
         for share in [*self.shares.values()]:

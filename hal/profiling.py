@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from .backend import (
@@ -20,18 +19,16 @@ from .backend import (
     BackendDevice,
     BackendExecutable,
     BackendQueue,
-    BackendSemaphore,
     BackendWork,
     Binding,
     Bytes,
-    Entry,
-    MemoryUse,
     Point,
     Span,
     Watcher,
 )
 from .command_buffer import CommandBuffer
 from .device import Device
+from .device_layer import DeviceLayer
 from .errors import InvalidArgument
 from .timing import now
 
@@ -180,52 +177,15 @@ class ProfilingQueue(BackendQueue):
         return works
 
 
-class ProfilingDevice(BackendDevice):
-    """A layer around a device that a driver opened with profiling."""
+class ProfilingDevice(DeviceLayer):
+    """A layer around a device that a driver opened with profiling. Each recorded command has exactly one span."""
 
     def __init__(self, inner: BackendDevice) -> None:
-        # each recorded command has exactly one span, so loops cannot be recorded
-        self.info = replace(inner.info, control_flow=False) if inner.info.control_flow else inner.info
-        self._inner = inner
+        super().__init__(inner)
         self.queue = self.profile = ProfilingQueue(inner.queue)
-
-    def allocate(self, size: int, use: MemoryUse) -> BackendBuffer:
-        return self._inner.allocate(size, use)
-
-    def import_host(self, memory: Bytes) -> BackendBuffer | None:
-        return self._inner.import_host(memory)
-
-    def import_buffer(self, handle: Any, offset: int, size: int, writable: bool) -> BackendBuffer:
-        return self._inner.import_buffer(handle, offset, size, writable)
-
-    def create_executable(self, format: str, payload: memoryview, entries: tuple[Entry, ...]) -> BackendExecutable:
-        return self._inner.create_executable(format, payload, entries)
-
-    @property
-    def compiles(self) -> bool:  # type: ignore[override]
-        return self._inner.compiles
-
-    def trial_build(self, format: str, payload: memoryview, entries: tuple[Entry, ...], deadline: float) -> float:
-        return self._inner.trial_build(format, payload, entries, deadline)
 
     def create_command_buffer(self, slots: int) -> Recorder:
         return Recorder(self._inner.create_command_buffer(slots), self)
-
-    def create_semaphore(self, initial: int) -> BackendSemaphore:
-        return self._inner.create_semaphore(initial)
-
-    @property
-    def native(self) -> Any:
-        return self._inner.native
-
-    def import_semaphore(self, handle: Any) -> BackendSemaphore:
-        return self._inner.import_semaphore(handle)
-
-    def trim(self) -> bool:
-        return self._inner.trim()
-
-    def close(self) -> None:
-        self._inner.close()
 
 
 def is_profiled(device: Device) -> bool:

@@ -13,25 +13,22 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .backend import (
     BackendBuffer,
     BackendCommandBuffer,
     BackendDevice,
-    BackendExecutable,
     BackendQueue,
     BackendSemaphore,
     BackendWork,
     Bytes,
-    Entry,
-    MemoryUse,
     Point,
     Span,
     Watcher,
 )
+from .device_layer import DeviceLayer
 from .errors import HalError, Unsupported
 from .lifetime import WATCH_SECONDS
 from .residency import PlannedSegment, Pool, StreamedMemory, StreamedRecording, Window
@@ -265,13 +262,13 @@ class StreamingQueue(BackendQueue):
             self._counts.append(submissions)
 
 
-class StreamingDevice(BackendDevice):
-    """A layer around a device of a driver. `timed`: the device was opened with profiling."""
+class StreamingDevice(DeviceLayer):
+    """A layer around the device of a driver. It fills windows between two commands. `timed`: the device was opened
+    with profiling.
+    """
 
     def __init__(self, inner: BackendDevice, timed: bool = False) -> None:
-        # the host fills windows between two commands, which is impossible inside of a recorded loop
-        self.info = replace(inner.info, control_flow=False) if inner.info.control_flow else inner.info
-        self._inner = inner
+        super().__init__(inner)
         self.queue = self._queue = StreamingQueue(inner, timed)
 
     def create_pool(self, device: Device) -> Pool:
@@ -280,37 +277,8 @@ class StreamingDevice(BackendDevice):
         device.on_memory_pressure(pool.release_memory)
         return pool
 
-    def allocate(self, size: int, use: MemoryUse) -> BackendBuffer:
-        return self._inner.allocate(size, use)
-
-    def import_host(self, memory: Bytes) -> BackendBuffer | None:
-        return self._inner.import_host(memory)
-
-    def import_buffer(self, handle: Any, offset: int, size: int, writable: bool) -> BackendBuffer:
-        return self._inner.import_buffer(handle, offset, size, writable)
-
-    def create_executable(self, format: str, payload: memoryview, entries: tuple[Entry, ...]) -> BackendExecutable:
-        return self._inner.create_executable(format, payload, entries)
-
-    @property
-    def compiles(self) -> bool:  # type: ignore[override]
-        return self._inner.compiles
-
-    def trial_build(self, format: str, payload: memoryview, entries: tuple[Entry, ...], deadline: float) -> float:
-        return self._inner.trial_build(format, payload, entries, deadline)
-
     def create_command_buffer(self, slots: int) -> StreamedRecording:
         return StreamedRecording(self._inner, slots)
-
-    def create_semaphore(self, initial: int) -> BackendSemaphore:
-        return self._inner.create_semaphore(initial)
-
-    @property
-    def native(self) -> Any:
-        return self._inner.native
-
-    def import_semaphore(self, handle: Any) -> BackendSemaphore:
-        return self._inner.import_semaphore(handle)
 
     def trim(self) -> bool:
         return not self._queue.busy and self._inner.trim()

@@ -4,15 +4,15 @@
 so the driver runs without llvmlite. A test compiles the texts again and compares every byte.
 
 A text knows no architecture. It is compiled behind a prelude, which defines what differs: `@pause`, for loops that wait
-for another thread, and functions that return the numbers of system calls. The code may use nothing outside of itself:
-an undefined symbol, a relocation, or data is refused.
+for another thread, and functions that return the numbers of system calls. The linker is that of the target `cpu`. The
+code may use nothing outside of itself: undefined symbols and variables are refused.
 """
 
-import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from orchestrion.compiler.targets.cpu.linker import link
 from orchestrion.schema import native_image
 
 #: the version of llvmlite that compiled the committed images
@@ -97,10 +97,12 @@ SOURCES: tuple[Source, ...] = (
 
 
 def build(text: str, entries: Sequence[tuple[str, int, int]], architecture: str) -> bytes:
-    """The native image of an IR text. Raises ValueError if the code uses anything outside of itself."""
-    code, symbols = _link(_compile(text, ARCHITECTURES[architecture]))
-    rows = [native_image.Entry(symbols[name], bindings, parameters) for name, bindings, parameters in entries]
-    return native_image.encode(architecture, rows, code)
+    """The native image of an IR text. Raises LinkError if the code uses anything outside of itself."""
+    linked = link(architecture, _compile(text, ARCHITECTURES[architecture]), [name for name, _, _ in entries])
+    rows = [
+        native_image.Entry(linked.functions[name][0], bindings, parameters) for name, bindings, parameters in entries
+    ]
+    return native_image.encode(architecture, rows, linked.code)
 
 
 def _compile(text: str, architecture: Architecture) -> bytes:
@@ -119,46 +121,11 @@ def _compile(text: str, architecture: Architecture) -> bytes:
         cpu=architecture.processor, features=architecture.features, opt=2, reloc="pic", codemodel="small"
     )
     options = llvm.create_pipeline_tuning_options(speed_level=2)
-    options.loop_vectorization = options.slp_vectorization = False  # constants of vectors would be read-only data
+    options.loop_vectorization = options.slp_vectorization = False  # loops stay as the texts write them
     builder = llvm.create_pass_builder(machine, options)
     builder.getModulePassManager().run(module, builder)
     made: bytes = machine.emit_object(module)
     return made
-
-
-_SECTION = struct.Struct("<2I4Q2I2Q")
-_SYMBOL = struct.Struct("<IBBHQQ")
-#: sections of an object that may have no bytes: everything that becomes memory is in `.text`
-_WRITE_ALLOC_EXECUTE = 7
-
-
-def _link(elf: bytes) -> tuple[bytes, dict[str, int]]:
-    """The code of an object file, and where its functions start. Raises ValueError for an object with data,
-    relocations or undefined symbols.
-    """
-    (headers,) = struct.unpack_from("<Q", elf, 40)
-    _, count, names = struct.unpack_from("<3H", elf, 58)
-    sections = [_SECTION.unpack_from(elf, headers + 64 * number) for number in range(count)]
-    found: dict[str, tuple[int, bytes]] = {}
-    for number, (name, _, flags, _, offset, size, *_) in enumerate(sections):
-        label = _text(elf, sections[names][4] + name)
-        if label.startswith(".rel") or (flags & _WRITE_ALLOC_EXECUTE and size and label != ".text"):
-            raise ValueError(f"the code needs {label} ({size} bytes): only .text is allowed")
-        found[label] = number, elf[offset : offset + size]
-    text, code = found[".text"]
-    _, table = found[".symtab"]
-    strings = sections[found[".strtab"][0]][4]
-    symbols: dict[str, int] = {}
-    for name, _, _, section, value, _ in _SYMBOL.iter_unpack(table[_SYMBOL.size :]):
-        if not section:
-            raise ValueError(f"undefined symbol {_text(elf, strings + name)}")
-        if section == text:
-            symbols[_text(elf, strings + name)] = value
-    return code, symbols
-
-
-def _text(elf: bytes, offset: int) -> str:
-    return elf[offset : elf.index(b"\0", offset)].decode()
 
 
 def main() -> int:

@@ -25,9 +25,7 @@ def split_behind(block: Block, op: Operation) -> Block:
     """Moves the ops behind `op` into a new block, and returns it."""
     rest = Block()
     while op.next_op is not None:
-        moved = op.next_op
-        moved.detach()
-        rest.append(moved)
+        rest.take([op.next_op])
     return rest
 
 

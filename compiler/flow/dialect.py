@@ -4,6 +4,8 @@ Rules: after the phase no tensor arithmetic is outside of executables. A functio
 tensors, loads and stores of globals, host numbers (loop counters), and branches between its blocks. An initializer
 holds the same in one block (`rules/flow.py` has the list). The workload of a dispatch is the number of elements of each
 of its results, padding included, or of the update of a tied result.
+
+Programs of the phase `hl_seq` have the same executables, dispatches, splats and empty tensors, over resources.
 """
 
 from __future__ import annotations
@@ -11,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from orchestrion.compiler.ir.attributes import DenseArray, DenseElements, StringAttr, SymbolRef
-from orchestrion.compiler.ir.core import Operation, Trait
+from orchestrion.compiler.ir.core import Operation, OpResult, Trait, Value
 from orchestrion.compiler.ir.declare import attr, operand, operands, optional, region, result, results
 from orchestrion.compiler.ir.dialect import Dialect
-from orchestrion.compiler.ir.types import TensorType, Type
+from orchestrion.compiler.ir.types import DialectType, TensorType, Type
 from orchestrion.compiler.stablehlo.ops.base import ShapeError, StablehloOp, dtype_of, tensor_of
 from orchestrion.compiler.stablehlo.ops.flow_ops import LineFft, RowSolve, Size
 from orchestrion.compiler.stablehlo.ops.func import Func
@@ -23,6 +25,11 @@ from orchestrion.schema import tensor_shapes
 from .layout import problem
 from .merge import Merge
 from .scatter import Scatter
+
+
+def is_data(type: Type) -> bool:
+    """a tensor, or a resource"""
+    return isinstance(type, TensorType) or (isinstance(type, DialectType) and type.name == "hl_seq.resource")
 
 
 class DispatchRegion(Operation):
@@ -138,7 +145,8 @@ class Executable(Operation):
 
 
 class Dispatch(Operation):
-    """Runs an entry on tensors; the workload is (x, y, z) invocations.
+    """Runs an entry: reads the arguments and writes every element of the outputs; of a tied output only the updated
+    ones. The workload is (x, y, z) invocations.
 
     `tied`: per output the number of the argument whose memory it updates, or -1. The workload is then that of the
     update. The argument keeps its value: other readers get a copy. `in_place`: arguments whose memory the only output
@@ -150,9 +158,20 @@ class Dispatch(Operation):
     workload = attr(DenseArray)
     tied = optional(DenseArray)
     in_place = optional(DenseArray)
-    arguments = operands(TensorType)
-    outputs = results(TensorType)
+    arguments = operands(is_data)
+    outputs = results(is_data)
     traits = frozenset({Trait.PURE})
+
+    def updates(self) -> Iterator[tuple[Value, OpResult]]:
+        """Yields (argument, tied output) pairs."""
+        for output, index in zip(self.outputs, self.tied.ints if self.tied is not None else ()):  # noqa: B905
+            if index >= 0:
+                yield self.arguments[index], output
+
+    def reuses(self) -> Iterator[tuple[Value, OpResult]]:
+        """Yields (argument, output) pairs for the arguments whose memory the output may take over."""
+        for index in self.in_place.ints if self.in_place is not None else ():
+            yield self.arguments[index], self.outputs[0]
 
     def check(self) -> Iterator[str]:
         if len(self.workload) != 3:
@@ -171,7 +190,8 @@ class Dispatch(Operation):
         elif len(set(named)) != len(named):
             yield f"tied {list(indices)} names an argument twice"
         for output, index in zip(self.outputs, indices, strict=False):
-            if 0 <= index < len(self.arguments) and output.type != self.arguments[index].type:
+            tensors = isinstance(output.type, TensorType) and 0 <= index < len(self.arguments)
+            if tensors and output.type != self.arguments[index].type:
                 yield f"output of type {output.type} is tied to argument {index} of type {self.arguments[index].type}"
 
 
@@ -180,7 +200,7 @@ class Splat(Operation):
 
     name = "flow.splat"
     value = attr(DenseElements)
-    output = result(TensorType)
+    output = result(is_data)
     traits = frozenset({Trait.PURE})
 
 
@@ -188,7 +208,7 @@ class Empty(Operation):
     """A tensor without elements."""
 
     name = "flow.empty"
-    output = result(TensorType)
+    output = result(is_data)
     traits = frozenset({Trait.PURE})
 
     def check(self) -> Iterator[str]:

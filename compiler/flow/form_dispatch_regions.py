@@ -113,8 +113,7 @@ def _sink_stores(block: Block) -> None:
             if op.ref in stored:
                 stored[op.ref].erase()
             stored[op.ref] = op
-            op.detach()
-            block.insert_before(op, block.last)
+            block.take([op], block.last)
 
 
 def _place_splats(block: Block) -> None:

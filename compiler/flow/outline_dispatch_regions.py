@@ -60,9 +60,7 @@ def dispatch_instead(region: Outlined, name: str) -> None:
     )
     if any(updates):
         dispatch.tied = dense_ints(*(-1 if found is None else arguments.index(found[1]) for found in updates))
-    for old, new in zip(region.outputs, dispatch.outputs, strict=True):
-        old.replace_by(new)
-    region.erase()
+    region.replace_by(dispatch.outputs)
 
 
 def _updates(region: Outlined) -> list[tuple[Update, Value] | None]:

@@ -16,9 +16,8 @@ from orchestrion.compiler.ir.builder import inline_block
 from orchestrion.compiler.ir.core import Region, Value
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import I1, TensorType
-from orchestrion.compiler.stablehlo.builders.basic import index_type
 from orchestrion.compiler.stablehlo.builders.loops import region_of
-from orchestrion.compiler.stablehlo.builders.tensors import Tensor, iota, reduce_by
+from orchestrion.compiler.stablehlo.builders.tensors import Tensor, index_type, iota, reduce_by
 from orchestrion.compiler.stablehlo.ops.windowed import SelectAndScatter, Window
 
 from .window_builders import windows_of

@@ -99,9 +99,7 @@ def _join(region: Region) -> bool:
         for argument, value in zip(block.arguments, branch.arguments, strict=True):
             argument.replace_by(value)
         branch.erase()
-        for op in block.ops:
-            op.detach()
-            before.append(op)
+        before.take(block.ops)
         region.blocks.remove(block)
         changed = True
     return changed

@@ -134,9 +134,7 @@ def _put_in_place(op: Operation, region: Region) -> Operation | None:
     """Replaces an op by the ops of one of its regions. Returns the next op to visit."""
     before, block = op.prev_op, op.parent
     assert block is not None
-    for old, new in zip(op.results, inline_block(region.block, (), Builder.before(op).insert), strict=True):
-        old.replace_by(new)
-    op.erase()
+    op.replace_by(inline_block(region.block, (), Builder.before(op).insert))
     return block.first if before is None else before.next_op
 
 

@@ -280,6 +280,12 @@ class Operation:
         self.detach_keeping_next()
         self.drop_uses()
 
+    def replace_by(self, values: Sequence[Value]) -> None:
+        """Replaces every use of its results by `values`, and erases it."""
+        for old, new in zip(self.results, values, strict=True):
+            old.replace_by(new)
+        self.erase()
+
     def detach_keeping_next(self) -> None:
         """Same as `detach`, but an iteration at this operation can continue."""
         following = self.next_op
@@ -290,6 +296,12 @@ class Operation:
         """Drops all operands, here and in the regions."""
         for op in self.walk():
             op.set_operands(())
+
+    def block_arguments(self) -> Iterator[BlockArgument]:
+        """The arguments of the blocks in its regions."""
+        for region in self.regions:
+            for block in region.blocks:
+                yield from block.arguments
 
     def walk(self) -> Iterator[Operation]:
         """This operation and everything inside, outer before inner, in text order."""
@@ -433,6 +445,18 @@ class Block:
         else:
             anchor.prev_op = op
 
+    def take(self, ops: Iterable[Operation], anchor: Operation | None = None) -> None:
+        """Moves operations from where they are to the place before `anchor` in this block; None: to the end."""
+        for op in ops:
+            op.detach()
+            self.insert_before(op, anchor)
+
+    def order_arguments(self, arguments: Iterable[BlockArgument]) -> None:
+        """Keeps these of its arguments, in this order."""
+        self.arguments = list(arguments)
+        for index, argument in enumerate(self.arguments):
+            argument.index = index
+
     def add_argument(self, type: Type, loc: Location = UNKNOWN) -> BlockArgument:
         """Appends an argument."""
         argument = BlockArgument(self, len(self.arguments), type, loc)
@@ -446,9 +470,7 @@ class Block:
             if self.arguments[index].uses:
                 user = next(iter(self.arguments[index].uses))[0]
                 raise ValueError(f"argument {index} erased while {user.name} still uses it")
-        self.arguments = [argument for argument in self.arguments if argument.index not in gone]
-        for index, argument in enumerate(self.arguments):
-            argument.index = index
+        self.order_arguments([argument for argument in self.arguments if argument.index not in gone])
 
 
 class Region:

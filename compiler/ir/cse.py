@@ -49,9 +49,7 @@ def _merge(op: Operation, known: Known, dominance: Dominance | None, added: list
     for other in known.get(key, ()):
         if dominance is None or _dominates(other, op, dominance):
             other.loc = fused(other.loc, op.loc)
-            for old, new in zip(op.results, other.results, strict=True):
-                old.replace_by(new)
-            op.erase()
+            op.replace_by(other.results)
             return
     alike = known.setdefault(key, [])
     alike.append(op)

@@ -6,6 +6,8 @@ of the IR: make a new object after edits. In an unreachable block every use is v
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from .core import Block, Operation, Region, Trait, Value
 
 
@@ -64,6 +66,26 @@ def successors(block: Block) -> list[Block]:
     return block.last.successors if block.last is not None else []
 
 
+def predecessors(blocks: Iterable[Block]) -> dict[Block, list[Block]]:
+    """Block -> the blocks that branch to it, once per edge."""
+    found: dict[Block, list[Block]] = {block: [] for block in blocks}
+    for block in found:
+        for target in successors(block):
+            found[target].append(block)
+    return found
+
+
+def loop_blocks(header: Block, latches: Iterable[Block], region: Region) -> set[Block]:
+    """The blocks of a loop: the header, and those that reach a latch without passing it."""
+    before, found, stack = predecessors(region.blocks), {header}, list(latches)
+    while stack:
+        block = stack.pop()
+        if block not in found:
+            found.add(block)
+            stack += before[block]
+    return found
+
+
 def reachable(region: Region) -> list[Block]:
     """The reachable blocks, each after those that dominate it."""
     return _postorder(region.blocks[0])[::-1]
@@ -74,10 +96,7 @@ def immediate_dominators(region: Region) -> dict[Block, Block]:
     entry = region.blocks[0]
     order = _postorder(entry)
     number = {block: index for index, block in enumerate(order)}
-    predecessors: dict[Block, list[Block]] = {block: [] for block in order}
-    for block in order:
-        for target in successors(block):
-            predecessors[target].append(block)
+    before = predecessors(order)
     idoms = {entry: entry}
 
     def meet(a: Block, b: Block) -> Block:
@@ -92,7 +111,7 @@ def immediate_dominators(region: Region) -> dict[Block, Block]:
     while changed:
         changed = False
         for block in reversed(order[:-1]):
-            known = [p for p in predecessors[block] if p in idoms]
+            known = [p for p in before[block] if p in idoms]
             best = known[0]
             for other in known[1:]:
                 best = meet(best, other)

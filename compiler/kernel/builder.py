@@ -139,7 +139,7 @@ class KernelBuilder(LoweringEmitter[Value]):
     # scalars
 
     def dtype(self, value: Value) -> str:
-        return str(value.type)
+        return k.dtype_of(value).name
 
     def bits(self, pattern: int, dtype: str) -> Value:
         found = self._constants.get((pattern, dtype))
@@ -173,11 +173,17 @@ class KernelBuilder(LoweringEmitter[Value]):
         folded = self._identity(row, operands, patterns) or self._fold(row, operands, patterns, result)
         if folded is not None:
             return folded
-        key = (row.name, result.name, *operands)
-        return self._pure(key, operands, lambda: k.SCALARS[row.name](operands, [scalar(result.name)]))
+        lanes = k.length_of(operands[0])
+        type = scalar(result.name) if lanes == 1 else k.vector_type(lanes, result.name)
+        return self._pure((row.name, result.name, *operands), operands, lambda: k.SCALARS[row.name](operands, [type]))
 
     def expanded(self, name: str, way: Expansion, operands: Sequence[Value], result: DType) -> Value:
-        """A call if the machine has functions and the expansion is long; else the ops of the expansion."""
+        """A call if the machine has functions and the expansion is long; else the ops of the expansion. Vectors are
+        expanded lane by lane.
+        """
+        if k.length_of(operands[0]) > 1:
+            lanes = zip(*map(self.lanes, operands), strict=True)
+            return self.vector([self.op(name, *values, to=result.name) for values in lanes])
         constants = tuple(self._known.get(operand) for operand in operands)
         if not self.machine.quirks.functions or None not in constants:
             return super().expanded(name, way, operands, result)
@@ -355,7 +361,7 @@ class KernelBuilder(LoweringEmitter[Value]):
         keys = [("vector", binding, index, dtype, lane) for lane in range(k.VECTOR)]
         found = [value for key in keys if (value := self.numbering.get(key)) is not None]
         if not found:
-            found = list(self.insert(k.LoadVector([binding, index], [scalar(dtype)] * k.VECTOR)).results)
+            found = self.lanes(self.insert(k.LoadVector([binding, index], [k.vector_type(k.VECTOR, dtype)])).result)
             for key, value in zip(keys, found, strict=True):
                 self.numbering.set(key, value)
         return found
@@ -365,19 +371,9 @@ class KernelBuilder(LoweringEmitter[Value]):
         type = k.vector_type(len(values), self.dtype(values[0]))
         return self._numbered(("lanes", *values), k.Vector(values, [type]))
 
-    def add_vectors(self, x: Value, y: Value) -> Value:
-        """x + y, lane by lane."""
-        return self.insert(k.AddVectors([x, y], [x.type])).result
-
-    def multiply_vectors(self, x: Value, y: Value) -> Value:
-        """x * y, lane by lane."""
-        return self.insert(k.MultiplyVectors([x, y], [x.type])).result
-
     def lanes(self, vector: Value) -> list[Value]:
         """The scalars of a vector."""
-        shape = k.vector_shape(vector.type)
-        assert shape is not None
-        return list(self.insert(k.Lanes([vector], [scalar(shape[1].name)] * shape[0])).results)
+        return list(self.insert(k.Lanes([vector], [scalar(self.dtype(vector))] * k.length_of(vector))).results)
 
     def store(self, value: Value, binding: Value, index: Value) -> None:
         """Writes an element of a binding."""
@@ -385,7 +381,7 @@ class KernelBuilder(LoweringEmitter[Value]):
 
     def store_vector(self, values: Sequence[Value], binding: Value, index: Value) -> None:
         """As `store`, for four neighbours; `index` counts groups of four."""
-        self.insert(k.StoreVector([*values, binding, index]))
+        self.insert(k.StoreVector([self.vector(values), binding, index]))
 
     def shared(self, count: int, dtype: str) -> Value:
         """An array in shared memory."""
@@ -393,13 +389,15 @@ class KernelBuilder(LoweringEmitter[Value]):
 
     def load_shared(self, shared: Value, index: Value) -> Value:
         """An element of a shared array."""
-        shape = k.shared_shape(shared.type)
-        assert shape is not None
-        return self.insert(k.LoadShared([shared, index], [scalar(shape[1].name)])).result
+        return self.insert(k.LoadShared([shared, index], [scalar(self.dtype(shared))])).result
 
     def store_shared(self, value: Value, shared: Value, index: Value) -> None:
         """Writes an element of a shared array."""
         self.insert(k.StoreShared([value, shared, index]))
+
+    def inside(self, shared: Value, place: Value) -> Value:
+        """A place in a shared array whose length is a power of two, a word. The mask proves that it is inside."""
+        return self.op("and", place, self.const(k.length_of(shared) - 1, "ui32"))
 
     def barrier(self) -> None:
         """A barrier of the workgroup."""

@@ -1,10 +1,10 @@
 """The kernel dialect: scalar code, structured control flow and flat memory for one invocation of an entry.
 
 Types are the element types of `schema/dtypes.py`; `!ll_seq.binding`, a binding of the entry; `!kernel.shared<64xf32>`,
-an array that the invocations of a workgroup share; and `!kernel.vector<8xf32>`, a vector of floats, which the machine
-of the target must support (`machine.py`). An index counts elements and is a `ui32`, or a `ui64` in a kernel that
-addresses 2^31 elements or more. Loads and stores must be in range; code that emits them guards them. The scalar ops are
-the rows of `primitives.py`, one class each. An `i1` is one byte in memory, 0 or 1.
+an array that the invocations of a workgroup share; and `!kernel.vector<8xf32>`, a vector, which the machine of the
+target must support (`machine.py`). An index counts elements and is a `ui32`, or a `ui64` in a kernel that addresses
+2^31 elements or more. Loads and stores must be in range; code that emits them guards them. The scalar ops are the rows
+of `primitives.py`, one class each; they take vectors, too, lane by lane. An `i1` is one byte in memory, 0 or 1.
 """
 
 from collections.abc import Iterator, Sequence
@@ -57,7 +57,7 @@ def is_condition(type: Type) -> bool:
 
 def is_shared(type: Type) -> bool:
     """!kernel.shared"""
-    return isinstance(type, DialectType) and type.name == "kernel.shared" and shared_shape(type) is not None
+    return shared_shape(type) is not None
 
 
 def shared_type(count: int, dtype: str) -> DialectType:
@@ -66,8 +66,12 @@ def shared_type(count: int, dtype: str) -> DialectType:
 
 
 def shared_shape(type: Type) -> tuple[int, DType] | None:
-    """The number of elements of a shared array and their type; None for text that says neither."""
-    count, _, dtype = type.body.partition("x") if isinstance(type, DialectType) else ("", "", "")
+    """The number of elements of a shared array and their type; None for any other type."""
+    return _shape(type, "kernel.shared")
+
+
+def _shape(type: Type, name: str) -> tuple[int, DType] | None:
+    count, _, dtype = type.body.partition("x") if isinstance(type, DialectType) and type.name == name else ("", "", "")
     element = BY_NAME.get(dtype)
     known = element is not None and element.computed
     return (int(count), BY_NAME[dtype]) if count.isdecimal() and int(count) and known else None
@@ -78,13 +82,6 @@ def shared_bytes(dtype: DType) -> int:
     return SHARED_BOOL_BYTES if dtype.kind == BOOL else dtype.itemsize
 
 
-def dtype_of_shared(array: Value) -> str:
-    """The name of the element type of a shared array."""
-    shape = shared_shape(array.type)
-    assert shape is not None
-    return shape[1].name
-
-
 def vector_type(count: int, dtype: str) -> DialectType:
     """`!kernel.vector<8xf32>`: `count` lanes."""
     return DialectType("kernel.vector", f"{count}x{dtype}")
@@ -92,16 +89,12 @@ def vector_type(count: int, dtype: str) -> DialectType:
 
 def vector_shape(type: Type) -> tuple[int, DType] | None:
     """The number of lanes of a vector and their type; None for any other type."""
-    if not isinstance(type, DialectType) or type.name != "kernel.vector":
-        return None
-    count, _, dtype = type.body.partition("x")
-    found = BY_NAME.get(dtype)
-    fits = count.isdecimal() and int(count) in VECTOR_LANES and found is not None and found.kind == FLOAT
-    return (int(count), found) if fits and found is not None else None
+    shape = _shape(type, "kernel.vector")
+    return shape if shape is not None and shape[0] in VECTOR_LANES else None
 
 
 def is_vector(type: Type) -> bool:
-    """!kernel.vector of floats"""
+    """!kernel.vector"""
     return vector_shape(type) is not None
 
 
@@ -111,8 +104,20 @@ def is_carried(type: Type) -> bool:
 
 
 def dtype_of(value: Value) -> DType:
-    """The element type of a scalar value."""
-    return BY_NAME[str(value.type)]
+    """The element type of a scalar, a vector or a shared array."""
+    found = BY_NAME.get(str(value.type))
+    return _parts(value)[1] if found is None else found
+
+
+def length_of(value: Value) -> int:
+    """Number of lanes of a vector, or of elements of a shared array; 1 for a scalar."""
+    return _parts(value)[0] if isinstance(value.type, DialectType) else 1
+
+
+def _parts(value: Value) -> tuple[int, DType]:
+    shape = shared_shape(value.type) or vector_shape(value.type)
+    assert shape is not None, f"{value.type} has no elements"
+    return shape
 
 
 class WorkgroupId(Operation):
@@ -183,27 +188,23 @@ class Load(Operation):
     traits = frozenset({Trait.REMOVABLE})
 
 
-class LoadVector(Operation):
-    """Four neighbouring elements of a binding, the first at four times the index; not i1."""
-
-    name = "kernel.load_vector"
-    binding = operand(BINDING)
-    index = operand(is_index)
-    outputs = results(is_scalar)
-    traits = frozenset({Trait.REMOVABLE})
-
-    def check(self) -> Iterator[str]:
-        yield from _check_four("gives", self.outputs)
-
-
 class LoadLanes(Operation):
-    """As many neighbouring elements of a binding as the vector has lanes, the first at the index."""
+    """As many neighbouring elements of a binding as the vector has lanes, the first at the index; not i1."""
 
     name = "kernel.load_lanes"
     binding = operand(BINDING)
     index = operand(is_index)
     output = result(is_vector)
     traits = frozenset({Trait.REMOVABLE})
+
+    def check(self) -> Iterator[str]:
+        yield from _check_in_memory(self.output)
+
+
+class LoadVector(LoadLanes):
+    """As `kernel.load_lanes`, but the index counts vectors."""
+
+    name = "kernel.load_vector"
 
 
 class Vector(Operation):
@@ -230,31 +231,6 @@ class Lanes(Operation):
         yield from _check_lanes(self.outputs, self.vector)
 
 
-class VectorArithmetic(Operation):
-    """An op on two vectors of one type, lane by lane."""
-
-    x = operand(is_vector)
-    y = operand(is_vector)
-    output = result(is_vector)
-    traits = PURE
-
-    def check(self) -> Iterator[str]:
-        if len({value.type for value in (*self.operands, *self.results)}) > 1:
-            yield f"does not take {_types(self.operands)} -> {self.output.type}"
-
-
-class AddVectors(VectorArithmetic):
-    """x + y, lane by lane."""
-
-    name = "kernel.add_vectors"
-
-
-class MultiplyVectors(VectorArithmetic):
-    """x * y, lane by lane."""
-
-    name = "kernel.multiply_vectors"
-
-
 class Store(Operation):
     """Writes the element of a binding at an index."""
 
@@ -265,15 +241,15 @@ class Store(Operation):
 
 
 class StoreVector(Operation):
-    """Writes four neighbouring elements of a binding, the first at four times the index; not i1."""
+    """Writes a vector to neighbouring elements of a binding. The index counts vectors; not i1."""
 
     name = "kernel.store_vector"
-    values = operands(is_scalar)
+    value = operand(is_vector)
     binding = operand(BINDING)
     index = operand(is_index)
 
     def check(self) -> Iterator[str]:
-        yield from _check_four("takes", self.values)
+        yield from _check_in_memory(self.value)
 
 
 class Shared(Operation):
@@ -378,14 +354,15 @@ class Return(Operation):
 
 
 class Scalar(Operation):
-    """One scalar op; `primitive` is its row."""
+    """One scalar op, on scalars or lane by lane on vectors; `primitive` is its row."""
 
     primitive: ClassVar[Primitive]
-    output = result(is_scalar)
+    output = result(is_carried)
     traits = PURE
 
     def check(self) -> Iterator[str]:
-        if not self.primitive.accepts([dtype_of(value) for value in self.operands], dtype_of(self.output)):
+        fits = self.primitive.accepts([dtype_of(value) for value in self.operands], dtype_of(self.output))
+        if not fits or len({length_of(value) for value in (*self.operands, self.output)}) > 1:
             yield f"does not take {_types(self.operands)} -> {self.output.type}"
 
 
@@ -405,7 +382,7 @@ class Call(Operation):
 
 
 def _scalar_class(row: Primitive) -> type[Scalar]:
-    fields = {f"x{position}": operand(is_scalar) for position in range(len(row.operands))}
+    fields = {f"x{position}": operand(is_carried) for position in range(len(row.operands))}
     title = row.name.title().replace("_", "")
     return type(title, (Scalar,), {"name": f"kernel.{row.name}", "primitive": row, "__doc__": row.doc, **fields})
 
@@ -414,10 +391,9 @@ def _types(values: Sequence[Value]) -> str:
     return f"({', '.join(str(value.type) for value in values)})"
 
 
-def _check_four(verb: str, values: Sequence[Value]) -> Iterator[str]:
-    types = {str(value.type) for value in values}
-    if len(values) != VECTOR or len(types) > 1 or types == {"i1"}:
-        yield f"{verb} {_types(values)}, must be {VECTOR} elements of one type, not i1"
+def _check_in_memory(vector: Value) -> Iterator[str]:
+    if is_vector(vector.type) and dtype_of(vector).kind == BOOL:
+        yield f"memory holds no {vector.type}"
 
 
 def _check_lanes(scalars: Sequence[Value], vector: Value) -> Iterator[str]:
@@ -447,7 +423,7 @@ DIALECT = Dialect(
     "kernel",
     [
         WorkgroupId, LocalId, Parameter, Constant, Load, LoadVector, LoadLanes, Store, StoreVector, Shared, LoadShared,
-        StoreShared, Barrier, Vector, Lanes, AddVectors, MultiplyVectors, Call, For, If, Yield, Return,
+        StoreShared, Barrier, Vector, Lanes, Call, For, If, Yield, Return,
         *SCALARS.values(),
     ],
 )  # fmt: skip

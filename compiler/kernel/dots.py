@@ -60,11 +60,11 @@ def _vector_reduction(b: KernelBuilder, dot: DotGeneral, places: Sequence[Index]
         xs = yield from _together(row.left(reduced) for row in rows)
         ys = yield from _together(column.right(reduced) for column in columns)
         vectors = [b.vector(ys[at : at + lanes]) for at in range(0, len(ys), lanes)]
-        return [b.multiply_vectors(b.vector([x] * lanes), y) for x in xs for y in vectors]
+        return [b.op("multiply", b.vector([x] * lanes), y) for x in xs for y in vectors]
 
     def combine(x: Sequence[Value], y: Sequence[Value]) -> Scalars:
         yield from ()
-        return [b.add_vectors(a, c) for a, c in zip(x, y, strict=True)]
+        return [b.op("add", a, c) for a, c in zip(x, y, strict=True)]
 
     return Reduction(rows[0].axes.sizes, start, element, combine, zeros)
 

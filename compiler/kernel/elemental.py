@@ -98,3 +98,15 @@ class Elemental:
         frames.append(_Frame(op, key, ELEMENT_RULES[op.name](self.builder, op, value.index, at)))
         self.builder.loc = op.loc
         return None
+
+
+@dataclass(slots=True)
+class ElementalCode:
+    """Code of a kernel that computes elements: the base of classes that emit it."""
+
+    elemental: Elemental
+
+    @property
+    def builder(self) -> KernelBuilder:
+        """The builder of the kernel."""
+        return self.elemental.builder

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from orchestrion.compiler.ir.core import Block, Value
-from orchestrion.compiler.ir.dims import typical
+from orchestrion.compiler.ir.core import Block, Operation, Value
+from orchestrion.compiler.ir.dims import ceildiv, dim_max, typical
 from orchestrion.compiler.ir.locations import UNKNOWN, Location
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 from orchestrion.compiler.stablehlo.ops.indexing import DynamicSlice, DynamicUpdateSlice
 
-from . import tree
 from .body import Body, Extents, Output, count_of
 from .builder import KernelBuilder
 from .dialect import Return
@@ -27,6 +26,9 @@ from .index import Index, delinearize
 from .indexing import moved, starts_of
 from .library import KERNELS
 from .machine import PLAIN, Machine
+from .parts import Parts, parts_of
+from .reduction_limits import longest
+from .reductions import REDUCTIONS
 from .register_rows import emit_rows
 from .rules import shape_of
 from .schedule import Schedule, Step
@@ -121,18 +123,28 @@ class Kernel:
         b, body, schedule = self.builder, self.body, self.schedule
         size, lanes = schedule.count("tile", "e"), schedule.lanes
         places = grid_size(body, schedule)
-        number, parts = grid_place(b, schedule, places), []
-        if lanes > 1:
-            assert body.hero is not None
-            parts = [tree.shared_parts(self.elemental, body.hero, at, lanes) for at in self._positions(number, size)]
+        number = grid_place(b, schedule, places)
+        parts = [self._parts(body.hero, at) for at in self._positions(number, size)] if lanes > 1 and body.hero else []
         counts = {count_of(value) for value in body.results}
         for count in sorted(counts, key=lambda one: (typical(one), str(one))):
             branch = b.begin_if(self._writes(places if len(counts) == 1 else count))
-            for at, part in zip(self._positions(number, size), parts, strict=False):
-                assert body.hero is not None
-                tree.finish(self.elemental, body.hero, at, *part)
+            for part in parts:
+                self._combine(*part)
             self._write([one for one in body.outputs if count_of(one.value) == count], number, size)
             b.end_if(branch)
+
+    def _parts(self, hero: Operation, position: Value) -> tuple[Operation, Index, Parts]:
+        """The parts of the element of the hero at a position, which the invocations of the workgroup share."""
+        b, lanes = self.builder, self.schedule.lanes
+        at = Index(b, shape_of(hero.results[0]), None, position)
+        reduction = REDUCTIONS[hero.name](b, hero, at)
+        most = longest(dim_max(ceildiv(reduction.count, lanes), 1), b.machine)
+        return hero, at, parts_of(self.elemental, hero, reduction, lanes, True, most)
+
+    def _combine(self, hero: Operation, at: Index, parts: Parts) -> None:
+        """Combines the parts, and remembers the results of the hero at their place, in one invocation."""
+        for result, value in zip(hero.results, self.elemental.run(parts.total()), strict=True):
+            self.builder.memo.set((result, at.key), value)
 
     def _writes(self, places: int) -> Value:
         """Whether this invocation writes the results of its place. `places`: number of places."""

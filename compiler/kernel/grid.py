@@ -141,16 +141,14 @@ def write_tile(b: KernelBuilder, rows: Side, columns: Side, write: Write) -> Non
     """Writes the results of a tile that exist and that no earlier tile has written.
 
     With guards on both sides, a whole tile is written without conditions. With a guard on one side, a condition per
-    line costs less than code for both cases.
+    line costs less than code for both cases; without guards there are no conditions.
     """
     everything = partial(_write_all, len(rows.results), len(columns.results), write)
     if rows.guard and columns.guard:
         whole = b.op("and", rows.is_whole(b), columns.is_whole(b))
         b.branch(whole, everything, partial(_write_existing, b, rows, columns, write))
-    elif rows.guard or columns.guard:
-        _write_existing(b, rows, columns, write)
     else:
-        everything()
+        _write_existing(b, rows, columns, write)
 
 
 def _write_all(rows: int, columns: int, write: Write) -> list[Value]:

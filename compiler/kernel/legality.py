@@ -11,10 +11,10 @@ from typing import Final
 
 from orchestrion.compiler.ir.dims import bounds, ceildiv, is_dynamic, is_less
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
-from orchestrion.schema.dtypes import BY_NAME, FLOAT
+from orchestrion.schema.dtypes import BY_NAME
 
 from .body import Body, count_of
-from .dialect import MAX_SHARED_BYTES, VECTOR_LANES, shared_bytes
+from .dialect import MAX_SHARED_BYTES, VECTOR_LANES
 from .encodings import stored_shape
 from .grid import is_tiled_dot
 from .library import KERNELS
@@ -176,7 +176,7 @@ def _elements(body: Body, schedule: Schedule) -> Iterator[str]:
     if schedule.lanes > 1 and body.hero is not None and not body.has_one_size:
         yield "a reduction is shared only if all results have its size"
     if schedule.lanes > 1 and body.hero is not None:
-        used = size * schedule.lanes * sum(shared_bytes(BY_NAME[element_of(value)]) for value in body.hero.results)
+        used = size * parts_bytes(body.ops, schedule.lanes)
         if used > MAX_SHARED_BYTES:
             yield f"parts of {size} results take {used} bytes of shared memory; every device has {MAX_SHARED_BYTES}"
     for value in body.results if size > 1 else ():
@@ -198,20 +198,18 @@ def _dot(body: Body, schedule: Schedule, machine: Machine) -> Iterator[str]:
         if (step.dim, step.how) != ("n", "m"):
             yield f"{step}: rows may count faster than columns, reorder(n, m)"
     for step in schedule.named("vectorize"):
-        yield from _vectors(dot, schedule, step, machine)
+        yield from _vectors(schedule, step, machine)
     for dim, index in (("m", 0), ("n", 1)):
         yield from _edge(body, dot, schedule, dim, index)
     if any(schedule.named("stage")):
         yield from _staged(body, dot, schedule, machine)
 
 
-def _vectors(dot: DotGeneral, schedule: Schedule, step: Step, machine: Machine) -> Iterator[str]:
+def _vectors(schedule: Schedule, step: Step, machine: Machine) -> Iterator[str]:
     if step.dim != "n" or step.count not in VECTOR_LANES or schedule.count("tile", "n") % step.count:
         yield f"{step}: vectors have {', '.join(map(str, VECTOR_LANES))} lanes along n, which divide its tile"
     if step.count > machine.vector_lanes:
         yield f"{step}: the machine has vectors of {machine.vector_lanes} lanes"
-    if BY_NAME[element_of(dot.out)].kind != FLOAT:
-        yield f"{step}: vectors are of floats"
     if any(schedule.named("stage")):
         yield f"{step}: products of staged operands are computed one by one"
 

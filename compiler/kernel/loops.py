@@ -63,19 +63,17 @@ def sequential(b: KernelBuilder, reduction: Reduction, per_iteration: int = 1) -
     number divides its extent.
     """
     values = yield from reduction.start()
-    if is_dynamic(reduction.count):
-        most = longest(reduction.count, b.machine)
-        return (yield from symbolic(b, reduction, most).over(b.index(0), b.index(reduction.count), most, values))
-    if reduction.count <= UNROLLED:
-        for position in range(reduction.count):
-            element = yield from reduction.at(b, b.index(position))
-            values = yield from reduction.combine(values, element)
-        return values
-    cut = bounded_per_iteration(reduction.sizes, per_iteration, b.machine)
-    if reduction.neutral is not None and cut is not None:
-        return (yield from Nest(b, _cut(b, reduction, cut)).axis(0, (), values))
-    loops = Loops(b, reduction, elements_per_iteration(reduction.count, b.machine))
-    return (yield from loops.over(b.index(0), b.index(reduction.count), reduction.count, values))
+    count, most = reduction.count, longest(reduction.count, b.machine)
+    if not is_dynamic(count):
+        if count <= UNROLLED:
+            for position in range(count):
+                element = yield from reduction.at(b, b.index(position))
+                values = yield from reduction.combine(values, element)
+            return values
+        cut = bounded_per_iteration(reduction.sizes, per_iteration, b.machine)
+        if reduction.neutral is not None and cut is not None:
+            return (yield from Nest(b, _cut(b, reduction, cut)).axis(0, (), values))
+    return (yield from Loops.of(b, reduction, most).over(b.index(0), b.index(count), most, values))
 
 
 def elements_per_iteration(count: int, machine: Machine) -> int:
@@ -88,19 +86,8 @@ def elements_per_iteration(count: int, machine: Machine) -> int:
     return unroll
 
 
-def symbolic(b: KernelBuilder, reduction: Reduction, most: int) -> "Loops":
-    """Loops for a dynamic number of elements, `most` at most, with few levels and few elements per iteration.
-
-    Short reductions pay for every level: llvmpipe executes the body of a loop once more on exit.
-    """
-    unroll = 1
-    while loop_iterations(most, unroll) > max_counted_iterations(b.machine):
-        unroll *= 2
-    return Loops(b, reduction, unroll, _even_block(most))
-
-
 def loop_iterations(most: int, unroll: int = 1) -> int:
-    """Iterations of all loops that `symbolic` makes for `most` elements, with `unroll` elements per iteration."""
+    """Iterations of all loops over a dynamic number of up to `most` elements, with `unroll` elements per iteration."""
     return most // unroll + (unroll + 2) * (most // _even_block(most) + 2)
 
 
@@ -226,17 +213,33 @@ class Nest:
 
 @dataclass(frozen=True, slots=True)
 class Loops:
-    """Combines ranges of elements in blocks. An iteration of the innermost loop takes `unroll` elements, a power of two
-    up to `length`, the size of a block.
+    """Combines ranges of positions in blocks: of each range the elements that lie `stride` apart, from the first one.
+
+    A block has `length` elements. An iteration of the innermost loop takes `unroll` of them, a power of two up to
+    `length`. The stride is a power of two.
     """
 
     builder: KernelBuilder
     reduction: Reduction
     unroll: int
     length: int = BLOCK
+    stride: int = 1
+
+    @classmethod
+    def of(cls, b: KernelBuilder, reduction: Reduction, most: int, stride: int = 1) -> "Loops":
+        """Loops over at most `most` elements of a reduction. With a dynamic number they have few levels and take few
+        elements per iteration: short reductions pay for every level, since llvmpipe executes the body of a loop once
+        more on exit.
+        """
+        if not is_dynamic(reduction.count):
+            return cls(b, reduction, elements_per_iteration(most, b.machine), BLOCK, stride)
+        unroll = 1
+        while loop_iterations(most, unroll) > max_counted_iterations(b.machine):
+            unroll *= 2
+        return cls(b, reduction, unroll, _even_block(most), stride)
 
     def over(self, lower: Value, upper: Value, most: int, start: Sequence[Value]) -> Scalars:
-        """Combines `start` with the elements from `lower` to before `upper`, at most `most`.
+        """Combines `start` with the elements of the range from `lower` to before `upper`, at most `most`.
 
         Raises CompileError if `most` is more than one invocation of the machine can combine.
         """
@@ -249,8 +252,8 @@ class Loops:
         b, length = self.builder, self.length if self.reduction.neutral is not None else self.length + 1
         while length * self.length < most:
             length *= self.length
-        loop = b.begin_loop(lower, upper, b.index(length), start)
-        end = b.op("minimum", b.op("add", loop.index, b.index(length)), upper)
+        loop = b.begin_loop(lower, upper, b.index(length * self.stride), start)
+        end = b.op("minimum", b.op("add", loop.index, b.index(length * self.stride)), upper)
         block = yield from self.block(loop.index, end, length)
         return b.end_loop(loop, (yield from self.reduction.combine(loop.carried, block)))
 
@@ -260,13 +263,13 @@ class Loops:
             return (yield from self.over(lower, upper, most, self.reduction.neutral))
         b = self.builder
         first = yield from self.reduction.at(b, lower)
-        return (yield from self.over(b.op("add", lower, b.index(1)), upper, most - 1, first))
+        return (yield from self.over(b.op("add", lower, b.index(self.stride)), upper, most - 1, first))
 
     def _straight(self, lower: Value, upper: Value, start: Sequence[Value]) -> Scalars:
         """One loop over groups of `unroll` elements and one over the remaining elements."""
         b, values = self.builder, start
         if self.unroll > 1:
-            rest = b.op("and", b.op("subtract", upper, lower), b.index(self.unroll - 1))
+            rest = b.op("and", b.op("subtract", upper, lower), b.index(self.unroll * self.stride - 1))
             whole = b.op("subtract", upper, rest)
             values = yield from self._loop(lower, whole, self.unroll, values)
             lower = whole
@@ -274,9 +277,9 @@ class Loops:
 
     def _loop(self, lower: Value, upper: Value, step: int, start: Sequence[Value]) -> Scalars:
         b = self.builder
-        loop = b.begin_loop(lower, upper, b.index(step), start)
+        loop = b.begin_loop(lower, upper, b.index(step * self.stride), start)
         values = loop.carried
         for offset in range(step):
-            element = yield from self.reduction.at(b, b.op("add", loop.index, b.index(offset)))
+            element = yield from self.reduction.at(b, b.op("add", loop.index, b.index(offset * self.stride)))
             values = yield from self.reduction.combine(values, element)
         return b.end_loop(loop, values)

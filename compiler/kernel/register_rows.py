@@ -16,6 +16,8 @@ behind each barrier.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import count
 
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.dims import bounds, ceildiv, dim_min, is_dynamic
@@ -27,11 +29,11 @@ from .dialect import VECTOR
 from .elemental import Elemental
 from .index import Index, invocation_index
 from .loops import Reduction, Scalars
+from .parts import Parts, store_part
 from .row_kernel import Result, Row
 from .row_values import LengthRange, pass_values, register_values
 from .rules import element_of
 from .schedule import Schedule
-from .tree import store_parts
 
 
 def emit_rows(elemental: Elemental, body: Body, schedule: Schedule, outputs: Sequence[Result]) -> None:
@@ -53,10 +55,10 @@ def emit_rows(elemental: Elemental, body: Body, schedule: Schedule, outputs: Seq
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """An element of the share of an invocation. `inside`: whether the row has that position; None if it always has."""
+    """An element of the share of an invocation. `inside`: whether the row has that position."""
 
     position: Value
-    inside: Value | None
+    inside: Value
 
 
 @dataclass(slots=True, kw_only=True)
@@ -84,7 +86,7 @@ class RegisterRow(Row):
             last = (lanes - 1) * each + number if ordered else lanes * (number + 1) - 1
             own = b.op("multiply", local, b.index(each)) if ordered else local
             first = number if ordered else number * lanes
-            run, inside = b.op("add", own, b.index(first)), None
+            run, inside = b.op("add", own, b.index(first)), b.const(True, "i1")
             if last >= certain:
                 moved = b.op("add", own, b.index(first + self.barriers))  # or LLVM would see what it has already
                 inside = b.op("compare_lt", moved, b.index(runs + self.barriers))
@@ -112,10 +114,12 @@ class RegisterRow(Row):
             return self._share_of(op, reduction, self.elemental.run(reduction.start()))
         values = self._share_of(op, reduction, [])
         shared = [b.shared(self.lanes, element_of(result)) for result in op.results]
-        store_parts(b, values, shared, self.local)
+        store_part(self.elemental, values, shared, self.local)
         b.barrier()
         self.barriers += 1
-        return self.elemental.run(self._all(reduction, shared, self._sharing(reduction)))
+        number = self._sharing(reduction)
+        parts = Parts(self.elemental, reduction, shared, number, self.lanes if is_dynamic(number) else number)
+        return self.elemental.run(parts.few().total())
 
     def _sharing(self, reduction: Reduction) -> int:
         """How many invocations have elements, or the neutral value."""
@@ -135,7 +139,7 @@ class RegisterRow(Row):
             element = self.elemental.run(self._at_slot(registers, number, slot, reduction.at(b, slot.position)))
             reduced = self.elemental.run(reduction.combine(values, element)) if values else element
             before = values or _neutral(reduction)
-            if slot.inside is not None and before:
+            if before:
                 reduced = [b.select(slot.inside, new, old) for new, old in zip(reduced, before, strict=True)]
             values = reduced
         return values
@@ -157,35 +161,23 @@ class RegisterRow(Row):
     # results
 
     def _write(self, outputs: Sequence[Result], length: int) -> None:
-        registers = self._registers_of([value for value, _ in outputs])
-        number = 0
+        registers, numbers = self._registers_of([value for value, _ in outputs]), count()
         for run in self._slots(length):
             places = [[self._at(value, slot.position) for value, _ in outputs] for slot in run]
-            values = []
-            for slot, at in zip(run, places, strict=True):
-                values.append(self.elemental.run(self._at_slot(registers, number, slot, _elements(outputs, at))))
-                number += 1
-            self._store(outputs, run[0].inside, places, values)
+            values = [
+                self.elemental.run(self._at_slot(registers, next(numbers), slot, _elements(outputs, at)))
+                for slot, at in zip(run, places, strict=True)
+            ]
+            self.builder.branch(run[0].inside, partial(_store, outputs, places, values), list)
 
-    def _store(
-        self,
-        outputs: Sequence[Result],
-        inside: Value | None,
-        places: Sequence[Sequence[Index]],
-        values: Sequence[Sequence[Value]],
-    ) -> None:
-        """Writes a run of all results, if the row has it."""
-        b = self.builder
 
-        def write() -> list[Value]:
-            for ordinal, (_, store) in enumerate(outputs):
-                store([at[ordinal] for at in places], [value[ordinal] for value in values])
-            return []
-
-        if inside is None:
-            write()
-        else:
-            b.branch(inside, write, list)
+def _store(
+    outputs: Sequence[Result], places: Sequence[Sequence[Index]], values: Sequence[Sequence[Value]]
+) -> list[Value]:
+    """Writes a run of all results."""
+    for (_, store), at, column in zip(outputs, zip(*places, strict=True), zip(*values, strict=True), strict=True):
+        store(at, column)
+    return []
 
 
 def _neutral(reduction: Reduction) -> list[Value]:

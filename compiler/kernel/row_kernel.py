@@ -13,45 +13,38 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 
-from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.flow.fusion_reads import elements
 from orchestrion.compiler.flow.structure import row_axes
 from orchestrion.compiler.ir.core import Operation, Value
-from orchestrion.compiler.ir.dims import ceildiv, dim_max, dim_min, is_dynamic, typical
+from orchestrion.compiler.ir.dims import ceildiv, typical
 from orchestrion.compiler.stablehlo.ops.contraction import Reduce
 from orchestrion.compiler.stablehlo.ops.reducers import is_commutative
 
-from . import dialect as k
-from .builder import KernelBuilder
-from .elemental import Elemental
+from .elemental import ElementalCode
 from .index import Index, delinearize
-from .loops import Reduction, Scalars, sequential, symbolic
-from .reduction_limits import longest, max_loop_iterations
+from .loops import Reduction, Scalars, sequential
+from .parts import parts_of
+from .reduction_limits import longest
 from .reductions import REDUCTIONS
-from .row_values import FEW_PARTS, RADIX, array_length, pass_values, row_scalars, shared_values
+from .row_values import array_length, pass_values, row_scalars, shared_values
 from .rules import element_of, shape_of
-from .tree import load_parts, store_parts
 
 #: a result and the function that writes its elements
 Result = tuple[Value, Callable[[Sequence[Index], Sequence[Value]], None]]
 
 
 @dataclass(slots=True)
-class Row:
+class Row(ElementalCode):
     """The code for one row in the making. `number`: the row; `lanes`: invocations that share it."""
 
-    elemental: Elemental
     ops: Sequence[Operation]
     rows: int
     number: Value
     lanes: int
-    #: expensive values that several passes need -> their shared arrays, None before the first pass
-    kept: dict[Value, Value | None] = field(default_factory=dict)
-
-    @property
-    def builder(self) -> KernelBuilder:
-        """The builder of the kernel."""
-        return self.elemental.builder
+    #: expensive values that several passes need
+    costly: Sequence[Value] = ()
+    #: those that a pass has stored -> their shared arrays
+    kept: dict[Value, Value] = field(default_factory=dict)
 
     @property
     def local(self) -> Value:
@@ -76,7 +69,7 @@ class Row:
 
     def _plan(self, results: Sequence[Value]) -> None:
         """Chooses the values to store in shared memory."""
-        self.kept = dict.fromkeys(shared_values(self.ops, self.rows, results))
+        self.costly = shared_values(self.ops, self.rows, results)
 
     def _bind(self, value: Value, scalar: Value) -> None:
         """`value` has one element per row, `scalar`."""
@@ -109,152 +102,48 @@ class Row:
 
     def _reduced(self, op: Reduce, reduction: Reduction) -> list[Value]:
         """The results of a reduction for the row, in every invocation."""
+        b, count = self.builder, reduction.count
         if self.lanes == 1:
-            return self.elemental.run(sequential(self.builder, reduction))
-        parts, count = self._parts(op, reduction)
-        return self.elemental.run(self._all(reduction, parts, count))
-
-    def _parts(self, op: Reduce, reduction: Reduction) -> tuple[list[Value], int]:
-        """Every invocation reduces its elements. Returns shared arrays of the partial results and their number.
-
-        Raises CompileError if an invocation would reduce more elements than the machine can.
-        """
-        b, lanes = self.builder, self.lanes
-        each = dim_max(ceildiv(reduction.count, lanes), 1)
-        limit = max_loop_iterations(b.machine)
-        if longest(reduction.count, b.machine) > limit * lanes:
-            message = f"one invocation would reduce {each} elements of a row, {limit} are the most"
-            raise CompileError([Diagnostic(message, op.loc, op.name)])
-        shared = [b.shared(lanes, element_of(result)) for result in op.results]
-        first = b.op("convert", self.local, to=b.index_type)
-        if is_commutative(op.body.block):
-            parts, lower, upper, step = self._filled(reduction), first, b.index(reduction.count), lanes
-        else:
-            parts, step = ceildiv(reduction.count, each), 1
-            lower = b.op("multiply", first, b.index(each))
-            upper = b.op("minimum", b.op("add", lower, b.index(each)), b.index(reduction.count))
+            return self.elemental.run(sequential(b, reduction))
         fills = self._fills(op)
-        branch = b.begin_if(b.op("compare_lt", self.local, b.word(parts)))
-        if is_dynamic(reduction.count):
-            values = self.elemental.run(self._blocks(reduction, lower, upper, step))
-        else:
-            values = self.elemental.run(self._share(reduction, fills, lower, upper, step))
-        store_parts(b, values, shared, self.local)
-        b.end_if(branch)
+        filling = replace(reduction, sizes=(count,), element=lambda at: self._element(reduction, fills, at[0]))
+        most = ceildiv(longest(count, b.machine), self.lanes)
+        in_order = not is_commutative(op.body.block)
+        parts = parts_of(self.elemental, op, filling if fills else reduction, self.lanes, in_order, most)
         for value in fills:
             self._keep(value)
-        b.barrier()
-        return shared, parts
-
-    def _filled(self, reduction: Reduction) -> int:
-        """How many invocations have elements, or the neutral value, if neighbouring invocations take neighbouring
-        elements.
-        """
-        return self.lanes if reduction.neutral is not None else dim_min(reduction.count, self.lanes)
-
-    def _blocks(self, reduction: Reduction, lower: Value, upper: Value, step: int) -> Scalars:
-        """Reduces the elements of an invocation, for a row of dynamic length."""
-        b = self.builder
-
-        def element(place: Sequence[Value]) -> Scalars:
-            return reduction.at(b, b.op("add", lower, b.op("multiply", place[0], b.index(step))))
-
-        own = replace(reduction, sizes=(reduction.count,), element=element)
-        most = ceildiv(longest(reduction.count, b.machine), self.lanes)
-        count = b.op("unchecked_divide", b.op("subtract", b.op("add", upper, b.index(step - 1)), lower), b.index(step))
-        return symbolic(b, own, most).block(b.index(0), count, most)
-
-    def _share(self, reduction: Reduction, fills: Sequence[Value], lower: Value, upper: Value, step: int) -> Scalars:
-        """Reduces the elements of an invocation, for a row of static length."""
-        b, start = self.builder, reduction.neutral
-        if start is None:
-            start = yield from self._element(reduction, fills, lower)
-            lower = b.op("add", lower, b.index(step))
-        loop = b.begin_loop(lower, upper, b.index(step), start)
-        element = yield from self._element(reduction, fills, loop.index)
-        return b.end_loop(loop, (yield from reduction.combine(loop.carried, element)))
+        return self.elemental.run(parts.total())
 
     def _element(self, reduction: Reduction, fills: Sequence[Value], position: Value) -> Scalars:
         """An element of the reduction. Stores the elements of `fills` first."""
         for value in fills:
             place = self._at(value, position)
             scalar = yield value, place
-            array = self.kept[value]
-            assert array is not None
-            self.builder.store_shared(scalar, array, self._place(array_length(value, self.rows), position))
+            self.builder.store_shared(scalar, self.kept[value], self._place(self.kept[value], position))
             self._remember(value, place, scalar)
         return (yield from reduction.at(self.builder, position))
 
     def _fills(self, op: Reduce) -> list[Value]:
         """The values that this reduction computes first and stores. Allocates their arrays."""
-        fills = [value for value in pass_values(list(op.inputs), self.rows) if self.kept.get(value, value) is None]
+        needed = pass_values(list(op.inputs), self.rows)
+        fills = [value for value in self.costly if value in needed and value not in self.kept]
         for value in fills:
             self.kept[value] = self.builder.shared(array_length(value, self.rows), element_of(value))
-        return [value for value in self.kept if value in fills]
+        return fills
 
     def _keep(self, value: Value) -> None:
         """From now on the elements of a value are read from its array."""
         b, array, size = self.builder, self.kept[value], elements(value) // self.rows
-        assert array is not None
         base = b.op("multiply", self.number, b.index(size))
 
         def load(at: Index) -> Value:
-            position = b.op("subtract", at.linear, base)
-            return b.load_shared(array, self._place(array_length(value, self.rows), position))
+            return b.load_shared(array, self._place(array, b.op("subtract", at.linear, base)))
 
         self.elemental.bound[value] = load
 
-    def _place(self, length: int, position: Value) -> Value:
-        """A position in an array whose length is a power of two. The mask proves that it is inside."""
-        b = self.builder
-        return b.op("and", b.op("convert", position, to="ui32"), b.const(length - 1, "ui32"))
-
-    def _all(self, reduction: Reduction, parts: Sequence[Value], count: int) -> Scalars:
-        """The initial value combined with all partial results, in every invocation."""
-        b, most = self.builder, self.lanes if is_dynamic(count) else count
-        while most > FEW_PARTS:
-            parts, count = self._fewer(reduction, parts, count)
-            most = ceildiv(most, RADIX)
-        values = yield from reduction.start()
-        for at in range(most):
-            place = b.const(at, "ui32")
-            if is_dynamic(count):
-                values = self._and_part(reduction, parts, values, place, count)
-            else:
-                values = yield from reduction.combine(values, load_parts(b, parts, place))
-        return values
-
-    def _fewer(self, reduction: Reduction, parts: Sequence[Value], count: int) -> tuple[list[Value], int]:
-        """Combines each `RADIX` neighbouring partial results into one."""
-        b, fewer = self.builder, ceildiv(count, RADIX)
-        size = FEW_PARTS
-        shared = [b.shared(size, k.dtype_of_shared(array)) for array in parts]
-        branch = b.begin_if(b.op("compare_lt", self.local, b.word(fewer)))
-        first = b.op("multiply", self.local, b.const(RADIX, "ui32"))
-        values = load_parts(b, parts, self._masked(first))
-        for at in range(1, RADIX):
-            place = b.op("add", first, b.const(at, "ui32"))
-            values = self._and_part(reduction, parts, values, place, count)
-        store_parts(b, values, shared, b.op("and", self.local, b.const(size - 1, "ui32")))
-        b.end_if(branch)
-        b.barrier()
-        return shared, fewer
-
-    def _and_part(
-        self, reduction: Reduction, parts: Sequence[Value], values: list[Value], place: Value, count: int
-    ) -> list[Value]:
-        """The values combined with a partial result, if there is one at that place."""
-        b = self.builder
-
-        def reduced() -> list[Value]:
-            return self.elemental.run(reduction.combine(values, load_parts(b, parts, self._masked(place))))
-
-        if count % RADIX == 0:
-            return reduced()
-        return b.branch(b.op("compare_lt", place, b.word(count)), reduced, lambda: values)
-
-    def _masked(self, place: Value) -> Value:
-        return self.builder.op("and", place, self.builder.const(self.lanes - 1, "ui32"))
+    def _place(self, array: Value, position: Value) -> Value:
+        """The place in an array of the element at a position in the row."""
+        return self.builder.inside(array, self.builder.op("convert", position, to="ui32"))
 
     # results
 

@@ -14,13 +14,14 @@ from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.dims import Dim, bounds, ceildiv, dim_max, is_dynamic
 from orchestrion.compiler.sequencer.ll_seq import LoadInput
 from orchestrion.compiler.stablehlo.ops.base import dtype_of
-from orchestrion.compiler.stablehlo.ops.contraction import Reduce
+from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
 from orchestrion.compiler.stablehlo.ops.costs import cost_of, is_expensive
 from orchestrion.compiler.stablehlo.ops.elementwise import Elementwise
 
 from .dialect import MAX_SHARED_BYTES, shared_bytes
 from .loops import loop_iterations
 from .machine import Machine
+from .parts import FEW_PARTS
 from .reduction_limits import longest
 
 #: bytes of shared memory for values that several passes need; partial results take the rest that every device has
@@ -31,8 +32,6 @@ REGISTER_ROW_LANES = (8, 16, 32, 64, 128)
 MAX_SERIAL_ROW = 16
 #: upper bounds of the ranges of dynamic row lengths that have a kernel each with rows in registers
 REGISTER_ROW_LENGTHS = (16, 64, 128, 256, 512, 1024)
-#: partial results that every invocation combines by itself; more are combined in groups of `RADIX` first
-FEW_PARTS, RADIX = 16, 8
 #: greatest number of elements of a row in the registers of an invocation
 MAX_REGISTER_ELEMENTS = 64
 
@@ -69,10 +68,12 @@ def shared_values(ops: Sequence[Operation], rows: int, results: Sequence[Value])
 
 
 def parts_bytes(ops: Sequence[Operation], lanes: int) -> int:
-    """Bytes of shared memory for the partial results of all reductions of a row that `lanes` invocations share."""
+    """Bytes of shared memory for the parts of all reductions and dots among the ops, if `lanes` invocations share
+    each.
+    """
     if lanes == 1:
         return 0
-    results = [result for op in ops if isinstance(op, Reduce) for result in op.results]
+    results = [result for op in ops if isinstance(op, Reduce | DotGeneral) for result in op.results]
     places = lanes + (FEW_PARTS if lanes > FEW_PARTS else 0)
     return places * sum(shared_bytes(dtype_of(result)) for result in results)
 

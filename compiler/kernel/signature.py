@@ -9,23 +9,8 @@ from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.sequencer.ll_seq import Entry
 from orchestrion.schema.dtypes import BOOL, BY_NAME, FLOAT, DType
 
+from . import dialect as k
 from .builder import Function, body_of
-from .dialect import (
-    DIALECT,
-    Call,
-    Load,
-    LoadLanes,
-    LoadVector,
-    Parameter,
-    Return,
-    Shared,
-    Store,
-    StoreVector,
-    dtype_of,
-    shared_bytes,
-    shared_shape,
-    vector_shape,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,27 +46,27 @@ def signature_of(entry: Entry) -> Signature:
     bindings = [
         BindingUse(_access(entry, item) != "read", elements.get(ordinal)) for ordinal, item in enumerate(entry.bindings)
     ]
-    shared = [shared_shape(op.output.type) for op in entry.walk() if isinstance(op, Shared)]
-    words = [op.ordinal.value + 1 for op in entry.walk() if isinstance(op, Parameter)]
+    shared = [op.output for op in entry.walk() if isinstance(op, k.Shared)]
+    words = [op.ordinal.value + 1 for op in entry.walk() if isinstance(op, k.Parameter)]
     x, y, z = size.ints
     return Signature(
         entry.symbol or "",
         tuple(bindings),
         max([*words, len(entry.dims or ())]),
         (x, y, z),
-        sum(shape[0] * shared_bytes(shape[1]) for shape in shared if shape is not None),
+        sum(k.length_of(array) * k.shared_bytes(k.dtype_of(array)) for array in shared),
         frozenset(filter(None, map(_feature, _dtypes(entry, elements)))),
     )
 
 
 def _check_body(entry: Entry) -> None:
     """Checks that the body is kernel IR, so that a target can render every op of it."""
-    if len(entry.body.blocks) != 1 or not isinstance(entry.body.block.last, Return):
+    if len(entry.body.blocks) != 1 or not isinstance(entry.body.block.last, k.Return):
         raise _wrong(entry, "needs a body of one block that ends with kernel.return")
     block = entry.body.block
     for outer in block:
         for op in outer.walk():
-            if op.name not in DIALECT.ops or (isinstance(op, Return) and op is not block.last):
+            if op.name not in k.DIALECT.ops or (isinstance(op, k.Return) and op is not block.last):
                 raise _wrong(op, "has no place in the body of a kernel")
     if len(entry.bindings) != len(block.arguments):
         raise _wrong(entry, f"has {len(entry.bindings)} bindings and {len(block.arguments)} arguments")
@@ -92,11 +77,9 @@ def _element_types(entry: Entry) -> dict[int, DType]:
     elements: dict[int, DType] = {}
     ordinals = {argument: ordinal for ordinal, argument in enumerate(entry.body.block.arguments)}
     for op in entry.walk():
-        if isinstance(op, Load | LoadVector | LoadLanes | Store | StoreVector):
-            value = op.operands[0] if isinstance(op, Store | StoreVector) else op.results[0]
-            shape = vector_shape(value.type)
-            dtype = dtype_of(value) if shape is None else shape[1]
-            ordinal = ordinals[op.binding]  # type: ignore[index]
+        if isinstance(op, k.Load | k.LoadLanes | k.Store | k.StoreVector):
+            value = op.operands[0] if isinstance(op, k.Store | k.StoreVector) else op.results[0]
+            dtype, ordinal = k.dtype_of(value), ordinals[op.binding]  # type: ignore[index]
             if elements.setdefault(ordinal, dtype) is not dtype:
                 raise _wrong(op, f"takes binding {ordinal} as {dtype}, other ops as {elements[ordinal]}")
     return elements
@@ -114,8 +97,8 @@ def _dtypes(entry: Entry, elements: dict[int, DType]) -> Iterator[DType]:
 
 def _computed(op: Operation) -> Iterator[DType]:
     """The types of the results of an op, and of the ops in a function that it calls."""
-    yield from (dtype_of(value) for value in op.results if str(value.type) in BY_NAME)
-    if isinstance(op, Call):
+    yield from (k.dtype_of(value) for value in op.results if k.is_carried(value.type))
+    if isinstance(op, k.Call):
         yield from body_of(Function.of(op)).dtypes
 
 

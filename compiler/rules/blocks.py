@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from orchestrion.compiler.ir.core import Block, Operation, Region
-from orchestrion.compiler.ir.dominance import Dominance, immediate_dominators, successors
+from orchestrion.compiler.ir.dominance import Dominance, immediate_dominators, loop_blocks, successors
 from orchestrion.compiler.ir.types import I1, I32, TensorType
 from orchestrion.compiler.ir.util import CondBranch, Switch
 
@@ -36,26 +36,11 @@ def blocks(region: Region) -> Iterator[str]:
             else:
                 yield f"block {index} branches back to block {number[target]}, which does not dominate it"
     for header, latches in ends.items():
-        inside = {number[block] for block in _loop(header, latches, region)}
+        inside = {number[block] for block in loop_blocks(header, latches, region)}
         first, last = number[header], max(inside)
         others = [index for index in range(first, last + 1) if index not in inside]
         if others:
             yield f"block {others[0]} lies between the blocks of the loop of blocks {first} to {last}"
-
-
-def _loop(header: Block, latches: list[Block], region: Region) -> set[Block]:
-    """The blocks that reach a latch without passing the header, and the header."""
-    before: dict[Block, list[Block]] = {block: [] for block in region.blocks}
-    for block in region.blocks:
-        for target in successors(block):
-            before[target].append(block)
-    found, stack = {header}, list(latches)
-    while stack:
-        block = stack.pop()
-        if block not in found:
-            found.add(block)
-            stack += before[block]
-    return found
 
 
 def branch_selector(op: Operation) -> Iterator[str]:

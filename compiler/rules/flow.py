@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
@@ -24,7 +25,6 @@ from orchestrion.compiler.flow.merge import Merge
 from orchestrion.compiler.flow.row_bodies import rows_of
 from orchestrion.compiler.flow.scatter import Scatter, changes, update_of, updated
 from orchestrion.compiler.ir import util
-from orchestrion.compiler.ir.attributes import DenseArray
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, Value
 from orchestrion.compiler.ir.parameters import bytes_of, name_of
@@ -72,7 +72,7 @@ def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
         case Module():
             yield from has_functions(op)
             yield from stored_once(op)
-            yield from same_ties(op, Dispatch)
+            yield from same_ties(op)
         case util.Initializer() if op.kind.value != "program":
             yield f"is of kind {op.kind.value}, which comes later"
         case util.Initializer() if len(op.body.blocks) != 1:
@@ -90,10 +90,9 @@ def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
         case util.CondBranch() | util.Switch():
             yield from branch_selector(op)
         case util.ImportedCallBranch():
-            yield from imported_call(op, tables, lambda variable, type: variable == type)
+            yield from imported_call(op, tables, operator.eq)
         case Dispatch():
-            given = FunctionType(tuple(v.type for v in op.arguments), tuple(v.type for v in op.outputs))
-            yield from _entry(op, given, tables)
+            yield from dispatch(op, tables, operator.eq)
         case util.Global():
             yield from constant(op)
         case util.GlobalStore():
@@ -198,30 +197,32 @@ def _elements(value: Value) -> int:
     return value.type.num_elements if isinstance(value.type, TensorType) and value.type.is_known else -1
 
 
-def _entry(op: Dispatch, given: FunctionType, tables: SymbolTables) -> Iterator[str]:
+def dispatch(op: Dispatch, tables: SymbolTables, fits: Callable[[Type, Type], bool]) -> Iterator[str]:
+    """The types of the dispatched values fit those of the entry, and so do the workload and the shared memory."""
     entry = tables.lookup(op, op.entry)
     if not isinstance(entry, Func):
         yield f"{op.entry} is not an entry of an executable"
         return
-    if entry.function_type != given:
-        yield f"{op.entry} is of type {entry.function_type}, dispatched as {given}"
+    type = entry.function_type
+    given = FunctionType(tuple(v.type for v in op.arguments), tuple(v.type for v in op.outputs))
+    groups = ((given.inputs, type.inputs), (given.results, type.results))
+    if not all(len(have) == len(want) and all(map(fits, have, want)) for have, want in groups):
+        yield f"{op.entry} is of type {type}, dispatched as {given}"
         return
-    yield from in_place(op, entry)
+    yield from _in_place(op, entry)
     if op.tied is not None:
-        yield from updates(op, entry, op.tied.ints)
-    elif op.outputs and op.workload.ints != (most_elements(entry.function_type.results), 1, 1):
-        wanted = most_elements(entry.function_type.results)
+        yield from _updates(op, entry, op.tied.ints)
+    elif op.outputs and op.workload.ints != (wanted := _most_elements(type.results), 1, 1):
         yield f"workload {list(op.workload.ints)} must be [{wanted}, 1, 1], the elements of the largest result"
 
 
-def updates(op: Operation, entry: Func, tied: tuple[int, ...]) -> Iterator[str]:
+def _updates(op: Dispatch, entry: Func, tied: tuple[int, ...]) -> Iterator[str]:
     """A tied output is an update of its argument, which nothing else in the entry uses; the workload is the update's
     size.
     """
     if len(entry.body.blocks) != 1:
         return  # reported at the entry
     last = entry.body.block.end
-    workload = op.get_as("workload", DenseArray)
     for output, index in enumerate(tied):
         result = last.operands[output]
         update = update_of(result)
@@ -233,16 +234,16 @@ def updates(op: Operation, entry: Func, tied: tuple[int, ...]) -> Iterator[str]:
                 yield f"result {output} of the entry is not an update of argument {index} that nothing else uses"
                 continue
             wanted = _elements(changes(update))
-        if workload is not None and workload.ints != (wanted, 1, 1):
-            yield f"workload {list(workload.ints)} must be [{wanted}, 1, 1] for result {output}"
+        if op.workload.ints != (wanted, 1, 1):
+            yield f"workload {list(op.workload.ints)} must be [{wanted}, 1, 1] for result {output}"
 
 
-def in_place(op: Operation, entry: Func) -> Iterator[str]:
+def _in_place(op: Dispatch, entry: Func) -> Iterator[str]:
     """An argument may give its memory to the result only if the entry reads its element i just for result element i."""
-    given = op.get_as("in_place", DenseArray)
+    given = op.in_place
     if given is None or len(entry.body.blocks) != 1 or not _all_sized(entry.body.block):
         return
-    allowed = candidates(entry.body.block, is_by_rows(entry)) if op.get("tied") is None else []
+    allowed = candidates(entry.body.block, is_by_rows(entry)) if op.tied is None else []
     if not set(given.ints) <= set(allowed) or len(set(given.ints)) != len(given):
         yield f"in_place {list(given.ints)} must be of {allowed}, the arguments that may give their memory, each once"
 
@@ -252,17 +253,17 @@ def _all_sized(block: Block) -> bool:
     return all(_elements(value) >= 0 for op in block for value in (*op.operands, *op.results))
 
 
-def same_ties(scope: Operation, kind: type[Operation]) -> Iterator[str]:
+def same_ties(scope: Operation) -> Iterator[str]:
     """An entry has one ABI: all its dispatches tie the same arguments, or none."""
     first: dict[str, str] = {}
     for op in scope.walk():
-        if isinstance(op, kind):
-            entry, tied = str(op.get("entry")), str(op.get("tied"))
+        if isinstance(op, Dispatch):
+            entry, tied = str(op.entry), str(op.tied)
             if first.setdefault(entry, tied) != tied:
                 yield f"{entry} is dispatched with tied = {first[entry]} and with tied = {tied}"
 
 
-def most_elements(types: Sequence[Type]) -> int:
+def _most_elements(types: Sequence[Type]) -> int:
     """The number of elements in memory of the largest of several results."""
     return max(map(stored_elements, types), default=0)
 

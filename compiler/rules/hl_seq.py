@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from orchestrion.compiler.errors import CompileError
-from orchestrion.compiler.flow.dialect import SetEncoding, UnsetEncoding
+from orchestrion.compiler.flow.dialect import Dispatch, Empty, Executable, SetEncoding, Splat, UnsetEncoding
 from orchestrion.compiler.flow.scatter import Scatter
 from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.attributes import ELEMENT_BYTES
@@ -18,19 +18,7 @@ from orchestrion.compiler.ir.symbols import SymbolTables
 from orchestrion.compiler.ir.types import I32, TensorType, Type
 from orchestrion.compiler.profiles import DEFAULT, known_profile, program_name
 from orchestrion.compiler.sequencer import ll_seq
-from orchestrion.compiler.sequencer.hl_seq import (
-    Clone,
-    Dispatch,
-    Empty,
-    Executable,
-    Export,
-    Import,
-    Program,
-    Splat,
-    is_resource,
-    lifetime_of,
-    size_of,
-)
+from orchestrion.compiler.sequencer.hl_seq import Clone, Export, Import, Program, is_resource, lifetime_of, size_of
 from orchestrion.compiler.stablehlo.ops.base import StablehloOp
 from orchestrion.compiler.stablehlo.ops.contraction import Reduce
 from orchestrion.compiler.stablehlo.ops.contraction import Return as ReducerReturn
@@ -42,7 +30,7 @@ from . import dims
 from .blocks import blocks
 from .encodings import encoded_values, is_entry_type
 from .engine import Children, Rules
-from .flow import entry, imported_call, in_place, most_elements, same_ties, stored_elements, updates
+from .flow import dispatch, entry, imported_call, same_ties, stored_elements
 from .globals import stored_once
 from .schedules import well_formed
 from .stablehlo import has_functions, signature
@@ -70,7 +58,7 @@ def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
             yield from has_functions(op)
             yield from stored_once(op)
             yield from same_exports(op)
-            yield from same_ties(op, Dispatch)
+            yield from same_ties(op)
         case Func() if isinstance(op.parent_op, Executable):
             yield from entry(op, is_entry_type)
             yield from well_formed(op.schedules)
@@ -85,7 +73,7 @@ def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
             yield from _choice(op)
         case util.ImportedCallBranch():
             yield from imported_call(
-                op, tables, lambda variable, type: not is_resource(variable) or size_of(variable) == _bytes(type)
+                op, tables, lambda variable, type: not is_resource(variable) or _holds(variable, type)
             )
         case util.Initializer():
             if len(op.body.blocks) != 1:
@@ -94,8 +82,10 @@ def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
                 yield f"is of kind {op.kind.value}: what a context has of its own is a mutable global"
         case util.GlobalStore():
             yield from _store(op, tables)
+        case Dispatch() | Splat() | Empty() if not all(is_resource(v.type) for v in (*op.operands, *op.results)):
+            yield "is over tensors: in a program it must be over resources"
         case Dispatch():
-            yield from _dispatch(op, tables)
+            yield from dispatch(op, tables, _holds)
             yield from _made(op)
         case Clone() | Splat() | Empty():
             yield from _made(op)
@@ -188,22 +178,6 @@ def _signatures(program: Program) -> list[list[str]]:
 _SIGNATURE: Final = ("sym_name", "function_type", "signature", "arg_attrs", "res_attrs")
 
 
-def _dispatch(op: Dispatch, tables: SymbolTables) -> Iterator[str]:
-    entry = tables.lookup(op, op.entry)
-    if not isinstance(entry, Func):
-        yield f"{op.entry} is not an entry of an executable"
-        return
-    wanted = [_bytes(type) for type in (*entry.function_type.inputs, *entry.function_type.results)]
-    given = [size_of(value.type) for value in (*op.arguments, *op.outputs)]
-    if len(op.arguments) != len(entry.function_type.inputs) or given != wanted:
-        yield f"{op.entry} takes and gives {wanted} bytes, dispatched with {given}"
-    elif op.outputs and op.tied is None and op.workload.ints != (most_elements(entry.function_type.results), 1, 1):
-        yield f"workload {list(op.workload.ints)} is not the elements of the largest result of {op.entry}"
-    elif op.tied is not None:
-        yield from updates(op, entry, op.tied.ints)
-    yield from in_place(op, entry)
-
-
 def _store(op: util.GlobalStore, tables: SymbolTables) -> Iterator[str]:
     """Initializers store to globals without a value, functions to mutable ones."""
     variable = tables.lookup(op, op.ref)
@@ -259,6 +233,11 @@ def _fits(op: Operation) -> Iterator[str]:
                 yield "returns a value that is not exported"
         case _:
             pass
+
+
+def _holds(resource: Type, type: Type) -> bool:
+    """Whether a resource has the size of a tensor. Another message reports a value that is no resource."""
+    return not is_resource(resource) or size_of(resource) == _bytes(type)
 
 
 def _bytes(type: Type) -> int:

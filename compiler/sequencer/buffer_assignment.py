@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from orchestrion.compiler.errors import Diagnostic, InternalError
+from orchestrion.compiler.flow import dialect as flow
 from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, OpResult, Value
 from orchestrion.compiler.ir.dominance import Dominance
@@ -185,12 +186,12 @@ class BufferAssignment:
         return self._may_alternate(placement.key, pair[0].members, members)
 
     def _join_updates(self) -> None:
-        for op in self._ops(hl_seq.Dispatch):
+        for op in self._ops(flow.Dispatch):
             for argument, output in op.updates():
                 if argument in self.group and not self._take_over(op, argument, output):
                     self.missing_copies.append(MissingCopy(op, op.arguments.index(argument)))
 
-    def _take_over(self, op: hl_seq.Dispatch, argument: Value, output: OpResult) -> bool:
+    def _take_over(self, op: flow.Dispatch, argument: Value, output: OpResult) -> bool:
         """Places an output in the memory of an argument whose last use is this dispatch."""
         now = self._position(op)
         readers = [user for user in argument.users() if self.lifetimes.position.get(user) == now]
@@ -236,7 +237,7 @@ class BufferAssignment:
     def _overwrite(self, argument: BlockArgument, given: Value) -> bool:
         """Places a loop's next value in the memory of its argument, if the op that computes it allows that."""
         op = given.defining_op
-        if not isinstance(op, hl_seq.Dispatch):
+        if not isinstance(op, flow.Dispatch):
             return False
         return any(a is argument and o is given and self._take_over(op, a, o) for a, o in op.reuses())
 
@@ -334,7 +335,7 @@ class BufferAssignment:
 
     def _reuse_dying_arguments(self) -> None:
         """Places outputs in the memory of arguments that die at their dispatch."""
-        for op in self._ops(hl_seq.Dispatch):
+        for op in self._ops(flow.Dispatch):
             for argument, output in op.reuses():
                 if argument in self.group and self._take_over(op, argument, output):
                     break
@@ -372,7 +373,7 @@ class BufferAssignment:
             op = member.defining_op
             if op is None or 1 << self._position(op) != both:
                 continue
-            pairs = [*op.updates(), *op.reuses()] if isinstance(op, hl_seq.Dispatch) else []
+            pairs = [*op.updates(), *op.reuses()] if isinstance(op, flow.Dispatch) else []
             if isinstance(op, hl_seq.Clone):
                 return op.source in source.members  # onto itself: concurrent readers see no change
             readers = [

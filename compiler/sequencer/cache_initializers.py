@@ -29,12 +29,8 @@ def cache_computed_buffers(body: Block) -> list[Block]:
     if not kept or not computing:
         return [body]
     compute, done = Block(), Block()
-    for op in ops:
-        if op in computing:
-            op.detach()
-            compute.append(op)
-    end.detach()
-    done.append(end)
+    compute.take([op for op in ops if op in computing])
+    done.take([end])
     _load_from_cache(Builder(body, loc=end.loc), kept, compute, done)
     saving = Builder(compute, loc=end.loc)
     for key, buffer in enumerate(kept):

@@ -9,13 +9,15 @@ necessary ones.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from orchestrion.compiler.flow import dialect as flow
 from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.attributes import ArrayAttr, DenseElements, DictAttr, SymbolRef, dense_ints
 from orchestrion.compiler.ir.builder import Builder
-from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, Region, Value
+from orchestrion.compiler.ir.core import Block, Operation, Region, Value
+from orchestrion.compiler.ir.locations import Location
 from orchestrion.compiler.ir.parameters import bytes_of
 
 from . import hl_seq, ll_seq
@@ -115,7 +117,7 @@ class CommandEmitter:
                         self._prepare(op)
 
     def _prepare(self, op: Operation) -> None:
-        if isinstance(op, hl_seq.Dispatch):
+        if isinstance(op, flow.Dispatch):
             self.executable(op.entry.root)
         for value in (*op.operands, *op.results):
             group = self.buffers.group.get(value)
@@ -165,101 +167,94 @@ class CommandEmitter:
             output=ll_seq.BUFFER,
         ).output
 
-    def record(
-        self, source: Block, builder: Builder, aliases: Iterable[tuple[Value, Value]] = ()
-    ) -> list[Value] | None:
-        """Records the commands of a block. Returns the recording, then the buffers for its slots; None without
-        commands.
-        """
-        commands = _Commands(self, builder)
-        for op in source:
-            if isinstance(op, COMMANDS):
-                with commands.builder.at(op.loc):
-                    commands.op(op)
-        return commands.finish(builder, aliases)
+    def emit(self, block: Block) -> list[Operation]:
+        """The commands of a block, over buffers, with a barrier between any two."""
+        found: list[Operation] = []
+        for op in block:
+            command = self._command(op) if isinstance(op, COMMANDS) else None
+            if command is not None:
+                found += [ll_seq.Barrier.build(loc=op.loc), command] if found else [command]
+        return found
 
-    def empty_recording(self, builder: Builder) -> list[Value]:
-        """A recording without commands; executing it submits the enqueued recordings."""
-        return _Commands(self, builder).close(builder, ())
-
-
-class _Commands:
-    """The body of one recording."""
-
-    def __init__(self, emitter: CommandEmitter, builder: Builder) -> None:
-        self.emitter = emitter
-        self.body = Block()
-        self.builder = Builder(self.body, loc=builder.loc)
-        self.slots: dict[Value, BlockArgument] = {}
-
-    def op(self, op: Operation) -> None:
+    def _command(self, op: Operation) -> Operation | None:
+        """The command for an op. None for a copy within one place, and for a splat or a store of zero bytes."""
         match op:
-            case hl_seq.Dispatch():
+            case flow.Dispatch():
                 tied = {argument: output for argument, output in op.updates()}
                 outputs = [value for value in op.outputs if value not in tied.values()]
-                places = [self._place(value) for value in (*op.arguments, *outputs)]
-                self._command(
-                    ll_seq.Dispatch,
+                places = [self.address_of(value) for value in (*op.arguments, *outputs)]
+                return ll_seq.Dispatch.build(
                     entry=op.entry,
                     offsets=dense_ints(*(offset for _, offset in places)),
-                    executable=self.emitter.executable(op.entry.root),
+                    executable=self.executable(op.entry.root),
                     bindings=[memory for memory, _ in places],
+                    loc=op.loc,
                 )
-            case hl_seq.Clone():
-                self._copy(op.source, self._place_of(op.output))
-            case util.GlobalStore() if op.value in self.emitter.buffers.group:
-                self._copy(op.value, (self.emitter.globals[op.ref.root], 0))
-            case hl_seq.Splat() if op.output in self.emitter.buffers.group:
-                target, offset = self._place(op.output)
+            case hl_seq.Clone() if op.output in self.buffers.group:
+                return self._copy(op, op.source, self.address_of(op.output))
+            case util.GlobalStore() if op.value in self.buffers.group:
+                return self._copy(op, op.value, (self.globals[op.ref.root], 0))
+            case flow.Splat() if op.output in self.buffers.group:
+                target, offset = self.address_of(op.output)
                 length = hl_seq.size_of(op.output.type)
-                self._command(ll_seq.Fill, target=target, offset=offset, length=length, value=op.value)
+                return ll_seq.Fill.build(target=target, offset=offset, length=length, value=op.value, loc=op.loc)
             case _:
-                pass  # a splat or a store of zero bytes
+                return None
 
-    def _copy(self, source: Value, target: Address | None) -> None:
-        """Emits a copy unless source and target share memory; `buffer_assignment.py` ensured that the source is then
-        dead.
-        """
-        if target is None or self.emitter.address_of(source) == target:
-            return
-        given, offset = self._slot(self.emitter.address_of(source))
-        taken, to = self._slot(target)
-        length = hl_seq.size_of(source.type)
-        self._command(ll_seq.Copy, source=given, source_offset=offset, target=taken, target_offset=to, length=length)
-
-    def _place_of(self, value: Value) -> Address | None:
-        return self.emitter.address_of(value) if value in self.emitter.buffers.group else None
-
-    def _place(self, value: Value) -> Address:
-        return self._slot(self.emitter.address_of(value))
-
-    def _slot(self, place: Address) -> Address:
-        memory, offset = place
-        if memory not in self.emitter.slot_buffers:
-            return place
-        if memory not in self.slots:
-            self.slots[memory] = self.body.add_argument(ll_seq.SLOT)
-        return self.slots[memory], offset
-
-    def _command(self, kind: type[Operation], **fields: object) -> None:
-        if self.body.first is not None:
-            self.builder.build(ll_seq.Barrier)
-        self.builder.build(kind, **fields)
-
-    def finish(self, builder: Builder, aliases: Iterable[tuple[Value, Value]]) -> list[Value] | None:
-        return None if self.body.first is None else self.close(builder, aliases)
-
-    def close(self, builder: Builder, aliases: Iterable[tuple[Value, Value]]) -> list[Value]:
-        self.builder.build(ll_seq.End)
-        self.slots = dict(sorted(self.slots.items(), key=lambda item: self.emitter.slot_buffers[item[0]]))
-        self.body.arguments = list(self.slots.values())
-        for index, argument in enumerate(self.body.arguments):
-            argument.index = index
-        pairs = [self.slots[v].index for pair in aliases if all(v in self.slots for v in pair) for v in pair]
-        record = builder.build(
-            ll_seq.Record,
-            may_alias=dense_ints(*pairs) if pairs else None,
-            body=Region([self.body]),
-            output=ll_seq.RECORDING,
+    def _copy(self, op: Operation, value: Value, place: Address) -> Operation | None:
+        """A copy unless source and target share memory; `buffer_assignment.py` ensured that the source is then dead."""
+        if self.address_of(value) == place:
+            return None
+        (source, start), (target, to) = self.address_of(value), place
+        length = hl_seq.size_of(value.type)
+        return ll_seq.Copy.build(
+            source=source, source_offset=start, target=target, target_offset=to, length=length, loc=op.loc
         )
-        return [record.output, *self.slots]
+
+
+def region_of(commands: Iterable[Operation], loc: Location) -> Region:
+    """A region of these commands."""
+    block = Block()
+    for op in commands:
+        block.append(op)
+    Builder(block, loc=loc).build(ll_seq.End)
+    return Region([block])
+
+
+def record(
+    commands: Iterable[Operation],
+    order: Mapping[Value, int],
+    aliases: Iterable[tuple[Value, Value]],
+    builder: Builder,
+) -> list[Value]:
+    """Records commands; returns the recording, then the buffers for its slots.
+
+    `order`: the buffers of a request, which become slots, with their ranks. `aliases`: pairs of buffers that a call may
+    give as the same.
+    """
+    body = region_of(commands, builder.loc)
+    used = {value for op in body.walk() for value in op.operands if value in order}
+    buffers = sorted(used, key=order.__getitem__)
+    slots = {buffer: body.block.add_argument(ll_seq.SLOT) for buffer in buffers}
+    for op in body.walk():
+        op.set_operands([slots.get(value, value) for value in op.operands])
+    pairs = [slots[value].index for pair in aliases if all(v in slots for v in pair) for value in pair]
+    made = builder.build(
+        ll_seq.Record, may_alias=dense_ints(*pairs) if pairs else None, body=body, output=ll_seq.RECORDING
+    )
+    return [made.output, *buffers]
+
+
+def pending_on_entry(onward: Mapping[Block, Sequence[Block]], enqueuing: Iterable[Block]) -> set[Block]:
+    """The blocks that control may enter while enqueued recordings are pending.
+
+    `onward`: the successors of each block at whose end the host does not wait. `enqueuing`: those that have commands.
+    """
+    found: set[Block] = set()
+    rest = [successor for block in enqueuing for successor in onward[block]]
+    while rest:
+        block = rest.pop()
+        if block not in found:
+            found.add(block)
+            rest += onward.get(block, ())
+    return found

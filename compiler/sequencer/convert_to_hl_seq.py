@@ -25,11 +25,7 @@ def run(program: hl_seq.Program) -> None:
     for variable in variables:
         variable.type = _resource(variable.type, lifetimes[variable.sym_name.value])
     for op in program.body.block.ops:
-        if isinstance(op, flow.Executable):
-            made = hl_seq.Executable.build(sym_name=op.sym_name, body=op.body.clone(), loc=op.loc)
-            Builder.before(op).insert(made)
-            op.erase()
-        elif isinstance(op, util.Initializer):
+        if isinstance(op, util.Initializer):
             _Body(op.body, lifetimes, ()).convert()
         elif isinstance(op, Func):
             _Body(op.body, lifetimes, op.function_type.results).convert()
@@ -72,13 +68,9 @@ class _Body:
 
     def _op(self, op: Operation) -> None:
         match op:
-            case flow.Dispatch():
-                kept = {name: op.get(name) for name in ("entry", "workload", "tied", "in_place")}
-                self._replace(op, hl_seq.Dispatch, arguments=op.arguments, outputs=self._types(op), **kept)
-            case flow.Splat():
-                self._replace(op, hl_seq.Splat, value=op.value, output=self._types(op)[0])
-            case flow.Empty():
-                self._replace(op, hl_seq.Empty, output=self._types(op)[0])
+            case flow.Dispatch() | flow.Splat() | flow.Empty():
+                for value in op.results:
+                    value.type = _resource(value.type, "external" if value in self.returned else "transient")
             case util.GlobalLoad():
                 op.value.type = _resource(op.value.type, self.lifetimes[op.ref.root])
             case Return():
@@ -87,12 +79,6 @@ class _Body:
                 self._pass_on(op)
             case _:
                 pass  # ops of util: stores, host values
-
-    def _replace(self, op: Operation, kind: type[Operation], **fields: object) -> None:
-        made = Builder.before(op).build(kind, **fields)
-        for old, new in zip(op.results, made.results, strict=True):
-            old.replace_by(new)
-        op.erase()
 
     def _pass_on(self, branch: util.BranchOp) -> None:
         """Branch operands become transient resources that the function owns; others are cloned."""
@@ -103,14 +89,11 @@ class _Body:
                 copy = Builder.before(branch).build(hl_seq.Clone, source=value, output=type)
                 branch.set_operand(index, copy.output)
 
-    def _types(self, op: Operation) -> list[Type]:
-        return [_resource(value.type, "external" if value in self.returned else "transient") for value in op.results]
-
     def _exports(self, op: Return) -> list[Value]:
         """Exports each result over an external resource that no other result uses."""
         builder, exported = Builder.before(op), list[Value]()
         for storage, type in zip(op.operands, self.results, strict=True):
-            is_made_here = isinstance(storage.defining_op, hl_seq.Dispatch | hl_seq.Splat | hl_seq.Empty)
+            is_made_here = isinstance(storage.defining_op, flow.Dispatch | flow.Splat | flow.Empty)
             if storage in self.claimed or not is_made_here:
                 output = _resource(type, "external")
                 storage = builder.build(hl_seq.Clone, source=storage, output=output).output

@@ -12,14 +12,14 @@ from typing import Final
 from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.attributes import DenseElements
 from orchestrion.compiler.ir.builder import Builder
-from orchestrion.compiler.ir.core import Block, Region, Value
+from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.types import tensor
 from orchestrion.compiler.options import Options
 from orchestrion.compiler.stablehlo.ops.func import Func
 
 from . import hl_seq, ll_seq
 from .buffer_assignment import BufferAssignment
-from .command_emitter import CommandEmitter, Constants, constant
+from .command_emitter import CommandEmitter, Constants, constant, record
 from .emit_run_loop import RunLoopEmitter
 
 #: Initial content of a variable without a value.
@@ -60,17 +60,17 @@ def _global(variable: util.Global, builder: Builder) -> Value:
 
 def _begin(value: DenseElements, name: str, buffer: Value, size: int, builder: Builder) -> None:
     """Records and executes the initialization of a variable."""
-    body = Block()
-    commands = Builder(body, loc=builder.loc)
+    command: Operation
     if value.is_splat:
         scalar = DenseElements(value.type.with_shape(()), value.data)
-        commands.build(ll_seq.Fill, target=buffer, offset=0, length=size, value=scalar)
+        command = ll_seq.Fill.build(target=buffer, offset=0, length=size, value=scalar, loc=builder.loc)
     else:
         source = constant(name, [(value, 0)], builder)
-        commands.build(ll_seq.Copy, source=source, source_offset=0, target=buffer, target_offset=0, length=size)
-    commands.build(ll_seq.End)
-    record = builder.build(ll_seq.Record, body=Region([body]), output=ll_seq.RECORDING)
-    builder.build(ll_seq.Execute, recording=record.output, slots=[])
+        command = ll_seq.Copy.build(
+            source=source, source_offset=0, target=buffer, target_offset=0, length=size, loc=builder.loc
+        )
+    (recording,) = record([command], {}, (), builder)
+    builder.build(ll_seq.Execute, recording=recording, slots=[])
 
 
 def _initialize(
@@ -82,7 +82,7 @@ def _initialize(
     emitter = CommandEmitter(assignment, builder, constants, buffers, "setup", first)
     emitter.prepare()
     with builder.at(op.loc):
-        recorded = emitter.record(op.body.block, builder)
-        if recorded is not None:
-            builder.build(ll_seq.Execute, recording=recorded[0], slots=recorded[1:])
+        if commands := emitter.emit(op.body.block):
+            recording, *slots = record(commands, emitter.slot_buffers, (), builder)
+            builder.build(ll_seq.Execute, recording=recording, slots=slots)
     return first + assignment.lifetimes.end[op.body.block] + 1

@@ -12,15 +12,16 @@ function of another module, and so do the loops inside them. The host counts the
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from orchestrion.compiler.flow import dialect as flow
 from orchestrion.compiler.flow.symbols import Names
 from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.attributes import DenseElements, SymbolRef, dense_ints
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, Region, Value
+from orchestrion.compiler.ir.dominance import loop_blocks
 from orchestrion.compiler.ir.types import I32, FunctionType, tensor
 from orchestrion.compiler.profiles import known_profile
 from orchestrion.compiler.stablehlo.ops.elementwise import OPS
@@ -97,28 +98,13 @@ def _loop(header: Block, func: Func) -> _Loop | None:
         return None
     if not backs or any(_constant(value) != 0 for value in starts):
         return None
-    return _Loop(test.lhs, length, entering, _between(header, backs, func))
+    latches = [block for block in backs if block is not None]
+    return _Loop(test.lhs, length, entering, loop_blocks(header, latches, func.body))
 
 
 def _constant(value: Value) -> int | None:
     op = value.defining_op
     return op.value.value if isinstance(op, util.Constant) else None
-
-
-def _between(header: Block, backs: Iterable[Block | None], func: Func) -> set[Block]:
-    """The blocks of a loop: those that lead to its back edges without the header."""
-    entering: dict[Block | None, list[Block]] = {}
-    for block in func.body.blocks:
-        for target in block.last.successors if block.last is not None else ():
-            entering.setdefault(target, []).append(block)
-    found: set[Block] = {header}
-    pending = [block for block in backs if block is not None]
-    while pending:
-        block = pending.pop()
-        if block not in found:
-            found.add(block)
-            pending += entering.get(block, [])
-    return found
 
 
 def _increment(program: hl_seq.Program, func: Func) -> SymbolRef:
@@ -132,7 +118,7 @@ def _increment(program: hl_seq.Program, func: Func) -> SymbolRef:
     entry = Func.build(
         sym_name=name, function_type=FunctionType((COUNTER,), (COUNTER,)), kind="elementwise", body=Region([body])
     )
-    made = hl_seq.Executable.build(sym_name=name, body=Region([Block()]), loc=func.loc)
+    made = flow.Executable.build(sym_name=name, body=Region([Block()]), loc=func.loc)
     made.body.block.append(entry)
     Builder.before(func).insert(made)
     return SymbolRef(name, (name,))
@@ -152,7 +138,7 @@ def _count(loop: _Loop, entry: SymbolRef) -> None:
         builder, given = Builder.before(op), op.operands[index].defining_op
         if isinstance(given, util.Add):
             made: Operation = builder.build(
-                hl_seq.Dispatch,
+                flow.Dispatch,
                 entry=entry,
                 workload=dense_ints(1, 1, 1),
                 in_place=dense_ints(0),
@@ -160,7 +146,7 @@ def _count(loop: _Loop, entry: SymbolRef) -> None:
                 outputs=[COUNTER_RESOURCE],
             )
         else:
-            made = builder.build(hl_seq.Splat, value=start, output=COUNTER_RESOURCE)
+            made = builder.build(flow.Splat, value=start, output=COUNTER_RESOURCE)
         op.set_operand(index, made.results[0])
         unused.append(given)
     for old in [op for op in dict.fromkeys(unused) if op is not None]:

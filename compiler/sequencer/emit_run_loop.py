@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from orchestrion.compiler.flow import dialect as flow
 from orchestrion.compiler.flow.blocks import set_values
 from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.builder import Builder
@@ -21,8 +22,7 @@ from orchestrion.compiler.stablehlo.ops.func import Func, Return, result_aliases
 from . import hl_seq, ll_seq
 from .arena import align
 from .buffer_assignment import EXTERNAL_KINDS, BufferAssignment, Placement
-from .command_emitter import CommandEmitter, Constants
-from .lifetimes import COMMANDS
+from .command_emitter import CommandEmitter, Constants, pending_on_entry, record
 from .size_assertions import measured_axes, size_assertions
 
 #: Bytes of a branch's selector -> the type by which it is read.
@@ -56,10 +56,12 @@ class RunLoopEmitter:
         self.commands.prepare()
         self._states()
         self._checks()
-        pending = self._pending()
+        commands = {block: self.commands.emit(block) for block in self.sources}
+        onward = {block: block.end.successors for block in self.sources if not self._waits(block)}
+        pending = pending_on_entry(onward, [block for block in onward if commands[block]])
         for source, block in self.blocks.items():
             self.builder.block = block
-            self._block(source, pending[source])
+            self._block(source, commands[source], source in pending)
         return ll_seq.RunLoop.build(
             sym_name=self.func.sym_name,
             signature=self.signature,
@@ -85,7 +87,7 @@ class RunLoopEmitter:
         """The ops in the entries that the function dispatches."""
         program = self.func.parent_op
         assert program is not None
-        used = {op.entry for block in self.sources for op in block if isinstance(op, hl_seq.Dispatch)}
+        used = {op.entry for block in self.sources for op in block if isinstance(op, flow.Dispatch)}
         executables = [op for op in program.regions[0].block if isinstance(op, ll_seq.Executable)]
         entries = [entry for op in executables for ref, entry in op.entries() if ref in used]
         return [op for entry in entries for op in entry.walk()]
@@ -155,19 +157,6 @@ class RunLoopEmitter:
             self.sizes[size] = self.builder.build(ll_seq.Size, value=size, output=I64).output
         return self.sizes[size]
 
-    def _pending(self) -> dict[Block, bool]:
-        """For each block, whether enqueued recordings may be pending when control enters it."""
-        enters = dict.fromkeys(self.sources, False)
-        changed = True
-        while changed:
-            changed = False
-            for block in self.sources:
-                if not self._waits(block) and (enters[block] or _has_commands(block)):
-                    for successor in block.last.successors if block.last is not None else ():
-                        changed = changed or not enters[successor]
-                        enters[successor] = True
-        return enters
-
     def _waits(self, block: Block) -> bool:
         """Whether the host must wait for the device at the end of a block."""
         match block.last:
@@ -183,27 +172,30 @@ class RunLoopEmitter:
         placement = self.buffers.group[value].placement
         return placement is not None and placement.kind in EXTERNAL_KINDS and placement.kind != "variable"
 
-    def _block(self, source: Block, pending: bool) -> None:
+    def _block(self, source: Block, commands: list[Operation], pending: bool) -> None:
         for op in source:
             if op is not source.last and op.results and not hl_seq.is_resource(op.results[0].type):
                 self._host_op(op)
         terminator = source.last
         assert terminator is not None
-        pairs = [
-            (
-                self.commands.placements[Placement("argument", argument)],
-                self.commands.placements.get(Placement("result", result)),
-            )
-            for result, argument in result_aliases(self.func.arg_attrs).items()
-        ]
-        recorded = self.commands.record(source, self.builder, [(a, r) for a, r in pairs if r is not None])
+        waits, ranks = self._waits(source), self.commands.slot_buffers
+        recorded = record(commands, ranks, self._aliases(), self.builder) if commands else None
         with self.builder.at(terminator.loc):
-            if recorded is None and pending and self._waits(source):
-                recorded = self.commands.empty_recording(self.builder)
+            if recorded is None and pending and waits:  # submits the enqueued recordings
+                recorded = record((), ranks, (), self.builder)
             if recorded is not None:
-                kind: Any = ll_seq.Execute if self._waits(source) else ll_seq.Enqueue
+                kind: Any = ll_seq.Execute if waits else ll_seq.Enqueue
                 self.builder.build(kind, recording=recorded[0], slots=recorded[1:])
             self._terminator(terminator)
+
+    def _aliases(self) -> list[tuple[Value, Value]]:
+        """The buffers of each donated argument and of the result in its place."""
+        placements = self.commands.placements
+        pairs = [
+            (placements[Placement("argument", argument)], placements.get(Placement("result", result)))
+            for result, argument in result_aliases(self.func.arg_attrs).items()
+        ]
+        return [(a, r) for a, r in pairs if r is not None]
 
     def _host_op(self, op: Operation) -> None:
         """Emits an op on host values."""
@@ -256,7 +248,3 @@ class RunLoopEmitter:
             else:
                 given = [self.commands.states[header], self.commands.made["second", header]]
         return given + [self.numbers[value] for value in edge.values if not hl_seq.is_resource(value.type)]
-
-
-def _has_commands(block: Block) -> bool:
-    return any(isinstance(op, COMMANDS) for op in block)

@@ -7,6 +7,7 @@ is tied to an input shares its binding, which then has access `readwrite`.
 
 from __future__ import annotations
 
+from orchestrion.compiler.flow import dialect as flow
 from orchestrion.compiler.flow.layout import storage_bytes
 from orchestrion.compiler.ir.attributes import ArrayAttr, SymbolRef, attribute_of
 from orchestrion.compiler.ir.builder import Builder
@@ -18,14 +19,14 @@ from . import hl_seq, ll_seq
 
 
 def run(program: hl_seq.Program) -> None:
-    dispatches = {op.entry: op for op in program.walk() if isinstance(op, hl_seq.Dispatch)}
+    dispatches = {op.entry: op for op in program.walk() if isinstance(op, flow.Dispatch)}
     for op in program.body.block.ops:
-        if isinstance(op, hl_seq.Executable):
+        if isinstance(op, flow.Executable):
             _freeze(op, dispatches)
             op.erase()
 
 
-def _freeze(executable: hl_seq.Executable, dispatches: dict[SymbolRef, hl_seq.Dispatch]) -> None:
+def _freeze(executable: flow.Executable, dispatches: dict[SymbolRef, flow.Dispatch]) -> None:
     """Erases entries that no dispatch names, and executables without entries."""
     body = Block()
     for func in executable.body.block:
@@ -38,7 +39,7 @@ def _freeze(executable: hl_seq.Executable, dispatches: dict[SymbolRef, hl_seq.Di
         Builder.before(executable).insert(frozen)
 
 
-def entry_of(func: Func, dispatch: hl_seq.Dispatch) -> ll_seq.Entry:
+def entry_of(func: Func, dispatch: flow.Dispatch) -> ll_seq.Entry:
     """The entry that a function becomes; the function stays as it is."""
     source = func.regions[0].block
     *ops, terminator = source.ops

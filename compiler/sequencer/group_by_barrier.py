@@ -35,10 +35,10 @@ def _group(blocks: list[Block]) -> None:
         if order == before:
             continue
         waves, arena = _cost(blocks)
-        _reorder(block, order, terminator)
+        block.take(order, terminator)
         fewer, larger = _cost(blocks)
         if fewer >= waves or larger > max(SMALL, arena * GROWTH // 100):
-            _reorder(block, before, terminator)
+            block.take(before, terminator)
 
 
 def _waves(ops: list[Operation]) -> dict[Operation, int]:
@@ -64,12 +64,6 @@ def _waves(ops: list[Operation]) -> dict[Operation, int]:
         elif isinstance(op, util.GlobalLoad):
             loads.setdefault(op.ref, []).append(op)
     return wave
-
-
-def _reorder(block: Block, ops: list[Operation], terminator: Operation) -> None:
-    for op in ops:
-        op.detach()
-        block.insert_before(op, terminator)
 
 
 def _cost(blocks: list[Block]) -> tuple[int, int]:

@@ -3,7 +3,7 @@
 `!hl_seq.resource<transient, 64>`: a lifetime of `LIFETIMES` and a size in bytes. In functions with dynamic shapes the
 size is an expression over the function's symbols: `!hl_seq.resource<transient, 16 * b>`. Values are still SSA values of
 whole resources: no memory is assigned yet. The exported signature stays in tensors; `import` and `export` convert
-between the two.
+between the two. Executables, dispatches, splats and empty tensors are ops of the flow dialect, over resources.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Final
 
-from orchestrion.compiler.ir.attributes import DenseArray, DenseElements, StringAttr, SymbolRef
+from orchestrion.compiler.ir.attributes import StringAttr
 from orchestrion.compiler.ir.builtin import Module
-from orchestrion.compiler.ir.core import Operation, OpResult, Trait, Value
-from orchestrion.compiler.ir.declare import attr, operand, operands, optional, region, result, results
+from orchestrion.compiler.ir.core import Operation, Trait
+from orchestrion.compiler.ir.declare import attr, operand, optional, region, result
 from orchestrion.compiler.ir.dialect import Dialect
 from orchestrion.compiler.ir.dims_parser import parse_sizes
 from orchestrion.compiler.ir.types import DialectType, TensorType, Type
@@ -102,15 +102,6 @@ def programs_of(module: Module) -> list[Program]:
     return [op for op in module.block if isinstance(op, Program)]
 
 
-class Executable(Operation):
-    """Same as `flow.executable`, for one target."""
-
-    name = "hl_seq.executable"
-    sym_name = attr(StringAttr)
-    body = region()
-    traits = frozenset({Trait.ISOLATED, Trait.SYMBOL, Trait.SYMBOL_TABLE, Trait.NO_TERMINATOR})
-
-
 class Import(Operation):
     """The resource of an argument."""
 
@@ -133,45 +124,6 @@ class Export(Operation):
             yield f"exports {self.source.type}, which is not external"
 
 
-class Dispatch(Operation):
-    """Runs an entry: reads the arguments and writes every element of the outputs; of a tied output only the updated
-    ones.
-
-    `tied`: per output the index of the argument that it updates in the same memory, or -1. `in_place`: indices of the
-    arguments whose memory the only output may take over if nothing else needs it.
-    """
-
-    name = "hl_seq.dispatch"
-    entry = attr(SymbolRef)
-    workload = attr(DenseArray)
-    tied = optional(DenseArray)
-    in_place = optional(DenseArray)
-    arguments = operands(is_resource)
-    outputs = results(is_resource)
-    traits = frozenset({Trait.PURE})
-
-    def updates(self) -> Iterator[tuple[Value, OpResult]]:
-        """Yields (argument, tied output) pairs."""
-        for output, index in zip(self.outputs, self.tied.ints if self.tied is not None else ()):  # noqa: B905
-            if index >= 0:
-                yield self.arguments[index], output
-
-    def reuses(self) -> Iterator[tuple[Value, OpResult]]:
-        """Yields (argument, output) pairs for the arguments whose memory the output may take over."""
-        for index in self.in_place.ints if self.in_place is not None else ():
-            yield self.arguments[index], self.outputs[0]
-
-    def check(self) -> Iterator[str]:
-        if self.tied is not None and len(self.tied) != len(self.outputs):
-            yield f"tied has {len(self.tied)} numbers for {len(self.outputs)} outputs"
-        if self.in_place is not None and len(self.outputs) != 1:
-            yield f"in_place is for one output, there are {len(self.outputs)}"
-        for name, indices in (("tied", self.tied), ("in_place", self.in_place)):
-            named = [index for index in indices.ints if index != -1 or name != "tied"] if indices is not None else []
-            if not all(0 <= index < len(self.arguments) for index in named) or len(set(named)) != len(named):
-                yield f"{name} {list(named)} are not arguments, each once; there are {len(self.arguments)}"
-
-
 class Clone(Operation):
     """Copies a resource."""
 
@@ -181,21 +133,4 @@ class Clone(Operation):
     traits = frozenset({Trait.PURE})
 
 
-class Splat(Operation):
-    """A resource filled with one value."""
-
-    name = "hl_seq.splat"
-    value = attr(DenseElements)
-    output = result(is_resource)
-    traits = frozenset({Trait.PURE})
-
-
-class Empty(Operation):
-    """A resource of zero bytes."""
-
-    name = "hl_seq.empty"
-    output = result(is_resource)
-    traits = frozenset({Trait.PURE})
-
-
-DIALECT = Dialect("hl_seq", [Program, Executable, Import, Export, Dispatch, Clone, Splat, Empty])
+DIALECT = Dialect("hl_seq", [Program, Import, Export, Clone])

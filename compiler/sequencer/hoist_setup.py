@@ -3,19 +3,14 @@
 `hoist-allocations`, `hoist-executables` (and constants) and `hoist-recordings` move an op before the run loop if all
 its operands are defined there. Equal executables and constants of several functions are merged. Their arenas are merged
 as well, because requests of one instance never overlap.
-
-`hoist-per-shape` moves ops that depend only on the sizes of a request into a `per_shape`, whose results are reused by
-later requests with the same sizes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.attributes import DimArray
-from orchestrion.compiler.ir.builder import Builder
-from orchestrion.compiler.ir.core import Block, Operation, Region, Value
+from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.symbols import SymbolTables
 from orchestrion.compiler.options import Options
 
@@ -35,42 +30,6 @@ def executables(program: hl_seq.Program, options: Options) -> None:
 def recordings(program: hl_seq.Program, options: Options) -> None:
     """The pass `hoist-recordings`."""
     _hoist(program, ll_seq.Record)
-
-
-def per_shape(program: hl_seq.Program, options: Options) -> None:
-    """The pass `hoist-per-shape`."""
-    for run_loop in _run_loops(program):
-        measures = [op for op in run_loop.body.blocks[0] if isinstance(op, ll_seq.Measure)]
-        if measures:
-            _per_shape(run_loop, measures)
-
-
-#: Ops that depend on sizes only.
-_OF_SIZES = (util.Assert, util.DimValue, ll_seq.Size, ll_seq.Allocate, ll_seq.Record)
-
-
-def _per_shape(run_loop: ll_seq.RunLoop, measures: list[ll_seq.Measure]) -> None:
-    ops = dict.fromkeys(op for block in run_loop.body.blocks for op in block.ops if isinstance(op, _OF_SIZES))
-    body = Block()
-
-    def stays(user: Operation) -> bool:
-        return ops.keys().isdisjoint(user.enclosing())
-
-    given = [value for op in ops for value in op.results if any(map(stays, value.users()))]
-    made = Builder.after(measures[-1]).build(
-        ll_seq.PerShape,
-        sizes=[op.output for op in measures],
-        body=Region([body]),
-        outputs=[value.type for value in given],
-    )
-    for op in ops:
-        op.detach()
-        body.append(op)
-    for value, output in zip(given, made.outputs, strict=True):
-        for user, index in list(value.uses):
-            if stays(user):
-                user.set_operand(index, output)
-    Builder(body, loc=run_loop.loc).build(ll_seq.Return, values=given)
 
 
 def _is_sized(op: Operation, tables: SymbolTables) -> bool:
@@ -96,8 +55,7 @@ def _hoist(program: hl_seq.Program, *kinds: type[Operation]) -> list[Operation]:
         for op in [op for block in run_loop.body.blocks for op in block if isinstance(op, kinds)]:
             is_static = run_loop.dims is None or not _is_sized(op, tables)
             if is_static and all(value.parent_block is outer for value in values_from_outside(op)):
-                op.detach()
-                outer.insert_before(op, run_loop)
+                outer.take([op], run_loop)
     instance = program.body.block.last
     return [op for op in instance.body.block if isinstance(op, kinds)] if isinstance(instance, ll_seq.Instance) else []
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from orchestrion.compiler.flow import dialect as flow
 from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.core import Block, Operation, Value
 from orchestrion.compiler.ir.liveness import live_values
@@ -18,7 +19,7 @@ from . import hl_seq
 from .positions import interval
 
 #: Ops that become commands of a recording.
-COMMANDS = (hl_seq.Dispatch, hl_seq.Clone, hl_seq.Splat, util.GlobalStore)
+COMMANDS = (flow.Dispatch, hl_seq.Clone, flow.Splat, util.GlobalStore)
 
 
 class Lifetimes:
@@ -84,4 +85,4 @@ class Lifetimes:
 
 def overwritten(op: Operation) -> list[Value]:
     """The operands whose memory an op overwrites."""
-    return [argument for argument, _ in op.updates()] if isinstance(op, hl_seq.Dispatch) else []
+    return [argument for argument, _ in op.updates()] if isinstance(op, flow.Dispatch) else []

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from orchestrion.compiler.flow import dialect as flow
 from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.attributes import SymbolRef
 from orchestrion.compiler.ir.builder import Builder
@@ -31,10 +32,10 @@ def run(program: hl_seq.Program) -> None:
         dispatch.entry = renamed.get(dispatch.entry, dispatch.entry)
 
 
-def _dispatches(program: hl_seq.Program, *kinds: type[Operation]) -> list[hl_seq.Dispatch]:
+def _dispatches(program: hl_seq.Program, *kinds: type[Operation]) -> list[flow.Dispatch]:
     """The dispatches in top-level ops of these classes."""
     tops = [top for top in program.body.block if isinstance(top, kinds)]
-    return [op for top in tops for op in top.walk() if isinstance(op, hl_seq.Dispatch)]
+    return [op for top in tops for op in top.walk() if isinstance(op, flow.Dispatch)]
 
 
 def _groups(program: hl_seq.Program, most: int) -> Iterator[list[ll_seq.Executable]]:
@@ -67,9 +68,7 @@ def _link(group: list[ll_seq.Executable], name: str) -> dict[SymbolRef, SymbolRe
     body, renamed = Block(), dict[SymbolRef, SymbolRef]()
     for executable in group:
         renamed |= {ref: SymbolRef(name, ref.nested) for ref, _ in executable.entries()}
-        for op in executable.body.block.ops:
-            op.detach()
-            body.append(op)
+        body.take(executable.body.block.ops)
     linked = ll_seq.Executable.build(sym_name=name, body=Region([body]), loc=group[0].loc)
     Builder.before(group[0]).insert(linked)
     for executable in group:

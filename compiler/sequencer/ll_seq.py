@@ -413,15 +413,6 @@ class CacheSave(Operation):
     buffer = operand(BUFFER)
 
 
-class PerShape(Operation):
-    """The work of a function that is needed once per set of measured sizes. Exists only inside the phase."""
-
-    name = "ll_seq.per_shape"
-    sizes = operands(I64)
-    body = region()
-    outputs = results()
-
-
 class SetupFunc(Operation):
     """Makes everything that a function needs for one set of sizes; `sizes` names them: `argI_J` is axis J of argument
     I.
@@ -554,6 +545,6 @@ DIALECT = Dialect(
         Executable, Entry, LoadInput, StoreOutput, End,
         CreateExecutable, Constant, Allocate, Record, Dispatch, Copy, Fill, Loop, Branch,
         Barrier, Check, Measure, Size, Destination, Storage, Enqueue, Execute, ImportedCall, Read, CacheLoad, CacheSave,
-        Instance, RunLoop, PerShape, SetupFunc, CallSetup, Function, Return,
+        Instance, RunLoop, SetupFunc, CallSetup, Function, Return,
     ],
 )  # fmt: skip

@@ -57,8 +57,7 @@ def _copy(missing: MissingCopy) -> None:
         source.type, lifetime = hl_seq.resource("transient", size), "external"
         block = op.parent
         assert block is not None
-        op.detach()
-        block.insert_before(op, block.last)
+        block.take([op], block.last)
     copy = Builder.before(op).build(hl_seq.Clone, source=source, output=hl_seq.resource(lifetime, size))
     op.set_operand(index, copy.output)
 

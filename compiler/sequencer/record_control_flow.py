@@ -20,18 +20,19 @@ What stays with the host is a row of the placement report.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.attributes import dense_ints
 from orchestrion.compiler.ir.builder import Builder
-from orchestrion.compiler.ir.core import Block, Operation, Region, Value
+from orchestrion.compiler.ir.core import Block, Operation, Value
 from orchestrion.compiler.ir.dims import bounds
 from orchestrion.compiler.profiles import known_profile
 from orchestrion.schema.hal_imports import MAX_NESTING
 
 from . import hl_seq, ll_seq
+from .command_emitter import pending_on_entry, record, region_of
 
 if TYPE_CHECKING:
     from orchestrion.compiler.options import Options
@@ -164,9 +165,10 @@ class _Recorder:
             self._count_edges()
             changed = any(self._shrink(segment) for segment in self.segments.values())
         self.blocks[:] = self.segments
-        pending = self._pending()
+        onward = {block: [e.target for e in one.edges] for block, one in self.segments.items() if not one.waits}
+        pending = pending_on_entry(onward, [block for block in onward if self.segments[block].commands])
         for block, segment in self.segments.items():
-            _emit(segment, pending[block], order)
+            _emit(segment, block in pending, order)
 
     def _count_edges(self) -> None:
         self.entering: dict[Block, list[_Segment]] = {block: [] for block in self.segments}
@@ -225,7 +227,7 @@ class _Recorder:
             offset=read.offset,
             type=read.type,
             selector=read.buffer,
-            arms=[_region(commands, segment.terminator) for commands in lists],
+            arms=[region_of(commands, loc) for commands in lists],
             loc=loc,
         )
         segment.commands.append(built)
@@ -253,9 +255,7 @@ class _Recorder:
         commands = _iterations(header, body, states)
         for argument, state in zip(header.block.arguments, states, strict=True):
             argument.replace_by(state)
-        loop = ll_seq.Loop.build(
-            offset=read.offset, predicate=read.buffer, body=_region(commands, header.terminator), loc=loc
-        )
+        loop = ll_seq.Loop.build(offset=read.offset, predicate=read.buffer, body=region_of(commands, loc), loc=loc)
         header.commands.append(loop)
         header.end_with(util.Branch.build(arguments=[], to=out.target, loc=loc))
         header.absorb(body)
@@ -289,19 +289,6 @@ class _Recorder:
         segment.end_with(ll_seq.End.build())
         del self.segments[segment.block]
 
-    def _pending(self) -> dict[Block, bool]:
-        """For each block, whether enqueued recordings may be pending when control enters it."""
-        enters = dict.fromkeys(self.segments, False)
-        changed = True
-        while changed:
-            changed = False
-            for block, segment in self.segments.items():
-                if not segment.waits and (enters[block] or segment.commands):
-                    for edge in segment.edges:
-                        changed = changed or not enters[edge.target]
-                        enters[edge.target] = True
-        return enters
-
 
 def _iterations(header: _Segment, body: _Segment, states: tuple[Value, ...]) -> list[Operation]:
     """The body of the recorded loop: one iteration, or two if it has a large state. Takes the commands of `body`."""
@@ -320,7 +307,7 @@ def _iterations(header: _Segment, body: _Segment, states: tuple[Value, ...]) -> 
         offset=read.offset,
         type=read.type,
         selector=swapped.get(read.buffer, read.buffer),
-        arms=[_region(second, header.terminator), _region([copy], header.terminator)],
+        arms=[region_of(second, loc), region_of([copy], loc)],
         loc=loc,
     )
     return [*body.commands, *(op.clone(dict(swapped)) for op in header.commands), branch]
@@ -339,14 +326,6 @@ def _pass_nothing(branch: Operation, target: Block) -> None:
         branch.counts = dense_ints(*map(len, given))
 
 
-def _region(commands: Iterable[Operation], last: Operation) -> Region:
-    block = Block()
-    for op in commands:
-        block.append(op)
-    Builder(block, loc=last.loc).build(ll_seq.End)
-    return Region([block])
-
-
 def _depth(commands: Iterable[Operation]) -> int:
     """How deep loops and branches in these commands stand inside each other."""
     inner = [op for op in commands if isinstance(op, ll_seq.Loop | ll_seq.Branch)]
@@ -363,29 +342,12 @@ def _slot_order(blocks: Sequence[Block]) -> dict[Value, int]:
 def _emit(segment: _Segment, pending: bool, order: Mapping[Value, int]) -> None:
     """Writes a block: what the host does, with one recording for the commands."""
     block = segment.block
-    for op in (*segment.head, *_submission(segment, pending, order)):
+    for op in segment.head:
         block.append(op)
+    if segment.commands or pending and segment.waits:
+        builder = Builder(block, loc=segment.terminator.loc)
+        recording, *slots = record(segment.commands, order, segment.aliases, builder)
+        builder.build(ll_seq.Execute if segment.waits else ll_seq.Enqueue, recording=recording, slots=slots)
     for after in (segment.read, *segment.tail, segment.terminator):
         if after is not None:
             block.append(after)
-
-
-def _submission(segment: _Segment, pending: bool, order: Mapping[Value, int]) -> Iterator[Operation]:
-    if not segment.commands and not (pending and segment.waits):
-        return
-    loc = segment.terminator.loc
-    body = _region(segment.commands, segment.terminator)
-    used = {value for op in body.walk() for value in op.operands if value in order}
-    buffers = sorted(used, key=order.__getitem__)
-    slots = {buffer: body.block.add_argument(ll_seq.SLOT) for buffer in buffers}
-    for op in body.walk():
-        for index, value in enumerate(op.operands):
-            if value in slots:
-                op.set_operand(index, slots[value])
-    pairs = [slots[value].index for pair in segment.aliases if all(v in slots for v in pair) for value in pair]
-    record = ll_seq.Record.build(
-        may_alias=dense_ints(*pairs) if pairs else None, body=body, output=ll_seq.RECORDING, loc=loc
-    )
-    yield record
-    kind = ll_seq.Execute if segment.waits else ll_seq.Enqueue
-    yield kind.build(recording=record.output, slots=buffers, loc=loc)

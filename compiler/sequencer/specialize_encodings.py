@@ -52,11 +52,7 @@ def _note_plain(program: hl_seq.Program, encodings: str, recorder: Recorder) -> 
 
 def _specialize(op: Operation, resolve: Resolve) -> None:
     """Resolves the types of an op's results, block arguments and properties."""
-    values = [
-        *op.results,
-        *(argument for region in op.regions for block in region.blocks for argument in block.arguments),
-    ]
-    for value in values:
+    for value in (*op.results, *op.block_arguments()):
         value.type = _type(value.type, resolve)
     for name, attribute in op.properties.items():
         op.properties[name] = _attribute(attribute, resolve)

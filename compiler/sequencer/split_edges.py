@@ -9,6 +9,7 @@ from __future__ import annotations
 from orchestrion.compiler.flow.blocks import entrances, set_values
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.core import Block, Region
+from orchestrion.compiler.ir.dominance import loop_blocks
 from orchestrion.compiler.ir.util import Branch, BranchOp
 
 
@@ -29,22 +30,10 @@ def _split(region: Region, branch: BranchOp, number: int) -> None:
     assert branch.parent is not None
     place = order[target]
     if place <= order[branch.parent]:
-        place = max(order[block] for block in _loop(region, target, branch.parent)) + 1
+        place = max(order[block] for block in loop_blocks(target, [branch.parent], region)) + 1
     between = Block()
     between.region = region
     Builder(between, loc=branch.loc).build(Branch, arguments=edges[number].values, to=target)
     region.blocks.insert(place, between)
     branch.successors[number] = between
     set_values(branch, [() if index == number else edge.values for index, edge in enumerate(edges)])
-
-
-def _loop(region: Region, header: Block, latch: Block) -> set[Block]:
-    """The blocks of a loop from which `latch` is reached."""
-    ways = entrances(region)
-    found, stack = {header}, [latch]
-    while stack:
-        block = stack.pop()
-        if block not in found:
-            found.add(block)
-            stack += [way.parent for way, _ in ways[block] if way.parent is not None]
-    return found

@@ -4,15 +4,14 @@
   computed from constants, unless the user's cache has it. The context's makes what belongs to one user: arena, loop
   states, variables, recordings.
 - *Run* is a function per run loop: it takes views of arguments, then of destinations, and returns views of the results.
-  Its work per set of sizes is a separate function, the *setup function*.
+  Its ops that depend only on the sizes of a request move into a separate function, the *setup function*; later requests
+  with the same sizes reuse what it returns.
 - *Fini* is two finalizers, which release whatever the initializers stored, in reverse order, the context's first.
 
 Values pass between them in globals that are stored once. This is the ABI of every program: `docs/architecture.md`.
 """
 
 from __future__ import annotations
-
-from collections.abc import Iterator
 
 from orchestrion.compiler.flow.symbols import Names
 from orchestrion.compiler.ir import util
@@ -29,6 +28,10 @@ from .size_assertions import measured_axes
 
 def run(program: hl_seq.Program) -> None:
     _Split(program).run()
+
+
+#: Ops that depend on sizes only.
+_OF_SIZES = (util.Assert, util.DimValue, ll_seq.Size, ll_seq.Allocate, ll_seq.Record)
 
 
 class _Split:
@@ -54,9 +57,9 @@ class _Split:
                 self.kinds[op] = self._kind(op)
         for op in self.kinds:
             self._move_to_initializer(op)
-        setups = {run_loop: setup for run_loop in run_loops for setup in self._outline(run_loop)}
-        for region in (*(setup.body for setup in setups.values()), *(run_loop.body for run_loop in run_loops)):
-            self._load_in(region)
+        setups = [self._outline(run_loop) for run_loop in run_loops]
+        for outer in (*filter(None, setups), *run_loops):
+            self._load_in(outer.regions[0])
         builder = Builder(self.block, self.instance, self.program.loc)
         for variable in self.globals.values():
             builder.insert(variable)
@@ -65,9 +68,9 @@ class _Split:
                 Builder(body, loc=self.program.loc).build(util.Return)
                 blocks = cache_computed_buffers(body) if kind == "program" else [body]
                 builder.build(util.Initializer, kind=kind, body=Region(blocks))
-        for run_loop in run_loops:
-            if run_loop in setups:
-                builder.insert(setups[run_loop])
+        for setup, run_loop in zip(setups, run_loops, strict=True):
+            if setup is not None:
+                builder.insert(setup)
             builder.insert(_function(run_loop))
         for kind in reversed(util.KINDS):
             self._finalizer(kind, builder)
@@ -90,8 +93,7 @@ class _Split:
         """Moves an op into its initializer; results that others use are stored in globals."""
         kind = self.kinds[op]
         body = self.bodies[kind]
-        op.detach()
-        body.append(op)
+        body.take([op])
         self._load_used(op, body)
         for value in op.results:
             if any(self._is_used_elsewhere(user, kind) for user in value.users()):
@@ -119,27 +121,33 @@ class _Split:
                     self.loaded[body, value] = load.value
                 inner.set_operand(index, self.loaded[body, value])
 
-    def _outline(self, run_loop: ll_seq.RunLoop) -> Iterator[ll_seq.SetupFunc]:
-        """Outlines the `per_shape` op of a run loop into a setup function."""
-        for op in run_loop.body.blocks[0].ops:
-            if not isinstance(op, ll_seq.PerShape):
-                continue
-            name = self.names.fresh(f"{run_loop.sym_name.value}_setup")
-            body = Block([value.type for value in op.sizes])
-            for inner in op.body.block.ops:
-                inner.detach()
-                body.append(inner)
-            made = Builder.before(op).build(
-                ll_seq.CallSetup, callee=SymbolRef(name), sizes=op.sizes, outputs=[value.type for value in op.outputs]
-            )
-            for old, new in zip(op.outputs, made.outputs, strict=True):
-                old.replace_by(new)
-            op.erase()
-            sizes = [axis.name for axis in measured_axes(run_loop.signature)]
-            assert run_loop.dims is not None
-            yield ll_seq.SetupFunc.build(
-                sym_name=name, sizes=sizes, dims=run_loop.dims, body=Region([body]), loc=run_loop.loc
-            )
+    def _outline(self, run_loop: ll_seq.RunLoop) -> ll_seq.SetupFunc | None:
+        """Moves ops that depend only on measured sizes into a setup function. None if the run loop measures none."""
+        measures = [op for op in run_loop.body.blocks[0] if isinstance(op, ll_seq.Measure)]
+        if not measures:
+            return None
+        ops = dict.fromkeys(op for block in run_loop.body.blocks for op in block.ops if isinstance(op, _OF_SIZES))
+
+        def stays(user: Operation) -> bool:
+            return ops.keys().isdisjoint(user.enclosing())
+
+        given = [value for op in ops for value in op.results if any(map(stays, value.users()))]
+        name = self.names.fresh(f"{run_loop.sym_name.value}_setup")
+        sizes = [op.output for op in measures]
+        call = Builder.after(measures[-1]).build(
+            ll_seq.CallSetup, callee=SymbolRef(name), sizes=sizes, outputs=[value.type for value in given]
+        )
+        body = Block([value.type for value in sizes])
+        body.take(ops)
+        for value, output in zip(given, call.outputs, strict=True):
+            for user, index in list(value.uses):
+                if stays(user):
+                    user.set_operand(index, output)
+        Builder(body, loc=run_loop.loc).build(ll_seq.Return, values=given)
+        names = [axis.name for axis in measured_axes(run_loop.signature)]
+        return ll_seq.SetupFunc.build(
+            sym_name=name, sizes=names, dims=run_loop.dims, body=Region([body]), loc=run_loop.loc
+        )
 
     def _load_in(self, body: Region) -> None:
         """Loads, in each block, the globals that it uses."""

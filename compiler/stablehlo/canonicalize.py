@@ -16,7 +16,7 @@ from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.dims import dim_min, is_dynamic
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter, rewrite
-from orchestrion.compiler.stablehlo.builders.shape_builders import broadcast, reshape, slice_range
+from orchestrion.compiler.stablehlo.builders.tensors import Tensor
 from orchestrion.compiler.stablehlo.control_flow.simplify import PATTERNS as CONTROL_FLOW
 from orchestrion.compiler.stablehlo.fold import fold
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
@@ -157,7 +157,7 @@ def _reshape_of_repeated(op: Operation, rewriter: Rewriter) -> bool:
     inner = op.operands[0].defining_op
     if not isinstance(op, Reshape) or not isinstance(inner, BroadcastInDim) or tensor_of(inner.operand_).shape:
         return False
-    rewriter.replace(op, [broadcast(rewriter, inner.operand_, tensor_of(op.out).shape)])
+    rewriter.replace(op, [Tensor(rewriter, inner.operand_).broadcast(tensor_of(op.out).shape).value])
     return True
 
 
@@ -267,7 +267,7 @@ def _gather(op: Gather, rewriter: Rewriter) -> bool:
 def _window(rewriter: Rewriter, value: Value, starts: Sequence[int], sizes: Sequence[int]) -> Value:
     """A slice with stride 1."""
     limits = [start + size for start, size in zip(starts, sizes, strict=True)]
-    return slice_range(rewriter, value, starts, limits)
+    return Tensor(rewriter, value).slice(starts, limits).value
 
 
 def _dynamic_update_slice(op: DynamicUpdateSlice, rewriter: Rewriter) -> bool:
@@ -287,8 +287,8 @@ def _reduce_of_one(op: Operation, rewriter: Rewriter) -> bool:
     if any(is_dynamic(size) or size != 1 for size in sizes):
         return False
     shape = tensor_of(op.results[0]).shape
-    starts = [broadcast(rewriter, value, shape) for value in op.init_values]
-    elements = [reshape(rewriter, value, shape) for value in op.inputs]
+    starts = [Tensor(rewriter, value).broadcast(shape).value for value in op.init_values]
+    elements = [Tensor(rewriter, value).reshape(*shape).value for value in op.inputs]
     rewriter.replace(op, apply_to_tensors(rewriter, op.body.block, [*starts, *elements], shape))
     return True
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
+from orchestrion.compiler.flow import dialect as flow
 from orchestrion.compiler.ir.attributes import ArrayAttr, SymbolRef
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.locations import UNKNOWN, source_text
@@ -55,10 +56,10 @@ def run(module: Module, options: Options) -> None:
             options.recorder.not_taken("", what, UNKNOWN, why)
 
 
-def entries_of(program: hl_seq.Program) -> Iterator[tuple[Func, hl_seq.Dispatch]]:
+def entries_of(program: hl_seq.Program) -> Iterator[tuple[Func, flow.Dispatch]]:
     """The entries of a program that are dispatched, each with one of its dispatches."""
-    dispatches = {op.entry: op for op in program.walk() if isinstance(op, hl_seq.Dispatch)}
-    for executable in [op for op in program.body.block if isinstance(op, hl_seq.Executable)]:
+    dispatches = {op.entry: op for op in program.walk() if isinstance(op, flow.Dispatch)}
+    for executable in [op for op in program.body.block if isinstance(op, flow.Executable)]:
         for func in executable.body.block:
             assert isinstance(func, Func)
             dispatch = dispatches.get(SymbolRef(executable.sym_name.value, (func.sym_name.value,)))
@@ -66,18 +67,18 @@ def entries_of(program: hl_seq.Program) -> Iterator[tuple[Func, hl_seq.Dispatch]
                 yield func, dispatch
 
 
-def body_of(func: Func, dispatch: hl_seq.Dispatch) -> Body:
+def body_of(func: Func, dispatch: flow.Dispatch) -> Body:
     """The body of an entry."""
     return Body.of_function(func, () if dispatch.tied is None else dispatch.tied.ints)
 
 
-def digest(func: Func, dispatch: hl_seq.Dispatch) -> str:
+def digest(func: Func, dispatch: flow.Dispatch) -> str:
     """The digest of the body of an entry, its key in files of schedules."""
     return digest_of(func, body_of(func, dispatch).kind, () if dispatch.tied is None else dispatch.tied.ints)
 
 
 def _take_saved(
-    program: hl_seq.Program, func: Func, dispatch: hl_seq.Dispatch, schedules: SavedSchedules
+    program: hl_seq.Program, func: Func, dispatch: flow.Dispatch, schedules: SavedSchedules
 ) -> list[Diagnostic]:
     """Sets the schedules that the file has for an entry, if any. Returns why they do not fit."""
     saved = schedules.take(program.profile, program.machine_name, digest(func, dispatch))
@@ -90,7 +91,7 @@ def _take_saved(
     return [Diagnostic(f"{at}: {message}") for message in found]
 
 
-def _problems(program: hl_seq.Program, saved: SavedChoice, func: Func, dispatch: hl_seq.Dispatch) -> Iterator[str]:
+def _problems(program: hl_seq.Program, saved: SavedChoice, func: Func, dispatch: flow.Dispatch) -> Iterator[str]:
     """Why the schedules of a file do not fit an entry."""
     made_for = target(program.profile)
     if isinstance(made_for, KernelTarget):
@@ -99,7 +100,7 @@ def _problems(program: hl_seq.Program, saved: SavedChoice, func: Func, dispatch:
         yield f"target {program.profile} has no schedules"
 
 
-def _choice(made_for: Target, machine: str, func: Func, dispatch: hl_seq.Dispatch) -> Choice | None:
+def _choice(made_for: Target, machine: str, func: Func, dispatch: flow.Dispatch) -> Choice | None:
     """The schedules of an entry; None if its target has no schedules or will refuse the entry. The next phase checks
     whether a library kernel stores its results directly.
     """

@@ -1,14 +1,16 @@
 """Base class of targets whose entries are `kernel` IR, lowered by schedules for a machine, and what renders that IR."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple, Self
 
-from orchestrion.compiler.ir.core import Operation
+from orchestrion.compiler.ir.core import Block, Operation
 from orchestrion.compiler.kernel import dialect as k
 from orchestrion.compiler.kernel.body import Body
 from orchestrion.compiler.kernel.choose import Choice, choose
 from orchestrion.compiler.kernel.lower import lower_entry
+from orchestrion.compiler.kernel.signature import Signature, signature_of
 from orchestrion.compiler.profiles import DEFAULT
+from orchestrion.compiler.sequencer.ll_seq import Entry, Executable
 
 from .target import Target
 
@@ -23,14 +25,40 @@ class KernelTarget(Target):
         lower_entry(entry, self.row(machine))
 
 
-#: ops whose methods cannot have their names
-_METHODS = {"for": "loop", "if": "branch", "yield": "nothing", "return": "nothing"}
+class Lowered(NamedTuple):
+    """The lowered entries of an executable: their bodies with their signatures, the features that they need, and the
+    most bytes of shared memory of a workgroup of any entry.
+    """
+
+    entries: list[tuple[Block, Signature]]
+    features: frozenset[str]
+    shared_bytes: int
+
+    @classmethod
+    def of(cls, executable: Operation) -> Self:
+        """The entries of an `ll_seq.executable`. Raises CompileError if one is not lowered."""
+        assert isinstance(executable, Executable)
+        entries = [entry for entry in executable.body.block if isinstance(entry, Entry)]
+        signatures = [signature_of(entry) for entry in entries]
+        return cls(
+            [(entry.body.block, signature) for entry, signature in zip(entries, signatures, strict=True)],
+            frozenset[str]().union(*(signature.features for signature in signatures)),
+            max(signature.shared_bytes for signature in signatures),
+        )
+
+
+#: ops whose methods do not have their names
+_METHODS = {"for": "loop", "if": "branch", "yield": "nothing", "return": "nothing", "vector": "make_vector"}
+
+#: the method of scalar ops
+_SCALAR = "scalar_op"
 
 
 def methods_of(renderer: type) -> dict[str, Callable[[Any, Any], None]]:
-    """Op of `kernel` -> the method of a class that renders it, which has the name of the op. Ops without a method are
-    left out.
+    """Op of `kernel` -> the method of a class that renders it: that of its name, or `scalar_op` for scalar ops.
+    Ops without a method are left out.
     """
     short = {name: name.removeprefix("kernel.") for name in k.DIALECT.ops}
     named = {name: getattr(renderer, _METHODS.get(last, last), None) for name, last in short.items()}
+    named |= dict.fromkeys((op.name for op in k.SCALARS.values()), getattr(renderer, _SCALAR))
     return {name: method for name, method in named.items() if method is not None}

@@ -8,17 +8,8 @@ from functools import partial
 
 import numpy as np
 
-from orchestrion.hal.backend import (
-    BackendBuffer,
-    BackendCommandBuffer,
-    BackendExecutable,
-    BackendWork,
-    Binding,
-    Point,
-    Span,
-    Watcher,
-)
-from orchestrion.hal.timing import Timing, Timings
+from orchestrion.hal.backend import BackendExecutable, Binding, Span, Watcher
+from orchestrion.hal.timed_queue import TimedQueue
 
 from . import layout
 from .command_buffer import CpuCommandBuffer, Table
@@ -72,47 +63,8 @@ class ProfiledCommandBuffer(CpuCommandBuffer):
         self._commands.append(Command(layout.STAMP))
 
 
-class ProfiledQueue(CpuQueue):
-    __slots__ = ("_timings",)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._timings = Timings()
-
-    def submit(
-        self,
-        batch: Sequence[BackendWork],
-        waits: Sequence[Point],
-        signals: Sequence[Point],
-        watcher: Watcher | None = None,
-    ) -> None:
-        work = partial(_run_timed, self._timings.begin(), batch, watcher) if batch else None
-        self._worker.submit(waits, work, signals)
-
-    def execute(
-        self, commands: BackendCommandBuffer, table: Sequence[BackendBuffer], watcher: Watcher | None = None
-    ) -> None:
-        self.execute_batch([(commands, table)], watcher)
-
-    def execute_batch(self, batch: Sequence[BackendWork], watcher: Watcher | None = None) -> None:
-        self._worker.drain()
-        _run_timed(self._timings.begin(), batch, watcher)
-
-    def take_timings(self) -> list[list[Span]]:
-        return self._timings.take()
-
-
-def _run_timed(timing: Timing, batch: Sequence[BackendWork], watcher: Watcher | None) -> None:
-    spans: list[Span] = []
-    try:
-        for commands, table in batch:
-            if watcher is not None:
-                watcher.check()
-            assert isinstance(commands, ProfiledCommandBuffer)
-            commands.spans = spans
-            commands.run(table, watcher)
-    finally:
-        timing.end(spans)
+class ProfiledQueue(TimedQueue, CpuQueue):
+    """The queue of the CPU with profiling."""
 
 
 class ProfiledDevice(CpuDevice):

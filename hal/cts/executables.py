@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import replace
 
 import numpy as np
@@ -17,6 +16,7 @@ from .case import Group
 from .expect import raises
 from .kernels import ADD, INCREMENT, IOTA, Kernel
 from .rig import Rig, whole
+from .threads import together
 
 case = Group("executables", __doc__)
 
@@ -236,24 +236,14 @@ def built_while_work_is_under_way(rig: Rig) -> None:
 @case.needing("dispatch")
 def built_by_several_threads(rig: Rig) -> None:
     """Threads build the same and different code at one time; each piece is built once, and all of it is right."""
-    failures: list[BaseException] = []
 
     def work(number: int) -> None:
-        try:
-            for value in (1, 2, number + 10):
-                executable = rig.executable(16, value)
-                assert len(executable.entries) == len(rig.kernel(16).entries)
-                executable.release()
-        except BaseException as failure:
-            failures.append(failure)
+        for value in (1, 2, number + 10):
+            executable = rig.executable(16, value)
+            assert len(executable.entries) == len(rig.kernel(16).entries)
+            executable.release()
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if failures:
-        raise failures[0]
+    together(4, work)
     payloads = {rig.kernel(16, value).payload for value in (1, 2, 10, 11, 12, 13)}
     assert rig.device.statistics.executables_created == len(payloads)
     still_works(rig)

@@ -1,7 +1,5 @@
 """Devices opened with profiling: a span per command, in order, between submission and end; the same results."""
 
-import threading
-
 import numpy as np
 
 from orchestrion.hal import profiling
@@ -16,6 +14,7 @@ from .case import Function, Group
 from .expect import raises
 from .kernels import ADD, INCREMENT
 from .rig import Rig, Words
+from .threads import on_shares
 
 case = Group("profiles", __doc__)
 
@@ -153,22 +152,7 @@ def copies_that_are_none(rig: Rig) -> None:
 @timed
 def owners_take_their_own(rig: Rig) -> None:
     """Shares in threads of their own, whose recordings have owners."""
-    failures: list[BaseException] = []
-
-    def work(value: int) -> None:
-        try:
-            with rig.device.share() as device:
-                _ten_times(rig.on(device), value)
-        except BaseException as failure:
-            failures.append(failure)
-
-    threads = [threading.Thread(target=work, args=(value,)) for value in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if failures:
-        raise failures[0]
+    on_shares(rig, _ten_times)
     assert profiling.take(rig.device) == []
 
 

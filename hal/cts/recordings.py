@@ -10,6 +10,7 @@ from orchestrion.hal.semaphore import Fence
 from .case import Group
 from .kernels import ADD, INCREMENT, IOTA
 from .rig import Rig, whole
+from .threads import on_shares
 
 case = Group("recordings", __doc__)
 
@@ -86,22 +87,7 @@ def keeps_what_it_refers_to(rig: Rig) -> None:
 @case.needing("dispatch")
 def shared_by_threads(rig: Rig) -> None:
     """Threads with a share each run recordings of the same executable at the same time."""
-    failures: list[BaseException] = []
-
-    def work(number: int) -> None:
-        try:
-            with rig.device.share() as device:
-                _count_to_fifty(rig.on(device), number)
-        except BaseException as failure:
-            failures.append(failure)
-
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if failures:
-        raise failures[0]
+    on_shares(rig, _count_to_fifty)
 
 
 def _count_to_fifty(rig: Rig, number: int) -> None:

@@ -3,9 +3,9 @@
 from typing import ClassVar
 
 from orchestrion.hal.backend import BackendDevice, BackendExecutable, Bytes, DeviceInfo, Entry, MemoryUse
+from orchestrion.hal.host_buffer import ArrayBuffer
 from orchestrion.hal.timeline import SoftSemaphore
 
-from .buffer import NullBuffer
 from .command_buffer import NullCommandBuffer
 from .executable import NullExecutable
 from .queue import NullQueue
@@ -21,11 +21,11 @@ class NullDevice(BackendDevice):
         self._queue = self.queue_class()
         self.queue = self._queue
 
-    def allocate(self, size: int, use: MemoryUse) -> NullBuffer:
-        return NullBuffer.allocate(size)
+    def allocate(self, size: int, use: MemoryUse) -> ArrayBuffer:
+        return ArrayBuffer.allocate(size)
 
-    def import_host(self, memory: Bytes) -> NullBuffer:
-        return NullBuffer(memory)
+    def import_host(self, memory: Bytes) -> ArrayBuffer:
+        return ArrayBuffer(memory)
 
     def create_executable(self, format: str, payload: memoryview, entries: tuple[Entry, ...]) -> BackendExecutable:
         return NullExecutable(entries)

@@ -5,19 +5,13 @@ take no time.
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from orchestrion.hal.backend import (
-    BackendExecutable,
-    BackendWork,
-    Binding,
-    Point,
-    Span,
-    Watcher,
-)
-from orchestrion.hal.timing import Timing, Timings, now
+from orchestrion.hal.backend import BackendExecutable, Binding, Span
+from orchestrion.hal.timed_queue import TimedQueue
+from orchestrion.hal.timing import now
 
 from .command_buffer import NullCommandBuffer, Table
 from .device import NullDevice
-from .queue import NullQueue, run
+from .queue import NullQueue
 
 
 class ProfiledCommandBuffer(NullCommandBuffer):
@@ -53,38 +47,8 @@ class ProfiledCommandBuffer(NullCommandBuffer):
         self.spans.append((start, now()))
 
 
-class ProfiledQueue(NullQueue):
-    def __init__(self) -> None:
-        super().__init__()
-        self._timings = Timings()
-
-    def submit(
-        self,
-        batch: Sequence[BackendWork],
-        waits: Sequence[Point],
-        signals: Sequence[Point],
-        watcher: Watcher | None = None,
-    ) -> None:
-        work = partial(_timed, self._timings.begin(), batch) if batch else None
-        self._worker.submit(waits, work, signals)
-
-    def execute_batch(self, batch: Sequence[BackendWork], watcher: Watcher | None = None) -> None:
-        self._worker.drain()
-        _timed(self._timings.begin(), batch)
-
-    def take_timings(self) -> list[list[Span]]:
-        return self._timings.take()
-
-
-def _timed(timing: Timing, batch: Sequence[BackendWork]) -> None:
-    spans: list[Span] = []
-    for commands, _ in batch:
-        assert isinstance(commands, ProfiledCommandBuffer)
-        commands.spans = spans
-    try:
-        run(batch)
-    finally:
-        timing.end(spans)
+class ProfiledQueue(TimedQueue, NullQueue):
+    """The queue of the null device with profiling."""
 
 
 class ProfiledDevice(NullDevice):

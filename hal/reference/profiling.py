@@ -5,21 +5,12 @@ each command.
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from orchestrion.hal.backend import (
-    BackendBuffer,
-    BackendCommandBuffer,
-    BackendExecutable,
-    BackendWork,
-    Binding,
-    Point,
-    Span,
-    Watcher,
-)
-from orchestrion.hal.timing import Timing, Timings, now
+from orchestrion.hal.backend import BackendExecutable, Binding, Span
+from orchestrion.hal.timed_queue import TimedQueue
+from orchestrion.hal.timing import now
 
 from .command_buffer import Bound, ReferenceCommandBuffer, Table
 from .device import ReferenceDevice
-from .interrupt import Interrupt
 from .program import Registers
 from .queue import ReferenceQueue
 
@@ -64,48 +55,8 @@ class ProfiledCommandBuffer(ReferenceCommandBuffer):
         self.spans.append((self._started, now()))
 
 
-class ProfiledQueue(ReferenceQueue):
-    __slots__ = ("_timings",)
-
-    def __init__(self, interrupt: Interrupt) -> None:
-        super().__init__(interrupt)
-        self._timings = Timings()
-
-    def submit(
-        self,
-        batch: Sequence[BackendWork],
-        waits: Sequence[Point],
-        signals: Sequence[Point],
-        watcher: Watcher | None = None,
-    ) -> None:
-        if not batch:
-            super().submit(batch, waits, signals, watcher)
-            return
-        work = partial(_timed, self._timings.begin(), batch, partial(self._work, batch, watcher))
-        self._worker.submit(waits, work, signals)
-
-    def execute(
-        self, commands: BackendCommandBuffer, table: Sequence[BackendBuffer], watcher: Watcher | None = None
-    ) -> None:
-        self.execute_batch([(commands, table)], watcher)
-
-    def execute_batch(self, batch: Sequence[BackendWork], watcher: Watcher | None = None) -> None:
-        self._worker.drain()
-        _timed(self._timings.begin(), batch, partial(super().execute_batch, batch, watcher))
-
-    def take_timings(self) -> list[list[Span]]:
-        return self._timings.take()
-
-
-def _timed(timing: Timing, batch: Sequence[BackendWork], work: Callable[[], None]) -> None:
-    spans: list[Span] = []
-    for commands, _ in batch:
-        assert isinstance(commands, ProfiledCommandBuffer)
-        commands.spans = spans
-    try:
-        work()
-    finally:
-        timing.end(spans)
+class ProfiledQueue(TimedQueue, ReferenceQueue):
+    """The queue of the reference device with profiling."""
 
 
 class ProfiledDevice(ReferenceDevice):

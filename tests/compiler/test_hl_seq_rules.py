@@ -22,7 +22,7 @@ PROGRAM = """"builtin.module"() ({{
 CONSTANT, TRANSIENT = "!hl_seq.resource<constant, 16>", "!hl_seq.resource<transient, 16>"
 GLOBAL = f'"util.global"() <{{{{sym_name = "{{}}", type = {CONSTANT}}}}}> : () -> ()'
 BOTH = GLOBAL.format("a") + "\n" + GLOBAL.format("b") + "\n"
-ONE = f'%one = "hl_seq.splat"() <{{value = dense<1.0> : tensor<f32>}}> : () -> {TRANSIENT}\n'
+ONE = f'%one = "flow.splat"() <{{value = dense<1.0> : tensor<f32>}}> : () -> {TRANSIENT}\n'
 STORE = f'"util.global_store"(%one) <{{{{ref = @{{}}}}}}> : ({TRANSIENT}) -> ()\n'
 COPY = (
     f'%a = "util.global_load"() <{{ref = @a}}> : () -> {CONSTANT}\n'
@@ -65,7 +65,7 @@ def test_globals(text: str, messages: list[str]) -> None:
 
 
 IMPORT = '%{} = "hl_seq.import"(%{}) : (tensor<4xf32>) -> !hl_seq.resource<external, 16>\n'
-SPLAT = f'%s = "hl_seq.splat"() <{{value = dense<1.0> : tensor<f32>}}> : () -> {TRANSIENT}\n'
+SPLAT = f'%s = "flow.splat"() <{{value = dense<1.0> : tensor<f32>}}> : () -> {TRANSIENT}\n'
 IMPORTS = [
     (IMPORT.format("a", "x") + IMPORT.format("b", "y") + SPLAT, []),
     (IMPORT.format("a", "x") + SPLAT + IMPORT.format("b", "y"), ["imports an argument after other ops"]),

@@ -12,12 +12,23 @@ import pytest
 from scalar_cases import UNREACHED, applications, differing, grid, is_exact
 from stablehlo_text import DTYPES, main, op_name
 
+from orchestrion.compiler.ir.attributes import attribute_of, dense_ints
+from orchestrion.compiler.ir.builder import Builder
+from orchestrion.compiler.ir.builtin import Module
+from orchestrion.compiler.ir.core import Block, Region
+from orchestrion.compiler.ir.effects import erase_dead
+from orchestrion.compiler.kernel.builder import KernelBuilder
+from orchestrion.compiler.kernel.dialect import Return
+from orchestrion.compiler.kernel.index import invocation_index
+from orchestrion.compiler.sequencer import ll_seq
 from orchestrion.schema import scalars
 from orchestrion.schema.dtypes import COMPUTED, SIGNED, UNSIGNED, DType
 from orchestrion.schema.scalars import ScalarOp
 
 #: outputs of one test kernel
 PER_KERNEL = 12
+#: lanes of the vectors of a test kernel
+LANES = 4
 
 
 def application_text(row: ScalarOp, name: str, operands: tuple[DType, ...], result: DType, count: int) -> str:
@@ -70,6 +81,61 @@ def test_scalar_ops_on_devices(lowered: Callable[..., Any], devices: Any, subjec
                 bad = differing(got, want, flushes=True)
                 shown = [(tuple(x[i] for x in operands), got[i], want[i]) for i in bad[:4]]
                 wrong += [f"{row.name} -> {result}: {len(bad)} of {len(got)}, {shown}"] if len(bad) else []
+    assert not wrong, "\n".join(wrong)
+
+
+def vector_kernel(cases: list[tuple[ScalarOp, tuple[DType, ...], DType]], count: int) -> str:
+    """A lowered executable in which each invocation applies the ops to vectors of `LANES` neighbours."""
+    operands, results = cases[0][1], [result for _, _, result in cases]
+    block = Block([ll_seq.BINDING] * (len(operands) + len(results)))
+    b = KernelBuilder(block)
+    number = invocation_index(b, 64)
+    branch = b.begin_if(b.op("compare_lt", number, b.index(count // LANES)))
+    first = b.op("multiply", number, b.index(LANES))
+    places = [b.op("add", first, b.index(lane)) for lane in range(LANES)]
+    vectors = [
+        b.vector([b.load(binding, place, dtype.name) for place in places])
+        for binding, dtype in zip(block.arguments, operands, strict=False)
+    ]
+    for (row, _, result), binding in zip(cases, block.arguments[len(operands) :], strict=True):
+        for value, place in zip(b.lanes(b.op(row.name, *vectors, to=result.name)), places, strict=True):
+            b.store(value, binding, place)
+    b.end_if(branch)
+    b.insert(Return())
+    module = Module.empty()
+    executable = Builder(module.block).build(ll_seq.Executable, sym_name="test", body=Region([Block()]))
+    accesses = ["read"] * len(operands) + ["write"] * len(results)
+    dtypes = [*operands, *results]
+    entry = Builder(executable.body.block).build(
+        ll_seq.Entry,
+        sym_name="test_main",
+        workload=dense_ints(count // LANES, 1, 1),
+        workgroup_size=dense_ints(64, 1, 1),
+        bindings=attribute_of(
+            [{"access": a, "length": count * t.itemsize} for a, t in zip(accesses, dtypes, strict=True)]
+        ),
+        body=Region([block]),
+    )
+    erase_dead(entry)
+    return str(module)
+
+
+@pytest.mark.parametrize("target", ["opencl", "spirv", "cpu"])
+@pytest.mark.parametrize("subject", COMPUTED, ids=str)
+def test_scalar_ops_on_vectors(kernel: Callable[..., Any], devices: Any, subject: DType, target: str) -> None:
+    """Each scalar op has a vector form. It has the results of the scalar form."""
+    wrong = []
+    for cases in kernels(subject):
+        given = grid(cases[0][1])
+        operands = [np.resize(array, len(array) + -len(array) % LANES) for array in given]
+        count = len(operands[0])
+        entry = kernel(
+            vector_kernel(cases, count), target, [((count,), result.numpy) for _, _, result in cases], count // LANES
+        )
+        for (row, _, result), got in zip(cases, devices.run(entry, *operands), strict=True):
+            if is_exact(row, subject):
+                bad = differing(got, scalars.evaluate(row, operands, result), flushes=True)
+                wrong += [f"{row.name} -> {result}: {len(bad)} of {len(got)}"] if len(bad) else []
     assert not wrong, "\n".join(wrong)
 
 

@@ -10,7 +10,7 @@ from stablehlo_text import main, tensor
 
 from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.ir.parser import parse
-from orchestrion.compiler.kernel.dialect import DIALECT, SCALARS
+from orchestrion.compiler.kernel.dialect import DIALECT
 from orchestrion.compiler.kernel.primitives import PRIMITIVES
 from orchestrion.compiler.targets.opencl.render import OpenCLBody
 from orchestrion.compiler.targets.opencl.scalars import LANGUAGE
@@ -25,7 +25,7 @@ def test_each_primitive_has_a_row_for_each_kind_and_no_other() -> None:
 
 
 def test_each_op_and_type_is_rendered() -> None:
-    assert set(OpenCLBody._methods) == set(DIALECT.ops) - {op.name for op in SCALARS.values()}
+    assert set(OpenCLBody._methods) == set(DIALECT.ops)
     assert set(LANGUAGE.types) == {row.name for row in COMPUTED}
 
 

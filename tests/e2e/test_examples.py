@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from orchestrion.compiler import Compilation
+from orchestrion.compiler.flow import dialect as flow
 from orchestrion.compiler.options import Options
 from orchestrion.compiler.pipeline import passes_named, run_passes
 from orchestrion.compiler.sequencer import hl_seq, ll_seq
@@ -218,7 +219,7 @@ def test_the_arena_is_smaller_than_what_it_holds(target: str) -> None:
     transients = [
         hl_seq.size_of(value.type)
         for op in module.walk()
-        if isinstance(op, hl_seq.Dispatch) and isinstance(op.parent_op, Func)
+        if isinstance(op, flow.Dispatch) and isinstance(op.parent_op, Func)
         for value in op.results
         if hl_seq.lifetime_of(value.type) == "transient"
     ]

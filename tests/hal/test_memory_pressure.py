@@ -9,8 +9,8 @@ import pytest
 from orchestrion.hal.backend import Entry, MemoryUse
 from orchestrion.hal.device import Device
 from orchestrion.hal.errors import DeviceOutOfMemory, DriverUnavailable, MemoryLimitExceeded
+from orchestrion.hal.host_buffer import ArrayBuffer
 from orchestrion.hal.lifetime import Account
-from orchestrion.hal.null.buffer import NullBuffer
 from orchestrion.hal.null.device import NullDevice
 from orchestrion.hal.null.driver import NullDriver
 from orchestrion.hal.registry import open_device
@@ -27,14 +27,14 @@ class Small(NullDevice):
         self.room, self.spare = 1000, 0
         self.asked = self.trimmed = 0
 
-    def allocate(self, size: int, use: MemoryUse) -> NullBuffer:
+    def allocate(self, size: int, use: MemoryUse) -> ArrayBuffer:
         self.asked += 1
         if size > self.room - self.spare:
             raise DeviceOutOfMemory(f"{size} bytes asked for, {self.room - self.spare} are free")
         self.room -= size
         device = self
 
-        class Counted(NullBuffer):
+        class Counted(ArrayBuffer):
             def release(self) -> None:
                 super().release()
                 device.room += size

@@ -13,8 +13,8 @@ from unittest.mock import patch
 
 import numpy as np
 
-from orchestrion.hal.null.buffer import NullBuffer
-from orchestrion.hal.reference.buffer import ALIGNMENT, ReferenceBuffer
+from orchestrion.hal.device_info import NO_LIMIT
+from orchestrion.hal.host_buffer import ALIGNMENT, ArrayBuffer
 from orchestrion.vm import refs
 
 #: bytes on either side
@@ -58,22 +58,18 @@ def guarded(pattern: int, most: int) -> Iterator[Guards]:
     guards = Guards(pattern, most)
     host = refs.HostBuffer.allocate.__func__  # type: ignore[attr-defined]
 
-    def reference(cls: type[ReferenceBuffer], size: int, limit: int) -> ReferenceBuffer:
-        return cls(guards.inside(size)) if size <= min(limit, most) else real_reference(cls, size, limit)
-
-    def null(cls: type[NullBuffer], size: int) -> NullBuffer:
-        return cls(guards.inside(size)) if size <= most else real_null(cls, size)
+    def array(cls: type[ArrayBuffer], size: int, limit: int = NO_LIMIT) -> ArrayBuffer:
+        made: ArrayBuffer = cls(guards.inside(size)) if size <= min(limit, most) else real(cls, size, limit)
+        return made
 
     def allocate(cls: type[refs.HostBuffer], memory: Any, size: int) -> refs.HostBuffer:
         made: refs.HostBuffer = host(cls, memory, size)
         made.data = memoryview(guards.inside(size))
         return made
 
-    real_reference = ReferenceBuffer.allocate.__func__  # type: ignore[attr-defined]
-    real_null = NullBuffer.allocate.__func__  # type: ignore[attr-defined]
+    real = ArrayBuffer.allocate.__func__  # type: ignore[attr-defined]
     with (
-        patch.object(ReferenceBuffer, "allocate", classmethod(reference)),
-        patch.object(NullBuffer, "allocate", classmethod(null)),
+        patch.object(ArrayBuffer, "allocate", classmethod(array)),
         patch.object(refs.HostBuffer, "allocate", classmethod(allocate)),
         patch.object(np, "empty", _filled(guards, np.empty)),
         patch.object(np, "arange", _limited(guards, np.arange)),

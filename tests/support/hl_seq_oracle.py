@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from orchestrion.compiler.flow import dialect as flow
 from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.attributes import DenseElements
 from orchestrion.compiler.ir.builtin import Module
@@ -70,9 +71,9 @@ class Oracle:
         match op:
             case hl_seq.Import() | hl_seq.Export() | hl_seq.Clone():
                 return given
-            case hl_seq.Splat():
+            case flow.Splat():
                 return [np.frombuffer(op.value.data * (hl_seq.size_of(op.output.type) // len(op.value.data)), np.uint8)]
-            case hl_seq.Empty():
+            case flow.Empty():
                 return [np.zeros(0, np.uint8)]
             case util.GlobalLoad():
                 return [self.globals[op.ref.root]]
@@ -85,7 +86,7 @@ class Oracle:
                 return [given[0] + given[1]]
             case util.CompareLt():
                 return [int(given[0] < given[1])]
-            case hl_seq.Dispatch():
+            case flow.Dispatch():
                 entry = self.tables.lookup(op, op.entry)
                 assert isinstance(entry, Func)
                 return _compute(entry, given)

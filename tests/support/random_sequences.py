@@ -105,7 +105,7 @@ def executable_text(name: str) -> str:
     taken = ", ".join(f"%{n}: {TENSORS[k]}" for n, k in zip("abcd", made.takes, strict=False))
     returned = ", ".join(f"%{n}" for n in made.returns)
     return (
-        f'"hl_seq.executable"() <{{sym_name = "{name}"}}> ({{\n'
+        f'"flow.executable"() <{{sym_name = "{name}"}}> ({{\n'
         f'"func.func"() <{{function_type = ({ins}) -> ({outs}), sym_name = "{name}"}}> ({{\n^bb0({taken}):\n'
         + "\n".join(lines)
         + f'\n"func.return"({returned}) : ({outs}) -> ()\n}}) : () -> ()\n}}) : () -> ()\n'
@@ -178,7 +178,7 @@ class Body:
         if made.tied:
             attrs += f", tied = array<i64: {', '.join(map(str, made.tied))}>"
         work = 2 if made.tied else ELEMENTS[made.gives[0]]
-        return self.emit("hl_seq.dispatch", arguments, made.gives, f"{attrs}, workload = array<i64: {work}, 1, 1>")
+        return self.emit("flow.dispatch", arguments, made.gives, f"{attrs}, workload = array<i64: {work}, 1, 1>")
 
     # --- values
 
@@ -192,11 +192,11 @@ class Body:
 
     def make(self, kind: str, scope: list[str]) -> str:
         if kind == "Z" and self.rng.random() < 0.5:
-            return self.emit("hl_seq.empty", [], "Z")[0]
+            return self.emit("flow.empty", [], "Z")[0]
         if kind == "P":
             value = self.rng.choice(("true", "false"))
-            return self.emit("hl_seq.splat", [], "P", f"value = dense<{value}> : tensor<i1>")[0]
-        return self.emit("hl_seq.splat", [], kind, f"value = dense<{self.rng.randrange(-4, 9)}> : tensor<i32>")[0]
+            return self.emit("flow.splat", [], "P", f"value = dense<{value}> : tensor<i1>")[0]
+        return self.emit("flow.splat", [], kind, f"value = dense<{self.rng.randrange(-4, 9)}> : tensor<i32>")[0]
 
     def give(self, value: str) -> str:
         """As a branch gives it."""
@@ -314,7 +314,7 @@ class Body:
     def loop(self, scope: list[str], size: int, depth: int) -> None:
         kinds = self.kinds()
         bound = self.pick("S", scope)
-        zero = self.emit("hl_seq.splat", [], "S", "value = dense<0> : tensor<i32>")[0]
+        zero = self.emit("flow.splat", [], "S", "value = dense<0> : tensor<i32>")[0]
         header = self.block("S" + kinds)
         init = [self.give(zero), *self.given(kinds, scope)]
         self.leave("util.branch", init, [header])
@@ -354,7 +354,7 @@ class Body:
     def do_while(self, scope: list[str], size: int, depth: int) -> None:
         kinds = self.kinds()
         bound = self.pick("S", scope)
-        zero = self.emit("hl_seq.splat", [], "S", "value = dense<0> : tensor<i32>")[0]
+        zero = self.emit("flow.splat", [], "S", "value = dense<0> : tensor<i32>")[0]
         header = self.block("S" + kinds)
         self.leave("util.branch", [self.give(zero), *self.given(kinds, scope)], [header])
         self.start(header)

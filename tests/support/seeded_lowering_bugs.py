@@ -9,8 +9,9 @@ from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
-from orchestrion.compiler.kernel import loops, tree
+from orchestrion.compiler.kernel import loops
 from orchestrion.compiler.kernel.grid import Side
+from orchestrion.compiler.kernel.parts import Parts
 from orchestrion.compiler.kernel.staged import StagedNest
 
 Bug = Callable[[], AbstractContextManager[Any]]
@@ -36,20 +37,21 @@ def _other_cut(b: Any, reduction: loops.Reduction, per_iteration: int) -> loops.
     return replace(cut, element=element)
 
 
-def _swapped_tree(elemental: Any, reduction: loops.Reduction, *rest: Any) -> None:
-    """Right neighbours come before left ones."""
-    _reduce_tree(elemental, replace(reduction, combine=lambda x, y: reduction.combine(y, x)), *rest)
+def _swapped_parts(self: Parts, *rest: Any) -> Any:
+    """Later parts come before earlier ones."""
+    swapped = replace(self.reduction, combine=lambda x, y: self.reduction.combine(y, x))
+    return _and_parts(replace(self, reduction=swapped), *rest)
 
 
 _holds: Any = Side.holds
 _cut: Any = loops._cut
-_reduce_tree: Any = tree._reduce_tree
+_and_parts: Any = Parts._and_parts
 
 #: name -> the bug
 BUGS: dict[str, Bug] = {
     "the first place of a tile is not written": lambda: patch.object(Side, "holds", _holds_less),
     "an iteration takes its first element several times": lambda: patch.object(loops, "_cut", _other_cut),
-    "neighbours of a shared reduction are swapped": lambda: patch.object(tree, "_reduce_tree", _swapped_tree),
+    "neighbours of a shared reduction are swapped": lambda: patch.object(Parts, "_and_parts", _swapped_parts),
     "what is left of a slice is not left out": lambda: patch.object(
         StagedNest, "_fills_slices", lambda self, level: True
     ),

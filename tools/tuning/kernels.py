@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from orchestrion.compiler.errors import CompileError
+from orchestrion.compiler.flow import dialect as flow
 from orchestrion.compiler.ir.attributes import ArrayAttr, DictAttr
 from orchestrion.compiler.ir.core import Block, Region
 from orchestrion.compiler.ir.types import TensorType
@@ -54,7 +55,7 @@ class Kernel:
     target: KernelTarget
     machine: str
     func: Func
-    dispatch: hl_seq.Dispatch
+    dispatch: flow.Dispatch
     schedule: Schedule
 
     @cached_property

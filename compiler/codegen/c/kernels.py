@@ -23,7 +23,7 @@ from orchestrion.compiler.targets.cpu.entry import MOST_STACK
 from orchestrion.compiler.targets.cpu.workgroup import Segment, WorkgroupOps
 from orchestrion.schema.dtypes import FLOAT
 
-from .language import LANGUAGE, memory_name
+from .language import ARITHMETIC, LANGUAGE, memory_name
 
 _DEFINITION = re.compile(r"\s*const \w+ (\w+) = ")
 _WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)
@@ -36,17 +36,21 @@ class CBody(BodyText):
 
     def _place(self, value: Value, text: str, compound: bool = True) -> None:
         """Floats are always variables: an assignment rounds where expressions have more precision (s390x)."""
-        if k.vector_shape(value.type) is not None or k.dtype_of(value).kind == FLOAT:
+        if k.length_of(value) > 1 or k.dtype_of(value).kind == FLOAT:
             self._define(value, text)
         else:
             super()._place(value, text, compound)
 
-    def _scalar(self, op: k.Scalar) -> None:
+    def scalar_op(self, op: k.Scalar) -> None:
         """A selection by two conditions is two selections: GCC vectorizes no loop in which flags are combined."""
         flag = op.operands[0]
-        joined = flag.defining_op if op.primitive.name == "select" and flag in self.compound else None
+        joined = (
+            flag.defining_op
+            if k.length_of(op.output) == 1 and op.primitive.name == "select" and flag in self.compound
+            else None
+        )
         if not isinstance(joined, k.Scalar) or joined.primitive.name not in ("and", "or"):
-            super()._scalar(op)
+            self._plain_op(op)
             return
         first, second = (self._operand(value) for value in joined.operands)
         yes, no = (self._operand(value) for value in op.operands[1:])
@@ -54,38 +58,44 @@ class CBody(BodyText):
         text = f"{first} ? {yes} : {inner}" if joined.primitive.name == "or" else f"{first} ? {inner} : {no}"
         self._place(op.output, text)
 
-    def _vector(self, value: Value) -> str:
-        shape = k.vector_shape(value.type)
-        assert shape is not None
-        return LANGUAGE.vector_type(*shape)
+    def _plain_op(self, op: k.Scalar) -> None:
+        if k.length_of(op.output) > 1 and not self.is_by_lanes(op):
+            names = ", ".join(self.names[value] for value in op.operands)
+            self._define(op.output, f"{self.type(op.output)}_{op.primitive.name}({names})")
+        else:
+            super().scalar_op(op)
+
+    def is_by_lanes(self, op: k.Scalar) -> bool:
+        """All but arithmetic of two floats."""
+        is_float = k.dtype_of(op.output).kind == FLOAT
+        return k.length_of(op.output) > 1 and not (is_float and op.primitive.name in ARITHMETIC)
+
+    def lane(self, vector: Value, lane: int) -> str:
+        return f"{self.type(vector)}_lane({self.names[vector]}, {lane})"
+
+    def joined(self, vector: Value, lanes: Sequence[str]) -> str:
+        return f"{self.type(vector)}_of({', '.join(lanes)})"
 
     def load_vector(self, op: k.LoadVector) -> None:
-        index, memory = self._operand(op.index), self.names[op.binding]
-        for lane, output in enumerate(op.outputs):
-            self._define(output, f"{memory}[{index} * {k.VECTOR}u + {lane}u]")
+        index = f"{self._operand(op.index)} * {k.length_of(op.output)}u"
+        self._define(op.output, f"{self.type(op.output)}_load({self.names[op.binding]} + {index})")
 
     def load_lanes(self, op: k.LoadLanes) -> None:
-        self._define(op.output, f"{self._vector(op.output)}_load({self.names[op.binding]} + {self._operand(op.index)})")
+        self._define(op.output, f"{self.type(op.output)}_load({self.names[op.binding]} + {self._operand(op.index)})")
 
-    def vector(self, op: k.Vector) -> None:
+    def make_vector(self, op: k.Vector) -> None:
         names = [self.names[value] for value in op.values]
-        made = f"splat({names[0]})" if len(set(names)) == 1 else f"of({', '.join(names)})"
-        self._define(op.output, f"{self._vector(op.output)}_{made}")
+        same = f"{self.type(op.output)}_splat({names[0]})"
+        self._define(op.output, same if len(set(names)) == 1 else self.joined(op.output, names))
 
     def lanes(self, op: k.Lanes) -> None:
         for lane, output in enumerate(op.outputs):
-            self._define(output, f"{self._vector(op.vector)}_lane({self.names[op.vector]}, {lane})")
-
-    def add_vectors(self, op: k.AddVectors) -> None:
-        self._define(op.output, f"{self._vector(op.output)}_add({self.names[op.x]}, {self.names[op.y]})")
-
-    def multiply_vectors(self, op: k.MultiplyVectors) -> None:
-        self._define(op.output, f"{self._vector(op.output)}_multiply({self.names[op.x]}, {self.names[op.y]})")
+            self._define(output, self.lane(op.vector, lane))
 
     def store_vector(self, op: k.StoreVector) -> None:
-        index, memory = self._operand(op.index), self.names[op.binding]
-        for lane, value in enumerate(op.values):
-            self._line(f"{memory}[{index} * {k.VECTOR}u + {lane}u] = {self.names[value]};")
+        index, memory, lanes = self._operand(op.index), self.names[op.binding], k.length_of(op.value)
+        for lane in range(lanes):
+            self._line(f"{memory}[{index} * {lanes}u + {lane}u] = {self.lane(op.value, lane)};")
 
     workgroup_id = local_id = BodyText.nothing
 
@@ -210,16 +220,13 @@ class KernelText(WorkgroupOps):
         self.body.ops([op])
 
     def _reserve_shared(self, op: k.Shared) -> None:
-        shape = k.shared_shape(op.output.type)
-        assert shape is not None
-        count, dtype = shape
+        count, dtype = k.length_of(op.output), k.dtype_of(op.output)
         self.names[op.output] = name = f"s{len(self.names)}"
         self.body.line(f"{LANGUAGE.types[dtype.name]} {name}[{count}];")
         self.stack += count * dtype.itemsize
 
     def _reserve(self, value: Value) -> str:
-        shape = k.vector_shape(value.type)
-        self.stack += self.size * (shape[0] * shape[1].itemsize if shape else k.dtype_of(value).itemsize)
+        self.stack += self.size * k.length_of(value) * k.dtype_of(value).itemsize
         name = f"k{self.body.count}"
         self.body.count += 1
         self.body.line(f"{self.body.type(value)} {name}[{self.size}];")

@@ -181,7 +181,8 @@ _RINT = """INLINE {T} rint_{t}({T} x)
 }}
 """
 
-_ARITHMETIC: Final = {"add": "+", "multiply": "*"}
+#: primitives on vectors of floats that processors have -> operator
+ARITHMETIC: Final = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
 _VECTOR_HEAD = """/* {lanes} elements, in parts of {part} that the processor computes at once. */
 typedef {T} {v}_part __attribute__((vector_size({bytes})));
 typedef {T} {v}_memory __attribute__((vector_size({bytes}), aligned({item}), may_alias));
@@ -194,6 +195,8 @@ typedef struct {{
 def _vector(dtype: str, lanes: int, used: Collection[str]) -> str:
     """A vector type, with the operations that are used, for each size of the vectors of a processor."""
     item = BY_NAME[dtype].itemsize
+    if dtype == "i1":  # flags, one by one
+        return _chosen(_vector_of_elements(dtype, lanes), used)
     texts = []
     for number, size in enumerate((64, 32, 16)):
         made = _vector_of_parts(dtype, lanes, min(lanes, size // item))
@@ -235,7 +238,7 @@ def _vector_of_parts(dtype: str, lanes: int, part: int) -> dict[str, str]:
         "splat": _function(v, "splat", f"{type} x", same, f"{v} r;", *(f"r.p{p} = p;" for p in parts)),
         **{
             name: _function(v, name, f"{v} x, {v} y", f"{v} r;", *(f"r.p{p} = x.p{p} {sign} y.p{p};" for p in parts))
-            for name, sign in _ARITHMETIC.items()
+            for name, sign in ARITHMETIC.items()
         },
         "lane": f"INLINE {type} {v}_lane({v} x, int i) {{ return {chosen}x.p{last}[i - {last * part}]; }}\n",
     }  # fmt: skip
@@ -256,7 +259,7 @@ def _vector_of_elements(dtype: str, lanes: int) -> dict[str, str]:
         "splat": _function(v, "splat", f"{type} x", *head, f"{loop}x;"),
         **{
             name: _function(v, name, f"{v} x, {v} y", *head, f"{loop}x.e[i] {sign} y.e[i];")
-            for name, sign in _ARITHMETIC.items()
+            for name, sign in ARITHMETIC.items()
         },
         "lane": f"INLINE {type} {v}_lane({v} x, int i) {{ return x.e[i]; }}\n",
     }  # fmt: skip
@@ -301,7 +304,7 @@ def helpers(text: str) -> str:
                 break
 
     vectors: dict[tuple[str, str], set[str]] = {}
-    for dtype, lanes, name in re.findall(r"\b(f32|f64)x(\d+)(?:_([a-z]+))?\b", text):
+    for dtype, lanes, name in re.findall(r"\b(i1|u?i\d+|f32|f64)x(\d+)(?:_([a-z]+))?\b", text):
         need(f"mem_{dtype}")
         vectors.setdefault((dtype, lanes), set()).add(name)
     need(text)

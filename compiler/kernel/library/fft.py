@@ -14,9 +14,9 @@ from math import prod
 
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.dims import typical
-from orchestrion.compiler.kernel.builder import KernelBuilder
-from orchestrion.compiler.kernel.elemental import Elemental
+from orchestrion.compiler.kernel.elemental import Elemental, ElementalCode
 from orchestrion.compiler.kernel.index import Index, delinearize
+from orchestrion.compiler.kernel.math.number import Number
 from orchestrion.compiler.kernel.rules import element_of, shape_of
 from orchestrion.compiler.stablehlo.ops.base import dtype_of
 from orchestrion.compiler.stablehlo.ops.flow_ops import LineFft, longest, radices
@@ -75,18 +75,13 @@ def emit(elemental: Elemental, op: LineFft, bindings: Mapping[Value, Value]) -> 
 
 
 @dataclass(slots=True)
-class _Lines:
+class _Lines(ElementalCode):
     """The transform of one op. `shared`: the parts of the numbers of all lines of the workgroup."""
 
-    elemental: Elemental
     op: LineFft
     binding: Value
     shares: Shares
     shared: Sequence[Value] = ()
-
-    @property
-    def builder(self) -> KernelBuilder:
-        return self.elemental.builder
 
     @property
     def dtype(self) -> str:
@@ -98,7 +93,7 @@ class _Lines:
 
     @property
     def dft(self) -> Dft:
-        return Dft(self.builder, self.dtype, 1 if self.op.inverse.value else -1)
+        return Dft(1 if self.op.inverse.value else -1)
 
     def emit(self) -> None:
         size = 1 << (self.shares.lines * self.op.length - 1).bit_length()
@@ -113,11 +108,11 @@ class _Lines:
         """Runs the body for each of `count` items, which the invocations share."""
         b, lanes = self.builder, self.shares.lanes
         if count > lanes:
-            loop = b.begin_loop(b.local_id(), self._word(count), self._word(lanes), ())
+            loop = b.begin_loop(b.local_id(), b.word(count), b.word(lanes), ())
             body(loop.index)
             b.end_loop(loop, ())
         elif count < lanes:
-            branch = b.begin_if(b.op("compare_lt", b.local_id(), self._word(count)))
+            branch = b.begin_if(b.op("compare_lt", b.local_id(), b.word(count)))
             body(b.local_id())
             b.end_if(branch)
         else:
@@ -130,11 +125,11 @@ class _Lines:
         step, is_last = block // radix, number == len(self.factors) - 1
         line, place = self._line(place, length // radix)
         if is_last:
-            first, turn = b.op("multiply", self._reversed(place), self._word(radix)), self._word(0)
+            first, turn = b.op("multiply", self._reversed(place), b.word(radix)), b.word(0)
         else:
-            turn = b.op("unchecked_remainder", place, self._word(step)) if number else place
-            first = b.op("add", b.op("multiply", b.op("subtract", place, turn), self._word(radix)), turn)
-        places = [b.op("add", first, self._word(k * step)) for k in range(radix)]
+            turn = b.op("unchecked_remainder", place, b.word(step)) if number else place
+            first = b.op("add", b.op("multiply", b.op("subtract", place, turn), b.word(radix)), turn)
+        places = [b.op("add", first, b.word(k * step)) for k in range(radix)]
         load = self._shared if number else self._given
         values = self.dft.of([load(line, at) for at in places])
         if is_last:
@@ -142,9 +137,9 @@ class _Lines:
             return
         for k, (at, value) in enumerate(zip(places, values, strict=True)):
             if k:
-                value = self.dft.product(value, self._root(b.op("multiply", turn, self._word(k * (length // block)))))
-            for part, array in zip(value, self.shared, strict=True):
-                b.store_shared(part, array, self._address(line, at))
+                value = value * self._root(b.op("multiply", turn, b.word(k * (length // block))))
+            for part, array in zip((value.real, value.imag), self.shared, strict=True):
+                b.store_shared(part.value, array, self._address(line, at))
 
     def _line(self, butterfly: Value, count: int) -> tuple[Value, Value]:
         """The line of the workgroup that a butterfly belongs to, and its number among the `count` butterflies of the
@@ -160,11 +155,11 @@ class _Lines:
     def _reversed(self, place: Value) -> Value:
         """The block of the last pass whose first result has this number: the number with its digits reversed."""
         b = self.builder
-        block, rest = self._word(0), place
+        block, rest = b.word(0), place
         for radix in self.factors[:-1]:
-            digit = b.op("unchecked_remainder", rest, self._word(radix))
-            block = b.op("add", b.op("multiply", block, self._word(radix)), digit)
-            rest = b.op("unchecked_divide", rest, self._word(radix))
+            digit = b.op("unchecked_remainder", rest, b.word(radix))
+            block = b.op("add", b.op("multiply", block, b.word(radix)), digit)
+            rest = b.op("unchecked_divide", rest, b.word(radix))
         return block
 
     # numbers
@@ -174,25 +169,24 @@ class _Lines:
         b = self.builder
         number = b.op("minimum", self._number(line), b.index(self.shares.total - 1))
         parts = [self.elemental.element(self.op.operand_, at) for at in self._at(self.op.operand_, number, place)]
-        return parts[0], parts[1] if len(parts) == 2 else b.const(0.0, self.dtype)
+        return self._complex(parts[0], parts[1] if len(parts) == 2 else b.const(0.0, self.dtype))
+
+    def _complex(self, real: Value, imag: Value) -> Complex:
+        return Complex(Number(self.builder, real), Number(self.builder, imag))
 
     def _root(self, at: Value) -> Complex:
         b, roots = self.builder, self.op.roots
         place = b.op("convert", at, to=b.index_type)
-        real, imag = (
-            self.elemental.element(roots, Index(b, shape_of(roots), [place, b.index(part)])) for part in range(2)
-        )
-        return real, imag
+        parts = (Index(b, shape_of(roots), [place, b.index(part)]) for part in range(2))
+        return self._complex(*(self.elemental.element(roots, at) for at in parts))
 
     def _shared(self, line: Value, place: Value) -> Complex:
-        real, imag = (self.builder.load_shared(array, self._address(line, place)) for array in self.shared)
-        return real, imag
+        return self._complex(*(self.builder.load_shared(array, self._address(line, place)) for array in self.shared))
 
     def _address(self, line: Value, place: Value) -> Value:
-        """The position in an array whose length is a power of two. The mask proves that it is inside."""
-        b, size = self.builder, self.shares.lines * self.op.length
-        at = b.op("add", b.op("multiply", line, self._word(self.op.length)), place)
-        return b.op("and", at, self._word((1 << (size - 1).bit_length()) - 1))
+        """The position of a number of a line in the shared arrays."""
+        b = self.builder
+        return b.inside(self.shared[0], b.op("add", b.op("multiply", line, b.word(self.op.length)), place))
 
     def _write(self, line: Value, place: Value, values: Sequence[Complex]) -> None:
         """Writes those of the results `place`, `place + step`, ... that the op has."""
@@ -202,18 +196,14 @@ class _Lines:
         for k, value in enumerate(values):
             if k * step >= wanted:
                 break
-            at = b.op("add", place, self._word(k * step))
-            some = b.begin_if(b.op("compare_lt", at, self._word(wanted))) if (k + 1) * step > wanted else None
-            for part, index in zip(value, self._at(out, number, at), strict=False):
-                b.store(self._scaled(part), self.binding, index.linear)
+            at = b.op("add", place, b.word(k * step))
+            some = b.begin_if(b.op("compare_lt", at, b.word(wanted))) if (k + 1) * step > wanted else None
+            value = value.scaled(1.0 / self.op.length) if self.op.inverse.value else value
+            for part, index in zip((value.real, value.imag), self._at(out, number, at), strict=False):
+                b.store(part.value, self.binding, index.linear)
             if some is not None:
                 b.end_if(some)
         b.end_if(branch)
-
-    def _scaled(self, part: Value) -> Value:
-        if not self.op.inverse.value:
-            return part
-        return self.builder.op("multiply", part, self.builder.const(1.0 / self.op.length, self.dtype))
 
     # places
 
@@ -229,6 +219,3 @@ class _Lines:
         others = delinearize(b, number, shape[:axis] + shape[axis + 1 : -1])
         place = b.op("convert", place, to=b.index_type)
         return [Index(b, shape, [*others[:axis], place, *others[axis:], b.index(part)]) for part in range(shape[-1])]
-
-    def _word(self, number: int) -> Value:
-        return self.builder.const(number, "ui32")

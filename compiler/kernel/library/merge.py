@@ -13,8 +13,7 @@ from math import prod
 
 from orchestrion.compiler.flow.merge import Merge
 from orchestrion.compiler.ir.core import Value
-from orchestrion.compiler.kernel.builder import KernelBuilder
-from orchestrion.compiler.kernel.elemental import Elemental
+from orchestrion.compiler.kernel.elemental import Elemental, ElementalCode
 from orchestrion.compiler.kernel.index import Index, delinearize, invocation_index
 from orchestrion.compiler.kernel.reductions import instance
 from orchestrion.compiler.kernel.rules import scalar_index, shape_of
@@ -55,17 +54,12 @@ class _Pair:
 
 
 @dataclass(slots=True)
-class _Merger:
+class _Merger(ElementalCode):
     """Computes elements of one line."""
 
-    elemental: Elemental
     op: Merge
     bindings: Sequence[Value]
     line: Sequence[Value]
-
-    @property
-    def builder(self) -> KernelBuilder:
-        return self.elemental.builder
 
     @property
     def size(self) -> int:

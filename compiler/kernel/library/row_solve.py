@@ -12,8 +12,7 @@ from math import prod
 
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.dims import ceildiv
-from orchestrion.compiler.kernel.builder import KernelBuilder
-from orchestrion.compiler.kernel.elemental import Elemental
+from orchestrion.compiler.kernel.elemental import Elemental, ElementalCode
 from orchestrion.compiler.kernel.index import Index, delinearize
 from orchestrion.compiler.kernel.rules import element_of, shape_of
 from orchestrion.compiler.stablehlo.ops.flow_ops import BLOCK, RowSolve
@@ -44,18 +43,13 @@ def emit(elemental: Elemental, op: RowSolve, bindings: Mapping[Value, Value]) ->
 
 
 @dataclass(slots=True)
-class _Rows:
-    elemental: Elemental
+class _Rows(ElementalCode):
     op: RowSolve
     binding: Value
     triangle: Value
     own: Value
     batch: Value = field(init=False)
     share: Value = field(init=False)
-
-    @property
-    def builder(self) -> KernelBuilder:
-        return self.elemental.builder
 
     @property
     def columns(self) -> int:
@@ -141,10 +135,9 @@ class _Rows:
         return Index(b, shape_of(self.op.rows), [self.batch, row, b.op("convert", column, to=b.index_type)])
 
     def _place(self, row: Value, column: Value) -> Value:
-        """The position in a square array. The mask proves that it is inside."""
+        """The position in a square array."""
         b = self.builder
-        at = b.op("add", b.op("multiply", row, b.const(BLOCK, "ui32")), column)
-        return b.op("and", at, b.const(BLOCK * BLOCK - 1, "ui32"))
+        return b.inside(self.own, b.op("add", b.op("multiply", row, b.word(BLOCK)), column))
 
     def _pivot(self, row: Value) -> Value:
         """The position of a pivot: in the last column, which is above the diagonal in all rows but the last."""

@@ -7,12 +7,13 @@ Each owner reads all row numbers, which costs little compared with the writes.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from orchestrion.compiler.flow.scatter import Scatter
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.dims import bounds, ceildiv, dim_max, is_dynamic, typical
 from orchestrion.compiler.kernel.builder import KernelBuilder
-from orchestrion.compiler.kernel.elemental import Elemental
+from orchestrion.compiler.kernel.elemental import Elemental, ElementalCode
 from orchestrion.compiler.kernel.index import Index, delinearize, invocation_index
 from orchestrion.compiler.kernel.reduction_limits import max_loop_iterations, max_updates
 from orchestrion.compiler.kernel.reductions import instance
@@ -62,21 +63,14 @@ def emit(elemental: Elemental, op: Scatter, bindings: Mapping[Value, Value]) -> 
     b.end_if(branch)
 
 
-class _Writer:
+@dataclass(slots=True)
+class _Writer(ElementalCode):
     """Computes elements of updates in one column of one group."""
 
-    def __init__(
-        self, elemental: Elemental, op: Scatter, bindings: Sequence[Value], group: Value, column: Value
-    ) -> None:
-        self.elemental = elemental
-        self.op = op
-        self.bindings = bindings
-        self.group = group
-        self.column = column
-
-    @property
-    def builder(self) -> KernelBuilder:
-        return self.elemental.builder
+    op: Scatter
+    bindings: Sequence[Value]
+    group: Value
+    column: Value
 
     def number(self, update: Value) -> Value:
         """The row of an update, unsigned, so that a negative number is out of range."""

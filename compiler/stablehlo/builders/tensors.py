@@ -7,24 +7,44 @@ would only move elements, and moves none, is left out. `expansion` makes a patte
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from orchestrion.compiler.ir.attributes import BoolAttr, DenseElements, DialectAttr, IntegerAttr, dense_ints
+from orchestrion.compiler.ir.attributes import (
+    FLOAT_CODES,
+    PARTS,
+    BoolAttr,
+    DenseElements,
+    DialectAttr,
+    DimArray,
+    IntegerAttr,
+    dense_ints,
+)
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
+from orchestrion.compiler.ir.dims import Dim, ceildiv
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter
-from orchestrion.compiler.ir.types import I32, TensorType, scalar
+from orchestrion.compiler.ir.types import I1, I32, TensorType, Type, scalar
 from orchestrion.compiler.stablehlo.ops.base import dtype_of, is_complex, is_known, part_type, tensor_of
-from orchestrion.compiler.stablehlo.ops.contraction import DotDimensions, Reduce, Return
-from orchestrion.compiler.stablehlo.ops.elementwise import OPS, BitcastConvert, Complex
+from orchestrion.compiler.stablehlo.ops.contraction import DotDimensions, DotGeneral, Reduce, Return
+from orchestrion.compiler.stablehlo.ops.elementwise import OPS, BitcastConvert, Compare, Complex, Convert
+from orchestrion.compiler.stablehlo.ops.flow_ops import Size
 from orchestrion.compiler.stablehlo.ops.indexing import DynamicSlice, DynamicUpdateSlice, Gather
 from orchestrion.compiler.stablehlo.ops.sort import Sort, comparator_region
-from orchestrion.compiler.stablehlo.ops.structural import Concatenate, Constant, Iota, Pad, Reverse
-from orchestrion.schema.dtypes import BY_NAME, SIGNED, DType
+from orchestrion.compiler.stablehlo.ops.structural import (
+    BroadcastInDim,
+    Concatenate,
+    Constant,
+    Iota,
+    Pad,
+    Reshape,
+    Reverse,
+    Slice,
+    Transpose,
+)
+from orchestrion.schema.dtypes import BY_NAME, FLOAT_FORMATS, SIGNED, DType
 from orchestrion.schema.tensor_shapes import spread
-
-from . import basic, shape_builders
 
 Ints = Sequence[int]
 OpClass = type[Operation]
@@ -39,6 +59,8 @@ class Format:
     bias: int
     #: Squares of magnitudes between 1 / large and large neither overflow nor underflow
     large: float
+    #: x^2 + 1 rounds to x^2 above this bound
+    long: float
     #: e^x is finite and normal for |x| up to this bound
     exponent: float
     #: tanh(x) rounds to 1 above this bound, since e^-2x vanishes beside 1
@@ -46,8 +68,8 @@ class Format:
 
 
 FORMATS: Final = {
-    "f32": Format("i32", 23, 127, 2.0**60, 80.0, 12.0),
-    "f64": Format("i64", 52, 1023, 2.0**500, 700.0, 24.0),
+    "f32": Format("i32", 23, 127, 2.0**60, 2.0**14, 80.0, 12.0),
+    "f64": Format("i64", 52, 1023, 2.0**500, 2.0**28, 700.0, 24.0),
 }
 
 
@@ -95,10 +117,7 @@ class Tensor:
 
     def splat(self, number: float, type: TensorType) -> Tensor:
         """A number as a tensor of a type that can hold it."""
-        if str(type.element).startswith("complex"):
-            real = self.splat(number, part_type(type))
-            return self.build(Complex, lhs=real.value, rhs=real.zeros().value, out=type)
-        return Tensor(self.rewriter, basic.constant(self.rewriter, number, type))
+        return splat(self.rewriter, number, type)
 
     def int32(self, number: int, shape: Ints = ()) -> Tensor:
         """A splat of an i32."""
@@ -111,9 +130,7 @@ class Tensor:
     def zeros(self, shape: Ints | None = None) -> Tensor:
         """Zeros of this element type, and of this shape unless another one is given."""
         type = self.type if shape is None else self.type.with_shape(tuple(shape))
-        stated = type if type.is_static else type.with_shape(())
-        elements = DenseElements(stated, bytes(BY_NAME[str(type.element)].itemsize))
-        return self.build(Constant, value=elements, out=stated).broadcast(type.shape, range(stated.rank))
+        return _repeated(self.rewriter, bytes(BY_NAME[str(type.element)].itemsize), type)
 
     def iota(self, axis: int, element: str = "i32") -> Tensor:
         """The index along an axis of each element."""
@@ -122,11 +139,12 @@ class Tensor:
     # Elementwise ops
 
     def op(self, name: str, *others: Tensor | float) -> Tensor:
-        """An elementwise op by its short name; this value is its first operand. The result has the type of the last
-        operand.
+        """An elementwise op by its name, without dialect for an op of StableHLO; this value is its first operand. The
+        result has the type of the last operand.
         """
         operands = [self.value, *(self.of(other).value for other in others)]
-        return Tensor(self.rewriter, basic.elementwise(self.rewriter, name, *operands))
+        op = OPS[name if "." in name else f"stablehlo.{name}"](operands, [operands[-1].type])
+        return Tensor(self.rewriter, self.rewriter.insert(op).result)
 
     def __add__(self, other: Tensor | float) -> Tensor:
         return self.op("add", other)
@@ -178,7 +196,9 @@ class Tensor:
 
     def compare(self, direction: str, other: Tensor | float) -> Tensor:
         """Compares by EQ, NE, LT, LE, GT or GE; NaN makes all but NE false."""
-        return Tensor(self.rewriter, basic.compare(self.rewriter, direction, self.value, self.of(other).value))
+        rhs, attribute = self.of(other).value, DialectAttr("stablehlo", f"comparison_direction {direction}")
+        out = self.type.with_element(I1)
+        return self.build(Compare, lhs=self.value, rhs=rhs, comparison_direction=attribute, out=out)
 
     def eq(self, other: Tensor | float) -> Tensor:
         """Whether elements are equal."""
@@ -210,7 +230,7 @@ class Tensor:
         """A conversion to another element type; this tensor if it has that type."""
         if self.dtype.name == element:
             return self
-        return Tensor(self.rewriter, basic.convert(self.rewriter, self.value, element))
+        return self.build(Convert, operand_=self.value, out=self.type.with_element(scalar(element)))
 
     def bitcast(self, element: str) -> Tensor:
         """The same bits in another element type of the same width; this tensor if it has that type."""
@@ -255,19 +275,38 @@ class Tensor:
 
     def reshape(self, *shape: int) -> Tensor:
         """The same elements in another shape."""
-        return Tensor(self.rewriter, shape_builders.reshape(self.rewriter, self.value, shape))
+        if self.shape == shape:
+            return self
+        return self.build(Reshape, operand_=self.value, out=self.type.with_shape(shape))
 
     def transpose(self, *order: int) -> Tensor:
         """Result axis i is axis order[i]."""
-        return Tensor(self.rewriter, shape_builders.transpose(self.rewriter, self.value, order))
+        if list(order) == sorted(order):
+            return self
+        out = self.type.with_shape(tuple(self.shape[axis] for axis in order))
+        return self.build(Transpose, operand_=self.value, permutation=dense_ints(*order), out=out)
 
     def broadcast(self, shape: Ints, axes: Ints = ()) -> Tensor:
         """Broadcasts to `shape`: axis i becomes axis axes[i]."""
-        return Tensor(self.rewriter, shape_builders.broadcast(self.rewriter, self.value, shape, list(axes)))
+        out = self.type.with_shape(tuple(shape))
+        if out == self.type and list(axes) == list(range(len(shape))):
+            return self
+        return self.build(BroadcastInDim, operand_=self.value, broadcast_dimensions=dense_ints(*axes), out=out)
 
     def slice(self, starts: Ints, limits: Ints, strides: Ints = ()) -> Tensor:
         """The elements from `starts` up to `limits`, exclusive, `strides` apart; 1 apart by default."""
-        return Tensor(self.rewriter, shape_builders.slice_range(self.rewriter, self.value, starts, limits, strides))
+        steps = tuple(strides) or (1,) * len(starts)
+        shape = tuple(ceildiv(end - start, step) for start, end, step in zip(starts, limits, steps, strict=True))
+        if shape == self.shape:
+            return self
+        return self.build(
+            Slice,
+            operand_=self.value,
+            start_indices=dense_ints(*starts),
+            limit_indices=dense_ints(*limits),
+            strides=dense_ints(*steps),
+            out=self.type.with_shape(shape),
+        )
 
     def cut(self, axis: int, start: int, limit: int, stride: int = 1) -> Tensor:
         """The elements from `start` up to `limit`, exclusive, of one axis, `stride` apart."""
@@ -315,17 +354,30 @@ class Tensor:
 
     def take_along(self, places: Tensor, axis: int) -> Tensor:
         """The elements of each line along an axis, at the places that `places`, of the same shape, holds."""
-        rank = len(self.shape)
-        kept = [dim for dim in range(rank) if dim != axis]
-        batching = f"operand_batching_dims = {kept}, start_indices_batching_dims = {kept}, "
-        axes = f"collapsed_slice_dims = [{axis}], {batching if kept else ''}start_index_map = [{axis}], "
+        kept = [dim for dim in range(len(self.shape)) if dim != axis]
+        return self.gather(
+            places,
+            [1] * len(self.shape),
+            self.shape,
+            collapsed_slice_dims=[axis],
+            operand_batching_dims=kept,
+            start_indices_batching_dims=kept,
+            start_index_map=[axis],
+        )
+
+    def gather(self, at: Tensor, sizes: Ints, shape: Ints, **axes: Ints) -> Tensor:
+        """Slices of `sizes` elements at the indices `at`, in a tensor of that shape. `axes` are the lists of
+        `#stablehlo.gather`; each index is one number.
+        """
+        lists = "".join(f"{key} = {list(value)}, " for key, value in axes.items() if value)
+        numbers = DialectAttr("stablehlo.gather", f"{lists}index_vector_dim = {len(at.shape)}")
         return self.build(
             Gather,
             operand_=self.value,
-            start_indices=places.value,
-            dimension_numbers=DialectAttr("stablehlo.gather", f"{axes}index_vector_dim = {rank}"),
-            slice_sizes=dense_ints(*[1] * rank),
-            out=self.type,
+            start_indices=at.value,
+            dimension_numbers=numbers,
+            slice_sizes=dense_ints(*sizes),
+            out=self.type.with_shape(tuple(shape)),
         )
 
     def reduce(self, axes: Ints, name: str = "add", start: Tensor | None = None) -> Tensor:
@@ -341,7 +393,8 @@ class Tensor:
 
     def dot(self, other: Tensor, dimensions: DotDimensions) -> Tensor:
         """`dot_general`; the result has this element type."""
-        return Tensor(self.rewriter, shape_builders.dot(self.rewriter, self.value, other.value, dimensions))
+        out, numbers = self.type.with_shape(dimensions.shape(self.type, other.type)), dimensions.attribute()
+        return self.build(DotGeneral, lhs=self.value, rhs=other.value, dot_dimension_numbers=numbers, out=out)
 
     # Places that are known at run time
 
@@ -374,6 +427,39 @@ class Tensor:
         """This tensor with the elements at an index of an axis replaced."""
         starts = [at if place == axis else 0 for place in range(len(self.shape))]
         return self.updated(starts, line.reshape(*self.shape[:axis], 1, *self.shape[axis + 1 :]))
+
+
+def index_type(count: int) -> Type:
+    """The scalar type of indices below `count`: i32 if it suffices. Symbolic counts always fit i32."""
+    return scalar("i32" if isinstance(count, Dim) or count < 1 << 31 else "i64")
+
+
+def splat(rewriter: Rewriter, number: float, type: TensorType) -> Tensor:
+    """A number, which may be a symbolic size, as a tensor of a type that can hold it. Integers are reduced modulo its
+    width.
+    """
+    element = str(type.element)
+    if isinstance(number, Dim):
+        size = rewriter.build(Size, value=DimArray((number,)), out=type.with_shape(()))
+        return Tensor(rewriter, size.result).broadcast(type.shape)
+    if element in PARTS:
+        real = splat(rewriter, number, part_type(type))
+        return real.build(Complex, lhs=real.value, rhs=real.zeros().value, out=type)
+    if element in FLOAT_FORMATS:
+        data = FLOAT_FORMATS[element].rounded(number).to_bytes(BY_NAME[element].itemsize, "little")
+    elif element in FLOAT_CODES:
+        data = struct.pack(FLOAT_CODES[element], number)
+    else:
+        bits = BY_NAME[element].bits
+        data = (int(number) % (1 << bits)).to_bytes(max(bits // 8, 1), "little")
+    return _repeated(rewriter, data, type)
+
+
+def _repeated(rewriter: Rewriter, data: bytes, type: TensorType) -> Tensor:
+    """An element in every place."""
+    stated = type if type.is_static else type.with_shape(())
+    made = rewriter.build(Constant, value=DenseElements(stated, data), out=stated)
+    return Tensor(rewriter, made.result).broadcast(type.shape, range(stated.rank))
 
 
 def iota(rewriter: Rewriter, shape: Ints, axis: int, element: str = "i32") -> Tensor:

@@ -16,7 +16,8 @@ from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, Value
 from orchestrion.compiler.ir.rewriter import Rewriter, rewrite
 from orchestrion.compiler.ir.types import TensorType, Type
-from orchestrion.compiler.stablehlo.builders.tensors import Tensor, concatenate, expansion
+from orchestrion.compiler.stablehlo.builders.tensors import Tensor, expansion
+from orchestrion.compiler.stablehlo.complex.parts import interleaved, separated
 from orchestrion.compiler.stablehlo.ops import elementwise, func, structural
 from orchestrion.compiler.stablehlo.ops.base import is_complex, part_type, rebuilt, tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
@@ -49,8 +50,7 @@ def run(module: Module) -> None:
 
 def _involves_complex(op: Operation) -> bool:
     """Whether an op has complex operands or results, or takes parts of a real number."""
-    values = (*op.operands, *op.results, *(a for region in op.regions for b in region.blocks for a in b.arguments))
-    return isinstance(op, elementwise.Part) or any(map(is_complex, values))
+    return isinstance(op, elementwise.Part) or any(map(is_complex, (*op.operands, *op.results, *op.block_arguments())))
 
 
 def _split_function(function: func.Func) -> None:
@@ -61,7 +61,8 @@ def _split_function(function: func.Func) -> None:
     arguments = list(block.arguments)
     for argument in arguments:
         if is_complex(argument):
-            parts[argument] = _unpacked(Tensor(rewriter, _retyped(block, argument)))
+            real, imag = separated(Tensor(rewriter, _retyped(block, argument)))
+            parts[argument] = real.value, imag.value
     type = function.function_type
     inputs, results = (tuple(_interleaved(item) for item in items) for items in (type.inputs, type.results))
     func.set_types(function, inputs, results)
@@ -80,19 +81,6 @@ def _interleaved(type: Type) -> Type:
     if isinstance(type, TensorType) and str(type.element).startswith("complex<"):
         return part_type(type).with_shape((*type.shape, 2))
     return type
-
-
-def _unpacked(x: Tensor) -> tuple[Value, Value]:
-    """The parts of interleaved complex numbers."""
-    last = len(x.shape) - 1
-    real, imag = (x.cut(last, index, index + 1).reshape(*x.shape[:-1]).value for index in range(2))
-    return real, imag
-
-
-def _packed(parts: Iterable[Tensor]) -> Value:
-    """Interleaves the parts of complex numbers."""
-    lines = [x.reshape(*x.shape, 1) for x in parts]
-    return concatenate(lines, len(lines[0].shape) - 1).value
 
 
 def _merge_interleaving(op: Concatenate, left: Tensor, right: Tensor) -> Tensor | None:
@@ -160,7 +148,8 @@ def _split_arguments(op: Operation, block: Block, parts: Parts) -> None:
 
 def _split_op(op: Operation, rewriter: Rewriter, parts: Parts) -> None:
     if isinstance(op, func.Return):
-        op.set_operands([_packed(Tensor(rewriter, x) for x in parts[y]) if y in parts else y for y in op.operands])
+        packed = {x: interleaved([Tensor(rewriter, y) for y in parts[x]]).value for x in op.operands if x in parts}
+        op.set_operands([packed.get(x, x) for x in op.operands])
     elif isinstance(op, RegionReturn):
         op.set_operands(_flat(op.operands, parts))
     else:

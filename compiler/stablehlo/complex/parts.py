@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from orchestrion.compiler.ir.types import TensorType
-from orchestrion.compiler.stablehlo.builders.tensors import Tensor
+from orchestrion.compiler.stablehlo.builders.tensors import Tensor, concatenate
 from orchestrion.compiler.stablehlo.ops.base import part_type
 from orchestrion.compiler.stablehlo.ops.elementwise import OPS, Complex, Imag, Real
 
@@ -27,6 +27,19 @@ def tensor_of_parts(type: TensorType, parts: Sequence[Tensor]) -> Tensor:
         return real
     (imag,) = imaginary or [real.zeros()]
     return real.build(Complex, lhs=real.value, rhs=imag.value, out=type)
+
+
+def interleaved(parts: Sequence[Tensor]) -> Tensor:
+    """Numbers as real tensors: their parts along a new last axis."""
+    lines = [x.reshape(*x.shape, 1) for x in parts]
+    return concatenate(lines, len(parts[0].shape)) if len(lines) > 1 else lines[0]
+
+
+def separated(x: Tensor) -> tuple[Tensor, Tensor]:
+    """The parts of numbers, which lie along the last axis."""
+    last = len(x.shape) - 1
+    real, imag = (x.cut(last, at, at + 1).reshape(*x.shape[:-1]) for at in range(2))
+    return real, imag
 
 
 def scaled_by(x: Tensor, factor: Tensor) -> Tensor:

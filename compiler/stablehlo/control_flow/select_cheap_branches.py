@@ -13,8 +13,8 @@ from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.dims import typical
 from orchestrion.compiler.ir.rewriter import Rewriter
-from orchestrion.compiler.stablehlo.builders.basic import compare, constant, elementwise
 from orchestrion.compiler.stablehlo.builders.loops import move_block
+from orchestrion.compiler.stablehlo.builders.tensors import Tensor
 from orchestrion.compiler.stablehlo.ops import structural
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import Return
@@ -59,14 +59,11 @@ def _elements(value: Value) -> int:
 def _select(op: Choice) -> None:
     """Replaces the op by all its branches; each result is selected from those of the branches."""
     rewriter = Rewriter.before(op)
-    given = [move_block(branch.block, rewriter) for branch in op.regions]
+    given = [[Tensor(rewriter, value) for value in move_block(branch.block, rewriter)] for branch in op.regions]
     *others, values = given
+    selector = Tensor(rewriter, op.operands[0])
     for number, branch in reversed(list(enumerate(others))):
-        if isinstance(op, If):
-            predicate = op.pred
-        else:
-            index = op.operands[0]
-            predicate = compare(rewriter, "EQ", index, constant(rewriter, number, tensor_of(index)))
+        predicate = selector if isinstance(op, If) else selector.eq(number)
         pairs = zip(branch, values, strict=True)
-        values = [a if a is b else elementwise(rewriter, "select", predicate, a, b) for a, b in pairs]
-    rewriter.replace(op, values)
+        values = [a if a.value is b.value else predicate.select(a, b) for a, b in pairs]
+    rewriter.replace(op, [x.value for x in values])

@@ -16,8 +16,8 @@ from orchestrion.compiler.ir.dims import Dim
 from orchestrion.compiler.ir.effects import is_dead
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter
 from orchestrion.compiler.ir.types import I1
-from orchestrion.compiler.stablehlo.builders.basic import compare, constant
 from orchestrion.compiler.stablehlo.builders.loops import move_block
+from orchestrion.compiler.stablehlo.builders.tensors import Tensor, splat
 from orchestrion.compiler.stablehlo.ops.base import rebuilt, tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import Return
 from orchestrion.compiler.stablehlo.ops.control_flow import Case, Choice, If, While
@@ -60,8 +60,7 @@ def _case_of_two(op: Case, rewriter: Rewriter) -> bool:
     if isinstance(maker, Convert) and tensor_of(maker.operand_).element == I1:
         predicate, branches = maker.operand_, (second, first)
     else:
-        zero = constant(rewriter, 0, tensor_of(op.index))
-        predicate, branches = compare(rewriter, "EQ", op.index, zero), (first, second)
+        predicate, branches = Tensor(rewriter, op.index).eq(0).value, (first, second)
     op.regions.clear()
     types = [result.type for result in op.results]
     made = rewriter.build(If, pred=predicate, true_branch=branches[0], false_branch=branches[1], out=types)
@@ -151,7 +150,7 @@ def _known_final_counter(op: While, rewriter: Rewriter) -> bool:
     for index, result in enumerate(op.results if trips is not None else ()):
         start, step = integer(op.inits[index]), step_of(op, index)
         if result.uses and start is not None and step is not None and trips is not None:
-            rewriter.replace_value(result, constant(rewriter, start + trips * step, tensor_of(result)))
+            rewriter.replace_value(result, splat(rewriter, start + trips * step, tensor_of(result)).value)
             changed = True
     return changed
 

@@ -14,13 +14,11 @@ from typing import Final
 from orchestrion.compiler.ir.attributes import DenseElements, FloatAttr, IntegerAttr
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter
-from orchestrion.compiler.stablehlo.builders.tensors import Tensor, expansion
+from orchestrion.compiler.stablehlo.builders.tensors import FORMATS, Tensor, expansion
 from orchestrion.compiler.stablehlo.ops.base import is_supported, tensor_of
 from orchestrion.compiler.stablehlo.ops.structural import Constant
 from orchestrion.schema.dtypes import FLOAT_FORMATS, SIGNED, UNSIGNED
 
-#: Element type -> bound above which x^2 + 1 rounds to x^2, and bound above which e^x approaches the end of the range.
-_LARGE: Final = {"f32": (2.0**14, 80.0), "f64": (2.0**28, 700.0)}
 #: Narrow floats with negative zero: their bits count by magnitude on both sides of zero.
 _SIGNED_NARROW: Final = frozenset(name for name, row in FLOAT_FORMATS.items() if row.has_negative_zero)
 _LN_2: Final = 0.6931471805599453
@@ -48,7 +46,7 @@ def _halves(a: Tensor) -> tuple[Tensor, Tensor]:
     root = (a * 0.5).op("exponential")
     direct = a.op("exponential")
     grown = root * 0.5 * root
-    return (a < _LARGE[a.dtype.name][1]).select(direct * 0.5, grown), 0.5 / direct
+    return (a < a.format.exponent).select(direct * 0.5, grown), 0.5 / direct
 
 
 def _sinh(x: Tensor) -> Tensor:
@@ -67,7 +65,7 @@ def _cosh(x: Tensor) -> Tensor:
 
 def _log_if_long(x: Tensor, short: Tensor) -> Tensor:
     """log 2x where x^2 + 1 rounds to x^2, else `short`."""
-    return (x < _LARGE[x.dtype.name][0]).select(short, x.op("log") + _LN_2)
+    return (x < x.format.long).select(short, x.op("log") + _LN_2)
 
 
 def _asinh(x: Tensor) -> Tensor:
@@ -95,19 +93,19 @@ def _square(op: Operation, x: Tensor) -> Tensor:
 
 def _infinity(op: Operation, x: Tensor) -> Tensor | None:
     """`chlo.is_inf`, `is_pos_inf` and `is_neg_inf`."""
-    if x.dtype.name not in _LARGE:
+    if x.dtype.name not in FORMATS:
         return None
     x = abs(x) if op.name == "chlo.is_inf" else x
     return x.eq(-inf if op.name == "chlo.is_neg_inf" else inf)
 
 
 def _unary(function: Callable[[Tensor], Tensor]) -> Pattern:
-    return expansion(lambda op, x: function(x) if x.dtype.name in _LARGE else None, 1)
+    return expansion(lambda op, x: function(x) if x.dtype.name in FORMATS else None, 1)
 
 
 def next_after(op: Operation, x: Tensor, y: Tensor) -> Tensor | None:
     """`chlo.next_after`: the bits of a float, read as an integer, count floats by magnitude."""
-    if x.type != y.type or x.dtype.name not in {*_LARGE, *_SIGNED_NARROW}:
+    if x.type != y.type or x.dtype.name not in {*FORMATS, *_SIGNED_NARROW}:
         return None
     bits = x.bitcast(f"i{x.dtype.bits}")
     least = bits.of(1).bitcast(x.dtype.name)

@@ -12,14 +12,13 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from orchestrion.compiler.ir.attributes import DenseArray, DialectAttr, IntegerAttr, StringAttr, dense_ints
+from orchestrion.compiler.ir.attributes import DenseArray, IntegerAttr, StringAttr
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.rewriter import Pattern
 from orchestrion.compiler.stablehlo.builders.tensors import Tensor, expansion
 from orchestrion.compiler.stablehlo.ops.base import is_axes, tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotDimensions, Return
 from orchestrion.compiler.stablehlo.ops.elementwise import OPS, Elementwise
-from orchestrion.compiler.stablehlo.ops.indexing import Gather
 from orchestrion.compiler.stablehlo.ops.scalar_regions import apply_to_tensors
 from orchestrion.compiler.stablehlo.ops.structural import Constant
 
@@ -107,22 +106,16 @@ def _torch_index_select(op: Operation, operand: Tensor, index: Tensor) -> Tensor
     if not operand.shape[before]:
         return None
     offsets = [axis for axis in range(len(shape)) if batches <= axis < before or axis >= before + rank - batches]
-    lists = {
-        "offset_dims": offsets,
-        "collapsed_slice_dims": [before],
-        "operand_batching_dims": list(range(batches)),
-        "start_indices_batching_dims": list(range(batches)),
-        "start_index_map": [before],
-    }
-    text = ", ".join(f"{key} = {value}" for key, value in lists.items() if value)
     sizes = [1 if axis < batches or axis == before else size for axis, size in enumerate(operand.shape)]
-    return operand.build(
-        Gather,
-        operand_=operand.value,
-        start_indices=index.value,
-        dimension_numbers=DialectAttr("stablehlo.gather", f"{text}, index_vector_dim = {rank}"),
-        slice_sizes=dense_ints(*sizes),
-        out=operand.type.with_shape(shape),
+    return operand.gather(
+        index,
+        sizes,
+        shape,
+        offset_dims=offsets,
+        collapsed_slice_dims=[before],
+        operand_batching_dims=range(batches),
+        start_indices_batching_dims=range(batches),
+        start_index_map=[before],
     )
 
 

@@ -13,8 +13,7 @@ from orchestrion.compiler.ir.attributes import DenseElements
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter
 from orchestrion.compiler.ir.types import TensorType, scalar
-from orchestrion.compiler.stablehlo.builders.basic import constant
-from orchestrion.compiler.stablehlo.builders.tensors import Tensor, expansion
+from orchestrion.compiler.stablehlo.builders.tensors import Tensor, expansion, splat
 
 
 def _collective(op: Operation, *operands: Tensor) -> list[Tensor] | None:
@@ -44,7 +43,7 @@ def _first(op: Operation, rewriter: Rewriter) -> bool:
     type = TensorType((), scalar("ui32"))
     if op.operands or [result.type for result in op.results] != [type]:
         return False
-    rewriter.replace(op, [constant(rewriter, 0, type)])
+    rewriter.replace(op, [splat(rewriter, 0, type).value])
     return True
 
 

@@ -14,7 +14,7 @@ from orchestrion.compiler.ir.attributes import BoolAttr, DenseElements, IntegerA
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import tensor
 from orchestrion.compiler.stablehlo.builders.tensors import Tensor, concatenate, replace
-from orchestrion.compiler.stablehlo.complex.parts import parts_of, tensor_of_parts
+from orchestrion.compiler.stablehlo.complex.parts import interleaved, parts_of, separated, tensor_of_parts
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.flow_ops import LineFft, longest
 from orchestrion.compiler.stablehlo.ops.fourier import Fft
@@ -47,14 +47,14 @@ def expand_fft(op: Fft, rewriter: Rewriter) -> bool:
 def _transformed(t: _Transform, op: Fft) -> Tensor:
     lengths, out = op.fft_length.ints, tensor_of(op.out)
     last = out.rank - 1
-    value = _packed(*parts_of(t.given))
+    value = interleaved(parts_of(t.given))
     if op.kind == "RFFT":  # RFFT: the halved axis is transformed first; IRFFT: last
         value = t.line(value, last, count=lengths[-1] // 2 + 1)
     for axis in reversed(range(out.rank - len(lengths), last)):
         value = t.line(value, axis)
     if op.kind == "IRFFT":
         return t.line(_mirrored(value, last, lengths[-1]), last, to_real=True).reshape(*out.shape)
-    return tensor_of_parts(out, _parts(value if op.kind == "RFFT" else t.line(value, last)))
+    return tensor_of_parts(out, separated(value if op.kind == "RFFT" else t.line(value, last)))
 
 
 class _Transform:
@@ -137,26 +137,14 @@ class _Transform:
         return self.given.build(Constant, value=value, out=value.type)
 
 
-def _packed(*parts: Tensor) -> Tensor:
-    """Numbers with their parts along a new last axis."""
-    lines = [x.reshape(*x.shape, 1) for x in parts]
-    return concatenate(lines, len(parts[0].shape)) if len(lines) > 1 else lines[0]
-
-
-def _parts(value: Tensor) -> tuple[Tensor, Tensor]:
-    last = len(value.shape) - 1
-    real, imag = (value.cut(last, at, at + 1).reshape(*value.shape[:-1]) for at in range(2))
-    return real, imag
-
-
 def _multiplied(value: Tensor, table: tuple[Tensor, Tensor], axes: tuple[int, ...]) -> Tensor:
     """Complex products with a table along some axes."""
-    a, b = _parts(value)
+    a, b = separated(value)
     c, d = (one.broadcast(a.shape, axes) for one in table)
-    return _packed(a * c - b * d, a * d + b * c)
+    return interleaved((a * c - b * d, a * d + b * c))
 
 
 def _mirrored(value: Tensor, axis: int, length: int) -> Tensor:
     """The whole spectrum of real numbers from its first half."""
-    real, imag = _parts(value.cut(axis, 1, length - length // 2).reverse(axis))
-    return concatenate([value, _packed(real, -imag)], axis)
+    real, imag = separated(value.cut(axis, 1, length - length // 2).reverse(axis))
+    return concatenate([value, interleaved((real, -imag))], axis)

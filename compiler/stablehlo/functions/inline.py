@@ -72,12 +72,8 @@ def _refusal(func: Func, message: str) -> CompileError:
 def _import(call: Call, target: Func) -> None:
     """Replaces a call of a function of another module, so that the declaration is no longer needed."""
     outputs = [value.type for value in call.results]
-    made = Builder.before(call).build(
-        ImportedCall, callee=target.sym_name, arguments=list(call.operands), outputs=outputs
-    )
-    for old, new in zip(call.results, made.results, strict=True):
-        old.replace_by(new)
-    call.erase()
+    made = Builder.before(call).build(ImportedCall, callee=target.sym_name, arguments=call.operands, outputs=outputs)
+    call.replace_by(made.results)
 
 
 def _inline(call: Call, target: Func) -> None:
@@ -93,6 +89,4 @@ def _inline(call: Call, target: Func) -> None:
                 places[inner.loc] = call_site(inner.loc, call.loc)
             inner.loc = places[inner.loc]
         block.insert_before(copy, call)
-    for old, value in zip(call.results, last.operands, strict=True):
-        old.replace_by(mapping[value])
-    call.erase()
+    call.replace_by([mapping[value] for value in last.operands])

@@ -165,9 +165,7 @@ def _mark(func: Func, chosen: dict[int, str]) -> None:
     order = sorted(range(len(arguments)), key=lambda index: index in chosen)
     types = [func.function_type.inputs[index] for index in order]
     items = [_with(attrs[index], chosen.get(index), func.function_type.inputs[index]) for index in order]
-    func.entry.arguments = [arguments[index] for index in order]
-    for index, argument in enumerate(func.entry.arguments):
-        argument.index = index
+    func.entry.order_arguments([arguments[index] for index in order])
     set_arguments(func, types, items)
     _forget(func, chosen)
 

@@ -11,13 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from orchestrion.compiler.ir.attributes import dense_ints
-from orchestrion.compiler.ir.core import Block, Region
 from orchestrion.compiler.ir.types import I32, TensorType
-from orchestrion.compiler.stablehlo.builders.loops import counted_loop
-from orchestrion.compiler.stablehlo.builders.tensors import Tensor
+from orchestrion.compiler.stablehlo.builders.loops import counted_loop, region_of
+from orchestrion.compiler.stablehlo.builders.tensors import Tensor, reduce_by
 from orchestrion.compiler.stablehlo.complex.parts import parts_of, sum_of, transposed
-from orchestrion.compiler.stablehlo.ops.contraction import Reduce, Return
 from orchestrion.compiler.stablehlo.ops.flow_ops import BLOCK
 
 from .blocked_solves import PRODUCT, solve_rows, supports, whole_blocks, with_ones
@@ -129,24 +126,18 @@ def _largest(column: Tensor, first: Tensor, count: int) -> Tensor:
     """The row, from `first` on and below `count`, with the first element of greatest magnitude, per batch. The
     magnitude of a complex element is the sum of its parts' magnitudes, as in BLAS.
     """
-    rewriter, shape, place = column.rewriter, column.shape, column.iota(1)
+    shape, place = column.shape, column.iota(1)
     is_open = place >= first.broadcast(shape)
     if count != shape[1]:
         is_open &= place < count
     size = is_open.select(sum_of([abs(part) for part in parts_of(column)]), -1.0)
     scalars = [size.type.with_shape(()), TensorType((), I32)]
-    body, end = Block([*scalars, *scalars]), Return.build(values=[], loc=rewriter.loc)
-    body.append(end)
-    x, i, y, j = (Tensor(rewriter, argument) for argument in body.arguments)
-    with rewriter.inside(end):
-        takes = (y > x) | (y.eq(x) & (j < i))
-        end.set_operands([takes.select(y, x).value, takes.select(j, i).value])
-    reduced = rewriter.build(
-        Reduce,
-        inputs=[size.value, place.value],
-        init_values=[size.splat(-2.0, scalars[0]).value, size.int32(0).value],
-        dimensions=dense_ints(1),
-        body=Region([body]),
-        out=[type.with_shape(shape[:1]) for type in scalars],
-    )
-    return Tensor(rewriter, reduced.results[1]).op("maximum", first.broadcast(shape[:1]))
+    inits = [size.splat(-2.0, scalars[0]), size.int32(0)]
+    _, found = reduce_by([size, place], inits, (1,), region_of(column.rewriter, scalars * 2, _greater))
+    return found.op("maximum", first.broadcast(shape[:1]))
+
+
+def _greater(x: Tensor, i: Tensor, y: Tensor, j: Tensor) -> Sequence[Tensor]:
+    """Of two elements and their places the greater one; of equal ones the first."""
+    takes = (y > x) | (y.eq(x) & (j < i))
+    return [takes.select(y, x), takes.select(j, i)]

@@ -11,12 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from orchestrion.compiler.ir.attributes import DialectAttr, dense_ints
 from orchestrion.compiler.stablehlo.builders.loops import Body, counted_loop, while_loop
 from orchestrion.compiler.stablehlo.builders.tensors import Tensor, sort_with_places
 from orchestrion.compiler.stablehlo.complex.parts import magnitude, parts_of, tensor_of_parts
-from orchestrion.compiler.stablehlo.ops.indexing import Gather
-from orchestrion.compiler.stablehlo.ops.structural import Slice
 
 #: More sweeps than any matrix needs.
 MAX_SWEEPS: Final = 40
@@ -73,15 +70,7 @@ def zero_if_resting(partner: Tensor, between: Tensor) -> Tensor:
 def diagonal(a: Tensor) -> Tensor:
     """The real parts of the diagonals [batch, n] of matrices."""
     batch, n, _ = a.shape
-    made = a.build(
-        Slice,
-        operand_=a.reshape(batch, n * n).value,
-        start_indices=dense_ints(0, 0),
-        limit_indices=dense_ints(batch, n * n),
-        strides=dense_ints(1, n + 1),
-        out=a.type.with_shape((batch, n)),
-    )
-    return parts_of(made)[0]
+    return parts_of(a.reshape(batch, n * n).slice((0, 0), (batch, n * n), (1, n + 1)))[0]
 
 
 def sweeps(carried: Sequence[Tensor], left: Tensor, bound: Tensor, sweep: Body) -> list[Tensor]:
@@ -120,31 +109,24 @@ def sort_lines(values: Tensor, direction: str, lines: Sequence[Tensor]) -> list[
 
 def rows_at(x: Tensor, at: Tensor) -> Tensor:
     """Rows of each matrix at its own indices, [batch] or [batch, k]."""
-    rank = len(at.shape)
-    axes = (
-        f"offset_dims = [{rank}], collapsed_slice_dims = [1], operand_batching_dims = [0], "
-        f"start_indices_batching_dims = [0], start_index_map = [1], index_vector_dim = {rank}"
+    return x.gather(
+        at,
+        (1, 1, x.shape[2]),
+        (*at.shape, x.shape[2]),
+        offset_dims=[len(at.shape)],
+        collapsed_slice_dims=[1],
+        operand_batching_dims=[0],
+        start_indices_batching_dims=[0],
+        start_index_map=[1],
     )
-    return _gather(x, at, axes, (1, 1, x.shape[2]), (*at.shape, x.shape[2]))
 
 
 def gather_lines(x: Tensor, at: Tensor, axis: int) -> Tensor:
     """The slices of an axis at these indices [any]."""
     others = [number for number in range(len(x.shape)) if number != axis]
-    axes = f"offset_dims = {others}, collapsed_slice_dims = [{axis}], start_index_map = [{axis}], index_vector_dim = 1"
-    sizes = tuple(1 if number == axis else size for number, size in enumerate(x.shape))
-    return _gather(x, at, axes, sizes, (*x.shape[:axis], *at.shape, *x.shape[axis + 1 :]))
-
-
-def _gather(x: Tensor, at: Tensor, axes: str, sizes: Sequence[int], shape: tuple[int, ...]) -> Tensor:
-    return x.build(
-        Gather,
-        operand_=x.value,
-        start_indices=at.value,
-        dimension_numbers=DialectAttr("stablehlo.gather", axes),
-        slice_sizes=dense_ints(*sizes),
-        out=x.type.with_shape(shape),
-    )
+    sizes = [1 if number == axis else size for number, size in enumerate(x.shape)]
+    shape = (*x.shape[:axis], *at.shape, *x.shape[axis + 1 :])
+    return x.gather(at, sizes, shape, offset_dims=others, collapsed_slice_dims=[axis], start_index_map=[axis])
 
 
 def rotate_rows(rows: Tensor, partner: Tensor, k: Tensor, sine: Tensor) -> Tensor:

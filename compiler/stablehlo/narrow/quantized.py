@@ -19,7 +19,6 @@ from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import DialectType, FunctionType, TensorType, Type, scalar
-from orchestrion.compiler.stablehlo.builders.basic import convert
 from orchestrion.compiler.stablehlo.builders.tensors import Tensor
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.elementwise import OPS
@@ -56,8 +55,7 @@ def run(module: Module) -> None:
 def _collect(module: Module, known: dict[Value, Quantized]) -> Iterator[Diagnostic]:
     """Collects the quantized values; yields a diagnostic for each whose shape does not fit its scales."""
     for op in module.walk():
-        arguments = [argument for region in op.regions for block in region.blocks for argument in block.arguments]
-        for value in (*op.results, *arguments):
+        for value in (*op.results, *op.block_arguments()):
             type = value.type
             if not isinstance(type, TensorType) or not isinstance(type.element, DialectType):
                 continue
@@ -104,9 +102,7 @@ def _between(op: Operation, rewriter: Rewriter, known: dict[Value, Quantized]) -
     if not isinstance(number.type, TensorType) or not isinstance(out, TensorType) or number.type.shape != out.shape:
         return
     wanted = row.expressed if row is not None else str(out.element)
-    if str(number.type.element) != wanted:
-        number = convert(rewriter, number, wanted)
-    _replace(rewriter, op, number, known)
+    _replace(rewriter, op, Tensor(rewriter, number).convert(wanted).value, known)
 
 
 def _replace(rewriter: Rewriter, op: Operation, number: Value, known: dict[Value, Quantized]) -> None:

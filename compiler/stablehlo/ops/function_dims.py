@@ -88,10 +88,7 @@ def used_symbols(op: Operation) -> list[Symbol]:
     for inner in op.walk():
         if not isinstance(inner, Assert):
             found.update(*(_in_attribute(value) for value in inner.properties.values()))
-        for region in inner.regions:
-            for block in region.blocks:
-                found.update(*(_in_attribute(argument.type) for argument in block.arguments))
-        found.update(*(_in_attribute(result.type) for result in inner.results))
+        found.update(*(_in_attribute(value.type) for value in (*inner.block_arguments(), *inner.results)))
     return sorted(found)
 
 

@@ -31,8 +31,7 @@ from orchestrion.compiler.ir.types import DYNAMIC, I64, FunctionType, TensorType
 from orchestrion.compiler.ir.util import Assert
 from orchestrion.compiler.ir.verifier import problems
 from orchestrion.compiler.options import Options
-from orchestrion.compiler.stablehlo.builders.basic import constant
-from orchestrion.compiler.stablehlo.builders.tensors import Tensor
+from orchestrion.compiler.stablehlo.builders.tensors import Tensor, splat
 from orchestrion.compiler.stablehlo.expansions.expand import expand_all, has_libraries
 from orchestrion.compiler.stablehlo.expansions.random_bits import RNG_BIT_GENERATOR
 from orchestrion.compiler.stablehlo.expansions.top_k import TOP_K
@@ -49,11 +48,7 @@ from orchestrion.compiler.stablehlo.ops.flow_ops import Size
 from orchestrion.compiler.stablehlo.ops.func import Func, Return
 from orchestrion.compiler.stablehlo.ops.function_dims import dims_attribute, measured_name
 from orchestrion.compiler.stablehlo.ops.indexing import DynamicSlice
-from orchestrion.compiler.stablehlo.ops.structural import (
-    Concatenate,
-    Pad,
-    Reshape,
-)
+from orchestrion.compiler.stablehlo.ops.structural import Concatenate, Pad, Reshape
 from orchestrion.compiler.stablehlo.ops.windowed import Convolution, ReduceWindow
 from orchestrion.schema.dtypes import BY_NAME
 
@@ -194,7 +189,7 @@ class _Refiner:
 
     def number(self, rewriter: Rewriter, size: int, type: TensorType) -> Value:
         """A size as a scalar of an integer type."""
-        made = constant(rewriter, size, type)
+        made = splat(rewriter, size, type).value
         assert made.defining_op is not None
         self.values.evaluate(made.defining_op)
         return made

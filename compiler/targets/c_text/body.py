@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from orchestrion.compiler.ir.core import Block, Operation, Value
 from orchestrion.compiler.kernel import dialect as k
 from orchestrion.compiler.targets.kernel_target import methods_of
-from orchestrion.schema.dtypes import BOOL, BY_NAME, FLOAT, SIGNED, UNSIGNED
+from orchestrion.schema.dtypes import BOOL, FLOAT, SIGNED, UNSIGNED
 
 from .language import Language
 
@@ -58,8 +58,8 @@ class BodyText:
 
     def type(self, value: Value) -> str:
         """The type of a scalar or vector value."""
-        shape = k.vector_shape(value.type)
-        return self.language.types[str(value.type)] if shape is None else self.language.vector_type(*shape)
+        lanes, dtype = k.length_of(value), k.dtype_of(value)
+        return self.language.types[dtype.name] if lanes == 1 else self.language.vector_type(lanes, dtype)
 
     def _new(self, value: Value) -> str:
         """A new name for a value."""
@@ -72,7 +72,7 @@ class BodyText:
 
     def _place(self, value: Value, text: str, compound: bool = True) -> None:
         """Writes a pure value: a short expression at its only use, else a variable."""
-        if len(text) > LONGEST or not _stands_alone(value):
+        if len(text) > LONGEST or not _stands_alone(value, self.is_by_lanes):
             self._define(value, text)
             return
         self.names[value] = text
@@ -96,14 +96,31 @@ class BodyText:
     def ops(self, ops: Iterable[Operation]) -> None:
         """Renders ops, in order."""
         for op in ops:
-            if isinstance(op, k.Scalar):
-                self._scalar(op)
-            else:
-                self._methods[op.name](self, op)
+            self._methods[op.name](self, op)
 
-    def _scalar(self, op: k.Scalar) -> None:
-        names = [self._operand(operand) for operand in op.operands]
+    def is_by_lanes(self, op: k.Scalar) -> bool:
+        """Whether an op on vectors is written lane by lane."""
+        raise NotImplementedError
+
+    def lane(self, vector: Value, lane: int) -> str:
+        """The text of a lane of a vector."""
+        raise NotImplementedError
+
+    def joined(self, vector: Value, lanes: Sequence[str]) -> str:
+        """The text of a vector of these lanes."""
+        raise NotImplementedError
+
+    def scalar_op(self, op: k.Scalar) -> None:
         types = [k.dtype_of(operand) for operand in op.operands]
+        if self.is_by_lanes(op):
+            name, result = op.primitive.name, k.dtype_of(op.output)
+            lanes = [
+                self.language.expression(name, [self.lane(value, lane) for value in op.operands], types, result)
+                for lane in range(k.length_of(op.output))
+            ]
+            self._define(op.output, self.joined(op.output, lanes))
+            return
+        names = [self._operand(operand) for operand in op.operands]
         text = self.language.expression(op.primitive.name, names, types, k.dtype_of(op.output))
         if _is_product(op):
             self._define(op.output, text)
@@ -168,19 +185,19 @@ class BodyText:
         """The end of an entry or a region. The op that opened it closes it."""
 
 
-def _stands_alone(value: Value) -> bool:
+def _stands_alone(value: Value, is_by_lanes: Callable[[k.Scalar], bool]) -> bool:
     """Whether a value is used once, in its own block, and once in the text of its user.
 
     Narrow integers always become variables, because C computes them as `int`. So do the operands of `?:`: Clang would
     make branches of longer expressions, and the loop over work items would not be vectorized.
     """
-    dtype = BY_NAME.get(str(value.type))
-    if len(value.uses) != 1 or (dtype is not None and dtype.kind in (SIGNED, UNSIGNED) and dtype.bits < 32):
+    dtype = k.dtype_of(value)
+    if len(value.uses) != 1 or (dtype.kind in (SIGNED, UNSIGNED) and dtype.bits < 32):
         return False
     ((user, position),) = value.uses
     if isinstance(user, k.Lanes) or (isinstance(user, k.For) and value not in user.start):
         return False
-    if isinstance(user, k.Scalar) and user.primitive.name == "select" and position > 0:
+    if isinstance(user, k.Scalar) and (is_by_lanes(user) or user.primitive.name == "select" and position > 0):
         return False
     return user.parent is value.parent_block
 

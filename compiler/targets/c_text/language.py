@@ -89,7 +89,7 @@ class Language:
 
     def vector_type(self, lanes: int, dtype: DType) -> str:
         """The type of a vector."""
-        return self.vector.format(R=self.types[dtype.name], t=dtype.name, lanes=lanes)
+        return self.vector.format(R=self.memory_type(dtype.name), t=dtype.name, lanes=lanes)
 
     def expression(self, name: str, operands: Sequence[str], types: Sequence[DType], result: DType) -> str:
         """A primitive applied to names or literals."""

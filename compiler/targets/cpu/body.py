@@ -8,10 +8,10 @@ results are selected.
 from __future__ import annotations
 
 from collections.abc import Callable, MutableMapping, Sequence
-from typing import Any
 
 from orchestrion.compiler.ir.core import Block, Operation, Value
 from orchestrion.compiler.kernel import dialect as k
+from orchestrion.compiler.targets.kernel_target import methods_of
 from orchestrion.schema.dtypes import BOOL, SIGNED, DType
 
 from .code import Code
@@ -48,19 +48,17 @@ class Body:
         dtype = k.dtype_of(value)
         if isinstance(value.defining_op, k.Constant):
             return splat(self.scalar(value), type_of(dtype), self.width)
-        same = self.spread(self.scalar(value), type_of(dtype))
+        same = self.spread(self.scalar(value), type_of(dtype), self.width)
         if not stride:
             return same
         steps = ", ".join(f"{type_of(dtype)} {lane * stride}" for lane in range(self.width))
         return self.code.set(f"add {type_of(dtype, self.width)} {same}, <{steps}>")
 
-    def spread(self, scalar: str, type: str) -> str:
-        """A scalar in all lanes."""
-        if self.width == 1:
-            return scalar
-        wide = f"<{self.width} x {type}>"
+    def spread(self, scalar: str, type: str, lanes: int) -> str:
+        """A vector with a scalar in all lanes."""
+        wide = f"<{lanes} x {type}>"
         one = self.code.set(f"insertelement {wide} poison, {type} {scalar}, i64 0")
-        return self.code.set(f"shufflevector {wide} {one}, {wide} poison, <{self.width} x i32> zeroinitializer")
+        return self.code.set(f"shufflevector {wide} {one}, {wide} poison, <{lanes} x i32> zeroinitializer")
 
     def formed(self, value: Value, form: Form) -> str:
         """A value as a value of that form is represented."""
@@ -68,24 +66,19 @@ class Body:
 
     def type(self, value: Value) -> str:
         """The LLVM type of the representation of a value."""
-        shape = k.vector_shape(value.type)
-        if shape is not None:
-            return type_of(shape[1], shape[0])
-        return type_of(k.dtype_of(value), self.width if self.forms[value].stride is None else 1)
+        varies = self.forms[value].stride is None
+        return type_of(k.dtype_of(value), self.width if varies else k.length_of(value))
 
     # ops
 
     def ops(self, ops: Sequence[Operation] | Block) -> None:
         """Renders ops, in order."""
         for op in ops:
-            if isinstance(op, k.Scalar):
-                self._scalar(op)
-            else:
-                _OPS[op.name](self, op)
+            _OPS[op.name](self, op)
 
-    def _scalar(self, op: k.Scalar) -> None:
+    def scalar_op(self, op: k.Scalar) -> None:
         varies = self.forms[op.output].stride is None
-        get, lanes = (self.vector, self.width) if varies else (self.scalar, 1)
+        get, lanes = (self.vector, self.width) if varies else (self.scalar, k.length_of(op.output))
         subject, result = k.dtype_of(op.operands[-1]), k.dtype_of(op.output)
         name = op.primitive.name
         if name == "select":
@@ -99,11 +92,9 @@ class Body:
 
     def _select(self, op: k.Scalar, varies: bool) -> str:
         condition, yes, no = op.operands
-        lanes = self.width if varies else 1
         by_lane = varies and self.forms[condition].stride is None
         flag = self.vector(condition) if by_lane else self.scalar(condition)
-        flags = type_of(k.dtype_of(condition), self.width if by_lane else 1)
-        type = type_of(k.dtype_of(yes), lanes)
+        flags, type = self.type(condition), self.type(op.output)
         x, y = (self.vector(v) if varies else self.scalar(v) for v in (yes, no))
         return self.code.set(f"select {flags} {flag}, {type} {x}, {type} {y}")
 
@@ -133,6 +124,8 @@ class Body:
     def nothing(self, op: Operation) -> None:
         """Constants are written where they are used; the op that opened a region ends it."""
 
+    constant = workgroup_id = local_id = parameter = nothing
+
     # memory
 
     def address(self, memory: Value, index: Value, type: str) -> str:
@@ -155,35 +148,39 @@ class Body:
     def load(self, op: k.Load | k.LoadShared) -> None:
         memory, index = op.operands
         dtype, stride = k.dtype_of(op.output), self.forms[index].stride
-        type, align = memory_type(dtype), dtype.itemsize
-        if stride == 0:
-            found = self.code.set(f"load {type}, ptr {self.address(memory, index, type)}, align {align}")
-            self.names[op.output] = self._flag(found, dtype, 1)
-            return
-        wide = memory_type(dtype, self.width)
-        mask = self.mask or "splat (i1 true)"
-        masked = f"<{self.width} x i1> {mask}, {wide} zeroinitializer"
-        of = f"v{self.width}{suffix(dtype) if dtype.kind != BOOL else 'i8'}"
-        if stride == 1 and self.mask is None:
-            found = self.code.set(f"load {wide}, ptr {self.address(memory, index, type)}, align {align}")
-        elif stride == 1:
-            at = self.address(memory, index, type)
-            found = self.code.set(f"call {wide} @llvm.masked.load.{of}.p0(ptr align {align} {at}, {masked})")
+        lanes = 1 if stride == 0 else self.width
+        wide = memory_type(dtype, lanes)
+        if stride == 0 or (stride == 1 and self.mask is None):
+            at = self.address(memory, index, memory_type(dtype))
+            found = self.code.set(f"load {wide}, ptr {at}, align {dtype.itemsize}")
         else:
-            at = f"<{self.width} x ptr> align {align} {self._addresses(memory, index, type)}"
-            found = self.code.set(f"call {wide} @llvm.masked.gather.{of}.v{self.width}p0({at}, {masked})")
-        self.names[op.output] = self._flag(found, dtype, self.width)
+            name, at, mask = self._masked("load", "gather", memory, index, dtype)
+            found = self.code.set(f"call {wide} @{name}({at}, {mask}, {wide} zeroinitializer)")
+        self.names[op.output] = self.flag(found, dtype, lanes)
 
-    def _flag(self, found: str, dtype: DType, lanes: int) -> str:
+    def _masked(self, near: str, far: str, memory: Value, index: Value, dtype: DType) -> tuple[str, str, str]:
+        """An intrinsic for the lanes of the mask, and its operands: the places of elements, and the mask. `near`: its
+        verb for neighbours; `far`: for other elements.
+        """
+        of = f"v{self.width}{suffix(dtype) if dtype.kind != BOOL else 'i8'}"
+        mask = f"<{self.width} x i1> {self.mask or 'splat (i1 true)'}"
+        type, align = memory_type(dtype), dtype.itemsize
+        if self.forms[index].stride == 1:
+            return f"llvm.masked.{near}.{of}.p0", f"ptr align {align} {self.address(memory, index, type)}", mask
+        at = f"<{self.width} x ptr> align {align} {self._addresses(memory, index, type)}"
+        return f"llvm.masked.{far}.{of}.v{self.width}p0", at, mask
+
+    def flag(self, found: str, dtype: DType, lanes: int) -> str:
         """An element from memory as a value: a byte becomes an i1."""
         if dtype.kind != BOOL:
             return found
         return self.code.set(f"icmp ne {memory_type(dtype, lanes)} {found}, {splat('0', 'i8', lanes)}")
 
+    load_shared = load
+
     def store(self, op: k.Store | k.StoreShared) -> None:
         value, memory, index = op.operands
         dtype, stride = k.dtype_of(value), self.forms[index].stride
-        type, align = memory_type(dtype), dtype.itemsize
         one_place = stride == 0 and (self.forms[value].stride == 0 or self.width == 1)
         lanes = 1 if one_place else self.width
         given = self.scalar(value) if one_place else self.vector(value)
@@ -191,79 +188,50 @@ class Body:
             given = self.code.set(f"zext {type_of(dtype, lanes)} {given} to {memory_type(dtype, lanes)}")
         wide = memory_type(dtype, lanes)
         if one_place or (stride == 1 and self.mask is None):
-            self.code.do(f"store {wide} {given}, ptr {self.address(memory, index, type)}, align {align}")
-            return
-        mask = f"<{self.width} x i1> {self.mask or 'splat (i1 true)'}"
-        of = f"v{self.width}{suffix(dtype) if dtype.kind != BOOL else 'i8'}"
-        if stride == 1:
-            at = self.address(memory, index, type)
-            self.code.do(f"call void @llvm.masked.store.{of}.p0({wide} {given}, ptr align {align} {at}, {mask})")
+            at = self.address(memory, index, memory_type(dtype))
+            self.code.do(f"store {wide} {given}, ptr {at}, align {dtype.itemsize}")
         else:
-            at = f"<{self.width} x ptr> align {align} {self._addresses(memory, index, type)}"
-            self.code.do(f"call void @llvm.masked.scatter.{of}.v{self.width}p0({wide} {given}, {at}, {mask})")
+            name, at, mask = self._masked("store", "scatter", memory, index, dtype)
+            self.code.do(f"call void @{name}({wide} {given}, {at}, {mask})")
+
+    store_shared = store
 
     def load_vector(self, op: k.LoadVector) -> None:
-        dtype = k.dtype_of(op.outputs[0])
-        found = self.code.set(f"load {type_of(dtype, k.VECTOR)}, ptr {self._group(op.binding, op.index, dtype)}, "
-                              f"align {dtype.itemsize}")  # fmt: skip
-        self._split(found, dtype, op.outputs)
+        at, align = self._group(op.binding, op.index, op.output), k.dtype_of(op.output).itemsize
+        self.names[op.output] = self.code.set(f"load {self.type(op.output)}, ptr {at}, align {align}")
 
-    def _group(self, binding: Value, index: Value, dtype: DType) -> str:
-        itype = type_of(k.dtype_of(index))
-        first = self.code.set(f"shl {itype} {self.scalar(index)}, 2")
+    def _group(self, binding: Value, index: Value, vector: Value) -> str:
+        dtype, itype = k.dtype_of(vector), type_of(k.dtype_of(index))
+        first = self.code.set(f"mul {itype} {self.scalar(index)}, {k.length_of(vector)}")
         if itype != "i64":
             first = self.code.set(f"zext {itype} {first} to i64")
         return self.code.set(f"getelementptr inbounds {type_of(dtype)}, ptr {self.names[binding]}, i64 {first}")
 
     def store_vector(self, op: k.StoreVector) -> None:
-        dtype = k.dtype_of(op.values[0])
-        four = self._joined([self.scalar(value) for value in op.values], dtype)
-        at = self._group(op.binding, op.index, dtype)
-        self.code.do(f"store {type_of(dtype, k.VECTOR)} {four}, ptr {at}, align {dtype.itemsize}")
+        at, align = self._group(op.binding, op.index, op.value), k.dtype_of(op.value).itemsize
+        self.code.do(f"store {self.type(op.value)} {self.names[op.value]}, ptr {at}, align {align}")
 
     # vectors that the IR has, in code of one invocation
 
     def load_lanes(self, op: k.LoadLanes) -> None:
-        shape = k.vector_shape(op.output.type)
-        assert shape is not None
-        lanes, dtype = shape
+        dtype = k.dtype_of(op.output)
         at = self.address(op.binding, op.index, type_of(dtype))
-        self.names[op.output] = self.code.set(f"load {type_of(dtype, lanes)}, ptr {at}, align {dtype.itemsize}")
+        self.names[op.output] = self.code.set(f"load {self.type(op.output)}, ptr {at}, align {dtype.itemsize}")
 
     def make_vector(self, op: k.Vector) -> None:
-        self.names[op.output] = self._joined([self.scalar(value) for value in op.values], k.dtype_of(op.values[0]))
-
-    def _joined(self, scalars: list[str], dtype: DType) -> str:
-        """A vector of scalars."""
-        lanes, type = len(scalars), type_of(dtype)
-        wide = type_of(dtype, lanes)
+        scalars, type = [self.scalar(value) for value in op.values], type_of(k.dtype_of(op.output))
         if len(set(scalars)) == 1:
-            one = self.code.set(f"insertelement {wide} poison, {type} {scalars[0]}, i64 0")
-            return self.code.set(f"shufflevector {wide} {one}, {wide} poison, <{lanes} x i32> zeroinitializer")
+            self.names[op.output] = self.spread(scalars[0], type, len(scalars))
+            return
         made = "poison"
         for lane, scalar in enumerate(scalars):
-            made = self.code.set(f"insertelement {wide} {made}, {type} {scalar}, i64 {lane}")
-        return made
+            made = self.code.set(f"insertelement {self.type(op.output)} {made}, {type} {scalar}, i64 {lane}")
+        self.names[op.output] = made
 
     def lanes(self, op: k.Lanes) -> None:
-        shape = k.vector_shape(op.vector.type)
-        assert shape is not None
-        self._split(self.names[op.vector], shape[1], op.outputs)
-
-    def _split(self, vector: str, dtype: DType, outputs: Sequence[Value]) -> None:
-        wide = type_of(dtype, len(outputs))
-        for lane, output in enumerate(outputs):
+        wide, vector = self.type(op.vector), self.names[op.vector]
+        for lane, output in enumerate(op.outputs):
             self.names[output] = self.code.set(f"extractelement {wide} {vector}, i64 {lane}")
-
-    def add_vectors(self, op: k.AddVectors) -> None:
-        self._by_lanes("fadd", op)
-
-    def multiply_vectors(self, op: k.MultiplyVectors) -> None:
-        self._by_lanes("fmul", op)
-
-    def _by_lanes(self, verb: str, op: k.AddVectors | k.MultiplyVectors) -> None:
-        x, y = self.names[op.x], self.names[op.y]
-        self.names[op.output] = self.code.set(f"{verb} {self.type(op.output)} {x}, {y}")
 
     # control
 
@@ -274,7 +242,7 @@ class Body:
         index, *carried = op.body.block.arguments
         lower, upper, step = (self.scalar(bound) for bound in (op.lower, op.upper, op.step))
         wraps = not isinstance(op.step.defining_op, k.Constant) or op.step.defining_op.bits >= 1 << 30
-        starts = [self._start(start, value) for start, value in zip(op.start, carried, strict=True)]
+        starts = [self.formed(start, self.forms[value]) for start, value in zip(op.start, carried, strict=True)]
         with self.code.counting(type_of(k.dtype_of(index)), lower, upper, step, wraps) as loop:
             self.names[index] = loop.counter
             for value, start, result in zip(carried, starts, op.outputs, strict=True):
@@ -283,13 +251,8 @@ class Body:
             loop.run()
             self.ops(op.body.block)
             assert isinstance(op.body.block.last, k.Yield)
-            loop.give([self._start(y, value) for y, value in zip(op.body.block.last.values, carried, strict=True)])
-
-    def _start(self, value: Value, carried: Value) -> str:
-        """A value for the next iteration."""
-        if k.vector_shape(value.type) is not None:
-            return self.names[value]
-        return self.formed(value, self.forms[carried])
+            given = zip(op.body.block.last.values, carried, strict=True)
+            loop.give([self.formed(new, self.forms[value]) for new, value in given])
 
     def _any(self, mask: str) -> str:
         """Whether any lane is in a mask. In a function, lanes that do not need its result may be poison."""
@@ -386,25 +349,4 @@ class Body:
             self.names[output] = code.set(f"select {flags} {condition}, {type} {yes}, {type} {no}")
 
 
-_OPS: dict[str, Callable[[Body, Any], None]] = {
-    k.Constant.name: Body.nothing,
-    k.WorkgroupId.name: Body.nothing,
-    k.LocalId.name: Body.nothing,
-    k.Parameter.name: Body.nothing,
-    k.Call.name: Body.call,
-    k.Load.name: Body.load,
-    k.LoadVector.name: Body.load_vector,
-    k.LoadLanes.name: Body.load_lanes,
-    k.Vector.name: Body.make_vector,
-    k.Lanes.name: Body.lanes,
-    k.AddVectors.name: Body.add_vectors,
-    k.MultiplyVectors.name: Body.multiply_vectors,
-    k.Store.name: Body.store,
-    k.StoreVector.name: Body.store_vector,
-    k.LoadShared.name: Body.load,
-    k.StoreShared.name: Body.store,
-    k.For.name: Body.loop,
-    k.If.name: Body.branch,
-    k.Yield.name: Body.nothing,
-    k.Return.name: Body.nothing,
-}
+_OPS = methods_of(Body)

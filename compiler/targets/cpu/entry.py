@@ -90,9 +90,7 @@ class EntryText(WorkgroupOps):
         Body(self.code, _SCALAR, self.names, self.callee).ops([op])
 
     def _reserve_shared(self, op: k.Shared) -> None:
-        shape = k.shared_shape(op.output.type)
-        assert shape is not None
-        count, dtype = shape
+        count, dtype = k.length_of(op.output), k.dtype_of(op.output)
         self.names[op.output] = self.code.reserve(f"[{count} x {memory_type(dtype)}]")
         self.stack += count * dtype.itemsize
 
@@ -158,10 +156,9 @@ class EntryText(WorkgroupOps):
 
     def _reserve(self, value: Value) -> str:
         """An array with a value of each invocation."""
-        shape = k.vector_shape(value.type)
-        type = type_of(shape[1], shape[0]) if shape is not None else memory_type(k.dtype_of(value))
-        self.stack += self.size * (shape[0] * shape[1].itemsize if shape else k.dtype_of(value).itemsize)
-        return self.code.reserve(f"[{self.size} x {type}]")
+        lanes, dtype = k.length_of(value), k.dtype_of(value)
+        self.stack += self.size * lanes * dtype.itemsize
+        return self.code.reserve(f"[{self.size} x {memory_type(dtype, lanes)}]")
 
     def _copy(self, pairs: Sequence[tuple[Value, str]]) -> None:
         """Stores values of each invocation to arrays."""
@@ -170,18 +167,14 @@ class EntryText(WorkgroupOps):
 
     def _keep(self, body: Body, number: str, value: Value, array: str) -> None:
         """Stores a value to its array."""
-        if k.vector_shape(value.type) is not None:
-            type, text, align = body.type(value), body.names[value], 4
-        else:
-            dtype = k.dtype_of(value)
-            type, text, align = memory_type(dtype, body.width), body.vector(value), dtype.itemsize
-            if dtype.kind == BOOL:
-                text = self.code.set(f"zext {type_of(dtype, body.width)} {text} to {type}")
-        self.code.do(f"store {type} {text}, ptr {self._slot(value, array, number)}, align {align}")
+        dtype, lanes = k.dtype_of(value), body.width * k.length_of(value)
+        type, text = memory_type(dtype, lanes), body.vector(value)
+        if dtype.kind == BOOL:
+            text = self.code.set(f"zext {type_of(dtype, lanes)} {text} to {type}")
+        self.code.do(f"store {type} {text}, ptr {self._slot(value, array, number)}, align {dtype.itemsize}")
 
     def _slot(self, value: Value, array: str, number: str) -> str:
-        shape = k.vector_shape(value.type)
-        element = type_of(shape[1], shape[0]) if shape is not None else memory_type(k.dtype_of(value))
+        element = memory_type(k.dtype_of(value), k.length_of(value))
         return self.code.set(f"getelementptr inbounds {element}, ptr {array}, i64 {number}")
 
     def _load_kept(self, body: Body, number: str, values: Iterable[Value]) -> None:
@@ -190,16 +183,9 @@ class EntryText(WorkgroupOps):
             if value not in self.kept or value in body.names:
                 continue
             at = self._slot(value, self.kept[value], number)
-            if k.vector_shape(value.type) is not None:
-                body.names[value] = self.code.set(f"load {body.type(value)}, ptr {at}, align 4")
-                continue
-            dtype = k.dtype_of(value)
-            type = memory_type(dtype, body.width)
-            found = self.code.set(f"load {type}, ptr {at}, align {dtype.itemsize}")
-            if dtype.kind == BOOL:
-                zero = "0" if body.width == 1 else "zeroinitializer"
-                found = self.code.set(f"icmp ne {type} {found}, {zero}")
-            body.names[value] = found
+            dtype, lanes = k.dtype_of(value), body.width * k.length_of(value)
+            found = self.code.set(f"load {memory_type(dtype, lanes)}, ptr {at}, align {dtype.itemsize}")
+            body.names[value] = body.flag(found, dtype, lanes)
 
     # a loop over invocations
 

@@ -94,8 +94,6 @@ class Forms:
                     self.of.update(dict.fromkeys(op.results, VARYING))
             case k.LoadVector() | k.StoreVector() | k.LoadLanes() | k.Vector() | k.Lanes():
                 self._explicit(op)
-            case k.AddVectors() | k.MultiplyVectors():
-                self._explicit(op)
 
     def _explicit(self, op: Operation) -> None:
         self.explicit = True

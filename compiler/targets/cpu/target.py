@@ -6,11 +6,10 @@ A level is an instruction set (`levels.py`). The images of an executable are its
 from collections.abc import Sequence
 
 from orchestrion.compiler.errors import CompileError
-from orchestrion.compiler.ir.core import Operation
+from orchestrion.compiler.ir.core import Block, Operation
 from orchestrion.compiler.kernel.machine import Machine, Quirks
-from orchestrion.compiler.kernel.signature import Signature, signature_of
-from orchestrion.compiler.sequencer.ll_seq import Entry, Executable
-from orchestrion.compiler.targets.kernel_target import KernelTarget
+from orchestrion.compiler.kernel.signature import Signature
+from orchestrion.compiler.targets.kernel_target import KernelTarget, Lowered
 from orchestrion.compiler.targets.target import Payload
 from orchestrion.schema import native_image
 
@@ -56,25 +55,21 @@ class CpuTarget(KernelTarget):
 
     def payloads(self, executable: Operation, processors: Sequence[str] = ()) -> list[Payload]:
         """An image for each level; without names, for those of the host's architecture."""
-        assert isinstance(executable, Executable)
-        entries = [entry for entry in executable.body.block if isinstance(entry, Entry)]
-        signatures = [signature_of(entry) for entry in entries]
-        features = frozenset[str]().union(*(signature.features for signature in signatures))
-        shared = max(signature.shared_bytes for signature in signatures)
-        levels = levels_named(tuple(processors))
+        (entries, features, shared), levels = Lowered.of(executable), levels_named(tuple(processors))
         return [
             Payload(image, features | {level.name}, shared)
-            for image, level in zip(images(entries, signatures, levels), levels, strict=True)
+            for image, level in zip(images(entries, levels), levels, strict=True)
         ]
 
 
-def images(entries: Sequence[Entry], signatures: Sequence[Signature], levels: Sequence[Level]) -> list[bytes]:
+def images(entries: Sequence[tuple[Block, Signature]], levels: Sequence[Level]) -> list[bytes]:
     """The image of entries for each level.
 
     Raises CompileError with the names of the entries if LLVM or the linker fails.
     """
+    signatures = [signature for _, signature in entries]
     names = ", ".join(signature.name for signature in signatures)
-    texts = [text_of(entries, signatures, level) for level in levels]
+    texts = [text_of(entries, level) for level in levels]
     objects = llvm_child.object_files(texts, levels, names)
     return [_image(data, signatures, level, names) for data, level in zip(objects, levels, strict=True)]
 
@@ -93,12 +88,12 @@ def _image(data: bytes, signatures: Sequence[Signature], level: Level, names: st
     return native_image.encode(level.architecture, rows, linked.code)
 
 
-def text_of(entries: Sequence[Entry], signatures: Sequence[Signature], level: Level) -> str:
+def text_of(entries: Sequence[tuple[Block, Signature]], level: Level) -> str:
     """The LLVM IR of entries, a function `e<number>` each."""
     functions = Functions()
     texts = [
-        EntryText(f"e{number}", entry.body.block, signature, level, functions.callee).text()
-        for number, (entry, signature) in enumerate(zip(entries, signatures, strict=True))
+        EntryText(f"e{number}", block, signature, level, functions.callee).text()
+        for number, (block, signature) in enumerate(entries)
     ]
     attributes = _ATTRIBUTES.format(cpu=level.cpu, features=level.features, bits=32 * level.lanes)
     head = f'target triple = "{level.triple}"\n'

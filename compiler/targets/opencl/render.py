@@ -4,12 +4,13 @@ An entry is a kernel: a `__global` pointer per binding, in order, then a `uint` 
 if the sequencer allows it, hence no `restrict`. `c_text/body.py` renders the ops that C has, too.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from orchestrion.compiler.ir.core import Block
+from orchestrion.compiler.ir.core import Block, Value
 from orchestrion.compiler.kernel import dialect as k
 from orchestrion.compiler.kernel.signature import Signature
 from orchestrion.compiler.targets.c_text.body import BodyText
+from orchestrion.schema.dtypes import FLOAT
 
 from .scalars import LANGUAGE
 
@@ -29,42 +30,40 @@ class OpenCLBody(BodyText):
         self._define(op.output, f"(uint)({_LOCAL})")
 
     def load_vector(self, op: k.LoadVector) -> None:
-        name = f"t{self.count}"
-        self.count += 1
         index, memory = self.names[op.index], self.names[op.binding]
-        self._line(f"const {self.type(op.outputs[0])}{k.VECTOR} {name} = vload{k.VECTOR}({index}, {memory});")
-        for lane, output in enumerate(op.outputs):
-            self._define(output, f"{name}.s{lane}")
+        self._define(op.output, f"vload{k.length_of(op.output)}({index}, {memory})")
 
     def load_lanes(self, op: k.LoadLanes) -> None:
-        shape = k.vector_shape(op.output.type)
-        assert shape is not None
-        self._define(op.output, f"vload{shape[0]}(0, {self.names[op.binding]} + {self._operand(op.index)})")
+        lanes = k.length_of(op.output)
+        self._define(op.output, f"vload{lanes}(0, {self.names[op.binding]} + {self._operand(op.index)})")
 
-    def vector(self, op: k.Vector) -> None:
+    def make_vector(self, op: k.Vector) -> None:
         names = list(dict.fromkeys(self.names[value] for value in op.values))
         lanes = names if len(names) == 1 else [self.names[value] for value in op.values]
-        self._place(op.output, f"({self.type(op.output)})({', '.join(lanes)})", compound=False)
+        self._place(op.output, self.joined(op.output, lanes), compound=False)
 
     def lanes(self, op: k.Lanes) -> None:
         for lane, output in enumerate(op.outputs):
-            self.names[output] = f"{self.names[op.vector]}.s{lane:x}"
+            self.names[output] = self.lane(op.vector, lane)
 
-    def add_vectors(self, op: k.AddVectors) -> None:
-        self._place(op.output, f"{self._operand(op.x)} + {self._operand(op.y)}")
+    def is_by_lanes(self, op: k.Scalar) -> bool:
+        """All but arithmetic on floats."""
+        dtypes = {k.dtype_of(value) for value in (*op.operands, op.output)}
+        return k.length_of(op.output) > 1 and (len(dtypes) > 1 or k.dtype_of(op.output).kind != FLOAT)
 
-    def multiply_vectors(self, op: k.MultiplyVectors) -> None:
-        self._define(op.output, f"{self._operand(op.x)} * {self._operand(op.y)}")
+    def lane(self, vector: Value, lane: int) -> str:
+        return f"{self._operand(vector)}.s{lane:x}"
+
+    def joined(self, vector: Value, lanes: Sequence[str]) -> str:
+        return f"({self.type(vector)})({', '.join(lanes)})"
 
     def store_vector(self, op: k.StoreVector) -> None:
-        values = ", ".join(self.names[value] for value in op.values)
-        four = f"({self.type(op.values[0])}{k.VECTOR})({values})"
-        self._line(f"vstore{k.VECTOR}({four}, {self.names[op.index]}, {self.names[op.binding]});")
+        value, memory, index = (self.names[operand] for operand in op.operands)
+        self._line(f"vstore{k.length_of(op.value)}({value}, {index}, {memory});")
 
     def shared(self, op: k.Shared) -> None:
-        shape = k.shared_shape(op.output.type)
-        assert shape is not None
-        self._line(f"__local {LANGUAGE.memory_type(shape[1].name)} {self._new(op.output)}[{shape[0]}];")
+        element = LANGUAGE.memory_type(k.dtype_of(op.output).name)
+        self._line(f"__local {element} {self._new(op.output)}[{k.length_of(op.output)}];")
 
     def barrier(self, op: k.Barrier) -> None:
         self._line("barrier(CLK_LOCAL_MEM_FENCE);")

@@ -12,10 +12,9 @@ from orchestrion.compiler.flow.layout import Encoding, Layout
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.dims import is_dynamic
 from orchestrion.compiler.kernel.machine import GPU, Machine, Quirks
-from orchestrion.compiler.kernel.signature import Signature, signature_of
-from orchestrion.compiler.sequencer.ll_seq import Entry, Executable
+from orchestrion.compiler.kernel.signature import Signature
 from orchestrion.compiler.targets.c_text.functions import Functions
-from orchestrion.compiler.targets.kernel_target import KernelTarget
+from orchestrion.compiler.targets.kernel_target import KernelTarget, Lowered
 from orchestrion.compiler.targets.target import Payload
 
 from .render import KernelText, OpenCLBody
@@ -67,21 +66,14 @@ class OpenCLTarget(KernelTarget):
         return not is_dynamic(columns) and columns % self.tiles[1] == 0
 
     def serialize(self, executable: Operation) -> Payload:
-        assert isinstance(executable, Executable)
-        entries = [entry for entry in executable.body.block if isinstance(entry, Entry)]
-        signatures = [signature_of(entry) for entry in entries]
-        for signature in signatures:
+        entries, features, shared = Lowered.of(executable)
+        for _, signature in entries:
             _check_name(signature)
-        functions = Functions((signature.name for signature in signatures), OpenCLBody, is_reserved)
-        kernels = [
-            KernelText(entry.body.block, signature, functions.callee).text()
-            for entry, signature in zip(entries, signatures, strict=True)
-        ]
-        features = frozenset[str]().union(*(signature.features for signature in signatures))
+        functions = Functions((signature.name for _, signature in entries), OpenCLBody, is_reserved)
+        kernels = [KernelText(block, signature, functions.callee).text() for block, signature in entries]
         head = "#pragma OPENCL FP_CONTRACT OFF\n"
         if "float64" in features:
             head += "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n"
-        shared = max(signature.shared_bytes for signature in signatures)
         return Payload("\n".join([head, *functions.texts(), *kernels]).encode(), features, shared)
 
 

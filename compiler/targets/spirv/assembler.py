@@ -8,20 +8,8 @@ and memory determine the capabilities.
 import struct
 from collections.abc import Hashable
 
+from orchestrion.schema import spirv
 from orchestrion.schema.dtypes import BOOL, FLOAT, DType
-from orchestrion.schema.spirv import (
-    ADDRESSING_LOGICAL,
-    CAPABILITY_BY_NAME,
-    DECORATIONS,
-    EXT_BY_NAME,
-    EXT_INST_SET,
-    MAGIC,
-    MEMORY_GLSL450,
-    OP_BY_NAME,
-    SECTIONS,
-    STORAGE_CLASSES,
-    VERSION,
-)
 
 #: (is float, width) of a number type -> (capability for arithmetic, capability for storage buffers)
 _NEEDS: dict[tuple[bool, int], tuple[str, str]] = {
@@ -39,14 +27,14 @@ class Assembler:
 
     def __init__(self) -> None:
         self.bound = 1
-        self._sections: dict[str, list[list[int]]] = {section: [] for section in SECTIONS}
+        self._sections: dict[str, list[list[int]]] = {section: [] for section in spirv.SECTIONS}
         self._declared: dict[Hashable, int] = {}
         self._capabilities: set[str] = {"Shader"}
 
     @property
     def features(self) -> frozenset[str]:
         """The device features that the capabilities need."""
-        rows = (CAPABILITY_BY_NAME[name] for name in self._capabilities)
+        rows = (spirv.CAPABILITY_BY_NAME[name] for name in self._capabilities)
         return frozenset(row.feature for row in rows if row.feature)
 
     def new(self) -> int:
@@ -56,11 +44,11 @@ class Assembler:
 
     def add(self, name: str, *operands: Operand) -> list[int]:
         """Appends an instruction to its section. The caller may extend the returned words."""
-        return self.add_to(OP_BY_NAME[name].section, name, *operands)
+        return self.add_to(spirv.OP_BY_NAME[name].section, name, *operands)
 
     def add_to(self, section: str, name: str, *operands: Operand) -> list[int]:
         """Appends an instruction to a section."""
-        words = [OP_BY_NAME[name].code]
+        words = [spirv.OP_BY_NAME[name].code]
         for operand in operands:
             words.extend(_string(operand) if isinstance(operand, str) else [operand])
         self._sections[section].append(words)
@@ -68,17 +56,17 @@ class Assembler:
 
     def decorate(self, target: int, name: str, *literals: int) -> None:
         """Decorates an id."""
-        self.add("OpDecorate", target, DECORATIONS[name][0], *literals)
+        self.add("OpDecorate", target, spirv.DECORATIONS[name][0], *literals)
 
     def decorate_member(self, struct_type: int, member: int, name: str, *literals: int) -> None:
         """Decorates a member of a struct."""
-        self.add("OpMemberDecorate", struct_type, member, DECORATIONS[name][0], *literals)
+        self.add("OpMemberDecorate", struct_type, member, spirv.DECORATIONS[name][0], *literals)
 
     def words(self) -> bytes:
         """The module, little endian."""
         self._head()
-        words = [MAGIC, VERSION, 0, self.bound, 0]
-        for section in SECTIONS:
+        words = [spirv.MAGIC, spirv.VERSION, 0, self.bound, 0]
+        for section in spirv.SECTIONS:
             for instruction in self._sections[section]:
                 words.append(len(instruction) << 16 | instruction[0])
                 words.extend(instruction[1:])
@@ -86,12 +74,12 @@ class Assembler:
 
     def _head(self) -> None:
         """Capabilities in the order of their codes, their extensions, and the memory model."""
-        rows = sorted((CAPABILITY_BY_NAME[name] for name in self._capabilities), key=lambda row: row.code)
+        rows = sorted((spirv.CAPABILITY_BY_NAME[name] for name in self._capabilities), key=lambda row: row.code)
         for row in rows:
             self.add("OpCapability", row.code)
         for extension in dict.fromkeys(row.extension for row in rows if row.extension):
             self.add("OpExtension", extension)
-        self.add("OpMemoryModel", ADDRESSING_LOGICAL, MEMORY_GLSL450)
+        self.add("OpMemoryModel", spirv.ADDRESSING_LOGICAL, spirv.MEMORY_GLSL450)
 
     # declared once
 
@@ -109,11 +97,11 @@ class Assembler:
 
     def extended(self) -> int:
         """The id of the set of extended instructions."""
-        return self.once("OpExtInstImport", EXT_INST_SET)
+        return self.once("OpExtInstImport", spirv.EXT_INST_SET)
 
     def extended_code(self, name: str) -> int:
         """The code of an extended instruction."""
-        return EXT_BY_NAME[name].code
+        return spirv.EXT_BY_NAME[name].code
 
     def scalar(self, dtype: DType) -> int:
         """The type of a scalar value."""
@@ -139,7 +127,7 @@ class Assembler:
 
     def pointer(self, storage: str, content: int) -> int:
         """The type of a pointer to a type in a storage class."""
-        return self.once("OpTypePointer", STORAGE_CLASSES[storage], content)
+        return self.once("OpTypePointer", spirv.STORAGE_CLASSES[storage], content)
 
     def constant(self, dtype: DType, pattern: int) -> int:
         """A scalar constant by its bits."""
@@ -152,7 +140,7 @@ class Assembler:
     def variable(self, storage: str, content: int) -> int:
         """A variable of the module, of a declared type."""
         variable = self.new()
-        self.add_to("global", "OpVariable", self.pointer(storage, content), variable, STORAGE_CLASSES[storage])
+        self.add_to("global", "OpVariable", self.pointer(storage, content), variable, spirv.STORAGE_CLASSES[storage])
         return variable
 
 

@@ -80,7 +80,9 @@ class FunctionWords:
         self.signature = signature
         self.ids: dict[Value, int] = {}
         self.bindings: dict[Value, int] = {}
-        self.vectors: dict[Value, int] = {}
+        self.buffers_of_vectors: dict[Value, int] = {}
+        #: vector -> its lanes
+        self.vectors: dict[Value, list[int]] = {}
         self.inputs: dict[int, None] = {}
         self.label = 0
         self.false = 0
@@ -107,11 +109,11 @@ class FunctionWords:
                 self.bindings[binding] = self.variables.buffer(ordinal, memory, use.writable)
         for outer in block:
             for op in outer.walk():
-                if isinstance(op, k.LoadVector | k.StoreVector) and op.binding not in self.vectors:
+                if isinstance(op, k.LoadVector | k.StoreVector) and op.binding not in self.buffers_of_vectors:
                     assert isinstance(op.binding, BlockArgument)
-                    self.vectors[op.binding] = self._vectors(op.binding)
+                    self.buffers_of_vectors[op.binding] = self._buffer_of_vectors(op.binding)
 
-    def _vectors(self, binding: BlockArgument) -> int:
+    def _buffer_of_vectors(self, binding: BlockArgument) -> int:
         """The storage buffer at a binding, declared again as an array of vectors."""
         use = self.signature.bindings[binding.index]
         assert use.dtype is not None
@@ -157,31 +159,32 @@ class FunctionWords:
 
     def _ops(self, block: Block) -> None:
         for op in block:
-            if isinstance(op, k.Scalar):
-                self._scalar(op)
-            elif op.name in _OPS:
-                _OPS[op.name](self, op)
-            else:
+            if op.name not in _OPS or isinstance(op, k.For) and any(k.is_vector(value.type) for value in op.start):
                 raise CompileError([Diagnostic("SPIR-V kernels have no such op", op.loc, op.name)])
+            _OPS[op.name](self, op)
 
-    def _scalar(self, op: k.Scalar) -> None:
+    def scalar_op(self, op: k.Scalar) -> None:
+        if not k.is_vector(op.output.type):
+            self.ids[op.output] = self._applied(op, self._ids(op))
+            return
+        lanes = zip(*(self.vectors[operand] for operand in op.operands), strict=True)
+        self.vectors[op.output] = [self._applied(op, list(operands)) for operands in lanes]
+
+    def _applied(self, op: k.Scalar, operands: list[int]) -> int:
+        """The result of a scalar op on these operands."""
         subject, result = k.dtype_of(op.operands[-1]), k.dtype_of(op.output)
         name = instruction(op.primitive.name, subject, result)
-        operands = self._ids(op)
         if name is None:
-            self.ids[op.output] = operands[0]
-            return
-        if name in _TO_FLOAT and not isinstance(op.operands[0].defining_op, k.Load | k.LoadVector):
+            return operands[0]
+        if name in _TO_FLOAT and not isinstance(op.operands[0].defining_op, k.Load | k.Lanes):
             operands = [self._make("OpIAdd", self.a.scalar(subject), operands[0], self._zero(subject))]
         if name == "OpSConvert" and subject.bits == 32:
-            self.ids[op.output] = self._sign_extended(operands[0], subject, result)
-            return
+            return self._sign_extended(operands[0], subject, result)
         if name == "RoundEven" and subject.bits == 64:
-            self.ids[op.output] = self._rounded_to_even(operands[0], subject)
-            return
+            return self._rounded_to_even(operands[0], subject)
         floats = FLOAT in (subject.kind, result.kind) and name not in ("OpBitcast", "OpSelect")
         make = self._exact if floats else self._make
-        self.ids[op.output] = make(name, self.a.scalar(result), *operands)
+        return make(name, self.a.scalar(result), *operands)
 
     def _sign_extended(self, value: int, narrow: DType, wide: DType) -> int:
         """32 bits as 64, by way of an unsigned number. Mesa (22.3) moves a comparison with a constant in front of such
@@ -266,15 +269,22 @@ class FunctionWords:
         content = self.a.vector(dtype, k.VECTOR)
         pointer = self.a.pointer("StorageBuffer", content)
         return content, self._make(
-            "OpAccessChain", pointer, self.vectors[op.binding], self._word(0), self.ids[op.index]
+            "OpAccessChain", pointer, self.buffers_of_vectors[op.binding], self._word(0), self.ids[op.index]
         )
 
     def load_vector(self, op: k.LoadVector) -> None:
-        dtype = k.dtype_of(op.outputs[0])
+        dtype = k.dtype_of(op.output)
         content, place = self._four(op, dtype)
         loaded = self._make("OpLoad", content, place)
-        for lane, output in enumerate(op.outputs):
-            self.ids[output] = self._make("OpCompositeExtract", self.a.scalar(dtype), loaded, lane)
+        self.vectors[op.output] = [
+            self._make("OpCompositeExtract", self.a.scalar(dtype), loaded, lane) for lane in range(k.VECTOR)
+        ]
+
+    def make_vector(self, op: k.Vector) -> None:
+        self.vectors[op.output] = self._ids(op)
+
+    def lanes(self, op: k.Lanes) -> None:
+        self.ids.update(zip(op.outputs, self.vectors[op.vector], strict=True))
 
     def store(self, op: k.Store) -> None:
         dtype, value = k.dtype_of(op.value), self.ids[op.value]
@@ -284,14 +294,13 @@ class FunctionWords:
         self.a.add("OpStore", place, value)
 
     def store_vector(self, op: k.StoreVector) -> None:
-        content, place = self._four(op, k.dtype_of(op.values[0]))
-        four = self._make("OpCompositeConstruct", content, *(self.ids[value] for value in op.values))
+        content, place = self._four(op, k.dtype_of(op.value))
+        four = self._make("OpCompositeConstruct", content, *self.vectors[op.value])
         self.a.add("OpStore", place, four)
 
     def shared(self, op: k.Shared) -> None:
-        shape = k.shared_shape(op.output.type)
-        assert shape is not None
-        array = self.a.once("OpTypeArray", self.a.scalar(shape[1]), self._word(shape[0]))
+        element = self.a.scalar(k.dtype_of(op.output))
+        array = self.a.once("OpTypeArray", element, self._word(k.length_of(op.output)))
         self.ids[op.output] = self.a.variable("Workgroup", array)
 
     def _shared_element(self, array: Value, index: Value, dtype: DType) -> int:
@@ -302,9 +311,7 @@ class FunctionWords:
         """An index into shared memory, clamped as the checker demands (`UMin` with length - 1, in u32). A constant in
         range needs no clamp.
         """
-        shape = k.shared_shape(array.type)
-        assert shape is not None
-        last = shape[0] - 1
+        last = k.length_of(array) - 1
         op, word = index.defining_op, self.ids[index]
         if isinstance(op, k.Constant) and op.bits <= last:
             return self._word(op.bits)

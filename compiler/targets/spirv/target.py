@@ -6,9 +6,7 @@ from orchestrion.compiler.flow.layout import Encoding, Layout
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.dims import is_dynamic
 from orchestrion.compiler.kernel.machine import GPU, LLVMPIPE_ITERATIONS, Machine, Quirks
-from orchestrion.compiler.kernel.signature import signature_of
-from orchestrion.compiler.sequencer.ll_seq import Entry, Executable
-from orchestrion.compiler.targets.kernel_target import KernelTarget
+from orchestrion.compiler.targets.kernel_target import KernelTarget, Lowered
 from orchestrion.compiler.targets.target import Payload
 
 from .assembler import Assembler
@@ -47,15 +45,11 @@ class SpirvTarget(KernelTarget):
         return "the operand has a dynamic size" if is_dynamic(*shape) else ""
 
     def serialize(self, executable: Operation) -> Payload:
-        assert isinstance(executable, Executable)
-        entries = [entry for entry in executable.body.block if isinstance(entry, Entry)]
-        signatures = [signature_of(entry) for entry in entries]
-        assembler = Assembler()
-        variables = ModuleVariables(assembler, max(signature.parameters for signature in signatures))
-        for entry, signature in zip(entries, signatures, strict=True):
-            FunctionWords(assembler, variables, signature).emit(entry.body.block)
-        shared = max(signature.shared_bytes for signature in signatures)
-        return Payload(assembler.words(), assembler.features, shared)
+        lowered, assembler = Lowered.of(executable), Assembler()
+        variables = ModuleVariables(assembler, max(signature.parameters for _, signature in lowered.entries))
+        for block, signature in lowered.entries:
+            FunctionWords(assembler, variables, signature).emit(block)
+        return Payload(assembler.words(), assembler.features, lowered.shared_bytes)
 
 
 TARGET = SpirvTarget()

@@ -2,7 +2,7 @@
 // A machine of graphics processors stages operands of a dot, one of processors tiles it; the reference has no schedules.
 "builtin.module"() ({
   "hl_seq.program"() <{machine = "gpu", sym_name = "spirv_gpu"}> ({
-    "hl_seq.executable"() <{sym_name = "main_dispatch_0"}> ({
+    "flow.executable"() <{sym_name = "main_dispatch_0"}> ({
       "func.func"() <{function_type = (tensor<64x32xf32>, tensor<32x64xf32>) -> tensor<64x64xf32>, kind = "contraction", sym_name = "main_dispatch_0"}> ({
       ^bb0(%0: tensor<64x32xf32>, %1: tensor<32x64xf32>):
         %2 = "stablehlo.dot_general"(%0, %1) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>}> : (tensor<64x32xf32>, tensor<32x64xf32>) -> tensor<64x64xf32>
@@ -13,13 +13,13 @@
     ^bb0(%0: tensor<64x32xf32>, %1: tensor<32x64xf32>):
       %2 = "hl_seq.import"(%0) : (tensor<64x32xf32>) -> !hl_seq.resource<external, 8192>
       %3 = "hl_seq.import"(%1) : (tensor<32x64xf32>) -> !hl_seq.resource<external, 8192>
-      %4 = "hl_seq.dispatch"(%2, %3) <{entry = @main_dispatch_0::@main_dispatch_0, workload = array<i64: 4096, 1, 1>}> : (!hl_seq.resource<external, 8192>, !hl_seq.resource<external, 8192>) -> !hl_seq.resource<external, 16384>
+      %4 = "flow.dispatch"(%2, %3) <{entry = @main_dispatch_0::@main_dispatch_0, workload = array<i64: 4096, 1, 1>}> : (!hl_seq.resource<external, 8192>, !hl_seq.resource<external, 8192>) -> !hl_seq.resource<external, 16384>
       %5 = "hl_seq.export"(%4) : (!hl_seq.resource<external, 16384>) -> tensor<64x64xf32>
       "func.return"(%5) : (tensor<64x64xf32>) -> ()
     }) : () -> ()
   }) : () -> ()
   "hl_seq.program"() <{sym_name = "spirv"}> ({
-    "hl_seq.executable"() <{sym_name = "main_dispatch_0"}> ({
+    "flow.executable"() <{sym_name = "main_dispatch_0"}> ({
       "func.func"() <{function_type = (tensor<64x32xf32>, tensor<32x64xf32>) -> tensor<64x64xf32>, kind = "contraction", sym_name = "main_dispatch_0"}> ({
       ^bb0(%0: tensor<64x32xf32>, %1: tensor<32x64xf32>):
         %2 = "stablehlo.dot_general"(%0, %1) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>}> : (tensor<64x32xf32>, tensor<32x64xf32>) -> tensor<64x64xf32>
@@ -30,13 +30,13 @@
     ^bb0(%0: tensor<64x32xf32>, %1: tensor<32x64xf32>):
       %2 = "hl_seq.import"(%0) : (tensor<64x32xf32>) -> !hl_seq.resource<external, 8192>
       %3 = "hl_seq.import"(%1) : (tensor<32x64xf32>) -> !hl_seq.resource<external, 8192>
-      %4 = "hl_seq.dispatch"(%2, %3) <{entry = @main_dispatch_0::@main_dispatch_0, workload = array<i64: 4096, 1, 1>}> : (!hl_seq.resource<external, 8192>, !hl_seq.resource<external, 8192>) -> !hl_seq.resource<external, 16384>
+      %4 = "flow.dispatch"(%2, %3) <{entry = @main_dispatch_0::@main_dispatch_0, workload = array<i64: 4096, 1, 1>}> : (!hl_seq.resource<external, 8192>, !hl_seq.resource<external, 8192>) -> !hl_seq.resource<external, 16384>
       %5 = "hl_seq.export"(%4) : (!hl_seq.resource<external, 16384>) -> tensor<64x64xf32>
       "func.return"(%5) : (tensor<64x64xf32>) -> ()
     }) : () -> ()
   }) : () -> ()
   "hl_seq.program"() <{sym_name = "reference"}> ({
-    "hl_seq.executable"() <{sym_name = "main_dispatch_0"}> ({
+    "flow.executable"() <{sym_name = "main_dispatch_0"}> ({
       "func.func"() <{function_type = (tensor<64x32xf32>, tensor<32x64xf32>) -> tensor<64x64xf32>, kind = "contraction", sym_name = "main_dispatch_0"}> ({
       ^bb0(%0: tensor<64x32xf32>, %1: tensor<32x64xf32>):
         %2 = "stablehlo.dot_general"(%0, %1) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>}> : (tensor<64x32xf32>, tensor<32x64xf32>) -> tensor<64x64xf32>
@@ -47,7 +47,7 @@
     ^bb0(%0: tensor<64x32xf32>, %1: tensor<32x64xf32>):
       %2 = "hl_seq.import"(%0) : (tensor<64x32xf32>) -> !hl_seq.resource<external, 8192>
       %3 = "hl_seq.import"(%1) : (tensor<32x64xf32>) -> !hl_seq.resource<external, 8192>
-      %4 = "hl_seq.dispatch"(%2, %3) <{entry = @main_dispatch_0::@main_dispatch_0, workload = array<i64: 4096, 1, 1>}> : (!hl_seq.resource<external, 8192>, !hl_seq.resource<external, 8192>) -> !hl_seq.resource<external, 16384>
+      %4 = "flow.dispatch"(%2, %3) <{entry = @main_dispatch_0::@main_dispatch_0, workload = array<i64: 4096, 1, 1>}> : (!hl_seq.resource<external, 8192>, !hl_seq.resource<external, 8192>) -> !hl_seq.resource<external, 16384>
       %5 = "hl_seq.export"(%4) : (!hl_seq.resource<external, 16384>) -> tensor<64x64xf32>
       "func.return"(%5) : (tensor<64x64xf32>) -> ()
     }) : () -> ()
@@ -56,7 +56,7 @@
 // =====
 "builtin.module"() ({
   "hl_seq.program"() <{machine = "gpu", sym_name = "spirv_gpu"}> ({
-    "hl_seq.executable"() <{sym_name = "main_dispatch_0"}> ({
+    "flow.executable"() <{sym_name = "main_dispatch_0"}> ({
       "func.func"() <{function_type = (tensor<64x32xf32>, tensor<32x64xf32>) -> tensor<64x64xf32>, kind = "contraction", schedules = [#kernel.schedule<[tile(m, 2), tile(n, 1), bind(grid, workgroup), bind(m, local, 8), bind(n, local, 16), stage(lhs, shared, 16), stage(rhs, shared, 16)]>], sym_name = "main_dispatch_0"}> ({
       ^bb0(%0: tensor<64x32xf32>, %1: tensor<32x64xf32>):
         %2 = "stablehlo.dot_general"(%0, %1) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>}> : (tensor<64x32xf32>, tensor<32x64xf32>) -> tensor<64x64xf32>
@@ -67,13 +67,13 @@
     ^bb0(%0: tensor<64x32xf32>, %1: tensor<32x64xf32>):
       %2 = "hl_seq.import"(%0) : (tensor<64x32xf32>) -> !hl_seq.resource<external, 8192>
       %3 = "hl_seq.import"(%1) : (tensor<32x64xf32>) -> !hl_seq.resource<external, 8192>
-      %4 = "hl_seq.dispatch"(%2, %3) <{entry = @main_dispatch_0::@main_dispatch_0, workload = array<i64: 4096, 1, 1>}> : (!hl_seq.resource<external, 8192>, !hl_seq.resource<external, 8192>) -> !hl_seq.resource<external, 16384>
+      %4 = "flow.dispatch"(%2, %3) <{entry = @main_dispatch_0::@main_dispatch_0, workload = array<i64: 4096, 1, 1>}> : (!hl_seq.resource<external, 8192>, !hl_seq.resource<external, 8192>) -> !hl_seq.resource<external, 16384>
       %5 = "hl_seq.export"(%4) : (!hl_seq.resource<external, 16384>) -> tensor<64x64xf32>
       "func.return"(%5) : (tensor<64x64xf32>) -> ()
     }) : () -> ()
   }) : () -> ()
   "hl_seq.program"() <{sym_name = "spirv"}> ({
-    "hl_seq.executable"() <{sym_name = "main_dispatch_0"}> ({
+    "flow.executable"() <{sym_name = "main_dispatch_0"}> ({
       "func.func"() <{function_type = (tensor<64x32xf32>, tensor<32x64xf32>) -> tensor<64x64xf32>, kind = "contraction", schedules = [#kernel.schedule<[tile(m, 8), tile(n, 8), bind(grid, invocation, 32), unroll(k, 4)]>], sym_name = "main_dispatch_0"}> ({
       ^bb0(%0: tensor<64x32xf32>, %1: tensor<32x64xf32>):
         %2 = "stablehlo.dot_general"(%0, %1) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>}> : (tensor<64x32xf32>, tensor<32x64xf32>) -> tensor<64x64xf32>
@@ -84,13 +84,13 @@
     ^bb0(%0: tensor<64x32xf32>, %1: tensor<32x64xf32>):
       %2 = "hl_seq.import"(%0) : (tensor<64x32xf32>) -> !hl_seq.resource<external, 8192>
       %3 = "hl_seq.import"(%1) : (tensor<32x64xf32>) -> !hl_seq.resource<external, 8192>
-      %4 = "hl_seq.dispatch"(%2, %3) <{entry = @main_dispatch_0::@main_dispatch_0, workload = array<i64: 4096, 1, 1>}> : (!hl_seq.resource<external, 8192>, !hl_seq.resource<external, 8192>) -> !hl_seq.resource<external, 16384>
+      %4 = "flow.dispatch"(%2, %3) <{entry = @main_dispatch_0::@main_dispatch_0, workload = array<i64: 4096, 1, 1>}> : (!hl_seq.resource<external, 8192>, !hl_seq.resource<external, 8192>) -> !hl_seq.resource<external, 16384>
       %5 = "hl_seq.export"(%4) : (!hl_seq.resource<external, 16384>) -> tensor<64x64xf32>
       "func.return"(%5) : (tensor<64x64xf32>) -> ()
     }) : () -> ()
   }) : () -> ()
   "hl_seq.program"() <{sym_name = "reference"}> ({
-    "hl_seq.executable"() <{sym_name = "main_dispatch_0"}> ({
+    "flow.executable"() <{sym_name = "main_dispatch_0"}> ({
       "func.func"() <{function_type = (tensor<64x32xf32>, tensor<32x64xf32>) -> tensor<64x64xf32>, kind = "contraction", sym_name = "main_dispatch_0"}> ({
       ^bb0(%0: tensor<64x32xf32>, %1: tensor<32x64xf32>):
         %2 = "stablehlo.dot_general"(%0, %1) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>}> : (tensor<64x32xf32>, tensor<32x64xf32>) -> tensor<64x64xf32>
@@ -101,7 +101,7 @@
     ^bb0(%0: tensor<64x32xf32>, %1: tensor<32x64xf32>):
       %2 = "hl_seq.import"(%0) : (tensor<64x32xf32>) -> !hl_seq.resource<external, 8192>
       %3 = "hl_seq.import"(%1) : (tensor<32x64xf32>) -> !hl_seq.resource<external, 8192>
-      %4 = "hl_seq.dispatch"(%2, %3) <{entry = @main_dispatch_0::@main_dispatch_0, workload = array<i64: 4096, 1, 1>}> : (!hl_seq.resource<external, 8192>, !hl_seq.resource<external, 8192>) -> !hl_seq.resource<external, 16384>
+      %4 = "flow.dispatch"(%2, %3) <{entry = @main_dispatch_0::@main_dispatch_0, workload = array<i64: 4096, 1, 1>}> : (!hl_seq.resource<external, 8192>, !hl_seq.resource<external, 8192>) -> !hl_seq.resource<external, 16384>
       %5 = "hl_seq.export"(%4) : (!hl_seq.resource<external, 16384>) -> tensor<64x64xf32>
       "func.return"(%5) : (tensor<64x64xf32>) -> ()
     }) : () -> ()
@@ -112,7 +112,7 @@
 // Dispatches with few rows have a schedule of their own: it stands first, with its condition.
 "builtin.module"() ({
   "hl_seq.program"() <{sym_name = "spirv"}> ({
-    "hl_seq.executable"() <{sym_name = "main_dispatch_0"}> ({
+    "flow.executable"() <{sym_name = "main_dispatch_0"}> ({
       "func.func"() <{dims = [{least = 1 : i64, name = "d0"}], function_type = (tensor<?x32xf32, #util.dims<d0>>, tensor<32x64xf32>) -> tensor<?x64xf32, #util.dims<d0>>, kind = "contraction", sym_name = "main_dispatch_0"}> ({
       ^bb0(%0: tensor<?x32xf32, #util.dims<d0>>, %1: tensor<32x64xf32>):
         %2 = "stablehlo.dot_general"(%0, %1) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>}> : (tensor<?x32xf32, #util.dims<d0>>, tensor<32x64xf32>) -> tensor<?x64xf32, #util.dims<d0>>
@@ -123,7 +123,7 @@
     ^bb0(%0: tensor<?x32xf32, #util.dims<d0>>, %1: tensor<32x64xf32>):
       %2 = "hl_seq.import"(%0) : (tensor<?x32xf32, #util.dims<d0>>) -> !hl_seq.resource<external, 128 * d0>
       %3 = "hl_seq.import"(%1) : (tensor<32x64xf32>) -> !hl_seq.resource<external, 8192>
-      %4 = "hl_seq.dispatch"(%2, %3) <{entry = @main_dispatch_0::@main_dispatch_0, workload = #util.dims<64 * d0, 1, 1>}> : (!hl_seq.resource<external, 128 * d0>, !hl_seq.resource<external, 8192>) -> !hl_seq.resource<external, 256 * d0>
+      %4 = "flow.dispatch"(%2, %3) <{entry = @main_dispatch_0::@main_dispatch_0, workload = #util.dims<64 * d0, 1, 1>}> : (!hl_seq.resource<external, 128 * d0>, !hl_seq.resource<external, 8192>) -> !hl_seq.resource<external, 256 * d0>
       %5 = "hl_seq.export"(%4) : (!hl_seq.resource<external, 256 * d0>) -> tensor<?x64xf32, #util.dims<d0>>
       "func.return"(%5) : (tensor<?x64xf32, #util.dims<d0>>) -> ()
     }) : () -> ()
@@ -132,7 +132,7 @@
 // =====
 "builtin.module"() ({
   "hl_seq.program"() <{sym_name = "spirv"}> ({
-    "hl_seq.executable"() <{sym_name = "main_dispatch_0"}> ({
+    "flow.executable"() <{sym_name = "main_dispatch_0"}> ({
       "func.func"() <{dims = [{least = 1 : i64, name = "d0"}], function_type = (tensor<?x32xf32, #util.dims<d0>>, tensor<32x64xf32>) -> tensor<?x64xf32, #util.dims<d0>>, kind = "contraction", schedules = [#kernel.schedule<[specialize(m, ..7), tile(m, 2), tile(n, 8), bind(grid, invocation, 32), unroll(k, 4), guard(m, clamp)]>, #kernel.schedule<[assume(m, 8..), tile(m, 8), tile(n, 8), bind(grid, invocation, 32), unroll(k, 4), guard(m, shift)]>], sym_name = "main_dispatch_0"}> ({
       ^bb0(%0: tensor<?x32xf32, #util.dims<d0>>, %1: tensor<32x64xf32>):
         %2 = "stablehlo.dot_general"(%0, %1) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>}> : (tensor<?x32xf32, #util.dims<d0>>, tensor<32x64xf32>) -> tensor<?x64xf32, #util.dims<d0>>
@@ -143,7 +143,7 @@
     ^bb0(%0: tensor<?x32xf32, #util.dims<d0>>, %1: tensor<32x64xf32>):
       %2 = "hl_seq.import"(%0) : (tensor<?x32xf32, #util.dims<d0>>) -> !hl_seq.resource<external, 128 * d0>
       %3 = "hl_seq.import"(%1) : (tensor<32x64xf32>) -> !hl_seq.resource<external, 8192>
-      %4 = "hl_seq.dispatch"(%2, %3) <{entry = @main_dispatch_0::@main_dispatch_0, workload = #util.dims<64 * d0, 1, 1>}> : (!hl_seq.resource<external, 128 * d0>, !hl_seq.resource<external, 8192>) -> !hl_seq.resource<external, 256 * d0>
+      %4 = "flow.dispatch"(%2, %3) <{entry = @main_dispatch_0::@main_dispatch_0, workload = #util.dims<64 * d0, 1, 1>}> : (!hl_seq.resource<external, 128 * d0>, !hl_seq.resource<external, 8192>) -> !hl_seq.resource<external, 256 * d0>
       %5 = "hl_seq.export"(%4) : (!hl_seq.resource<external, 256 * d0>) -> tensor<?x64xf32, #util.dims<d0>>
       "func.return"(%5) : (tensor<?x64xf32, #util.dims<d0>>) -> ()
     }) : () -> ()
@@ -154,7 +154,7 @@
 // An entry that has a schedule keeps it.
 "builtin.module"() ({
   "hl_seq.program"() <{sym_name = "spirv"}> ({
-    "hl_seq.executable"() <{sym_name = "main_dispatch_0"}> ({
+    "flow.executable"() <{sym_name = "main_dispatch_0"}> ({
       "func.func"() <{function_type = (tensor<64x32xf32>, tensor<32x64xf32>) -> tensor<64x64xf32>, kind = "contraction", schedules = [#kernel.schedule<[tile(m, 2), tile(n, 4), bind(grid, invocation, 64)]>], sym_name = "main_dispatch_0"}> ({
       ^bb0(%0: tensor<64x32xf32>, %1: tensor<32x64xf32>):
         %2 = "stablehlo.dot_general"(%0, %1) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>}> : (tensor<64x32xf32>, tensor<32x64xf32>) -> tensor<64x64xf32>
@@ -165,7 +165,7 @@
     ^bb0(%0: tensor<64x32xf32>, %1: tensor<32x64xf32>):
       %2 = "hl_seq.import"(%0) : (tensor<64x32xf32>) -> !hl_seq.resource<external, 8192>
       %3 = "hl_seq.import"(%1) : (tensor<32x64xf32>) -> !hl_seq.resource<external, 8192>
-      %4 = "hl_seq.dispatch"(%2, %3) <{entry = @main_dispatch_0::@main_dispatch_0, workload = array<i64: 4096, 1, 1>}> : (!hl_seq.resource<external, 8192>, !hl_seq.resource<external, 8192>) -> !hl_seq.resource<external, 16384>
+      %4 = "flow.dispatch"(%2, %3) <{entry = @main_dispatch_0::@main_dispatch_0, workload = array<i64: 4096, 1, 1>}> : (!hl_seq.resource<external, 8192>, !hl_seq.resource<external, 8192>) -> !hl_seq.resource<external, 16384>
       %5 = "hl_seq.export"(%4) : (!hl_seq.resource<external, 16384>) -> tensor<64x64xf32>
       "func.return"(%5) : (tensor<64x64xf32>) -> ()
     }) : () -> ()
@@ -174,7 +174,7 @@
 // =====
 "builtin.module"() ({
   "hl_seq.program"() <{sym_name = "spirv"}> ({
-    "hl_seq.executable"() <{sym_name = "main_dispatch_0"}> ({
+    "flow.executable"() <{sym_name = "main_dispatch_0"}> ({
       "func.func"() <{function_type = (tensor<64x32xf32>, tensor<32x64xf32>) -> tensor<64x64xf32>, kind = "contraction", schedules = [#kernel.schedule<[tile(m, 2), tile(n, 4), bind(grid, invocation, 64)]>], sym_name = "main_dispatch_0"}> ({
       ^bb0(%0: tensor<64x32xf32>, %1: tensor<32x64xf32>):
         %2 = "stablehlo.dot_general"(%0, %1) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>}> : (tensor<64x32xf32>, tensor<32x64xf32>) -> tensor<64x64xf32>
@@ -185,7 +185,7 @@
     ^bb0(%0: tensor<64x32xf32>, %1: tensor<32x64xf32>):
       %2 = "hl_seq.import"(%0) : (tensor<64x32xf32>) -> !hl_seq.resource<external, 8192>
       %3 = "hl_seq.import"(%1) : (tensor<32x64xf32>) -> !hl_seq.resource<external, 8192>
-      %4 = "hl_seq.dispatch"(%2, %3) <{entry = @main_dispatch_0::@main_dispatch_0, workload = array<i64: 4096, 1, 1>}> : (!hl_seq.resource<external, 8192>, !hl_seq.resource<external, 8192>) -> !hl_seq.resource<external, 16384>
+      %4 = "flow.dispatch"(%2, %3) <{entry = @main_dispatch_0::@main_dispatch_0, workload = array<i64: 4096, 1, 1>}> : (!hl_seq.resource<external, 8192>, !hl_seq.resource<external, 8192>) -> !hl_seq.resource<external, 16384>
       %5 = "hl_seq.export"(%4) : (!hl_seq.resource<external, 16384>) -> tensor<64x64xf32>
       "func.return"(%5) : (tensor<64x64xf32>) -> ()
     }) : () -> ()

@@ -23,7 +23,7 @@
 // =====
 "builtin.module"() ({
   "hl_seq.program"() <{sym_name = "reference"}> ({
-    "hl_seq.executable"() <{sym_name = "main_dispatch_0"}> ({
+    "flow.executable"() <{sym_name = "main_dispatch_0"}> ({
       "func.func"() <{function_type = (tensor<4xf32>) -> tensor<4xf32>, sym_name = "main_dispatch_0"}> ({
       ^bb0(%0: tensor<4xf32>):
         %1 = "stablehlo.negate"(%0) : (tensor<4xf32>) -> tensor<4xf32>
@@ -35,10 +35,10 @@
     ^bb0(%0: tensor<4xf32>):
       %1 = "hl_seq.import"(%0) : (tensor<4xf32>) -> !hl_seq.resource<external, 16>
       %2 = "util.global_load"() <{ref = @constant_0}> : () -> !hl_seq.resource<constant, 2>
-      %3 = "hl_seq.dispatch"(%1) <{entry = @main_dispatch_0::@main_dispatch_0, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<external, 16>) -> !hl_seq.resource<transient, 16>
-      %4 = "hl_seq.dispatch"(%3) <{entry = @main_dispatch_0::@main_dispatch_0, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<external, 16>
-      %5 = "hl_seq.empty"() : () -> !hl_seq.resource<external, 0>
-      %6 = "hl_seq.splat"() <{value = dense<7> : tensor<i16>}> : () -> !hl_seq.resource<external, 6>
+      %3 = "flow.dispatch"(%1) <{entry = @main_dispatch_0::@main_dispatch_0, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<external, 16>) -> !hl_seq.resource<transient, 16>
+      %4 = "flow.dispatch"(%3) <{entry = @main_dispatch_0::@main_dispatch_0, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<external, 16>
+      %5 = "flow.empty"() : () -> !hl_seq.resource<external, 0>
+      %6 = "flow.splat"() <{value = dense<7> : tensor<i16>}> : () -> !hl_seq.resource<external, 6>
       %7 = "hl_seq.export"(%4) : (!hl_seq.resource<external, 16>) -> tensor<4xf32>
       %8 = "hl_seq.clone"(%4) : (!hl_seq.resource<external, 16>) -> !hl_seq.resource<external, 16>
       %9 = "hl_seq.export"(%8) : (!hl_seq.resource<external, 16>) -> tensor<4xf32>
@@ -52,7 +52,7 @@
     }) : () -> ()
   }) : () -> ()
   "hl_seq.program"() <{sym_name = "spirv"}> ({
-    "hl_seq.executable"() <{sym_name = "main_dispatch_0"}> ({
+    "flow.executable"() <{sym_name = "main_dispatch_0"}> ({
       "func.func"() <{function_type = (tensor<4xf32>) -> tensor<4xf32>, sym_name = "main_dispatch_0"}> ({
       ^bb0(%0: tensor<4xf32>):
         %1 = "stablehlo.negate"(%0) : (tensor<4xf32>) -> tensor<4xf32>
@@ -64,10 +64,10 @@
     ^bb0(%0: tensor<4xf32>):
       %1 = "hl_seq.import"(%0) : (tensor<4xf32>) -> !hl_seq.resource<external, 16>
       %2 = "util.global_load"() <{ref = @constant_0}> : () -> !hl_seq.resource<constant, 2>
-      %3 = "hl_seq.dispatch"(%1) <{entry = @main_dispatch_0::@main_dispatch_0, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<external, 16>) -> !hl_seq.resource<transient, 16>
-      %4 = "hl_seq.dispatch"(%3) <{entry = @main_dispatch_0::@main_dispatch_0, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<external, 16>
-      %5 = "hl_seq.empty"() : () -> !hl_seq.resource<external, 0>
-      %6 = "hl_seq.splat"() <{value = dense<7> : tensor<i16>}> : () -> !hl_seq.resource<external, 6>
+      %3 = "flow.dispatch"(%1) <{entry = @main_dispatch_0::@main_dispatch_0, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<external, 16>) -> !hl_seq.resource<transient, 16>
+      %4 = "flow.dispatch"(%3) <{entry = @main_dispatch_0::@main_dispatch_0, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<external, 16>
+      %5 = "flow.empty"() : () -> !hl_seq.resource<external, 0>
+      %6 = "flow.splat"() <{value = dense<7> : tensor<i16>}> : () -> !hl_seq.resource<external, 6>
       %7 = "hl_seq.export"(%4) : (!hl_seq.resource<external, 16>) -> tensor<4xf32>
       %8 = "hl_seq.clone"(%4) : (!hl_seq.resource<external, 16>) -> !hl_seq.resource<external, 16>
       %9 = "hl_seq.export"(%8) : (!hl_seq.resource<external, 16>) -> tensor<4xf32>

@@ -2,7 +2,7 @@
 // A request makes all that it needs; a barrier stands between any two commands.
 "builtin.module"() ({
   "hl_seq.program"() <{sym_name = "spirv"}> ({
-    "hl_seq.executable"() <{sym_name = "main_dispatch_0"}> ({
+    "flow.executable"() <{sym_name = "main_dispatch_0"}> ({
       "func.func"() <{function_type = (tensor<4xf32>) -> tensor<4xf32>, sym_name = "main_dispatch_0"}> ({
       ^bb0(%0: tensor<4xf32>):
         %1 = "stablehlo.negate"(%0) : (tensor<4xf32>) -> tensor<4xf32>
@@ -16,12 +16,12 @@
       %2 = "hl_seq.import"(%0) : (tensor<4xf32>) -> !hl_seq.resource<external, 16>
       %3 = "hl_seq.import"(%1) : (tensor<9xf32>) -> !hl_seq.resource<external, 36>
       %4 = "util.global_load"() <{ref = @constant_1}> : () -> !hl_seq.resource<constant, 3>
-      %5 = "hl_seq.dispatch"(%2) <{entry = @main_dispatch_0::@main_dispatch_0, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<external, 16>) -> !hl_seq.resource<transient, 16>
-      %6 = "hl_seq.dispatch"(%5) <{entry = @main_dispatch_0::@main_dispatch_0, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<transient, 16>
-      %7 = "hl_seq.dispatch"(%6) <{entry = @main_dispatch_0::@main_dispatch_0, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<transient, 16>
-      %8 = "hl_seq.dispatch"(%7) <{entry = @main_dispatch_0::@main_dispatch_0, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<external, 16>
-      %9 = "hl_seq.empty"() : () -> !hl_seq.resource<external, 0>
-      %10 = "hl_seq.splat"() <{value = dense<7> : tensor<i16>}> : () -> !hl_seq.resource<external, 6>
+      %5 = "flow.dispatch"(%2) <{entry = @main_dispatch_0::@main_dispatch_0, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<external, 16>) -> !hl_seq.resource<transient, 16>
+      %6 = "flow.dispatch"(%5) <{entry = @main_dispatch_0::@main_dispatch_0, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<transient, 16>
+      %7 = "flow.dispatch"(%6) <{entry = @main_dispatch_0::@main_dispatch_0, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<transient, 16>
+      %8 = "flow.dispatch"(%7) <{entry = @main_dispatch_0::@main_dispatch_0, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<external, 16>
+      %9 = "flow.empty"() : () -> !hl_seq.resource<external, 0>
+      %10 = "flow.splat"() <{value = dense<7> : tensor<i16>}> : () -> !hl_seq.resource<external, 6>
       %11 = "hl_seq.export"(%8) : (!hl_seq.resource<external, 16>) -> tensor<4xf32>
       %12 = "hl_seq.clone"(%8) : (!hl_seq.resource<external, 16>) -> !hl_seq.resource<external, 16>
       %13 = "hl_seq.export"(%12) : (!hl_seq.resource<external, 16>) -> tensor<4xf32>
@@ -92,14 +92,14 @@
 // A loop: its values lie in two states that swap at the back edge; the body goes to the device with the test.
 "builtin.module"() ({
   "hl_seq.program"() <{sym_name = "spirv"}> ({
-    "hl_seq.executable"() <{sym_name = "step"}> ({
+    "flow.executable"() <{sym_name = "step"}> ({
       "func.func"() <{function_type = (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>, sym_name = "step"}> ({
       ^bb0(%0: tensor<4xf32>, %1: tensor<4xf32>):
         %2 = "stablehlo.add"(%0, %1) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
         "func.return"(%2) : (tensor<4xf32>) -> ()
       }) : () -> ()
     }) : () -> ()
-    "hl_seq.executable"() <{sym_name = "test"}> ({
+    "flow.executable"() <{sym_name = "test"}> ({
       "func.func"() <{function_type = (tensor<4xf32>) -> tensor<i1>, sym_name = "test"}> ({
       ^bb0(%0: tensor<4xf32>):
         %1 = "stablehlo.constant"() <{value = dense<true> : tensor<i1>}> : () -> tensor<i1>
@@ -114,11 +114,11 @@
       %21 = "hl_seq.clone"(%3) : (!hl_seq.resource<external, 16>) -> !hl_seq.resource<transient, 16>
       "util.branch"(%20, %21)[^bb1] : (!hl_seq.resource<transient, 16>, !hl_seq.resource<transient, 16>) -> ()
     ^bb1(%4: !hl_seq.resource<transient, 16>, %5: !hl_seq.resource<transient, 16>):
-      %6 = "hl_seq.dispatch"(%4) <{entry = @test::@test, workload = array<i64: 1, 1, 1>}> : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<transient, 1>
+      %6 = "flow.dispatch"(%4) <{entry = @test::@test, workload = array<i64: 1, 1, 1>}> : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<transient, 1>
       "util.cond_branch"(%6)[^bb2, ^bb3] <{counts = array<i64: 0, 0>}> : (!hl_seq.resource<transient, 1>) -> ()
     ^bb2:
-      %7 = "hl_seq.dispatch"(%4, %5) <{entry = @step::@step, in_place = array<i64: 0>, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<transient, 16>, !hl_seq.resource<transient, 16>) -> !hl_seq.resource<transient, 16>
-      %8 = "hl_seq.dispatch"(%7, %5) <{entry = @step::@step, in_place = array<i64: 0>, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<transient, 16>, !hl_seq.resource<transient, 16>) -> !hl_seq.resource<transient, 16>
+      %7 = "flow.dispatch"(%4, %5) <{entry = @step::@step, in_place = array<i64: 0>, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<transient, 16>, !hl_seq.resource<transient, 16>) -> !hl_seq.resource<transient, 16>
+      %8 = "flow.dispatch"(%7, %5) <{entry = @step::@step, in_place = array<i64: 0>, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<transient, 16>, !hl_seq.resource<transient, 16>) -> !hl_seq.resource<transient, 16>
       "util.branch"(%7, %8)[^bb1] : (!hl_seq.resource<transient, 16>, !hl_seq.resource<transient, 16>) -> ()
     ^bb3:
       %9 = "hl_seq.clone"(%4) : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<external, 16>

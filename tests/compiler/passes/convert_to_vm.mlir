@@ -3,7 +3,7 @@
 // number are a binding; the arena and the constants are buffers with an offset. Arguments are checked in order.
 "builtin.module"() ({
   "hl_seq.program"() <{sym_name = "reference"}> ({
-    "hl_seq.executable"() <{sym_name = "main_dispatch_0"}> ({
+    "flow.executable"() <{sym_name = "main_dispatch_0"}> ({
       "func.func"() <{function_type = (tensor<4xf32>) -> tensor<4xf32>, sym_name = "main_dispatch_0"}> ({
       ^bb0(%0: tensor<4xf32>):
         %1 = "stablehlo.negate"(%0) : (tensor<4xf32>) -> tensor<4xf32>
@@ -17,12 +17,12 @@
       %2 = "hl_seq.import"(%0) : (tensor<4xf32>) -> !hl_seq.resource<external, 16>
       %3 = "hl_seq.import"(%1) : (tensor<9xf32>) -> !hl_seq.resource<external, 36>
       %4 = "util.global_load"() <{ref = @constant_1}> : () -> !hl_seq.resource<constant, 3>
-      %5 = "hl_seq.dispatch"(%2) <{entry = @main_dispatch_0::@main_dispatch_0, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<external, 16>) -> !hl_seq.resource<transient, 16>
-      %6 = "hl_seq.dispatch"(%5) <{entry = @main_dispatch_0::@main_dispatch_0, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<transient, 16>
-      %7 = "hl_seq.dispatch"(%6) <{entry = @main_dispatch_0::@main_dispatch_0, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<transient, 16>
-      %8 = "hl_seq.dispatch"(%7) <{entry = @main_dispatch_0::@main_dispatch_0, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<external, 16>
-      %9 = "hl_seq.empty"() : () -> !hl_seq.resource<external, 0>
-      %10 = "hl_seq.splat"() <{value = dense<7> : tensor<i16>}> : () -> !hl_seq.resource<external, 6>
+      %5 = "flow.dispatch"(%2) <{entry = @main_dispatch_0::@main_dispatch_0, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<external, 16>) -> !hl_seq.resource<transient, 16>
+      %6 = "flow.dispatch"(%5) <{entry = @main_dispatch_0::@main_dispatch_0, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<transient, 16>
+      %7 = "flow.dispatch"(%6) <{entry = @main_dispatch_0::@main_dispatch_0, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<transient, 16>
+      %8 = "flow.dispatch"(%7) <{entry = @main_dispatch_0::@main_dispatch_0, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<external, 16>
+      %9 = "flow.empty"() : () -> !hl_seq.resource<external, 0>
+      %10 = "flow.splat"() <{value = dense<7> : tensor<i16>}> : () -> !hl_seq.resource<external, 6>
       %11 = "hl_seq.export"(%8) : (!hl_seq.resource<external, 16>) -> tensor<4xf32>
       %12 = "hl_seq.clone"(%8) : (!hl_seq.resource<external, 16>) -> !hl_seq.resource<external, 16>
       %13 = "hl_seq.export"(%12) : (!hl_seq.resource<external, 16>) -> tensor<4xf32>

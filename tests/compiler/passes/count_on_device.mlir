@@ -2,7 +2,7 @@
 // The host's number of past iterations becomes a counter from -9 up to 0.
 "builtin.module"() ({
   "hl_seq.program"() <{sym_name = "reference"}> ({
-    "hl_seq.executable"() <{sym_name = "main_dispatch_0"}> ({
+    "flow.executable"() <{sym_name = "main_dispatch_0"}> ({
       "func.func"() <{function_type = (tensor<4xf32>) -> tensor<4xf32>, kind = "elementwise", sym_name = "main_dispatch_0"}> ({
       ^bb0(%0: tensor<4xf32>):
         %1 = "stablehlo.sine"(%0) : (tensor<4xf32>) -> tensor<4xf32>
@@ -22,7 +22,7 @@
     ^bb2:
       %8 = "util.constant"() <{value = 1 : i32}> : () -> i32
       %9 = "util.add"(%5, %8) : (i32, i32) -> i32
-      %10 = "hl_seq.dispatch"(%4) <{entry = @main_dispatch_0::@main_dispatch_0, in_place = array<i64: 0>, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<transient, 16>
+      %10 = "flow.dispatch"(%4) <{entry = @main_dispatch_0::@main_dispatch_0, in_place = array<i64: 0>, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<transient, 16>
       "util.branch"(%10, %9)[^bb1] : (!hl_seq.resource<transient, 16>, i32) -> ()
     ^bb3:
       %11 = "hl_seq.clone"(%4) : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<external, 16>
@@ -34,14 +34,14 @@
 // =====
 "builtin.module"() ({
   "hl_seq.program"() <{sym_name = "reference"}> ({
-    "hl_seq.executable"() <{sym_name = "main_dispatch_0"}> ({
+    "flow.executable"() <{sym_name = "main_dispatch_0"}> ({
       "func.func"() <{function_type = (tensor<4xf32>) -> tensor<4xf32>, kind = "elementwise", sym_name = "main_dispatch_0"}> ({
       ^bb0(%0: tensor<4xf32>):
         %1 = "stablehlo.sine"(%0) : (tensor<4xf32>) -> tensor<4xf32>
         "func.return"(%1) : (tensor<4xf32>) -> ()
       }) : () -> ()
     }) : () -> ()
-    "hl_seq.executable"() <{sym_name = "next_iteration"}> ({
+    "flow.executable"() <{sym_name = "next_iteration"}> ({
       "func.func"() <{function_type = (tensor<i32>) -> tensor<i32>, kind = "elementwise", sym_name = "next_iteration"}> ({
       ^bb0(%0: tensor<i32>):
         %1 = "stablehlo.constant"() <{value = dense<1> : tensor<i32>}> : () -> tensor<i32>
@@ -53,13 +53,13 @@
     ^bb0(%0: tensor<4xf32>):
       %1 = "hl_seq.import"(%0) : (tensor<4xf32>) -> !hl_seq.resource<external, 16>
       %2 = "hl_seq.clone"(%1) : (!hl_seq.resource<external, 16>) -> !hl_seq.resource<transient, 16>
-      %3 = "hl_seq.splat"() <{value = dense<-9> : tensor<i32>}> : () -> !hl_seq.resource<transient, 4>
+      %3 = "flow.splat"() <{value = dense<-9> : tensor<i32>}> : () -> !hl_seq.resource<transient, 4>
       "util.branch"(%2, %3)[^bb1] : (!hl_seq.resource<transient, 16>, !hl_seq.resource<transient, 4>) -> ()
     ^bb1(%4: !hl_seq.resource<transient, 16>, %5: !hl_seq.resource<transient, 4>):
       "util.cond_branch"(%5)[^bb2, ^bb3] <{counts = array<i64: 0, 0>}> : (!hl_seq.resource<transient, 4>) -> ()
     ^bb2:
-      %6 = "hl_seq.dispatch"(%4) <{entry = @main_dispatch_0::@main_dispatch_0, in_place = array<i64: 0>, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<transient, 16>
-      %7 = "hl_seq.dispatch"(%5) <{entry = @next_iteration::@next_iteration, in_place = array<i64: 0>, workload = array<i64: 1, 1, 1>}> : (!hl_seq.resource<transient, 4>) -> !hl_seq.resource<transient, 4>
+      %6 = "flow.dispatch"(%4) <{entry = @main_dispatch_0::@main_dispatch_0, in_place = array<i64: 0>, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<transient, 16>
+      %7 = "flow.dispatch"(%5) <{entry = @next_iteration::@next_iteration, in_place = array<i64: 0>, workload = array<i64: 1, 1, 1>}> : (!hl_seq.resource<transient, 4>) -> !hl_seq.resource<transient, 4>
       "util.branch"(%6, %7)[^bb1] : (!hl_seq.resource<transient, 16>, !hl_seq.resource<transient, 4>) -> ()
     ^bb3:
       %8 = "hl_seq.clone"(%4) : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<external, 16>
@@ -73,7 +73,7 @@
 // Devices for SPIR-V record no loops: the host counts.
 "builtin.module"() ({
   "hl_seq.program"() <{sym_name = "spirv"}> ({
-    "hl_seq.executable"() <{sym_name = "main_dispatch_0"}> ({
+    "flow.executable"() <{sym_name = "main_dispatch_0"}> ({
       "func.func"() <{function_type = (tensor<4xf32>) -> tensor<4xf32>, kind = "elementwise", sym_name = "main_dispatch_0"}> ({
       ^bb0(%0: tensor<4xf32>):
         %1 = "stablehlo.sine"(%0) : (tensor<4xf32>) -> tensor<4xf32>
@@ -93,7 +93,7 @@
     ^bb2:
       %8 = "util.constant"() <{value = 1 : i32}> : () -> i32
       %9 = "util.add"(%5, %8) : (i32, i32) -> i32
-      %10 = "hl_seq.dispatch"(%4) <{entry = @main_dispatch_0::@main_dispatch_0, in_place = array<i64: 0>, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<transient, 16>
+      %10 = "flow.dispatch"(%4) <{entry = @main_dispatch_0::@main_dispatch_0, in_place = array<i64: 0>, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<transient, 16>
       "util.branch"(%10, %9)[^bb1] : (!hl_seq.resource<transient, 16>, i32) -> ()
     ^bb3:
       %11 = "hl_seq.clone"(%4) : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<external, 16>
@@ -105,7 +105,7 @@
 // =====
 "builtin.module"() ({
   "hl_seq.program"() <{sym_name = "spirv"}> ({
-    "hl_seq.executable"() <{sym_name = "main_dispatch_0"}> ({
+    "flow.executable"() <{sym_name = "main_dispatch_0"}> ({
       "func.func"() <{function_type = (tensor<4xf32>) -> tensor<4xf32>, kind = "elementwise", sym_name = "main_dispatch_0"}> ({
       ^bb0(%0: tensor<4xf32>):
         %1 = "stablehlo.sine"(%0) : (tensor<4xf32>) -> tensor<4xf32>
@@ -125,7 +125,7 @@
     ^bb2:
       %8 = "util.constant"() <{value = 1 : i32}> : () -> i32
       %9 = "util.add"(%5, %8) : (i32, i32) -> i32
-      %10 = "hl_seq.dispatch"(%4) <{entry = @main_dispatch_0::@main_dispatch_0, in_place = array<i64: 0>, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<transient, 16>
+      %10 = "flow.dispatch"(%4) <{entry = @main_dispatch_0::@main_dispatch_0, in_place = array<i64: 0>, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<transient, 16>
       "util.branch"(%10, %9)[^bb1] : (!hl_seq.resource<transient, 16>, i32) -> ()
     ^bb3:
       %11 = "hl_seq.clone"(%4) : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<external, 16>

@@ -2,7 +2,7 @@
 // Inputs, then outputs; the workload of the dispatch is in the entry now.
 "builtin.module"() ({
   "hl_seq.program"() <{sym_name = "spirv"}> ({
-    "hl_seq.executable"() <{sym_name = "main_dispatch_0"}> ({
+    "flow.executable"() <{sym_name = "main_dispatch_0"}> ({
       "func.func"() <{function_type = (tensor<4xf32>) -> tensor<4xf32>, sym_name = "main_dispatch_0"}> ({
       ^bb0(%0: tensor<4xf32>):
         %1 = "stablehlo.negate"(%0) : (tensor<4xf32>) -> tensor<4xf32>
@@ -12,7 +12,7 @@
     "func.func"() <{function_type = (tensor<4xf32>) -> tensor<4xf32>, sym_name = "main"}> ({
     ^bb0(%0: tensor<4xf32>):
       %1 = "hl_seq.import"(%0) : (tensor<4xf32>) -> !hl_seq.resource<external, 16>
-      %2 = "hl_seq.dispatch"(%1) <{entry = @main_dispatch_0::@main_dispatch_0, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<external, 16>) -> !hl_seq.resource<external, 16>
+      %2 = "flow.dispatch"(%1) <{entry = @main_dispatch_0::@main_dispatch_0, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<external, 16>) -> !hl_seq.resource<external, 16>
       %3 = "hl_seq.export"(%2) : (!hl_seq.resource<external, 16>) -> tensor<4xf32>
       "func.return"(%3) : (tensor<4xf32>) -> ()
     }) : () -> ()
@@ -33,7 +33,7 @@
     "func.func"() <{function_type = (tensor<4xf32>) -> tensor<4xf32>, sym_name = "main"}> ({
     ^bb0(%0: tensor<4xf32>):
       %1 = "hl_seq.import"(%0) : (tensor<4xf32>) -> !hl_seq.resource<external, 16>
-      %2 = "hl_seq.dispatch"(%1) <{entry = @main_dispatch_0::@main_dispatch_0, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<external, 16>) -> !hl_seq.resource<external, 16>
+      %2 = "flow.dispatch"(%1) <{entry = @main_dispatch_0::@main_dispatch_0, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<external, 16>) -> !hl_seq.resource<external, 16>
       %3 = "hl_seq.export"(%2) : (!hl_seq.resource<external, 16>) -> tensor<4xf32>
       "func.return"(%3) : (tensor<4xf32>) -> ()
     }) : () -> ()
@@ -44,7 +44,7 @@
 // An output that is tied to an input shares its binding.
 "builtin.module"() ({
   "hl_seq.program"() <{sym_name = "spirv"}> ({
-    "hl_seq.executable"() <{sym_name = "update"}> ({
+    "flow.executable"() <{sym_name = "update"}> ({
       "func.func"() <{function_type = (tensor<8xf32>, tensor<2xf32>, tensor<i32>) -> tensor<8xf32>, sym_name = "update"}> ({
       ^bb0(%0: tensor<8xf32>, %1: tensor<2xf32>, %2: tensor<i32>):
         %3 = "stablehlo.dynamic_update_slice"(%0, %1, %2) : (tensor<8xf32>, tensor<2xf32>, tensor<i32>) -> tensor<8xf32>
@@ -56,9 +56,9 @@
       %3 = "hl_seq.import"(%0) : (tensor<8xf32>) -> !hl_seq.resource<external, 32>
       %4 = "hl_seq.import"(%1) : (tensor<2xf32>) -> !hl_seq.resource<external, 8>
       %5 = "hl_seq.import"(%2) : (tensor<i32>) -> !hl_seq.resource<external, 4>
-      %6 = "hl_seq.dispatch"(%3, %4, %5) <{entry = @update::@update, tied = array<i64: 0>, workload = array<i64: 2, 1, 1>}> : (!hl_seq.resource<external, 32>, !hl_seq.resource<external, 8>, !hl_seq.resource<external, 4>) -> !hl_seq.resource<transient, 32>
-      %7 = "hl_seq.dispatch"(%6, %4, %5) <{entry = @update::@update, tied = array<i64: 0>, workload = array<i64: 2, 1, 1>}> : (!hl_seq.resource<transient, 32>, !hl_seq.resource<external, 8>, !hl_seq.resource<external, 4>) -> !hl_seq.resource<external, 32>
-      %8 = "hl_seq.dispatch"(%6, %4, %5) <{entry = @update::@update, tied = array<i64: 0>, workload = array<i64: 2, 1, 1>}> : (!hl_seq.resource<transient, 32>, !hl_seq.resource<external, 8>, !hl_seq.resource<external, 4>) -> !hl_seq.resource<external, 32>
+      %6 = "flow.dispatch"(%3, %4, %5) <{entry = @update::@update, tied = array<i64: 0>, workload = array<i64: 2, 1, 1>}> : (!hl_seq.resource<external, 32>, !hl_seq.resource<external, 8>, !hl_seq.resource<external, 4>) -> !hl_seq.resource<transient, 32>
+      %7 = "flow.dispatch"(%6, %4, %5) <{entry = @update::@update, tied = array<i64: 0>, workload = array<i64: 2, 1, 1>}> : (!hl_seq.resource<transient, 32>, !hl_seq.resource<external, 8>, !hl_seq.resource<external, 4>) -> !hl_seq.resource<external, 32>
+      %8 = "flow.dispatch"(%6, %4, %5) <{entry = @update::@update, tied = array<i64: 0>, workload = array<i64: 2, 1, 1>}> : (!hl_seq.resource<transient, 32>, !hl_seq.resource<external, 8>, !hl_seq.resource<external, 4>) -> !hl_seq.resource<external, 32>
       %9 = "hl_seq.export"(%7) : (!hl_seq.resource<external, 32>) -> tensor<8xf32>
       %10 = "hl_seq.export"(%8) : (!hl_seq.resource<external, 32>) -> tensor<8xf32>
       "func.return"(%9, %10) : (tensor<8xf32>, tensor<8xf32>) -> ()
@@ -84,9 +84,9 @@
       %3 = "hl_seq.import"(%0) : (tensor<8xf32>) -> !hl_seq.resource<external, 32>
       %4 = "hl_seq.import"(%1) : (tensor<2xf32>) -> !hl_seq.resource<external, 8>
       %5 = "hl_seq.import"(%2) : (tensor<i32>) -> !hl_seq.resource<external, 4>
-      %6 = "hl_seq.dispatch"(%3, %4, %5) <{entry = @update::@update, tied = array<i64: 0>, workload = array<i64: 2, 1, 1>}> : (!hl_seq.resource<external, 32>, !hl_seq.resource<external, 8>, !hl_seq.resource<external, 4>) -> !hl_seq.resource<transient, 32>
-      %7 = "hl_seq.dispatch"(%6, %4, %5) <{entry = @update::@update, tied = array<i64: 0>, workload = array<i64: 2, 1, 1>}> : (!hl_seq.resource<transient, 32>, !hl_seq.resource<external, 8>, !hl_seq.resource<external, 4>) -> !hl_seq.resource<external, 32>
-      %8 = "hl_seq.dispatch"(%6, %4, %5) <{entry = @update::@update, tied = array<i64: 0>, workload = array<i64: 2, 1, 1>}> : (!hl_seq.resource<transient, 32>, !hl_seq.resource<external, 8>, !hl_seq.resource<external, 4>) -> !hl_seq.resource<external, 32>
+      %6 = "flow.dispatch"(%3, %4, %5) <{entry = @update::@update, tied = array<i64: 0>, workload = array<i64: 2, 1, 1>}> : (!hl_seq.resource<external, 32>, !hl_seq.resource<external, 8>, !hl_seq.resource<external, 4>) -> !hl_seq.resource<transient, 32>
+      %7 = "flow.dispatch"(%6, %4, %5) <{entry = @update::@update, tied = array<i64: 0>, workload = array<i64: 2, 1, 1>}> : (!hl_seq.resource<transient, 32>, !hl_seq.resource<external, 8>, !hl_seq.resource<external, 4>) -> !hl_seq.resource<external, 32>
+      %8 = "flow.dispatch"(%6, %4, %5) <{entry = @update::@update, tied = array<i64: 0>, workload = array<i64: 2, 1, 1>}> : (!hl_seq.resource<transient, 32>, !hl_seq.resource<external, 8>, !hl_seq.resource<external, 4>) -> !hl_seq.resource<external, 32>
       %9 = "hl_seq.export"(%7) : (!hl_seq.resource<external, 32>) -> tensor<8xf32>
       %10 = "hl_seq.export"(%8) : (!hl_seq.resource<external, 32>) -> tensor<8xf32>
       "func.return"(%9, %10) : (tensor<8xf32>, tensor<8xf32>) -> ()

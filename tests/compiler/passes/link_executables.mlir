@@ -2,28 +2,28 @@
 // One for what initializers alone run, whose name a global has, one for the function: it also runs @c, which has an entry of a name of its own.
 "builtin.module"() ({
   "hl_seq.program"() <{sym_name = "opencl"}> ({
-    "hl_seq.executable"() <{sym_name = "a"}> ({
+    "flow.executable"() <{sym_name = "a"}> ({
       "func.func"() <{function_type = (tensor<4xf32>) -> tensor<4xf32>, sym_name = "a"}> ({
       ^bb0(%0: tensor<4xf32>):
         %1 = "stablehlo.negate"(%0) : (tensor<4xf32>) -> tensor<4xf32>
         "func.return"(%1) : (tensor<4xf32>) -> ()
       }) : () -> ()
     }) : () -> ()
-    "hl_seq.executable"() <{sym_name = "b"}> ({
+    "flow.executable"() <{sym_name = "b"}> ({
       "func.func"() <{function_type = (tensor<4xf32>) -> tensor<4xf32>, sym_name = "b"}> ({
       ^bb0(%0: tensor<4xf32>):
         %1 = "stablehlo.abs"(%0) : (tensor<4xf32>) -> tensor<4xf32>
         "func.return"(%1) : (tensor<4xf32>) -> ()
       }) : () -> ()
     }) : () -> ()
-    "hl_seq.executable"() <{sym_name = "c"}> ({
+    "flow.executable"() <{sym_name = "c"}> ({
       "func.func"() <{function_type = (tensor<4xf32>) -> tensor<4xf32>, sym_name = "d"}> ({
       ^bb0(%0: tensor<4xf32>):
         %1 = "stablehlo.sqrt"(%0) : (tensor<4xf32>) -> tensor<4xf32>
         "func.return"(%1) : (tensor<4xf32>) -> ()
       }) : () -> ()
     }) : () -> ()
-    "hl_seq.executable"() <{sym_name = "e"}> ({
+    "flow.executable"() <{sym_name = "e"}> ({
       "func.func"() <{function_type = (tensor<4xf32>) -> tensor<4xf32>, sym_name = "e"}> ({
       ^bb0(%0: tensor<4xf32>):
         %1 = "stablehlo.exponential"(%0) : (tensor<4xf32>) -> tensor<4xf32>
@@ -32,17 +32,17 @@
     }) : () -> ()
     "util.global"() <{sym_name = "linked_0", type = !hl_seq.resource<constant, 16>}> : () -> ()
     "util.initializer"() <{kind = "program"}> ({
-      %0 = "hl_seq.splat"() <{value = dense<7> : tensor<i32>}> : () -> !hl_seq.resource<transient, 16>
-      %1 = "hl_seq.dispatch"(%0) <{entry = @a::@a, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<transient, 16>
-      %2 = "hl_seq.dispatch"(%1) <{entry = @b::@b, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<constant, 16>
+      %0 = "flow.splat"() <{value = dense<7> : tensor<i32>}> : () -> !hl_seq.resource<transient, 16>
+      %1 = "flow.dispatch"(%0) <{entry = @a::@a, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<transient, 16>
+      %2 = "flow.dispatch"(%1) <{entry = @b::@b, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<constant, 16>
       "util.global_store"(%2) <{ref = @linked_0}> : (!hl_seq.resource<constant, 16>) -> ()
       "util.return"() : () -> ()
     }) : () -> ()
     "func.func"() <{function_type = (tensor<4xf32>) -> tensor<4xf32>, sym_name = "main"}> ({
     ^bb0(%0: tensor<4xf32>):
       %1 = "hl_seq.import"(%0) : (tensor<4xf32>) -> !hl_seq.resource<external, 16>
-      %2 = "hl_seq.dispatch"(%1) <{entry = @c::@d, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<external, 16>) -> !hl_seq.resource<transient, 16>
-      %3 = "hl_seq.dispatch"(%2) <{entry = @e::@e, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<external, 16>
+      %2 = "flow.dispatch"(%1) <{entry = @c::@d, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<external, 16>) -> !hl_seq.resource<transient, 16>
+      %3 = "flow.dispatch"(%2) <{entry = @e::@e, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<external, 16>
       %4 = "hl_seq.export"(%3) : (!hl_seq.resource<external, 16>) -> tensor<4xf32>
       "func.return"(%4) : (tensor<4xf32>) -> ()
     }) : () -> ()
@@ -85,17 +85,17 @@
     }) : () -> ()
     "util.global"() <{sym_name = "linked_0", type = !hl_seq.resource<constant, 16>}> : () -> ()
     "util.initializer"() <{kind = "program"}> ({
-      %0 = "hl_seq.splat"() <{value = dense<7> : tensor<i32>}> : () -> !hl_seq.resource<transient, 16>
-      %1 = "hl_seq.dispatch"(%0) <{entry = @linked_0_::@a, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<transient, 16>
-      %2 = "hl_seq.dispatch"(%1) <{entry = @linked_0_::@b, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<constant, 16>
+      %0 = "flow.splat"() <{value = dense<7> : tensor<i32>}> : () -> !hl_seq.resource<transient, 16>
+      %1 = "flow.dispatch"(%0) <{entry = @linked_0_::@a, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<transient, 16>
+      %2 = "flow.dispatch"(%1) <{entry = @linked_0_::@b, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<constant, 16>
       "util.global_store"(%2) <{ref = @linked_0}> : (!hl_seq.resource<constant, 16>) -> ()
       "util.return"() : () -> ()
     }) : () -> ()
     "func.func"() <{function_type = (tensor<4xf32>) -> tensor<4xf32>, sym_name = "main"}> ({
     ^bb0(%0: tensor<4xf32>):
       %1 = "hl_seq.import"(%0) : (tensor<4xf32>) -> !hl_seq.resource<external, 16>
-      %2 = "hl_seq.dispatch"(%1) <{entry = @linked_1::@d, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<external, 16>) -> !hl_seq.resource<transient, 16>
-      %3 = "hl_seq.dispatch"(%2) <{entry = @linked_1::@e, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<external, 16>
+      %2 = "flow.dispatch"(%1) <{entry = @linked_1::@d, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<external, 16>) -> !hl_seq.resource<transient, 16>
+      %3 = "flow.dispatch"(%2) <{entry = @linked_1::@e, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<external, 16>
       %4 = "hl_seq.export"(%3) : (!hl_seq.resource<external, 16>) -> tensor<4xf32>
       "func.return"(%4) : (tensor<4xf32>) -> ()
     }) : () -> ()
@@ -106,21 +106,21 @@
 // Two entries of one name stay in executables of their own.
 "builtin.module"() ({
   "hl_seq.program"() <{sym_name = "opencl"}> ({
-    "hl_seq.executable"() <{sym_name = "a"}> ({
+    "flow.executable"() <{sym_name = "a"}> ({
       "func.func"() <{function_type = (tensor<4xf32>) -> tensor<4xf32>, sym_name = "same"}> ({
       ^bb0(%0: tensor<4xf32>):
         %1 = "stablehlo.negate"(%0) : (tensor<4xf32>) -> tensor<4xf32>
         "func.return"(%1) : (tensor<4xf32>) -> ()
       }) : () -> ()
     }) : () -> ()
-    "hl_seq.executable"() <{sym_name = "b"}> ({
+    "flow.executable"() <{sym_name = "b"}> ({
       "func.func"() <{function_type = (tensor<4xf32>) -> tensor<4xf32>, sym_name = "same"}> ({
       ^bb0(%0: tensor<4xf32>):
         %1 = "stablehlo.abs"(%0) : (tensor<4xf32>) -> tensor<4xf32>
         "func.return"(%1) : (tensor<4xf32>) -> ()
       }) : () -> ()
     }) : () -> ()
-    "hl_seq.executable"() <{sym_name = "c"}> ({
+    "flow.executable"() <{sym_name = "c"}> ({
       "func.func"() <{function_type = (tensor<4xf32>) -> tensor<4xf32>, sym_name = "c"}> ({
       ^bb0(%0: tensor<4xf32>):
         %1 = "stablehlo.sqrt"(%0) : (tensor<4xf32>) -> tensor<4xf32>
@@ -130,9 +130,9 @@
     "func.func"() <{function_type = (tensor<4xf32>) -> tensor<4xf32>, sym_name = "main"}> ({
     ^bb0(%0: tensor<4xf32>):
       %1 = "hl_seq.import"(%0) : (tensor<4xf32>) -> !hl_seq.resource<external, 16>
-      %2 = "hl_seq.dispatch"(%1) <{entry = @a::@same, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<external, 16>) -> !hl_seq.resource<transient, 16>
-      %3 = "hl_seq.dispatch"(%2) <{entry = @b::@same, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<transient, 16>
-      %4 = "hl_seq.dispatch"(%3) <{entry = @c::@c, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<external, 16>
+      %2 = "flow.dispatch"(%1) <{entry = @a::@same, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<external, 16>) -> !hl_seq.resource<transient, 16>
+      %3 = "flow.dispatch"(%2) <{entry = @b::@same, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<transient, 16>
+      %4 = "flow.dispatch"(%3) <{entry = @c::@c, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<external, 16>
       %5 = "hl_seq.export"(%4) : (!hl_seq.resource<external, 16>) -> tensor<4xf32>
       "func.return"(%5) : (tensor<4xf32>) -> ()
     }) : () -> ()
@@ -169,9 +169,9 @@
     "func.func"() <{function_type = (tensor<4xf32>) -> tensor<4xf32>, sym_name = "main"}> ({
     ^bb0(%0: tensor<4xf32>):
       %1 = "hl_seq.import"(%0) : (tensor<4xf32>) -> !hl_seq.resource<external, 16>
-      %2 = "hl_seq.dispatch"(%1) <{entry = @a::@same, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<external, 16>) -> !hl_seq.resource<transient, 16>
-      %3 = "hl_seq.dispatch"(%2) <{entry = @linked_0::@same, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<transient, 16>
-      %4 = "hl_seq.dispatch"(%3) <{entry = @linked_0::@c, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<external, 16>
+      %2 = "flow.dispatch"(%1) <{entry = @a::@same, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<external, 16>) -> !hl_seq.resource<transient, 16>
+      %3 = "flow.dispatch"(%2) <{entry = @linked_0::@same, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<transient, 16>
+      %4 = "flow.dispatch"(%3) <{entry = @linked_0::@c, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<external, 16>
       %5 = "hl_seq.export"(%4) : (!hl_seq.resource<external, 16>) -> tensor<4xf32>
       "func.return"(%5) : (tensor<4xf32>) -> ()
     }) : () -> ()
@@ -182,14 +182,14 @@
 // Drivers of SPIR-V build a pipeline per entry, whatever it is in.
 "builtin.module"() ({
   "hl_seq.program"() <{sym_name = "spirv"}> ({
-    "hl_seq.executable"() <{sym_name = "a"}> ({
+    "flow.executable"() <{sym_name = "a"}> ({
       "func.func"() <{function_type = (tensor<4xf32>) -> tensor<4xf32>, sym_name = "a"}> ({
       ^bb0(%0: tensor<4xf32>):
         %1 = "stablehlo.negate"(%0) : (tensor<4xf32>) -> tensor<4xf32>
         "func.return"(%1) : (tensor<4xf32>) -> ()
       }) : () -> ()
     }) : () -> ()
-    "hl_seq.executable"() <{sym_name = "b"}> ({
+    "flow.executable"() <{sym_name = "b"}> ({
       "func.func"() <{function_type = (tensor<4xf32>) -> tensor<4xf32>, sym_name = "b"}> ({
       ^bb0(%0: tensor<4xf32>):
         %1 = "stablehlo.abs"(%0) : (tensor<4xf32>) -> tensor<4xf32>
@@ -199,8 +199,8 @@
     "func.func"() <{function_type = (tensor<4xf32>) -> tensor<4xf32>, sym_name = "main"}> ({
     ^bb0(%0: tensor<4xf32>):
       %1 = "hl_seq.import"(%0) : (tensor<4xf32>) -> !hl_seq.resource<external, 16>
-      %2 = "hl_seq.dispatch"(%1) <{entry = @a::@a, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<external, 16>) -> !hl_seq.resource<transient, 16>
-      %3 = "hl_seq.dispatch"(%2) <{entry = @b::@b, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<external, 16>
+      %2 = "flow.dispatch"(%1) <{entry = @a::@a, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<external, 16>) -> !hl_seq.resource<transient, 16>
+      %3 = "flow.dispatch"(%2) <{entry = @b::@b, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<external, 16>
       %4 = "hl_seq.export"(%3) : (!hl_seq.resource<external, 16>) -> tensor<4xf32>
       "func.return"(%4) : (tensor<4xf32>) -> ()
     }) : () -> ()
@@ -230,8 +230,8 @@
     "func.func"() <{function_type = (tensor<4xf32>) -> tensor<4xf32>, sym_name = "main"}> ({
     ^bb0(%0: tensor<4xf32>):
       %1 = "hl_seq.import"(%0) : (tensor<4xf32>) -> !hl_seq.resource<external, 16>
-      %2 = "hl_seq.dispatch"(%1) <{entry = @a::@a, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<external, 16>) -> !hl_seq.resource<transient, 16>
-      %3 = "hl_seq.dispatch"(%2) <{entry = @b::@b, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<external, 16>
+      %2 = "flow.dispatch"(%1) <{entry = @a::@a, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<external, 16>) -> !hl_seq.resource<transient, 16>
+      %3 = "flow.dispatch"(%2) <{entry = @b::@b, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<external, 16>
       %4 = "hl_seq.export"(%3) : (!hl_seq.resource<external, 16>) -> tensor<4xf32>
       "func.return"(%4) : (tensor<4xf32>) -> ()
     }) : () -> ()

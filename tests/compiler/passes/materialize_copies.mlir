@@ -2,14 +2,14 @@
 // Nothing to copy but what must be: the loop's values swap, so each is copied at the back edge.
 "builtin.module"() ({
   "hl_seq.program"() <{sym_name = "spirv"}> ({
-    "hl_seq.executable"() <{sym_name = "step"}> ({
+    "flow.executable"() <{sym_name = "step"}> ({
       "func.func"() <{function_type = (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>, sym_name = "step"}> ({
       ^bb0(%0: tensor<4xf32>, %1: tensor<4xf32>):
         %2 = "stablehlo.add"(%0, %1) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
         "func.return"(%2) : (tensor<4xf32>) -> ()
       }) : () -> ()
     }) : () -> ()
-    "hl_seq.executable"() <{sym_name = "test"}> ({
+    "flow.executable"() <{sym_name = "test"}> ({
       "func.func"() <{function_type = (tensor<4xf32>) -> tensor<i1>, sym_name = "test"}> ({
       ^bb0(%0: tensor<4xf32>):
         %1 = "stablehlo.constant"() <{value = dense<true> : tensor<i1>}> : () -> tensor<i1>
@@ -24,7 +24,7 @@
       %21 = "hl_seq.clone"(%3) : (!hl_seq.resource<external, 16>) -> !hl_seq.resource<transient, 16>
       "util.branch"(%20, %21)[^bb1] : (!hl_seq.resource<transient, 16>, !hl_seq.resource<transient, 16>) -> ()
     ^bb1(%4: !hl_seq.resource<transient, 16>, %5: !hl_seq.resource<transient, 16>):
-      %6 = "hl_seq.dispatch"(%4) <{entry = @test::@test, workload = array<i64: 1, 1, 1>}> : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<transient, 1>
+      %6 = "flow.dispatch"(%4) <{entry = @test::@test, workload = array<i64: 1, 1, 1>}> : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<transient, 1>
       "util.cond_branch"(%6)[^bb2, ^bb3] <{counts = array<i64: 0, 0>}> : (!hl_seq.resource<transient, 1>) -> ()
     ^bb2:
       "util.branch"(%5, %4)[^bb1] : (!hl_seq.resource<transient, 16>, !hl_seq.resource<transient, 16>) -> ()
@@ -40,14 +40,14 @@
 // =====
 "builtin.module"() ({
   "hl_seq.program"() <{sym_name = "spirv"}> ({
-    "hl_seq.executable"() <{sym_name = "step"}> ({
+    "flow.executable"() <{sym_name = "step"}> ({
       "func.func"() <{function_type = (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>, sym_name = "step"}> ({
       ^bb0(%0: tensor<4xf32>, %1: tensor<4xf32>):
         %2 = "stablehlo.add"(%0, %1) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
         "func.return"(%2) : (tensor<4xf32>) -> ()
       }) : () -> ()
     }) : () -> ()
-    "hl_seq.executable"() <{sym_name = "test"}> ({
+    "flow.executable"() <{sym_name = "test"}> ({
       "func.func"() <{function_type = (tensor<4xf32>) -> tensor<i1>, sym_name = "test"}> ({
       ^bb0(%0: tensor<4xf32>):
         %1 = "stablehlo.constant"() <{value = dense<true> : tensor<i1>}> : () -> tensor<i1>
@@ -62,7 +62,7 @@
       %5 = "hl_seq.clone"(%3) : (!hl_seq.resource<external, 16>) -> !hl_seq.resource<transient, 16>
       "util.branch"(%4, %5)[^bb1] : (!hl_seq.resource<transient, 16>, !hl_seq.resource<transient, 16>) -> ()
     ^bb1(%6: !hl_seq.resource<transient, 16>, %7: !hl_seq.resource<transient, 16>):
-      %8 = "hl_seq.dispatch"(%6) <{entry = @test::@test, workload = array<i64: 1, 1, 1>}> : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<transient, 1>
+      %8 = "flow.dispatch"(%6) <{entry = @test::@test, workload = array<i64: 1, 1, 1>}> : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<transient, 1>
       "util.cond_branch"(%8)[^bb2, ^bb3] <{counts = array<i64: 0, 0>}> : (!hl_seq.resource<transient, 1>) -> ()
     ^bb2:
       %9 = "hl_seq.clone"(%7) : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<transient, 16>
@@ -82,7 +82,7 @@
 // An argument is updated in place: a copy of it is. The value that is updated in place and needed later is copied, too.
 "builtin.module"() ({
   "hl_seq.program"() <{sym_name = "spirv"}> ({
-    "hl_seq.executable"() <{sym_name = "update"}> ({
+    "flow.executable"() <{sym_name = "update"}> ({
       "func.func"() <{function_type = (tensor<8xf32>, tensor<2xf32>, tensor<i32>) -> tensor<8xf32>, sym_name = "update"}> ({
       ^bb0(%0: tensor<8xf32>, %1: tensor<2xf32>, %2: tensor<i32>):
         %3 = "stablehlo.dynamic_update_slice"(%0, %1, %2) : (tensor<8xf32>, tensor<2xf32>, tensor<i32>) -> tensor<8xf32>
@@ -94,9 +94,9 @@
       %3 = "hl_seq.import"(%0) : (tensor<8xf32>) -> !hl_seq.resource<external, 32>
       %4 = "hl_seq.import"(%1) : (tensor<2xf32>) -> !hl_seq.resource<external, 8>
       %5 = "hl_seq.import"(%2) : (tensor<i32>) -> !hl_seq.resource<external, 4>
-      %6 = "hl_seq.dispatch"(%3, %4, %5) <{entry = @update::@update, tied = array<i64: 0>, workload = array<i64: 2, 1, 1>}> : (!hl_seq.resource<external, 32>, !hl_seq.resource<external, 8>, !hl_seq.resource<external, 4>) -> !hl_seq.resource<transient, 32>
-      %7 = "hl_seq.dispatch"(%6, %4, %5) <{entry = @update::@update, tied = array<i64: 0>, workload = array<i64: 2, 1, 1>}> : (!hl_seq.resource<transient, 32>, !hl_seq.resource<external, 8>, !hl_seq.resource<external, 4>) -> !hl_seq.resource<external, 32>
-      %8 = "hl_seq.dispatch"(%6, %4, %5) <{entry = @update::@update, tied = array<i64: 0>, workload = array<i64: 2, 1, 1>}> : (!hl_seq.resource<transient, 32>, !hl_seq.resource<external, 8>, !hl_seq.resource<external, 4>) -> !hl_seq.resource<external, 32>
+      %6 = "flow.dispatch"(%3, %4, %5) <{entry = @update::@update, tied = array<i64: 0>, workload = array<i64: 2, 1, 1>}> : (!hl_seq.resource<external, 32>, !hl_seq.resource<external, 8>, !hl_seq.resource<external, 4>) -> !hl_seq.resource<transient, 32>
+      %7 = "flow.dispatch"(%6, %4, %5) <{entry = @update::@update, tied = array<i64: 0>, workload = array<i64: 2, 1, 1>}> : (!hl_seq.resource<transient, 32>, !hl_seq.resource<external, 8>, !hl_seq.resource<external, 4>) -> !hl_seq.resource<external, 32>
+      %8 = "flow.dispatch"(%6, %4, %5) <{entry = @update::@update, tied = array<i64: 0>, workload = array<i64: 2, 1, 1>}> : (!hl_seq.resource<transient, 32>, !hl_seq.resource<external, 8>, !hl_seq.resource<external, 4>) -> !hl_seq.resource<external, 32>
       %9 = "hl_seq.export"(%7) : (!hl_seq.resource<external, 32>) -> tensor<8xf32>
       %10 = "hl_seq.export"(%8) : (!hl_seq.resource<external, 32>) -> tensor<8xf32>
       "func.return"(%9, %10) : (tensor<8xf32>, tensor<8xf32>) -> ()
@@ -106,7 +106,7 @@
 // =====
 "builtin.module"() ({
   "hl_seq.program"() <{sym_name = "spirv"}> ({
-    "hl_seq.executable"() <{sym_name = "update"}> ({
+    "flow.executable"() <{sym_name = "update"}> ({
       "func.func"() <{function_type = (tensor<8xf32>, tensor<2xf32>, tensor<i32>) -> tensor<8xf32>, sym_name = "update"}> ({
       ^bb0(%0: tensor<8xf32>, %1: tensor<2xf32>, %2: tensor<i32>):
         %3 = "stablehlo.dynamic_update_slice"(%0, %1, %2) : (tensor<8xf32>, tensor<2xf32>, tensor<i32>) -> tensor<8xf32>
@@ -119,10 +119,10 @@
       %4 = "hl_seq.import"(%1) : (tensor<2xf32>) -> !hl_seq.resource<external, 8>
       %5 = "hl_seq.import"(%2) : (tensor<i32>) -> !hl_seq.resource<external, 4>
       %6 = "hl_seq.clone"(%3) : (!hl_seq.resource<external, 32>) -> !hl_seq.resource<transient, 32>
-      %7 = "hl_seq.dispatch"(%6, %4, %5) <{entry = @update::@update, tied = array<i64: 0>, workload = array<i64: 2, 1, 1>}> : (!hl_seq.resource<transient, 32>, !hl_seq.resource<external, 8>, !hl_seq.resource<external, 4>) -> !hl_seq.resource<transient, 32>
+      %7 = "flow.dispatch"(%6, %4, %5) <{entry = @update::@update, tied = array<i64: 0>, workload = array<i64: 2, 1, 1>}> : (!hl_seq.resource<transient, 32>, !hl_seq.resource<external, 8>, !hl_seq.resource<external, 4>) -> !hl_seq.resource<transient, 32>
       %8 = "hl_seq.clone"(%7) : (!hl_seq.resource<transient, 32>) -> !hl_seq.resource<transient, 32>
-      %9 = "hl_seq.dispatch"(%8, %4, %5) <{entry = @update::@update, tied = array<i64: 0>, workload = array<i64: 2, 1, 1>}> : (!hl_seq.resource<transient, 32>, !hl_seq.resource<external, 8>, !hl_seq.resource<external, 4>) -> !hl_seq.resource<external, 32>
-      %10 = "hl_seq.dispatch"(%7, %4, %5) <{entry = @update::@update, tied = array<i64: 0>, workload = array<i64: 2, 1, 1>}> : (!hl_seq.resource<transient, 32>, !hl_seq.resource<external, 8>, !hl_seq.resource<external, 4>) -> !hl_seq.resource<external, 32>
+      %9 = "flow.dispatch"(%8, %4, %5) <{entry = @update::@update, tied = array<i64: 0>, workload = array<i64: 2, 1, 1>}> : (!hl_seq.resource<transient, 32>, !hl_seq.resource<external, 8>, !hl_seq.resource<external, 4>) -> !hl_seq.resource<external, 32>
+      %10 = "flow.dispatch"(%7, %4, %5) <{entry = @update::@update, tied = array<i64: 0>, workload = array<i64: 2, 1, 1>}> : (!hl_seq.resource<transient, 32>, !hl_seq.resource<external, 8>, !hl_seq.resource<external, 4>) -> !hl_seq.resource<external, 32>
       %11 = "hl_seq.export"(%9) : (!hl_seq.resource<external, 32>) -> tensor<8xf32>
       %12 = "hl_seq.export"(%10) : (!hl_seq.resource<external, 32>) -> tensor<8xf32>
       "func.return"(%11, %12) : (tensor<8xf32>, tensor<8xf32>) -> ()
@@ -134,7 +134,7 @@
 // A result is the caller's when all is done, wherever its export stands: what is updated behind it is a copy.
 "builtin.module"() ({
   "hl_seq.program"() <{sym_name = "spirv"}> ({
-    "hl_seq.executable"() <{sym_name = "update"}> ({
+    "flow.executable"() <{sym_name = "update"}> ({
       "func.func"() <{function_type = (tensor<8xf32>, tensor<2xf32>, tensor<i32>) -> tensor<8xf32>, sym_name = "update"}> ({
       ^bb0(%0: tensor<8xf32>, %1: tensor<2xf32>, %2: tensor<i32>):
         %3 = "stablehlo.dynamic_update_slice"(%0, %1, %2) : (tensor<8xf32>, tensor<2xf32>, tensor<i32>) -> tensor<8xf32>
@@ -146,10 +146,10 @@
       %3 = "hl_seq.import"(%0) : (tensor<8xf32>) -> !hl_seq.resource<external, 32>
       %4 = "hl_seq.import"(%1) : (tensor<2xf32>) -> !hl_seq.resource<external, 8>
       %5 = "hl_seq.import"(%2) : (tensor<i32>) -> !hl_seq.resource<external, 4>
-      %6 = "hl_seq.dispatch"(%3, %4, %5) <{entry = @update::@update, tied = array<i64: 0>, workload = array<i64: 2, 1, 1>}> : (!hl_seq.resource<external, 32>, !hl_seq.resource<external, 8>, !hl_seq.resource<external, 4>) -> !hl_seq.resource<external, 32>
+      %6 = "flow.dispatch"(%3, %4, %5) <{entry = @update::@update, tied = array<i64: 0>, workload = array<i64: 2, 1, 1>}> : (!hl_seq.resource<external, 32>, !hl_seq.resource<external, 8>, !hl_seq.resource<external, 4>) -> !hl_seq.resource<external, 32>
       %7 = "hl_seq.export"(%6) : (!hl_seq.resource<external, 32>) -> tensor<8xf32>
-      %8 = "hl_seq.dispatch"(%6, %4, %5) <{entry = @update::@update, tied = array<i64: 0>, workload = array<i64: 2, 1, 1>}> : (!hl_seq.resource<external, 32>, !hl_seq.resource<external, 8>, !hl_seq.resource<external, 4>) -> !hl_seq.resource<transient, 32>
-      %9 = "hl_seq.dispatch"(%8, %4, %5) <{entry = @update::@update, tied = array<i64: 0>, workload = array<i64: 2, 1, 1>}> : (!hl_seq.resource<transient, 32>, !hl_seq.resource<external, 8>, !hl_seq.resource<external, 4>) -> !hl_seq.resource<external, 32>
+      %8 = "flow.dispatch"(%6, %4, %5) <{entry = @update::@update, tied = array<i64: 0>, workload = array<i64: 2, 1, 1>}> : (!hl_seq.resource<external, 32>, !hl_seq.resource<external, 8>, !hl_seq.resource<external, 4>) -> !hl_seq.resource<transient, 32>
+      %9 = "flow.dispatch"(%8, %4, %5) <{entry = @update::@update, tied = array<i64: 0>, workload = array<i64: 2, 1, 1>}> : (!hl_seq.resource<transient, 32>, !hl_seq.resource<external, 8>, !hl_seq.resource<external, 4>) -> !hl_seq.resource<external, 32>
       %10 = "hl_seq.export"(%9) : (!hl_seq.resource<external, 32>) -> tensor<8xf32>
       "func.return"(%7, %10) : (tensor<8xf32>, tensor<8xf32>) -> ()
     }) : () -> ()
@@ -158,7 +158,7 @@
 // =====
 "builtin.module"() ({
   "hl_seq.program"() <{sym_name = "spirv"}> ({
-    "hl_seq.executable"() <{sym_name = "update"}> ({
+    "flow.executable"() <{sym_name = "update"}> ({
       "func.func"() <{function_type = (tensor<8xf32>, tensor<2xf32>, tensor<i32>) -> tensor<8xf32>, sym_name = "update"}> ({
       ^bb0(%0: tensor<8xf32>, %1: tensor<2xf32>, %2: tensor<i32>):
         %3 = "stablehlo.dynamic_update_slice"(%0, %1, %2) : (tensor<8xf32>, tensor<2xf32>, tensor<i32>) -> tensor<8xf32>
@@ -171,11 +171,11 @@
       %4 = "hl_seq.import"(%1) : (tensor<2xf32>) -> !hl_seq.resource<external, 8>
       %5 = "hl_seq.import"(%2) : (tensor<i32>) -> !hl_seq.resource<external, 4>
       %6 = "hl_seq.clone"(%3) : (!hl_seq.resource<external, 32>) -> !hl_seq.resource<transient, 32>
-      %7 = "hl_seq.dispatch"(%6, %4, %5) <{entry = @update::@update, tied = array<i64: 0>, workload = array<i64: 2, 1, 1>}> : (!hl_seq.resource<transient, 32>, !hl_seq.resource<external, 8>, !hl_seq.resource<external, 4>) -> !hl_seq.resource<external, 32>
+      %7 = "flow.dispatch"(%6, %4, %5) <{entry = @update::@update, tied = array<i64: 0>, workload = array<i64: 2, 1, 1>}> : (!hl_seq.resource<transient, 32>, !hl_seq.resource<external, 8>, !hl_seq.resource<external, 4>) -> !hl_seq.resource<external, 32>
       %8 = "hl_seq.export"(%7) : (!hl_seq.resource<external, 32>) -> tensor<8xf32>
       %9 = "hl_seq.clone"(%7) : (!hl_seq.resource<external, 32>) -> !hl_seq.resource<transient, 32>
-      %10 = "hl_seq.dispatch"(%9, %4, %5) <{entry = @update::@update, tied = array<i64: 0>, workload = array<i64: 2, 1, 1>}> : (!hl_seq.resource<transient, 32>, !hl_seq.resource<external, 8>, !hl_seq.resource<external, 4>) -> !hl_seq.resource<transient, 32>
-      %11 = "hl_seq.dispatch"(%10, %4, %5) <{entry = @update::@update, tied = array<i64: 0>, workload = array<i64: 2, 1, 1>}> : (!hl_seq.resource<transient, 32>, !hl_seq.resource<external, 8>, !hl_seq.resource<external, 4>) -> !hl_seq.resource<external, 32>
+      %10 = "flow.dispatch"(%9, %4, %5) <{entry = @update::@update, tied = array<i64: 0>, workload = array<i64: 2, 1, 1>}> : (!hl_seq.resource<transient, 32>, !hl_seq.resource<external, 8>, !hl_seq.resource<external, 4>) -> !hl_seq.resource<transient, 32>
+      %11 = "flow.dispatch"(%10, %4, %5) <{entry = @update::@update, tied = array<i64: 0>, workload = array<i64: 2, 1, 1>}> : (!hl_seq.resource<transient, 32>, !hl_seq.resource<external, 8>, !hl_seq.resource<external, 4>) -> !hl_seq.resource<external, 32>
       %12 = "hl_seq.export"(%11) : (!hl_seq.resource<external, 32>) -> tensor<8xf32>
       "func.return"(%8, %12) : (tensor<8xf32>, tensor<8xf32>) -> ()
     }) : () -> ()

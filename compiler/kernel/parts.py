@@ -1,0 +1,104 @@
+"""Reductions that the invocations of a workgroup share: each reduces a part, and shared memory holds the parts.
+
+Parts are combined in the order of the elements. Many parts are first combined in groups of neighbours. Every invocation
+can combine the few that remain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from orchestrion.compiler.ir.core import Operation, Value
+from orchestrion.compiler.ir.dims import ceildiv, dim_max, dim_min, is_dynamic
+
+from .elemental import Elemental
+from .loops import Loops, Reduction, Scalars
+from .rules import element_of
+
+#: parts that every invocation combines by itself; more are combined in groups of `RADIX` first
+FEW_PARTS, RADIX = 16, 8
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The parts of a reduction: the first `count` elements of each of `arrays`, one per result. `most`: bound of a
+    dynamic count.
+    """
+
+    elemental: Elemental
+    reduction: Reduction
+    arrays: Sequence[Value]
+    count: int
+    most: int
+
+    def total(self) -> Scalars:
+        """The initial values combined with all parts, of which there are few."""
+        b, number = self.elemental.builder, None if is_dynamic(self.count) else self.count
+        values = yield from self.reduction.start()
+        return self._and_parts(values, b.const(0, "ui32"), b.word(self.count), number)
+
+    def few(self) -> Parts:
+        """The same with at most `FEW_PARTS` parts. All invocations of the workgroup must come here."""
+        return self if self.most <= FEW_PARTS else self._combined().few()
+
+    def _combined(self) -> Parts:
+        """Combines each `RADIX` neighbouring parts into one."""
+        b, fewer = self.elemental.builder, ceildiv(self.count, RADIX)
+        made = [b.shared(FEW_PARTS, b.dtype(array)) for array in self.arrays]
+        branch = b.begin_if(b.op("compare_lt", b.local_id(), b.word(fewer)))
+        first = b.op("multiply", b.local_id(), b.const(RADIX, "ui32"))
+        end, second = b.op("add", first, b.const(RADIX, "ui32")), b.op("add", first, b.const(1, "ui32"))
+        if self.count % RADIX == 0:
+            values = self._and_parts(self._load(first), second, end, RADIX - 1)
+        else:
+            values = self._and_parts(self._load(first), second, b.op("minimum", end, b.word(self.count)), None)
+        store_part(self.elemental, values, made, b.inside(made[0], b.local_id()))
+        b.end_if(branch)
+        b.barrier()
+        return Parts(self.elemental, self.reduction, made, fewer, ceildiv(self.most, RADIX))
+
+    def _and_parts(self, values: list[Value], lower: Value, upper: Value, number: int | None) -> list[Value]:
+        """The values combined with the parts of a range, without a loop if `number`, how many they are, is known."""
+        b, combine = self.elemental.builder, self.reduction.combine
+        if number is None:
+            loop = b.begin_loop(lower, upper, b.const(1, "ui32"), values)
+            return b.end_loop(loop, self.elemental.run(combine(loop.carried, self._load(loop.index))))
+        for at in range(number):
+            part = self._load(b.op("add", lower, b.const(at, "ui32")))
+            values = self.elemental.run(combine(values, part))
+        return values
+
+    def _load(self, place: Value) -> list[Value]:
+        """The part at a place."""
+        b = self.elemental.builder
+        return [b.load_shared(array, b.inside(array, place)) for array in self.arrays]
+
+
+def store_part(elemental: Elemental, values: Sequence[Value], arrays: Sequence[Value], place: Value) -> None:
+    """Stores the part of an invocation to shared arrays, one per result, at a place."""
+    for value, array in zip(values, arrays, strict=True):
+        elemental.builder.store_shared(value, array, place)
+
+
+def parts_of(elemental: Elemental, op: Operation, reduction: Reduction, lanes: int, in_order: bool, most: int) -> Parts:
+    """The parts of a reduction, without the initial values, in a workgroup of `lanes` invocations. The part of an
+    invocation has at most `most` elements.
+
+    `in_order`: a part is a run of neighbouring elements. Otherwise neighbouring invocations take neighbouring elements,
+    which is the fastest way to read memory if the reducer is commutative.
+    """
+    b, count = elemental.builder, reduction.count
+    arrays = [b.shared(lanes, element_of(result)) for result in op.results]
+    local, stride = b.op("convert", b.local_id(), to=b.index_type), lanes
+    lower, upper, parts = local, b.index(count), lanes if reduction.neutral is not None else dim_min(count, lanes)
+    if in_order:
+        each, stride = dim_max(ceildiv(count, lanes), 1), 1
+        lower, parts = b.op("multiply", local, b.index(each)), ceildiv(count, each)
+        upper = b.op("minimum", b.op("add", lower, b.index(each)), upper)
+    branch = b.begin_if(b.op("compare_lt", b.local_id(), b.word(parts)))
+    part = elemental.run(Loops.of(b, reduction, most, stride).block(lower, upper, most))
+    store_part(elemental, part, arrays, b.local_id())
+    b.end_if(branch)
+    b.barrier()
+    return Parts(elemental, reduction, arrays, parts, lanes if is_dynamic(parts) else parts).few()
