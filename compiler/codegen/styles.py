@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Final
 
+from orchestrion.schema.profiles import PROFILES
+
 from .subject import Subject
 
 #: name of a file -> its content
@@ -47,5 +49,8 @@ WEIGHTS: Final = {
 
 STYLES: Final[dict[str, Style]] = {
     row.name: row
-    for row in (Style("c", "C99 without a runtime: NAME.h and NAME.c", "c.generate", ("cpu",), {"weights": WEIGHTS}),)
+    for row in (
+        Style("c", "C99 without a runtime: NAME.h and NAME.c", "c.generate", ("cpu",), {"weights": WEIGHTS}),
+        Style("hal", "Python that calls the HAL and no VM: NAME.py and files", "hal.generate", tuple(PROFILES), {}),
+    )
 }
