@@ -15,14 +15,18 @@ from orchestrion.compiler.errors import CompileError
 from orchestrion.schema.isa import Effect
 
 from .code import TYPES, Code, Export
-from .integers import ATOM, CHOICE, COMPARISON, INTEGERS, NEGATION, OPPOSITES, PRODUCT, SUM
+from .integers import ATOM, CHOICE, COMPARISON, INTEGERS, NEGATION, OPPOSITES, PRODUCT
 from .ssa import Constant, Function, Op, Parameter, Phi, Result, Value
 from .structure import Assign, End, If, Jump, Loop, Ops, Statement, structure
-from .text import Group, Names, Node, Strings, layout, plain, quoted
+from .text import WIDTH, Group, Names, Node, Strings, layout, plain, quoted, sequence
 
 _PLACE: Final = re.compile(r"\{(\d{1,4})\}", re.ASCII)
 #: an imported function that reduces its numbers to 32 bits
 PARAMETERS: Final = "hal.recording.parameters"
+#: division towards 0 -> the helper that does it
+_DIVISIONS: Final = {"div_s": "quotient", "rem_s": "remainder"}
+#: characters of an expression that is written where it is used
+_INLINED: Final = 40
 #: characters of one string literal of a message
 _LITERAL: Final = 88
 
@@ -98,8 +102,11 @@ class Body:
         if row.operator == "":
             return self._wrapped(row.wrap, values[0])
         a, b = values
-        if row.operator in ("//", "%"):
-            return self._division(op, row.operator, a, b)
+        if (name := _DIVISIONS.get(op.row.name.partition(".")[2])) is not None:
+            self.helpers.add(name)
+            return Expression(f"{name}({self.text(a)}, {self.text(b)})")
+        if row.operator == "*" and isinstance(b, Constant) and b.number == -1:
+            return Expression(f"-{self.text(a, PRODUCT)}", PRODUCT)
         found = Expression(f"{self.text(a, row.level + 1)} {row.operator} {self.text(b, row.level)}", row.level)
         if not row.wrap or self._is_counted(op):
             return found
@@ -119,54 +126,6 @@ class Body:
                 return Expression(f"{name}({self.text(a)}, {self.text(b)})")
         test = self.text(condition, CHOICE)
         return Expression(f"{self.text(a, CHOICE)} if {test} else {self.text(b, CHOICE)}", CHOICE)
-
-    def _division(self, op: Op, operator: str, a: Value, b: Value) -> Expression:
-        """Division rounds towards 0. Python's rounds down, which is the same where both numbers are positive."""
-        divisor = b.number if isinstance(b, Constant) else None
-        exact = divisor is not None and divisor > 0
-        if operator == "//" and exact and (whole := self._rounded_down(a, divisor)) is not None:
-            return Expression(f"{self.text(whole, SUM)} // {divisor}", PRODUCT)
-        if operator == "%" and exact and (whole := _floor_remainder(op, divisor)) is not None:
-            return Expression(f"{self.text(whole, SUM)} % {divisor}", PRODUCT)
-        if exact and self._is_natural(a):
-            return Expression(f"{self.text(a, SUM)} {operator} {divisor}", PRODUCT)
-        name = "quotient" if operator == "//" else "remainder"
-        self.helpers.add(name)
-        return Expression(f"{name}({self.text(a)}, {self.text(b)})")
-
-    def _rounded_down(self, value: Value, divisor: int | None) -> Value | None:
-        """x if the value is x - x % divisor, so that the quotient is x // divisor."""
-        if not isinstance(value, Result) or value.op.row.name != "i64.sub_checked":
-            return None
-        whole, rest = value.op.values()
-        if not isinstance(rest, Result) or rest.op.row.name != "i64.rem_s":
-            return None
-        dividend, by = rest.op.values()
-        if not isinstance(by, Constant) or by.number != divisor:
-            return None
-        if dividend is whole and self._is_natural(whole) or _floor_remainder(rest.op, divisor) is whole:
-            return whole
-        return None
-
-    def _is_natural(self, value: Value) -> bool:
-        """Whether a number is known to be 0 or more."""
-        if isinstance(value, Constant):
-            return value.number is not None and value.number >= 0
-        if isinstance(value, Parameter):  # of a setup: a measured size
-            return self.export is None
-        if not isinstance(value, Result):
-            return False
-        op, operands = value.op, [*value.op.values()]
-        match op.name.partition(".")[2]:
-            case "view.dim":
-                return True
-            case "add_checked" | "mul_checked" | "div_s":
-                return all(map(self._is_natural, operands))
-            case "rem_s":
-                return self._is_natural(operands[0])
-            case "select":
-                return all(map(self._is_natural, operands[1:]))
-        return False
 
     def _is_counted(self, op: Op) -> bool:
         """Whether an i32 is `i + n` inside of a loop that runs while `i < most`, so that it does not wrap."""
@@ -203,14 +162,30 @@ class Body:
                 case If():
                     self._if(statement, "if")
                 case Loop(body):
-                    self._phis(body)
-                    self.emit("while True:")
-                    self._nested(body)
+                    self._loop(body)
                 case Jump(text):
                     self.emit(text)
                 case End(op):
                     self._end(op)
         return self.lines
+
+    def _loop(self, body: Sequence[Statement]) -> None:
+        """A loop. If it begins with `if ...: break`, that is its condition."""
+        self._phis(body)
+        first = next((place for place, statement in enumerate(body) if not self._is_silent(statement)), len(body))
+        test = body[first] if first < len(body) else None
+        if isinstance(test, If) and not test.other and _is_break(test.then) and test.index in (None, 0):
+            self.emit(f"while {self.condition(test.condition, 0 if test.index is None else None)}:")
+            self._nested(body[first + 1 :])
+            return
+        self.emit("while True:")
+        self._nested(body)
+
+    def _is_silent(self, statement: Statement) -> bool:
+        """Whether a statement is ops that are written where they are used."""
+        return isinstance(statement, Ops) and all(
+            op.row.name in INTEGERS and self._is_inlined(op, op.results[0]) for op in statement.ops
+        )
 
     def _nested(self, statements: Sequence[Statement]) -> None:
         self.room += 4
@@ -268,7 +243,11 @@ class Body:
     def _assign(self, phis: Sequence[Phi], values: Sequence[Value]) -> None:
         self._phis([Assign([*phis], [*values])])
         texts = [self.text(value) for value in values]
-        self.emit(f"{', '.join(self.named[phi] for phi in phis)} = {', '.join(texts)}")
+        target = ", ".join(self.named[phi] for phi in phis)
+        if len(phis) == 1 and texts[0].startswith(f"{target} + ") and texts[0].count(" ") == 2:
+            self.emit(f"{target} += {texts[0].rpartition(' ')[2]}")
+            return
+        self._values(f"{target} =", values)
 
     def _op(self, op: Op) -> None:
         from .calls import STATEMENTS
@@ -309,7 +288,7 @@ class Body:
             return len(uses) == 1 and uses[0][1] is op.block.ends and op in last
         if op.name == "hal.view.dim":
             return len(uses) == 1 and self.export is None
-        return len(uses) == 1 and uses[0][0] is op.block
+        return len(uses) == 1 and uses[0][0] is op.block and len(self.made(op).text) <= _INLINED
 
     def _hint(self, op: Op) -> str:
         if op.name == "hal.view.dim" and self.export is not None:
@@ -318,7 +297,10 @@ class Body:
                 tensor = [*self.export.arguments, *self.export.results][view.place]
                 size = re.match(r"[A-Za-z_]\w*", str(tensor.shape[axis.number]), re.ASCII)
                 return size[0] if size else f"{tensor.name}_size"
-        return {"hal.read": "number"}.get(op.name, "size" if op.results[0].bank == "i64" else "number")
+        row = INTEGERS.get(op.row.name)
+        if row is not None and row.level == COMPARISON:
+            return "fits"
+        return "size" if op.results[0].bank == "i64" else "number"
 
     def size_name(self, value: Value) -> str:
         """A name for a size that is passed to a setup."""
@@ -338,7 +320,9 @@ class Body:
 
     def attribute(self, result: Result) -> str | None:
         """The attribute that a new object is stored into where it is made; None for a temporary."""
-        stores = [op for _, op in self.function.uses.get(result, []) if op is not None and op.row.effect is Effect.STORE]
+        stores = [
+            op for _, op in self.function.uses.get(result, []) if op is not None and op.row.effect is Effect.STORE
+        ]
         if len(stores) != 1 or stores[0].block is not result.block:
             return None
         ordinal = stores[0].operands[1]
@@ -362,16 +346,19 @@ class Body:
                 found.append((piece, is_filled))
                 piece, is_filled = "", False
             piece, is_filled = piece + text, is_filled or filled
-        return [f"f{quoted(text)}" if filled else quoted(_single(text)) for text, filled in [*found, (piece, is_filled)]]
+        return [
+            f"f{quoted(text)}" if filled else quoted(_single(text)) for text, filled in [*found, (piece, is_filled)]
+        ]
 
     def _word(self, word: str, values: Sequence[Value]) -> tuple[str, bool]:
         """A word of a message as the text of an f-string, and whether it has a value."""
         literal, *parts = _PLACE.split(word)
         text, filled = literal.replace("{", "{{").replace("}", "}}"), False
         for place, literal in zip(parts[::2], parts[1::2], strict=True):
-            known = int(place) < len(values)
-            filled = filled or known
-            text += f"{{{self.text(values[int(place)])}}}" if known else f"{{{{{place}}}}}"
+            value = values[int(place)] if int(place) < len(values) else None
+            filled = filled or value is not None and not isinstance(value, Constant)
+            shown = f"{{{{{place}}}}}" if value is None else self.text(value)
+            text += shown if value is None or isinstance(value, Constant) else f"{{{shown}}}"
             text += literal.replace("{", "{{").replace("}", "}}")
         return text, filled
 
@@ -382,11 +369,20 @@ class Body:
             return
         values = [*op.values()]
         if self.export is not None:
-            self.emit(f"return {', '.join(map(self.text, values))}" if values else "return None")
+            self._values("return", values)
         elif self.function in self.code.setups:
-            self.emit(f"return {', '.join(self.text(values[place]) for place in self.code.kept(self.function))}")
+            self._values("return", [values[place] for place in self.code.kept(self.function)])
         elif not self._is_last(op):
             self.emit("return")
+
+    def _values(self, prefix: str, values: Sequence[Value]) -> None:
+        """Append a statement that ends with values: with brackets if it takes several lines."""
+        texts = list(map(self.text, values))
+        flat = f"{prefix} {', '.join(texts)}".rstrip()
+        if len(flat) + self.room > WIDTH:
+            self.emit(f"{prefix} ", sequence(texts))
+        else:
+            self.emit(flat)
 
     def _is_last(self, op: Op) -> bool:
         return op.block is self.function.blocks[-1] or len(self.function.blocks) == 1
@@ -414,22 +410,13 @@ class Body:
         return self.refusal(f"{kind} {op.name}, which HAL code cannot do")
 
 
+def _is_break(statements: Sequence[Statement]) -> bool:
+    found = [statement for statement in statements if _has_text([statement])]
+    return len(found) == 1 and isinstance(found[0], Jump) and found[0].text == "break"
+
+
 def _has_text(statements: Sequence[Statement]) -> bool:
     return any(not isinstance(statement, Ops) or statement.ops for statement in statements)
-
-
-def _floor_remainder(op: Op, divisor: int | None) -> Value | None:
-    """x if an op is (x rem d + d) rem d, the remainder of Python."""
-    inner = op.operands[0]
-    if op.row.name != "i64.rem_s" or not isinstance(inner, Result) or inner.op.row.name != "i64.add_checked":
-        return None
-    rest, added = inner.op.values()
-    if not isinstance(added, Constant) or added.number != divisor or not isinstance(rest, Result):
-        return None
-    if rest.op.row.name != "i64.rem_s":
-        return None
-    whole, by = rest.op.values()
-    return whole if isinstance(by, Constant) and by.number == divisor else None
 
 
 def _single(text: str) -> str:
@@ -442,4 +429,3 @@ def type_of(name: str) -> str:
     if name not in TYPES:
         raise CompileError(f"a value of type {name}, which HAL code cannot hold")
     return TYPES[name]
-

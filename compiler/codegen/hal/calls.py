@@ -15,6 +15,9 @@ from .body import PARAMETERS, Body
 from .ssa import Constant, Op, Parameter, Result, Value
 from .text import Group, Node, identifier, plain, quoted, sequence
 
+#: results of a setup that get no name each
+_MANY: Final = 4
+
 
 def _number(body: Body, value: Value) -> int:
     """A number that the bytecode states as a constant."""
@@ -49,15 +52,16 @@ def _place(body: Body, view: Value) -> tuple[str, str]:
         raise body.refusal("checks a view that is no argument")
     count = len(body.export.arguments)
     tensor = [*body.export.arguments, *body.export.results][view.place]
-    kind = "argument" if view.place < count else "result"
-    return tensor.name, quoted(f"{body.export.name}: {kind} {plain(tensor.source, 100)}")
+    kind = "argument " if view.place < count else "" if tensor.source.startswith("result") else "result "
+    return tensor.name, quoted(f"{body.export.name}: {kind}{plain(tensor.source, 100)}")
 
 
 def _check(body: Body, op: Op) -> None:
     name, label = _place(body, op.arguments()[0])
-    made = body.name(op.results[0], f"{name}_buffer")
+    is_used = op.results[0] in body.function.uses
+    made = f"{body.name(op.results[0], f'{name}_buffer')} = " if is_used else ""
     body.helpers.add("storage")
-    body.emit(f"{made} = ", Group("storage", [label, name, *_type(body, op)]))
+    body.emit(made, Group("storage", [label, name, *_type(body, op)]))
 
 
 def _destination(body: Body, op: Op) -> None:
@@ -150,11 +154,11 @@ def _words(body: Body, words: list[Value]) -> Node:
 def _dispatch(body: Body, op: Op) -> None:
     recording, executable, entry, x, y, z, *bindings = op.arguments()
     ranges = [
-        str(sequence((_source(body, buffer, slot), body.text(offset), body.text(length))))
+        sequence((_source(body, buffer, slot), body.text(offset), body.text(length)))
         for buffer, slot, offset, length in zip(*[iter(bindings)] * 4, strict=True)
     ]
     body.comment(_origin(body, op, executable, entry))
-    items: list[Node] = [body.text(executable), body.text(entry), str(sequence(map(body.text, (x, y, z))))]
+    items: list[Node] = [body.text(executable), body.text(entry), sequence(map(body.text, (x, y, z)))]
     items.append(sequence(ranges, "[]"))
     words = body.words.pop(recording, None)
     if words is not None:
@@ -228,10 +232,14 @@ def _cached(body: Body, op: Op) -> None:
         if place not in kept and isinstance(value, Parameter):
             body.named[result] = body.text(arguments[value.place])
     names = [body.name(op.results[place], _result_name(callee.results[place])) for place in kept]
+    if len(names) > _MANY:
+        name = body.names.unique("setup")
+        body.named |= {op.results[place]: f"{name}[{at}]" for at, place in enumerate(kept)}
+        names = [name]
     body.helpers.add("Recent")
     cache = body.code.caches[op.operands[0]]
     sizes = sequence([body.text(value) for value in arguments])
-    items = [str(sizes), f"self.{body.code.method_names[op.operands[0]]}"]
+    items: list[Node] = [sizes, f"self.{body.code.method_names[op.operands[0]]}"]
     body.emit(f"{', '.join(names)} = " if names else "", Group(f"self.{cache}.get", items))
 
 

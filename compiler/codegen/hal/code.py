@@ -17,7 +17,8 @@ from orchestrion.schema.module import Module
 from orchestrion.schema.rows import Argument, Executable, Program, Result
 from orchestrion.schema.rows import Constant as ConstantRow
 
-from .ssa import Constant, Function, Op, Parameter, Value, read_function
+from .sizes import is_natural, use_floor_divisions
+from .ssa import Constant, Function, Op, Parameter, Value, drop_unused, read_function
 from .ssa import Result as OpResult
 from .text import Names, identifier
 
@@ -71,9 +72,7 @@ def exports_of(module: Module) -> list[Export]:
         aliases = [arguments[at.alias] if at.alias < len(arguments) else None for at in rows]
         source = module.strings[row.name]
         name = methods.unique(identifier(source).lstrip("_") or "main")
-        found.append(
-            Export(name, source, module.strings[row.doc], tuple(arguments), tuple(results), tuple(aliases))
-        )
+        found.append(Export(name, source, module.strings[row.doc], tuple(arguments), tuple(results), tuple(aliases)))
     return found
 
 
@@ -117,10 +116,13 @@ class Code:
         rows = self.module.initializers[self.row.initializers_start : self.row.initializers_end]
         return [self.function(at.function) for kind in (0, 1) for at in rows if at.kind == kind]
 
-    def function(self, ordinal: int) -> Function:
+    def function(self, ordinal: int, natural_parameters: bool = False) -> Function:
+        """A function. `natural_parameters`: whether all that is passed to it is 0 or more, for its first use."""
         found = self._functions.get(ordinal)
         if found is None:
             found = self._functions[ordinal] = read_function(self.module, self.row, ordinal)
+            use_floor_divisions(found, natural_parameters)
+            drop_unused(found)
         return found
 
     def _setup_ordinals(self) -> list[int]:
@@ -131,8 +133,13 @@ class Code:
             for op in function.ops():
                 if op.name == "call.cached" and op.operands[0] not in found:
                     found[op.operands[0]] = None
-                    work.append(self.function(op.operands[0]))
+                    work.append(self.function(op.operands[0], self._passes_naturals(work, op.operands[0])))
         return [*found]
+
+    def _passes_naturals(self, callers: list[Function], callee: int) -> bool:
+        """Whether all calls of a setup pass numbers that are 0 or more."""
+        calls = [op for caller in callers for op in caller.ops() if op.name == "call.cached"]
+        return all(is_natural(value, False) for op in calls if op.operands[0] == callee for value in op.arguments())
 
     @property
     def setups(self) -> list[Function]:

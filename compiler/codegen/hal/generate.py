@@ -6,7 +6,7 @@ The text comes from the bytecode of a module, of any version and producer. It is
 
 from __future__ import annotations
 
-import re
+import ast
 from typing import Final
 
 from orchestrion.compiler.codegen.styles import Files, Options
@@ -159,7 +159,7 @@ def _support(module: Module, name: str, dtypes: list[DType], helpers: set[str], 
 
 def _imports(text: str) -> str:
     """The imports of a text."""
-    used = {*re.findall(r"\w+", text, re.ASCII)}
+    used = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
     lines = ["import hashlib"]
     for module, names in _IMPORTS:
         found = [name for name in names if name in used]
@@ -168,4 +168,3 @@ def _imports(text: str) -> str:
         elif not names and (not module or module.rpartition(" ")[2] in used):
             lines.append(f"import {module}" if module else "")
     return "\n".join(lines) + "\n"
-

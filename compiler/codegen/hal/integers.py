@@ -59,6 +59,9 @@ _SUMS: Final[dict[str, tuple[str, int, Callable[[int, int], int]]]] = {
     "mul": ("*", PRODUCT, lambda a, b: a * b),
 }
 
+#: divisions that round down, which `sizes.py` finds
+FLOOR_DIVIDE, FLOOR_REMAINDER = "floor_divide", "floor_remainder"
+
 #: name of the instruction -> its row
 INTEGERS: Final[dict[str, Integer]] = {
     **{f"i64.{name}_checked": Integer(*row) for name, row in _SUMS.items()},
@@ -72,6 +75,8 @@ INTEGERS: Final[dict[str, Integer]] = {
     **{f"i{bits}.div_s": Integer("//", PRODUCT, quotient) for bits in (32, 64)},
     **{f"i{bits}.rem_s": Integer("%", PRODUCT, remainder) for bits in (32, 64)},
     **{f"i{bits}.select": Integer("if", CHOICE, lambda c, a, b: a if c else b) for bits in (32, 64)},
+    FLOOR_DIVIDE: Integer("//", PRODUCT, lambda a, b: a // b),
+    FLOOR_REMAINDER: Integer("%", PRODUCT, lambda a, b: a % b),
     "i32.wrap_i64": Integer("", ATOM, lambda a: a, 32),
     "i64.extend_i32_s": Integer("", ATOM, lambda a: a),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.profiles import known_profile
@@ -16,7 +17,9 @@ from .payloads import Payloads
 from .ssa import Function
 from .text import Group, Node, docstring, indented, layout, plain, quoted, sequence
 
-_ACCESS = {code: name for name, code in ACCESSES.items()}
+#: results whose types are not listed one by one
+_MANY: Final = 4
+_ACCESS: Final[dict[int, str]] = {code: name for name, code in ACCESSES.items()}
 
 
 class ProgramText:
@@ -33,9 +36,7 @@ class ProgramText:
         }
         initializers = [self._initializer(function) for function in code.initializers]
         setups = [self._setup(function) for function in code.setups]
-        bodies = [
-            self._body(export, function) for export, function in zip(code.exports, code.entries, strict=True)
-        ]
+        bodies = [self._body(export, function) for export, function in zip(code.exports, code.entries, strict=True)]
         self.body = "\n\n".join([self._set_up(), *initializers, *setups, *bodies])
 
     def whole(self, name: str, base: str, same: str | None, complete: bool) -> str:
@@ -91,9 +92,7 @@ class ProgramText:
         name, format = module.strings[row.name], module.strings[variant.format]
         file, digest = self._payloads.code(variant.payload, name, format)
         sizes = module.workgroup_sizes[variant.workgroup_sizes_start : variant.workgroup_sizes_end]
-        entries = [
-            self._entry(row.entries_start + at, (size.x, size.y, size.z)) for at, size in enumerate(sizes)
-        ]
+        entries = [self._entry(row.entries_start + at, (size.x, size.y, size.z)) for at, size in enumerate(sizes)]
         items: list[Node] = [quoted(format), quoted(file), quoted(digest), sequence(entries)]
         features, shared = feature_names(variant.features), variant.shared_memory_bytes
         items += [_set(features, "features=")] if features else []
@@ -142,7 +141,9 @@ class ProgramText:
 
     def _setup(self, function: Function) -> str:
         writer = self._writer(function, None)
-        names = [writer.name(value, hint) for value, hint in zip(function.parameters, self._sizes(function), strict=True)]
+        names = [
+            writer.name(value, hint) for value, hint in zip(function.parameters, self._sizes(function), strict=True)
+        ]
         lines = writer.render()
         parameters = [f"{name}: {type_of(type)}" for name, type in zip(names, function.types, strict=True)]
         doc = ["Record for these sizes."]
@@ -214,6 +215,8 @@ def _parameters(export: Export, optional: bool) -> list[str]:
 
 
 def _returned(export: Export) -> str:
+    if len(export.results) > _MANY:
+        return "tuple[BufferView, ...]"
     types = ["BufferView"] * len(export.results)
     return types[0] if len(types) == 1 else f"tuple[{', '.join(types)}]" if types else "None"
 
@@ -236,7 +239,9 @@ def _doc(export: Export) -> list[str]:
     for tensor, alias in zip(export.results, export.aliases, strict=True):
         if alias is not None:
             found.append(f"`{tensor.name}` may be the view of `{alias.name}`, which is then computed in place.")
-    found.append("Raises InvalidArgument, before anything runs, for a view of another type, and HalError if work fails.")
+    found.append(
+        "Raises InvalidArgument, before anything runs, for a view of another type, and HalError if work fails."
+    )
     return found
 
 

@@ -178,7 +178,9 @@ class _Reader:
         for block in blocks:
             registers = first.copy()
             if block.before:
-                joins[block] = {at: Phi(self.banks[at], block) for at in sorted(live[block])} if block.before[1:] else {}
+                joins[block] = (
+                    {at: Phi(self.banks[at], block) for at in sorted(live[block])} if block.before[1:] else {}
+                )
                 block.phis = [*joins[block].values()]
                 registers = {**ends.get(block.before[0], first), **joins[block]}
             ends[block] = registers
@@ -188,9 +190,7 @@ class _Reader:
                 phi.sources = {source: ends[source][at] for source in block.before}
         self._simplify(blocks)
         results = type_names(self.module, self.row.results_start, self.row.results_end)
-        function = Function(self.name, self.ordinal, self.types, results, parameters, blocks)
-        _drop_unused(function)
-        return function
+        return Function(self.name, self.ordinal, self.types, results, parameters, blocks)
 
     def _parameters(self) -> tuple[list[Parameter], dict[int, Value]]:
         """The parameters, and the values of all registers at the start."""
@@ -231,7 +231,7 @@ class _Reader:
         return order[::-1]
 
     def _visit(self, blocks: dict[int, Block], block: Block, order: list[Block], seen: set[int]) -> None:
-        """Append a block behind all that are reached from it. Code of the compiler nests at most some hundred blocks."""
+        """Append a block behind all that are reached from it."""
         seen.add(block.start)
         block.after = [blocks[at] for at in self._known_targets(block, blocks)]
         for target in reversed(block.after):
@@ -257,6 +257,7 @@ class _Reader:
         """Append the ops of a block, and write their results into `registers`."""
         for decoded in block.code:
             specs = decoded.row.operands
+            raw: tuple[Any, ...] = decoded.operands
             written = [*_registers(specs, decoded.operands, True)]
             known = self._known(decoded, registers)
             if known is not None:
@@ -266,7 +267,7 @@ class _Reader:
                 registers[operand & ~MOVE_BIT] if spec.kind in BANKS
                 else tuple([registers[at & ~MOVE_BIT] for at in operand]) if spec.kind == "registers"
                 else operand
-                for spec, operand in zip(specs, decoded.operands, strict=True)
+                for spec, operand in zip(specs, raw, strict=True)
                 if not spec.result and spec.kind not in ("target", "targets")
             ]  # fmt: skip
             op = Op(decoded.row, decoded.pc, block, operands)
@@ -283,15 +284,16 @@ class _Reader:
 
     def _known(self, decoded: Decoded, registers: dict[int, Value]) -> Value | None:
         """The result of an instruction that needs no op: a constant or a copy."""
-        row, operands = decoded.row, decoded.operands
+        row = decoded.row
+        operands: tuple[Any, ...] = decoded.operands
         bank = row.operands[-1].kind if row.operands else ""
         match row.effect:
             case Effect.CONSTANT if bank in ("i32", "i64"):
-                return self._constant(bank, int(operands[0]) if len(operands) > 1 else 0)  # type: ignore[arg-type]
+                return self._constant(bank, operands[0] if len(operands) > 1 else 0)
             case Effect.NULL:
                 return self._constant("ref", None)
             case Effect.COPY:
-                return registers[operands[0] & ~MOVE_BIT]  # type: ignore[operator]
+                return registers[operands[0] & ~MOVE_BIT]
             case Effect.NATIVE:
                 return self._constant("i32", 0) if self._callee(operands[0]) == "hal.cache.load" else None
             case Effect.LINKED:  # whether an optional import is there: generated code has none
@@ -306,7 +308,8 @@ class _Reader:
         return None if number is None else self._constant(bank, number)
 
     def _callee(self, ordinal: Any) -> str:
-        return self.module.strings[self.module.imports[ordinal].name]
+        name: str = self.module.strings[self.module.imports[ordinal].name]
+        return name
 
     def _simplify(self, blocks: list[Block]) -> None:
         """Replace each phi whose sources are one value by this value."""
@@ -369,12 +372,10 @@ def _live(blocks: list[Block]) -> dict[Block, set[int]]:
     return live
 
 
-def _drop_unused(function: Function) -> None:
+def drop_unused(function: Function) -> None:
     """Drop ops and phis that nothing needs."""
     needed: set[Value] = set()
-    work: list[Value] = [
-        value for op in function.ops() if not _is_droppable(op) for value in op.values()
-    ]  # fmt: skip
+    work: list[Value] = [value for op in function.ops() if not _is_droppable(op) for value in op.values()]
     while work:
         value = work.pop()
         if value in needed:

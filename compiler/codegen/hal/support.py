@@ -210,7 +210,7 @@ def storage(what: str, view: BufferView, dtype: DType, shape: tuple[int | None, 
 
 def described(dtype: DType, shape: tuple[int | None, ...]) -> str:
     """A type for messages: `4x?xf32`."""
-    return "x".join(("?" if size is None else str(size) for size in shape)) + ("x" if shape else "") + dtype.name
+    return "x".join([*("?" if size is None else str(size) for size in shape), dtype.name])
 ''',
     "destination": '''\
 def destination(device: Device, what: str, view: BufferView | None, dtype: DType, shape: tuple[int, ...]) -> BufferView:
