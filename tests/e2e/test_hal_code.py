@@ -446,7 +446,7 @@ def assembled(*parts: str) -> bytes:
         ("%f0 = f32.const 1.0\n%f1 = f32.add %f0, %f0\n%i3 = i32.trunc_sat_f32_s %f1\ncheck %i3, \"x\"\nreturn (%r0)",
          "program reference, function main: has instruction f32.const, which HAL code cannot do"),
         ("%i3 = call_import @other.double(%i2)\ncheck %i3, \"x\"\nreturn (%r0)",
-         "program reference, function main: calls other.double, which HAL code cannot do"),
+         "program reference, function main: calls other.double, a function of another module, which HAL code cannot do"),
         ("%r5 = call_import @hal.fence.create()\nawait %r5\nreturn (%r0)",
          "program reference, function main: calls hal.fence.create, which HAL code cannot do"),
         ("br_if %i2, ^a, ^b\n^a:\nbr_if %i0, ^c, ^d\n^b:\nbr_if %i0, ^d, ^c\n^c:\nbr_if %i2, ^d, ^e\n"

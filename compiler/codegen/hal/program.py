@@ -34,6 +34,7 @@ class ProgramText:
         self.dtypes: set[DType] = {
             tensor.dtype for export in code.exports for tensor in (*export.arguments, *export.results)
         }
+        self._refuse_other_modules()
         initializers = [self._initializer(function) for function in code.initializers]
         setups = [self._setup(function) for function in code.setups]
         bodies = [self._body(export, function) for export, function in zip(code.exports, code.entries, strict=True)]
@@ -64,6 +65,16 @@ class ProgramText:
 
     def _profile(self) -> str:
         return self._code.module.strings[self._code.row.profile]
+
+    def _refuse_other_modules(self) -> None:
+        code = self._code
+        for function in (*code.initializers, *code.setups, *code.entries):
+            for op in function.ops():
+                if op.callee and not op.callee.startswith("hal."):
+                    raise CompileError(
+                        f"program {code.name}, function {function.name}: calls {op.callee}, "
+                        "a function of another module, which HAL code cannot do"
+                    )
 
     # what it requires
 
