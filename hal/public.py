@@ -1,7 +1,7 @@
 """What other packages may import: the modules and names of three interfaces.
 
-`PUBLIC` belongs to the driver interface, version `hal.backend.API_VERSION`. `DEVICE_INTERFACE` lists what code that uses
-devices needs besides, such as the code that `vm-codegen --style=hal` writes; it has the same version.
+`PUBLIC` belongs to the driver interface, version `hal.backend.API_VERSION`. `DEVICE_INTERFACE` lists what code that
+uses devices needs besides, such as the code that `vm-codegen --style=hal` writes; it has the same version.
 `TARGET_INTERFACE` lists what a compiler target needs besides, version `compiler.targets.target.API_VERSION`. Within a
 major version these names stay, and code written for them keeps working. Everything else may change at any time.
 """

@@ -65,13 +65,13 @@ def exports_of(module: Module) -> list[Export]:
     methods = Names(("close", "create", "refusal", "device"))
     found = []
     for row in module.exports:
-        names = Names(("wait", "signal"))
+        names = Names()
         arguments = [_tensor(module, at, names) for at in module.arguments[row.arguments_start : row.arguments_end]]
         rows = module.results[row.results_start : row.results_end]
         results = [_tensor(module, at, names) for at in rows]
         aliases = [arguments[at.alias] if at.alias < len(arguments) else None for at in rows]
         source = module.strings[row.name]
-        name = methods.unique(identifier(source).lstrip("_") or "main")
+        name = methods.unique(identifier(source).lstrip("_") or "main", "submit_")
         found.append(Export(name, source, module.strings[row.doc], tuple(arguments), tuple(results), tuple(aliases)))
     return found
 

@@ -7,6 +7,7 @@ The text comes from the bytecode of a module, of any version and producer. It is
 from __future__ import annotations
 
 import ast
+from keyword import iskeyword
 from typing import Final
 
 from orchestrion.compiler.codegen.styles import Files, Options
@@ -67,7 +68,7 @@ def generate(subject: Subject, name: str, options: Options) -> Files:
     codes = [Code(module, ordinal, exports) for ordinal in _chosen(module, subject)]
     payloads = Payloads(module, name)
     classes = Names(("Program", "Variant", "Call", "Unwatched", "Recent", "Releasable", "ProgramFailed"))
-    title = classes.unique(_camel(name))
+    title = classes.unique(f"{_camel(name)}Program" if iskeyword(_camel(name)) else _camel(name))
     texts, dtypes, helpers = _programs(codes, title, payloads, classes)
     head = _head(subject.source, module, name, codes)
     body = _support(module, name, sorted(dtypes, key=lambda dtype: dtype.code), helpers, "\n".join(texts)) + texts

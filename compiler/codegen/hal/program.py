@@ -73,7 +73,7 @@ class ProgramText:
                 if op.callee and not op.callee.startswith("hal."):
                     raise CompileError(
                         f"program {code.name}, function {function.name}: calls {op.callee}, "
-                        "a function of another module, which HAL code cannot do"
+                        "a function of another module, which HAL code cannot"
                     )
 
     # what it requires

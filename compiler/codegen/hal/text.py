@@ -6,6 +6,7 @@ own if they fit there, and otherwise each on a line.
 
 from __future__ import annotations
 
+import builtins
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -14,8 +15,11 @@ from typing import Final
 
 WIDTH: Final = 120
 _INDENT: Final = "    "
-#: names that generated code uses itself
-_OWN: Final = frozenset({"call", "self", "device", "range", "type", "max", "min", "tuple", "list", "len", "int"})
+#: names that generated code uses itself, beside those that Python has
+_OWN: Final = frozenset(
+    "call self device made wait signal np npt upload storage described destination words wrapped quotient remainder "
+    "create host_control_flow hashlib".split()
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +118,7 @@ def docstring(paragraphs: Sequence[str], room: int) -> list[str]:
 def identifier(text: str) -> str:
     """A name for a text from a module: `result[0]` -> `result_0`."""
     name = re.sub(r"\W+", "_", text, flags=re.ASCII).strip("_") or "value"
-    name = f"_{name}" if name[0].isdigit() else name
+    name = f"_{name}" if name[0].isdigit() else name.lower() if name.isupper() else name
     return f"{name}_" if iskeyword(name) else name
 
 
@@ -122,13 +126,13 @@ class Names:
     """Unique names of one scope."""
 
     def __init__(self, taken: Iterable[str] = ()) -> None:
-        self._taken = {*_OWN, *taken}
+        self._taken = {*_OWN, *dir(builtins), *taken}
 
-    def unique(self, text: str) -> str:
-        """A name made of a text that no other value of the scope has."""
+    def unique(self, text: str, *prefixes: str) -> str:
+        """A name made of a text that no other value of the scope has, also not with one of the prefixes."""
         base = name = identifier(text)
         number = 1
-        while name in self._taken:
+        while not self._taken.isdisjoint((name, *[prefix + name for prefix in prefixes])):
             name, number = f"{base}_{number}", number + 1
-        self._taken.add(name)
+        self._taken.update((name, *[prefix + name for prefix in prefixes]))
         return name
