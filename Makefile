@@ -64,7 +64,7 @@ schedules: $(VENV)/ready-test ## random schedules of random entries on every dev
 	$(BIN)/python tests/fuzz/schedule_run.py --count=$(or $(ORCHESTRION_SCHEDULE_PAIRS),10000) --jobs=2
 
 programs: $(VENV)/ready-test ## networks, training steps and others as people export them, all of them on every device
-	ORCHESTRION_REAL_PROGRAMS=all $(BIN)/python -m pytest -q -rs tests/e2e/test_real_programs.py tests/e2e/test_devices.py tests/e2e/test_hal_code.py
+	ORCHESTRION_REAL_PROGRAMS=all $(BIN)/python -m pytest -q -rs tests/e2e/test_real_programs.py tests/e2e/test_devices.py tests/e2e/test_c_code.py tests/e2e/test_hal_code.py
 
 zoo: $(VENV)/ready-zoo ## programs of flax, equinox, optax, keras, diffrax and others on every device, into docs/zoo.md (some 15 minutes)
 	$(BIN)/python benchmarks/zoo

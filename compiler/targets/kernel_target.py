@@ -32,5 +32,5 @@ def methods_of(renderer: type) -> dict[str, Callable[[Any, Any], None]]:
     left out.
     """
     short = {name: name.removeprefix("kernel.") for name in k.DIALECT.ops}
-    named = {name: vars(renderer).get(_METHODS.get(last, last)) for name, last in short.items()}
+    named = {name: getattr(renderer, _METHODS.get(last, last), None) for name, last in short.items()}
     return {name: method for name, method in named.items() if method is not None}

@@ -14,11 +14,11 @@ from orchestrion.compiler.ir.dims import is_dynamic
 from orchestrion.compiler.kernel.machine import GPU, Machine, Quirks
 from orchestrion.compiler.kernel.signature import Signature, signature_of
 from orchestrion.compiler.sequencer.ll_seq import Entry, Executable
+from orchestrion.compiler.targets.c_text.functions import Functions
 from orchestrion.compiler.targets.kernel_target import KernelTarget
 from orchestrion.compiler.targets.target import Payload
 
-from .functions import Functions
-from .render import KernelText
+from .render import KernelText, OpenCLBody
 from .reserved import is_reserved
 
 #: quirks of OpenCL drivers. PoCL seldom vectorizes unrolled scalars, so kernels for `cpu` contain explicit vectors
@@ -72,7 +72,7 @@ class OpenCLTarget(KernelTarget):
         signatures = [signature_of(entry) for entry in entries]
         for signature in signatures:
             _check_name(signature)
-        functions = Functions(signature.name for signature in signatures)
+        functions = Functions((signature.name for signature in signatures), OpenCLBody, is_reserved)
         kernels = [
             KernelText(entry.body.block, signature, functions.callee).text()
             for entry, signature in zip(entries, signatures, strict=True)

@@ -1,0 +1,339 @@
+"""Programs in C: what compilers say, what they compute, and how they are used. `tests/e2e/test_c_code.py` has more."""
+
+import functools
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from c_programs import STRICT, Array, CProgram, c_program
+
+from orchestrion import compiler, vm
+from orchestrion.compiler.codegen.subject import Subject
+from orchestrion.compiler.driver import Compilation
+from orchestrion.compiler.errors import CompileError
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+#: flags of C++, without those of C
+PLUS_PLUS = ("-x", "c++", "-std=c++11", *STRICT[1:])
+#: example -> shapes of its inputs
+SHAPES: dict[str, list[tuple[int, ...]]] = {
+    "simple_mul": [(4,), (4,)],
+    "mlp": [(8, 32)],
+    "matmul_static": [(64, 128)],
+    "spectral_norm": [(4, 4)],
+}
+#: functions that a compiled program may need
+ALLOWED = {"memcpy", "memset", "memmove"}
+
+DYNAMIC = """
+func.func @main(%x: tensor<?x4xf32>, %y: tensor<4xf32>) -> (tensor<?x4xf32>, tensor<4xf32>) {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %e = stablehlo.exponential %x : tensor<?x4xf32>
+  %s = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [0]
+    : (tensor<?x4xf32>, tensor<f32>) -> tensor<4xf32>
+  %t = stablehlo.add %s, %y : tensor<4xf32>
+  return %e, %t : tensor<?x4xf32>, tensor<4xf32>
+}
+"""
+
+
+def need(command: str) -> None:
+    if shutil.which(command) is None:
+        pytest.skip(f"{command} is not installed")
+
+
+def inputs(name: str) -> list[Array]:
+    random = np.random.default_rng(3)
+    return [random.normal(size=shape).astype(np.float32) for shape in SHAPES[name]]
+
+
+def on_device(source: Any, device: str, *arrays: Array) -> list[Array]:
+    """The results of the only function of a program on a device."""
+    program = vm.load(compiler.compile(source, targets=[device]), device=device, allow_native_code=True)
+    (name,) = program.functions
+    found = getattr(program, name)(*arrays)
+    return [np.asarray(one) for one in (found if isinstance(found, tuple) else [found])]
+
+
+def same_bits(got: list[Array], want: list[Array]) -> None:
+    assert len(got) == len(want)
+    for x, y in zip(got, want, strict=True):
+        assert x.dtype == y.dtype and x.shape == y.shape
+        assert x.tobytes() == np.ascontiguousarray(y).tobytes()
+
+
+@pytest.fixture(scope="module")
+def wanted() -> Callable[[str], list[Array]]:
+    """The results of an example on the device cpu."""
+    pytest.importorskip("llvmlite")
+    return functools.cache(lambda name: on_device(EXAMPLES / f"{name}.mlir", "cpu", *inputs(name)))
+
+
+@pytest.mark.parametrize("command", [("gcc", *STRICT), ("clang++", *PLUS_PLUS)], ids=["c", "c++"])
+@pytest.mark.parametrize("name", SHAPES)
+def test_examples_give_the_bits_of_the_device_cpu(
+    name: str, command: tuple[str, ...], wanted: Callable[[str], list[Array]], tmp_path: Path
+) -> None:
+    need(command[0])
+    program = c_program(EXAMPLES / f"{name}.mlir", tmp_path, name).build(*command, "-O2")
+    same_bits(program(*inputs(name)), wanted(name))
+
+
+@pytest.mark.parametrize("command", [("clang", *STRICT), ("g++", *PLUS_PLUS)], ids=["clang", "g++"])
+@pytest.mark.parametrize("name", ["mlp", "spectral_norm"])
+def test_other_compilers_have_nothing_to_say(name: str, command: tuple[str, ...], tmp_path: Path) -> None:
+    need(command[0])
+    c_program(EXAMPLES / f"{name}.mlir", tmp_path, name).write()
+    subprocess.run([*command, "-c", tmp_path / f"{name}.c", "-o", tmp_path / "program.o"], check=True)
+
+
+def test_the_example_of_setup_in_c(tmp_path: Path) -> None:
+    """A program that enters at the phase hl_seq and fills its result first."""
+    need("gcc")
+    (tmp_path / "dot.mlir").write_text((EXAMPLES / "dot.hl_seq.mlir").read_text().replace('"opencl"', '"cpu"'))
+    program = c_program(tmp_path / "dot.mlir", tmp_path, start="hl_seq")
+    random = np.random.default_rng(5)
+    a, b = random.normal(size=(8, 16)).astype(np.float32), random.normal(size=(16, 32)).astype(np.float32)
+    (got,) = program.build("gcc", *STRICT)(a, b)
+    np.testing.assert_allclose(got, a @ b, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("level", ["-O0", "-O2"])
+@pytest.mark.parametrize("name", ["spectral_norm"])
+def test_an_object_file_needs_no_library(name: str, level: str, tmp_path: Path) -> None:
+    need("gcc")
+    program = c_program(EXAMPLES / f"{name}.mlir", tmp_path, name)
+    program.write()
+    object_file = tmp_path / "program.o"
+    subprocess.run(["gcc", *STRICT, level, "-c", tmp_path / f"{name}.c", "-o", object_file], check=True)
+    found = subprocess.run(["nm", "-u", object_file], check=True, capture_output=True, text=True).stdout.split()
+    assert set(found) - {"U"} <= ALLOWED
+    defined = subprocess.run(["nm", "-g", "--defined-only", object_file], check=True, capture_output=True, text=True)
+    assert all(line.split()[-1].startswith(f"{name}_") for line in defined.stdout.splitlines())
+
+
+def test_sanitizers_find_nothing(tmp_path: Path) -> None:
+    need("gcc")
+    flags = ("-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+    for name in ("mlp", "spectral_norm"):
+        program = c_program(EXAMPLES / f"{name}.mlir", tmp_path / name, name)
+        program.build("gcc", *STRICT, *flags)(*inputs(name))
+    dynamic = c_program(DYNAMIC, tmp_path / "dynamic").build("gcc", *STRICT, *flags)
+    dynamic(np.ones((3, 4), np.float32), np.ones(4, np.float32))
+
+
+@pytest.mark.parametrize(
+    ("compiled_by", "run_by", "order"),
+    [
+        ("aarch64-linux-gnu-gcc", "qemu-aarch64", "<"),
+        ("s390x-linux-gnu-gcc", "qemu-s390x", ">"),
+    ],
+)
+@pytest.mark.parametrize("name", ["mlp"])
+def test_other_processors_give_the_same_bits(
+    name: str, compiled_by: str, run_by: str, order: str, tmp_path: Path
+) -> None:
+    need(compiled_by)
+    need(run_by)
+    need("gcc")
+    source, arrays = EXAMPLES / f"{name}.mlir", inputs(name)
+    here = c_program(source, tmp_path / "here", name).build("gcc", *STRICT, "-O1")(*arrays)
+    there = c_program(source, tmp_path / "there", name).build(compiled_by, *STRICT, "-O2", "-static")
+    same_bits(there(*arrays, runner=(run_by,), order=order), here)
+
+
+def test_any_number_of_rows(tmp_path: Path) -> None:
+    need("gcc")
+    program = c_program(DYNAMIC, tmp_path).build("gcc", *STRICT, "-O2")
+    random = np.random.default_rng(7)
+    for rows in (1, 3, 700):
+        x, y = random.normal(size=(rows, 4)).astype(np.float32), random.normal(size=4).astype(np.float32)
+        got = program(x, y)
+        want = on_device(DYNAMIC, "reference", x, y)
+        for found, wanted in zip(got, want, strict=True):
+            np.testing.assert_allclose(found, wanted, rtol=1e-5)
+
+
+def test_threads_of_the_app(tmp_path: Path) -> None:
+    need("gcc")
+    name = "matmul_static"
+    alone = c_program(EXAMPLES / f"{name}.mlir", tmp_path / "alone").build("gcc", *STRICT, "-O1")
+    threads = c_program(EXAMPLES / f"{name}.mlir", tmp_path / "threads", threads=True).build("gcc", *STRICT, "-O1")
+    same_bits(threads(*inputs(name)), alone(*inputs(name)))
+
+
+def test_weights_in_a_file(tmp_path: Path) -> None:
+    need("gcc")
+    array = c_program(EXAMPLES / "mlp.mlir", tmp_path / "array").build("gcc", *STRICT, "-O1")
+    file = c_program(EXAMPLES / "mlp.mlir", tmp_path / "file", weights="file").build("gcc", *STRICT, "-O1")
+    assert set(file.files) == {"model.h", "model.c", "model.weights"} and set(array.files) == {"model.h", "model.c"}
+    same_bits(file(*inputs("mlp")), array(*inputs("mlp")))
+
+
+def test_two_programs_in_one(tmp_path: Path) -> None:
+    need("gcc")
+    for name in ("mlp", "spectral_norm"):
+        c_program(EXAMPLES / f"{name}.mlir", tmp_path, name).write()
+    (tmp_path / "both.c").write_text(
+        '#include "mlp.h"\n#include "spectral_norm.h"\n'
+        "int main(void) { return mlp_init(0, 0, 0, 0) != mlp_ERROR_CONTEXT || "
+        "spectral_norm_init(0, 0, 0, 0) != spectral_norm_ERROR_CONTEXT; }\n"
+    )
+    files = [tmp_path / f"{name}.c" for name in ("both", "mlp", "spectral_norm")]
+    subprocess.run(["gcc", *STRICT, *files, "-o", tmp_path / "both"], check=True)
+    subprocess.run([tmp_path / "both"], check=True)
+
+
+MISUSE = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "model.h"
+
+int main(void)
+{
+  static model_context context;
+  static union { double align; float f[4096]; } space;
+  unsigned char *memory = (unsigned char *)malloc(1 << 20);
+  float x[12] = {0}, y[4] = {0}, e[12], t[4];
+  model_inputs inputs = {{x, {3, 4}}, {y}};
+  model_outputs outputs = {{e, {3, 4}}, {t}};
+  size_t bytes = 0;
+  (void)space;
+  memory += 64 - (size_t)memory % 64;
+  printf("%s\\n", model_error_text(model_run(&context, &inputs, &outputs)));
+  printf("%s\\n", model_error_text(model_init(&context, memory + 1, 1 << 19, NULL)));
+  printf("%s\\n", model_error_text(model_init(&context, memory, 1 << 19, NULL)));
+  inputs.arg0.sizes[1] = 5;
+  printf("%s\\n", model_error_text(model_run(&context, &inputs, &outputs)));
+  inputs.arg0.sizes[1] = 4;
+  inputs.arg0.sizes[0] = 0;
+  printf("%s\\n", model_error_text(model_sizes(&inputs, &outputs, &bytes)));
+  inputs.arg0.sizes[0] = 3;
+  outputs.result0.sizes[0] = 4;
+  printf("%s\\n", model_error_text(model_run(&context, &inputs, &outputs)));
+  printf("%s\\n", model_error_text(model_sizes(&inputs, &outputs, &bytes)));
+  outputs.result1.data = x + 10;
+  printf("%s\\n", model_error_text(model_run(&context, &inputs, &outputs)));
+  outputs.result1.data = (float *)((char *)t + 1);
+  printf("%s\\n", model_error_text(model_run(&context, &inputs, &outputs)));
+  outputs.result1.data = t;
+  printf("%s\\n", model_error_text(model_run(&context, &inputs, &outputs)));
+  model_fini(&context);
+  printf("%s\\n", model_error_text(model_run(&context, &inputs, &outputs)));
+  printf("%s\\n", model_error_text(-1));
+  return 0;
+}
+"""
+
+
+def test_misuse_gives_errors_with_texts(tmp_path: Path) -> None:
+    need("gcc")
+    program = c_program(DYNAMIC, tmp_path)
+    program.write()
+    (tmp_path / "main.c").write_text(MISUSE)
+    files = [tmp_path / "main.c", tmp_path / "model.c"]
+    subprocess.run(["gcc", "-std=c99", *files, "-o", tmp_path / "misuse"], check=True)
+    said = subprocess.run([tmp_path / "misuse"], check=True, capture_output=True, text=True).stdout.splitlines()
+    assert said == [
+        "the context is not initialised",
+        "the memory is absent, not aligned or too small",
+        "no error",
+        "a size of an input or output is not that of its type",
+        "condition not met: size d0 is arg0_0, 1 is the least",
+        "a size of an input or output is not that of its type",
+        "no error",
+        "an output overlaps an input or another output",
+        "an input or output has no data, or data that is not aligned to its elements",
+        "no error",
+        "the context is not initialised",
+        "no error of this program",
+    ]
+
+
+def test_equal_programs_give_equal_files(tmp_path: Path) -> None:
+    first, second = (c_program(EXAMPLES / "mlp.mlir", tmp_path, "mlp").files for _ in range(2))
+    assert first == second
+    for name, text in first.items():
+        assert isinstance(text, str) and f"{name}: " in text and "SPDX-License-Identifier: Apache-2.0" in text
+        assert not re.search(r"/(home|tmp|work)/", text)
+
+
+def test_what_has_no_c_is_refused_by_name(tmp_path: Path) -> None:
+    called = """
+module @m {
+  func.func private @other.f(tensor<4xf32>) -> tensor<4xf32>
+  func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+    %y = call @other.f(%x) : (tensor<4xf32>) -> tensor<4xf32>
+    return %y : tensor<4xf32>
+  }
+}
+"""
+    with pytest.raises(CompileError, match="ll_seq.imported_call: style c: has no C"):
+        c_program(called, tmp_path)
+    module = Compilation(targets=("reference",)).module(EXAMPLES / "simple_mul.mlir", "executables")
+    with pytest.raises(CompileError, match="has no program for target cpu, only for reference"):
+        Subject("m.fb", lambda: pytest.fail("style c reads IR"), lambda: module).program("cpu")
+
+
+ROUNDING: dict[str, Callable[[Array], Array]] = {
+    "sqrt": np.sqrt,
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "round_nearest_even": np.rint,
+    "abs": np.abs,
+}
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+@pytest.mark.parametrize(("compiled_by", "run_by"), [("gcc", ""), ("s390x-linux-gnu-gcc", "qemu-s390x")])
+def test_functions_without_a_library_round_as_they_must(
+    compiled_by: str, run_by: str, dtype: str, tmp_path: Path
+) -> None:
+    """On s390x the square root is the portable one."""
+    for command in filter(None, (compiled_by, run_by)):
+        need(command)
+    numbers = np.dtype({"f32": np.float32, "f64": np.float64}[dtype])
+    random, bits = np.random.default_rng(11), f"u{numbers.itemsize}"
+    fixed = np.array([0.0, -0.0, 0.5, -0.5, 1.5, 2.5, -2.5, 4.0, np.inf, 8388607.5, -8388608.0, 0.3, 1e-40, 5e-324])
+    any_bits = random.integers(0, np.iinfo(bits).max, 4000, bits, endpoint=True).view(numbers)
+    x = np.concatenate([fixed.astype(numbers), any_bits, (random.normal(size=2000) * 100).astype(numbers)])
+    x = x[~np.isnan(x)]
+    lines = [f"  %{name} = stablehlo.{name} %x : tensor<{x.size}x{dtype}>" for name in ROUNDING]
+    types = ", ".join([f"tensor<{x.size}x{dtype}>"] * len(ROUNDING))
+    text = "\n".join(
+        [f"func.func @main(%x: tensor<{x.size}x{dtype}>) -> ({types}) {{", *lines]
+        + [f"  return {', '.join(f'%{name}' for name in ROUNDING)} : {types}", "}"]
+    )
+    program = c_program(text, tmp_path).build(compiled_by, *STRICT, "-O1", *(["-static"] if run_by else []))
+    results = program(x, runner=(run_by,) if run_by else (), order=">" if run_by else "<")
+    with np.errstate(invalid="ignore"):
+        for function, got in zip(ROUNDING.values(), results, strict=True):
+            want = function(x)
+            wrong = ~((got.view(bits) == want.view(bits)) | (np.isnan(got) & np.isnan(want)))
+            assert not wrong.any(), (function, x[wrong][:5], got[wrong][:5], want[wrong][:5])
+
+
+def test_vectors_of_every_size(tmp_path: Path) -> None:
+    """A processor without vectors, and those that this one has."""
+    need("gcc")
+    arrays = inputs("matmul_static")
+    found: list[list[Array]] = []
+    for bytes in (0, 16, 32, 64):
+        program = c_program(EXAMPLES / "matmul_static.mlir", tmp_path / str(bytes))
+        text = program.files["model.c"]
+        assert isinstance(text, str)
+        start, end = (
+            text.index("#if !defined(__GNUC__) && !defined(__clang__)\n#define VECTOR_BYTES"),
+            text.index("typedef float MAY_ALIAS"),
+        )
+        changed = f"{text[:start]}#define VECTOR_BYTES {bytes}\n{text[end:]}"
+        program = CProgram(program.folder, "model", {**program.files, "model.c": changed}, program.exports)
+        found.append(program.build("gcc", *STRICT, "-O1", "-Wno-psabi")(*arrays))
+    for other in found[1:]:
+        same_bits(other, found[0])
