@@ -415,6 +415,18 @@ program @"a\\nb" profile "reference" {
     %r3 = call_import @hal.view.destination(%r3, %i0, %l0)
     return (%r3)
   }
+  func @"add_main" () -> () {
+    %i0 = i32.const 7
+    global.store.i32 %i0, @lock
+    return ()
+  }
+  func @lock () -> () {
+    return ()
+  }
+  global @lock : i32 mutable = 5
+  global @"set up" : i32 mutable
+  initializer context @add_main
+  initializer context @lock
   entry @"no name"
   entry @"no name"
   entry @"no name"

@@ -239,7 +239,7 @@ def _cached(body: Body, op: Op) -> None:
     body.helpers.add("Recent")
     cache = body.code.caches[op.operands[0]]
     sizes = sequence([body.text(value) for value in arguments])
-    items: list[Node] = [sizes, f"self.{body.code.method_names[op.operands[0]]}"]
+    items: list[Node] = [sizes, f"self.{body.code.methods[op.operands[0]]}"]
     body.emit(f"{', '.join(names)} = " if names else "", Group(f"self.{cache}.get", items))
 
 

@@ -96,14 +96,19 @@ class Code:
         self.executable_names = _unique([module.strings[at.name] for at in self.executables])
         self.constant_names = _unique([module.strings[at.name] for at in self.constants])
         self._functions: dict[int, Function] = {}
-        attributes, methods = Names(("lock", "resources", "set_up", "own", "executable", "constant")), Names()
+        own = ("lock", "resources", "set_up", "own", "executable", "constant", "control_flow")
+        names = Names((*own, *[f"add_{export.name}" for export in exports]))
         self.globals = [
-            f"_{attributes.unique(identifier(module.strings[at.name]))}"
-            for at in module.globals[row.globals_start : row.globals_end]
+            f"_{names.unique(module.strings[at.name])}" for at in module.globals[row.globals_start : row.globals_end]
         ]
-        self._methods = {at: methods.unique(self.function(at).name) for at in self._setup_ordinals()}
-        self.method_names = {at: f"_{name}" for at, name in self._methods.items()}
-        self.caches = {at: f"_{attributes.unique(f'{identifier(name)}_results')}" for at, name in self._methods.items()}
+        self._setups = self._setup_ordinals()
+        #: functions that are methods -> their names
+        self.methods = {
+            at: f"_{names.unique(self.function(at).name)}"
+            for at in dict.fromkeys((*[function.ordinal for function in self.initializers], *self._setups))
+        }
+        #: setups -> the attributes that keep what they returned
+        self.caches = {at: f"_{names.unique(f'{self.methods[at]}_results'.lstrip('_'))}" for at in self._setups}
 
     @property
     def entries(self) -> list[Function]:
@@ -143,7 +148,7 @@ class Code:
 
     @property
     def setups(self) -> list[Function]:
-        return [self.function(at) for at in self._methods]
+        return [self.function(at) for at in self._setups]
 
     def kept(self, setup: Function) -> list[int]:
         """The places of a setup's results that are not its own parameters."""

@@ -64,6 +64,13 @@ def generate(subject: Subject, name: str, options: Options) -> Files:
     Raises CompileError for what HAL code cannot say, ModuleError for a damaged module.
     """
     module = subject.module()
+    try:
+        return _generate(module, subject, name)
+    except RecursionError:
+        raise CompileError(f"{subject.source}: branches or numbers are nested too deep for HAL code") from None
+
+
+def _generate(module: Module, subject: Subject, name: str) -> Files:
     exports = exports_of(module)
     codes = [Code(module, ordinal, exports) for ordinal in _chosen(module, subject)]
     payloads = Payloads(module, name)

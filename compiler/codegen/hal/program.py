@@ -130,11 +130,8 @@ class ProgramText:
             self.helpers.add("Recent")
             made = f"Recent[{self._made(function)}]"
             body += layout(f"self.{code.caches[function.ordinal]}: {made} = ", Group("self._own", ["Recent()"]), room=8)
-        body += [f"self.{self._method(function)}()" for function in code.initializers]
+        body += [f"self.{code.methods[function.ordinal]}()" for function in code.initializers]
         return "\n".join(indented([*lines, *indented(body or ["pass"])]))
-
-    def _method(self, function: Function) -> str:
-        return f"_{function.name}"
 
     def _initializer(self, function: Function) -> str:
         writer = self._writer(function, None)
@@ -143,7 +140,7 @@ class ProgramText:
             lines = ["call = Call(self.device)", *lines, "call.run()"]
         for name in reversed(writer.temporaries):
             lines.append(f"{name}.release()")
-        return self._function(Group(f"def {self._method(function)}", ["self"]), "None", [], lines)
+        return self._function(Group(f"def {self._code.methods[function.ordinal]}", ["self"]), "None", [], lines)
 
     def _made(self, function: Function) -> str:
         """The type of what a setup returns."""
@@ -158,7 +155,7 @@ class ProgramText:
         lines = writer.render()
         parameters = [f"{name}: {type_of(type)}" for name, type in zip(names, function.types, strict=True)]
         doc = ["Record for these sizes."]
-        head = Group(f"def {self._code.method_names[function.ordinal]}", ["self", *parameters])
+        head = Group(f"def {self._code.methods[function.ordinal]}", ["self", *parameters])
         return self._function(head, self._made(function), doc, lines)
 
     def _sizes(self, setup: Function) -> list[str]:
