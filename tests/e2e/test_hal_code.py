@@ -22,6 +22,7 @@ from cpu_devices import best_level  # noqa: E402
 from jax import export, lax  # noqa: E402
 from jax import numpy as jnp  # noqa: E402
 from real_programs import PROGRAMS, RealProgram  # noqa: E402
+from safetensors.numpy import load_file  # noqa: E402
 
 from orchestrion import compiler  # noqa: E402
 from orchestrion.compiler.codegen.hal.calls import OTHERS, STATEMENTS, VALUES  # noqa: E402
@@ -217,6 +218,35 @@ def test_sizes_that_calls_choose(
         ]
         with pytest.raises(InvalidArgument, match="b <= 64"):
             program.main(*uploaded(code, opened, wide))
+
+
+def layers(weights: Any, x: Any) -> Any:
+    return jnp.tanh(x @ weights["w"] + weights["b"]) @ weights["w"].T
+
+
+@pytest.mark.parametrize("device", QUICK_DEVICES)
+def test_parameters_are_given_by_name(
+    device: str, load_on: LoadOn, device_of: Callable[[str], Device], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("orchestrion.compiler.stablehlo.functions.mark_parameters.MIN_PARAMETER_BYTES", 64)
+    random = np.random.default_rng(1)
+    arrays = {"w": random.normal(size=(48, 40)).astype(np.float32), "b": random.normal(size=40).astype(np.float32)}
+    x = random.normal(size=(4, 48)).astype(np.float32)
+    file = tmp_path / "weights.safetensors"
+    lowered = jax.jit(lambda x: layers(arrays, x)).lower(x)
+    module = compiler.compile(lowered, parameters=file, target_cpu=best_level())
+    values = load_file(file)
+    code, opened = imported(module, tmp_path / "code"), device_of(device)
+    with load_on(module, device, parameters=file) as loaded, created(code, opened, values) as program:
+        same_bits(program.main(*uploaded(code, opened, [x])), loaded.main(x))
+    name = next(iter(values))
+    for given, text in (
+        ({}, f"parameter {name} is missing"),
+        ({**values, name: np.zeros(3, np.float32)}, f"parameter {name}: expected"),
+    ):
+        with pytest.raises(InvalidArgument, match=re.escape(text)):
+            created(code, opened, given)
+    checked(tmp_path / "code")
 
 
 # what a call costs

@@ -43,15 +43,15 @@ def imported(module: bytes, folder: Path, name: str = "model", targets: tuple[st
     return made
 
 
-def created(code: ModuleType, device: Any) -> Any:
+def created(code: ModuleType, device: Any, *parameters: Any) -> Any:
     """The program for a device: the one of `create`, or the only class."""
     if hasattr(code, "create"):
-        return code.create(device)
+        return code.create(device, *parameters)
     (program,) = [
         value for value in vars(code).values()
         if isinstance(value, type) and issubclass(value, code.Program) and value is not code.Program
     ]  # fmt: skip
-    return program.create(device)
+    return program.create(device, *parameters)
 
 
 def uploaded(code: ModuleType, device: Any, arrays: Sequence[Any]) -> list[Any]:

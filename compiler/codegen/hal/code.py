@@ -14,7 +14,7 @@ from orchestrion.compiler.errors import CompileError
 from orchestrion.schema.decoder import initial_value
 from orchestrion.schema.dtypes import BY_CODE, DType
 from orchestrion.schema.module import Module
-from orchestrion.schema.rows import Argument, Executable, Program, Result
+from orchestrion.schema.rows import Argument, Executable, Program, Result, SegmentKind
 from orchestrion.schema.rows import Constant as ConstantRow
 
 from .sizes import is_natural, use_floor_divisions
@@ -94,7 +94,11 @@ class Code:
         self.executables: list[Executable] = [*module.executables[row.executables_start : row.executables_end]]
         self.constants: list[ConstantRow] = [*module.constants[row.constants_start : row.constants_end]]
         self.executable_names = _unique([module.strings[at.name] for at in self.executables])
+        #: a parameter has the name that its values are given by
         self.constant_names = _unique([module.strings[at.name] for at in self.constants])
+        for place, at in enumerate(self.constants):
+            if self.is_parameter(at):
+                self.constant_names[place] = module.strings[at.name]
         self._functions: dict[int, Function] = {}
         own = ("lock", "resources", "set_up", "own", "executable", "constant", "control_flow")
         names = Names((*own, *[f"add_{export.name}" for export in exports]))
@@ -109,6 +113,10 @@ class Code:
         }
         #: setups -> the attributes that keep what they returned
         self.caches = {at: f"_{names.unique(f'{self.methods[at]}_results'.lstrip('_'))}" for at in self._setups}
+
+    def is_parameter(self, row: ConstantRow) -> bool:
+        """Whether the values of a constant are not in the module."""
+        return self.module.segments[row.segment].kind == SegmentKind.Parameter
 
     @property
     def entries(self) -> list[Function]:

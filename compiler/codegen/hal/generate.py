@@ -20,16 +20,16 @@ from .calls import dtype_name
 from .code import Code, exports_of
 from .payloads import Payloads
 from .program import ProgramText
-from .support import CALL, CONSTANT, CONTROL_FLOW, HELPERS, PROGRAM, UPLOAD, VARIANT, with_needs
+from .support import CALL, CONSTANT, CONTROL_FLOW, HELPERS, PROGRAM, UPLOAD, VARIANT, selected, with_needs
 from .text import Names, docstring, identifier, layout, plain, quoted, sequence
 
 #: modules and the names that generated code may import; the ones that it does not use are left out
 _IMPORTS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
-    ("collections.abc", ("Callable", "Sequence")),
+    ("collections.abc", ("Callable", "Mapping", "Sequence")),
     ("contextlib", ("ExitStack",)),
     ("pathlib", ("Path",)),
     ("threading", ("Lock",)),
-    ("typing", ("ClassVar", "Final", "Generic", "NamedTuple", "Protocol", "Self", "TypeVar")),
+    ("typing", ("Any", "ClassVar", "Final", "Generic", "NamedTuple", "Protocol", "Self", "TypeVar")),
     ("", ()),
     ("numpy as np", ()),
     ("numpy.typing as npt", ()),
@@ -110,7 +110,7 @@ def _programs(
         base = first.setdefault(text.body, name)
         texts.append(text.whole(name, title if several else "Program", None if base == name else base, not several))
     if several:
-        texts.append(_choice(title, names))
+        texts.append(_choice(title, names, any(text.takes_parameters for text in rendered)))
     helpers = set().union(*[text.helpers for text in rendered])
     return texts, set().union(*[text.dtypes for text in rendered]), helpers
 
@@ -119,19 +119,19 @@ def _camel(name: str) -> str:
     return "".join(part[:1].upper() + part[1:] for part in identifier(name).split("_"))
 
 
-def _choice(title: str, names: list[str]) -> str:
+def _choice(title: str, names: list[str], parameters: bool) -> str:
     programs = "\n".join(layout("PROGRAMS: Final = ", sequence(names)))
     return f'''\
 {programs}
 
 
-def create(device: Device) -> {title}:
+def create(device: Device{", parameters: Parameters" * parameters}) -> {title}:
     """The first program that runs on a device. Raises Unsupported, with a reason per program, if none does."""
     reasons = []
     for program in PROGRAMS:
         reason = program.refusal(device.info)
         if not reason:
-            return program.create(device)
+            return program.create(device{", parameters" * parameters})
         reasons.append(f"{{program.NAME}} ({{reason}})")
     info = device.info
     raise Unsupported(f"no program of {{NAME}} runs on device {{info.id}} ({{info.name}}): {{'; '.join(reasons)}}")'''
@@ -163,6 +163,9 @@ def _support(module: Module, name: str, dtypes: list[DType], helpers: set[str], 
     types = _TYPES + ('Made = TypeVar("Made")\n' if "Recent" in helpers else "")
     program = PROGRAM + (CONSTANT if "self._constant(" in classes else "")
     program += CONTROL_FLOW if "self._control_flow(" in classes else ""
+    takes_parameters = "    PARAMETERS = " in classes
+    program = selected(program, takes_parameters)
+    types += "#: name -> values\nParameters = Mapping[str, npt.NDArray[Any]]\n" * takes_parameters
     parts = ["\n".join(constants), types, UPLOAD, *[HELPERS[helper] for helper in with_needs(helpers)]]
     return [*parts, VARIANT, CALL, program]
 

@@ -8,7 +8,6 @@ from typing import Final
 from orchestrion.compiler.errors import CompileError
 from orchestrion.schema.module import Module
 from orchestrion.schema.profiles import find_format
-from orchestrion.schema.rows import SegmentKind
 
 from .text import identifier
 
@@ -32,11 +31,7 @@ class Payloads:
         return name, hashlib.sha256(self._content(name)).hexdigest()
 
     def constant(self, segment: int, constant: str) -> tuple[str, int]:
-        """The file of a constant and its bytes. Raises CompileError for a parameter."""
-        if self._module.segments[segment].kind == SegmentKind.Parameter:
-            raise CompileError(
-                f"constant {constant} is a parameter, whose values are in another file, which HAL code cannot read"
-            )
+        """The file of a constant and its bytes."""
         name = self._file(segment, f"{identifier(constant)}.constant")
         return name, len(self._content(name))
 

@@ -7,11 +7,12 @@ from typing import Final
 
 from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.profiles import known_profile
-from orchestrion.schema.dtypes import DType
+from orchestrion.schema.dtypes import BY_CODE, DType
 from orchestrion.schema.profiles import feature_names
-from orchestrion.schema.rows import ACCESSES, Executable, Variant
+from orchestrion.schema.rows import ACCESSES, Constant, Executable, Variant
 
 from .body import Body, type_of
+from .calls import dtype_name
 from .code import Code, Export
 from .payloads import Payloads
 from .ssa import Function
@@ -88,11 +89,24 @@ class ProgramText:
         for row, name in zip(code.executables, code.executable_names, strict=True):
             lines += indented(layout(f"{quoted(name)}: ", self._executable(row), ",", 8))
         lines += ["}"] if code.executables else []
-        lines += ["CONSTANTS = {" if code.constants else "CONSTANTS = {}"]
-        for constant, name in zip(code.constants, code.constant_names, strict=True):
-            file, size = self._payloads.constant(constant.segment, name)
-            lines += indented(layout(f"{quoted(name)}: ", sequence([quoted(file), str(size)]), ",", 8))
-        return lines + (["}"] if code.constants else [])
+        rows = [*zip(code.constants, code.constant_names, strict=True)]
+        files = {name: self._payloads.constant(row.segment, name) for row, name in rows if not code.is_parameter(row)}
+        lines += _dictionary("CONSTANTS", {name: [quoted(file), str(size)] for name, (file, size) in files.items()})
+        if self.takes_parameters:
+            types = {name: self._parameter(row) for row, name in rows if code.is_parameter(row)}
+            lines += _dictionary("PARAMETERS", types)
+        return lines
+
+    @property
+    def takes_parameters(self) -> bool:
+        return any(map(self._code.is_parameter, self._code.constants))
+
+    def _parameter(self, row: Constant) -> list[str]:
+        """The element type and the shape of a parameter."""
+        dtype = BY_CODE[row.dtype]
+        self.dtypes.add(dtype)
+        self.helpers.add("described")
+        return [dtype_name(dtype), str(sequence(map(str, self._code.module.dims[row.dims_start : row.dims_end])))]
 
     def _executable(self, row: Executable) -> Node:
         variants = self._code.module.variants[row.variants_start : row.variants_end]
@@ -258,6 +272,14 @@ def _submit_doc(export: Export) -> list[str]:
         f"As `{export.name}`, without waiting: begins when `wait` is reached, and `signal` is reached at its end.",
         "Where the host reads numbers to choose what runs next, this waits for these numbers.",
     ]
+
+
+def _dictionary(name: str, rows: dict[str, list[str]]) -> list[str]:
+    """The lines of an attribute with a tuple for each name."""
+    if not rows:
+        return [f"{name} = {{}}"]
+    lines = [line for key, items in rows.items() for line in layout(f"{quoted(key)}: ", sequence(items), ",", 8)]
+    return [f"{name} = {{", *indented(lines), "}"]
 
 
 def _set(names: Iterable[str], prefix: str = "") -> Node:

@@ -83,6 +83,7 @@ class Call:
         return int.from_bytes(word.tobytes(), "little", signed=size == 4)
 '''
 
+#: see `selected`
 PROGRAM: Final = '''\
 class Program:
     """A program on a device. Any thread may call it; calls run one after the other.
@@ -95,9 +96,12 @@ class Program:
     FEATURES: ClassVar[frozenset[str]]
     EXECUTABLES: ClassVar[dict[str, tuple[Variant, ...]]]
     CONSTANTS: ClassVar[dict[str, tuple[str, int]]]  #: their files, and the bytes of these
+    PARAMETERS: ClassVar[dict[str, tuple[DType, tuple[int, ...]]]] #+
 
-    def __init__(self, device: Device) -> None:
+    def __init__(self, device: Device) -> None: #-
+    def __init__(self, device: Device, parameters: Parameters) -> None: #+
         self.device = device
+        self._parameters = parameters #+
         self._lock = Lock()
         with ExitStack() as resources:
             self._resources = resources
@@ -105,9 +109,13 @@ class Program:
             self._resources = resources.pop_all()
 
     @classmethod
-    def create(cls, device: Device) -> Self:
+    def create(cls, device: Device) -> Self: #-
+    def create(cls, device: Device, parameters: Parameters) -> Self: #+
         """Load the code and the constants, and record the command buffers.
 
+        `parameters`: the arrays by name. They are not copied where the device imports memory of the host, #+
+        and must not change then. Raises InvalidArgument if one is missing or has another type. #+
+ #+
         Raises Unsupported if the device lacks what the program requires, PolicyRefused if its policy does not trust
         native code of the module, ModuleError or OSError for files that are damaged or missing, and HalError if the
         device fails.
@@ -115,7 +123,14 @@ class Program:
         reason = cls.refusal(device.info)
         if reason:
             raise Unsupported(f"program {cls.NAME} does not run on {device.info.id} ({device.info.name}): {reason}")
-        return cls(device)
+        return cls(device) #-
+        for name, (dtype, shape) in cls.PARAMETERS.items(): #+
+            wanted, array = described(dtype, shape), parameters.get(name) #+
+            if array is None: #+
+                raise InvalidArgument(f"parameter {name} is missing, of type {wanted}") #+
+            if array.dtype != dtype.numpy or array.shape != shape: #+
+                raise InvalidArgument(f"parameter {name}: expected {wanted}, got {array.dtype}{array.shape}") #+
+        return cls(device, parameters) #+
 
     @classmethod
     def refusal(cls, info: DeviceInfo) -> str:
@@ -160,20 +175,26 @@ class Program:
         return self.device.create_executable(variant.format, memoryview(code), variant.entries, MODULE)
 '''
 
+#: see `selected`
 CONSTANT: Final = '''
     def _constant(self, name: str, offset: int, length: int) -> Buffer:
         """A range of a constant, without a copy where the device imports memory of the host."""
-        file, size = self.CONSTANTS[name]
-        data: npt.NDArray[np.uint8] = np.empty(0, np.uint8)
-        if (FOLDER / file).stat().st_size != size:
-            raise ModuleError(f"{file}: {(FOLDER / file).stat().st_size} bytes, expected {size}")
-        if length:
-            data = np.memmap(FOLDER / file, np.uint8, "r")[offset : offset + length]
+        data = self._bytes(name)[offset : offset + length]
         buffer = self.device.allocator.import_host(data)
         if buffer is None:
             buffer = self.device.allocator.allocate(length, MemoryUse.CONSTANT)
             buffer.write(data)
         return buffer
+
+    def _bytes(self, name: str) -> npt.NDArray[np.uint8]:
+        """The bytes of a constant. Its file is mapped."""
+        if name in self.PARAMETERS: #+
+            return np.ascontiguousarray(self._parameters[name]).reshape(-1).view(np.uint8) #+
+        file, size = self.CONSTANTS[name]
+        found = (FOLDER / file).stat().st_size
+        if found != size:
+            raise ModuleError(f"{file}: {found} bytes, expected {size}")
+        return np.memmap(FOLDER / file, np.uint8, "r") if size else np.empty(0, np.uint8)
 '''
 
 CONTROL_FLOW: Final = '''
@@ -189,6 +210,11 @@ HELPERS: Final[dict[str, str]] = {
     "ProgramFailed": '''\
 class ProgramFailed(HalError):
     """The program ended the call itself. The message is the program's."""
+''',
+    "described": '''\
+def described(dtype: DType, shape: tuple[int | None, ...]) -> str:
+    """A type for messages: `4x?xf32`."""
+    return "x".join([*("?" if size is None else str(size) for size in shape), dtype.name])
 ''',
     "storage": '''\
 def storage(what: str, view: BufferView, dtype: DType, shape: tuple[int | None, ...]) -> Buffer:
@@ -206,11 +232,6 @@ def storage(what: str, view: BufferView, dtype: DType, shape: tuple[int | None, 
     if view.offset:
         raise InvalidArgument(f"{what}: begins at byte {view.offset} of its buffer, expected 0")
     return view.buffer
-
-
-def described(dtype: DType, shape: tuple[int | None, ...]) -> str:
-    """A type for messages: `4x?xf32`."""
-    return "x".join([*("?" if size is None else str(size) for size in shape), dtype.name])
 ''',
     "destination": '''\
 def destination(device: Device, what: str, view: BufferView | None, dtype: DType, shape: tuple[int, ...]) -> BufferView:
@@ -267,7 +288,7 @@ class Recent(Generic[Made]):
 ''',
 }
 #: helper -> those that it uses
-NEEDS: Final[dict[str, tuple[str, ...]]] = {"destination": ("storage",)}
+NEEDS: Final[dict[str, tuple[str, ...]]] = {"storage": ("described",), "destination": ("storage", "described")}
 
 UPLOAD: Final = '''\
 def upload(device: Device, array: npt.ArrayLike, dtype: DType) -> BufferView:
@@ -277,6 +298,13 @@ def upload(device: Device, array: npt.ArrayLike, dtype: DType) -> BufferView:
     view.write(elements)
     return view
 '''
+
+
+def selected(text: str, parameters: bool) -> str:
+    """A text for programs with or without parameters: lines with the mark `#+` or `#-` are for one of them."""
+    other = " #-" if parameters else " #+"
+    lines = [line for line in text.splitlines(keepends=True) if not line.rstrip("\n").endswith(other)]
+    return "".join(lines).replace(" #+\n", "\n").replace(" #-\n", "\n")
 
 
 def with_needs(names: Iterable[str]) -> list[str]:
