@@ -258,7 +258,7 @@ class Body:
         if op.row.effect is Effect.STORE:
             self._store(op)
             return
-        if not op.results:
+        if len(op.results) != 1:
             raise self._unknown(op)
         (result,) = op.results
         if self._is_inlined(op, result):
