@@ -13,9 +13,13 @@ import pytest
 from c_programs import STRICT, Array, CProgram, c_program
 
 from orchestrion import compiler, vm
+from orchestrion.compiler.codegen.c.kernels import CBody
+from orchestrion.compiler.codegen.c.language import LANGUAGE
 from orchestrion.compiler.codegen.subject import Subject
 from orchestrion.compiler.driver import Compilation
 from orchestrion.compiler.errors import CompileError
+from orchestrion.compiler.kernel.dialect import DIALECT, SCALARS
+from orchestrion.compiler.kernel.primitives import PRIMITIVES
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 #: flags of C++, without those of C
@@ -31,13 +35,16 @@ SHAPES: dict[str, list[tuple[int, ...]]] = {
 ALLOWED = {"memcpy", "memset", "memmove"}
 
 DYNAMIC = """
-func.func @main(%x: tensor<?x4xf32>, %y: tensor<4xf32>) -> (tensor<?x4xf32>, tensor<4xf32>) {
+func.func @main(%x: tensor<?x4xf32>, %y: tensor<4x4xf32>) -> (tensor<?x4xf32>, tensor<4xf32>) {
   %zero = stablehlo.constant dense<0.0> : tensor<f32>
-  %e = stablehlo.exponential %x : tensor<?x4xf32>
+  %p = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0]
+    : (tensor<?x4xf32>, tensor<4x4xf32>) -> tensor<?x4xf32>
+  %e = stablehlo.exponential %p : tensor<?x4xf32>
+  %q = stablehlo.dot_general %e, %y, contracting_dims = [1] x [0]
+    : (tensor<?x4xf32>, tensor<4x4xf32>) -> tensor<?x4xf32>
   %s = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [0]
     : (tensor<?x4xf32>, tensor<f32>) -> tensor<4xf32>
-  %t = stablehlo.add %s, %y : tensor<4xf32>
-  return %e, %t : tensor<?x4xf32>, tensor<4xf32>
+  return %q, %s : tensor<?x4xf32>, tensor<4xf32>
 }
 """
 
@@ -124,7 +131,7 @@ def test_sanitizers_find_nothing(tmp_path: Path) -> None:
         program = c_program(EXAMPLES / f"{name}.mlir", tmp_path / name, name)
         program.build("gcc", *STRICT, *flags)(*inputs(name))
     dynamic = c_program(DYNAMIC, tmp_path / "dynamic").build("gcc", *STRICT, *flags)
-    dynamic(np.ones((3, 4), np.float32), np.ones(4, np.float32))
+    dynamic(np.ones((3, 4), np.float32), np.ones((4, 4), np.float32))
 
 
 @pytest.mark.parametrize(
@@ -152,7 +159,7 @@ def test_any_number_of_rows(tmp_path: Path) -> None:
     program = c_program(DYNAMIC, tmp_path).build("gcc", *STRICT, "-O2")
     random = np.random.default_rng(7)
     for rows in (1, 3, 700):
-        x, y = random.normal(size=(rows, 4)).astype(np.float32), random.normal(size=4).astype(np.float32)
+        x, y = random.normal(size=(rows, 4)).astype(np.float32), random.uniform(size=(4, 4)).astype(np.float32)
         got = program(x, y)
         want = on_device(DYNAMIC, "reference", x, y)
         for found, wanted in zip(got, want, strict=True):
@@ -189,6 +196,58 @@ def test_two_programs_in_one(tmp_path: Path) -> None:
     subprocess.run([tmp_path / "both"], check=True)
 
 
+SEVERAL = """
+module {
+  func.func @double(%x: tensor<4xf32>) -> tensor<4xf32> {
+    %y = stablehlo.add %x, %x : tensor<4xf32>
+    return %y : tensor<4xf32>
+  }
+  func.func @count(%x: tensor<?xi32>) -> tensor<i32> {
+    %zero = stablehlo.constant dense<0> : tensor<i32>
+    %s = stablehlo.reduce(%x init: %zero) applies stablehlo.add across dimensions = [0]
+      : (tensor<?xi32>, tensor<i32>) -> tensor<i32>
+    return %s : tensor<i32>
+  }
+  func.func @one() -> tensor<2xf32> {
+    %y = stablehlo.constant dense<[1.0, 2.0]> : tensor<2xf32>
+    return %y : tensor<2xf32>
+  }
+}
+"""
+
+CALLS = """
+#include <stdio.h>
+#include "model.h"
+
+int main(void)
+{
+  static model_context context;
+  float x[4] = {1, 2, 3, 4}, y[4], one[2];
+  int32_t numbers[5] = {1, 2, 3, 4, 5}, sum;
+  model_inputs_double first = {{x}};
+  model_outputs_double doubled = {{y}};
+  model_inputs_count second = {{numbers, {5}}};
+  model_outputs_count counted = {{&sum}};
+  model_outputs_one third = {{one}};
+  size_t bytes;
+  int status = model_init(&context, NULL, 0, NULL) || model_sizes_count(&second, &bytes) || bytes != 0;
+  status = status || model_run_double(&context, &first, &doubled) || model_run_count(&context, &second, &counted);
+  status = status || model_run_one(&context, &third);
+  printf("%g %g %d %g", (double)y[0], (double)y[3], (int)sum, (double)one[1]);
+  return status;
+}
+"""
+
+
+def test_a_program_with_several_exports(tmp_path: Path) -> None:
+    need("gcc")
+    c_program(SEVERAL, tmp_path).write()
+    (tmp_path / "main.c").write_text(CALLS)
+    files = [tmp_path / "main.c", tmp_path / "model.c"]
+    subprocess.run(["gcc", *STRICT, *files, "-o", tmp_path / "calls"], check=True)
+    assert subprocess.run([tmp_path / "calls"], check=True, capture_output=True, text=True).stdout == "2 8 15 2"
+
+
 MISUSE = """
 #include <stdio.h>
 #include <stdlib.h>
@@ -198,13 +257,11 @@ MISUSE = """
 int main(void)
 {
   static model_context context;
-  static union { double align; float f[4096]; } space;
   unsigned char *memory = (unsigned char *)malloc(1 << 20);
-  float x[12] = {0}, y[4] = {0}, e[12], t[4];
+  float x[12] = {0}, y[16] = {0}, e[12], t[4];
   model_inputs inputs = {{x, {3, 4}}, {y}};
   model_outputs outputs = {{e, {3, 4}}, {t}};
   size_t bytes = 0;
-  (void)space;
   memory += 64 - (size_t)memory % 64;
   printf("%s\\n", model_error_text(model_run(&context, &inputs, &outputs)));
   printf("%s\\n", model_error_text(model_init(&context, memory + 1, 1 << 19, NULL)));
@@ -218,6 +275,10 @@ int main(void)
   outputs.result0.sizes[0] = 4;
   printf("%s\\n", model_error_text(model_run(&context, &inputs, &outputs)));
   printf("%s\\n", model_error_text(model_sizes(&inputs, &outputs, &bytes)));
+  printf("%d\\n", bytes > model_MEMORY_BYTES);
+  model_init(&context, memory, bytes - 1, NULL);
+  printf("%s\\n", model_error_text(model_run(&context, &inputs, &outputs)));
+  model_init(&context, memory, bytes, NULL);
   outputs.result1.data = x + 10;
   printf("%s\\n", model_error_text(model_run(&context, &inputs, &outputs)));
   outputs.result1.data = (float *)((char *)t + 1);
@@ -248,6 +309,8 @@ def test_misuse_gives_errors_with_texts(tmp_path: Path) -> None:
         "condition not met: size d0 is arg0_0, 1 is the least",
         "a size of an input or output is not that of its type",
         "no error",
+        "1",
+        "the memory is absent, not aligned or too small",
         "an output overlaps an input or another output",
         "an input or output has no data, or data that is not aligned to its elements",
         "no error",
@@ -279,6 +342,13 @@ module @m {
     module = Compilation(targets=("reference",)).module(EXAMPLES / "simple_mul.mlir", "executables")
     with pytest.raises(CompileError, match="has no program for target cpu, only for reference"):
         Subject("m.fb", lambda: pytest.fail("style c reads IR"), lambda: module).program("cpu")
+
+
+def test_every_primitive_and_op_has_c() -> None:
+    wanted = {(row.name, kind) for row in PRIMITIVES for kind in row.kinds}
+    assert {key for key in LANGUAGE.expressions if key[1] != "U"} == wanted
+    elsewhere = {"kernel.shared", "kernel.barrier"} | {op.name for op in SCALARS.values()}  # kernels.py, language.py
+    assert set(CBody._methods) == set(DIALECT.ops) - elsewhere
 
 
 ROUNDING: dict[str, Callable[[Array], Array]] = {

@@ -15,7 +15,7 @@ from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.sequencer import ll_seq
 
-from .memory import Place, moved
+from .memory import Place
 from .sizes import size_text
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class Code:
                 self.line(self.program.call(self.values[op.recording], buffers, self.sizes))
             case ll_seq.Read():
                 place = self.place(op.buffer)
-                at = moved(place, op.offset.value, str(op.offset.value)).text
+                at = place.moved(op.offset.value, "").text
                 self._set(op.output, f"read_{op.type.value}({at})")
             case ll_seq.CacheLoad():
                 self.values[op.output] = 0
@@ -135,7 +135,7 @@ class Code:
             self._variables[value] = name = f"n{len(self._variables)}"
             self.declared.append(f"  {type}{'' if type.endswith('*') else ' '}{name};")
             place = type.endswith("*")
-            self.values[value] = Place(name, ("any",), None) if place else name
+            self.values[value] = Place(name, ("any",)) if place else name
         return self._variables[value]
 
     # branches

@@ -146,7 +146,9 @@ def files_of(program: ProgramText, source: str, options: Mapping[str, str]) -> d
     code = _HEAD.format(file=f"{name}.c", what="a compiled program", **described)
     prologue = _PROLOGUE.format(name=name, alignment=64)
     files: dict[str, str | bytes] = {
-        f"{name}.h": program.interface.header(head, program.allocations.size, program.weights.size, file),
+        f"{name}.h": program.interface.header(
+            head, program.allocations.size, program.calls_need_memory, program.weights.size, file
+        ),
         f"{name}.c": "\n".join(filter(None, [code + prologue, needed, weights, body])),
     }
     if file:
@@ -187,7 +189,7 @@ def _lifetime(program: ProgramText, file: str) -> str:
     return {n}_ERROR_WEIGHTS;
 """
     space = ""
-    if program.allocations.size or any(export.is_dynamic for export in program.interface.exports):
+    if program.allocations.size or program.calls_need_memory:
         small = f" || memory_bytes < {n}_MEMORY_BYTES" if program.allocations.size else ""
         space = f"""  if (memory == NULL || (uintptr_t)memory % {n}_ALIGNMENT != 0{small})
     return {n}_ERROR_MEMORY;

@@ -118,8 +118,10 @@ class Interface:
             self.messages[message] = known[message] = f"ERROR_{len(ERRORS) + len(self.messages)}"
         return f"{self.name}_{known[message]}"
 
-    def header(self, head: str, memory: int, weights: int, weights_file: str) -> str:
-        """The text of the header. `memory` and `weights` in bytes; `weights_file`: the name of the file, if any."""
+    def header(self, head: str, memory: int, calls_need_memory: bool, weights: int, weights_file: str) -> str:
+        """The text of the header. `memory` and `weights` in bytes; `calls_need_memory`: whether calls need more, by
+        their sizes; `weights_file`: the name of the file, if any.
+        """
         n = self.name
         rows = [*ERRORS, *((key, text) for text, key in self.messages.items())]
         errors = ",\n".join(f"  {n}_{key} = {number}" for number, (key, _) in enumerate(rows))
@@ -129,9 +131,8 @@ class Interface:
             what = f"NULL for those in the program, or {n}_WEIGHTS_BYTES bytes in their layout, which must stay"
         else:
             what = "NULL, as the program has none"
-        dynamic = any(export.is_dynamic for export in self.exports)
-        more = f",\n * and for sizes of a call what {n}_sizes computes" if dynamic else ""
-        keeps = f"belongs to the context until {n}_fini" if memory or dynamic else "not used, may be NULL"
+        more = f", without what {n}_sizes adds for the sizes of a call" if calls_need_memory else ""
+        keeps = f"belongs to the context until {n}_fini" if memory or calls_need_memory else "not used, may be NULL"
         constants = (
             f"/* Bytes of the memory of a context{more}. */\n#define {n}_MEMORY_BYTES {memory}u\n"
             f"#define {n}_WEIGHTS_BYTES {weights}u\n"

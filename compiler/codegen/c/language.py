@@ -148,7 +148,7 @@ static {T} sqrt_{t}({T} x)
 """
 _ABS = "INLINE {T} abs_{t}({T} x) {{ return bitcast_{u}_{t}(bitcast_{t}_{u}(x) & ~({U}){sign}); }}\n"
 _SIGNED = """/* The absolute value of x, with the sign of y. */
-INLINE {T} sign_{t}({T} x, {T} y)
+INLINE {T} with_sign_{t}({T} x, {T} y)
 {{
   return bitcast_{u}_{t}((bitcast_{t}_{u}(x) & ~({U}){sign}) | (bitcast_{t}_{u}(y) & ({U}){sign}));
 }}
@@ -157,7 +157,7 @@ _TRUNC = """INLINE {T} trunc_{t}({T} x)
 {{
   const bool small = abs_{t}(x) < {whole};
   const {T} y = ({T})({I})(small ? x : {zero});
-  return small ? sign_{t}(y, x) : x;
+  return small ? with_sign_{t}(y, x) : x;
 }}
 """
 _FLOOR = """INLINE {T} floor_{t}({T} x)
@@ -169,14 +169,14 @@ _FLOOR = """INLINE {T} floor_{t}({T} x)
 _CEIL = """INLINE {T} ceil_{t}({T} x)
 {{
   const {T} y = trunc_{t}(x);
-  return y < x ? sign_{t}(y + {one}, x) : y;
+  return y < x ? with_sign_{t}(y + {one}, x) : y;
 }}
 """
 _RINT = """INLINE {T} rint_{t}({T} x)
 {{
   const {T} y = abs_{t}(x);
   const {T} z = y + {whole};
-  return y < {whole} ? sign_{t}(z - {whole}, x) : x;
+  return y < {whole} ? with_sign_{t}(z - {whole}, x) : x;
 }}
 """
 
@@ -269,7 +269,7 @@ _HELPERS: Final[tuple[tuple[str, Callable[..., str]], ...]] = (
     (r"bitcast_(\w+?)_(\w+)", _bitcast),
     (r"bits_(f32|f64)", _bits),
     (r"abs_(f32|f64)", _float(_ABS)),
-    (r"sign_(f32|f64)", _float(_SIGNED)),
+    (r"with_sign_(f32|f64)", _float(_SIGNED)),
     (r"trunc_(f32|f64)", _float(_TRUNC)),
     (r"floor_(f32|f64)", _float(_FLOOR)),
     (r"ceil_(f32|f64)", _float(_CEIL)),

@@ -18,13 +18,33 @@ WEIGHTS: Final = ("weights",)
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A buffer. `text`: the expression for its address, of type `unsigned char *`; `base`: what it is a part of, such
-    as `MEMORY`, a slot of a recording, or an argument; `start`: its first byte in there, None if that depends on sizes.
+    """A place in a buffer. `root`: an expression of type `unsigned char *`; `base`: what it is a part of, such as
+    `MEMORY`, a slot of a recording, or an argument; `start`: its first byte in there; `text_of_start`: the expression
+    for it if that depends on sizes.
     """
 
-    text: str
+    root: str
     base: tuple[object, ...]
-    start: int | None = 0
+    start: int = 0
+    text_of_start: str = ""
+
+    @property
+    def text(self) -> str:
+        """The expression for its address."""
+        parts = [self.root, *filter(None, [self.text_of_start, self.start and str(self.start)])]
+        return " + ".join(map(str, parts))
+
+    @property
+    def known_start(self) -> int | None:
+        """The first byte, None if that depends on sizes."""
+        return None if self.text_of_start else self.start
+
+    def moved(self, offset: int, text: str) -> Place:
+        """The place an offset further on; `text`: the expression for the offset."""
+        if not is_dynamic(offset):
+            return replace(self, start=self.start + offset)
+        joined = f"{self.text_of_start} + {text}" if self.text_of_start else text
+        return replace(self, text_of_start=joined)
 
 
 @dataclass(slots=True)
@@ -60,7 +80,7 @@ class Range:
 
     def overlaps(self, other: Range) -> bool:
         """Whether two ranges of one base may have bytes in common."""
-        x, y = self.place.start, other.place.start
+        x, y = self.place.known_start, other.place.known_start
         if x is None or y is None or self.length is None or other.length is None:
             return True
         return x < y + other.length and y < x + self.length
@@ -99,17 +119,9 @@ def _filled(range: Range, call: Sequence[Place]) -> Range:
     if base[0] != "slot":
         return range
     assert isinstance(base[1], int)
-    buffer, start = call[base[1]], range.place.start
-    known = buffer.start is not None and start is not None
-    return replace(range, place=replace(buffer, start=(buffer.start or 0) + (start or 0) if known else None))
-
-
-def moved(place: Place, offset: int, text: str) -> Place:
-    """A place an offset further on; `text`: the expression for the offset."""
-    if not is_dynamic(offset) and offset == 0:
-        return place
-    start = None if is_dynamic(offset) or place.start is None else place.start + offset
-    return Place(f"{place.text} + {text}", place.base, start)
+    buffer, place = call[base[1]], range.place
+    joined = buffer.text_of_start or place.text_of_start
+    return replace(range, place=replace(buffer, start=buffer.start + place.start, text_of_start=joined))
 
 
 def bindings_apart(recordings: Iterable[Recorded]) -> dict[str, set[int]]:

@@ -26,7 +26,7 @@ from .code import Code, indented, refused
 from .interface import Export, Interface, export_of
 from .kernels import CBody, KernelText, pointer_type, used_lines
 from .language import identifier, is_reserved
-from .memory import MEMORY, WEIGHTS, Allocations, Place, Range, Recorded, bindings_apart, moved
+from .memory import MEMORY, WEIGHTS, Allocations, Place, Range, Recorded, bindings_apart
 from .sizes import rounded_up, size_text
 from .weights import ALIGNMENT, Weights
 
@@ -70,13 +70,15 @@ class ProgramText:
         self._executables = {op.sym_name.value: op for op in ops if isinstance(op, ll_seq.Executable)}
         self._setups = {op.sym_name.value: op for op in ops if isinstance(op, ll_seq.SetupFunc)}
         self._globals: dict[str, Any] = {}
+        self.calls_need_memory = False
         initializers = [op for op in ops if isinstance(op, util.Initializer)]
         initializers.sort(key=lambda op: op.kind.value != "program")
         self.allocations.plan(block for op in initializers for block in op.body.blocks)
         self.init = [self._initializer(op) for op in initializers]
         exported = [op for op in ops if isinstance(op, ll_seq.Function)]
         for function in exported:
-            suffix = "" if len(exported) == 1 else f"_{identifier(function.sym_name.value)}"
+            run = identifier(f"run_{function.sym_name.value}", [f"run{one.suffix}" for one in self.interface.exports])
+            suffix = "" if len(exported) == 1 else run.removeprefix("run")
             self.interface.exports.append(export_of(function, suffix))
             self._function(function, self.interface.exports[-1])
 
@@ -94,10 +96,10 @@ class ProgramText:
                 code.values[op.output] = op.executable.root
             case ll_seq.Constant():
                 start = self.weights.add(op)
-                code.values[op.output] = Place(f"(unsigned char *)context->weights + {start}", WEIGHTS, start)
+                code.values[op.output] = Place("(unsigned char *)context->weights", WEIGHTS, start)
             case ll_seq.Allocate():
                 start = self.allocations.offsets[op]
-                code.values[op.output] = Place(f"context->memory + {start}", MEMORY, start)
+                code.values[op.output] = Place("context->memory", MEMORY, start)
             case ll_seq.Record():
                 code.values[op.output] = self._record(op, code)
             case util.GlobalStore():
@@ -143,7 +145,7 @@ class ProgramText:
         key = f"{executable}::{entry}"
         if key not in self.kernels:
             found = next(e for _, e in self._executables[executable].entries() if e.sym_name.value == entry)
-            taken = [kernel.name for kernel in self.kernels.values()]
+            taken = [name for kernel in self.kernels.values() for name in (kernel.name, f"{kernel.name}_arguments")]
             self.kernels[key] = Kernel(identifier(f"kernel_{entry}", taken), found, signature_of(found))
         return self.kernels[key]
 
@@ -170,6 +172,7 @@ class ProgramText:
         n, given = self.name, self.interface.parameters(export)
         head = f"int {n}_run{export.suffix}({n}_context *context{given and f', {given}'})"
         checks = list(self._checks(export))
+        code.drop_unused()
         self.functions.append("\n".join([f"{head}\n{{", *code.declared, *checks, *code.lines, "}\n"]))
         if export.is_dynamic:
             self.functions.append(self._sizes_function(function, export))
@@ -203,12 +206,13 @@ class ProgramText:
         made: list[tuple[str, str]] = []
         for command in inner:
             if isinstance(command, ll_seq.Allocate):
+                self.calls_need_memory = True
                 at = made[-1][1] if made else str(start)
                 name = f"at{len(code.offsets)}"
                 code.offsets.append(name)
                 made.append((name, f"size_add({name}, {rounded_up(code.size(command.size), ALIGNMENT)})"))
                 code.set_size(name, at)
-                code.values[command.output] = Place(f"context->memory + {name}", MEMORY, None)
+                code.values[command.output] = Place("context->memory", MEMORY, 0, name)
             elif isinstance(command, ll_seq.Return):
                 code.values.update(zip(op.outputs, [code.values[value] for value in command.values], strict=True))
             else:
@@ -241,6 +245,7 @@ class ProgramText:
             for axis, size in enumerate(field.type.shape if field.is_dynamic else ()):
                 code.line(f"outputs->{field.name}.sizes[{axis}] = {code.size(size)};")
         code.line(f"*memory_bytes = (size_t){needed};")
+        code.drop_unused()
         head = self.interface.sizes_head(export)
         return "\n".join([f"{head}\n{{", *code.declared, *code.lines, f"  return {self.name}_OK;", "}\n"])
 
@@ -269,6 +274,17 @@ class FunctionCode(Code):
         for one, value in rows:
             if value is not None and one.name not in self.sizes:
                 self.set_size(one.name, self.size(value))
+
+    def drop_unused(self) -> None:
+        """Leaves out sizes that nothing reads."""
+        while True:
+            text = "\n".join(self.lines)
+            unused = [name for name in self.sizes.values() if len(re.findall(rf"\b{re.escape(name)}\b", text)) == 1]
+            unused = [name for name in unused if f"  int64_t {name};" in self.declared]
+            if not unused:
+                return
+            self.declared = [line for line in self.declared if line.split()[-1][:-1] not in unused]
+            self.lines = [line for line in self.lines if line.split(" = ")[0].strip() not in unused]
 
     def require_memory(self, text: str) -> None:
         """Ends the call if the memory is too small."""
@@ -351,7 +367,7 @@ class RecordingText:
     def _at(self, value: Value, offset: int) -> Place:
         place = self.values[value]
         assert isinstance(place, Place)
-        return moved(place, offset, self._size(offset))
+        return place.moved(offset, self._size(offset))
 
     def _command(self, op: Operation) -> None:
         match op:
