@@ -7,7 +7,7 @@ functions of `hal` are rendered by `calls.py`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -42,6 +42,13 @@ class Expression(NamedTuple):
         return self.text if self.level < level or self.level == ATOM else f"({self.text})"
 
 
+class Calls(NamedTuple):
+    """How instructions and imported functions are rendered: `values` give a value, `statements` everything else."""
+
+    values: Mapping[str, Callable[[Body, Op], Node]]
+    statements: Mapping[str, Callable[[Body, Op], None]]
+
+
 @dataclass
 class Body:
     """The text of `function`. `export`: the one whose body it is. `lines`: of the statements so far, at `room` columns.
@@ -51,6 +58,7 @@ class Body:
 
     code: Code
     function: Function
+    calls: Calls
     export: Export | None = None
 
     def __post_init__(self) -> None:
@@ -83,14 +91,12 @@ class Body:
 
     def made(self, op: Op) -> Expression:
         """The result of an op as Python text."""
-        from .calls import VALUES
-
         if op.row.name in INTEGERS:
             return self._integer(op)
         if op.row.effect is Effect.LOAD:
             return Expression(f"self.{self.code.globals[op.operands[0]]}")
-        if op.name in VALUES:
-            return Expression(str(VALUES[op.name](self, op)))
+        if op.name in self.calls.values:
+            return Expression(str(self.calls.values[op.name](self, op)))
         raise self._unknown(op)
 
     def _integer(self, op: Op) -> Expression:
@@ -250,10 +256,8 @@ class Body:
         self._values(f"{target} =", values)
 
     def _op(self, op: Op) -> None:
-        from .calls import STATEMENTS
-
-        if op.name in STATEMENTS:
-            STATEMENTS[op.name](self, op)
+        if op.name in self.calls.statements:
+            self.calls.statements[op.name](self, op)
             return
         if op.row.effect is Effect.STORE:
             self._store(op)

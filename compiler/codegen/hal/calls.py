@@ -1,7 +1,7 @@
 """The imported functions of `hal` and the other instructions with effects, as calls of the HAL's public interface.
 
 `VALUES` renders what gives a value, `STATEMENTS` everything else. A function of `hal` that stands in neither is refused
-by name (`REFUSED` says why).
+by name (`OTHERS` says why).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final
 
 from orchestrion.schema.dtypes import BY_CODE, DType
 
-from .body import PARAMETERS, Body
+from .body import PARAMETERS, Body, Calls
 from .ssa import Constant, Op, Parameter, Result, Value
 from .text import Group, Node, identifier, plain, quoted, sequence
 
@@ -295,3 +295,5 @@ OTHERS: Final[dict[str, str]] = {
     "hal.fence.create": "compiled programs leave fences to their callers",
     "hal.submit": "compiled programs leave submissions without a wait to their callers",
 }
+
+CALLS: Final = Calls(VALUES, STATEMENTS)

@@ -12,7 +12,7 @@ from orchestrion.schema.profiles import feature_names
 from orchestrion.schema.rows import ACCESSES, Constant, Executable, Variant
 
 from .body import Body, type_of
-from .calls import dtype_name
+from .calls import CALLS, dtype_name
 from .code import Code, Export
 from .payloads import Payloads
 from .ssa import Function
@@ -177,7 +177,7 @@ class ProgramText:
         for export, entry in zip(self._code.exports, self._code.entries, strict=True):
             for op in entry.ops():
                 if op.name == "call.cached" and op.operands[0] == setup.ordinal:
-                    writer = Body(self._code, entry, export)
+                    writer = Body(self._code, entry, CALLS, export)
                     values = [value for value in op.arguments()]
                     return [writer.size_name(value) for value in values]
         return ["size" for _ in setup.parameters]
@@ -202,7 +202,7 @@ class ProgramText:
         return self._function(self._body_head(export), _returned(export), [], ["raise NotImplementedError"])
 
     def _writer(self, function: Function, export: Export | None) -> Body:
-        writer = Body(self._code, function, export)
+        writer = Body(self._code, function, CALLS, export)
         writer.helpers = self.helpers
         return writer
 
