@@ -54,6 +54,13 @@ _PROLOGUE: Final = """
 #define SECTION
 #endif
 
+/* Functions of which GCC makes versions for vectors, which loops call; Clang inlines them. */
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__)
+#define ELEMENTWISE static __attribute__((simd("notinbranch")))
+#else
+#define ELEMENTWISE static
+#endif
+
 /* Bytes of the vectors of the processor; 0 if the compiler has none. */
 #if !defined(__GNUC__) && !defined(__clang__)
 #define VECTOR_BYTES 0

@@ -41,6 +41,19 @@ class CBody(BodyText):
         else:
             super()._place(value, text, compound)
 
+    def _scalar(self, op: k.Scalar) -> None:
+        """A selection by two conditions is two selections: GCC vectorizes no loop in which flags are combined."""
+        flag = op.operands[0]
+        joined = flag.defining_op if op.primitive.name == "select" and flag in self.compound else None
+        if not isinstance(joined, k.Scalar) or joined.primitive.name not in ("and", "or"):
+            super()._scalar(op)
+            return
+        first, second = (self._operand(value) for value in joined.operands)
+        yes, no = (self._operand(value) for value in op.operands[1:])
+        inner = f"({second} ? {yes} : {no})"
+        text = f"{first} ? {yes} : {inner}" if joined.primitive.name == "or" else f"{first} ? {inner} : {no}"
+        self._place(op.output, text)
+
     def _vector(self, value: Value) -> str:
         shape = k.vector_shape(value.type)
         assert shape is not None

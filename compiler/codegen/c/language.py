@@ -31,6 +31,7 @@ LANGUAGE: Final = Language(
     not_finite="bits_{t}({bits})",
     vector="{t}x{lanes}",
     wide_literals=True,
+    function="ELEMENTWISE",
 )
 
 #: keywords of C and C++, and names of the headers that generated code includes

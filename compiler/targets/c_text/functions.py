@@ -68,5 +68,6 @@ def _text(function: Function, name: str, renderer: type[BodyText]) -> str:
     assert isinstance(block.last, k.Yield)
     result = body.names[block.last.values[0]]
     lines = "\n".join((*body.lines, f"{INDENT}return {result};"))
-    head = f"/* {function.scalar}({', '.join(operands)}) */\nstatic {language.types[function.result]} {name}({listed})"
+    result_type = f"{language.function} {language.types[function.result]}"
+    head = f"/* {function.scalar}({', '.join(operands)}) */\n{result_type} {name}({listed})"
     return f"{head}\n{{\n{lines}\n}}\n"

@@ -59,7 +59,8 @@ _ROWS: Rows = (
 class Language:
     """A language. `types`: element type -> type of a value; `memory`: those that differ in memory; `rows`: expressions
     beside the common ones; `suffix`: of literals of 64 bits; `not_finite`: a float by its bits, written `{bits}`;
-    `vector`: the type of a vector of `{lanes}` elements; `wide_literals`: a compiler may read literals of f32 as f64.
+    `vector`: the type of a vector of `{lanes}` elements; `wide_literals`: a compiler may read literals of f32 as f64;
+    `function`: what stands before the type of a shared function.
     """
 
     types: Mapping[str, str]
@@ -69,6 +70,7 @@ class Language:
     not_finite: str
     vector: str
     wide_literals: bool = False
+    function: str = "static"
     #: (primitive, kind of its last operand) -> expression
     expressions: Mapping[tuple[str, str], str] = field(init=False)
     #: primitives that are calls of functions: their text needs no parentheses
