@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 EXAMPLES = (
     ("vm-codegen model.mlir --style=c -o generated", "Writes the program as C99 without a runtime."),
     ("vm-codegen model.fb --style=c -o generated", "The same from a module of vm-compile --embed-ir."),
+    ("vm-codegen model.fb --style=hal --target=vulkan -o app", "Writes Python that runs it on Vulkan, without the VM."),
 )
 _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*", re.ASCII)
 
@@ -64,14 +65,25 @@ def subject_of(options: argparse.Namespace) -> "Subject":
     data = cli.read_bytes(options.input)
     if data[8:12] != IDENTIFIER:
         return _compiled(options, data)
-    for flag in ("target", "compile_from"):
+    renders_module = STYLES[options.style].renders_module
+    for flag in ("compile_from",) if renders_module else ("target", "compile_from"):
         if getattr(options, flag) is not None:
             raise cli.UsageError(f"--{flag.replace('_', '-')} has no effect: {options.input} is a module")
     from orchestrion.compiler.codegen.subject import Subject, embedded_ir
 
     module = decoder.read_module(data)
     name = Path(options.input).name
-    return Subject(name, lambda: module, lambda: embedded_ir(module, name))
+    if renders_module:
+        _verify(module)
+    return Subject(name, lambda: module, lambda: embedded_ir(module, name), options.target)
+
+
+def _verify(module: "Module") -> None:
+    """Verify the bytecode of all programs: styles rely on what the VM relies on. Raises ModuleError."""
+    from orchestrion.vm.verifier import verify
+
+    for ordinal in range(len(module.programs)):
+        verify(module, ordinal)
 
 
 def _compiled(options: argparse.Namespace, data: bytes) -> "Subject":
@@ -142,12 +154,12 @@ def parser() -> Parser:
         "--weights", metavar="PLACE", type=one_of(WEIGHTS), help=f"style c: constants are {_texts(WEIGHTS)}"
     )
     group.add_argument("--quiet", action="store_true", help="do not print the names of the files")
-    group = made.group("programs that are compiled first")
+    group = made.group("programs of a text, which is compiled first, and of a module")
     group.add_argument(
         "--target",
         metavar="NAME,...",
         type=targets_of,
-        help=f"targets, of {help_text()} (default: those that the style renders)",
+        help=f"targets, of {help_text()} (default: those that the style renders); of a module for style hal alone",
     )
     group.add_argument("--compile-from", metavar="PHASE", type=one_of(PHASES), help="IN is the text of this phase")
     return made

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Final
 
+from orchestrion.schema.profiles import PROFILES
+
 from .subject import Subject
 
 #: name of a file -> its content
@@ -24,6 +26,7 @@ Generate = Callable[[Subject, str, Options], Files]
 class Style:
     """A style. `targets`: profiles that a program given as text is compiled for. `options`: names of the options that
     it reads -> values, of which the first is the default. `path`: the module whose `generate` renders it.
+    `renders_module`: whether it renders a module's bytecode, not its IR.
     """
 
     name: str
@@ -31,6 +34,7 @@ class Style:
     path: str
     targets: tuple[str, ...]
     options: Mapping[str, Mapping[str, str]]
+    renders_module: bool = False
 
     def generate(self, subject: Subject, name: str, options: Options) -> Files:
         """The files of a subject. Raises CompileError for what the style cannot render."""
@@ -47,5 +51,10 @@ WEIGHTS: Final = {
 
 STYLES: Final[dict[str, Style]] = {
     row.name: row
-    for row in (Style("c", "C99 without a runtime: NAME.h and NAME.c", "c.generate", ("cpu",), {"weights": WEIGHTS}),)
+    for row in (
+        Style("c", "C99 without a runtime: NAME.h and NAME.c", "c.generate", ("cpu",), {"weights": WEIGHTS}),
+        Style(
+            "hal", "Python that calls the HAL and no VM: NAME.py and files", "hal.generate", tuple(PROFILES), {}, True
+        ),
+    )
 }

@@ -20,12 +20,13 @@ from orchestrion.schema.module import Module
 @dataclass(frozen=True, slots=True)
 class Subject:
     """A program to render. `source`: its name for messages and provenance; `module` and `ir` raise CompileError if the
-    input has none.
+    input has none. `targets`: the profiles to render of a module that has programs for several; None for all.
     """
 
     source: str
     module: Callable[[], Module]
     ir: Callable[[], Ir]
+    targets: tuple[str, ...] | None = None
 
     def program(self, profile: str) -> Program:
         """The program for a profile, as IR of the phase `executables`.

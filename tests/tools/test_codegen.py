@@ -84,3 +84,37 @@ def test_nothing_is_left_behind_where_a_file_cannot_be_written(
     assert codegen.main([str(embedding), "--style=c", "--name=m", "--quiet", "-o", str(folder)]) == 1
     assert "m.c: is a folder" in capsys.readouterr().err
     assert [path.name for path in folder.iterdir()] == ["m.c"]
+
+
+def test_hal_code_of_some_targets(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The programs of a module for `--target`, or all."""
+    module, out = tmp_path / "simple_mul.fb", tmp_path / "out"
+    assert compile.main([str(SIMPLE_MUL), "-o", str(module), "--target=reference,spirv", "--quiet"]) == 0
+    capsys.readouterr()
+    assert codegen.main([str(module), "--style=hal", "-o", str(out)]) == 0
+    payloads = ("simple_mul.simple_mul_dispatch_0.spv", "simple_mul.simple_mul_dispatch_0.tensors")
+    assert capsys.readouterr().err == f"{out}: {', '.join(('simple_mul.py', *payloads))}\n"
+    some = tmp_path / "some"
+    assert codegen.main([str(module), "--style=hal", "--target=vulkan", "--name=app", "-o", str(some), "--quiet"]) == 0
+    assert sorted(path.name for path in some.iterdir()) == ["app.py", "app.simple_mul_dispatch_0.spv"]
+    assert codegen.main([str(module), "--style=hal", "--target=opencl", "-o", str(some)]) == 1
+    assert "simple_mul.fb: has no program for target opencl, only for reference, spirv" in capsys.readouterr().err
+
+
+def test_hal_code_of_a_text_is_that_of_its_module(tmp_path: Path) -> None:
+    module, one, other = tmp_path / "simple_mul.fb", tmp_path / "one", tmp_path / "other"
+    assert compile.main([str(SIMPLE_MUL), "-o", str(module), "--target=reference", "--quiet"]) == 0
+    assert codegen.main([str(module), "--style=hal", "-o", str(one), "--quiet"]) == 0
+    assert codegen.main([str(SIMPLE_MUL), "--style=hal", "--target=reference", "-o", str(other), "--quiet"]) == 0
+    texts = [(folder / "simple_mul.py").read_text() for folder in (one, other)]
+    assert texts[0].replace("simple_mul.fb", SIMPLE_MUL.name) == texts[1]
+
+
+def test_hal_code_of_a_damaged_module_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    module = tmp_path / "simple_mul.fb"
+    assert compile.main([str(SIMPLE_MUL), "-o", str(module), "--target=reference", "--quiet"]) == 0
+    data = bytearray(module.read_bytes())
+    data[len(data) // 3] ^= 0xFF
+    module.write_bytes(data)
+    assert codegen.main([str(module), "--style=hal", "-o", str(tmp_path / "out")]) == 1
+    assert not (tmp_path / "out").exists() and "Traceback" not in capsys.readouterr().err
