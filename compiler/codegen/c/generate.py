@@ -8,7 +8,6 @@ from typing import Final
 
 from orchestrion.compiler.codegen.subject import Subject
 
-from .interface import ERRORS
 from .language import helpers
 from .program import ProgramText
 from .sizes import FUNCTIONS
@@ -181,8 +180,6 @@ def _lifetime(program: ProgramText, file: str) -> str:
     steps = []
     for lines in program.init:
         steps += ["  {", *(f"  {line}" for line in lines), "  }"] if lines else []
-    rows = [text for _, text in ERRORS] + list(program.interface.messages)
-    texts = ",\n".join(f"    {_quoted(text)}" for text in rows)
     if not program.weights.size:
         given, checked = "  (void)weights;\n", ""
         chosen = "NULL"
@@ -206,14 +203,7 @@ def _lifetime(program: ProgramText, file: str) -> str:
 #endif
 
 """
-    return f"""{order if file else ""}const char *{n}_error_text(int error)
-{{
-  static const char *const texts[] = {{
-{texts}
-  }};
-  return error >= 0 && error < {len(rows)} ? texts[error] : "no error of this program";
-}}
-
+    return f"""{order if file else ""}{program.interface.error_texts()}
 int {n}_init({n}_context *context, void *memory, size_t memory_bytes, const void *weights)
 {{
   if (context == NULL)
@@ -237,8 +227,3 @@ void {n}_fini({n}_context *context)
   memset(context, 0, sizeof *context);
 }}
 """
-
-
-def _quoted(text: str) -> str:
-    """A string literal."""
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ") + '"'

@@ -105,26 +105,55 @@ def _fields(types: Sequence[Type], attrs: ArrayAttr | None, otherwise: str) -> t
 
 @dataclass(slots=True)
 class Interface:
-    """The public names of a program, which all begin with `name`."""
+    """The public names of a program, which all begin with `name`. `errors`: the rows of its style."""
 
     name: str
+    errors: Sequence[tuple[str, str]] = ERRORS
     exports: list[Export] = field(default_factory=list)
     messages: dict[str, str] = field(default_factory=dict)
 
     def error_of(self, message: str) -> str:
         """The code of an error with this text."""
-        known = {text: name for name, text in (*ERRORS, *((key, text) for text, key in self.messages.items()))}
+        known = {text: name for name, text in self.rows()}
         if message not in known:
-            self.messages[message] = known[message] = f"ERROR_{len(ERRORS) + len(self.messages)}"
+            self.messages[message] = known[message] = f"ERROR_{len(self.errors) + len(self.messages)}"
         return f"{self.name}_{known[message]}"
+
+    def rows(self) -> list[tuple[str, str]]:
+        """Names and texts of all errors."""
+        return [*self.errors, *((key, text) for text, key in self.messages.items())]
+
+    def error_codes(self) -> str:
+        """The codes of errors, and the function that has their texts."""
+        n = self.name
+        codes = ",\n".join(f"  {n}_{key} = {number}" for number, (key, _) in enumerate(self.rows()))
+        return f"""/* What the functions return. */
+enum {{
+{codes}
+}};
+
+/* The text of an error. */
+const char *{n}_error_text(int error);
+"""
+
+    def error_texts(self) -> str:
+        """The definition of that function."""
+        rows = self.rows()
+        texts = ",\n".join(f"    {_quoted(text)}" for _, text in rows)
+        return f"""const char *{self.name}_error_text(int error)
+{{
+  static const char *const texts[] = {{
+{texts}
+  }};
+  return error >= 0 && error < {len(rows)} ? texts[error] : "no error of this program";
+}}
+"""
 
     def header(self, head: str, memory: int, calls_need_memory: bool, weights: int, weights_file: str) -> str:
         """The text of the header. `memory` and `weights` in bytes; `calls_need_memory`: whether calls need more, by
         their sizes; `weights_file`: the name of the file, if any.
         """
         n = self.name
-        rows = [*ERRORS, *((key, text) for text, key in self.messages.items())]
-        errors = ",\n".join(f"  {n}_{key} = {number}" for number, (key, _) in enumerate(rows))
         if weights_file:
             what = f"the {n}_WEIGHTS_BYTES bytes of {weights_file}, aligned to {n}_ALIGNMENT, which must stay"
         elif weights:
@@ -150,14 +179,7 @@ extern "C" {{
 #endif
 
 {constants}
-/* What the functions return. */
-enum {{
-{errors}
-}};
-
-/* The text of an error. */
-const char *{n}_error_text(int error);
-
+{self.error_codes()}
 /* Part number begin to end - 1 of some work. */
 typedef void {n}_task(void *data, size_t begin, size_t end);
 
@@ -232,3 +254,8 @@ void {n}_fini({n}_context *context);
 
 def _comment(text: str) -> str:
     return text.replace("*/", "* /").strip()
+
+
+def _quoted(text: str) -> str:
+    """A string literal."""
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ") + '"'
