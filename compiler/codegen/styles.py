@@ -54,6 +54,9 @@ STYLES: Final[dict[str, Style]] = {
     for row in (
         Style("c", "C99 without a runtime: NAME.h and NAME.c", "c.generate", ("cpu",), {"weights": WEIGHTS}),
         Style(
+            "vulkan", "C99 that calls Vulkan: NAME.h and NAME.c", "vulkan.generate", ("spirv",), {"weights": WEIGHTS}
+        ),
+        Style(
             "hal", "Python that calls the HAL and no VM: NAME.py and files", "hal.generate", tuple(PROFILES), {}, True
         ),
     )

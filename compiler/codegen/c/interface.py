@@ -105,10 +105,13 @@ def _fields(types: Sequence[Type], attrs: ArrayAttr | None, otherwise: str) -> t
 
 @dataclass(slots=True)
 class Interface:
-    """The public names of a program, which all begin with `name`. `errors`: the rows of its style."""
+    """The public names of a program, which all begin with `name`. `errors`: the rows of its style; `memory_parameters`:
+    where the function that computes sizes stores the bytes of memory of a call.
+    """
 
     name: str
     errors: Sequence[tuple[str, str]] = ERRORS
+    memory_parameters: str = "size_t *memory_bytes"
     exports: list[Export] = field(default_factory=list)
     messages: dict[str, str] = field(default_factory=dict)
 
@@ -226,9 +229,17 @@ void {n}_fini({n}_context *context);
         given = [f"const {n}_inputs{suffix} *inputs"]
         if any(field.is_dynamic for field in export.outputs):
             given.append(f"{n}_outputs{suffix} *outputs")
-        return f"int {n}_sizes{suffix}({', '.join([*given, 'size_t *memory_bytes'])})"
+        return f"int {n}_sizes{suffix}({', '.join([*given, self.memory_parameters])})"
 
     def _export(self, export: Export) -> str:
+        given = self.parameters(export)
+        return self.types(export) + (
+            f"/* Elements are in row-major order. Outputs overlap no inputs.{self.may_alias(export)} */\n"
+            f"int {self.name}_run{export.suffix}({self.name}_context *context{given and f', {given}'});\n"
+        )
+
+    def types(self, export: Export) -> str:
+        """The types of inputs and outputs, and the function that computes sizes."""
         n, suffix = self.name, export.suffix
         text = f"\n/* {_comment(export.doc or f'The function {export.name}.')} */\n"
         for kind, const, fields in (("inputs", "const ", export.inputs), ("outputs", "", export.outputs)):
@@ -240,16 +251,16 @@ void {n}_fini({n}_context *context);
                 "/* From the sizes of the inputs, computes those of the outputs and the bytes of memory of a call. */\n"
                 f"{self.sizes_head(export)};\n\n"
             )
+        return text
+
+    @staticmethod
+    def may_alias(export: Export) -> str:
+        """The sentence about outputs that replace an input."""
         alias = [
             f"outputs->{export.outputs[o].name}: that of inputs->{export.inputs[i].name}"
             for o, i in export.aliases.items()
         ]
-        may = f" May have the data of an input: {', '.join(alias)}." if alias else ""
-        given = self.parameters(export)
-        return text + (
-            f"/* Elements are in row-major order. Outputs overlap no inputs.{may} */\n"
-            f"int {n}_run{suffix}({n}_context *context{given and f', {given}'});\n"
-        )
+        return f" May have the data of an input: {', '.join(alias)}." if alias else ""
 
 
 def _comment(text: str) -> str:

@@ -68,11 +68,13 @@ class ProgramText:
     memory_root: ClassVar[str] = "context->memory"
     errors: ClassVar[Sequence[tuple[str, str]]] = ERRORS
     #: the type of a variable for a buffer, and what stands between it and its name
-    buffer_type: str = "unsigned char *"
+    buffer_type: ClassVar[str] = "unsigned char *"
+    #: where the function that computes sizes stores the bytes of memory of a call
+    memory_parameters: ClassVar[str] = "size_t *memory_bytes"
 
     def __init__(self, program: hl_seq.Program, name: str) -> None:
         self.name = name
-        self.interface = Interface(name, self.errors)
+        self.interface = Interface(name, self.errors, self.memory_parameters)
         self.weights = Weights(self.alignment)
         self.allocations = Allocations(self.alignment)
         self.kernels: dict[str, Kernel] = {}
@@ -116,6 +118,10 @@ class ProgramText:
     def recording_text(self, recorded: Recorded, code: Code) -> RecordingText:
         """The commands of a recording that this code makes."""
         return RecordingText(self, recorded, code)
+
+    def memory_lines(self, needed: str, code: FunctionCode, export: Export) -> Iterator[str]:
+        """The statements that store the bytes of memory of a call; `needed`: of the context, with what is kept."""
+        yield f"*memory_bytes = (size_t){needed};"
 
     # initializers
 
@@ -283,7 +289,8 @@ class ProgramText:
         for field in export.outputs:
             for axis, size in enumerate(field.type.shape if field.is_dynamic else ()):
                 code.line(f"outputs->{field.name}.sizes[{axis}] = {code.size(size)};")
-        code.line(f"*memory_bytes = (size_t){needed};")
+        for line in self.memory_lines(needed, code, export):
+            code.line(line)
         code.drop_unused()
         head = self.interface.sizes_head(export)
         return "\n".join([f"{head}\n{{", *code.declared, *code.lines, f"  return {self.name}_OK;", "}\n"])

@@ -44,6 +44,13 @@ class Weights:
         self.size += -(-op.size.value // self.alignment) * self.alignment
         return start
 
+    def add_bytes(self, value: DenseElements) -> int:
+        """Adds a value, and returns its offset."""
+        start = self.size
+        self.values.append((start, value))
+        self.size += -(-value.nbytes // self.alignment) * self.alignment
+        return start
+
     def data(self) -> bytes:
         """The bytes of the block, little endian."""
         made = bytearray(self.size)
