@@ -39,6 +39,12 @@ class Kernel:
     entry: ll_seq.Entry
     signature: Signature
 
+    @property
+    def groups(self) -> int:
+        """The number of workgroups."""
+        sizes = zip(self.entry.workload.ints, self.signature.workgroup_size, strict=True)
+        return prod(ceildiv(size, group) for size, group in sizes)
+
     def pointer(self, ordinal: int) -> str:
         """The type of a binding."""
         return pointer_type(self.signature.bindings[ordinal])
@@ -499,15 +505,8 @@ class RecordingText:
         self._line(f"  {kernel.name}_arguments a;")
         for text in texts:
             self._line(f"  {text}")
-        self._line(f"  dispatch(context, {kernel.name}, &a, {self._groups(kernel)});")
+        self._line(f"  dispatch(context, {kernel.name}, &a, (size_t){self._size(kernel.groups)});")
         self._line("}")
-
-    def _groups(self, kernel: Kernel) -> str:
-        """The number of workgroups."""
-        count = 1
-        for size, group in zip(kernel.entry.workload.ints, kernel.signature.workgroup_size, strict=True):
-            count *= ceildiv(size, group)
-        return f"(size_t){self._size(count)}"
 
 
 def _strings(items: ArrayAttr | None) -> list[str]:

@@ -199,7 +199,7 @@ typedef struct {n}_context {{
   {n}_range weights, arena, unused, number;
   unsigned char *mapped_number;
   VkDeviceSize memory_bytes, most_bytes, alignment;
-  uint32_t most_groups[3];
+  int64_t most_groups[3];
   VkSemaphore timeline;
   uint64_t submitted;
   const {n}_sync *sync;

@@ -255,12 +255,6 @@ class DeviceRecording(RecordingText):
         rows = zip(op.offsets.ints, kernel.entry.places(), strict=True)
         words += [self._size(offset) for offset, (_, word) in rows if word is not None]
         words += ["0"] * (kernel.signature.parameters - len(words))
-        groups = []
-        sizes = zip(kernel.entry.workload.ints, kernel.signature.workgroup_size, strict=True)
-        for axis, (size, group) in enumerate(sizes):
-            count = ceildiv(size, group)
-            program.shaders.need(f"maxComputeWorkGroupCount[{axis}]", count)
-            groups.append(self._size(count))
         number = program.number_of(kernel, op.entry.root)
         if not head.startswith("else"):
             self.layouts.append((len(places), kernel.signature.parameters))
@@ -278,7 +272,7 @@ class DeviceRecording(RecordingText):
             self._line(f"  words[{at}] = (uint32_t){text};")
         given = "words" if words else "NULL"
         self._line(f"  /* {kernel.entry.sym_name.value} */")
-        self._line(f"  launch(&r, {number}, places, bytes, {given}, {', '.join(groups)});")
+        self._line(f"  launch(&r, {number}, places, bytes, {given}, {self._size(kernel.groups)});")
         self._line("}")
 
     def _bindings(self, op: ll_seq.Dispatch, kernel: Kernel) -> tuple[list[str], list[str]]:

@@ -51,9 +51,6 @@ LIMITS: Final = (
     Limit("maxComputeWorkGroupSize[0]", 128, "ERROR_WORKGROUP_SIZE"),
     Limit("maxComputeWorkGroupSize[1]", 128, "ERROR_WORKGROUP_SIZE"),
     Limit("maxComputeWorkGroupSize[2]", 64, "ERROR_WORKGROUP_SIZE"),
-    Limit("maxComputeWorkGroupCount[0]", 65535, "ERROR_WORKGROUP_COUNT"),
-    Limit("maxComputeWorkGroupCount[1]", 65535, "ERROR_WORKGROUP_COUNT"),
-    Limit("maxComputeWorkGroupCount[2]", 65535, "ERROR_WORKGROUP_COUNT"),
 )
 
 

@@ -261,7 +261,7 @@ static int finish(recorder *r)
 #: name of a function of commands -> its definition
 COMMANDS: Final[dict[str, str]] = {
     "launch": """static void launch(recorder *r, int number, const range *places, const int64_t *bytes,
-                   const uint32_t *parameters, int64_t x, int64_t y, int64_t z)
+                   const uint32_t *parameters, int64_t groups)
 {
   {n}_context *const context = r->context;
   const kernel *const used = &kernels[number];
@@ -270,13 +270,19 @@ COMMANDS: Final[dict[str, str]] = {
   const VkDescriptorSet set = *r->sets++;
   VkDescriptorBufferInfo infos[MOST_BINDINGS];
   VkWriteDescriptorSet write;
+  const int64_t *const most = context->most_groups;
+  int64_t y, z;
   uint32_t i;
-  if (x <= 0 || y <= 0 || z <= 0)
+  if (groups <= 0)
     return;
-  if (x > context->most_groups[0] || y > context->most_groups[1] || z > context->most_groups[2]) {
+  /* Kernels know the number of a workgroup only as x + nx * (y + ny * z), and guard against excess. */
+  y = (groups + most[0] - 1) / most[0];
+  z = (y + most[1] - 1) / most[1];
+  if (z > most[2]) {
     r->status = {n}_ERROR_WORKGROUP_COUNT;
     return;
   }
+  y = (y + z - 1) / z;
   for (i = 0; i < bound->bindings; ++i) {
     const range place = bytes[i] > 0 ? places[i] : context->unused;
     infos[i].buffer = place.buffer;
@@ -300,7 +306,7 @@ COMMANDS: Final[dict[str, str]] = {
   if (bound->words > 0)
     context->vk.CmdPushConstants(commands, context->layouts[used->layout], VK_SHADER_STAGE_COMPUTE_BIT, 0,
                                  4 * bound->words, parameters);
-  context->vk.CmdDispatch(commands, (uint32_t)x, (uint32_t)y, (uint32_t)z);
+  context->vk.CmdDispatch(commands, (uint32_t)((groups + y * z - 1) / (y * z)), (uint32_t)y, (uint32_t)z);
 }
 """,
     "barrier": """static void barrier(recorder *r) { order(r->context, r->table->commands, 0); }
