@@ -7,7 +7,7 @@ use instructions where the processor has them. Bits are copied by `memcpy`, so a
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from orchestrion.compiler.targets.c_text.language import Language
@@ -97,7 +97,7 @@ def _float(template: str) -> Callable[[str], str]:
             I=f"int{BY_NAME[dtype].bits}_t", sign=f"0x8{'0' * (15 if wide else 7)}u{'ll' if wide else ''}",
             whole="4503599627370496.0" if wide else "8388608.0f", zero="0.0" if wide else "0.0f",
             one="1.0" if wide else "1.0f", fraction=52 if wide else 23, exponent=2047 if wide else 255,
-            bias=1023 if wide else 127,
+            bias=1023 if wide else 127, f="" if wide else "f",
             sse="_mm_cvtsd_f64(_mm_sqrt_sd(_mm_set_sd(x), _mm_set_sd(x)))"
             if wide
             else "_mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(x)))",
@@ -183,12 +183,33 @@ _RINT = """INLINE {T} rint_{t}({T} x)
 
 #: primitives on vectors of floats that processors have -> operator
 ARITHMETIC: Final = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
+_MULTIPLY_ADD = """/* x * y + z, rounded once if the processor can, else twice. */
+#if defined(FUSED)
+INLINE {T} multiply_add_{t}({T} x, {T} y, {T} z) {{ return __builtin_fma{f}(x, y, z); }}
+#else
+INLINE {T} multiply_add_{t}({T} x, {T} y, {T} z)
+{{
+  const {T} product = x * y;
+  return product + z;
+}}
+#endif
+"""
 _VECTOR_HEAD = """/* {lanes} elements, in parts of {part} that the processor computes at once. */
 typedef {T} {v}_part __attribute__((vector_size({bytes})));
 typedef {T} {v}_memory __attribute__((vector_size({bytes}), aligned({item}), may_alias));
 typedef struct {{
   {v}_part {parts};
-}} {v};
+}} MAY_ALIAS {v};
+"""
+
+
+#: chooses elements of two vectors
+_SHUFFLE = """#if defined(__clang__) || __GNUC__ >= 12
+#define SHUFFLE(v, x, y, ...) __builtin_shufflevector(x, y, __VA_ARGS__)
+#else
+typedef int{bits}_t {v}_mask __attribute__((vector_size({bytes})));
+#define SHUFFLE(v, x, y, ...) __builtin_shuffle(x, y, __extension__(v##_mask){{__VA_ARGS__}})
+#endif
 """
 
 
@@ -240,8 +261,78 @@ def _vector_of_parts(dtype: str, lanes: int, part: int) -> dict[str, str]:
             name: _function(v, name, f"{v} x, {v} y", f"{v} r;", *(f"r.p{p} = x.p{p} {sign} y.p{p};" for p in parts))
             for name, sign in ARITHMETIC.items()
         },
+        "multiply_add": _multiply_add_of_parts(dtype, v, parts, part),
+        "store": _statements(v, "store", f"mem_{dtype} *m, {v} x",
+            *(f"*({v}_memory *)(m + {p * part}) = x.p{p};" for p in parts),
+        ),
+        "transpose": _transpose_of_parts(v, lanes, part),
         "lane": f"INLINE {type} {v}_lane({v} x, int i) {{ return {chosen}x.p{last}[i - {last * part}]; }}\n",
     }  # fmt: skip
+
+
+def _multiply_add_of_parts(dtype: str, v: str, parts: Sequence[int], part: int) -> str:
+    """Parts that no instruction takes are computed by elements."""
+    item, wide = BY_NAME[dtype].itemsize, dtype == "f64"
+    bits, kind = 8 * item * part, "pd" if wide else "ps"
+    prefix, neon = "" if bits == 128 else bits, f"float{8 * item}x{part}_t"
+    parameters, head = f"{v} x, {v} y, {v} z", f"{v} r;"
+    vector = f"__m{bits}{'d' if wide else ''}"
+    x86 = [
+        f"r.p{p} = ({v}_part)_mm{prefix}_fmadd_{kind}(({vector})x.p{p}, ({vector})y.p{p}, ({vector})z.p{p});"
+        for p in parts
+    ]
+    arm = [f"r.p{p} = ({v}_part)vfmaq_{dtype}(({neon})z.p{p}, ({neon})x.p{p}, ({neon})y.p{p});" for p in parts]
+    alone = [f"r.p{p}[i] = multiply_add_{dtype}(x.p{p}[i], y.p{p}[i], z.p{p}[i]);" for p in parts]
+    separate = [head, *(f"r.p{p} = x.p{p} * y.p{p};" for p in parts), *(f"r.p{p} = r.p{p} + z.p{p};" for p in parts)]
+    texts = [("!defined(FUSED)", "", separate)]
+    if bits >= 128:
+        texts.append(("defined(__x86_64__) || defined(__i386__)", "#include <immintrin.h>\n", [head, *x86]))
+    if bits == 128:
+        texts.append(("defined(__aarch64__)", "#include <arm_neon.h>\n", [head, *arm]))
+    loop = [head, "int i;", f"for (i = 0; i < {part}; ++i) {{", *(f"  {line}" for line in alone), "}"]
+    made = [
+        f"#{'elif' if number else 'if'} {test}\n{include}{_function(v, 'multiply_add', parameters, *lines)}"
+        for number, (test, include, lines) in enumerate(texts)
+    ]
+    return "".join([*made, f"#else\n{_function(v, 'multiply_add', parameters, *loop)}#endif\n"])
+
+
+def _transpose_of_parts(v: str, lanes: int, part: int) -> str:
+    """Squares of parts are transposed; in each step, pairs of parts exchange halves of blocks of elements."""
+    steps, distance = [], 1
+    while distance < part:
+        low = [n if not n & distance else part + n - distance for n in range(part)]
+        high = [n + distance if not n & distance else part + n for n in range(part)]
+        for first in (n for n in range(part) if not n & distance):
+            x, y = f"m[{first}]", f"m[{first + distance}]"
+            steps += [f"p = {x};", *(
+                f"{to} = SHUFFLE({v}, p, {y if to == x else 'q'}, {', '.join(map(str, half))});"
+                for to, half in ((x, low), (y, high))
+            )]  # fmt: skip
+            steps[-2:-2] = [f"q = {y};"]
+        distance *= 2
+    mask = _SHUFFLE.format(v=v, bytes=4 * part if v[1:3] == "32" else 8 * part, bits=v[1:3])
+    square = mask + _statements(v, "square", f"{v}_part *m", f"{v}_part p, q;", *steps)
+    blocks = lanes // part
+    rows = [
+        line
+        for across in range(blocks)
+        for down in range(blocks)
+        for line in (
+            f"for (i = 0; i < {part}; ++i) m[i] = t[{down * part} + i].p{across};",
+            f"{v}_square(m);",
+            f"for (i = 0; i < {part}; ++i) r[{across * part} + i].p{down} = m[i];",
+        )
+    ]
+    copied = f"for (i = 0; i < {lanes}; ++i) t[i] = r[i];"
+    return square + _statements(v, "transpose", f"{v} *t", f"{v} r[{lanes}];", f"{v}_part m[{part}];", "int i;",
+                                *rows, copied)  # fmt: skip
+
+
+def _statements(vector: str, name: str, parameters: str, *statements: str) -> str:
+    """A function without a result."""
+    body = "".join(f"  {line}\n" for line in statements)
+    return f"INLINE void {vector}_{name}({parameters})\n{{\n{body}}}\n"
 
 
 def _vector_of_elements(dtype: str, lanes: int) -> dict[str, str]:
@@ -250,7 +341,7 @@ def _vector_of_elements(dtype: str, lanes: int) -> dict[str, str]:
     head, loop = (f"{v} r;", "int i;"), f"for (i = 0; i < {lanes}; ++i) r.e[i] = "
     names = [f"x{lane}" for lane in range(lanes)]
     return {
-        "": f"typedef struct {{\n  {type} e[{lanes}];\n}} {v};\n",
+        "": f"typedef struct {{\n  {type} e[{lanes}];\n}} MAY_ALIAS {v};\n",
         "load": _function(v, "load", f"const mem_{dtype} *m", *head, f"{loop}m[i];"),
         "of": _function(
             v, "of", ", ".join(f"{type} {name}" for name in names), f"{v} r;",
@@ -261,6 +352,14 @@ def _vector_of_elements(dtype: str, lanes: int) -> dict[str, str]:
             name: _function(v, name, f"{v} x, {v} y", *head, f"{loop}x.e[i] {sign} y.e[i];")
             for name, sign in ARITHMETIC.items()
         },
+        "multiply_add": _function(
+            v, "multiply_add", f"{v} x, {v} y, {v} z", *head, f"{loop}multiply_add_{dtype}(x.e[i], y.e[i], z.e[i]);"
+        ),
+        "store": _statements(v, "store", f"mem_{dtype} *m, {v} x", "int i;", f"for (i = 0; i < {lanes}; ++i) m[i] = x.e[i];"),
+        "transpose": _statements(
+            v, "transpose", f"{v} *t", "int i, j;", f"for (i = 0; i < {lanes}; ++i) {{", "  for (j = 0; j < i; ++j) {",
+            f"    const {type} x = t[i].e[j];", "    t[i].e[j] = t[j].e[i];", "    t[j].e[i] = x;", "  }", "}",
+        ),
         "lane": f"INLINE {type} {v}_lane({v} x, int i) {{ return x.e[i]; }}\n",
     }  # fmt: skip
 
@@ -279,6 +378,7 @@ _HELPERS: Final[tuple[tuple[str, Callable[..., str]], ...]] = (
     (r"ceil_(f32|f64)", _float(_CEIL)),
     (r"rint_(f32|f64)", _float(_RINT)),
     (r"sqrt_(f32|f64)", _float(_SQRT)),
+    (r"multiply_add_(f32|f64)", _float(_MULTIPLY_ADD)),
     (r"smaller_(ui32|ui64)", lambda t: _SMALLER.format(t=t, T=LANGUAGE.types[t])),
 )
 _WORD = re.compile(r"[a-z]\w*", re.ASCII)
@@ -304,8 +404,10 @@ def helpers(text: str) -> str:
                 break
 
     vectors: dict[tuple[str, str], set[str]] = {}
-    for dtype, lanes, name in re.findall(r"\b(i1|u?i\d+|f32|f64)x(\d+)(?:_([a-z]+))?\b", text):
+    for dtype, lanes, name in re.findall(r"\b(i1|u?i\d+|f32|f64)x(\d+)(?:_([a-z_]+))?\b", text):
         need(f"mem_{dtype}")
+        if name == "multiply_add":
+            need(f"multiply_add_{dtype}")
         vectors.setdefault((dtype, lanes), set()).add(name)
     need(text)
     return "".join([*found.values(), *(_vector(dtype, int(lanes), used) for (dtype, lanes), used in vectors.items())])
