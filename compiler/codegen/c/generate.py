@@ -8,8 +8,8 @@ from typing import Final
 
 from orchestrion.compiler.codegen.subject import Subject
 
+from .helpers import helpers
 from .interface import ERRORS
-from .language import helpers
 from .program import ProgramText
 from .sizes import FUNCTIONS
 

@@ -21,7 +21,8 @@ from orchestrion.compiler.targets.c_text.body import INDENT, BodyText
 from orchestrion.compiler.targets.cpu.workgroup import Segment, WorkgroupOps
 from orchestrion.schema.dtypes import FLOAT, DType
 
-from .language import ARITHMETIC, LANGUAGE, memory_name
+from .language import LANGUAGE, memory_name
+from .vectors import ARITHMETIC
 from .weights import ALIGNMENT
 
 #: most bytes of the stack for the shared arrays and kept values of an entry
