@@ -15,8 +15,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from orchestrion.compiler.codegen.styles import STYLES, WEIGHTS, Files
-from orchestrion.compiler.pipeline import PHASES
+from orchestrion.compiler.codegen.styles import LIMITS, STYLES, WEIGHTS, Files
+from orchestrion.compiler.pipeline import LAST_PHASE, PHASES, phases_between
+from orchestrion.compiler.profiles import DEFAULT, MACHINES
 from orchestrion.compiler.targets.choice import help_text
 
 from . import cli
@@ -31,14 +32,21 @@ if TYPE_CHECKING:
 EXAMPLES = (
     ("vm-codegen model.mlir --style=c -o generated", "Writes the program as C99 without a runtime."),
     ("vm-codegen model.fb --style=c -o generated", "The same from a module of vm-compile --embed-ir."),
+    ("vm-codegen model.mlir --style=vulkan -o generated", "Writes the program as C99 that calls Vulkan alone."),
     ("vm-codegen model.fb --style=hal --target=vulkan -o app", "Writes Python that runs it on Vulkan, without the VM."),
 )
+#: name of an option of styles -> the beginning of its help, and its values
+_OPTIONS: dict[str, tuple[str, Mapping[str, str]]] = {
+    "weights": ("styles c and vulkan: constants are", WEIGHTS),
+    "limits": ("style vulkan: limits of the device,", LIMITS),
+    "machine": ("style vulkan: kernels are shaped for", MACHINES),
+}
 _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*", re.ASCII)
 
 
 def codegen(options: argparse.Namespace) -> int:
     style = STYLES[options.style]
-    given = {name: value for name in ("weights",) if (value := getattr(options, name)) is not None}
+    given = {name: value for name in _OPTIONS if (value := getattr(options, name)) is not None}
     for name in given:
         if name not in style.options:
             raise cli.UsageError(f"--{name} has no effect on style {style.name}")
@@ -92,9 +100,11 @@ def _compiled(options: argparse.Namespace, data: bytes) -> "Subject":
     from orchestrion.compiler.driver import EMBEDDED, Compilation
 
     source: bytes | Path = data if options.input == "-" else Path(options.input)
-    job = Compilation(
-        targets=options.target or STYLES[options.style].targets, start=options.compile_from or next(iter(PHASES))
-    )
+    style, start = STYLES[options.style], options.compile_from or next(iter(PHASES))
+    machine = options.machine or next(iter(style.options.get("machine", [DEFAULT])))
+    states_machines = "hl_seq" not in phases_between(start, LAST_PHASE)
+    machines = (DEFAULT,) if states_machines else (machine,)
+    job = Compilation(targets=options.target or style.targets, start=start, machines=machines)
 
     @cache
     def module() -> "Module":
@@ -150,9 +160,8 @@ def parser() -> Parser:
         help=_texts({row.name: row.doc for row in STYLES.values()}),
     )
     group.add_argument("--name", metavar="NAME", help="prefix of files and names (default: the name of the input)")
-    group.add_argument(
-        "--weights", metavar="PLACE", type=one_of(WEIGHTS), help=f"style c: constants are {_texts(WEIGHTS)}"
-    )
+    for name, (doc, rows) in _OPTIONS.items():
+        group.add_argument(f"--{name}", metavar="WHAT", type=one_of(rows), help=f"{doc} {_texts(rows)}")
     group.add_argument("--quiet", action="store_true", help="do not print the names of the files")
     group = made.group("programs of a text, which is compiled first, and of a module")
     group.add_argument(

@@ -28,17 +28,20 @@ class Subject:
     ir: Callable[[], Ir]
     targets: tuple[str, ...] | None = None
 
-    def program(self, profile: str) -> Program:
-        """The program for a profile, as IR of the phase `executables`.
+    def program(self, profile: str, machine: str = "", level: str = "") -> Program:
+        """The program for a profile, as IR of the phase `executables`. `level`: the profile that is taken where the
+        program has one for it.
 
-        Raises CompileError if there is none. Of several programs for machines, the last one runs on any.
+        Raises CompileError if there is none. Of several programs for machines, the last one runs on any; `machine`
+        takes precedence.
         """
         programs = programs_of(self.ir())
-        found = [program for program in programs if program.profile == profile]
+        found = [program for program in programs if program.profile == level]
+        found = found or [program for program in programs if program.profile == profile]
         if not found:
             names = ", ".join(dict.fromkeys(program.profile for program in programs))
             raise CompileError(f"{self.source}: has no program for target {profile}, only for {names}")
-        return found[-1]
+        return next((program for program in found if program.machine_name == machine), found[-1])
 
 
 def embedded_ir(module: Module, name: str) -> Ir:

@@ -31,6 +31,8 @@ SHAPES: dict[str, list[tuple[int, ...]]] = {
     "matmul_static": [(64, 128)],
     "spectral_norm": [(4, 4)],
 }
+#: flags for this processor: where it fuses multiply-adds, the device cpu does
+NATIVE = ("-O2", "-march=native")
 #: functions that a compiled program may need
 ALLOWED = {"memcpy", "memset", "memmove"}
 
@@ -87,7 +89,7 @@ def test_examples_give_the_bits_of_the_device_cpu(
     name: str, command: tuple[str, ...], wanted: Callable[[str], list[Array]], tmp_path: Path
 ) -> None:
     need(command[0])
-    program = c_program(EXAMPLES / f"{name}.mlir", tmp_path, name).build(*command, "-O2")
+    program = c_program(EXAMPLES / f"{name}.mlir", tmp_path, name).build(*command, *NATIVE)
     same_bits(program(*inputs(name)), wanted(name))
 
 
@@ -110,18 +112,27 @@ def test_the_example_of_setup_in_c(tmp_path: Path) -> None:
     np.testing.assert_allclose(got, a @ b, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("level", ["-O0", "-O2"])
-@pytest.mark.parametrize("name", ["spectral_norm"])
-def test_an_object_file_needs_no_library(name: str, level: str, tmp_path: Path) -> None:
-    need("gcc")
+@pytest.mark.parametrize("flags", [("-O0",), ("-O2",), NATIVE, ("-O0", "-march=native")])
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+@pytest.mark.parametrize("name", ["spectral_norm", "matmul_static"])
+def test_an_object_file_needs_no_library(name: str, compiler: str, flags: tuple[str, ...], tmp_path: Path) -> None:
+    need(compiler)
     program = c_program(EXAMPLES / f"{name}.mlir", tmp_path, name)
     program.write()
     object_file = tmp_path / "program.o"
-    subprocess.run(["gcc", *STRICT, level, "-c", tmp_path / f"{name}.c", "-o", object_file], check=True)
+    subprocess.run([compiler, *STRICT, *flags, "-c", tmp_path / f"{name}.c", "-o", object_file], check=True)
     found = subprocess.run(["nm", "-u", object_file], check=True, capture_output=True, text=True).stdout.split()
     assert set(found) - {"U"} <= ALLOWED
     defined = subprocess.run(["nm", "-g", "--defined-only", object_file], check=True, capture_output=True, text=True)
     assert all(line.split()[-1].startswith(f"{name}_") for line in defined.stdout.splitlines())
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_packed_panels_give_the_bits_of_the_device_cpu(compiler: str, tmp_path: Path) -> None:
+    need(compiler)
+    pytest.importorskip("llvmlite")
+    got = c_program(PRODUCT, tmp_path).build(compiler, *STRICT, *NATIVE)(*factors())
+    same_bits(got, on_device(PRODUCT, "cpu", *factors()))
 
 
 def test_sanitizers_find_nothing(tmp_path: Path) -> None:
@@ -149,7 +160,7 @@ def test_other_processors_give_the_same_bits(
     need(run_by)
     need("gcc")
     source, arrays = EXAMPLES / f"{name}.mlir", inputs(name)
-    here = c_program(source, tmp_path / "here", name).build("gcc", *STRICT, "-O1")(*arrays)
+    here = c_program(source, tmp_path / "here", name).build("gcc", *STRICT, *NATIVE)(*arrays)
     there = c_program(source, tmp_path / "there", name).build(compiled_by, *STRICT, "-O2", "-static")
     same_bits(there(*arrays, runner=(run_by,), order=order), here)
 
@@ -166,12 +177,66 @@ def test_any_number_of_rows(tmp_path: Path) -> None:
             np.testing.assert_allclose(found, wanted, rtol=1e-5)
 
 
-def test_threads_of_the_app(tmp_path: Path) -> None:
+#: a product whose right operand is transposed into a panel, with more rows than a block and more places than a slice
+PRODUCT = """
+func.func @main(%x: tensor<100x700xf32>, %y: tensor<96x700xf32>) -> tensor<100x96xf32> {
+  %p = stablehlo.dot_general %x, %y, contracting_dims = [1] x [1]
+    : (tensor<100x700xf32>, tensor<96x700xf32>) -> tensor<100x96xf32>
+  return %p : tensor<100x96xf32>
+}
+"""
+
+
+def factors() -> list[Array]:
+    random = np.random.default_rng(4)
+    return [random.normal(size=(rows, 700)).astype(np.float32) for rows in (100, 96)]
+
+
+def test_threads_of_the_app_have_scratch_memory_each(tmp_path: Path) -> None:
     need("gcc")
-    name = "matmul_static"
-    alone = c_program(EXAMPLES / f"{name}.mlir", tmp_path / "alone").build("gcc", *STRICT, "-O1")
-    threads = c_program(EXAMPLES / f"{name}.mlir", tmp_path / "threads", threads=True).build("gcc", *STRICT, "-O1")
-    same_bits(threads(*inputs(name)), alone(*inputs(name)))
+    alone = c_program(PRODUCT, tmp_path / "alone").build("gcc", *STRICT, "-O1")
+    threads = c_program(PRODUCT, tmp_path / "threads", threads=True).build(
+        "gcc", *STRICT, "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"
+    )
+    header = alone.files["model.h"]
+    assert isinstance(header, str) and int(re.findall(r"model_PART_BYTES (\d+)u", header)[0]) > 32 << 10
+    same_bits(threads(*factors()), alone(*factors()))
+
+
+def test_parts_need_memory(tmp_path: Path) -> None:
+    need("gcc")
+    c_program(PRODUCT, tmp_path).write()
+    (tmp_path / "main.c").write_text(PARTS)
+    subprocess.run(["gcc", *STRICT, tmp_path / "main.c", tmp_path / "model.c", "-o", tmp_path / "parts"], check=True)
+    said = subprocess.run([tmp_path / "parts"], check=True, capture_output=True, text=True).stdout
+    assert said == "2 0 2 0 0 "
+
+
+PARTS = """
+#include <stdio.h>
+#include "model.h"
+
+static void parallel_for(void *user, size_t count, model_task *task, void *data)
+{
+  (void)user;
+  task(data, 0, count);
+}
+
+static unsigned char space[model_MEMORY_BYTES + 2 * model_PART_BYTES + 64];
+
+int main(void)
+{
+  model_context c;
+  unsigned char *memory = space + (64 - (uintptr_t)space % 64);
+  const size_t least = model_MEMORY_BYTES, more = model_MEMORY_BYTES + 2 * model_PART_BYTES - 1;
+  printf("%d ", model_init(&c, memory, least - 1, NULL));
+  printf("%d ", model_init(&c, memory, more, NULL));
+  printf("%d ", model_use_threads(&c, parallel_for, NULL, 3));
+  printf("%d ", model_use_threads(&c, parallel_for, NULL, 2));
+  printf("%d ", model_use_threads(&c, NULL, NULL, 3));
+  return 0;
+}
+"""
 
 
 def test_weights_in_a_file(tmp_path: Path) -> None:
@@ -347,7 +412,7 @@ module @m {
 def test_every_primitive_and_op_has_c() -> None:
     wanted = {(row.name, kind) for row in PRIMITIVES for kind in row.kinds}
     assert {key for key in LANGUAGE.expressions if key[1] != "U"} == wanted
-    elsewhere = {"kernel.shared", "kernel.barrier"}  # of workgroups
+    elsewhere = {"kernel.shared", "kernel.barrier", "kernel.store_bits"}  # of workgroups, and of packed bits
     assert set(CBody._methods) == set(DIALECT.ops) - elsewhere
 
 
@@ -389,21 +454,22 @@ def test_functions_without_a_library_round_as_they_must(
             assert not wrong.any(), (function, x[wrong][:5], got[wrong][:5], want[wrong][:5])
 
 
-def test_vectors_of_every_size(tmp_path: Path) -> None:
-    """A processor without vectors, and those that this one has."""
-    need("gcc")
-    arrays = inputs("matmul_static")
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+@pytest.mark.parametrize(("sizes", "flags"), [((0, 16, 32, 64), ()), ((0, 16, 32), ("-mavx2", "-mfma"))])
+def test_vectors_of_every_size(sizes: tuple[int, ...], flags: tuple[str, ...], compiler: str, tmp_path: Path) -> None:
+    """A processor without vectors, and others; with multiply-adds that round twice, and once."""
+    need(compiler)
+    if flags and not {"avx2", "fma"} <= set(Path("/proc/cpuinfo").read_text().split()):
+        pytest.skip("this processor has no AVX2 and FMA")
     found: list[list[Array]] = []
-    for bytes in (0, 16, 32, 64):
-        program = c_program(EXAMPLES / "matmul_static.mlir", tmp_path / str(bytes))
+    for bytes in sizes:
+        program = c_program(PRODUCT, tmp_path / str(bytes))
         text = program.files["model.c"]
         assert isinstance(text, str)
-        start, end = (
-            text.index("#if !defined(__GNUC__) && !defined(__clang__)\n#define VECTOR_BYTES"),
-            text.index("typedef float MAY_ALIAS"),
-        )
+        start = text.index("#if !defined(__GNUC__) && !defined(__clang__)\n#define VECTOR_BYTES")
+        end = text.index("/* Defined if the processor adds")
         changed = f"{text[:start]}#define VECTOR_BYTES {bytes}\n{text[end:]}"
         program = CProgram(program.folder, "model", {**program.files, "model.c": changed}, program.exports)
-        found.append(program.build("gcc", *STRICT, "-O1", "-Wno-psabi")(*arrays))
+        found.append(program.build(compiler, *STRICT, "-O1", "-Wno-psabi", *flags)(*factors()))
     for other in found[1:]:
         same_bits(other, found[0])

@@ -37,7 +37,7 @@ def test_program_in_c(
     if shutil.which("gcc") is None:
         pytest.skip("gcc is not installed")
     flags = ("-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all") if ALL else ()
-    program = c_program(case.lowered(), tmp_path).build("gcc", *STRICT, "-O1", *flags)
+    program = c_program(case.lowered(), tmp_path).build("gcc", *STRICT, "-O1", "-march=native", *flags)
     results = program(*case.arguments())
     check(case, results)
     if ALL:

@@ -170,6 +170,8 @@ class CProgram:
         if export.is_dynamic:
             sized = ["&inputs", *["&outputs"] * any(row.is_dynamic for row in export.outputs), "&memory_bytes"]
             lines += [f"if ((status = {n}_sizes({', '.join(sized)})) != 0)", "  return status;"]
+        if self.threads:
+            lines += [f"memory_bytes += 2 * {n}_PART_BYTES;"]
         for row in export.outputs:
             lines.append(f"outputs.{row.name}.data = ({row.element} *)malloc({_bytes('outputs', row)} + 1);")
             printed = [f"(long)outputs.{row.name}.sizes[{i}]" for i in range(len(row.type.shape))]
@@ -186,11 +188,12 @@ class CProgram:
             "{", "  void *memory = aligned(memory_bytes);", "  memset(memory, 0xA5, memory_bytes);",
             f"  if ((status = {n}_init(&context, memory, memory_bytes, weights)) != 0)", "    return status;", "}",
         ]  # fmt: skip
-        if self.threads:
-            lines += [f"{n}_use_threads(&context, parallel_for, &call);"]
         lines += ["for (call = 0; call < 2; ++call) {", "  int count = 0;", "  char name[32];"]
         if self.threads:
-            lines += [f"  {n}_use_threads(&context, parallel_for, &count);"]
+            lines += [
+                f"  if ((status = {n}_use_threads(&context, parallel_for, &count, 3)) != 0)",
+                "    return status;",
+            ]
         lines += [f"  if ((status = {n}_run({', '.join(run)})) != 0) {{"]
         lines += [f'    fprintf(stderr, "%s\\n", {n}_error_text(status));', "    return status;", "  }"]
         for number, row in enumerate(export.outputs):

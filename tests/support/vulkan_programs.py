@@ -17,10 +17,11 @@ import pytest
 from c_programs import _MAIN, CProgram, _bytes, _read
 
 from orchestrion.compiler.codegen.c.interface import Export
-from orchestrion.compiler.codegen.vulkan.generate import files_of
+from orchestrion.compiler.codegen.subject import Subject
+from orchestrion.compiler.codegen.vulkan.generate import chosen, files_of
 from orchestrion.compiler.codegen.vulkan.program import VulkanProgram
 from orchestrion.compiler.driver import EMBEDDED, Compilation
-from orchestrion.compiler.sequencer.hl_seq import programs_of
+from orchestrion.schema.module import Module
 
 SUPPORT = Path(__file__).parent
 #: what the linker needs
@@ -112,9 +113,9 @@ class VulkanCProgram(CProgram):
             outputs=f"static {n}_outputs outputs;" if export.outputs else "",
             body="\n".join(f"  {line}" for line in lines),
         )
-        return text.replace(f"{n}_fini(&context);\n  return 0;", f"{n}_fini(&context);\n  return close_device(&o);").replace(
-            f"size_t memory_bytes = {n}_MEMORY_BYTES;", "size_t memory_bytes = 0;"
-        )
+        return text.replace(
+            f"{n}_fini(&context);\n  return 0;", f"{n}_fini(&context);\n  return close_device(&o);"
+        ).replace(f"size_t memory_bytes = {n}_MEMORY_BYTES;", "size_t memory_bytes = 0;")
 
 
 def _failed(n: str) -> Sequence[str]:
@@ -125,8 +126,12 @@ def _failed(n: str) -> Sequence[str]:
     )
 
 
+def _no_module() -> Module:
+    raise AssertionError("style vulkan renders IR")
+
+
 def vulkan_program(
-    source: Any, folder: Path, name: str = "model", start: str = "input", **options: str
+    source: Any, folder: Path, name: str = "model", start: str = "input", machine: str = "cpu", **options: str
 ) -> VulkanCProgram:
     """A program as C that calls Vulkan. `source`: what `compiler.compile` takes, of the phase `start`.
 
@@ -134,9 +139,10 @@ def vulkan_program(
     """
     if not Path("/usr/include/vulkan/vulkan.h").exists() or shutil.which("gcc") is None:
         pytest.skip("gcc or the headers of Vulkan are not installed")
-    ir = Compilation(targets=("spirv",), start=start).module(source, EMBEDDED)
-    found = [program for program in programs_of(ir) if program.profile == "spirv"][-1]
-    program = VulkanProgram(found, name)
-    files = files_of(program, f"{name}.mlir", {"weights": "array", **options})
+    job = Compilation(targets=("spirv",), start=start, machines=(machine,))
+    given = {"weights": "array", "limits": "usual", "machine": machine, **options}
+    subject = Subject(f"{name}.mlir", _no_module, lambda: job.module(source, EMBEDDED))
+    program = VulkanProgram(chosen(subject, given), name)
+    files = files_of(program, subject.source, given)
     folder.mkdir(parents=True, exist_ok=True)
     return VulkanCProgram(folder, name, files, program.interface.exports)

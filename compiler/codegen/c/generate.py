@@ -8,7 +8,7 @@ from typing import Final
 
 from orchestrion.compiler.codegen.subject import Subject
 
-from .language import helpers
+from .helpers import helpers
 from .program import ProgramText
 from .sizes import FUNCTIONS
 
@@ -37,7 +37,7 @@ _PROLOGUE: Final = """
 /* Comparisons that the sizes and types of the program make constant. */
 #pragma GCC diagnostic ignored "-Wtautological-compare"
 #pragma GCC diagnostic ignored "-Wtype-limits"
-#define INLINE static inline __attribute__((always_inline))
+#define INLINE static inline __attribute__((always_inline, unused))
 #define MAY_ALIAS __attribute__((may_alias))
 #define RESTRICT __restrict__
 #define ALIGNED __attribute__((aligned({alignment})))
@@ -67,10 +67,15 @@ _PROLOGUE: Final = """
 #define VECTOR_BYTES 64
 #elif defined(__AVX__)
 #define VECTOR_BYTES 32
-#elif defined(__SSE2__) || defined(__ARM_NEON)
+#elif defined(__SSE2__) || defined(__aarch64__) && defined(__ARM_NEON)
 #define VECTOR_BYTES 16
 #else
 #define VECTOR_BYTES 0
+#endif
+
+/* Defined if the processor adds a product to a number and rounds once. */
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA) || defined(__FP_FAST_FMAF) && defined(__FP_FAST_FMA)
+#define FUSED
 #endif
 """
 
@@ -120,13 +125,38 @@ static bool overlap(const void *const *data, const int64_t *bytes, const int *ma
   return false;
 }
 """,
-    "dispatch": """/* Runs the workgroups of a kernel. */
-static void dispatch(const {n}_context *context, {n}_task *kernel, void *data, size_t count)
+    "dispatch": """typedef void function_of_kernel(void *data, unsigned char *scratch, size_t begin, size_t end);
+typedef struct {
+  function_of_kernel *kernel;
+  void *data;
+  unsigned char *scratch;
+  size_t count, parts;
+} dispatched;
+
+/* Runs the workgroups of some parts. Each part has scratch memory of its own. */
+static void run_parts(void *data, size_t begin, size_t end)
 {
-  if (context->parallel_for != NULL && count > 1)
-    context->parallel_for(context->user, count, kernel, data);
+  const dispatched *const d = (const dispatched *)data;
+  const size_t each = d->count / d->parts, more = d->count % d->parts;
+  for (; begin < end; ++begin) {
+    const size_t first = begin * each + (begin < more ? begin : more);
+    d->kernel(d->data, d->scratch + begin * {n}_PART_BYTES, first, first + each + (begin < more ? 1 : 0));
+  }
+}
+
+/* Runs the workgroups of a kernel. */
+static void dispatch(const {n}_context *context, function_of_kernel *kernel, void *data, size_t count)
+{
+  dispatched d;
+  d.kernel = kernel;
+  d.data = data;
+  d.scratch = context->scratch;
+  d.count = count;
+  d.parts = context->parts < count ? context->parts : count;
+  if (d.parts > 1)
+    context->parallel_for(context->user, d.parts, run_parts, &d);
   else
-    kernel(data, 0, count);
+    kernel(data, d.scratch, 0, count);
 }
 """,
 }
@@ -152,7 +182,7 @@ def files_of(program: ProgramText, source: str, options: Mapping[str, str]) -> d
     prologue = _PROLOGUE.format(name=name, alignment=64)
     files: dict[str, str | bytes] = {
         f"{name}.h": program.interface.header(
-            head, program.allocations.size, program.calls_need_memory, program.weights.size, file
+            head, program.allocations.size, program.scratch, program.calls_need_memory, program.weights.size, file
         ),
         f"{name}.c": "\n".join(filter(None, [code + prologue, needed, weights, body])),
     }
@@ -191,33 +221,46 @@ def _lifetime(program: ProgramText, file: str) -> str:
     return {n}_ERROR_WEIGHTS;
 """
     space = ""
-    if program.allocations.size or program.calls_need_memory:
-        small = f" || memory_bytes < {n}_MEMORY_BYTES" if program.allocations.size else ""
+    if program.allocations.size or program.scratch or program.calls_need_memory:
+        small = f" || memory_bytes < {n}_MEMORY_BYTES" if program.allocations.size or program.scratch else ""
         space = f"""  if (memory == NULL || (uintptr_t)memory % {n}_ALIGNMENT != 0{small})
     return {n}_ERROR_MEMORY;
 """
+    divided = ""
+    if program.scratch:
+        divided = f"""  if (number - 1 > (context->memory_bytes - {n}_MEMORY_BYTES) / {n}_PART_BYTES)
+    return {n}_ERROR_MEMORY;
+  context->call_bytes = (context->memory_bytes - number * {n}_PART_BYTES) / {n}_ALIGNMENT * {n}_ALIGNMENT;
+  context->scratch = context->memory + context->call_bytes;
+"""
+    elif program.calls_need_memory:
+        divided = "  context->call_bytes = context->memory_bytes;\n"
     order = """#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "a file of weights is little-endian: generate the program with --weights=array"
 #endif
 
 """
     return f"""{order if file else ""}{program.interface.error_texts()}
+int {n}_use_threads({n}_context *context, {n}_parallel_for *parallel_for, void *user, size_t parts)
+{{
+  const size_t number = parallel_for == NULL || parts == 0 ? 1 : parts;
+{divided}  context->parallel_for = parallel_for;
+  context->user = user;
+  context->parts = number;
+  return {n}_OK;
+}}
+
 int {n}_init({n}_context *context, void *memory, size_t memory_bytes, const void *weights)
 {{
   if (context == NULL)
     return {n}_ERROR_CONTEXT;
   memset(context, 0, sizeof *context);
 {space}{given}{check if program.weights.size else ""}  context->weights = {chosen};
-  context->memory_bytes = memory_bytes;
   context->memory = (unsigned char *)memory;
+  context->memory_bytes = memory_bytes;
+  (void){n}_use_threads(context, NULL, NULL, 1);
 {"".join(f"{step}{chr(10)}" for step in steps)}  context->is_ready = 1;
   return {n}_OK;
-}}
-
-void {n}_use_threads({n}_context *context, {n}_parallel_for *parallel_for, void *user)
-{{
-  context->parallel_for = parallel_for;
-  context->user = user;
 }}
 
 void {n}_fini({n}_context *context)

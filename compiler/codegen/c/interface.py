@@ -152,9 +152,11 @@ const char *{n}_error_text(int error);
 }}
 """
 
-    def header(self, head: str, memory: int, calls_need_memory: bool, weights: int, weights_file: str) -> str:
-        """The text of the header. `memory` and `weights` in bytes; `calls_need_memory`: whether calls need more, by
-        their sizes; `weights_file`: the name of the file, if any.
+    def header(
+        self, head: str, memory: int, scratch: int, calls_need_memory: bool, weights: int, weights_file: str
+    ) -> str:
+        """The text of the header. `memory` and `weights` in bytes; `scratch`: bytes for each part of the work;
+        `calls_need_memory`: whether calls need more, by their sizes; `weights_file`: the name of the file, if any.
         """
         n = self.name
         if weights_file:
@@ -164,9 +166,12 @@ const char *{n}_error_text(int error);
         else:
             what = "NULL, as the program has none"
         more = f", without what {n}_sizes adds for the sizes of a call" if calls_need_memory else ""
-        keeps = f"belongs to the context until {n}_fini" if memory or calls_need_memory else "not used, may be NULL"
+        is_used = memory or scratch or calls_need_memory
+        keeps = f"belongs to the context until {n}_fini" if is_used else "not used, may be NULL"
         constants = (
-            f"/* Bytes of the memory of a context{more}. */\n#define {n}_MEMORY_BYTES {memory}u\n"
+            f"/* Bytes of the memory of a context{more}. */\n#define {n}_MEMORY_BYTES {memory + scratch}u\n"
+            "/* Bytes more for each part but the first into which threads divide the work. */\n"
+            f"#define {n}_PART_BYTES {scratch}u\n"
             f"#define {n}_WEIGHTS_BYTES {weights}u\n"
             f"/* The alignment of memory and weights, in bytes. */\n#define {n}_ALIGNMENT {ALIGNMENT}u\n"
         )
@@ -183,7 +188,7 @@ extern "C" {{
 
 {constants}
 {self.error_codes()}
-/* Part number begin to end - 1 of some work. */
+/* The parts begin to end - 1 of some work. */
 typedef void {n}_task(void *data, size_t begin, size_t end);
 
 /* Runs the parts 0 to count - 1 of a task, in any division, on any threads, and returns when all are done. */
@@ -191,9 +196,9 @@ typedef void {n}_parallel_for(void *user, size_t count, {n}_task *task, void *da
 
 /* The state of one user of the program. Its members belong to the functions below. */
 typedef struct {n}_context {{
-  unsigned char *memory;
+  unsigned char *memory, *scratch;
   const unsigned char *weights;
-  size_t memory_bytes;
+  size_t memory_bytes, call_bytes, parts;
   {n}_parallel_for *parallel_for;
   void *user;
   int is_ready;
@@ -204,8 +209,9 @@ typedef struct {n}_context {{
  * weights: {what}. */
 int {n}_init({n}_context *context, void *memory, size_t memory_bytes, const void *weights);
 
-/* From now on calls use threads of the app; NULL for none. Calls of one context must not overlap. */
-void {n}_use_threads({n}_context *context, {n}_parallel_for *parallel_for, void *user);
+/* From now on calls use threads of the app; NULL for none. Calls of one context must not overlap.
+ * parts: the number of parts, such as of threads, into which work is divided. The context needs memory for them. */
+int {n}_use_threads({n}_context *context, {n}_parallel_for *parallel_for, void *user, size_t parts);
 {"".join(self._export(export) for export in self.exports)}
 /* Ends the use of memory and weights. */
 void {n}_fini({n}_context *context);

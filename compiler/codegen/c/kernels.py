@@ -3,7 +3,7 @@
 The function takes a struct with the addresses of the bindings and the parameter words. In a workgroup each segment
 (`targets/cpu/workgroup.py`) is a loop over the invocations, as on the device `cpu`. If only the number of the
 invocation in the dispatch matters, one loop runs all invocations of all workgroups. Shared arrays and kept values are
-on the stack.
+on the stack if they are small, else in memory of the context.
 """
 
 from __future__ import annotations
@@ -14,17 +14,19 @@ from collections.abc import Callable, Collection, Iterable, Iterator, MutableMap
 from contextlib import contextmanager
 from math import prod
 
-from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.ir.core import Block, Operation, Value
 from orchestrion.compiler.kernel import dialect as k
 from orchestrion.compiler.kernel.signature import BindingUse, Signature
 from orchestrion.compiler.targets.c_text.body import INDENT, BodyText
-from orchestrion.compiler.targets.cpu.entry import MOST_STACK
 from orchestrion.compiler.targets.cpu.workgroup import Segment, WorkgroupOps
-from orchestrion.schema.dtypes import FLOAT
+from orchestrion.schema.dtypes import FLOAT, DType
 
-from .language import ARITHMETIC, LANGUAGE, memory_name
+from .language import LANGUAGE, memory_name
+from .vectors import ARITHMETIC
+from .weights import ALIGNMENT
 
+#: most bytes of the stack for the shared arrays and kept values of an entry
+MOST_STACK = 4 << 10
 _DEFINITION = re.compile(r"\s*const \w+ (\w+) = ")
 _WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
@@ -81,8 +83,15 @@ class CBody(BodyText):
         index = f"{self._operand(op.index)} * {k.length_of(op.output)}u"
         self._define(op.output, f"{self.type(op.output)}_load({self.names[op.binding]} + {index})")
 
-    def load_lanes(self, op: k.LoadLanes) -> None:
-        self._define(op.output, f"{self.type(op.output)}_load({self.names[op.binding]} + {self._operand(op.index)})")
+    def load_lanes(self, op: k.LoadLanes | k.LoadSharedLanes) -> None:
+        memory, index = op.operands
+        self._define(op.output, f"{self.type(op.output)}_load({self.names[memory]} + {self._operand(index)})")
+
+    load_shared_lanes = load_lanes
+
+    def store_shared_lanes(self, op: k.StoreSharedLanes) -> None:
+        place = f"{self.names[op.shared]} + {self._operand(op.index)}"
+        self._line(f"{self.type(op.vector)}_store({place}, {self.names[op.vector]});")
 
     def make_vector(self, op: k.Vector) -> None:
         names = [self.names[value] for value in op.values]
@@ -93,10 +102,21 @@ class CBody(BodyText):
         for lane, output in enumerate(op.outputs):
             self._define(output, self.lane(op.vector, lane))
 
+    def transpose(self, op: k.Transpose) -> None:
+        type, array = self.type(op.outputs[0]), f"t{self.count}"
+        self.count += 1
+        self._line(f"{type} {array}[] = {{{', '.join(self.names[value] for value in op.vectors)}}};")
+        self._line(f"{type}_transpose({array});")
+        self.names.update((value, f"{array}[{number}]") for number, value in enumerate(op.outputs))
+
+    def multiply_add(self, op: k.MultiplyAdd) -> None:
+        type = k.dtype_of(op.output).name if k.length_of(op.output) == 1 else ""
+        function = f"multiply_add_{type}" if type else f"{self.type(op.output)}_multiply_add"
+        self._define(op.output, f"{function}({', '.join(self.names[value] for value in op.operands)})")
+
     def store_vector(self, op: k.StoreVector) -> None:
-        index, memory, lanes = self._operand(op.index), self.names[op.binding], k.length_of(op.value)
-        for lane in range(lanes):
-            self._line(f"{memory}[{index} * {lanes}u + {lane}u] = {self.lane(op.value, lane)};")
+        place = f"{self.names[op.binding]} + {self._operand(op.index)} * {k.length_of(op.value)}u"
+        self._line(f"{self.type(op.value)}_store({place}, {self.names[op.value]});")
 
     workgroup_id = local_id = BodyText.nothing
 
@@ -139,7 +159,7 @@ class CBody(BodyText):
 
 class KernelText(WorkgroupOps):
     """The text of one entry. `name`: of the function; `apart`: numbers of bindings that no other one overlaps if one of
-    them is written.
+    them is written. After `text`, `scratch`: bytes that a call needs beside the stack.
     """
 
     def __init__(
@@ -155,27 +175,38 @@ class KernelText(WorkgroupOps):
         self.name, self.signature, self.apart, self.note = name, signature, apart, note
         self.body = CBody(callee)
         self.body.names = self.names
-        self.stack = 0
+        self.scratch = 0
+        #: line that declares an array -> its name, element type, number of elements and bytes
+        self._arrays: dict[str, tuple[str, str, int, int]] = {}
 
     def text(self) -> str:
-        """The struct of its arguments, and the function.
-
-        Raises CompileError if a workgroup needs more of the stack than `MOST_STACK`.
-        """
+        """The struct of its arguments, and the function."""
         self._name_constants()
         if self.place is not None:
             self._workgroup(self.block)
         else:
             with self.body.braces("for (size_t g = begin; g < end; ++g)"):
                 self._workgroup(self.block)
-        if self.stack > MOST_STACK:
-            raise CompileError(
-                f"entry {self.signature.name} needs {self.stack} bytes of the stack for a workgroup, "
-                f"{MOST_STACK} are allowed"
-            )
+        self._place_arrays()
         lines = used_lines([*self._arguments(), *self.body.lines])
-        head = f"/* {self.note} */\nstatic void {self.name}(void *data, size_t begin, size_t end)"
+        given = "void *data, unsigned char *scratch, size_t begin, size_t end"
+        head = f"/* {self.note} */\nstatic void {self.name}({given})"
         return "\n".join([self._struct(), f"{head}\n{{", *lines, "}\n"])
+
+    def _place_arrays(self) -> None:
+        """Declares the arrays: on the stack, or one behind the other in the scratch memory."""
+        if sum(bytes for *_, bytes in self._arrays.values()) <= MOST_STACK:
+            declared = {line: f"{type} {name}[{count}];" for line, (name, type, count, _) in self._arrays.items()}
+            self.body.line("(void)scratch;")
+        else:
+            declared = {}
+            for line, (name, type, _, bytes) in self._arrays.items():
+                declared[line] = f"{type} *RESTRICT const {name} = ({type} *)(scratch + {self.scratch});"
+                self.scratch += -(-bytes // ALIGNMENT) * ALIGNMENT
+        lines = self.body.lines
+        self.body.lines = [
+            line.replace(line.strip(), declared[line.strip()]) if line.strip() in declared else line for line in lines
+        ]
 
     def _struct(self) -> str:
         fields = [
@@ -221,16 +252,18 @@ class KernelText(WorkgroupOps):
         self.body.ops([op])
 
     def _reserve_shared(self, op: k.Shared) -> None:
-        count, dtype = k.length_of(op.output), k.dtype_of(op.output)
-        self.names[op.output] = name = f"s{len(self.names)}"
-        self.body.line(f"{LANGUAGE.types[dtype.name]} {name}[{count}];")
-        self.stack += count * dtype.itemsize
+        self.names[op.output] = self._array(k.length_of(op.output), k.dtype_of(op.output), 1)
 
     def _reserve(self, value: Value) -> str:
-        self.stack += self.size * k.length_of(value) * k.dtype_of(value).itemsize
-        name = f"k{self.body.count}"
+        return self._array(self.size, k.dtype_of(value), k.length_of(value))
+
+    def _array(self, count: int, dtype: DType, lanes: int) -> str:
+        """A new array of scalars or vectors."""
+        name = f"s{self.body.count}"
         self.body.count += 1
-        self.body.line(f"{self.body.type(value)} {name}[{self.size}];")
+        type = memory_name(dtype) if lanes == 1 else LANGUAGE.vector_type(lanes, dtype)
+        self._arrays[f"{name}[]"] = name, type, count, count * lanes * dtype.itemsize
+        self.body.line(f"{name}[]")
         return name
 
     def _loop(self, op: k.For) -> None:

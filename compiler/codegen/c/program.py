@@ -92,6 +92,7 @@ class ProgramText:
         self._setups = {op.sym_name.value: op for op in ops if isinstance(op, ll_seq.SetupFunc)}
         self._globals: dict[str, Any] = {}
         self.calls_need_memory = False
+        self.scratch = 0  #: bytes that a workgroup of any kernel needs beside the stack; known after `kernel_texts`
         initializers = [op for op in ops if isinstance(op, util.Initializer)]
         initializers.sort(key=lambda op: op.kind.value != "program")
         self.allocations.plan(block for op in initializers for block in op.body.blocks)
@@ -127,7 +128,7 @@ class ProgramText:
 
     def memory_lines(self, needed: str, code: FunctionCode, export: Export) -> Iterator[str]:
         """The statements that store the bytes of memory of a call; `needed`: of the context, with what is kept."""
-        yield f"*memory_bytes = (size_t){needed};"
+        yield f"*memory_bytes = (size_t){needed} + {self.name}_PART_BYTES;"
 
     # initializers
 
@@ -204,13 +205,15 @@ class ProgramText:
         """The shared functions of kernels, and the kernels."""
         apart = bindings_apart(recording.recorded for recording in self.recordings)
         functions = Functions((), CBody, is_reserved)
-        texts = [
+        kernels = [
             KernelText(
                 kernel.name, kernel.entry.body.block, kernel.signature, functions.callee, apart[kernel.name],
                 ", ".join(_strings(kernel.entry.source_ops)) or kernel.entry.sym_name.value,
-            ).text()
+            )
             for kernel in self.kernels.values()
         ]  # fmt: skip
+        texts = [kernel.text() for kernel in kernels]
+        self.scratch = max((kernel.scratch for kernel in kernels), default=0)
         return [*("\n".join(used_lines(text.split("\n"))) for text in functions.texts()), *texts]
 
     # functions
@@ -341,7 +344,7 @@ class FunctionCode(Code):
     def require_memory(self, text: str) -> None:
         """Ends the call if the memory is too small."""
         self._needed = text
-        self.line(f"if ((uint64_t)({text}) > context->memory_bytes)")
+        self.line(f"if ((uint64_t)({text}) > context->call_bytes)")
         self.line(f"  return {self.program.name}_ERROR_MEMORY;")
 
     def op(self, op: Operation) -> None:

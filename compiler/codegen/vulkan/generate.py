@@ -9,12 +9,13 @@ from orchestrion.compiler.codegen.c.generate import HEAD, support
 from orchestrion.compiler.codegen.c.interface import Export
 from orchestrion.compiler.codegen.c.sizes import FUNCTIONS
 from orchestrion.compiler.codegen.subject import Subject
-from orchestrion.compiler.ir.dims import ceildiv
 from orchestrion.compiler.sequencer.arena import ALIGNMENT
+from orchestrion.compiler.sequencer.hl_seq import Program
 
 from .interface import Sizes, header, host_pointers, range_bytes
 from .lifetime import lifetime
 from .program import VulkanProgram, checked, kinds_of, ranges_of
+from .shaders import table
 from .support import COMMANDS, CORE, DEVICE, LIFETIME, RECORDINGS, TYPES, functions_in
 
 _PROLOGUE: Final = """
@@ -24,6 +25,9 @@ _PROLOGUE: Final = """
 
 #if defined(__GNUC__) || defined(__clang__)
 #define ALIGNED __attribute__((aligned(64)))
+/* Comparisons that the numbers of the program make constant. */
+#pragma GCC diagnostic ignored "-Wtautological-compare"
+#pragma GCC diagnostic ignored "-Wtype-limits"
 #else
 #define ALIGNED
 #endif
@@ -97,7 +101,12 @@ static int reserve({n}_context *context, VkDeviceSize *end, int64_t bytes, range
 
 def generate(subject: Subject, name: str, options: Mapping[str, str]) -> dict[str, str | bytes]:
     """The files of a program. Raises CompileError for what has no such code, with the reason."""
-    return files_of(VulkanProgram(subject.program("spirv"), name), subject.source, options)
+    return files_of(VulkanProgram(chosen(subject, options), name), subject.source, options)
+
+
+def chosen(subject: Subject, options: Mapping[str, str]) -> Program:
+    """The program of a subject for the machine and the limits that the options state."""
+    return subject.program("spirv", options["machine"], "spirv_least" if options["limits"] == "least" else "")
 
 
 def files_of(program: VulkanProgram, source: str, options: Mapping[str, str]) -> dict[str, str | bytes]:
@@ -146,17 +155,21 @@ def _prologue(program: VulkanProgram, sizes: Sizes) -> str:
 
 def _tables(program: VulkanProgram) -> str:
     """The tables of recordings, and of the layouts of descriptor sets."""
-    rows, layouts, table = [], [], 0
+    rows: list[str] = []
+    layouts: list[str] = []
+    first = 0
     known = program.shaders.layouts
     for row in program.tables:
-        values = (table, row.count, row.slots, row.sizes, len(layouts), len(row.layouts))
+        values = (first, row.count, row.slots, row.sizes, len(layouts), len(row.layouts))
         rows.append(f"  {{{', '.join(map(str, values))}}}")
         layouts += [str(known.index(layout)) for layout in row.layouts] * row.count
-        table += row.count
-    return (
-        f"static const recording_row recordings[] = {{\n{f',{chr(10)}'.join(rows)}\n}};\n\n"
-        f"/* The layout of each descriptor set. */\nstatic const uint32_t set_layouts[] = {{\n"
-        f"  {', '.join(layouts)}\n}};\n"
+        first += row.count
+    return "\n".join(
+        [
+            table("recording_row recordings", rows or ["  {0, 0, 0, 0, 0, 0}"]),
+            "/* The layout of each descriptor set. */",
+            table("uint32_t set_layouts", [f"  {', '.join(layouts)}"] if layouts else ["  0"]),
+        ]
     )
 
 
@@ -178,7 +191,7 @@ int {n}_run{suffix}({given})
 
 def _call(program: VulkanProgram, export: Export, head: str) -> str:
     """The function that copies inputs to memory of the device, executes, and copies outputs back."""
-    n, lines = program.name, []
+    n, lines = program.name, list[str]()
     rows = list(host_pointers(export))
     place = {"inputs": "in", "outputs": "out"}
     for kind, row in rows:
@@ -196,9 +209,9 @@ def _call(program: VulkanProgram, export: Export, head: str) -> str:
     given = ", ".join(["context", *(f"&{place[kind]}" for kind in kinds_of(export))])
     lines += [
         "  if (context->is_staged && !context->is_rehearsal)",
-        f"    status = transfer(context, TRANSFER_IN, context->host.range, context->local.range, inputs_end);",
+        "    status = transfer(context, TRANSFER_IN, context->host.range, context->local.range, inputs_end);",
         f"  if (status == {n}_OK)", f"    status = execute{export.suffix}({given});",
-        f"  if (context->is_rehearsal)", "    return status;",
+        "  if (context->is_rehearsal)", "    return status;",
         f"  if (status == {n}_OK && context->is_staged)",
         "    status = transfer(context, TRANSFER_OUT, at(context->local.range, (int64_t)inputs_end),",
         "                      at(context->host.range, (int64_t)inputs_end), end - inputs_end);",

@@ -34,6 +34,7 @@ ERRORS: Final = (
     ("ERROR_INT16", _LACKS.format("shaderInt16 and storageBuffer16BitAccess")),
     ("ERROR_INT64", _LACKS.format("shaderInt64")),
     ("ERROR_FLOAT64", _LACKS.format("shaderFloat64")),
+    ("ERROR_FEATURES", "no variant of the code is for the features that are enabled"),
     ("ERROR_STORAGE_BUFFERS", "the device binds fewer storage buffers than the program"),
     ("ERROR_BINDING_BYTES", "the device binds fewer bytes of a storage buffer than the program"),
     ("ERROR_PUSH_CONSTANTS", "the device has fewer push constants than the program"),
@@ -224,8 +225,8 @@ def _functions(n: str, sizes: Sizes, weights_file: str) -> str:
         what = f"NULL for those in the program, or {n}_WEIGHTS_BYTES bytes in their layout"
     else:
         what = "NULL, as the program has none"
-    return f"""/* Makes everything that calls need, and uploads the weights: {what}. After an error nothing is left to free.
- * Frees nothing of a context that is in use. */
+    return f"""/* Makes everything that calls need, and uploads the weights. After an error nothing is left to free.
+ * weights: {what}. */
 int {n}_init({n}_context *context, const {n}_gpu *gpu, const void *weights);
 
 /* Waits until all calls are over. */

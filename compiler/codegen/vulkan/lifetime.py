@@ -27,11 +27,11 @@ def _load(program: VulkanProgram) -> str:
     n = program.name
     lines = [f'  vk->{name} = (PFN_vk{name})gpu->get_instance_proc_addr(gpu->instance, "vk{name}");'
              for name in INSTANCE_FUNCTIONS]  # fmt: skip
-    lines += [f"  if ({' || '.join(f'vk->{name} == NULL' for name in INSTANCE_FUNCTIONS)})", f"    return {n}_ERROR_FUNCTION;"]
+    lines += ["  if (vk->GetDeviceProcAddr == NULL)", f"    return {n}_ERROR_FUNCTION;"]
     lines += [f'  LOAD({name}, "vk{name}");' for name in (*DEVICE_FUNCTIONS, *LATER_FUNCTIONS)]
     for name in LATER_FUNCTIONS:
         lines += [f"  if (vk->{name} == NULL)", f'    LOAD({name}, "vk{name}KHR");']
-    names = [f"vk->{name} == NULL" for name in (*DEVICE_FUNCTIONS, *LATER_FUNCTIONS)]
+    names = [f"vk->{name} == NULL" for name in (*INSTANCE_FUNCTIONS[1:], *DEVICE_FUNCTIONS, *LATER_FUNCTIONS)]
     lines += ["  if (" + " ||\n      ".join(" || ".join(names[at : at + 4]) for at in range(0, len(names), 4)) + ")"]
     head = f"static int load(const {n}_gpu *gpu, {n}_functions *vk)"
     return "\n".join([_LOAD + f"{head}\n{{", *lines, f"    return {n}_ERROR_FUNCTION;", f"  return {n}_OK;", "}\n"])
@@ -43,7 +43,7 @@ def _check(program: VulkanProgram) -> str:
     limits = []
     for row, value in shaders.limits():
         limits += [f"  if (limits->{row.member} < {value}u)", f"    return {n}_{row.error};"]
-    features = [f"  if (({n}_REQUIRED_FEATURES & ~context->gpu.features & {n}_{name}) != 0)\n    return {n}_ERROR_{name};"
+    features = [f"  if ((context->gpu.features & {n}_{name}) == 0)\n    return {n}_ERROR_{name};"
                 for name, bit, _, _ in FEATURES if shaders.required & bit]  # fmt: skip
     kept = " && ".join(f"floats.shaderSignedZeroInfNanPreserveFloat{width}" for width in sorted(shaders.widths))
     special = f"""  if ((context->gpu.features & {n}_FLOAT_CONTROLS) != 0) {{
@@ -69,6 +69,10 @@ static int check({n}_context *context)
   if (properties.apiVersion < VK_API_VERSION_1_1)
     return {n}_ERROR_VERSION;
 {lines}
+  for (i = 0; i < EXECUTABLES; ++i) {{
+    if (variant_of(context, (uint32_t)i) == NULL)
+      return {n}_ERROR_FEATURES;
+  }}
   for (i = 0; i < 3; ++i)
     context->most_groups[i] = limits->maxComputeWorkGroupCount[i];
   context->most_bytes = limits->maxStorageBufferRange;

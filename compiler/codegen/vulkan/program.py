@@ -42,8 +42,8 @@ class DevicePlace(Place):
 
     @property
     def text(self) -> str:
-        parts = [*filter(None, [self.text_of_start, self.start and str(self.start)])]
-        return f"at({self.root}, {' + '.join(parts)})" if parts else self.root
+        parts = [self.text_of_start, str(self.start) if self.start else ""]
+        return f"at({self.root}, {' + '.join(filter(None, parts))})" if any(parts) else self.root
 
 
 @dataclass(slots=True)

@@ -133,19 +133,25 @@ class Shaders:
     def text(self) -> str:
         """The definitions of the tables `variants`, `layouts` and `kernels`, and of the words."""
         lines: list[str] = []
-        rows = []
+        rows: list[str] = []
         for number, (executable, bits, words, left_out) in enumerate(self._variants):
             name = f"code_{number}"
             lines += [f"/* {self.executables[executable].sym_name.value} */"]
             lines += [f"static const uint32_t {name}[] = {{", *_lines(words), "};\n"]
             rows.append(f"  {{{name}, {len(words)}, {executable}, {bits}, {{{', '.join(map(str, left_out))}}}}}")
-        lines += ["static const variant variants[] = {", ",\n".join(rows), "};\n"]
-        lines += ["static const layout layouts[] = {", ",\n".join(f"  {{{b}, {w}}}" for b, w in self.layouts), "};\n"]
-        rows = [
+        named = [
             f'  {{"{name}", {executable}, {self.layouts.index((bindings, words))}}}'
             for name, executable, bindings, words in self.kernels
         ]
-        return "\n".join([*lines, "static const kernel kernels[] = {", ",\n".join(rows), "};\n"])
+        layouts = [f"  {{{bindings}, {words}}}" for bindings, words in self.layouts]
+        lines.append(table("variant variants", rows or ["  {NULL, 0, 0, 0, {0, 0, 0, 0, 0, 0}}"]))
+        lines.append(table("layout layouts", layouts or ["  {0, 0}"]))
+        return "\n".join([*lines, table("kernel kernels", named or ["  {NULL, 0, 0}"])])
+
+
+def table(name: str, rows: Sequence[str]) -> str:
+    """The definition of a table; each row is a line."""
+    return f"static const {name}[] = {{\n{f',{chr(10)}'.join(rows)}\n}};\n"
 
 
 def _with_modes(words: Sequence[int]) -> tuple[list[int], tuple[int, ...]]:

@@ -205,7 +205,8 @@ static int transfer({n}_context *context, int number, range from, range to, VkDe
 }
 """
 
-RECORDINGS: Final = """/* Finds the table of a recording for these slots and sizes. A new one replaces that which was used longest ago. */
+RECORDINGS: Final = """/* Finds the table of a recording for these slots and sizes. A new one replaces the one that
+ * was not used for longest. */
 static int find({n}_context *context, int number, const range *slots, const int64_t *sizes, recorder *r)
 {
   const recording_row *const which = &recordings[number];
@@ -379,7 +380,8 @@ static int overlap(const range *places, const int64_t *bytes, const int *may, in
 """,
 }
 
-DEVICE: Final = """/* The first type of memory with all flags of the first wish that can be met; protected memory and the like is none. */
+DEVICE: Final = """/* The first type of memory that has all flags of the first wish that can be met, and no special
+ * ones. */
 static int memory_type(const VkPhysicalDeviceMemoryProperties *memory, uint32_t bits,
                        const VkMemoryPropertyFlags *wishes, int count)
 {
