@@ -1,4 +1,4 @@
-/* Opens a device of Vulkan for programs in C, with the validation layer and its checks of synchronisation. Messages of
+/* Opens the device of Vulkan with DEVICE_NAME in its name, for programs in C, with the validation layer and its checks of synchronisation. Messages of
  * the layer are printed and counted. The functions that generated code gets can be changed: a device then seems to be
  * another one, or to fail. */
 #include <stdio.h>
@@ -54,7 +54,10 @@ static void open_device(opened *o)
   VkDeviceQueueCreateInfo queue;
   VkDeviceCreateInfo device;
   VkQueueFamilyProperties families[8];
-  uint32_t count = 1, i;
+  VkPhysicalDevice found[8];
+  VkPhysicalDeviceProperties properties;
+  const char *const wanted = getenv("DEVICE_NAME") != NULL ? getenv("DEVICE_NAME") : "";
+  uint32_t count = 8, i;
   memset(o, 0, sizeof *o);
   memset(&application, 0, sizeof application);
   application.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO;
@@ -83,8 +86,17 @@ static void open_device(opened *o)
   if (instance.pNext != NULL)
     must(((PFN_vkCreateDebugUtilsMessengerEXT)vkGetInstanceProcAddr(o->instance, "vkCreateDebugUtilsMessengerEXT"))(
              o->instance, &messenger, NULL, &o->messenger), "a messenger");
-  if (vkEnumeratePhysicalDevices(o->instance, &count, &o->physical) < 0 || count == 0)
+  if (vkEnumeratePhysicalDevices(o->instance, &count, found) < 0)
     exit(93);
+  for (i = 0; i < count && o->physical == VK_NULL_HANDLE; ++i) {
+    vkGetPhysicalDeviceProperties(found[i], &properties);
+    if (strstr(properties.deviceName, wanted) != NULL)
+      o->physical = found[i];
+  }
+  if (o->physical == VK_NULL_HANDLE) {
+    fprintf(stderr, "no device is called %s\n", wanted);
+    exit(93);
+  }
   count = 8;
   vkGetPhysicalDeviceQueueFamilyProperties(o->physical, &count, families);
   for (i = 0; i < count && (families[i].queueFlags & VK_QUEUE_COMPUTE_BIT) == 0; ++i)

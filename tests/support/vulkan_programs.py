@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from c_programs import _MAIN, CProgram, _bytes, _read
+from c_programs import _MAIN, Array, CProgram, _bytes, _read
 
 from orchestrion.compiler.codegen.c.interface import Export
 from orchestrion.compiler.codegen.subject import Subject
@@ -24,20 +24,26 @@ from orchestrion.compiler.driver import EMBEDDED, Compilation
 from orchestrion.schema.module import Module
 
 SUPPORT = Path(__file__).parent
+#: part of the name of the device that is used; the HAL's device vulkan:0 is the same
+DEVICE_NAME = "llvmpipe"
 #: what the linker needs
 LINKED = ("-l:libvulkan.so.1",)
 
 _OPEN = """
 #include "vulkan_device.h"
+#if !defined(LACKING)
+#define LACKING 0
+#endif
 #include "{n}.h"
 
 /* Bits of the features that the device has. */
 static uint32_t features_of(const opened *o)
 {{
-  return {n}_TIMELINE | {n}_FLOAT_CONTROLS |
+  return ({n}_TIMELINE | {n}_FLOAT_CONTROLS |
          (o->features12.shaderInt8 && o->features12.storageBuffer8BitAccess ? {n}_INT8 : 0) |
          (o->features.features.shaderInt16 && o->features11.storageBuffer16BitAccess ? {n}_INT16 : 0) |
-         (o->features.features.shaderInt64 ? {n}_INT64 : 0) | (o->features.features.shaderFloat64 ? {n}_FLOAT64 : 0);
+         (o->features.features.shaderInt64 ? {n}_INT64 : 0) | (o->features.features.shaderFloat64 ? {n}_FLOAT64 : 0)) &
+         ~(uint32_t)LACKING;
 }}
 
 static {n}_gpu gpu_of(const opened *o)
@@ -62,6 +68,14 @@ static {n}_gpu gpu_of(const opened *o)
 @dataclass
 class VulkanCProgram(CProgram):
     """A program in C that calls Vulkan, in a folder."""
+
+    def __call__(self, *arrays: Array, runner: Sequence[str] = (), order: str = "<") -> list[Array]:
+        named = ("env", f"DEVICE_NAME={DEVICE_NAME}")
+        return super().__call__(*arrays, runner=(*named, *runner), order=order)
+
+    def opening(self) -> str:
+        """The text of functions that open a device for the program."""
+        return _OPEN.format(n=self.name)
 
     def build(self, *command: str) -> VulkanCProgram:
         (self.folder / "main.c").write_text(self._main(self.exports[0]))

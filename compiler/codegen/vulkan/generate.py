@@ -164,13 +164,9 @@ def _tables(program: VulkanProgram) -> str:
         rows.append(f"  {{{', '.join(map(str, values))}}}")
         layouts += [str(known.index(layout)) for layout in row.layouts] * row.count
         first += row.count
-    return "\n".join(
-        [
-            table("recording_row recordings", rows or ["  {0, 0, 0, 0, 0, 0}"]),
-            "/* The layout of each descriptor set. */",
-            table("uint32_t set_layouts", [f"  {', '.join(layouts)}"] if layouts else ["  0"]),
-        ]
-    )
+    parts = [table("recording_row recordings", rows)] if rows else []
+    parts += ["/* The layout of each descriptor set. */"]
+    return "\n".join([*parts, table("uint32_t set_layouts", [f"  {', '.join(layouts)}"] if layouts else ["  0"])])
 
 
 def _calls(program: VulkanProgram, export: Export) -> str:

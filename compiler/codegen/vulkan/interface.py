@@ -199,7 +199,7 @@ typedef struct {n}_context {{
   {n}_buffer memory, host, local;
   {n}_range weights, arena, unused, number;
   unsigned char *mapped_number;
-  VkDeviceSize memory_bytes, most_bytes, alignment;
+  VkDeviceSize call_bytes, most_bytes, alignment;
   int64_t most_groups[3];
   VkSemaphore timeline;
   uint64_t submitted;

@@ -188,7 +188,7 @@ static int make({n}_context *context, const void *weights)
   context->unused = start;
   context->weights = at(start, {n}_ALIGNMENT);
   context->arena = at(context->weights, {n}_WEIGHTS_BYTES);
-  context->memory_bytes = context->gpu.device_bytes - {n}_ALIGNMENT - {n}_WEIGHTS_BYTES;
+  context->call_bytes = context->gpu.device_bytes - {n}_ALIGNMENT - {n}_WEIGHTS_BYTES;
   status = make_buffer(context, host_bytes + 4, &context->host, 1);
   if (status != {n}_OK)
     return status;
