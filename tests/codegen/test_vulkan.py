@@ -538,7 +538,7 @@ def test_a_device_that_lacks_something_is_refused_by_name(
     """
     CreateBuffer AllocateMemory BindBufferMemory MapMemory CreateSemaphore CreateCommandPool AllocateCommandBuffers
     CreateDescriptorSetLayout CreatePipelineLayout CreateDescriptorPool AllocateDescriptorSets CreateShaderModule
-    CreateComputePipelines BeginCommandBuffer EndCommandBuffer QueueSubmit WaitSemaphores
+    CreateComputePipelines CreateFence BeginCommandBuffer EndCommandBuffer QueueSubmit WaitForFences ResetFences
     """.split(),
 )
 def test_errors_of_vulkan_are_passed_on_and_nothing_is_left(function: str, started: VulkanCProgram) -> None:

@@ -211,8 +211,7 @@ def _call(program: VulkanProgram, export: Export, head: str) -> str:
         f"  if (status == {n}_OK && context->is_staged)",
         "    status = transfer(context, TRANSFER_OUT, at(context->local.range, (int64_t)inputs_end),",
         "                      at(context->host.range, (int64_t)inputs_end), end - inputs_end);",
-        f"  if (status == {n}_OK)", "    status = flush(context, 1);",
-        f"  if (status == {n}_OK)", "    status = wait_until(context, context->submitted);",
+        f"  if (status == {n}_OK)", "    status = complete(context);",
         f"  if (status != {n}_OK)", "    return status;",
     ]  # fmt: skip
     lines += [

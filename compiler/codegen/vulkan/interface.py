@@ -202,7 +202,8 @@ typedef struct {n}_context {{
   VkDeviceSize call_bytes, most_bytes, alignment;
   int64_t most_groups[3];
   VkSemaphore timeline;
-  uint64_t submitted;
+  VkFence fence;
+  uint64_t submitted, signalled, completed;
   const {n}_sync *sync;
   VkCommandPool commands;
   VkCommandBuffer pending[16];

@@ -109,9 +109,7 @@ def _set_up(program: VulkanProgram) -> str:
             "  begin_call(context, NULL);",
             *steps,
             "  if (context->pending_count > 0)",
-            "    status = flush(context, 1);",
-            f"  if (status == {n}_OK)",
-            "    status = wait_until(context, context->submitted);",
+            "    status = complete(context);",
             f"  if (status != {n}_OK)",
             "    return status;",
             *rehearsals,
@@ -127,7 +125,7 @@ def _fini(program: VulkanProgram) -> str:
 {{
   if (context == NULL || !context->is_ready)
     return {n}_ERROR_CONTEXT;
-  return wait_until(context, context->submitted);
+  return wait_until(context, context->signalled);
 }}
 
 void {n}_fini({n}_context *context)
@@ -138,7 +136,7 @@ void {n}_fini({n}_context *context)
   uint32_t i;
   if (context->vk.WaitSemaphores != NULL) {{
     if (context->timeline != VK_NULL_HANDLE)
-      (void)wait_until(context, context->submitted);
+      (void)wait_until(context, context->signalled);
     for (i = 0; i < KERNELS; ++i)
       context->vk.DestroyPipeline(device, context->pipelines[i], allocator);
     for (i = 0; i < LAYOUTS; ++i) {{
@@ -147,6 +145,7 @@ void {n}_fini({n}_context *context)
     }}
     context->vk.DestroyDescriptorPool(device, context->pool, allocator);
     context->vk.DestroyCommandPool(device, context->commands, allocator);
+    context->vk.DestroyFence(device, context->fence, allocator);
     context->vk.DestroySemaphore(device, context->timeline, allocator);
     free_buffer(context, &context->memory);
     free_buffer(context, &context->host);

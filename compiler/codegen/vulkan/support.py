@@ -15,10 +15,10 @@ DEVICE_FUNCTIONS: Final = (
     "AllocateCommandBuffers", "AllocateDescriptorSets", "AllocateMemory", "BeginCommandBuffer", "BindBufferMemory",
     "CmdBindDescriptorSets", "CmdBindPipeline", "CmdCopyBuffer", "CmdDispatch", "CmdFillBuffer", "CmdPipelineBarrier",
     "CmdPushConstants", "CreateBuffer", "CreateCommandPool", "CreateComputePipelines", "CreateDescriptorPool",
-    "CreateDescriptorSetLayout", "CreatePipelineLayout", "CreateSemaphore", "CreateShaderModule", "DestroyBuffer",
-    "DestroyCommandPool", "DestroyDescriptorPool", "DestroyDescriptorSetLayout", "DestroyPipeline",
+    "CreateDescriptorSetLayout", "CreateFence", "CreatePipelineLayout", "CreateSemaphore", "CreateShaderModule", "DestroyBuffer",
+    "DestroyCommandPool", "DestroyDescriptorPool", "DestroyDescriptorSetLayout", "DestroyFence", "DestroyPipeline",
     "DestroyPipelineLayout", "DestroySemaphore", "DestroyShaderModule", "EndCommandBuffer", "FreeMemory",
-    "GetBufferMemoryRequirements", "MapMemory", "QueueSubmit", "UpdateDescriptorSets",
+    "GetBufferMemoryRequirements", "MapMemory", "QueueSubmit", "ResetFences", "UpdateDescriptorSets", "WaitForFences",
 )  # fmt: skip
 LATER_FUNCTIONS: Final = ("WaitSemaphores",)
 
@@ -69,19 +69,29 @@ static range at(range place, int64_t offset)
 
 static int same_place(range x, range y) { return x.buffer == y.buffer && x.offset == y.offset; }
 
+/* Waits for a submission, by the next one that signals the timeline. Only a failure leaves one without. */
 static int wait_until({n}_context *context, uint64_t value)
 {
   VkSemaphoreWaitInfo info;
+  int status;
+  if (value > context->signalled)
+    value = context->signalled;
+  if (value <= context->completed)
+    return {n}_OK;
   memset(&info, 0, sizeof info);
   info.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO;
   info.semaphoreCount = 1;
   info.pSemaphores = &context->timeline;
   info.pValues = &value;
-  return failed(context, context->vk.WaitSemaphores(context->gpu.device, &info, UINT64_MAX));
+  status = failed(context, context->vk.WaitSemaphores(context->gpu.device, &info, UINT64_MAX));
+  if (status == {n}_OK)
+    context->completed = value;
+  return status;
 }
 
-/* Submits what is pending. The first submission of a call waits for the semaphores of the app; `last` ones signal. */
-static int flush({n}_context *context, int last)
+/* Submits what is pending. The first submission of a call waits for the semaphores of the app; a last one signals.
+ * With a fence, which is waited for, the submission does not signal the timeline of the context. */
+static int submit_pending({n}_context *context, int is_last, VkFence fence)
 {
   VkSubmitInfo infos[2];
   VkTimelineSemaphoreSubmitInfo values[2];
@@ -107,7 +117,7 @@ static int flush({n}_context *context, int last)
     infos[0].pWaitDstStageMask = stages;
     values[0].pWaitSemaphoreValues = sync->wait_values;
   }
-  if (sync != NULL && last) {
+  if (sync != NULL && is_last) {
     infos[0].signalSemaphoreCount = values[0].signalSemaphoreValueCount = sync->signal_count;
     infos[0].pSignalSemaphores = sync->signal_semaphores;
     values[0].pSignalSemaphoreValues = sync->signal_values;
@@ -115,13 +125,30 @@ static int flush({n}_context *context, int last)
   infos[1].signalSemaphoreCount = values[1].signalSemaphoreValueCount = 1;
   infos[1].pSignalSemaphores = &context->timeline;
   values[1].pSignalSemaphoreValues = &value;
-  status = failed(context, context->vk.QueueSubmit(context->gpu.queue, 2, infos, VK_NULL_HANDLE));
+  status = failed(context, context->vk.QueueSubmit(context->gpu.queue, fence == VK_NULL_HANDLE ? 2 : 1, infos, fence));
   if (status != {n}_OK)
     return status;
   context->has_waited = 1;
   context->pending_count = 0;
   context->submitted = value;
+  if (fence == VK_NULL_HANDLE)
+    context->signalled = value;
   return {n}_OK;
+}
+
+static int flush({n}_context *context, int is_last) { return submit_pending(context, is_last, VK_NULL_HANDLE); }
+
+/* Submits what is pending, and waits for everything. A fence costs less than a timeline. */
+static int complete({n}_context *context)
+{
+  int status = submit_pending(context, 0, context->fence);
+  if (status == {n}_OK)
+    status = failed(context, context->vk.WaitForFences(context->gpu.device, 1, &context->fence, VK_TRUE, UINT64_MAX));
+  if (status == {n}_OK)
+    status = failed(context, context->vk.ResetFences(context->gpu.device, 1, &context->fence));
+  if (status == {n}_OK)
+    context->completed = context->submitted;
+  return status;
 }
 
 /* Adds a command buffer to the next submission, and returns in `used` the number of that. */
@@ -351,9 +378,7 @@ static int read_number({n}_context *context, range from, size_t bytes, int32_t *
 {
   int status = transfer(context, TRANSFER_READ, from, context->number, bytes);
   if (status == {n}_OK)
-    status = flush(context, 0);
-  if (status == {n}_OK)
-    status = wait_until(context, context->submitted);
+    status = complete(context);
   if (status != {n}_OK)
     return status;
   if (bytes == 1)
@@ -578,6 +603,7 @@ LIFETIME: Final = """static int make_commands({n}_context *context)
   const VkDevice device = context->gpu.device;
   VkSemaphoreTypeCreateInfo type;
   VkSemaphoreCreateInfo semaphore;
+  VkFenceCreateInfo fence;
   VkCommandPoolCreateInfo pool;
   VkCommandBufferAllocateInfo info;
   uint32_t i;
@@ -589,6 +615,11 @@ LIFETIME: Final = """static int make_commands({n}_context *context)
   semaphore.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO;
   semaphore.pNext = &type;
   status = failed(context, context->vk.CreateSemaphore(device, &semaphore, context->gpu.allocator, &context->timeline));
+  if (status != {n}_OK)
+    return status;
+  memset(&fence, 0, sizeof fence);
+  fence.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO;
+  status = failed(context, context->vk.CreateFence(device, &fence, context->gpu.allocator, &context->fence));
   if (status != {n}_OK)
     return status;
   memset(&pool, 0, sizeof pool);
@@ -617,9 +648,7 @@ static int upload({n}_context *context, const unsigned char *weights, const {n}_
     memcpy(staging->mapped, weights + done, (size_t)bytes);
     status = transfer(context, TRANSFER_IN, staging->range, at(context->weights, (int64_t)done), bytes);
     if (status == {n}_OK)
-      status = flush(context, 0);
-    if (status == {n}_OK)
-      status = wait_until(context, context->submitted);
+      status = complete(context);
   }
   context->transfers[TRANSFER_IN].bytes = 0;
   return status;
