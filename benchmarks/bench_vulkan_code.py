@@ -1,7 +1,7 @@
 """A warm call of what `vm-codegen --style=vulkan` writes, beside the same call through the VM on the device vulkan.
 
-Arguments and results are NumPy arrays. Both replay command buffers that were recorded before, so they differ in what the
-host does before and after. Expected before measuring: C takes some tens of microseconds less, which shows in small
+Arguments and results are NumPy arrays. Both replay command buffers that were recorded before, so they differ in what
+the host does before and after. Expected before measuring: C takes some microseconds less, which shows in small
 programs; the work of the device is the same.
 """
 

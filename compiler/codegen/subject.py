@@ -52,6 +52,11 @@ def embedded_ir(module: Module, name: str) -> Ir:
     data = module.debug(EMBEDDED_NAME)
     if data is None:
         raise CompileError(f"{name}: has no IR: compile it with --embed-ir, or give the program as text")
+    return verified_ir(data, name)
+
+
+def verified_ir(data: bytes | memoryview, name: str) -> Ir:
+    """The IR of the phase `executables` in a debug segment. Raises CompileError if it is wrong."""
     try:
         text = bytes(data).decode()
     except UnicodeDecodeError as error:

@@ -7,14 +7,16 @@ timeline semaphores, and writes the outputs to files. It fails if the validation
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from c_programs import _MAIN, Array, CProgram, _bytes, _read
+from c_programs import _MAIN, STRICT, Array, CProgram, _bytes, _read
 
 from orchestrion.compiler.codegen.c.interface import Export
 from orchestrion.compiler.codegen.subject import Subject
@@ -85,8 +87,6 @@ class VulkanCProgram(CProgram):
         """Compiles the program and `main.c`. Raises CalledProcessError."""
         self.write()
         self.binary = self.folder / f"program{len(list(self.folder.glob('program*')))}"
-        import subprocess
-
         files = [str(self.folder / "main.c"), str(self.folder / f"{self.name}.c"), "-I", str(SUPPORT)]
         done = subprocess.run(
             [*command, *files, "-o", str(self.binary), *LINKED], capture_output=True, text=True, timeout=600
@@ -160,3 +160,22 @@ def vulkan_program(
     files = files_of(program, subject.source, given)
     folder.mkdir(parents=True, exist_ok=True)
     return VulkanCProgram(folder, name, files, program.interface.exports)
+
+
+def with_main(program: VulkanCProgram, text: str) -> VulkanCProgram:
+    """The program with a main function of its own."""
+    (program.folder / "main.c").write_text(program.opening() + text)
+    return program.compile("gcc", *STRICT, "-Wno-unused-function", "-O1", "-g")
+
+
+def said(program: VulkanCProgram, **environment: str) -> list[str]:
+    """The lines that the program prints. It succeeds, and the validation layer says nothing."""
+    done = subprocess.run(
+        [program.binary],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={**os.environ, "DEVICE_NAME": DEVICE_NAME, **environment},
+    )
+    assert (done.returncode, done.stderr) == (0, ""), (done.returncode, done.stdout, done.stderr[-3000:])
+    return done.stdout.splitlines()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import prod
 from typing import Final
 
 from orchestrion.compiler.codegen.c.generate import HEAD, support
@@ -12,11 +13,12 @@ from orchestrion.compiler.codegen.subject import Subject
 from orchestrion.compiler.sequencer.arena import ALIGNMENT
 from orchestrion.compiler.sequencer.hl_seq import Program
 
+from .device import DEVICE, LIFETIME
 from .interface import Sizes, header, host_pointers, range_bytes
 from .lifetime import lifetime
 from .program import VulkanProgram, checked, kinds_of, ranges_of
 from .shaders import table
-from .support import COMMANDS, CORE, DEVICE, LIFETIME, RECORDINGS, TYPES, functions_in
+from .support import COMMANDS, CORE, RECORDINGS, TYPES, functions_in
 
 _PROLOGUE: Final = """
 #include "{name}.h"
@@ -230,6 +232,8 @@ def _submit(program: VulkanProgram, export: Export) -> str:
     for kind in kinds_of(export):
         lines += [f"  if ({kind} == NULL)", f"    return {n}_ERROR_DATA;"]
     for kind, row in host_pointers(export):
+        if not row.is_dynamic and not prod(row.type.shape):
+            continue
         at = f"{kind}->{row.name}.range"
         lines += [f"  if ({at}.buffer == VK_NULL_HANDLE || {at}.offset % context->alignment != 0)"]
         lines += [f"    return {n}_ERROR_DATA;"]

@@ -11,8 +11,8 @@ from orchestrion.compiler.codegen.c.interface import ERRORS as C_ERRORS
 from orchestrion.compiler.codegen.c.interface import Export, Field
 from orchestrion.compiler.ir.dims import ceildiv
 
+from .device import DEVICE_FUNCTIONS, INSTANCE_FUNCTIONS, LATER_FUNCTIONS
 from .shaders import FEATURES
-from .support import DEVICE_FUNCTIONS, INSTANCE_FUNCTIONS, LATER_FUNCTIONS
 
 if TYPE_CHECKING:
     from .program import VulkanProgram
@@ -202,8 +202,7 @@ typedef struct {n}_context {{
   VkDeviceSize call_bytes, most_bytes, alignment;
   int64_t most_groups[3];
   VkSemaphore timeline;
-  VkFence fence;
-  uint64_t submitted, signalled, completed;
+  uint64_t submitted, completed;
   const {n}_sync *sync;
   VkCommandPool commands;
   VkCommandBuffer pending[16];

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrion.compiler.codegen.c.code import indented
 
+from .device import DEVICE_FUNCTIONS, INSTANCE_FUNCTIONS, LATER_FUNCTIONS
 from .program import kinds_of
 from .shaders import FEATURES
-from .support import DEVICE_FUNCTIONS, INSTANCE_FUNCTIONS, LATER_FUNCTIONS
 
 if TYPE_CHECKING:
     from .program import VulkanProgram
@@ -125,7 +125,7 @@ def _fini(program: VulkanProgram) -> str:
 {{
   if (context == NULL || !context->is_ready)
     return {n}_ERROR_CONTEXT;
-  return wait_until(context, context->signalled);
+  return wait_until(context, context->submitted);
 }}
 
 void {n}_fini({n}_context *context)
@@ -135,8 +135,8 @@ void {n}_fini({n}_context *context)
   const VkResult result = context->result;
   uint32_t i;
   if (context->vk.WaitSemaphores != NULL) {{
-    if (context->timeline != VK_NULL_HANDLE)
-      (void)wait_until(context, context->signalled);
+    if (context->timeline != VK_NULL_HANDLE && wait_until(context, context->submitted) != {n}_OK)
+      (void)context->vk.QueueWaitIdle(context->gpu.queue);
     for (i = 0; i < KERNELS; ++i)
       context->vk.DestroyPipeline(device, context->pipelines[i], allocator);
     for (i = 0; i < LAYOUTS; ++i) {{
@@ -145,7 +145,6 @@ void {n}_fini({n}_context *context)
     }}
     context->vk.DestroyDescriptorPool(device, context->pool, allocator);
     context->vk.DestroyCommandPool(device, context->commands, allocator);
-    context->vk.DestroyFence(device, context->fence, allocator);
     context->vk.DestroySemaphore(device, context->timeline, allocator);
     free_buffer(context, &context->memory);
     free_buffer(context, &context->host);
