@@ -111,7 +111,7 @@ class ObjectFiles:
         """The object file of a text, or the CompileError that `object_file` raises."""
         job = _Job(Future(), text, level, entries)
         self._jobs.put(job)
-        if self._threads < len(os.sched_getaffinity(0)):
+        if self._threads < (os.cpu_count() or 1):
             Thread(target=self._work, args=(self._threads,), daemon=True).start()
             self._threads += 1
         return job.future
