@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from stablehlo_text import main
+from stablehlo_text import main, reduction
 
 pytest.importorskip("llvmlite")
 
@@ -56,6 +56,15 @@ def test_levels_are_features() -> None:
     ]
     with pytest.raises(CompileError, match="no processor is called 'pentium'; there are x86-64-v4, "):
         compiler.compile(PROGRAM, targets=["cpu"], target_cpu="pentium")
+
+
+@pytest.mark.parametrize(("columns", "lanes"), [(48, 16), (96, 32), (128, 64)])
+def test_several_vectors_reduce_at_once_where_they_fit_a_row(lowered: Any, columns: int, lanes: int) -> None:
+    """Sums over the middle axis, with 9 elements: lanes load neighbours, of whole vectors of AVX-512."""
+    entry = lowered(reduction((40, 9, columns), (1,), "add", "f32", "0.0"), "cpu")
+    entries = target.Lowered.of(entry.module.block.first).entries
+    text = target.text_of(entries, LEVELS["x86-64-v4"])
+    assert f"load <{lanes} x float>" in text and "gather" not in text
 
 
 @pytest.mark.parametrize("bits", [0x7FC00001, 0xFF800000, 0x7F800001, 0x80000000, 1, 0x3F800000])

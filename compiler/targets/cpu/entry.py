@@ -32,9 +32,9 @@ MOST_STACK = 256 << 10
 #: ops that have no place in segments
 _ELSEWHERE = (k.Constant, k.WorkgroupId, k.LocalId, k.Parameter, k.Shared, k.Barrier, k.Yield, k.Return)
 _SCALAR = Forms(1, {})
-#: vectors at once in loops that only load and reduce neighbours, and the most ops of such loops. The steps of a
-#: reduction wait for each other, and longer pieces of a row of memory are read at once
-INTERLEAVED, MOST_INTERLEAVED = 4, 32
+#: vectors at once, preferred first, in loops that only load and reduce neighbours, and the most ops of such loops. The
+#: steps of a reduction wait for each other, and longer pieces of a row of memory are read at once
+INTERLEAVED, MOST_INTERLEAVED = (4, 2), 32
 
 
 class EntryText:
@@ -361,10 +361,12 @@ class EntryText:
             return []
         loops = [op for op in ops if isinstance(op, k.For) and op.start]
         inner = [op for loop in loops for op in loop.walk()]
-        wide = INTERLEAVED * best.width
-        if best.gathers or best.masked or not loops or len(inner) > MOST_INTERLEAVED or self.size % wide:
+        if best.gathers or best.masked or not loops or len(inner) > MOST_INTERLEAVED:
             return [best]
-        return [self._visited(wide, ops, kept), best]
+        wider = (self._visited(count * best.width, ops, kept) for count in INTERLEAVED)
+        fitting = (forms for forms in wider if not (self.size % forms.width or forms.gathers or forms.masked))
+        wide = next(fitting, None)
+        return [best] if wide is None else [wide, best]
 
     def _best_vector(self, ops: Sequence[Operation], kept: Sequence[Value]) -> Forms | None:
         """The forms for the fewest accesses that are no neighbours, then for the most lanes."""
