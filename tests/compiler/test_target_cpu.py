@@ -63,7 +63,7 @@ def test_several_vectors_reduce_at_once_where_they_fit_a_row(lowered: Any, colum
     """Sums over the middle axis, with 9 elements: lanes load neighbours, of whole vectors of AVX-512."""
     entry = lowered(reduction((40, 9, columns), (1,), "add", "f32", "0.0"), "cpu")
     entries = target.Lowered.of(entry.module.block.first).entries
-    text = target.text_of(entries, LEVELS["x86-64-v4"])
+    ((text, _),) = target.texts_of(entries, LEVELS["x86-64-v4"])
     assert f"load <{lanes} x float>" in text and "gather" not in text
 
 

@@ -75,7 +75,7 @@ def images(entries: Sequence[tuple[Block, Signature]], levels: Sequence[Level]) 
     """
     signatures = [signature for _, signature in entries]
     with llvm_child.ObjectFiles() as objects:
-        found = [[objects.add(text, level, names) for text, names in _parts(entries, level)] for level in levels]
+        found = [[objects.add(text, level, names) for text, names in texts_of(entries, level)] for level in levels]
         return [
             _image([part.result() for part in parts], signatures, level)
             for parts, level in zip(found, levels, strict=True)
@@ -101,7 +101,7 @@ def _names(signatures: Iterable[Signature]) -> str:
     return ", ".join(signature.name for signature in signatures)
 
 
-def _parts(entries: Sequence[tuple[Block, Signature]], level: Level) -> Iterator[tuple[str, str]]:
+def texts_of(entries: Sequence[tuple[Block, Signature]], level: Level) -> Iterator[tuple[str, str]]:
     """The LLVM IR of entries, a function `e<number>` each, in texts of some entries, with the names of those."""
     end = 0
     while end < len(entries):
