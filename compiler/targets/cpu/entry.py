@@ -30,9 +30,9 @@ from .workgroup import Segment, WorkgroupOps
 #: most bytes of the stack that an entry may use
 MOST_STACK = 256 << 10
 _SCALAR = Forms(1, {})
-#: vectors at once in loops that only load and reduce neighbours, and the most ops of such loops. The steps of a
-#: reduction wait for each other, and longer pieces of a row of memory are read at once
-INTERLEAVED, MOST_INTERLEAVED = 4, 32
+#: vectors at once, preferred first, in loops that only load and reduce neighbours, and the most ops of such loops. The
+#: steps of a reduction wait for each other, and longer pieces of a row of memory are read at once
+INTERLEAVED, MOST_INTERLEAVED = (4, 2), 32
 
 
 class EntryText(WorkgroupOps):
@@ -276,10 +276,12 @@ class EntryText(WorkgroupOps):
             return []
         loops = [op for op in ops if isinstance(op, k.For) and op.start]
         inner = [op for loop in loops for op in loop.walk()]
-        wide = INTERLEAVED * best.width
-        if best.gathers or best.masked or not loops or len(inner) > MOST_INTERLEAVED or self.size % wide:
+        if best.gathers or best.masked or not loops or len(inner) > MOST_INTERLEAVED:
             return [best]
-        return [self._visited(wide, ops, kept), best]
+        wider = (self._visited(count * best.width, ops, kept) for count in INTERLEAVED)
+        fitting = (forms for forms in wider if not (self.size % forms.width or forms.gathers or forms.masked))
+        wide = next(fitting, None)
+        return [best] if wide is None else [wide, best]
 
     def _best_vector(self, ops: Sequence[Operation], kept: Sequence[Value]) -> Forms | None:
         """The forms for the fewest accesses that are no neighbours, then for the most lanes."""
