@@ -510,7 +510,7 @@ def phases() -> Callable[[Case], dict[str, Any]]:
 
 
 @pytest.fixture(scope="session")
-def load_on() -> Callable[..., Any]:
+def load_on(request: pytest.FixtureRequest) -> Callable[..., Any]:
     """`vm.load` on a device by name; skips, with the reason, where the device is not there."""
     from orchestrion import vm
     from orchestrion.hal.errors import DriverUnavailable
@@ -518,6 +518,8 @@ def load_on() -> Callable[..., Any]:
     def load(module: bytes, device: str, **options: Any) -> Any:
         if device == "cpu":
             pytest.importorskip("llvmlite")
+        if device == "swiftshader":
+            device = request.getfixturevalue("swiftshader")
         try:
             return vm.load(module, device=device, allow_native_code=True, **options)
         except DriverUnavailable as error:
