@@ -213,8 +213,10 @@ def test_quotients(device: str, load_on: Callable[..., Any]) -> None:
     with np.errstate(all="ignore"):
         want = z[:-5].astype(np.complex128) / w[:-5].astype(np.complex128)
     inside = np.maximum(np.abs(want.real), np.abs(want.imag)) < np.finfo(np.float32).max
+    lost = 0.0
     if device in FLUSHING:
+        lost = np.sqrt(2) * np.finfo(np.float32).tiny
         for one in (z[:-5], w[:-5]):
             inside &= np.maximum(np.abs(one.real), np.abs(one.imag)) >= np.finfo(np.float32).tiny
-    errors = np.abs(got[:-5] - want) / np.maximum(np.abs(want), 1e-32)
+    errors = (np.abs(got[:-5] - want) - lost) / np.maximum(np.abs(want), 1e-32)
     assert errors[inside].max() < 3 * np.finfo(np.float32).eps
