@@ -114,7 +114,7 @@ def _missing_features(bits: int, info: DeviceInfo) -> str:
     if unknown:
         return f"wants features {unknown:#x}, which this version does not know"
     missing = [feature for feature in feature_names(bits) if feature not in info.features]
-    return f"wants {', '.join(missing)}, which the device lacks" if missing else ""
+    return f"wants {', '.join(missing)}, which the device lacks{info.why_withheld(missing)}" if missing else ""
 
 
 def _missing_constant(module: Module, row: Program) -> str:

@@ -135,7 +135,7 @@ def _check_needs(device: VulkanDevice, summary: Summary, entries: tuple[Entry, .
     """Raises Unsupported, which names what the module needs and the device lacks."""
     info = device.info
     for feature in sorted(summary.features - info.features):
-        raise Unsupported(f"the code needs feature {feature}, which {info.name} lacks")
+        raise Unsupported(f"the code needs feature {feature}, which {info.name} lacks{info.why_withheld([feature])}")
     for entry in entries:
         for axis, size, limit in zip("xyz", entry.workgroup_size, device.physical.max_workgroup, strict=True):
             if size > limit:
