@@ -153,6 +153,7 @@ def _run(module: "Module", device: "Device", folder: Path, note: dict[str, Any])
     texts = module.binding_types(program, ordinal, entry)
     row = module.executables[module.programs[program].executables_start + ordinal]
     chosen = choose_variant(module, row, device.info)
+    assert chosen is not None, "a program was chosen without a variant"
     types = [tensor_type(text) for text in texts]
     accesses = chosen.entries[entry].bindings
     if len(types) != len(accesses) or None in types:
