@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from c_programs import STRICT, Array, CProgram, c_program
+from c_programs import PLUS_PLUS, STRICT, Array, CProgram, c_program
 
 from orchestrion import compiler, vm
 from orchestrion.compiler.codegen.c.kernels import CBody
@@ -22,8 +22,6 @@ from orchestrion.compiler.kernel.dialect import DIALECT
 from orchestrion.compiler.kernel.primitives import PRIMITIVES
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-#: flags of C++, without those of C
-PLUS_PLUS = ("-x", "c++", "-std=c++11", *STRICT[1:])
 #: example -> shapes of its inputs
 SHAPES: dict[str, list[tuple[int, ...]]] = {
     "simple_mul": [(4,), (4,)],
