@@ -69,6 +69,9 @@ if TYPE_CHECKING:
 FIRST_UNTRUSTED_PHASE = "ll_seq"
 #: The phase whose entries have schedules; a file of schedules may change its text.
 SCHEDULED = "hl_seq"
+#: The phase whose text `embed_ir` keeps, and the name of its debug segment.
+EMBEDDED = "executables"
+EMBEDDED_NAME = f"ir.{EMBEDDED}"
 #: Phases whose text contains no ops of the source, only locations.
 PHASES_WITHOUT_SOURCE_OPS = ("ll_seq", "executables", "bytecode")
 
@@ -261,7 +264,8 @@ class Compilation:
 
     `targets` are profiles. `may_leave_out`: leave out targets that cannot compile the program as long as one can.
     `warn` is called with a text about all of them, and with one about unused schedules, each with the class of the
-    warning. `start`: the phase of the source. `dump`: a folder for the text of each phase. `print_after`: names of
+    warning. `start`: the phase of the source. `embed_ir`: keep the text of phase `EMBEDDED` in a debug segment of the
+    module, for code generation. `dump`: a folder for the text of each phase. `print_after`: names of
     passes after which the IR is printed to `stream`. `steps` is notified of each step.
     """
 
@@ -269,6 +273,7 @@ class Compilation:
     encodings: str = "default"
     machines: tuple[str, ...] = (DEFAULT,)
     start: str = FIRST_PHASE
+    embed_ir: bool = False
     dump: Path | None = None
     print_after: tuple[str, ...] = ()
     attributes: Mapping[str, str | bytes] = field(default_factory=dict)
@@ -285,6 +290,7 @@ class Compilation:
     may_leave_out: bool = False
     warn: Callable[[str, type[Warning]], None] = warn
     steps: Steps = field(default_factory=Steps, compare=False)
+    _debug: dict[str, bytes] = field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
         if not self.targets:
@@ -316,6 +322,8 @@ class Compilation:
             raise ArgumentValueError(f"the text of phase {self.start} has no ops of a source that could be reported")
         if self.schedules is not None and self.start in PHASES_WITHOUT_SOURCE_OPS:
             raise ArgumentValueError(f"the text of phase {self.start} already states the schedules of its entries")
+        if self.embed_ir and EMBEDDED not in (self.start, *phases_between(self.start, LAST_PHASE)):
+            raise ArgumentValueError(f"the text of phase {self.start} has no IR of phase {EMBEDDED} to embed")
         if self.start != FIRST_PHASE and self.parameter_arguments:
             raise ArgumentValueError(f"the text of phase {self.start} already states its parameters")
 
@@ -355,7 +363,7 @@ class Compilation:
             module = self.module(source, LAST_PHASE)
             with self.steps.step(LAST_PHASE, "encode"):
                 rows = module_rows(module)
-        return replace(rows, attributes={**rows.attributes, **self.attributes}) if self.attributes else rows
+        return replace(rows, attributes={**rows.attributes, **self.attributes}, debug=self._debug)
 
     def write(self, source: Source | SourceContent, path: str | os.PathLike[str]) -> str | None:
         """Compiles and writes the module's file. Returns the warning of `vouch`, or None. Raises CompileError or
@@ -530,6 +538,8 @@ class Compilation:
             raise CompileError(f"{self.dump}: {error.strerror}") from None
 
     def _after_phase(self, phase: str, module: Module) -> None:
+        if self.embed_ir and phase == EMBEDDED:
+            self._debug[EMBEDDED_NAME] = print_module(module).encode()
         if self.dump is not None:
             _write_text(self.dump / f"{list(PHASES).index(phase)}-{phase}.mlir", print_module(module))
 
