@@ -3,6 +3,7 @@ device with its validation layer. `tests/e2e/test_vulkan_code.py` has more.
 """
 
 import functools
+import os
 import re
 import subprocess
 from collections.abc import Callable
@@ -62,9 +63,9 @@ def inputs(name: str) -> list[Array]:
     return [random.normal(size=shape).astype(np.float32) for shape in SHAPES[name]]
 
 
-def on_device(source: Any, *arrays: Array, machine: str = "cpu") -> list[Array]:
-    """The results of the only function of a program on the first device of the HAL's driver."""
-    program = vm.load(compiler.compile(source, targets=["spirv"], machines=[machine]), device="vulkan")
+def on_device(source: Any, *arrays: Array, machine: str = "cpu", device: str = "vulkan") -> list[Array]:
+    """The results of the only function of a program on a device of the HAL's driver."""
+    program = vm.load(compiler.compile(source, targets=["spirv"], machines=[machine]), device=device)
     (name,) = program.functions
     found = getattr(program, name)(*arrays)
     return [np.asarray(one) for one in (found if isinstance(found, tuple) else [found])]
@@ -199,6 +200,25 @@ func.func @main(%x: tensor<5xi64>, %y: tensor<5xi8>) -> (tensor<5xi64>, tensor<5
     for lacking in ("0", "2", "8", "14"):
         program = vulkan_program(text, tmp_path / lacking).build("gcc", *STRICT, f"-DLACKING={lacking}")
         same_bits(program(*given), [given[0] * given[0], given[1] * given[1]])
+
+
+def test_a_device_without_most_types(tmp_path: Path) -> None:
+    """SwiftShader has no 64-bit floats, and no integers but those of 32 bits in memory."""
+    if "swiftshader" not in os.environ.get("VK_ADD_DRIVER_FILES", ""):
+        pytest.skip("SwiftShader is not installed")
+    text = """
+func.func @main(%x: tensor<5xi64>, %y: tensor<9xi8>, %z: tensor<5xf32>)
+    -> (tensor<5xi64>, tensor<9xi8>, tensor<5xf32>) {
+  %a = stablehlo.multiply %x, %x : tensor<5xi64>
+  %b = stablehlo.add %y, %y : tensor<9xi8>
+  %c = stablehlo.exponential %z : tensor<5xf32>
+  return %a, %b, %c : tensor<5xi64>, tensor<9xi8>, tensor<5xf32>
+}
+"""
+    given = np.arange(5) << 33, np.arange(-4, 5).astype(np.int8), np.linspace(-3, 3, 5).astype(np.float32)
+    program = vulkan_program(text, tmp_path).build("gcc", *STRICT)
+    program.device = "SwiftShader"
+    same_bits(program(*given), on_device(text, *given, device="vulkan:1"))
 
 
 def test_equal_programs_give_equal_files(tmp_path: Path) -> None:

@@ -69,10 +69,12 @@ static {n}_gpu gpu_of(const opened *o)
 
 @dataclass
 class VulkanCProgram(CProgram):
-    """A program in C that calls Vulkan, in a folder."""
+    """A program in C that calls Vulkan, in a folder. `device`: part of the name of the device that runs it."""
+
+    device: str = DEVICE_NAME
 
     def __call__(self, *arrays: Array, runner: Sequence[str] = (), order: str = "<") -> list[Array]:
-        named = ("env", f"DEVICE_NAME={DEVICE_NAME}")
+        named = ("env", f"DEVICE_NAME={self.device}")
         return super().__call__(*arrays, runner=(*named, *runner), order=order)
 
     def opening(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from orchestrion.compiler.codegen.c.code import indented
+from orchestrion.schema.quirks import QUIRKS
 
 from .device import DEVICE_FUNCTIONS, INSTANCE_FUNCTIONS, LATER_FUNCTIONS
 from .program import kinds_of
@@ -59,6 +60,12 @@ def _check(program: VulkanProgram) -> str:
   }}
 """
     lines = "\n".join([*features, *limits])
+    withheld = "".join(
+        f"  if (properties.vendorID == 0x{vendor:x}u) /* {row.doc} */\n    context->gpu.features &= ~{n}_INT64;\n"
+        for row in QUIRKS
+        if row.api == "vulkan" and "shaderInt64" in row.lacks and "INT64" in shaders.optional
+        for vendor in row.vendors
+    )
     return f"""/* Compares the device with what the program needs, and notes what recordings have to know. */
 static int check({n}_context *context)
 {{
@@ -68,7 +75,7 @@ static int check({n}_context *context)
   context->vk.GetPhysicalDeviceProperties(context->gpu.physical_device, &properties);
   if (properties.apiVersion < VK_API_VERSION_1_1)
     return {n}_ERROR_VERSION;
-{lines}
+{withheld}{lines}
   for (i = 0; i < EXECUTABLES; ++i) {{
     if (variant_of(context, (uint32_t)i) == NULL)
       return {n}_ERROR_FEATURES;

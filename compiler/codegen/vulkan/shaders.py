@@ -126,6 +126,11 @@ class Shaders:
         return found
 
     @property
+    def optional(self) -> set[str]:
+        """Names of the features for which there are variants with and without."""
+        return {name for name, bit, _, _ in FEATURES if self.used & ~self.required & bit}
+
+    @property
     def most_words(self) -> int:
         """Words of the longest code."""
         return max((len(words) for _, _, words, _ in self._variants), default=0)

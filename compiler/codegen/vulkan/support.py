@@ -39,7 +39,7 @@ typedef struct {
 
 CORE: Final = """static int failed({n}_context *context, VkResult result)
 {
-  if (result >= 0)
+  if (result == VK_SUCCESS)
     return {n}_OK;
   context->result = result;
   return {n}_ERROR_VULKAN;
@@ -321,8 +321,15 @@ COMMANDS: Final[dict[str, str]] = {
   r->context->vk.CmdCopyBuffer(r->table->commands, from.buffer, to.buffer, 1, &region);
 }
 """,
-    "fill": """static void fill(recorder *r, range to, uint32_t word, int64_t bytes)
+    "fill": """/* Drivers of NVIDIA fill another range if a long one begins elsewhere than at a multiple of 16. */
+static void fill(recorder *r, range to, uint32_t word, int64_t bytes)
 {
+  const int64_t head = (int64_t)((16 - to.offset % 16) % 16);
+  if (bytes > 4096 && head > 0) {
+    r->context->vk.CmdFillBuffer(r->table->commands, to.buffer, to.offset, (VkDeviceSize)head, word);
+    to.offset += (VkDeviceSize)head;
+    bytes -= head;
+  }
   if (bytes > 0)
     r->context->vk.CmdFillBuffer(r->table->commands, to.buffer, to.offset, (VkDeviceSize)bytes, word);
 }
