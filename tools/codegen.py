@@ -15,9 +15,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from orchestrion.compiler.codegen.styles import LIMITS, STYLES, WEIGHTS, Files
+from orchestrion.compiler.codegen.styles import DEVICES, LIMITS, STYLES, WEIGHTS, Files
 from orchestrion.compiler.pipeline import LAST_PHASE, PHASES, phases_between
-from orchestrion.compiler.profiles import DEFAULT, MACHINES
+from orchestrion.compiler.profiles import DEFAULT
 from orchestrion.compiler.targets.choice import help_text
 
 from . import cli
@@ -39,7 +39,7 @@ EXAMPLES = (
 _OPTIONS: dict[str, tuple[str, Mapping[str, str]]] = {
     "weights": ("styles c and vulkan: constants are", WEIGHTS),
     "limits": ("style vulkan: limits of the device,", LIMITS),
-    "machine": ("style vulkan: kernels are shaped for", MACHINES),
+    "machine": ("style vulkan: kernels are shaped for", DEVICES),
 }
 _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*", re.ASCII)
 
@@ -101,10 +101,10 @@ def _compiled(options: argparse.Namespace, data: bytes) -> "Subject":
 
     source: bytes | Path = data if options.input == "-" else Path(options.input)
     style, start = STYLES[options.style], options.compile_from or next(iter(PHASES))
-    machine = options.machine or next(iter(style.options.get("machine", [DEFAULT])))
-    states_machines = "hl_seq" not in phases_between(start, LAST_PHASE)
-    machines = (DEFAULT,) if states_machines else (machine,)
-    job = Compilation(targets=options.target or style.targets, start=start, machines=machines)
+    machine = DEFAULT
+    if "machine" in style.options and "hl_seq" in phases_between(start, LAST_PHASE):  # later text states machines
+        machine = "gpu" if options.machine in (None, "best") else options.machine
+    job = Compilation(targets=options.target or style.targets, start=start, machines=(machine,))
 
     @cache
     def module() -> "Module":

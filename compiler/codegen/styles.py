@@ -56,6 +56,12 @@ LIMITS: Final = {
     "least": "those that every device has: 4 buffers in a dispatch, 128 MiB of each",
 }
 
+#: the kinds of device that kernels of a program that calls Vulkan are shaped for; most such devices are GPUs
+DEVICES: Final = {
+    "best": "gpu for a text, and that of the first program of a module",
+    **{name: MACHINES[name] for name in ("gpu", "cpu")},
+}
+
 STYLES: Final[dict[str, Style]] = {
     row.name: row
     for row in (
@@ -65,7 +71,7 @@ STYLES: Final[dict[str, Style]] = {
             "C99 that calls Vulkan: NAME.h and NAME.c",
             "vulkan.generate",
             ("spirv",),
-            {"weights": WEIGHTS, "limits": LIMITS, "machine": dict(sorted(MACHINES.items(), reverse=True))},
+            {"weights": WEIGHTS, "limits": LIMITS, "machine": DEVICES},
         ),
         Style(
             "hal", "Python that calls the HAL and no VM: NAME.py and files", "hal.generate", tuple(PROFILES), {}, True

@@ -30,10 +30,10 @@ class Subject:
 
     def program(self, profile: str, machine: str = "", level: str = "") -> Program:
         """The program for a profile, as IR of the phase `executables`. `level`: the profile that is taken where the
-        program has one for it.
+        program has one for it. `machine`: the kind of device, or `best` for the first program; by default it is the
+        last one, which runs on any.
 
-        Raises CompileError if there is none. Of several programs for machines, the last one runs on any; `machine`
-        takes precedence.
+        Raises CompileError if there is none.
         """
         programs = programs_of(self.ir())
         found = [program for program in programs if program.profile == level]
@@ -41,7 +41,13 @@ class Subject:
         if not found:
             names = ", ".join(dict.fromkeys(program.profile for program in programs))
             raise CompileError(f"{self.source}: has no program for target {profile}, only for {names}")
-        return next((program for program in found if program.machine_name == machine), found[-1])
+        if machine in ("", "best"):
+            return found[0 if machine else -1]
+        machines = {program.machine_name: program for program in found}
+        if machine not in machines:
+            message = f"has no program for target {profile} and machine {machine}, only for {', '.join(machines)}"
+            raise CompileError(f"{self.source}: {message}")
+        return machines[machine]
 
 
 def embedded_ir(module: Module, name: str) -> Ir:
