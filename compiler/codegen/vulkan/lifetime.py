@@ -142,8 +142,8 @@ void {n}_fini({n}_context *context)
   const VkResult result = context->result;
   uint32_t i;
   if (context->vk.WaitSemaphores != NULL) {{
-    if (context->timeline != VK_NULL_HANDLE && wait_until(context, context->submitted) != {n}_OK)
-      (void)context->vk.QueueWaitIdle(context->gpu.queue);
+    if (context->timeline != VK_NULL_HANDLE)
+      (void)wait_until(context, context->submitted);
     for (i = 0; i < KERNELS; ++i)
       context->vk.DestroyPipeline(device, context->pipelines[i], allocator);
     for (i = 0; i < LAYOUTS; ++i) {{

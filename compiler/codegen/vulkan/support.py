@@ -68,6 +68,8 @@ static int wait_until({n}_context *context, uint64_t value)
   status = failed(context, context->vk.WaitSemaphores(context->gpu.device, &info, UINT64_MAX));
   if (status == {n}_OK)
     context->completed = value;
+  else
+    (void)context->vk.QueueWaitIdle(context->gpu.queue); /* what is freed now must not be in use */
   return status;
 }
 
@@ -78,6 +80,7 @@ static int flush({n}_context *context, int is_last)
   VkTimelineSemaphoreSubmitInfo values[2];
   VkPipelineStageFlags stages[{n}_MOST_WAITS];
   const {n}_sync *sync = context->sync;
+  const uint32_t own = sync != NULL && is_last && sync->signal_count > 0; /* the batch that signals the timeline */
   const uint64_t value = context->submitted + 1;
   uint32_t i;
   int status;
@@ -98,15 +101,15 @@ static int flush({n}_context *context, int is_last)
     infos[0].pWaitDstStageMask = stages;
     values[0].pWaitSemaphoreValues = sync->wait_values;
   }
-  if (sync != NULL && is_last) {
+  if (own > 0) {
     infos[0].signalSemaphoreCount = values[0].signalSemaphoreValueCount = sync->signal_count;
     infos[0].pSignalSemaphores = sync->signal_semaphores;
     values[0].pSignalSemaphoreValues = sync->signal_values;
   }
-  infos[1].signalSemaphoreCount = values[1].signalSemaphoreValueCount = 1;
-  infos[1].pSignalSemaphores = &context->timeline;
-  values[1].pSignalSemaphoreValues = &value;
-  status = failed(context, context->vk.QueueSubmit(context->gpu.queue, 2, infos, VK_NULL_HANDLE));
+  infos[own].signalSemaphoreCount = values[own].signalSemaphoreValueCount = 1;
+  infos[own].pSignalSemaphores = &context->timeline;
+  values[own].pSignalSemaphoreValues = &value;
+  status = failed(context, context->vk.QueueSubmit(context->gpu.queue, own + 1, infos, VK_NULL_HANDLE));
   if (status != {n}_OK)
     return status;
   context->has_waited = 1;
