@@ -105,6 +105,27 @@ def test_an_unknown_profile_is_refused(needs_vulkan: None, monkeypatch: pytest.M
         VulkanDriver().devices()
 
 
+def test_single_limits_are_lowered(needs_vulkan: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(PROFILE_VARIABLE, "least,max_binding_length=65536,max_bindings=9,min_binding_alignment=512")
+    (info, *_) = VulkanDriver().devices()
+    assert (info.limits.max_binding_length, info.limits.max_bindings, info.limits.min_binding_alignment) == (
+        65536,
+        4,
+        512,
+    )
+    assert info.limits.max_workgroup_size == LEAST.limits.max_workgroup_size
+    assert any(note.startswith("restricted to device profile least,max_binding_length=65536") for note in info.notes)
+
+
+@pytest.mark.parametrize(
+    "text", ["full,max_bindings=3", "least,max_bindings", "least,bindings=3", "least,max_bindings=-1"]
+)
+def test_wrong_limits_are_refused(text: str, needs_vulkan: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(PROFILE_VARIABLE, text)
+    with pytest.raises(DriverUnavailable, match="behind least, it takes limits such as max_bindings=3: max_workgroup"):
+        VulkanDriver().devices()
+
+
 @pytest.mark.parametrize(
     ("capability", "extension", "feature"),
     [
