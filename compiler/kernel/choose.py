@@ -81,7 +81,7 @@ PANEL_LANES = 16
 #: dimension of a dot -> the operand that has it
 PANEL_OPERANDS = {"m": "lhs", "n": "rhs"}
 #: most columns of a tile of few rows with panels
-MAX_PANEL_COLUMNS = 64
+MAX_PANEL_COLUMNS = 128
 #: fewest blocks of a dot whose workgroups read wide rows
 FEWEST_BLOCKS = 4
 #: blocks are halved until there are this many, because a GPU has up to 150 compute units

@@ -2,8 +2,9 @@
 
 A file holds cases divided by `// -----`. A case starts with comment lines: `// passes: a, b`, optionally
 `// targets: reference, spirv`, `// encodings: test`, `// machines: gpu, cpu`, `// parameters: true`,
-`// arguments: w, b`, `// allocation: BYTES` and `// callbacks: drop`, and what to look at. Then the input, a line
-`// =====`, and what must come out (without locations). `BLESS=1` writes what comes out; review the diff.
+`// arguments: w, b`, `// allocation: BYTES`, `// callbacks: drop` and `// quantized: float`, and what to look at. Then
+the input, a line `// =====`, and what must come out (without locations). `BLESS=1` writes what comes out; review the
+diff.
 """
 
 import os
@@ -45,6 +46,7 @@ def _run(case: str) -> str:
         parameter_arguments=tuple(_header(case, "arguments")),
         max_allocation=int((_header(case, "allocation") or [MAX_ALLOCATION])[0]),
         callbacks=(_header(case, "callbacks") or ["refuse"])[0],
+        quantized=(_header(case, "quantized") or ["integer"])[0],
     )
     run_passes(module, passes_named(passes), options)
     check_own(module, ", ".join(passes))
