@@ -175,7 +175,7 @@ def test_the_validation_layer_sees_that_the_device_lacks_the_feature(
 
 
 def test_allocations(device: Device) -> None:
-    with pytest.raises(DeviceOutOfMemory, match=r"1073\d+ bytes of device memory asked for, the device's limit is 1073741824"):
+    with pytest.raises(DeviceOutOfMemory, match="bytes of device memory asked for, the device's limit is 1073741824"):
         device.allocator.allocate((1 << 30) + 16)
 
 
