@@ -59,21 +59,22 @@ def _generated(options: argparse.Namespace, style: Style, given: Mapping[str, st
     """The files of the style. Style c: also writes the report, and checks the limits of the machine."""
     name, subject = name_of(options), subject_of(options)
     if style.name != "c":
-        for flag in ("cc", "report", "flash", "ram"):
+        for flag in ("cc", "counts", "report", "flash", "ram"):
             if getattr(options, flag) is not None:
                 raise cli.UsageError(f"--{flag} has no effect on style {style.name}")
         return style.generate(subject, name, given)
     from orchestrion.compiler.codegen.c.generate import files_of
     from orchestrion.compiler.codegen.c.program import ProgramText
 
-    from .footprint import footprint_of
+    from .footprint import counts_of, footprint_of
 
     program = ProgramText(subject.program("cpu"), name)
     files = files_of(program, subject.source, {**style.defaults, **given})
     machine = machine_of(options)
     flash, ram = (getattr(options, limit) or getattr(machine, limit) for limit in ("flash", "ram"))
     if options.report or options.cc or flash or ram:
-        found = footprint_of(program, files, options.cc)
+        counts = counts_of(cli.read_bytes(options.counts).decode(errors="replace")) if options.counts else {}
+        found = footprint_of(program, files, options.cc, counts)
         if options.report:
             cli.write_whole(options.report, found.text(flash, ram).encode())
         found.check(name, flash, ram)
@@ -209,6 +210,9 @@ def parser() -> Parser:
             help=f"style c: fail if {what} take more (default: that of the machine)",
         )  # fmt: skip
     group.add_argument("--cc", metavar="COMMAND", help="style c: the compiler and flags by which code is measured")
+    group.add_argument(
+        "--counts", metavar="FILE", help="style c: for --report, lines 'KERNEL: N instructions' of a run of the code"
+    )
     group.add_argument("--quiet", action="store_true", help="do not print the names of the files")
     group = made.group("programs of a text, which is compiled first, and of a module")
     group.add_argument(

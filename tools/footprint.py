@@ -26,19 +26,25 @@ from .cli import UsageError
 #: flags with which the code of a program is measured
 FLAGS: Final = ("-std=c99", "-ffp-contract=off", "-c")
 _SYMBOL: Final = re.compile(r"[0-9a-fA-F]+ ([0-9a-fA-F]+) ([tTrR]) (\S+)")
+_COUNT: Final = re.compile(r"^(\w+): (\d+) instructions$", re.MULTILINE)
+#: name, constants, code, memory, instructions, ops
+Row = tuple[str, int | str, int | str | None, int | str, int | str, str]
 #: contributors that an error names
 _NAMED: Final = 3
 
 
 @dataclass(slots=True)
 class Layer:
-    """What a kernel contributes, in bytes. `source`: the ops that it computes."""
+    """What a kernel contributes, in bytes. `source`: the first op that it computes, and how many more. `instructions`:
+    per call, empty if they were not counted.
+    """
 
     kernel: str
     source: str
     constants: int = 0
     code: int = 0
     memory: int = 0
+    instructions: int | str = ""
 
     @property
     def flash(self) -> int:
@@ -60,21 +66,24 @@ class Footprint:
 
     def text(self, flash: int, ram: int) -> str:
         """The report: a table of kernels, the sums, and the limits, of which 0 is none."""
-        rows = [("kernel", "constants", "code", "memory", "ops")]
+        known, counts = self.code is not None, [one.instructions for one in self.layers]
+        rows: list[Row] = [("kernel", "constants", "code", "memory", "instructions", "ops")]
         for one in self.layers:
-            code = "" if self.code is None else str(one.code)
-            rows.append((one.kernel, str(one.constants), code, str(one.memory), one.source))
+            rows.append(
+                (one.kernel, one.constants, one.code if known else "", one.memory, one.instructions, one.source)
+            )
+        rows.append(("alignment", self.constants - sum(one.constants for one in self.layers), "", "", "", ""))
         if self.code is not None:
-            other = self.code - sum(one.code for one in self.layers)
-            rows.append(("other functions", "", str(other), "", ""))
-        rows.append(("program", str(self.constants), "" if self.code is None else str(self.code), str(self.memory), ""))
-        widths = [max(len(row[at]) for row in rows) for at in range(4)]
+            rows.append(("other functions", "", self.code - sum(one.code for one in self.layers), "", "", ""))
+        total = "" if "" in counts else sum(map(int, counts))
+        rows.append(("program", self.constants, self.code if known else "", self.memory, total, ""))
+        widths = [max(len(str(row[at])) for row in rows) for at in range(5)]
         lines = [
-            f"{row[0]:<{widths[0]}}  " + "  ".join(f"{row[at]:>{widths[at]}}" for at in (1, 2, 3)) + f"  {row[4]}"
+            f"{row[0]:<{widths[0]}}  {'  '.join(f'{row[at]!s:>{widths[at]}}' for at in range(1, 5))}  {row[5]}".rstrip()
             for row in rows
         ]
-        ends = [f"flash {self.flash} bytes{_of(flash)}, RAM {self.memory} bytes{_of(ram)}"]
-        return "\n".join(line.rstrip() for line in [*lines, "", *ends]) + "\n"
+        end = f"flash {self.flash} bytes{_of(flash)}, RAM {self.memory} bytes{_of(ram)}"
+        return "\n".join([*lines, "", end]) + "\n"
 
     def check(self, name: str, flash: int, ram: int) -> None:
         """Raises CompileError if the program needs more than a limit, with the largest contributors."""
@@ -92,14 +101,20 @@ def _of(limit: int) -> str:
     return f" of {limit}" if limit else ""
 
 
-def footprint_of(program: ProgramText, files: Files, compiler: str | None) -> Footprint:
+def counts_of(text: str) -> dict[str, int]:
+    """Kernel -> instructions, from lines `KERNEL: N instructions`."""
+    return {kernel: int(count) for kernel, count in _COUNT.findall(text)}
+
+
+def footprint_of(program: ProgramText, files: Files, compiler: str | None, counts: Mapping[str, int]) -> Footprint:
     """The footprint of a program and its files. Raises UsageError if the compiler fails."""
     sizes = {} if compiler is None else _symbols(files, program.name, compiler)
     layers: dict[str, Layer] = {}
     counted: set[int] = set()
     for recording in program.recordings:
         for name, ranges in recording.recorded.dispatches:
-            layer = layers.setdefault(name, Layer(name, _source(program, name), code=sizes.get(name, 0)))
+            made = Layer(name, _source(program, name), code=sizes.get(name, 0), instructions=counts.get(name, ""))
+            layer = layers.setdefault(name, made)
             for one in ranges:
                 _count(layer, one, program, counted)
     memory = program.allocations.size + program.scratch
@@ -121,7 +136,8 @@ def _count(layer: Layer, one: Range, program: ProgramText, counted: set[int]) ->
 
 def _source(program: ProgramText, name: str) -> str:
     entry = next(kernel.entry for kernel in program.kernels.values() if kernel.name == name)
-    return ", ".join(item.value for item in entry.source_ops or () if isinstance(item, StringAttr))
+    ops = [item.value for item in entry.source_ops or () if isinstance(item, StringAttr)]
+    return ops[0] + (f" and {len(ops) - 1} more" if ops[1:] else "") if ops else ""
 
 
 def _symbols(files: Files, name: str, compiler: str) -> Mapping[str, int]:

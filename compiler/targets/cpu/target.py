@@ -33,7 +33,7 @@ MACHINES = {
         quirks=Quirks(functions=True),
     ),
     "mcu": Machine(
-        simd=1,
+        simd=4,
         accumulators=8,
         cached=False,
         subgroup=1,
