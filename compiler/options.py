@@ -46,7 +46,7 @@ class Options:
     large constants lie outside the module, and so do the arguments named in `parameter_arguments`. `max_allocation`:
     bytes above which an arena or a pool of constants is split. `callbacks`: a key of `CALLBACKS`. `quantized`: a
     key of `QUANTIZED`. `schedules`: those of a file, which replace chosen ones. `target_cpu`: levels of target `cpu`,
-    empty for those of the host. `steps`: is notified of each pass.
+    empty for those of the host. `float_sums`: all machines sum integers in f32 at least as fast as in i32. `steps`: is notified of each pass.
     """
 
     targets: tuple[str, ...]
@@ -60,4 +60,5 @@ class Options:
     quantized: str = "integer"
     schedules: SavedSchedules | None = None
     target_cpu: tuple[str, ...] = ()
+    float_sums: bool = True
     steps: Steps = field(default_factory=Steps, compare=False)

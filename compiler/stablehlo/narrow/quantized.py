@@ -26,7 +26,6 @@ from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.elementwise import OPS
 from orchestrion.compiler.stablehlo.ops.quantized_types import Quantized, quantization_of
 from orchestrion.compiler.stablehlo.ops.structural import Constant
-from orchestrion.compiler.targets.target import target
 from orchestrion.schema.dtypes import BY_NAME, FLOAT_FORMATS
 
 from .integer_arithmetic import IntegerArithmetic, constant
@@ -49,19 +48,13 @@ def run(module: Module, options: Options) -> None:
     ops = list(module.walk())
     for value, row in known.items():
         value.type = _stored(value.type, row)
-    integers = IntegerArithmetic(known, _sums_in_floats(options)) if options.quantized == "integer" else None
+    integers = IntegerArithmetic(known, options.float_sums) if options.quantized == "integer" else None
     for op in ops:
         given = op.properties.get("function_type")
         if isinstance(given, FunctionType):
             op.properties["function_type"] = _signature(given)
         if any(value in known for value in (*op.operands, *op.results)):
             _expand(op, known, integers)
-
-
-def _sums_in_floats(options: Options) -> bool:
-    """Whether all machines sum integers in f32 at least as fast as in i32."""
-    rows = [target(name).machine(machine) for name in options.targets for machine in options.machines]
-    return all(row is None or row.float_sums for row in rows)
 
 
 def _collect(module: Module, known: dict[Value, Quantized]) -> Iterator[Diagnostic]:
