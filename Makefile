@@ -30,7 +30,7 @@ demo: $(VENV)/ready-demo ## compile the examples and run them on the default dev
 	$(BIN)/vm-run $(DEMO)/spectral_norm.fb --input=4x4xf32=4,1,0,0,1,3,1,0,0,1,2,1,0,0,1,1
 	$(BIN)/python examples/relu_tanh.py
 
-drivers: ## install PoCL, Intel's OpenCL runtime (404 MB; not with INTEL_OPENCL=off), lavapipe, SwiftShader, the Vulkan loader and its validation layer, spirv-tools, flatc, g++, qemu-user, gcc for aarch64, s390x and arm, valgrind, cmake, where that is allowed
+drivers: ## install PoCL, Intel's OpenCL runtime (404 MB; not with INTEL_OPENCL=off), lavapipe, SwiftShader, the Vulkan loader and its validation layer, spirv-tools, flatc, g++, valgrind, cmake, emulators and gcc for aarch64, s390x, arm and microcontrollers, where that is allowed
 	@sh .ci/drivers $(VENV)
 
 test: $(VENV)/ready-test drivers ## run every test on every driver that can run here
