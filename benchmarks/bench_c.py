@@ -1,8 +1,8 @@
 """Programs as C (`vm-codegen --style=c`), built by GCC and Clang, beside the device `cpu` and IREE, with one thread.
 
-The rows are those of `bench_cpu.py`; arguments and results are NumPy arrays. Expected before measuring: the times of the
-device within 1.3 times, since the kernels and schedules are the same; C ahead on short calls, which cost no more than
-their kernels.
+The rows are those of `bench_cpu.py`; arguments and results are NumPy arrays. Expected before measuring: the times of
+the device within 1.3 times, since the kernels and schedules are the same; C ahead on short calls, which cost no more
+than their kernels.
 
     bench_c.py [--rounds N] [--json FILE] [a part of a row's kind or name ...]
 """
