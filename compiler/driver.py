@@ -337,6 +337,13 @@ class Compilation:
         if DEFAULT in self.machines[:-1]:
             raise ArgumentValueError(f"machines are given as [{given}]: any device takes {DEFAULT}, so it comes last")
 
+    def _float_sums(self) -> bool:
+        """Whether all machines sum integers in f32 at least as fast as in i32."""
+        from orchestrion.compiler.targets.target import target
+
+        rows = [target(name).machine(machine) for name in self.targets for machine in self.machines]
+        return all(row is None or row.float_sums for row in rows)
+
     def _check_declared_machine(self, machine: str) -> None:
         """Checks the machine of another package: the package declares it, each target with machines has a row for it
         (one target at least, if targets were not given), and it is the only machine, since no feature tells devices
@@ -473,6 +480,7 @@ class Compilation:
             self.quantized,
             schedules,
             self.target_cpu,
+            self._float_sums(),
             self.steps,
         )
         with collection_paused():

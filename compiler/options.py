@@ -44,9 +44,10 @@ class Options:
     `targets`: keys of `schema.profiles.PROFILES`, best first. `encodings`: a key of `ENCODINGS`. `machines`: keys of
     `profiles.MACHINES`, best first. `recorder`: is notified of decisions, for a placement report. `parameters`:
     large constants lie outside the module, and so do the arguments named in `parameter_arguments`. `max_allocation`:
-    bytes above which an arena or a pool of constants is split. `callbacks`: a key of `CALLBACKS`. `quantized`: a
-    key of `QUANTIZED`. `schedules`: those of a file, which replace chosen ones. `target_cpu`: levels of target `cpu`,
-    empty for those of the host. `steps`: is notified of each pass.
+    bytes above which an arena or a pool of constants is split. `callbacks`: a key of `CALLBACKS`. `quantized`: a key of
+    `QUANTIZED`. `schedules`: those of a file, which replace chosen ones. `target_cpu`: levels of target `cpu`, empty
+    for those of the host. `float_sums`: all machines sum integers in f32 at least as fast as in i32. `steps`: is
+    notified of each pass.
     """
 
     targets: tuple[str, ...]
@@ -60,4 +61,5 @@ class Options:
     quantized: str = "integer"
     schedules: SavedSchedules | None = None
     target_cpu: tuple[str, ...] = ()
+    float_sums: bool = True
     steps: Steps = field(default_factory=Steps, compare=False)

@@ -11,22 +11,25 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from orchestrion.compiler.codegen.styles import DEVICES, LIMITS, STYLES, WEIGHTS, Files
+from orchestrion.compiler.codegen.styles import LIMITS, STYLES, WEIGHTS, Files, Style
 from orchestrion.compiler.pipeline import LAST_PHASE, PHASES, phases_between
-from orchestrion.compiler.profiles import DEFAULT
+from orchestrion.compiler.profiles import DEFAULT, MACHINES
 from orchestrion.compiler.targets.choice import help_text
 
 from . import cli
-from .arguments import Parser, one_of
+from .arguments import Parser, one_of, whole
 from .compile import targets_of
 
 if TYPE_CHECKING:
     from orchestrion.compiler.codegen.subject import Subject
     from orchestrion.compiler.driver import Compilation
+    from orchestrion.compiler.ir.builtin import Module as Ir
+    from orchestrion.compiler.kernel.machine import Machine
     from orchestrion.schema.module import Module
 
 EXAMPLES = (
@@ -39,8 +42,9 @@ EXAMPLES = (
 _OPTIONS: dict[str, tuple[str, Mapping[str, str]]] = {
     "weights": ("styles c and vulkan: constants are", WEIGHTS),
     "limits": ("style vulkan: limits of the device,", LIMITS),
-    "machine": ("style vulkan: kernels are shaped for", DEVICES),
 }
+#: phases of a text in which constant expressions are still computed by the reference device
+FOLDED_FROM = ("input", "stablehlo", "flow")
 _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*", re.ASCII)
 
 
@@ -50,11 +54,47 @@ def codegen(options: argparse.Namespace) -> int:
     for name in given:
         if name not in style.options:
             raise cli.UsageError(f"--{name} has no effect on style {style.name}")
-    files = style.generate(subject_of(options), name_of(options), given)
+    if options.machine is not None and "machine" in style.options:
+        given["machine"] = options.machine
+    files = _generated(options, style, given)
     write_files(Path(options.output), files)
     if not options.quiet:
         print(f"{options.output}: {', '.join(sorted(files))}", file=sys.stderr)
     return cli.DONE
+
+
+def _generated(options: argparse.Namespace, style: Style, given: Mapping[str, str]) -> Files:
+    """The files of the style. Style c: also writes the report, and checks the limits of the machine."""
+    name, subject = name_of(options), subject_of(options)
+    if style.name != "c":
+        for flag in ("cc", "counts", "report", "flash", "ram"):
+            if getattr(options, flag) is not None:
+                raise cli.UsageError(f"--{flag} has no effect on style {style.name}")
+        return style.generate(subject, name, given)
+    from orchestrion.compiler.codegen.c.generate import files_of
+    from orchestrion.compiler.codegen.c.program import ProgramText
+
+    from .footprint import counts_of, footprint_of
+
+    program = ProgramText(subject.program("cpu"), name)
+    files = files_of(program, subject.source, {**style.defaults, **given})
+    machine = machine_of(options)
+    flash, ram = (getattr(options, limit) or getattr(machine, limit) for limit in ("flash", "ram"))
+    if options.report or options.cc or flash or ram:
+        counts = counts_of(cli.read_bytes(options.counts).decode(errors="replace")) if options.counts else {}
+        found = footprint_of(program, files, options.cc, counts)
+        if options.report:
+            cli.write_whole(options.report, found.text(flash, ram).encode())
+        found.check(name, flash, ram)
+    return files
+
+
+def machine_of(options: argparse.Namespace) -> "Machine":
+    """The facts about the machine that the code is for."""
+    from orchestrion.compiler.kernel.machine import PLAIN
+    from orchestrion.compiler.targets.target import target
+
+    return target("cpu").machine(options.machine or DEFAULT) or PLAIN
 
 
 def name_of(options: argparse.Namespace) -> str:
@@ -73,15 +113,17 @@ def subject_of(options: argparse.Namespace) -> "Subject":
     data = cli.read_bytes(options.input)
     if data[8:12] != IDENTIFIER:
         return _compiled(options, data)
-    renders_module = STYLES[options.style].renders_module
-    for flag in ("compile_from",) if renders_module else ("target", "compile_from"):
+    style = STYLES[options.style]
+    without_effect = {"compile_from", *([] if style.renders_module else ["target"])}
+    without_effect |= set() if "machine" in style.options else {"machine"}
+    for flag in sorted(without_effect):
         if getattr(options, flag) is not None:
             raise cli.UsageError(f"--{flag.replace('_', '-')} has no effect: {options.input} is a module")
     from orchestrion.compiler.codegen.subject import Subject, embedded_ir
 
     module = decoder.read_module(data)
     name = Path(options.input).name
-    if renders_module:
+    if style.renders_module:
         _verify(module)
     return Subject(name, lambda: module, lambda: embedded_ir(module, name), options.target)
 
@@ -101,16 +143,24 @@ def _compiled(options: argparse.Namespace, data: bytes) -> "Subject":
 
     source: bytes | Path = data if options.input == "-" else Path(options.input)
     style, start = STYLES[options.style], options.compile_from or next(iter(PHASES))
-    machine = DEFAULT
-    if "machine" in style.options and "hl_seq" in phases_between(start, LAST_PHASE):  # later text states machines
-        machine = "gpu" if options.machine in (None, "best") else options.machine
-    job = Compilation(targets=options.target or style.targets, start=start, machines=(machine,))
+    machine = options.machine or DEFAULT
+    if options.machine is None and "machine" in style.options and "hl_seq" in phases_between(start, LAST_PHASE):
+        machine = "gpu"  # later text states its machines
+    job = Compilation(targets=options.target or style.targets, machines=(machine,), start=start)
 
     @cache
     def module() -> "Module":
         return _module(job, source)
 
-    return Subject(Path(options.input).name, module, lambda: job.module(source, EMBEDDED))
+    def ir() -> "Ir":
+        if not machine_of(options).flash or job.start not in FOLDED_FROM:
+            return job.module(source, EMBEDDED)
+        from .initial_values import with_values
+
+        later = replace(job, start="flow", machines=job.machines)
+        return later.module(with_values(job.text(source, "flow")).encode(), EMBEDDED)
+
+    return Subject(Path(options.input).name, module, ir)
 
 
 def _module(job: "Compilation", source: bytes | Path) -> "Module":
@@ -162,6 +212,16 @@ def parser() -> Parser:
     group.add_argument("--name", metavar="NAME", help="prefix of files and names (default: the name of the input)")
     for name, (doc, rows) in _OPTIONS.items():
         group.add_argument(f"--{name}", metavar="WHAT", type=one_of(rows), help=f"{doc} {_texts(rows)}")
+    group.add_argument("--report", metavar="FILE", help="style c: write the flash and RAM of each kernel")
+    for limit, what in (("flash", "constants and code"), ("ram", "the memory of a context")):
+        group.add_argument(
+            f"--{limit}", metavar="BYTES", type=whole(1),
+            help=f"style c: fail if {what} take more (default: that of the machine)",
+        )  # fmt: skip
+    group.add_argument("--cc", metavar="COMMAND", help="style c: the compiler and flags by which code is measured")
+    group.add_argument(
+        "--counts", metavar="FILE", help="style c: for --report, lines 'KERNEL: N instructions' of a run of the code"
+    )
     group.add_argument("--quiet", action="store_true", help="do not print the names of the files")
     group = made.group("programs of a text, which is compiled first, and of a module")
     group.add_argument(
@@ -169,6 +229,12 @@ def parser() -> Parser:
         metavar="NAME,...",
         type=targets_of,
         help=f"targets, of {help_text()} (default: those that the style renders); of a module for style hal alone",
+    )
+    group.add_argument(
+        "--machine",
+        metavar="NAME",
+        type=one_of(MACHINES),
+        help=f"kind of device: {_texts(MACHINES)} (default: {DEFAULT}; style vulkan: gpu, or a module's first program)",
     )
     group.add_argument("--compile-from", metavar="PHASE", type=one_of(PHASES), help="IN is the text of this phase")
     return made

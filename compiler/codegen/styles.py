@@ -37,11 +37,15 @@ class Style:
     options: Mapping[str, Mapping[str, str]]
     renders_module: bool = False
 
+    @property
+    def defaults(self) -> Options:
+        """The default of each option."""
+        return {option: next(iter(values)) for option, values in self.options.items()}
+
     def generate(self, subject: Subject, name: str, options: Options) -> Files:
         """The files of a subject. Raises CompileError for what the style cannot render."""
         function: Generate = import_module(f"orchestrion.compiler.codegen.{self.path}").generate
-        defaults = {option: next(iter(values)) for option, values in self.options.items()}
-        return function(subject, name, {**defaults, **options})
+        return function(subject, name, {**self.defaults, **options})
 
 
 #: where the constants of a program in C are
@@ -56,11 +60,8 @@ LIMITS: Final = {
     "least": "those that every device has: 4 buffers in a dispatch, 128 MiB of each",
 }
 
-#: the kinds of device that kernels of a program that calls Vulkan are shaped for; most such devices are GPUs
-DEVICES: Final = {
-    "best": "gpu for a text, and that of the first program of a module",
-    **{name: MACHINES[name] for name in ("gpu", "cpu")},
-}
+#: the kinds of device that kernels of a program that calls Vulkan are shaped for
+DEVICES: Final = {"best": "that of the first program", **MACHINES}
 
 STYLES: Final[dict[str, Style]] = {
     row.name: row

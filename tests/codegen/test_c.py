@@ -13,7 +13,7 @@ import pytest
 from c_programs import PLUS_PLUS, STRICT, Array, CProgram, c_program
 
 from orchestrion import compiler, vm
-from orchestrion.compiler.codegen.c.kernels import CBody
+from orchestrion.compiler.codegen.c.body import CBody
 from orchestrion.compiler.codegen.c.language import LANGUAGE
 from orchestrion.compiler.codegen.subject import Subject
 from orchestrion.compiler.driver import Compilation
@@ -465,7 +465,7 @@ def test_vectors_of_every_size(sizes: tuple[int, ...], flags: tuple[str, ...], c
         text = program.files["model.c"]
         assert isinstance(text, str)
         start = text.index("#if !defined(__GNUC__) && !defined(__clang__)\n#define VECTOR_BYTES")
-        end = text.index("/* Defined if the processor adds")
+        end = text.index("/* Functions on elements")
         changed = f"{text[:start]}#define VECTOR_BYTES {bytes}\n{text[end:]}"
         program = CProgram(program.folder, "model", {**program.files, "model.c": changed}, program.exports)
         found.append(program.build(compiler, *STRICT, "-O1", "-Wno-psabi", *flags)(*factors()))

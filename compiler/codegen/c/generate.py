@@ -37,6 +37,12 @@ _PROLOGUE: Final = """
 /* Comparisons that the sizes and types of the program make constant. */
 #pragma GCC diagnostic ignored "-Wtautological-compare"
 #pragma GCC diagnostic ignored "-Wtype-limits"
+/* Flags are combined without branches; loops that write whole arrays are not known to do so. */
+#if !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#elif __has_warning("-Wbitwise-instead-of-logical")
+#pragma GCC diagnostic ignored "-Wbitwise-instead-of-logical"
+#endif
 #define INLINE static inline __attribute__((always_inline, unused))
 #define MAY_ALIAS __attribute__((may_alias))
 #define RESTRICT __restrict__
@@ -53,13 +59,6 @@ _PROLOGUE: Final = """
 #define SECTION
 #endif
 
-/* Functions of which GCC makes versions for vectors, which loops call; Clang inlines them. */
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__)
-#define ELEMENTWISE static __attribute__((simd("notinbranch")))
-#else
-#define ELEMENTWISE static
-#endif
-
 /* Bytes of the vectors of the processor; 0 if the compiler has none. */
 #if !defined(__GNUC__) && !defined(__clang__)
 #define VECTOR_BYTES 0
@@ -71,6 +70,23 @@ _PROLOGUE: Final = """
 #define VECTOR_BYTES 16
 #else
 #define VECTOR_BYTES 0
+#endif
+
+/* Functions on elements, which loops over vectors inline. */
+#if VECTOR_BYTES && defined(__OPTIMIZE__) && !defined(__OPTIMIZE_SIZE__)
+#define ELEMENTWISE INLINE
+#else
+#define ELEMENTWISE static
+#endif
+
+/* A loop whose iterations do not depend on each other, which vectors replace before it may be unrolled. */
+#if defined(__clang__)
+#pragma GCC diagnostic ignored "-Wpass-failed"
+#define LANES(j, n) _Pragma("clang loop vectorize(assume_safety)") for (int j = 0; j < (n); ++j)
+#elif defined(__GNUC__)
+#define LANES(j, n) _Pragma("GCC ivdep") _Pragma("GCC unroll 1") for (int j = 0; j < (n); ++j)
+#else
+#define LANES(j, n) for (int j = 0; j < (n); ++j)
 #endif
 
 /* Defined if the processor adds a product to a number and rounds once. */
@@ -158,6 +174,15 @@ static void dispatch(const {n}_context *context, function_of_kernel *kernel, voi
   else
     kernel(data, d.scratch, 0, count);
 }
+""",
+    "launch": """/* With -D{n}_TRACE=FUNCTION, a function of the app is called around each kernel, with 0 and then 1. */
+#if defined({n}_TRACE)
+void {n}_TRACE(const char *kernel, int ends);
+#define launch(context, kernel, data, count) \\
+  ({n}_TRACE(#kernel, 0), dispatch(context, kernel, data, count), {n}_TRACE(#kernel, 1))
+#else
+#define launch dispatch
+#endif
 """,
 }
 

@@ -7,7 +7,7 @@
     uniform_quantize   integers of another quantized type
 
 The result is round_to_even(sum of (integer * scale / scale of the result) + zero point), clamped. A ratio of scales is
-replaced by the nearest integer of 24 to 31 bits, divided by a power of two. Powers of two are exact. Otherwise a result
+replaced by the nearest integer of 20 to 31 bits, divided by a power of two. Powers of two are exact. Otherwise a result
 can differ by one step from the exact one if that is close to a tie.
 
 Sums of products up to 2^24 are exact in f32, too, which processors and GPUs compute faster. So larger sums are split.
@@ -42,9 +42,11 @@ Numbers = np.ndarray[Any, Any]
 
 #: ops on operands of one quantized type, and with a result of that type, that compare or select integers
 ORDERED: Final = frozenset({"stablehlo.maximum", "stablehlo.minimum", "stablehlo.clamp"})
-#: bits of a ratio of scales: the most, and the least for which an op is computed in integers
+#: bits of the largest ratio of scales: the most, and the least for which an op is computed in integers
 _MOST_BITS: Final = 31
 _LEAST_BITS: Final = 24
+#: least bits of the smallest ratio with which all ratios along an axis have the same shift
+_SHARED_BITS: Final = 20
 #: products of parts that replace one product at most
 _MOST_PARTS: Final = 16
 #: magnitudes below which sums are exact in f32, i32 and i64
@@ -102,7 +104,7 @@ class IntegerArithmetic:
         op = value.defining_op
         if isinstance(op, Constant) and not any(row.zero_points):
             return int(np.abs(op.value.array().astype(np.int64)).max(initial=1))
-        if isinstance(op, BroadcastInDim | Reshape | Transpose) and row.axis is None:
+        if isinstance(op, BroadcastInDim | Reshape | Transpose) and not any(row.zero_points):
             return self._bound(op.operands[0], row)
         return max(row.most - min(row.zero_points), max(row.zero_points) - row.least)
 
@@ -150,7 +152,8 @@ def _plan(
     table = np.where(np.abs(np.abs(table) - 1) < 2.0**-22, np.sign(table), table)
     exponents = np.frexp(np.abs(table).max(axis=0))[1]
     for bits in range(_MOST_BITS, _LEAST_BITS - 1, -1):
-        shifts = np.clip(bits - exponents, 0, 62).astype(np.int64)
+        shared = exponents.max() if bits - np.ptp(exponents) >= _SHARED_BITS else exponents
+        shifts = np.clip(bits - shared, 0, 62).astype(np.int64) + np.zeros_like(exponents)
         factors = np.rint(np.ldexp(table, shifts))
         if np.abs(factors).max() >= 2.0**62:
             return None

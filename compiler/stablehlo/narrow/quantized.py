@@ -48,7 +48,7 @@ def run(module: Module, options: Options) -> None:
     ops = list(module.walk())
     for value, row in known.items():
         value.type = _stored(value.type, row)
-    integers = IntegerArithmetic(known, floats=True) if options.quantized == "integer" else None
+    integers = IntegerArithmetic(known, options.float_sums) if options.quantized == "integer" else None
     for op in ops:
         given = op.properties.get("function_type")
         if isinstance(given, FunctionType):
