@@ -5,6 +5,7 @@ device with its validation layer. `tests/e2e/test_vulkan_code.py` has more.
 import functools
 import os
 import re
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -91,6 +92,15 @@ def test_examples_give_the_bits_of_the_device(
 ) -> None:
     program = vulkan_program(EXAMPLES / f"{name}.mlir", tmp_path, name).build(*command, "-O1")
     same_bits(program(*inputs(name)), wanted(name))
+
+
+@pytest.mark.parametrize("command", [("clang", *STRICT), ("clang++", *PLUS_PLUS)], ids=["clang", "clang++"])
+@pytest.mark.parametrize("name", ["mlp", "spectral_norm"])
+def test_other_compilers_have_nothing_to_say(name: str, command: tuple[str, ...], tmp_path: Path) -> None:
+    if shutil.which(command[0]) is None:
+        pytest.skip(f"{command[0]} is not installed")
+    vulkan_program(EXAMPLES / f"{name}.mlir", tmp_path, name).write()
+    subprocess.run([*command, "-c", tmp_path / f"{name}.c", "-o", tmp_path / "program.o"], check=True)
 
 
 @pytest.mark.parametrize("pretended", ["discrete", "no modes", "1.1", "small"])

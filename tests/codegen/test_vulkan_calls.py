@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from c_programs import STRICT
 from vulkan_programs import VulkanCProgram, said, vulkan_program, with_main
 
 DYNAMIC = """
@@ -279,6 +280,71 @@ def test_misuse_gives_errors_with_texts(tmp_path: Path) -> None:
         "the context is not initialised",
         "no error of this program",
     ]  # fmt: skip
+
+
+ALLOCATED = """
+static int alive, made;
+
+static VKAPI_ATTR void *VKAPI_CALL allocate(void *user, size_t size, size_t alignment, VkSystemAllocationScope scope)
+{
+  void *found = NULL;
+  (void)user;
+  (void)scope;
+  if (alignment < sizeof(void *))
+    alignment = sizeof(void *);
+  if (posix_memalign(&found, alignment, size) != 0)
+    return NULL;
+  ++alive;
+  ++made;
+  return found;
+}
+
+static VKAPI_ATTR void VKAPI_CALL release(void *user, void *memory)
+{
+  (void)user;
+  alive -= memory != NULL;
+  free(memory);
+}
+
+static VKAPI_ATTR void *VKAPI_CALL reallocate(void *user, void *memory, size_t size, size_t alignment,
+                                              VkSystemAllocationScope scope)
+{
+  void *found = allocate(user, size, alignment, scope);
+  if (memory != NULL && found != NULL) {
+    memcpy(found, memory, size);
+    release(user, memory);
+  }
+  return found;
+}
+
+int main(void)
+{
+  static const VkAllocationCallbacks callbacks = {NULL, allocate, reallocate, release, NULL, NULL};
+  opened o;
+  static model_context context;
+  float x[4] = {1, 2, 3, 4}, y[4] = {5, 6, 7, 8}, z[4];
+  model_inputs inputs = {{x}, {y}};
+  model_outputs outputs = {{z}};
+  model_gpu gpu;
+  int status;
+  open_device(&o);
+  gpu = gpu_of(&o);
+  gpu.allocator = &callbacks;
+  status = model_init(&context, &gpu, NULL);
+  if (status == model_OK)
+    status = model_run(&context, &inputs, &outputs);
+  model_fini(&context);
+  printf("%d %d %d %g\\n", status, made > 0, alive, (double)z[3]);
+  return close_device(&o);
+}
+"""
+
+
+def test_objects_are_made_and_freed_by_the_allocator_of_the_app(tmp_path: Path) -> None:
+    program = vulkan_program(ADD, tmp_path)
+    text = "#define _POSIX_C_SOURCE 200112L\n" + program.opening() + ALLOCATED
+    (tmp_path / "main.c").write_text(text)
+    assert said(program.compile("gcc", *STRICT, "-Wno-unused-function")) == ["0 1 0 12"]
 
 
 INIT = """

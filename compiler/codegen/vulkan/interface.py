@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from orchestrion.compiler.codegen.c.interface import ERRORS as C_ERRORS
 from orchestrion.compiler.codegen.c.interface import Export, Field
 from orchestrion.compiler.ir.dims import ceildiv
+from orchestrion.compiler.sequencer.arena import ALIGNMENT
 
 from .device import DEVICE_FUNCTIONS, INSTANCE_FUNCTIONS, LATER_FUNCTIONS
 from .shaders import FEATURES
@@ -93,7 +94,7 @@ extern "C" {{
 #define {n}_HOST_BYTES {sizes.host}u
 #define {n}_WEIGHTS_BYTES {sizes.weights}u
 /* The alignment of memory that the app gives, in bytes. */
-#define {n}_ALIGNMENT {512}u
+#define {n}_ALIGNMENT {ALIGNMENT}u
 /* Semaphores that a call waits for at most. */
 #define {n}_MOST_WAITS 16
 """
