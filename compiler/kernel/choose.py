@@ -81,7 +81,7 @@ PANEL_LANES = 16
 #: dimension of a dot -> the operand that has it
 PANEL_OPERANDS = {"m": "lhs", "n": "rhs"}
 #: most columns of a tile of few rows with panels
-MAX_PANEL_COLUMNS = 64
+MAX_PANEL_COLUMNS = 128
 #: fewest blocks of a dot whose workgroups read wide rows
 FEWEST_BLOCKS = 4
 #: blocks are halved until there are this many, because a GPU has up to 150 compute units
@@ -159,7 +159,7 @@ class Task:
         """Whether each reduction deserves a workgroup: the reductions are long and few. A dynamic length counts as
         long, a dynamic number as large.
         """
-        if self.for_small or is_dynamic(self.results):
+        if self.for_small or is_dynamic(self.results) or self.machine.units == 1:
             return False
         return bounds(self.body.extents["k"])[1] > LONG_REDUCTION and self.results < FEW_REDUCTIONS
 

@@ -261,7 +261,7 @@ def _panels(dot: DotGeneral, schedule: Schedule, machine: Machine) -> Iterator[s
         yield f"{out}: the last tile is moved back along the dimension of vectors, and clamped along the other"
     if not (sizes := contracted(dot)) or is_dynamic(prod(sizes)) or not prod(sizes):
         yield f"{out}: the number of products is known and not 0"
-    elif not slice_of(dot, out.count)[0]:
+    elif not slice_of(dot, out.count)[1]:
         yield f"{out}: a block of a sum of {prod(sizes)} products has more elements"
     elif (used := shared_elements(dot, schedule) * BY_NAME[element_of(dot.out)].itemsize) > machine.panel_bytes:
         yield f"panels and sums take {used} bytes; the machine has {machine.panel_bytes}"

@@ -186,9 +186,11 @@ class Nest:
             return list(values)
         return (yield from self._range(level, outer, (b.index(0), b.index(size), size), start))
 
-    def part(self, bounds: tuple[Value, Value, int], start: Sequence[Value]) -> Scalars:
-        """Combines `start` with a range of the outermost axis. `bounds`: lower, upper, and the greatest length."""
-        return (yield from self._range(0, (), bounds, start))
+    def part(self, outer: Sequence[Value], bounds: tuple[Value, Value, int], start: Sequence[Value]) -> Scalars:
+        """Combines `start` with a range of an axis, at a place of the outer axes. `bounds`: lower, upper, and the
+        greatest length.
+        """
+        return (yield from self._range(len(outer), outer, bounds, start))
 
     def _range(
         self, level: int, outer: Sequence[Value], bounds: tuple[Value, Value, int], start: Sequence[Value]

@@ -41,18 +41,20 @@ MAX_GROUPS = 4
 Finish = Callable[[Index], None]
 
 
-def slice_of(dot: DotGeneral, depth: int) -> tuple[int, int]:
-    """Places along the outermost contracted axis in a slice of up to `depth` elements, and elements per place. Slices
-    are about equal, and end at the end of a block of the sum. `depth` 0: the slice is everything. The first number is 0
-    if a block has more elements than a slice.
+def slice_of(dot: DotGeneral, depth: int) -> tuple[int, int, int]:
+    """The contracted axis that slices of up to `depth` elements divide, their places along it, and the elements per
+    place: those of the inner axes. A slice has one place of each outer axis. Slices are about equal, and end at the end
+    of a block of the sum. `depth` 0: the slice is everything. The places are 0 if a block has more elements than a
+    slice.
     """
     sizes = contracted(dot)
-    inside = prod(sizes[1:])
-    if not depth or depth >= sizes[0] * inside:
-        return sizes[0], inside
+    if not depth or depth >= prod(sizes):
+        return 0, sizes[0], prod(sizes[1:])
+    axis = next(axis for axis in range(len(sizes)) if prod(sizes[axis + 1 :]) <= max(depth, BLOCK - 1))
+    size, inside = sizes[axis], prod(sizes[axis + 1 :])
     block = max(BLOCK // inside, 1)
     most = depth // inside // block
-    return most and block * ceildiv(ceildiv(sizes[0], block), ceildiv(sizes[0], most * block)), inside
+    return axis, most and block * ceildiv(ceildiv(size, block), ceildiv(size, most * block)), inside
 
 
 def contracted(dot: DotGeneral) -> tuple[int, ...]:
@@ -69,7 +71,7 @@ def vector_dimension(schedule: Schedule) -> str:
 def shared_elements(dot: DotGeneral, schedule: Schedule) -> int:
     """Elements of the shared arrays of a workgroup: its block of results, and the panels of operands."""
     rows, columns = (schedule.count("tile", dim) * schedule.local(dim) for dim in ("m", "n"))
-    depth = prod(slice_of(dot, schedule.count("stage", "out")))
+    depth = prod(slice_of(dot, schedule.count("stage", "out"))[1:])
     staged = {step.dim for step in schedule.named("stage")}
     return rows * columns + depth * (rows * ("lhs" in staged) + columns * ("rhs" in staged))
 
@@ -148,10 +150,10 @@ class PanelDot:
         if self.schedule.find("stage", "lhs" if of_lhs else "rhs") is None:
             return None
         operand, contract = (self.dot.lhs, dims.lhs_contract) if of_lhs else (self.dot.rhs, dims.rhs_contract)
-        places, inside = self.slice
+        axis, places, inside = self.slice
         size, depth = self.rows if left else self.columns, places * inside
         array = b.shared(depth * size, element_of(self.dot.out))
-        least = self.sizes[-1] if inside > 1 else self.sizes[0] % places or places
+        least = self.sizes[-1] if inside > 1 else self.sizes[axis] % places or places
         inner = next((axis for axis in reversed(contract) if shape_of(operand)[axis] != 1), None)
         along = inner is not None and fastest_axis(operand) == inner
         along = along and least >= (self.schedule.workgroup_size if left else self.lanes)
@@ -160,17 +162,27 @@ class PanelDot:
 
     def emit(self, finish: Finish) -> None:
         """The code of the block."""
-        b, size, places = self.builder, self.sizes[0], self.slice[0]
-        if places == size:
-            self._slice((b.index(0), b.index(size), size))
+        b, (axis, places, _) = self.builder, self.slice
+        size = self.sizes[axis]
+        if not self.is_sliced:
+            self._slice((), (b.index(0), b.index(size), size))
         else:
             with self._each(b.const(self.rows, "ui32"), self.columns) as (row, column):
                 b.store_shared(self.zero, self.block, self._at(row, column))
-            loop = b.begin_loop(b.index(0), b.index(size), b.index(places), ())
-            end = b.op("add", loop.index, b.index(places))
-            self._slice((loop.index, b.op("minimum", end, b.index(size)) if size % places else end, places))
-            b.end_loop(loop, ())
+            steps = zip(self.sizes[: axis + 1], [1] * axis + [places], strict=True)
+            loops = [b.begin_loop(b.index(0), b.index(count), b.index(step), ()) for count, step in steps]
+            *outer, first = (loop.index for loop in loops)
+            end = b.op("add", first, b.index(places))
+            self._slice(outer, (first, b.op("minimum", end, b.index(size)) if size % places else end, places))
+            for loop in reversed(loops):
+                b.end_loop(loop, ())
         self._finish(finish)
+
+    @property
+    def is_sliced(self) -> bool:
+        """Whether the sums of the block are those of several slices."""
+        axis, places, _ = self.slice
+        return axis > 0 or places != self.sizes[0]
 
     def _at(self, row: Value, column: Value) -> Value:
         """The position of a result in the block, as a word."""
@@ -202,29 +214,31 @@ class PanelDot:
 
     # panels
 
-    def _slice(self, bounds: tuple[Value, Value, int]) -> None:
-        """Adds the products of a slice to the block. `bounds`: its first place along the outermost contracted axis, the
-        one behind its last, and the greatest number of places.
+    def _slice(self, outer: Sequence[Value], bounds: tuple[Value, Value, int]) -> None:
+        """Adds the products of a slice to the block. `outer`: its place along the outer axes; `bounds`: its first place
+        along the axis that slices divide, the one behind its last, and the greatest number of places.
         """
-        b = self.builder
-        base = b.op("multiply", bounds[0], b.index(prod(self.sizes[1:])))
+        b, inside = self.builder, len(self.sizes) - len(outer) - 1
+        base = linearize(b, [*outer, bounds[0], *[b.index(0)] * inside], self.sizes)
         for panel, left in ((self.left, True), (self.right, False)):
             if panel is not None:
-                self._fetch(panel, left, bounds[:2], base)
+                self._fetch(panel, left, outer, bounds[:2], base)
         b.barrier()  # the panels are there
-        self._multiply(bounds, base)
+        self._multiply(outer, bounds, base)
         b.barrier()  # the panels are read, and the results are there
 
-    def _fetch(self, panel: Panel, left: bool, bounds: tuple[Value, Value], base: Value) -> None:
+    def _fetch(
+        self, panel: Panel, left: bool, outer: Sequence[Value], bounds: tuple[Value, Value], base: Value
+    ) -> None:
         """Copies a slice of an operand to its panel. A loop per axis needs no division to find an element."""
         b = self.builder
-        ends = [bounds, *((b.index(0), b.index(size)) for size in self.sizes[1:])]
-        loops = [b.begin_loop(*ends[level], b.index(1), ()) for level in range(len(self.sizes) - 1)]
-        first, end = ends[-1]
+        ends = [bounds, *((b.index(0), b.index(size)) for size in self.sizes[len(outer) + 1 :])]
+        loops = [b.begin_loop(*end, b.index(1), ()) for end in ends[:-1]]
+        places, (first, end) = [*outer, *(loop.index for loop in loops)], ends[-1]
         count = b.op("convert", b.op("subtract", end, first), to="ui32")
 
         def along(place: Value) -> list[Value]:
-            return [*(loop.index for loop in loops), b.op("add", first, b.op("convert", place, to=b.index_type))]
+            return [*places, b.op("add", first, b.op("convert", place, to=b.index_type))]
 
         def copy(place: Value, number: Value) -> None:
             at = b.op("subtract", linearize(b, along(place), self.sizes), base)
@@ -317,7 +331,7 @@ class PanelDot:
 
     # products
 
-    def _multiply(self, bounds: tuple[Value, Value, int], base: Value) -> None:
+    def _multiply(self, outer: Sequence[Value], bounds: tuple[Value, Value, int], base: Value) -> None:
         """Adds the products of a slice to a tile, in the invocations whose tile has a row."""
         b, (count, width) = self.builder, self.tile
         branch = None
@@ -332,10 +346,9 @@ class PanelDot:
         vectors = [b.op("add", column, b.const(at, "ui32")) for at in range(0, width, self.lanes)]
         places = [self._at(row, at) for row in rows for at in vectors]
         zero = b.vector([self.zero] * self.lanes)
-        sliced = self.slice[0] != self.sizes[0]
-        starts = [b.load_shared_lanes(self.block, at, self.lanes) if sliced else zero for at in places]
+        starts = [b.load_shared_lanes(self.block, at, self.lanes) if self.is_sliced else zero for at in places]
         sums = vector_sums(b, self.sizes, count, [zero] * len(places), self._tile_factors(rows, vectors, base))
-        for value, at in zip(self.elemental.run(Nest(b, sums).part(bounds, starts)), places, strict=True):
+        for value, at in zip(self.elemental.run(Nest(b, sums).part(outer, bounds, starts)), places, strict=True):
             b.store_shared_lanes(value, self.block, at)
         if branch is not None:
             b.end_if(branch)

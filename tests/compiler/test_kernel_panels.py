@@ -12,6 +12,7 @@ from stablehlo_text import apply, filled, main, tensor
 pytest.importorskip("llvmlite")
 
 from orchestrion.compiler.errors import CompileError
+from orchestrion.compiler.kernel.loops import BLOCK
 from orchestrion.compiler.stablehlo.ops.contraction import DotDimensions
 from orchestrion.compiler.targets.cpu import target as cpu
 from orchestrion.compiler.targets.cpu.levels import LEVELS
@@ -63,6 +64,23 @@ def test_transposed_operands(computes: Any, schedule: str, left: int, right: int
     check(got, expected(dot, x, y, "f32"), "f32")
 
 
+@pytest.mark.parametrize("depth", [40, 64, 100, 260])
+@pytest.mark.parametrize("operands", ["", "rhs", "lhs rhs"])
+def test_slices_of_an_inner_axis(computes: Any, depth: int, operands: str) -> None:
+    """Two contracted axes that are not contiguous in memory, as in a convolution; a slice is a part of the inner one,
+    or some places of the outer one.
+    """
+    dot = Dot((3, 20, 130), (3, 130, 48), DotDimensions((), (), (0, 2), (0, 1)), "kil,klj->ij", (20, 48))
+    x, y = filled(dot.lhs, "f32"), filled(dot.rhs, "f32")
+    schedule = panels(8, 16, depth, operands, (2, 1))
+    if depth < BLOCK:
+        with pytest.raises(CompileError, match="a block of a sum of 390 products has more elements"):
+            computes(dot.text(["f32"] * 3), "cpu", x, y, schedule=schedule)
+        return
+    (got,) = computes(dot.text(["f32"] * 3), "cpu", x, y, schedule=schedule)
+    check(got, expected(dot, x, y, "f32"), "f32")
+
+
 @settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(dot=dots().filter(lambda dot: prod(dot.out) <= 20_000))
 def test_any_contraction_by_the_schedule_of_the_machine(computes: Any, dot: Dot) -> None:
@@ -91,7 +109,7 @@ def test_products_are_added_by_one_instruction_where_a_level_has_it(lowered: Any
     entry = lowered(matmul(40, 70, 48).text(["f32"] * 3), "cpu")
     entries = cpu.Lowered.of(entry.module.block.first).entries
     for level in LEVELS.values():
-        text = cpu.text_of(entries, level)
+        ((text, _),) = cpu.texts_of(entries, level)
         assert ("@llvm.fma." in text) == (level.name != "x86-64-v2")
 
 
