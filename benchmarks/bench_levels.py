@@ -24,7 +24,7 @@ from orchestrion.schema.rows import SegmentKind
 
 sys.path.insert(0, str(EXAMPLES))
 
-import networks  # noqa: E402
+import networks
 
 #: what both levels may be of one, at most
 LIMITS = {"file": 1.05, "Executable": 2.1, "Constant": 1.0, "seconds": 1.5}
