@@ -9,8 +9,6 @@ from typing import Final
 
 from orchestrion.compiler.ir.dims import TYPICAL
 
-#: iterations of all loops of an invocation after which Mesa's llvmpipe ends them without an error
-LLVMPIPE_ITERATIONS: Final = 65_535
 #: iterations of loops on a machine without such a limit
 UNLIMITED_ITERATIONS: Final = 1 << 62
 
@@ -18,6 +16,7 @@ UNLIMITED_ITERATIONS: Final = 1 << 62
 @dataclass(frozen=True, slots=True)
 class Quirks:
     """Behaviour of the drivers of a machine that does not follow from its hardware. A row affects no other target.
+    Numbers that are defects of known drivers come from `schema/quirks.py`.
 
     `max_loop_iterations`: iterations of all loops of an invocation together, outer ones counted, after which the driver
     ends them without an error. `typical_row`: row length that is assumed for rows of dynamic length when the number of

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from c_programs import STRICT, Array, CProgram, c_program
+from c_programs import PLUS_PLUS, STRICT, Array, CProgram, c_program
 
 from orchestrion import compiler, vm
-from orchestrion.compiler.codegen.c.kernels import CBody
+from orchestrion.compiler.codegen.c.body import CBody
 from orchestrion.compiler.codegen.c.language import LANGUAGE
 from orchestrion.compiler.codegen.subject import Subject
 from orchestrion.compiler.driver import Compilation
@@ -22,8 +22,6 @@ from orchestrion.compiler.kernel.dialect import DIALECT
 from orchestrion.compiler.kernel.primitives import PRIMITIVES
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-#: flags of C++, without those of C
-PLUS_PLUS = ("-x", "c++", "-std=c++11", *STRICT[1:])
 #: example -> shapes of its inputs
 SHAPES: dict[str, list[tuple[int, ...]]] = {
     "simple_mul": [(4,), (4,)],
@@ -467,7 +465,7 @@ def test_vectors_of_every_size(sizes: tuple[int, ...], flags: tuple[str, ...], c
         text = program.files["model.c"]
         assert isinstance(text, str)
         start = text.index("#if !defined(__GNUC__) && !defined(__clang__)\n#define VECTOR_BYTES")
-        end = text.index("/* Defined if the processor adds")
+        end = text.index("/* Functions on elements")
         changed = f"{text[:start]}#define VECTOR_BYTES {bytes}\n{text[end:]}"
         program = CProgram(program.folder, "model", {**program.files, "model.c": changed}, program.exports)
         found.append(program.build(compiler, *STRICT, "-O1", "-Wno-psabi", *flags)(*factors()))

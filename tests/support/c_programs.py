@@ -24,6 +24,8 @@ from orchestrion.schema.dtypes import BY_NAME
 Array = npt.NDArray[Any]
 #: flags with which generated code must compile, without a warning
 STRICT = ("-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-ffp-contract=off")
+#: flags of C++, without those of C
+PLUS_PLUS = ("-x", "c++", "-std=c++11", *STRICT[1:])
 
 _MAIN = """
 #include <stdio.h>

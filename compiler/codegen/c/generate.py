@@ -38,6 +38,12 @@ _PROLOGUE: Final = """
 /* Comparisons that the sizes and types of the program make constant. */
 #pragma GCC diagnostic ignored "-Wtautological-compare"
 #pragma GCC diagnostic ignored "-Wtype-limits"
+/* Flags are combined without branches; loops that write whole arrays are not known to do so. */
+#if !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#elif __has_warning("-Wbitwise-instead-of-logical")
+#pragma GCC diagnostic ignored "-Wbitwise-instead-of-logical"
+#endif
 #define INLINE static inline __attribute__((always_inline, unused))
 #define MAY_ALIAS __attribute__((may_alias))
 #define RESTRICT __restrict__
@@ -54,13 +60,6 @@ _PROLOGUE: Final = """
 #define SECTION
 #endif
 
-/* Functions of which GCC makes versions for vectors, which loops call; Clang inlines them. */
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__)
-#define ELEMENTWISE static __attribute__((simd("notinbranch")))
-#else
-#define ELEMENTWISE static
-#endif
-
 /* Bytes of the vectors of the processor; 0 if the compiler has none. */
 #if !defined(__GNUC__) && !defined(__clang__)
 #define VECTOR_BYTES 0
@@ -72,6 +71,23 @@ _PROLOGUE: Final = """
 #define VECTOR_BYTES 16
 #else
 #define VECTOR_BYTES 0
+#endif
+
+/* Functions on elements, which loops over vectors inline. */
+#if VECTOR_BYTES && defined(__OPTIMIZE__) && !defined(__OPTIMIZE_SIZE__)
+#define ELEMENTWISE INLINE
+#else
+#define ELEMENTWISE static
+#endif
+
+/* A loop whose iterations do not depend on each other, which vectors replace before it may be unrolled. */
+#if defined(__clang__)
+#pragma GCC diagnostic ignored "-Wpass-failed"
+#define LANES(j, n) _Pragma("clang loop vectorize(assume_safety)") for (int j = 0; j < (n); ++j)
+#elif defined(__GNUC__)
+#define LANES(j, n) _Pragma("GCC ivdep") _Pragma("GCC unroll 1") for (int j = 0; j < (n); ++j)
+#else
+#define LANES(j, n) for (int j = 0; j < (n); ++j)
 #endif
 
 /* Defined if the processor adds a product to a number and rounds once. */

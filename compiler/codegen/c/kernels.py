@@ -10,151 +10,29 @@ from __future__ import annotations
 
 import re
 from collections import ChainMap, Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, MutableMapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, MutableMapping, Sequence
 from math import prod
 
 from orchestrion.compiler.ir.core import Block, Operation, Value
 from orchestrion.compiler.kernel import dialect as k
 from orchestrion.compiler.kernel.signature import BindingUse, Signature
-from orchestrion.compiler.targets.c_text.body import INDENT, BodyText
+from orchestrion.compiler.targets.c_text.body import INDENT
 from orchestrion.compiler.targets.cpu.workgroup import Segment, WorkgroupOps
-from orchestrion.schema.dtypes import FLOAT, DType
+from orchestrion.schema.dtypes import DType
 
+from .body import CBody
+from .lanes import LANE, Lanes
 from .language import LANGUAGE, memory_name
-from .vectors import ARITHMETIC
 from .weights import ALIGNMENT
 
 #: most bytes of the stack for the shared arrays and kept values of an entry
 MOST_STACK = 4 << 10
+#: most invocations in a group of neighbours
+MOST_LANES = 16
 _DEFINITION = re.compile(r"\s*const \w+ (\w+) = ")
+#: the declaration of an array of lanes, or an assignment to its elements
+_ARRAY = re.compile(rf"\s*(?:\w+ )?(v\d+)\[(?:\d+\]|{LANE}\] = .*);")
 _WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)
-
-
-class CBody(BodyText):
-    """The statements of ops in C."""
-
-    language = LANGUAGE
-    kernels = "kernels in C"
-
-    def _place(self, value: Value, text: str, compound: bool = True) -> None:
-        """Floats are always variables: an assignment rounds where expressions have more precision (s390x)."""
-        if k.length_of(value) > 1 or k.dtype_of(value).kind == FLOAT:
-            self._define(value, text)
-        else:
-            super()._place(value, text, compound)
-
-    def scalar_op(self, op: k.Scalar) -> None:
-        """A selection by two conditions is two selections: GCC vectorizes no loop in which flags are combined."""
-        flag = op.operands[0]
-        joined = (
-            flag.defining_op
-            if k.length_of(op.output) == 1 and op.primitive.name == "select" and flag in self.compound
-            else None
-        )
-        if not isinstance(joined, k.Scalar) or joined.primitive.name not in ("and", "or"):
-            self._plain_op(op)
-            return
-        first, second = (self._operand(value) for value in joined.operands)
-        yes, no = (self._operand(value) for value in op.operands[1:])
-        inner = f"({second} ? {yes} : {no})"
-        text = f"{first} ? {yes} : {inner}" if joined.primitive.name == "or" else f"{first} ? {inner} : {no}"
-        self._place(op.output, text)
-
-    def _plain_op(self, op: k.Scalar) -> None:
-        if k.length_of(op.output) > 1 and not self.is_by_lanes(op):
-            names = ", ".join(self.names[value] for value in op.operands)
-            self._define(op.output, f"{self.type(op.output)}_{op.primitive.name}({names})")
-        else:
-            super().scalar_op(op)
-
-    def is_by_lanes(self, op: k.Scalar) -> bool:
-        """All but arithmetic of two floats."""
-        is_float = k.dtype_of(op.output).kind == FLOAT
-        return k.length_of(op.output) > 1 and not (is_float and op.primitive.name in ARITHMETIC)
-
-    def lane(self, vector: Value, lane: int) -> str:
-        return f"{self.type(vector)}_lane({self.names[vector]}, {lane})"
-
-    def joined(self, vector: Value, lanes: Sequence[str]) -> str:
-        return f"{self.type(vector)}_of({', '.join(lanes)})"
-
-    def load_vector(self, op: k.LoadVector) -> None:
-        index = f"{self._operand(op.index)} * {k.length_of(op.output)}u"
-        self._define(op.output, f"{self.type(op.output)}_load({self.names[op.binding]} + {index})")
-
-    def load_lanes(self, op: k.LoadLanes | k.LoadSharedLanes) -> None:
-        memory, index = op.operands
-        self._define(op.output, f"{self.type(op.output)}_load({self.names[memory]} + {self._operand(index)})")
-
-    load_shared_lanes = load_lanes
-
-    def store_shared_lanes(self, op: k.StoreSharedLanes) -> None:
-        place = f"{self.names[op.shared]} + {self._operand(op.index)}"
-        self._line(f"{self.type(op.vector)}_store({place}, {self.names[op.vector]});")
-
-    def make_vector(self, op: k.Vector) -> None:
-        names = [self.names[value] for value in op.values]
-        same = f"{self.type(op.output)}_splat({names[0]})"
-        self._define(op.output, same if len(set(names)) == 1 else self.joined(op.output, names))
-
-    def lanes(self, op: k.Lanes) -> None:
-        for lane, output in enumerate(op.outputs):
-            self._define(output, self.lane(op.vector, lane))
-
-    def transpose(self, op: k.Transpose) -> None:
-        type, array = self.type(op.outputs[0]), f"t{self.count}"
-        self.count += 1
-        self._line(f"{type} {array}[] = {{{', '.join(self.names[value] for value in op.vectors)}}};")
-        self._line(f"{type}_transpose({array});")
-        self.names.update((value, f"{array}[{number}]") for number, value in enumerate(op.outputs))
-
-    def multiply_add(self, op: k.MultiplyAdd) -> None:
-        type = k.dtype_of(op.output).name if k.length_of(op.output) == 1 else ""
-        function = f"multiply_add_{type}" if type else f"{self.type(op.output)}_multiply_add"
-        self._define(op.output, f"{function}({', '.join(self.names[value] for value in op.operands)})")
-
-    def store_vector(self, op: k.StoreVector) -> None:
-        place = f"{self.names[op.binding]} + {self._operand(op.index)} * {k.length_of(op.value)}u"
-        self._line(f"{self.type(op.value)}_store({place}, {self.names[op.value]});")
-
-    workgroup_id = local_id = BodyText.nothing
-
-    # what entries add
-
-    def define_as(self, name: str, value: Value, text: str) -> None:
-        """Defines a value under a name that the caller gives."""
-        self._line(f"const {self.type(value)} {name} = {text};")
-
-    def line(self, text: str) -> None:
-        """Appends a statement."""
-        self._line(text)
-
-    def variable(self, value: Value, text: str = "") -> str:
-        """Declares a variable for a value, and returns its name."""
-        name = self._new(value)
-        self._line(f"{self.type(value)} {name}{text and f' = {text}'};")
-        return name
-
-    def assign(self, targets: Sequence[str], values: Sequence[Value]) -> None:
-        """Assigns all values at once."""
-        self._assign(targets, values)
-
-    @contextmanager
-    def braces(self, head: str) -> Iterator[None]:
-        """The lines of the body are indented."""
-        self._line(f"{head} {{".lstrip())
-        self.depth += 1
-        yield
-        self.depth -= 1
-        self._line("}")
-
-    @contextmanager
-    def scope(self, names: MutableMapping[Value, str]) -> Iterator[None]:
-        """The body uses other names."""
-        outer, self.names = self.names, names
-        yield
-        self.names = outer
 
 
 class KernelText(WorkgroupOps):
@@ -171,7 +49,7 @@ class KernelText(WorkgroupOps):
         apart: Collection[int],
         note: str,
     ) -> None:
-        super().__init__(block, prod(signature.workgroup_size))
+        super().__init__(block, prod(signature.workgroup_size), MOST_LANES, masks=True)
         self.name, self.signature, self.apart, self.note = name, signature, apart, note
         self.body = CBody(callee)
         self.body.names = self.names
@@ -342,7 +220,9 @@ class KernelText(WorkgroupOps):
         number = f"i{self.body.count}"
         self.body.count += 1
         type = "uint64_t" if wide else "uint32_t"
-        with self.body.braces(f"for ({type} {number} = {lower}; {number} < {upper}; ++{number})"):
+        self.body.line(f"{type} {number} = {lower};")
+        self._run_lanes(segment, keeps, number, upper)
+        with self.body.braces(f"for (; {number} < {upper}; ++{number})"):
             with self.body.scope(ChainMap({}, self.names)):
                 self._name_place(number)
                 self._load_kept(number, needed)
@@ -350,6 +230,26 @@ class KernelText(WorkgroupOps):
                 self.body.ops(segment.ops)
                 for value, array in keeps:
                     self.body.line(f"{array}[{number}] = {self.body.names[value]};")
+
+    def _run_lanes(self, segment: Segment, keeps: Sequence[tuple[Value, str]], number: str, upper: str) -> None:
+        """Loops over groups of invocations, if that pays, where the processor has vectors."""
+        needed = self._needed(segment, [value for value, _ in keeps])
+        cheap = self._cheap_ops(needed)
+        kept = [value for value in needed if value in self.kept]
+        ways = [] if segment.first_only else self._ways([*cheap, *segment.ops], kept)
+        if not ways:
+            return
+        self.body.line("#if VECTOR_BYTES")
+        for forms in ways:
+            width = f"{forms.width}u"
+            head = f"for (; {number} < {upper} && {upper} - {number} >= {width}; {number} += {width})"
+            with self.body.braces(head), self.body.scope(ChainMap({}, self.names)):
+                self._name_place(number)
+                arrays = {value: f"({self.kept[value]} + {number})[{LANE}]" for value in kept}
+                lanes = Lanes(self.body, forms, arrays)
+                lanes.ops([*cheap, *segment.ops])
+                lanes.end_run([(f"({array} + {number})[{LANE}]", value) for value, array in keeps])
+        self.body.line("#endif")
 
     def _range(self, segment: Segment, type: str) -> tuple[str, str]:
         """The first number of an invocation, and the last one and one."""
@@ -388,11 +288,15 @@ def pointer_type(binding: BindingUse) -> str:
 
 
 def used_lines(lines: Sequence[str]) -> list[str]:
-    """The lines without definitions of variables that nothing uses."""
+    """The lines without definitions of variables that nothing uses, and without arrays that nothing reads."""
     lines = list(lines)
     while True:
         counts = Counter(word for line in lines for word in _WORD.findall(line))
-        kept = [line for line in lines if not ((m := _DEFINITION.match(line)) and counts[m[1]] == 1)]
+        sets = Counter(match[1] for line in lines if (match := _ARRAY.match(line)))
+        unused = {name for name, number in sets.items() if counts[name] == number}
+        unused |= {match[1] for line in lines if (match := _DEFINITION.match(line)) and counts[match[1]] == 1}
+        rows = [(line, _DEFINITION.match(line) or _ARRAY.match(line)) for line in lines]
+        kept = [line for line, match in rows if match is None or match[1] not in unused]
         if len(kept) == len(lines):
             return kept
         lines = kept

@@ -22,9 +22,10 @@ from orchestrion.compiler.sequencer import hl_seq, ll_seq
 from orchestrion.compiler.stablehlo.ops.function_dims import dim_definitions
 from orchestrion.compiler.targets.c_text.functions import Functions
 
+from .body import CBody
 from .code import Code, indented, refused
 from .interface import Export, Interface, export_of
-from .kernels import CBody, KernelText, pointer_type, used_lines
+from .kernels import KernelText, pointer_type, used_lines
 from .language import identifier, is_reserved
 from .memory import MEMORY, WEIGHTS, Allocations, Place, Range, Recorded, bindings_apart
 from .sizes import rounded_up, size_text

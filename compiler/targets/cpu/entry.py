@@ -22,7 +22,7 @@ from orchestrion.schema.dtypes import BOOL
 
 from .body import Body, Callee
 from .code import Code
-from .forms import VARYING, Form, Forms
+from .forms import Forms
 from .levels import Level
 from .scalars import literal, memory_type, type_of
 from .workgroup import Segment, WorkgroupOps
@@ -30,16 +30,13 @@ from .workgroup import Segment, WorkgroupOps
 #: most bytes of the stack that an entry may use
 MOST_STACK = 256 << 10
 _SCALAR = Forms(1, {})
-#: vectors at once, preferred first, in loops that only load and reduce neighbours, and the most ops of such loops. The
-#: steps of a reduction wait for each other, and longer pieces of a row of memory are read at once
-INTERLEAVED, MOST_INTERLEAVED = (4, 2), 32
 
 
 class EntryText(WorkgroupOps):
     """The text of one entry. `function`: its name in the text."""
 
     def __init__(self, function: str, block: Block, signature: Signature, level: Level, callee: Callee) -> None:
-        super().__init__(block, prod(signature.workgroup_size))
+        super().__init__(block, prod(signature.workgroup_size), level.lanes, level.masks)
         self.function, self.signature, self.level, self.callee = function, signature, level, callee
         self.code = Code()
         self.stack = 0
@@ -266,40 +263,3 @@ class EntryText(WorkgroupOps):
             if type not in made:
                 made[type] = number if number.isdecimal() else self.code.set(f"trunc i64 {number} to {type}")
             names[value] = made[type]
-
-    def _ways(self, ops: Sequence[Operation], kept: Sequence[Value]) -> list[Forms]:
-        """The forms of a segment for each number of lanes that it is run with, the greatest first: several vectors at
-        once if that pays, and the best vector. Empty if its invocations run one by one.
-        """
-        best = self._best_vector(ops, kept)
-        if best is None:
-            return []
-        loops = [op for op in ops if isinstance(op, k.For) and op.start]
-        inner = [op for loop in loops for op in loop.walk()]
-        if best.gathers or best.masked or not loops or len(inner) > MOST_INTERLEAVED:
-            return [best]
-        wider = (self._visited(count * best.width, ops, kept) for count in INTERLEAVED)
-        fitting = (forms for forms in wider if not (self.size % forms.width or forms.gathers or forms.masked))
-        wide = next(fitting, None)
-        return [best] if wide is None else [wide, best]
-
-    def _best_vector(self, ops: Sequence[Operation], kept: Sequence[Value]) -> Forms | None:
-        """The forms for the fewest accesses that are no neighbours, then for the most lanes."""
-        best: Forms | None = None
-        width = self.level.lanes
-        while width >= min(4, self.level.lanes):
-            if self.size % width == 0:
-                forms = self._visited(width, ops, kept)
-                if forms.explicit or forms.diverges or (forms.masked and not self.level.masks):
-                    break
-                if best is None or forms.gathers < best.gathers:
-                    best = forms
-            width //= 2
-        return best
-
-    def _visited(self, width: int, ops: Sequence[Operation], kept: Sequence[Value]) -> Forms:
-        places = [self.place] if self.place is not None else self._local_ids()
-        seeds = {**dict.fromkeys(kept, VARYING), **dict.fromkeys(places, Form(1, width))}
-        forms = Forms(width, seeds)
-        forms.visit(ops)
-        return forms

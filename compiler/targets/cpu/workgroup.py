@@ -15,12 +15,15 @@ from orchestrion.compiler.ir.core import Block, Operation, Value
 from orchestrion.compiler.kernel import dialect as k
 from orchestrion.schema.dtypes import FLOAT
 
-from .forms import Form, Forms, has_barrier
+from .forms import VARYING, Form, Forms, has_barrier
 
 #: more lanes than a workgroup has: only values that no lane changes are then the same in all
 _WORKGROUP = 1 << 40
 #: most ops of a cheap value
 _CHEAP = 12
+#: vectors at once, preferred first, in loops that only load and reduce neighbours, and the most ops of such loops. The
+#: steps of a reduction wait for each other, and longer pieces of a row of memory are read at once
+INTERLEAVED, MOST_INTERLEAVED = (4, 2), 32
 #: ops that have no place in segments
 _ELSEWHERE = (k.Constant, k.WorkgroupId, k.LocalId, k.Parameter, k.Shared, k.Barrier, k.Yield, k.Return)
 
@@ -193,10 +196,11 @@ class WorkgroupOps(ABC):
 
     `size`: invocations of a workgroup. `place`: the number of the invocation in the dispatch if the code needs no other
     number; one loop then runs all invocations of all workgroups, and `skipped` are the ops that compute it.
+    `most_lanes`: invocations that may run at once; `masks`: whether also where only some of them access memory.
     """
 
-    def __init__(self, block: Block, size: int) -> None:
-        self.block, self.size = block, size
+    def __init__(self, block: Block, size: int, most_lanes: int, masks: bool) -> None:
+        self.block, self.size, self.most_lanes, self.masks = block, size, most_lanes, masks
         self.place: Value | None
         self.skipped: frozenset[Operation]
         self.place, self.skipped = flat_place(block, self.size) or (None, frozenset())
@@ -307,3 +311,40 @@ class WorkgroupOps(ABC):
         for value in values:
             visit(value)
         return list(found)
+
+    def _ways(self, ops: Sequence[Operation], kept: Sequence[Value]) -> list[Forms]:
+        """The forms of a segment for each number of lanes that it is run with, the greatest first: several vectors at
+        once if that pays, and the best vector. Empty if its invocations run one by one.
+        """
+        best = self._best_vector(ops, kept)
+        if best is None:
+            return []
+        loops = [op for op in ops if isinstance(op, k.For) and op.start]
+        inner = [op for loop in loops for op in loop.walk()]
+        if best.gathers or best.masked or not loops or len(inner) > MOST_INTERLEAVED:
+            return [best]
+        wider = (self._visited(count * best.width, ops, kept) for count in INTERLEAVED)
+        fitting = (forms for forms in wider if not (self.size % forms.width or forms.gathers or forms.masked))
+        wide = next(fitting, None)
+        return [best] if wide is None else [wide, best]
+
+    def _best_vector(self, ops: Sequence[Operation], kept: Sequence[Value]) -> Forms | None:
+        """The forms for the fewest accesses that are no neighbours, then for the most lanes."""
+        best: Forms | None = None
+        width = self.most_lanes
+        while width >= min(4, self.most_lanes):
+            if self.size % width == 0:
+                forms = self._visited(width, ops, kept)
+                if forms.explicit or forms.diverges or (forms.masked and not self.masks):
+                    break
+                if best is None or forms.gathers < best.gathers:
+                    best = forms
+            width //= 2
+        return best
+
+    def _visited(self, width: int, ops: Sequence[Operation], kept: Sequence[Value]) -> Forms:
+        places = [self.place] if self.place is not None else self._local_ids()
+        seeds = {**dict.fromkeys(kept, VARYING), **dict.fromkeys(places, Form(1, width))}
+        forms = Forms(width, seeds)
+        forms.visit(ops)
+        return forms
