@@ -108,7 +108,15 @@ POWERS = program(
     %s = add(%d, %y) -> 16x8x{EIGHTHS}""",
     {"d": f"16x8x{HALVES}", "s": f"16x8x{EIGHTHS}"},
 )
+LAYER = program(
+    {"x": f"9x40x{UNSIGNED}", "w": f"40x4x{WEIGHTS.format(1)}"},
+    f"""%d = dot_general(%x, %w) <{{{DOT}}}> -> 9x4x{TENTHS}
+    %r = add(%d, %d) -> 9x4x{EIGHTHS}
+    %f = negate(%r) -> 9x4x{EIGHTHS}""",
+    {"d": f"9x4x{TENTHS}", "r": f"9x4x{EIGHTHS}", "f": f"9x4x{EIGHTHS}"},
+)
 PROGRAMS = {
+    "layer": LAYER,
     "dense": dense(9, 40),
     "dense_unsigned": dense(9, 40, UNSIGNED),
     "long_sums": dense(2, 2500),
@@ -222,6 +230,23 @@ def test_floats_compute_what_integers_do_not() -> None:
     half = ELEMENTWISE.replace("f32", "f16")
     assert expanded(half, "integer") == expanded(half, "float")
     assert expanded(PROGRAMS["dense"], "integer") != expanded(PROGRAMS["dense"], "float")
+
+
+@pytest.mark.parametrize("quantized", ["integer", "float"])
+@pytest.mark.parametrize("name", ["layer", "batches"])
+def test_dynamic_sizes(name: str, quantized: str) -> None:
+    from orchestrion import vm
+
+    size = {"layer": "9x", "batches": "5x"}[name]
+    text, given = PROGRAMS[name], arguments(PROGRAMS[name])
+    assert size in text
+    results = []
+    for source in (text, text.replace(f"<{size}", "<?x").replace(f"x{size}", "x?x")):
+        with vm.load(compile(source, targets="reference", quantized=quantized), device="reference") as program:
+            found = program.main(*given)
+            results.append(found if isinstance(found, tuple) else (found,))
+    for result, expected in zip(*results, strict=True):
+        np.testing.assert_array_equal(result, expected)
 
 
 def test_an_arithmetic_that_is_none() -> None:
