@@ -31,7 +31,7 @@ from orchestrion.compiler.ir.garbage import collection_paused
 from orchestrion.compiler.ir.parser import parse
 from orchestrion.compiler.ir.printer import print_module
 from orchestrion.compiler.ir.verifier import check_input
-from orchestrion.compiler.options import CALLBACKS, ENCODINGS, PROFILE_LEVELS, Options
+from orchestrion.compiler.options import CALLBACKS, ENCODINGS, PROFILE_LEVELS, QUANTIZED, Options
 from orchestrion.compiler.pipeline import (
     FIRST_PHASE,
     LAST_PHASE,
@@ -92,6 +92,7 @@ def compile(
     schedules: str | os.PathLike[str] | None = None,
     target_cpu: str | Sequence[str] = (),
     levels: str = "all",
+    quantized: str = "integer",
 ) -> bytes:
     """Compiles a program; returns the bytes of a module file, for `vm.load` or a file.
 
@@ -122,6 +123,7 @@ def compile(
       "aarch64"]`; `"host"`, those of the architecture of this machine, is the default, and `"all"` are all.
     - `levels`: whether a target also gets programs for devices on which its best one does not run, a key of
       `options.PROFILE_LEVELS` (docs/limits.md).
+    - `quantized`: the arithmetic on quantized types, a key of `options.QUANTIZED` (docs/numerics.md).
 
     The module's digest is added to the user's trust store. Raises CompileError with everything that is wrong with the
     program (its subclass `TargetsError` if a target cannot compile it), if the source cannot be read, or if the module
@@ -133,7 +135,7 @@ def compile(
 
     job = _job(
         targets, encodings, machines, attributes, report, parameters, parameter_arguments, max_allocation, callbacks,
-        schedules, target_cpu, levels,
+        schedules, target_cpu, levels, quantized,
     )  # fmt: skip
     rows = job.write_parameters(job.rows(read_source(source, args, kwargs)))
     blob = write(rows)
@@ -158,13 +160,14 @@ def compile_to_file(
     schedules: str | os.PathLike[str] | None = None,
     target_cpu: str | Sequence[str] = (),
     levels: str = "all",
+    quantized: str = "integer",
 ) -> None:
     """Same as `compile`, but writes a file: the whole file, or nothing if CompileError or OSError is raised."""
     if not isinstance(path, str | os.PathLike):
         raise ArgumentTypeError(f"the second argument is the path of the module, not of type {type(path).__name__}")
     job = _job(
         targets, encodings, machines, attributes, report, parameters, parameter_arguments, max_allocation, callbacks,
-        schedules, target_cpu, levels,
+        schedules, target_cpu, levels, quantized,
     )  # fmt: skip
     job.write(read_source(source, args, kwargs), path)
 
@@ -207,6 +210,7 @@ def _job(
     schedules: str | os.PathLike[str] | None,
     target_cpu: str | Sequence[str],
     levels: str,
+    quantized: str,
 ) -> Compilation:
     if schedules is not None and not isinstance(schedules, str | os.PathLike):
         raise ArgumentTypeError(f"schedules are given by the path of a file, not by a {type(schedules).__name__}")
@@ -225,6 +229,7 @@ def _job(
         schedules=None if schedules is None else _read_schedules(schedules),
         target_cpu=names_in(target_cpu, "target_cpu"),
         levels=levels,
+        quantized=quantized,
     )
 
 
@@ -281,6 +286,7 @@ class Compilation:
     schedules: ScheduleFile | None = None
     target_cpu: tuple[str, ...] = ()
     levels: str = "all"
+    quantized: str = "integer"
     may_leave_out: bool = False
     warn: Callable[[str, type[Warning]], None] = warn
     steps: Steps = field(default_factory=Steps, compare=False)
@@ -300,6 +306,8 @@ class Compilation:
             raise ArgumentValueError(f"callbacks are {self.callbacks!r}, one of {', '.join(CALLBACKS)} expected")
         if self.levels not in PROFILE_LEVELS:
             raise ArgumentValueError(f"levels are {self.levels!r}, one of {', '.join(PROFILE_LEVELS)} expected")
+        if self.quantized not in QUANTIZED:
+            raise ArgumentValueError(f"quantized is {self.quantized!r}, one of {', '.join(QUANTIZED)} expected")
         self._check_machines()
         levels_named(self.target_cpu)
         if self.max_allocation < 1:
@@ -328,6 +336,13 @@ class Compilation:
             raise ArgumentValueError(f"machines are given as [{given}]: each once, and one at least")
         if DEFAULT in self.machines[:-1]:
             raise ArgumentValueError(f"machines are given as [{given}]: any device takes {DEFAULT}, so it comes last")
+
+    def _float_sums(self) -> bool:
+        """Whether all machines sum integers in f32 at least as fast as in i32."""
+        from orchestrion.compiler.targets.target import target
+
+        rows = [target(name).machine(machine) for name in self.targets for machine in self.machines]
+        return all(row is None or row.float_sums for row in rows)
 
     def _check_declared_machine(self, machine: str) -> None:
         """Checks the machine of another package: the package declares it, each target with machines has a row for it
@@ -462,8 +477,10 @@ class Compilation:
             self.parameter_arguments,
             self.max_allocation,
             self.callbacks,
+            self.quantized,
             schedules,
             self.target_cpu,
+            self._float_sums(),
             self.steps,
         )
         with collection_paused():

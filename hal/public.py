@@ -16,8 +16,8 @@ PUBLIC: Final[dict[str, tuple[str, ...]]] = {
         "Point", "Span", "Watcher",
     ),
     "orchestrion.hal.errors": (
-        "DeadlineExceeded", "BuildFailed", "DeviceLost", "DriverUnavailable", "HalError", "InvalidArgument",
-        "DeviceOutOfMemory", "OutOfMemory", "Unsupported",
+        "DeadlineExceeded", "BuildFailed", "CodeRefused", "DeviceLost", "DriverUnavailable", "HalError",
+        "InvalidArgument", "DeviceOutOfMemory", "OutOfMemory", "Unsupported",
     ),
     "orchestrion.hal.cache": ("Cache",),
     "orchestrion.hal.timeline": ("SoftSemaphore", "Worker"),

@@ -11,21 +11,25 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from orchestrion.compiler.codegen.styles import STYLES, WEIGHTS, Files
+from orchestrion.compiler.codegen.styles import STYLES, WEIGHTS, Files, Style
 from orchestrion.compiler.pipeline import PHASES
+from orchestrion.compiler.profiles import DEFAULT, MACHINES
 from orchestrion.compiler.targets.choice import help_text
 
 from . import cli
-from .arguments import Parser, one_of
+from .arguments import Parser, one_of, whole
 from .compile import targets_of
 
 if TYPE_CHECKING:
     from orchestrion.compiler.codegen.subject import Subject
     from orchestrion.compiler.driver import Compilation
+    from orchestrion.compiler.ir.builtin import Module as Ir
+    from orchestrion.compiler.kernel.machine import Machine
     from orchestrion.schema.module import Module
 
 EXAMPLES = (
@@ -33,6 +37,8 @@ EXAMPLES = (
     ("vm-codegen model.fb --style=c -o generated", "The same from a module of vm-compile --embed-ir."),
     ("vm-codegen model.fb --style=hal --target=vulkan -o app", "Writes Python that runs it on Vulkan, without the VM."),
 )
+#: phases of a text in which constant expressions are still computed by the reference device
+FOLDED_FROM = ("input", "stablehlo", "flow")
 _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*", re.ASCII)
 
 
@@ -42,11 +48,45 @@ def codegen(options: argparse.Namespace) -> int:
     for name in given:
         if name not in style.options:
             raise cli.UsageError(f"--{name} has no effect on style {style.name}")
-    files = style.generate(subject_of(options), name_of(options), given)
+    files = _generated(options, style, given)
     write_files(Path(options.output), files)
     if not options.quiet:
         print(f"{options.output}: {', '.join(sorted(files))}", file=sys.stderr)
     return cli.DONE
+
+
+def _generated(options: argparse.Namespace, style: Style, given: Mapping[str, str]) -> Files:
+    """The files of the style. Style c: also writes the report, and checks the limits of the machine."""
+    name, subject = name_of(options), subject_of(options)
+    if style.name != "c":
+        for flag in ("cc", "counts", "report", "flash", "ram"):
+            if getattr(options, flag) is not None:
+                raise cli.UsageError(f"--{flag} has no effect on style {style.name}")
+        return style.generate(subject, name, given)
+    from orchestrion.compiler.codegen.c.generate import files_of
+    from orchestrion.compiler.codegen.c.program import ProgramText
+
+    from .footprint import counts_of, footprint_of
+
+    program = ProgramText(subject.program("cpu"), name)
+    files = files_of(program, subject.source, {**style.defaults, **given})
+    machine = machine_of(options)
+    flash, ram = (getattr(options, limit) or getattr(machine, limit) for limit in ("flash", "ram"))
+    if options.report or options.cc or flash or ram:
+        counts = counts_of(cli.read_bytes(options.counts).decode(errors="replace")) if options.counts else {}
+        found = footprint_of(program, files, options.cc, counts)
+        if options.report:
+            cli.write_whole(options.report, found.text(flash, ram).encode())
+        found.check(name, flash, ram)
+    return files
+
+
+def machine_of(options: argparse.Namespace) -> "Machine":
+    """The facts about the machine that the code is for."""
+    from orchestrion.compiler.kernel.machine import PLAIN
+    from orchestrion.compiler.targets.target import target
+
+    return target("cpu").machine(options.machine or DEFAULT) or PLAIN
 
 
 def name_of(options: argparse.Namespace) -> str:
@@ -66,7 +106,7 @@ def subject_of(options: argparse.Namespace) -> "Subject":
     if data[8:12] != IDENTIFIER:
         return _compiled(options, data)
     renders_module = STYLES[options.style].renders_module
-    for flag in ("compile_from",) if renders_module else ("target", "compile_from"):
+    for flag in ("compile_from", "machine") if renders_module else ("target", "compile_from", "machine"):
         if getattr(options, flag) is not None:
             raise cli.UsageError(f"--{flag.replace('_', '-')} has no effect: {options.input} is a module")
     from orchestrion.compiler.codegen.subject import Subject, embedded_ir
@@ -93,14 +133,24 @@ def _compiled(options: argparse.Namespace, data: bytes) -> "Subject":
 
     source: bytes | Path = data if options.input == "-" else Path(options.input)
     job = Compilation(
-        targets=options.target or STYLES[options.style].targets, start=options.compile_from or next(iter(PHASES))
+        targets=options.target or STYLES[options.style].targets,
+        machines=(options.machine or DEFAULT,),
+        start=options.compile_from or next(iter(PHASES)),
     )
 
     @cache
     def module() -> "Module":
         return _module(job, source)
 
-    return Subject(Path(options.input).name, module, lambda: job.module(source, EMBEDDED))
+    def ir() -> "Ir":
+        if not machine_of(options).flash or job.start not in FOLDED_FROM:
+            return job.module(source, EMBEDDED)
+        from .initial_values import with_values
+
+        later = replace(job, start="flow", machines=job.machines)
+        return later.module(with_values(job.text(source, "flow")).encode(), EMBEDDED)
+
+    return Subject(Path(options.input).name, module, ir)
 
 
 def _module(job: "Compilation", source: bytes | Path) -> "Module":
@@ -153,6 +203,16 @@ def parser() -> Parser:
     group.add_argument(
         "--weights", metavar="PLACE", type=one_of(WEIGHTS), help=f"style c: constants are {_texts(WEIGHTS)}"
     )
+    group.add_argument("--report", metavar="FILE", help="style c: write the flash and RAM of each kernel")
+    for limit, what in (("flash", "constants and code"), ("ram", "the memory of a context")):
+        group.add_argument(
+            f"--{limit}", metavar="BYTES", type=whole(1),
+            help=f"style c: fail if {what} take more (default: that of the machine)",
+        )  # fmt: skip
+    group.add_argument("--cc", metavar="COMMAND", help="style c: the compiler and flags by which code is measured")
+    group.add_argument(
+        "--counts", metavar="FILE", help="style c: for --report, lines 'KERNEL: N instructions' of a run of the code"
+    )
     group.add_argument("--quiet", action="store_true", help="do not print the names of the files")
     group = made.group("programs of a text, which is compiled first, and of a module")
     group.add_argument(
@@ -160,6 +220,12 @@ def parser() -> Parser:
         metavar="NAME,...",
         type=targets_of,
         help=f"targets, of {help_text()} (default: those that the style renders); of a module for style hal alone",
+    )
+    group.add_argument(
+        "--machine",
+        metavar="NAME",
+        type=one_of(MACHINES),
+        help=f"kind of device: {_texts(MACHINES)} (default: {DEFAULT})",
     )
     group.add_argument("--compile-from", metavar="PHASE", type=one_of(PHASES), help="IN is the text of this phase")
     return made

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from orchestrion.compiler.driver import PHASES_WITHOUT_SOURCE_OPS, SCHEDULED, Compilation
 from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.ir.garbage import collection_paused
-from orchestrion.compiler.options import CALLBACKS, ENCODINGS, PROFILE_LEVELS
+from orchestrion.compiler.options import CALLBACKS, ENCODINGS, PROFILE_LEVELS, QUANTIZED
 from orchestrion.compiler.pipeline import PASSES, PHASES
 from orchestrion.compiler.profiles import DEFAULT, MACHINES
 from orchestrion.compiler.sequencer.arena import MAX_ALLOCATION
@@ -151,6 +151,7 @@ def compilation(
         parameters=None if options.parameters is None else Path(options.parameters),
         parameter_arguments=options.parameter_arguments,
         callbacks=options.callbacks,
+        quantized=options.quantized,
         max_allocation=options.max_allocation,
         schedules=schedules_of(options.schedules),
         target_cpu=options.target_cpu,
@@ -262,6 +263,15 @@ def _add_targets(made: Parser) -> None:
         type=one_of(CALLBACKS),
         default="refuse",
         help="how calls of Python are compiled: " + ", or ".join(f"{name}, {doc}" for name, doc in CALLBACKS.items()),
+    )
+    group.add_argument(
+        "--quantized",
+        metavar="NAME",
+        type=one_of(QUANTIZED),
+        default="integer",
+        help="arithmetic on quantized types: "
+        + ", or ".join(f"{name}, {doc}" for name, doc in QUANTIZED.items())
+        + " (default: integer)",
     )
     group.add_argument(
         "--schedules", metavar="FILE", help="schedules of kernels that vm-tune found, in place of the compiler's own"

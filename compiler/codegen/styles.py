@@ -36,11 +36,15 @@ class Style:
     options: Mapping[str, Mapping[str, str]]
     renders_module: bool = False
 
+    @property
+    def defaults(self) -> Options:
+        """The default of each option."""
+        return {option: next(iter(values)) for option, values in self.options.items()}
+
     def generate(self, subject: Subject, name: str, options: Options) -> Files:
         """The files of a subject. Raises CompileError for what the style cannot render."""
         function: Generate = import_module(f"orchestrion.compiler.codegen.{self.path}").generate
-        defaults = {option: next(iter(values)) for option, values in self.options.items()}
-        return function(subject, name, {**defaults, **options})
+        return function(subject, name, {**self.defaults, **options})
 
 
 #: where the constants of a program in C are

@@ -159,7 +159,7 @@ class Task:
         """Whether each reduction deserves a workgroup: the reductions are long and few. A dynamic length counts as
         long, a dynamic number as large.
         """
-        if self.for_small or is_dynamic(self.results):
+        if self.for_small or is_dynamic(self.results) or self.machine.units == 1:
             return False
         return bounds(self.body.extents["k"])[1] > LONG_REDUCTION and self.results < FEW_REDUCTIONS
 

@@ -457,7 +457,7 @@ class RecordingText:
         self._line(f"  {kernel.name}_arguments a;")
         for text in texts:
             self._line(f"  {text}")
-        self._line(f"  dispatch(context, {kernel.name}, &a, {self._groups(kernel)});")
+        self._line(f"  launch(context, {kernel.name}, &a, {self._groups(kernel)});")
         self._line("}")
 
     def _groups(self, kernel: Kernel) -> str:

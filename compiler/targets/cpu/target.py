@@ -32,6 +32,17 @@ MACHINES = {
         multiply_add=True,
         quirks=Quirks(functions=True),
     ),
+    "mcu": Machine(
+        simd=4,
+        accumulators=8,
+        cached=False,
+        subgroup=1,
+        units=1,
+        float_sums=False,
+        flash=256 << 10,
+        ram=64 << 10,
+        quirks=Quirks(functions=True),
+    ),
 }
 
 #: characters of LLVM IR from which on a text has no further entry. Texts are compiled side by side
