@@ -68,7 +68,7 @@ microcontroller: $(VENV)/ready-test ## classify digits on an emulated Cortex-M4,
 
 programs: $(VENV)/ready-test ## networks, training steps and others as people export them, all of them on every device, on SwiftShader, on the least Vulkan device, on Intel's OpenCL, and for aarch64 under qemu-user
 	ORCHESTRION_REAL_PROGRAMS=all $(BIN)/python -m pytest -q -rs tests/e2e/test_real_programs.py tests/e2e/test_devices.py \
-		tests/e2e/test_aarch64.py tests/e2e/test_c_code.py tests/e2e/test_hal_code.py \
+		tests/e2e/test_aarch64.py tests/e2e/test_c_code.py tests/e2e/test_vulkan_code.py tests/e2e/test_hal_code.py \
 		tests/e2e/test_least_devices.py tests/e2e/test_lacking_types.py tests/e2e/test_large_constants.py \
 		tests/hal/test_intel_opencl.py
 
