@@ -177,6 +177,9 @@ static void dispatch(const {n}_context *context, function_of_kernel *kernel, voi
 """,
     "launch": """/* With -D{n}_TRACE=FUNCTION, a function of the app is called around each kernel, with 0 and then 1. */
 #if defined({n}_TRACE)
+#if defined(__cplusplus)
+extern "C"
+#endif
 void {n}_TRACE(const char *kernel, int ends);
 #define launch(context, kernel, data, count) \\
   ({n}_TRACE(#kernel, 0), dispatch(context, kernel, data, count), {n}_TRACE(#kernel, 1))
