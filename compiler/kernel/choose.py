@@ -30,6 +30,7 @@ from .loops import BLOCK
 from .machine import Machine
 from .operands import is_loaded, is_read, packed_tile
 from .reduction_limits import FEW_REDUCTIONS, lanes_per_reduction, longest, max_counted_iterations, max_elements
+from .result_squares import FACTORS, RESULTS, Squares
 from .row_values import (
     MAX_SERIAL_ROW,
     REGISTER_ROW_LANES,
@@ -82,6 +83,8 @@ PANEL_LANES = 16
 PANEL_OPERANDS = {"m": "lhs", "n": "rhs"}
 #: most columns of a tile of few rows with panels
 MAX_PANEL_COLUMNS = 64
+#: most columns of a block of transformed results, and channels of its slices
+WINOGRAD_COLUMNS, WINOGRAD_DEPTH = 32, 16
 #: fewest blocks of a dot whose workgroups read wide rows
 FEWEST_BLOCKS = 4
 #: blocks are halved until there are this many, because a GPU has up to 150 compute units
@@ -286,6 +289,40 @@ def packed_dot(task: Task) -> Schedule | None:
     return Schedule.of(*_tile(*task.packed), grid, task.lanes(task.packed[1]), *guards)
 
 
+def winograd_dot(task: Task) -> Schedule | None:
+    """A workgroup computes squares of results of a convolution by 3 x 3, from factors that are transforms of its
+    operands, with fewer products.
+    """
+    dot, extents, machine = task.dot, task.body.extents, task.machine
+    squares = Squares.of(dot) if dot is not None and machine.winograd_bytes else None
+    if dot is None or squares is None or not _in_order(dot, squares):
+        return None
+    count, columns = squares.rows // RESULTS, WINOGRAD_COLUMNS
+    while columns > extents["n"]:
+        columns //= 2
+    if squares.channels % WINOGRAD_DEPTH or columns < FACTORS or count < FACTORS:
+        return None
+    most = machine.panel_tile[0]
+    rows = min(range(most, most // 2, -1), key=lambda rows: ceildiv(count, rows) * rows)
+    schedule = Schedule.of(
+        *_tile(rows, columns),
+        Step("bind", "grid", "workgroup"),
+        Step("bind", "m", "local", FACTORS),
+        task.lanes(columns),
+        Step("stage", "out", "winograd", WINOGRAD_DEPTH),
+        Step("guard", "m", "clamp") if extents["m"] % (rows * FACTORS) else None,
+        _guard("n", extents["n"], columns, 0),
+    )
+    return None if any(problems(task.body, schedule, machine)) else schedule
+
+
+def _in_order(dot: DotGeneral, squares: Squares) -> bool:
+    """Whether neighbouring channels of the image, and neighbouring columns of the kernel, are neighbours in memory."""
+    dims = dot.dimensions
+    channel, column = dims.lhs_contract[squares.channel], fastest_axis(dot.rhs)
+    return fastest_axis(dot.lhs) == channel and column is not None and column not in dims.rhs_contract
+
+
 def panel_dot(task: Task) -> Schedule | None:
     """A workgroup computes a block of results of a dot, with vectors, and with panels of the operands that are read
     several times, or not in the order of memory.
@@ -465,6 +502,7 @@ def _run_of_elements(task: Task) -> Schedule | None:
 PATTERNS: Final[tuple[tuple[str, Callable[[Task], Schedule | None]], ...]] = (
     ("encoded run", encoded_run),
     ("packed dot", packed_dot),
+    ("winograd dot", winograd_dot),
     ("panel dot", panel_dot),
     ("staged dot", staged_dot),
     ("tiled dot", tiled_dot),
