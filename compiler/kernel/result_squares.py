@@ -15,6 +15,8 @@ from .schedule import Schedule
 
 #: factors of a square, and invocations of a workgroup
 FACTORS: Final = 16
+#: elements of f32 in a line of a cache
+LINE: Final = 16
 #: results of a square
 RESULTS: Final = 4
 

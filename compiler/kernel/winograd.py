@@ -32,7 +32,7 @@ from .index import Index, delinearize
 from .loops import Scalars, sequential
 from .panels import Finish, each
 from .reductions import reduction_of_dot
-from .result_squares import FACTORS, RESULTS, Squares, pitches
+from .result_squares import FACTORS, LINE, RESULTS, Squares, pitches
 from .rules import element_of, shape_of
 from .schedule import Schedule
 
@@ -77,7 +77,7 @@ class SquareDot(ElementalCode):
         with self._each(b.const(self.depth, "ui32"), self.columns) as (channel, column):
             self._fetch_right(channel, column, loop.index)
         b.barrier()  # the factors are there
-        self._multiply(busy)
+        self._multiply(busy, loop.index)
         b.barrier()  # the factors are read, and the sums are there
         b.end_loop(loop, ())
         with self._each(busy, self.columns) as (square, column):
@@ -180,8 +180,9 @@ class SquareDot(ElementalCode):
 
     # sums and results
 
-    def _multiply(self, busy: Value) -> None:
-        """Adds the products of a slice, of the factor whose number this invocation has."""
+    def _multiply(self, busy: Value, first: Value) -> None:
+        """Adds the products of a slice, of the factor whose number this invocation has. `first`: its first channel."""
+        self._prefetch(first)
         b, factor = self.builder, self.builder.local_id()
         left, right, sums = (
             b.op("multiply", factor, b.const(pitch, "ui32")) for pitch in (self.of_left, self.of_right, self.of_sums)
@@ -202,6 +203,17 @@ class SquareDot(ElementalCode):
             before = b.load_shared_lanes(self.sums, place, self.lanes)
             b.store_shared_lanes(b.op("add", before, value), self.sums, place)
         b.end_loop(tiles, ())
+
+    def _prefetch(self, first: Value) -> None:
+        """Asks caches for the elements of the kernel of the next slice: invocation `p` for those of channel `p`."""
+        b = self.builder
+        own = b.op("add", b.index(self.depth), self._index(b.local_id()))
+        at = b.op("minimum", b.op("add", first, own), b.index(self.of.channels - 1))
+        for column in range(0, self.columns, LINE):
+            free = delinearize(b, self._column(b.const(column, "ui32")), self.extents.right)
+            for u, v in product(range(3), repeat=2):
+                (element,) = self.elemental.run(self._element(1, free, at, (u, v)))
+                b.prefetch(element)
 
     def _transform_sums(self, square: Value, column: Value) -> None:
         """Replaces the first sums of a square by its results, and tests them: a test is not 0 if one is not finite."""
