@@ -30,7 +30,7 @@ demo: $(VENV)/ready-demo ## compile the examples and run them on the default dev
 	$(BIN)/vm-run $(DEMO)/spectral_norm.fb --input=4x4xf32=4,1,0,0,1,3,1,0,0,1,2,1,0,0,1,1
 	$(BIN)/python examples/relu_tanh.py
 
-drivers: ## install PoCL, Intel's OpenCL runtime (404 MB; not with INTEL_OPENCL=off), lavapipe, SwiftShader, the Vulkan loader and its validation layer, spirv-tools, flatc, g++, qemu-user, gcc for aarch64, where that is allowed
+drivers: ## install PoCL, Intel's OpenCL runtime (404 MB; not with INTEL_OPENCL=off), lavapipe, SwiftShader, the Vulkan loader and its validation layer, spirv-tools, flatc, g++, valgrind, cmake, emulators and gcc for aarch64, s390x, arm and microcontrollers, where that is allowed
 	@sh .ci/drivers $(VENV)
 
 test: $(VENV)/ready-test drivers ## run every test on every driver that can run here
@@ -63,9 +63,11 @@ fuzz-targets: $(VENV)/ready-test $(VENV)/ready-fuzz ## every fuzz target for TIM
 schedules: $(VENV)/ready-test ## random schedules of random entries on every device: legal ones compute the same (some 20 minutes)
 	$(BIN)/python tests/fuzz/schedule_run.py --count=$(or $(ORCHESTRION_SCHEDULE_PAIRS),10000) --jobs=2
 
-programs: $(VENV)/ready-test ## networks, training steps and others as people export them, all of them on every device, and for aarch64 under qemu-user
+programs: $(VENV)/ready-test ## networks, training steps and others as people export them, all of them on every device, on SwiftShader, on the least Vulkan device, on Intel's OpenCL, and for aarch64 under qemu-user
 	ORCHESTRION_REAL_PROGRAMS=all $(BIN)/python -m pytest -q -rs tests/e2e/test_real_programs.py tests/e2e/test_devices.py \
-		tests/e2e/test_aarch64.py tests/e2e/test_least_devices.py tests/e2e/test_lacking_types.py
+		tests/e2e/test_aarch64.py tests/e2e/test_c_code.py tests/e2e/test_hal_code.py \
+		tests/e2e/test_least_devices.py tests/e2e/test_lacking_types.py tests/e2e/test_large_constants.py \
+		tests/hal/test_intel_opencl.py
 
 zoo: $(VENV)/ready-zoo ## programs of flax, equinox, optax, keras, diffrax and others on every device, into docs/zoo.md (some 15 minutes)
 	$(BIN)/python benchmarks/zoo

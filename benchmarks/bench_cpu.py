@@ -41,15 +41,16 @@ def become(threads: int) -> None:
 
 def run_row(name: str, threads: int, rounds: int, peers: Sequence[str]) -> dict[str, Any]:
     """In a process for this row: seconds of each candidate, or why it has none; and the limit."""
+    from c_code import EVERY
     from harness import measure
-    from peers import OF_ONNX, PEERS, results
+    from peers import OF_ONNX, results
 
     row = row_of(name)
     program = row.make()
     calls, failed, want = {}, {}, None
     for peer in peers:
         try:
-            call = PEERS[peer][1](program, threads)
+            call = EVERY[peer][1](program, threads)
             if call is None:
                 continue
             found = results(call())

@@ -31,7 +31,7 @@ from orchestrion.compiler.ir.garbage import collection_paused
 from orchestrion.compiler.ir.parser import parse
 from orchestrion.compiler.ir.printer import print_module
 from orchestrion.compiler.ir.verifier import check_input
-from orchestrion.compiler.options import CALLBACKS, ENCODINGS, PROFILE_LEVELS, Options
+from orchestrion.compiler.options import CALLBACKS, ENCODINGS, PROFILE_LEVELS, QUANTIZED, Options
 from orchestrion.compiler.pipeline import (
     FIRST_PHASE,
     LAST_PHASE,
@@ -69,6 +69,9 @@ if TYPE_CHECKING:
 FIRST_UNTRUSTED_PHASE = "ll_seq"
 #: The phase whose entries have schedules; a file of schedules may change its text.
 SCHEDULED = "hl_seq"
+#: The phase whose text `embed_ir` keeps, and the name of its debug segment.
+EMBEDDED = "executables"
+EMBEDDED_NAME = f"ir.{EMBEDDED}"
 #: Phases whose text contains no ops of the source, only locations.
 PHASES_WITHOUT_SOURCE_OPS = ("ll_seq", "executables", "bytecode")
 
@@ -89,6 +92,7 @@ def compile(
     schedules: str | os.PathLike[str] | None = None,
     target_cpu: str | Sequence[str] = (),
     levels: str = "all",
+    quantized: str = "integer",
 ) -> bytes:
     """Compiles a program; returns the bytes of a module file, for `vm.load` or a file.
 
@@ -119,6 +123,7 @@ def compile(
       "aarch64"]`; `"host"`, those of the architecture of this machine, is the default, and `"all"` are all.
     - `levels`: whether a target also gets programs for devices on which its best one does not run, a key of
       `options.PROFILE_LEVELS` (docs/limits.md).
+    - `quantized`: the arithmetic on quantized types, a key of `options.QUANTIZED` (docs/numerics.md).
 
     The module's digest is added to the user's trust store. Raises CompileError with everything that is wrong with the
     program (its subclass `TargetsError` if a target cannot compile it), if the source cannot be read, or if the module
@@ -130,7 +135,7 @@ def compile(
 
     job = _job(
         targets, encodings, machines, attributes, report, parameters, parameter_arguments, max_allocation, callbacks,
-        schedules, target_cpu, levels,
+        schedules, target_cpu, levels, quantized,
     )  # fmt: skip
     rows = job.write_parameters(job.rows(read_source(source, args, kwargs)))
     blob = write(rows)
@@ -155,13 +160,14 @@ def compile_to_file(
     schedules: str | os.PathLike[str] | None = None,
     target_cpu: str | Sequence[str] = (),
     levels: str = "all",
+    quantized: str = "integer",
 ) -> None:
     """Same as `compile`, but writes a file: the whole file, or nothing if CompileError or OSError is raised."""
     if not isinstance(path, str | os.PathLike):
         raise ArgumentTypeError(f"the second argument is the path of the module, not of type {type(path).__name__}")
     job = _job(
         targets, encodings, machines, attributes, report, parameters, parameter_arguments, max_allocation, callbacks,
-        schedules, target_cpu, levels,
+        schedules, target_cpu, levels, quantized,
     )  # fmt: skip
     job.write(read_source(source, args, kwargs), path)
 
@@ -204,6 +210,7 @@ def _job(
     schedules: str | os.PathLike[str] | None,
     target_cpu: str | Sequence[str],
     levels: str,
+    quantized: str,
 ) -> Compilation:
     if schedules is not None and not isinstance(schedules, str | os.PathLike):
         raise ArgumentTypeError(f"schedules are given by the path of a file, not by a {type(schedules).__name__}")
@@ -222,6 +229,7 @@ def _job(
         schedules=None if schedules is None else _read_schedules(schedules),
         target_cpu=names_in(target_cpu, "target_cpu"),
         levels=levels,
+        quantized=quantized,
     )
 
 
@@ -256,7 +264,8 @@ class Compilation:
 
     `targets` are profiles. `may_leave_out`: leave out targets that cannot compile the program as long as one can.
     `warn` is called with a text about all of them, and with one about unused schedules, each with the class of the
-    warning. `start`: the phase of the source. `dump`: a folder for the text of each phase. `print_after`: names of
+    warning. `start`: the phase of the source. `embed_ir`: keep the text of phase `EMBEDDED` in a debug segment of the
+    module, for code generation. `dump`: a folder for the text of each phase. `print_after`: names of
     passes after which the IR is printed to `stream`. `steps` is notified of each step.
     """
 
@@ -264,6 +273,7 @@ class Compilation:
     encodings: str = "default"
     machines: tuple[str, ...] = (DEFAULT,)
     start: str = FIRST_PHASE
+    embed_ir: bool = False
     dump: Path | None = None
     print_after: tuple[str, ...] = ()
     attributes: Mapping[str, str | bytes] = field(default_factory=dict)
@@ -276,9 +286,11 @@ class Compilation:
     schedules: ScheduleFile | None = None
     target_cpu: tuple[str, ...] = ()
     levels: str = "all"
+    quantized: str = "integer"
     may_leave_out: bool = False
     warn: Callable[[str, type[Warning]], None] = warn
     steps: Steps = field(default_factory=Steps, compare=False)
+    _debug: dict[str, bytes] = field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
         if not self.targets:
@@ -294,6 +306,8 @@ class Compilation:
             raise ArgumentValueError(f"callbacks are {self.callbacks!r}, one of {', '.join(CALLBACKS)} expected")
         if self.levels not in PROFILE_LEVELS:
             raise ArgumentValueError(f"levels are {self.levels!r}, one of {', '.join(PROFILE_LEVELS)} expected")
+        if self.quantized not in QUANTIZED:
+            raise ArgumentValueError(f"quantized is {self.quantized!r}, one of {', '.join(QUANTIZED)} expected")
         self._check_machines()
         levels_named(self.target_cpu)
         if self.max_allocation < 1:
@@ -308,6 +322,8 @@ class Compilation:
             raise ArgumentValueError(f"the text of phase {self.start} has no ops of a source that could be reported")
         if self.schedules is not None and self.start in PHASES_WITHOUT_SOURCE_OPS:
             raise ArgumentValueError(f"the text of phase {self.start} already states the schedules of its entries")
+        if self.embed_ir and EMBEDDED not in (self.start, *phases_between(self.start, LAST_PHASE)):
+            raise ArgumentValueError(f"the text of phase {self.start} has no IR of phase {EMBEDDED} to embed")
         if self.start != FIRST_PHASE and self.parameter_arguments:
             raise ArgumentValueError(f"the text of phase {self.start} already states its parameters")
 
@@ -320,6 +336,13 @@ class Compilation:
             raise ArgumentValueError(f"machines are given as [{given}]: each once, and one at least")
         if DEFAULT in self.machines[:-1]:
             raise ArgumentValueError(f"machines are given as [{given}]: any device takes {DEFAULT}, so it comes last")
+
+    def _float_sums(self) -> bool:
+        """Whether all machines sum integers in f32 at least as fast as in i32."""
+        from orchestrion.compiler.targets.target import target
+
+        rows = [target(name).machine(machine) for name in self.targets for machine in self.machines]
+        return all(row is None or row.float_sums for row in rows)
 
     def _check_declared_machine(self, machine: str) -> None:
         """Checks the machine of another package: the package declares it, each target with machines has a row for it
@@ -347,7 +370,7 @@ class Compilation:
             module = self.module(source, LAST_PHASE)
             with self.steps.step(LAST_PHASE, "encode"):
                 rows = module_rows(module)
-        return replace(rows, attributes={**rows.attributes, **self.attributes}) if self.attributes else rows
+        return replace(rows, attributes={**rows.attributes, **self.attributes}, debug=self._debug)
 
     def write(self, source: Source | SourceContent, path: str | os.PathLike[str]) -> str | None:
         """Compiles and writes the module's file. Returns the warning of `vouch`, or None. Raises CompileError or
@@ -454,8 +477,10 @@ class Compilation:
             self.parameter_arguments,
             self.max_allocation,
             self.callbacks,
+            self.quantized,
             schedules,
             self.target_cpu,
+            self._float_sums(),
             self.steps,
         )
         with collection_paused():
@@ -521,6 +546,8 @@ class Compilation:
             raise CompileError(f"{self.dump}: {error.strerror}") from None
 
     def _after_phase(self, phase: str, module: Module) -> None:
+        if self.embed_ir and phase == EMBEDDED:
+            self._debug[EMBEDDED_NAME] = print_module(module).encode()
         if self.dump is not None:
             _write_text(self.dump / f"{list(PHASES).index(phase)}-{phase}.mlir", print_module(module))
 

@@ -30,6 +30,11 @@ CALLBACKS: Final[dict[str, str]] = {
     "refuse": "the program is refused",
     "drop": "those with unused results are left out, others are refused",
 }
+#: Option `quantized`: the arithmetic on quantized types.
+QUANTIZED: Final[dict[str, str]] = {
+    "integer": "exact sums of integers, rounded once per op",
+    "float": "in floats, as the specification writes it",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +44,9 @@ class Options:
     `targets`: keys of `schema.profiles.PROFILES`, best first. `encodings`: a key of `ENCODINGS`. `machines`: keys of
     `profiles.MACHINES`, best first. `recorder`: is notified of decisions, for a placement report. `parameters`:
     large constants lie outside the module, and so do the arguments named in `parameter_arguments`. `max_allocation`:
-    bytes above which an arena or a pool of constants is split. `callbacks`: a key of `CALLBACKS`. `schedules`: those
-    of a file, which replace chosen ones. `target_cpu`: levels of target `cpu`, empty for those of the host. `steps`: is
+    bytes above which an arena or a pool of constants is split. `callbacks`: a key of `CALLBACKS`. `quantized`: a key of
+    `QUANTIZED`. `schedules`: those of a file, which replace chosen ones. `target_cpu`: levels of target `cpu`, empty
+    for those of the host. `float_sums`: all machines sum integers in f32 at least as fast as in i32. `steps`: is
     notified of each pass.
     """
 
@@ -52,6 +58,8 @@ class Options:
     parameter_arguments: tuple[str, ...] = ()
     max_allocation: int = MAX_ALLOCATION
     callbacks: str = "refuse"
+    quantized: str = "integer"
     schedules: SavedSchedules | None = None
     target_cpu: tuple[str, ...] = ()
+    float_sums: bool = True
     steps: Steps = field(default_factory=Steps, compare=False)

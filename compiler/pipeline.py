@@ -106,6 +106,7 @@ PASSES: Final[tuple[Pass, ...]] = (
     Pass("split-reductions", "flow", "flow.split_reductions", "sums of windows are reductions now, and canonical"),
     Pass("simplify-branches", "flow", "flow.simplify_branches", "known predicates, and what blocks carry in vain"),
     Pass("hoist-parameters", "flow", "flow.hoist_parameters", "branches no longer hand arguments on"),
+    Pass("split-large-constants", "flow", "flow.split_large_constants", "values of constants are at hand, and folded"),
     Pass("hoist-constants", "flow", "flow.hoist_constants", "constants are globals before regions form"),
     Pass("elide-empty", "flow", "flow.elide_empty", "tensors without elements need no dispatch"),
     Pass("split-wide-concatenates", "flow", "flow.split_wide_concatenates", "any op alone must fit a dispatch"),

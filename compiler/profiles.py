@@ -13,6 +13,7 @@ from orchestrion.schema.profiles import PROFILES, Profile, find_profile
 MACHINES: Final[dict[str, str]] = {
     "cpu": "processors, as behind PoCL and lavapipe: work for each invocation, vectors, no barriers",
     "gpu": "graphics processors: blocks of work in shared memory, neighbours read neighbours",
+    "mcu": "microcontrollers: scalar code, sums of integers in i32, constants in flash; for target cpu",
 }
 #: the default machine; every device runs its programs
 DEFAULT: Final = "cpu"

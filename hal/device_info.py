@@ -2,6 +2,7 @@
 (`backend.py`).
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 #: the value of a limit that the device does not have
@@ -30,7 +31,8 @@ class DeviceInfo:
     package declares. `verified_formats` are those whose code `create_executable` verifies, so that the code cannot
     reach outside of its bindings. Untrusted code runs only in these formats, and only if the format is declared to be
     confined. `features` are names from `schema.profiles.FEATURES`, or `vendor.feature` of a package. `timestamps`: a
-    device opened with profiling times its commands. `control_flow`: recordings may hold loops and branches.
+    device opened with profiling times its commands. `control_flow`: recordings may hold loops and branches. `withheld`:
+    each feature that the device reports, but that counts as absent, and the name of the quirk (`schema/quirks.py`).
     """
 
     driver: str
@@ -46,8 +48,15 @@ class DeviceInfo:
     timestamps: bool = False
     verified_formats: frozenset[str] = frozenset()
     control_flow: bool = False
+    withheld: tuple[tuple[str, str], ...] = ()
 
     @property
     def id(self) -> str:
         """`vulkan` for a driver's first device, `vulkan:1` for the next."""
         return self.driver if self.index == 0 else f"{self.driver}:{self.index}"
+
+    def why_withheld(self, features: Iterable[str]) -> str:
+        """Which of these features a quirk withholds, as a part of a message; empty if none."""
+        wanted = set(features)
+        names = [f"quirk {quirk} withholds {feature}" for feature, quirk in self.withheld if feature in wanted]
+        return f" ({', '.join(names)}; ORCHESTRION_QUIRKS=off uses it)" if names else ""

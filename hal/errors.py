@@ -1,5 +1,7 @@
 """Errors at the device boundary, split by who is at fault."""
 
+from orchestrion.schema.errors import ModuleError
+
 
 class HalError(Exception):
     """Any failure at the device boundary."""
@@ -74,4 +76,13 @@ class BuildDeadlineExceeded(DeadlineExceeded):
 
 
 class BuildFailed(HalError):
-    """The driver failed while it built a module's code in a helper process; the message states whether it crashed."""
+    """The driver failed to build a module's code: it returned an error, or crashed in a helper process. Other code for
+    the same work may succeed.
+    """
+
+
+class CodeRefused(BuildFailed, ModuleError):
+    """The compiler of the driver refuses the text of a module; the message contains its log."""
+
+    def __init__(self, message: str) -> None:
+        ModuleError.__init__(self, message)

@@ -1,8 +1,9 @@
-"""What other packages may import: the modules and names of two interfaces.
+"""What other packages may import: the modules and names of three interfaces.
 
-`PUBLIC` belongs to the driver interface, version `hal.backend.API_VERSION`. `TARGET_INTERFACE` lists what a compiler
-target needs besides, version `compiler.targets.target.API_VERSION`. Within a major version these names stay, and code
-written for them keeps working. Everything else may change at any time.
+`PUBLIC` belongs to the driver interface, version `hal.backend.API_VERSION`. `DEVICE_INTERFACE` lists what code that
+uses devices needs besides, such as the code that `vm-codegen --style=hal` writes; it has the same version.
+`TARGET_INTERFACE` lists what a compiler target needs besides, version `compiler.targets.target.API_VERSION`. Within a
+major version these names stay, and code written for them keeps working. Everything else may change at any time.
 """
 
 from typing import Final
@@ -15,8 +16,8 @@ PUBLIC: Final[dict[str, tuple[str, ...]]] = {
         "Point", "Span", "Watcher",
     ),
     "orchestrion.hal.errors": (
-        "DeadlineExceeded", "BuildFailed", "DeviceLost", "DriverUnavailable", "HalError", "InvalidArgument",
-        "DeviceOutOfMemory", "OutOfMemory", "Unsupported",
+        "DeadlineExceeded", "BuildFailed", "CodeRefused", "DeviceLost", "DriverUnavailable", "HalError",
+        "InvalidArgument", "DeviceOutOfMemory", "OutOfMemory", "Unsupported",
     ),
     "orchestrion.hal.cache": ("Cache",),
     "orchestrion.hal.timeline": ("SoftSemaphore", "Worker"),
@@ -34,6 +35,18 @@ PUBLIC: Final[dict[str, tuple[str, ...]]] = {
     "orchestrion.schema.scalars": ("BY_NAME", "SCALARS", "ScalarOp", "evaluate"),
     "orchestrion.vm.native": ("NativeModule", "native"),
 }  # fmt: skip
+
+DEVICE_INTERFACE: Final[dict[str, tuple[str, ...]]] = {
+    "orchestrion.hal": ("host_control_flow",),
+    "orchestrion.hal.buffer": ("Buffer", "BufferView"),
+    "orchestrion.hal.command_buffer": ("CommandBuffer",),
+    "orchestrion.hal.device": ("Device",),
+    "orchestrion.hal.executable": ("Executable",),
+    "orchestrion.hal.host_control_flow": ("HostControlFlow", "run"),
+    "orchestrion.hal.policy": ("Policy",),
+    "orchestrion.hal.registry": ("list_devices", "open_device"),
+    "orchestrion.hal.semaphore": ("Fence", "Semaphore"),
+}
 
 TARGET_INTERFACE: Final[dict[str, tuple[str, ...]]] = {
     "orchestrion.compiler.errors": ("CompileError", "Diagnostic"),

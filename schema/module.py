@@ -132,6 +132,13 @@ class Module:
                 return self.segment(ordinal)
         return None
 
+    def debug(self, name: str) -> memoryview | None:
+        """The verified debug segment of a name, or None. Raises ModuleError if it is damaged, or not in the file."""
+        for ordinal, row in enumerate(self.segments):
+            if row.kind == SegmentKind.Debug and row.name != NONE and self.strings[row.name] == name:
+                return self.segment(ordinal)
+        return None
+
     def attribute(self, key: str) -> str | bytes | None:
         """An attribute of the module, such as `model.name`, or None."""
         return self._attribute(self.attributes, key)

@@ -5,8 +5,10 @@
 Functions count within the program. A row applies from its pc on, until the next row of the same function; its text is a
 source location. Rows whose function is `OPS + n` or `BINDINGS + n` describe executable n, and their pc is one of its
 entries. With `OPS`, the text lists the source ops that the entry computes, separated by blanks, the main one first.
-With `BINDINGS`, it lists the MLIR type of the tensor in each binding, or `none`, separated by `; `. The map is read
-only when an error, a listing, a profile or a comparison needs it.
+With `BINDINGS`, it lists the MLIR type of the tensor in each binding, or `none`, separated by `; `. For a binding that
+operands share it lists these instead, separated by ` | `: number, access, type, `at` and the parameter word with the
+offset in bytes, as in `0 read tensor<4xf32> at 2`. The map is read only when an error, a listing, a profile or a
+comparison needs it.
 """
 
 import struct

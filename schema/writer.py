@@ -201,7 +201,9 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """A module. `custom`: segments of other tools by name. `attachments` and `sections` follow the segments."""
+    """A module. `custom`: segments of other tools by name. `debug`: debug segments by name, beside source maps.
+    `attachments` and `sections` follow the segments.
+    """
 
     programs: Sequence[Program]
     exports: Sequence[Export] = ()
@@ -209,6 +211,7 @@ class Module:
     attributes: Attributes = field(default_factory=dict)
     producer: str = "orchestrion"
     custom: Mapping[str, Data] = field(default_factory=dict)
+    debug: Mapping[str, Data] = field(default_factory=dict)
     attachments: Sequence[Attachment] = ()
     sections: Sequence[Section] = ()
 
@@ -302,7 +305,7 @@ class _Tables:
             self.stored[kind, digest, name] = len(self.segments)
             self.segments.append(view)
             chunks = self.own("chunks", ((piece,) for piece in pieces))
-            named = self.string(name) if kind == SegmentKind.Custom else NONE
+            named = self.string(name) if name or kind == SegmentKind.Custom else NONE
             self.rows["segments"].append((len(view), digest, *chunks, kind, named))
         return self.stored[kind, digest, name]
 
@@ -345,6 +348,8 @@ class _Tables:
             self._program(program, owned, source_map)
         for name, data in module.custom.items():
             self.segment(SegmentKind.Custom, data, name)
+        for name, data in module.debug.items():
+            self.segment(SegmentKind.Debug, data, name)
 
     def _argument(self, value: Value) -> tuple[Any, ...]:
         if value.alias is not None:

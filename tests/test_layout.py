@@ -21,7 +21,18 @@ MAY_IMPORT: dict[str, set[str]] = {
 }
 #: The folders of the compiler in the order of the data: a folder imports only earlier ones. `rules` judges the IR
 #: after each phase, so it may know all of them.
-COMPILER_ORDER = ("ir", "stablehlo", "frontend", "flow", "sequencer", "kernel", "targets", "bytecode", "rules")
+COMPILER_ORDER = (
+    "ir",
+    "stablehlo",
+    "frontend",
+    "flow",
+    "sequencer",
+    "kernel",
+    "targets",
+    "bytecode",
+    "rules",
+    "codegen",
+)
 #: Modules of the compiler that import later folders, and which. Entries may only be removed.
 KNOWN_BACK_EDGES: dict[str, set[str]] = {
     "sequencer.encodings": {"targets"},

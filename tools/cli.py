@@ -252,10 +252,12 @@ def add_device_profile(made: Parser) -> None:
 
 
 def _profile_name(text: str) -> str:
-    from orchestrion.hal.vulkan.device_profile import DEVICE_PROFILES
+    from orchestrion.hal.vulkan.device_profile import profile_named
 
-    if text not in DEVICE_PROFILES:
-        raise argparse.ArgumentTypeError(f"{text!r} is no device profile: {' or '.join(DEVICE_PROFILES)} expected")
+    try:
+        profile_named(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is no device profile: {error}") from None
     return text
 
 

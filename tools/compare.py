@@ -28,8 +28,9 @@ from .cli import InputError, load_limits, parameters, policy
 from .deviations import Deviation
 from .deviations import report as deviations_report
 from .entries import called, entries_by_name, specialized
-from .layouts import decode, tensor_type
+from .layouts import decode
 from .load_progress import loading
+from .operands import Operand, operands_of
 from .replay import save
 from .tolerances import Tolerances, chosen
 
@@ -131,19 +132,22 @@ class DeviceRun:
             location = self.module.location(self.ordinal, tag.function, tag.pc) or ""
         except ModuleError as error:
             texts, ops, location = (), (), f"unknown, {error}"
-        types = tuple(map(tensor_type, texts)) if len(texts) == len(step.before) else (None,) * len(step.before)
-        inputs = tuple(_decoded(data, type) for data, type in zip(step.before, types, strict=True))
-        outputs = tuple(_decoded(data, type) for data, type in zip(step.after, types, strict=True))
+        operands = operands_of(texts, [access for access, _ in step.entry.bindings])
+        types = tuple(one.type for one in operands)
+        inputs = tuple(_decoded(step.before, one, step) if one.access != "write" else None for one in operands)
+        outputs = tuple(_decoded(step.after, one, step) if one.access != "read" else None for one in operands)
         entry = next(name for name, ordinals in self.entries.items() if ordinals == (tag.executable, tag.entry))
         of_many = bool(specialized(entry, self.entries))
         return DispatchRun(step, types, inputs, outputs, ops, location, tag.workload, entry, of_many)
 
 
-def _decoded(data: npt.NDArray[np.uint8] | None, type: TensorType | None) -> Array | None:
-    if data is None or type is None:
+def _decoded(bindings: Sequence[npt.NDArray[np.uint8] | None], operand: Operand, step: Step) -> Array | None:
+    """The elements of an operand, given the bytes of each binding; None without bytes or type."""
+    data = bindings[operand.binding]
+    if data is None or operand.type is None:
         return None
     try:
-        return decode(data, type)
+        return decode(data[operand.start(step.parameters) :].copy(), operand.type)
     except ValueError:
         return None
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from orchestrion.compiler.driver import PHASES_WITHOUT_SOURCE_OPS, SCHEDULED, Compilation
 from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.ir.garbage import collection_paused
-from orchestrion.compiler.options import CALLBACKS, ENCODINGS, PROFILE_LEVELS
+from orchestrion.compiler.options import CALLBACKS, ENCODINGS, PROFILE_LEVELS, QUANTIZED
 from orchestrion.compiler.pipeline import PASSES, PHASES
 from orchestrion.compiler.profiles import DEFAULT, MACHINES
 from orchestrion.compiler.sequencer.arena import MAX_ALLOCATION
@@ -127,6 +127,8 @@ def refuse_together(options: argparse.Namespace, attributes: Mapping[str, str]) 
         raise cli.UsageError(f"--schedules are for phase {SCHEDULED}, and --compile-to stops before")
     if options.report and options.compile_to is not None:
         raise cli.UsageError("--report needs the whole way to a module, and --compile-to stops before")
+    if options.embed_ir and options.compile_to is not None:
+        raise cli.UsageError("--embed-ir keeps IR in a module, and --compile-to writes none")
     if options.report and options.compile_from in PHASES_WITHOUT_SOURCE_OPS:
         raise cli.UsageError(f"the text of --compile-from={options.compile_from} has no ops of a source to report")
 
@@ -141,6 +143,7 @@ def compilation(
         encodings=options.encodings,
         machines=options.machine,
         start=options.compile_from,
+        embed_ir=options.embed_ir,
         dump=None if options.dump_phases is None else Path(options.dump_phases),
         print_after=options.print_ir_after,
         attributes=attributes,
@@ -148,6 +151,7 @@ def compilation(
         parameters=None if options.parameters is None else Path(options.parameters),
         parameter_arguments=options.parameter_arguments,
         callbacks=options.callbacks,
+        quantized=options.quantized,
         max_allocation=options.max_allocation,
         schedules=schedules_of(options.schedules),
         target_cpu=options.target_cpu,
@@ -261,6 +265,15 @@ def _add_targets(made: Parser) -> None:
         help="how calls of Python are compiled: " + ", or ".join(f"{name}, {doc}" for name, doc in CALLBACKS.items()),
     )
     group.add_argument(
+        "--quantized",
+        metavar="NAME",
+        type=one_of(QUANTIZED),
+        default="integer",
+        help="arithmetic on quantized types: "
+        + ", or ".join(f"{name}, {doc}" for name, doc in QUANTIZED.items())
+        + " (default: integer)",
+    )
+    group.add_argument(
         "--schedules", metavar="FILE", help="schedules of kernels that vm-tune found, in place of the compiler's own"
     )
     group.add_argument(
@@ -300,6 +313,11 @@ def _add_phases(made: Parser) -> None:
     )
     group.add_argument(
         "--compile-from", metavar="PHASE", type=one_of(PHASES), default="input", help="IN is the text of this phase"
+    )
+    group.add_argument(
+        "--embed-ir",
+        action="store_true",
+        help="keep the IR of phase executables in a debug segment of the module, for vm-codegen",
     )
     group.add_argument("--dump-phases", metavar="DIR", help="write the text after every phase into a folder")
     group.add_argument(

@@ -98,7 +98,7 @@ SOURCES: tuple[Source, ...] = (
 
 def build(text: str, entries: Sequence[tuple[str, int, int]], architecture: str) -> bytes:
     """The native image of an IR text. Raises LinkError if the code uses anything outside of itself."""
-    linked = link(architecture, _compile(text, ARCHITECTURES[architecture]), [name for name, _, _ in entries])
+    linked = link(architecture, [_compile(text, ARCHITECTURES[architecture])], [name for name, _, _ in entries])
     rows = [
         native_image.Entry(linked.functions[name][0], bindings, parameters) for name, bindings, parameters in entries
     ]

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[Any]
 NOTE = "dispatch.json"
+#: the offset of an operand in a binding that it shares is a multiple of it, in bytes
+ALIGNMENT = 512
 
 
 def save(folder: Path, difference: "Difference", devices: tuple[str, str], tolerances: Tolerances) -> None:
@@ -140,7 +142,8 @@ def _run(module: "Module", device: "Device", folder: Path, note: dict[str, Any])
     """The outputs of the dispatch on a device, by binding."""
     from orchestrion.vm.selection import choose_program, choose_variant
 
-    from .layouts import decode, encode, tensor_type
+    from .layouts import decode, encode
+    from .operands import operands_of
 
     program = choose_program(module, device.info)
     places = entries_by_name(module, program)
@@ -153,9 +156,10 @@ def _run(module: "Module", device: "Device", folder: Path, note: dict[str, Any])
     texts = module.binding_types(program, ordinal, entry)
     row = module.executables[module.programs[program].executables_start + ordinal]
     chosen = choose_variant(module, row, device.info)
-    types = [tensor_type(text) for text in texts]
-    accesses = chosen.entries[entry].bindings
-    if len(types) != len(accesses) or None in types:
+    assert chosen is not None, "a program was chosen without a variant"
+    row_of, words = chosen.entries[entry], bytearray(bytes.fromhex(note["parameters"]))
+    operands = operands_of(texts, [access for access, _ in row_of.bindings])
+    if None in [one.type for one in operands]:
         raise InputError(
             f"{name}: the module does not say which tensors its bindings hold ({', '.join(texts) or 'none'})"
         )
@@ -165,23 +169,34 @@ def _run(module: "Module", device: "Device", folder: Path, note: dict[str, Any])
     buffers: list[Buffer] = []
     commands = device.create_command_buffer()
     try:
-        for index, ((access, least), type) in enumerate(zip(accesses, types, strict=True)):
-            assert type is not None
-            data = np.zeros(least, np.uint8)
-            if access != "write":
-                data = encode(_fitting(_array(folder, note, "input", index), type, index), type)
-            buffers.append(device.allocator.allocate(max(data.size, least)))
-            buffers[-1].write(data)
+        contents = [bytearray() for _ in row_of.bindings]
+        words[4 * (row_of.parameter_words - sum(one.word is not None for one in operands)) :] = b""
+        starts = []
+        for index, one in enumerate(operands):
+            assert one.type is not None
+            whole = contents[one.binding]
+            whole.extend(bytes(-len(whole) % ALIGNMENT))
+            starts.append(len(whole))
+            if one.word is not None:
+                words += len(whole).to_bytes(4, "little")
+            if one.access != "write":
+                whole += encode(_fitting(_array(folder, note, "input", index), one.type, index), one.type).data
+            else:
+                whole.extend(bytes(encode(_empty(one.type), one.type).size))
+        for whole, (_, least) in zip(contents, row_of.bindings, strict=True):
+            whole.extend(bytes(max(0, least - len(whole))))
+            buffers.append(device.allocator.allocate(len(whole)))
+            buffers[-1].write(np.frombuffer(whole, np.uint8))
         bindings = [(buffer, 0, buffer.size) for buffer in buffers]
-        commands.dispatch(executable, entry, tuple(note["workload"]), bindings, bytes.fromhex(note["parameters"]))
+        commands.dispatch(executable, entry, tuple(note["workload"]), bindings, bytes(words))
         commands.finish()
         device.queue.execute(commands)
         found = {}
-        for index, ((access, _), type) in enumerate(zip(accesses, types, strict=True)):
-            if access != "read" and type is not None:
-                out = np.empty(buffers[index].size, np.uint8)
-                buffers[index].read(out)
-                found[index] = decode(out, type)
+        for index, one in enumerate(operands):
+            if one.access != "read" and one.type is not None:
+                out = np.empty(buffers[one.binding].size, np.uint8)
+                buffers[one.binding].read(out)
+                found[index] = decode(out[starts[index] :].copy(), one.type)
         return found
     finally:
         commands.release()
@@ -194,6 +209,13 @@ def _array(folder: Path, note: dict[str, Any], kind: str, index: int) -> Array:
     from .array_files import load_array
 
     return load_array(str(folder / f"{note['right']}.{kind}-{index}.npy"))
+
+
+def _empty(type: Any) -> Array:
+    """Zeros of a tensor type."""
+    from orchestrion.schema.dtypes import BY_NAME
+
+    return np.zeros(type.shape, BY_NAME[str(type.element)].numpy)
 
 
 def _fitting(array: Array, type: Any, index: int) -> Array:

@@ -109,6 +109,16 @@ class DeviceError(VmError):
     """The device or its driver failed, or refused a request of the program. The cause is the HAL's error."""
 
 
+class BuildFailed(DeviceError):
+    """The driver builds no variant of an executable. The message lists each variant with the message of the driver.
+
+    Update the driver, or name another device.
+    """
+
+    #: the ordinal of the program in the module
+    program: int = 0
+
+
 class DeviceLost(DeviceError):
     """The device was lost, because of the hardware or its driver.
 

@@ -225,7 +225,7 @@ class HalModule(NativeModule):
         taken = None if context.builds is None else context.builds.take(ordinal)
         if taken is None:
             started = time.monotonic()
-            executable = parallel_builds.build(call.program, device, chosen)
+            executable = parallel_builds.build(call.program, device, ordinal, chosen)
             taken = executable, time.monotonic() - started
             if context.progress is not None:
                 context.progress.built(ordinal)

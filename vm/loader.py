@@ -11,7 +11,8 @@ used for a load that has a copy of the root.
 Most modules are loaded once. A module is cached from its second load on, within the limits below.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
 from orchestrion.hal.backend import DeviceInfo
 from orchestrion.hal.fork import new_lock
@@ -20,6 +21,7 @@ from orchestrion.schema.decoder import decode, decode_again
 from orchestrion.schema.lru_cache import LruCache
 from orchestrion.schema.module import Module
 
+from .build_failures import failures_of
 from .hal_module import HalModule
 from .linker import LinkedProgram, ProgramCode, link
 from .native import Functions
@@ -29,6 +31,8 @@ from .verifier import verify
 #: called with a decoded module before its code is verified; raises to refuse the module
 ModuleCheck = Callable[[Module], None]
 
+#: the default of `failed`
+_NOTHING: Final[Mapping[int, str]] = {}
 #: modules in the cache, and bytes of all their roots together; the cached objects take some thirty times that
 MAX_MODULES, MAX_BYTES = 32, 1 << 20
 #: digests that are remembered of modules that were loaded once
@@ -79,17 +83,19 @@ class Loader:
         natives: Sequence[Functions],
         check: ModuleCheck | None = None,
         decoded: Module | None = None,
+        failed: Mapping[int, str] = _NOTHING,
     ) -> LinkedProgram:
         """The program of a file that a device gets. Raises what `decode`, `choose_program`, `verify` and `link` raise.
 
         Code that calls functions of `natives` is not cached. `check` may refuse the module before code is verified.
-        `decoded`: the result of `decode` for the file, if the caller has it.
+        `decoded`: the result of `decode` for the file, if the caller has it. `failed`: ordinals of programs that the
+        driver does not build, and why.
         """
         cached = self._find(file)
         module = decoded or self._decode(file, cached)
         if check is not None:
             check(module)
-        ordinal = _choose(module, cached, info)
+        ordinal = _choose(module, cached, info, failed)
         if natives:
             return link(module, ordinal, verify(module, ordinal), (self._hal, *natives))
         code = None if cached is None else cached.programs.get(ordinal)
@@ -108,14 +114,19 @@ class Loader:
         return decode(file) if cached is None else decode_again(cached.module, file)
 
     def link_profiled(
-        self, file: Container, info: DeviceInfo, natives: Sequence[Functions], check: ModuleCheck | None = None
+        self,
+        file: Container,
+        info: DeviceInfo,
+        natives: Sequence[Functions],
+        check: ModuleCheck | None = None,
+        failed: Mapping[int, str] = _NOTHING,
     ) -> LinkedProgram:
         """As `link`, where `natives` are all native modules, `hal` included. The code is not cached."""
         cached = self._find(file)
         module = self._decode(file, cached)
         if check is not None:
             check(module)
-        ordinal = _choose(module, cached, info)
+        ordinal = _choose(module, cached, info, failed)
         return link(module, ordinal, verify(module, ordinal), natives)
 
     def _find(self, file: Container) -> _CachedModule | None:
@@ -145,10 +156,14 @@ class Loader:
                 self._bytes -= self._modules.evict().size
 
 
-def _choose(module: Module, cached: _CachedModule | None, info: DeviceInfo) -> int:
-    """The ordinal of the program that the device gets. Of a file with all segments it is always the same one."""
-    if cached is None or not module.container.complete:
-        return choose_program(module, info)
+def _choose(
+    module: Module, cached: _CachedModule | None, info: DeviceInfo, failed: Mapping[int, str] = _NOTHING
+) -> int:
+    """The ordinal of the program that the device gets. Of a file with all segments it is always the same one, unless
+    the driver fails to build it.
+    """
+    if cached is None or not module.container.complete or failed or failures_of(module, info).programs:
+        return choose_program(module, info, failed)
     last = cached.last_choice  # read once: another thread may load the module for another device
     if last is None or last[0] is not info:
         last = cached.last_choice = info, choose_program(module, info)

@@ -18,11 +18,14 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
+from orchestrion.hal.errors import BuildFailed as HalBuildFailed
 from orchestrion.hal.executable import Executable
 
+from .build_failures import remember
+from .errors import BuildFailed, DeviceError
 from .fence import Future
 from .load_progress import BuildProgress, LoadProgress
-from .selection import Choice, choose_variant
+from .selection import Choice, choose_variant, no_variant, no_variant_builds
 
 if TYPE_CHECKING:
     from orchestrion.hal.device import Device
@@ -37,16 +40,43 @@ def choose(linked: LinkedProgram, device: Device, ordinal: int) -> Choice:
     module, known = linked.module, linked.code.chosen
     chosen = known.get(ordinal)
     if chosen is None or chosen.info is not device.info or not module.container.complete:
-        chosen = choose_variant(module, module.executables[linked.row.executables_start + ordinal], device.info)
+        row = module.executables[linked.row.executables_start + ordinal]
+        chosen = choose_variant(module, row, device.info)
+        if chosen is None:
+            raise DeviceError(no_variant(module, row, device.info))
         if module.container.complete:
             known[ordinal] = chosen
     return chosen
 
 
-def build(linked: LinkedProgram, device: Device, chosen: Choice) -> Executable:
-    """Build the executable of a variant. Raises what `Device.create_executable` raises, and `ModuleError`."""
-    payload = linked.module.segment(chosen.payload)
-    return device.create_executable(chosen.format, payload, chosen.entries, linked.module.container.digest)
+def build(linked: LinkedProgram, device: Device, ordinal: int, chosen: Choice, recorded: bool = False) -> Executable:
+    """Build the variant `chosen` of executable `ordinal`, or, if the driver fails to, the next variant that it builds.
+
+    `recorded`: recordings depend on the entries of `chosen`, so only variants with the same entries are tried. Raises
+    `BuildFailed` if no variant is built, what `Device.create_executable` raises otherwise, and `ModuleError`.
+    """
+    module, tried = linked.module, dict[int, str]()
+    row = module.executables[linked.row.executables_start + ordinal]
+    while True:
+        try:
+            payload = module.segment(chosen.payload)
+            made = device.create_executable(chosen.format, payload, chosen.entries, module.container.digest)
+            break
+        except HalBuildFailed as error:
+            tried[chosen.variant] = str(error)
+            following = choose_variant(module, row, device.info, tried)
+            while recorded and following is not None and following.entries != chosen.entries:
+                tried[following.variant] = "its workgroups have another size, and recordings were made already"
+                following = choose_variant(module, row, device.info, tried)
+            if following is None:
+                failed = BuildFailed(no_variant_builds(module, row, device.info, tried))
+                failed.program = linked.ordinal
+                raise failed from error
+            chosen = following
+    if tried:
+        remember(module, device.info, tried, {})
+        linked.code.chosen.pop(ordinal, None)
+    return made
 
 
 def defer(context: CallContext, chosen: Choice, ordinal: int) -> Executable:
@@ -57,7 +87,7 @@ def defer(context: CallContext, chosen: Choice, ordinal: int) -> Executable:
 
     def make() -> Executable:
         started = time.monotonic()
-        made = build(linked, device, chosen)
+        made = build(linked, device, ordinal, chosen, recorded=True)
         facts.build_seconds += time.monotonic() - started
         facts.builds[ordinal] = made.build
         return made
@@ -148,7 +178,7 @@ class ParallelBuilds:
     def _build(self, ordinal: int, future: Future) -> None:
         try:
             chosen = choose(self._linked, self._device, ordinal)
-            future.deliver(build(self._linked, self._device, chosen))
+            future.deliver(build(self._linked, self._device, ordinal, chosen))
             if self._progress is not None:
                 self._progress.built(ordinal)
         except BaseException as error:  # any error is raised where the executable is created

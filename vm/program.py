@@ -22,9 +22,19 @@ from orchestrion.hal.device import Device
 from orchestrion.hal.fork import ForkedLock
 from orchestrion.schema.module import Module
 
+from .build_failures import remember
 from .context import Context
 from .default_device import default_device
-from .errors import HAL_ERRORS, CallerValueError, DeviceLost, DeviceWarning, LimitError, from_hal_error
+from .errors import (
+    HAL_ERRORS,
+    BuildFailed,
+    CallerValueError,
+    DeviceLost,
+    DeviceWarning,
+    LimitError,
+    NoProgram,
+    from_hal_error,
+)
 from .exports import Export
 from .limits import Limits, plain_number
 from .linker import LinkedProgram
@@ -39,7 +49,7 @@ from .parallel_builds import building
 from .program_arrays import ProgramArrays
 from .program_context import LoadedProgram, ModuleSource, ProgramContext
 from .request import BuildMode, Request
-from .selection import skipped_programs
+from .selection import UPDATE, skipped_programs
 from .statistics import CallLog, Log
 from .warm_up import warm_up_where_there_is_room
 
@@ -435,6 +445,38 @@ def load_request(
     """Load what was requested. For `load` and `Program.reopen`. `device`: an open device; None opens that of the
     request. `frames`: the stack frames between that of `Admission.grant` and that of the user. `decoded`: the module of
     the file, if it was decoded already.
+
+    If the driver builds no variant of an executable, the next program of the module is loaded. Raises `BuildFailed`
+    with the reasons of all programs if none is left.
+    """
+    failed: dict[int, str] = {}
+    while True:
+        try:
+            program = _load_program(request, device, frames + 1, times, decoded, failed)
+        except BuildFailed as error:
+            failed[error.program] = error.message
+            last = error
+        except NoProgram as error:
+            if not failed:
+                raise
+            last.message = "; ".join([message.removesuffix(UPDATE) for message in failed.values()]) + UPDATE
+            raise last from error
+        else:
+            if failed:
+                remember(program.module, program.device.info, {}, failed)
+            return program
+
+
+def _load_program(
+    request: Request,
+    device: Device | None,
+    frames: int,
+    times: LoadTimes,
+    decoded: Module | None,
+    failed: Mapping[int, str],
+) -> Program:
+    """As `load_request`, for the first program that runs and is not in `failed`: ordinals of programs that the driver
+    does not build, and why.
     """
     calls, admission, profiling, file = request.calls, request.admission, request.profiling, request.file
     limits, builds = finite(calls), BuildBudget(request.build_deadline)
@@ -464,9 +506,9 @@ def load_request(
             check = check_before_verifying(imported, check)
         with times.stage("verify"):
             linked, profiler = (
-                _profiled(file, share, (*further, *imported), check)
+                _profiled(file, share, (*further, *imported), check, failed)
                 if profiling
-                else (_LOADER.link(file, share.info, (*further, *imported), check, decoded), None)
+                else (_LOADER.link(file, share.info, (*further, *imported), check, decoded, failed), None)
             )
         linked.imported, linked.lazy = imported, request.build == "lazy"
         trust = None if admission is None else admission.grant(share, frames)
@@ -500,14 +542,18 @@ def _setups(linked: LinkedProgram) -> Setups:
 
 
 def _profiled(
-    file: Container, device: Device, natives: Sequence[Functions], check: ModuleCheck | None
+    file: Container,
+    device: Device,
+    natives: Sequence[Functions],
+    check: ModuleCheck | None,
+    failed: Mapping[int, str],
 ) -> tuple[LinkedProgram, Profiler]:
     """The program of a file and its profiler. Imports the files for profiling."""
     from .profile import Profiler
     from .profiled_hal import ProfiledHal
 
     profiler = Profiler(device)
-    linked = _LOADER.link_profiled(file, device.info, (ProfiledHal(profiler.owner), *natives), check)
+    linked = _LOADER.link_profiled(file, device.info, (ProfiledHal(profiler.owner), *natives), check, failed)
     profiler.bind(linked)
     return linked, profiler
 

@@ -6,8 +6,8 @@ binds more or longer buffers than the device does, if one of its constants was t
 executables has no variant that can run. Each function gives the reasons.
 """
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
 
 from orchestrion.hal.backend import DeviceInfo, Entry
 from orchestrion.schema.errors import PluginError
@@ -16,7 +16,8 @@ from orchestrion.schema.profiles import FEATURES, Profile, feature_names, find_p
 from orchestrion.schema.rows import ACCESSES, Executable, Program, Variant
 from orchestrion.schema.versions import BYTECODE_MINOR, FORMAT_MINORS, needs
 
-from .errors import DeviceError, NoProgram, shorten
+from .build_failures import failures_of
+from .errors import NoProgram, shorten
 
 #: feature that the compiler does not emulate -> what a user can do
 WAYS_ON: dict[str, str] = {
@@ -25,13 +26,20 @@ WAYS_ON: dict[str, str] = {
 }
 
 
-def choose_program(module: Module, info: DeviceInfo) -> int:
+#: what a user can do about code that the driver does not build
+UPDATE: Final = "; update the driver, or name another device (--device=NAME)"
+#: the default of `failed`
+_NOTHING: Final[Mapping[int, str]] = {}
+
+
+def choose_program(module: Module, info: DeviceInfo, failed: Mapping[int, str] = _NOTHING) -> int:
     """The ordinal of the first program that can run. `NoProgram` lists all programs with the reasons why
-    they cannot.
+    they cannot. `failed`: ordinals of programs that the driver does not build, and why.
     """
     reasons = []
+    failed = {**failures_of(module, info).programs, **failed}
     for ordinal, row in enumerate(module.programs):
-        reason = _program_refusal(module, row, info)
+        reason = failed.get(ordinal) or _program_refusal(module, row, info)
         if not reason:
             return ordinal
         reasons.append(f"{shorten(module.strings[row.name])} ({reason})")
@@ -48,25 +56,32 @@ def ways_on(reasons: str) -> str:
 
 def explain_programs(module: Module, info: DeviceInfo) -> list[tuple[str, str]]:
     """The name of each program, in order, and the reason why it cannot run; empty if it can."""
-    return [(module.strings[row.name], _program_refusal(module, row, info)) for row in module.programs]
+    failed = failures_of(module, info).programs
+    return [
+        (module.strings[row.name], failed.get(ordinal) or _program_refusal(module, row, info))
+        for ordinal, row in enumerate(module.programs)
+    ]
 
 
 def skipped_programs(module: Module, ordinal: int, info: DeviceInfo) -> list[tuple[str, str]]:
     """The programs before `ordinal` whose format and features the device has, and the reason why each cannot run."""
-    found = []
-    for row in module.programs[:ordinal]:
+    found, failed = [], failures_of(module, info).programs
+    for at, row in enumerate(module.programs[:ordinal]):
         profile = _profile(module.strings[row.profile])
         if isinstance(profile, str) or _missing_profile_features(profile, info) or profile.format not in info.formats:
             continue
         if not _missing_features(row.features, info):
-            found.append((module.strings[row.name], _program_refusal(module, row, info)))
+            found.append((module.strings[row.name], failed.get(at) or _program_refusal(module, row, info)))
     return found
 
 
 def explain_variants(module: Module, row: Executable, info: DeviceInfo) -> list[tuple[Variant, str]]:
     """Each variant of an executable, in order, and the reason why it cannot run; empty if it can."""
-    variants = module.variants[row.variants_start : row.variants_end]
-    return [(variant, _variant_refusal(module, variant, info)) for variant in variants]
+    failed = failures_of(module, info).variants
+    return [
+        (module.variants[at], failed.get(at) or _variant_refusal(module, module.variants[at], info))
+        for at in range(row.variants_start, row.variants_end)
+    ]
 
 
 def _program_refusal(module: Module, row: Program, info: DeviceInfo) -> str:
@@ -114,7 +129,7 @@ def _missing_features(bits: int, info: DeviceInfo) -> str:
     if unknown:
         return f"wants features {unknown:#x}, which this version does not know"
     missing = [feature for feature in feature_names(bits) if feature not in info.features]
-    return f"wants {', '.join(missing)}, which the device lacks" if missing else ""
+    return f"wants {', '.join(missing)}, which the device lacks{info.why_withheld(missing)}" if missing else ""
 
 
 def _missing_constant(module: Module, row: Program) -> str:
@@ -151,7 +166,7 @@ def _unusable_executable(module: Module, row: Program, info: DeviceInfo) -> str:
     if module.container.complete and _first_variants_run(module, executables, info):
         return ""
     for executable in executables:
-        reason = _no_variant(module, executable, info)
+        reason = no_variant(module, executable, info)
         if reason:
             return reason
     return ""
@@ -192,7 +207,7 @@ def _variant_refusal(module: Module, row: Variant, info: DeviceInfo) -> str:
     return _requirements_refusal(module, (row.features, row.format, row.format_minor), row.shared_memory_bytes, info)
 
 
-def _no_variant(module: Module, row: Executable, info: DeviceInfo) -> str:
+def no_variant(module: Module, row: Executable, info: DeviceInfo) -> str:
     """The reason why no variant of an executable can run; empty if one can."""
     reasons = []
     for variant in module.variants[row.variants_start : row.variants_end]:
@@ -205,9 +220,12 @@ def _no_variant(module: Module, row: Executable, info: DeviceInfo) -> str:
 
 
 class Choice(NamedTuple):
-    """The variant of an executable for devices with `info`. `cost`: about the bytes that its creation reads."""
+    """The variant of an executable for devices with `info`. `variant`: its index in `Module.variants`. `cost`: about
+    the bytes that its creation reads.
+    """
 
     info: DeviceInfo
+    variant: int
     format: str
     payload: int
     entries: tuple[Entry, ...]
@@ -219,10 +237,16 @@ _ACCESS: dict[int, str] = {code: name for name, code in ACCESSES.items()}
 _BINDING_BYTES = 256
 
 
-def choose_variant(module: Module, row: Executable, info: DeviceInfo) -> Choice:
-    """The first variant of an executable that can run on the device. `DeviceError` if there is none."""
-    for variant in module.variants[row.variants_start : row.variants_end]:
-        if _variant_refusal(module, variant, info):
+def choose_variant(
+    module: Module, row: Executable, info: DeviceInfo, failed: Mapping[int, str] = _NOTHING
+) -> Choice | None:
+    """The first variant of an executable that can run on the device, and that its driver has not failed to build; None
+    if there is none. `failed`: further indices of variants that the driver does not build, and why.
+    """
+    failed = {**failures_of(module, info).variants, **failed}
+    for at in range(row.variants_start, row.variants_end):
+        variant = module.variants[at]
+        if at in failed or _variant_refusal(module, variant, info):
             continue
         sizes = module.workgroup_sizes[variant.workgroup_sizes_start : variant.workgroup_sizes_end]
         rows = module.executable_entries[row.entries_start : row.entries_end]
@@ -233,5 +257,20 @@ def choose_variant(module: Module, row: Executable, info: DeviceInfo) -> Choice:
             taken = tuple([(_ACCESS[access], length) for length, access in bindings])
             entries.append(Entry(module.strings[entry.name], taken, entry.parameter_words, (x, y, z)))
             cost += _BINDING_BYTES * (1 + len(taken))
-        return Choice(info, module.strings[variant.format], variant.payload, tuple(entries), cost)
-    raise DeviceError(_no_variant(module, row, info))
+        return Choice(info, at, module.strings[variant.format], variant.payload, tuple(entries), cost)
+    return None
+
+
+def no_variant_builds(module: Module, row: Executable, info: DeviceInfo, failed: Mapping[int, str]) -> str:
+    """The message about an executable of which the driver builds no variant that can run. `failed`: the messages of the
+    driver, by variant.
+    """
+    reasons = []
+    for number, (variant, reason) in enumerate(explain_variants(module, row, info)):
+        wants = ", ".join(feature_names(variant.features)) or "no features"
+        reasons.append(f"variant {number} ({wants}): {failed.get(row.variants_start + number) or reason}")
+    listed = shorten("; ".join(reasons), 4000)
+    return (
+        f"the driver of device {info.id} ({info.name}) builds no variant of executable "
+        f"{shorten(module.strings[row.name])}: {listed}{UPDATE}"
+    )

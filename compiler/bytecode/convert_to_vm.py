@@ -11,11 +11,11 @@ from functools import cached_property
 from orchestrion.compiler.errors import CompileError, TargetsError
 from orchestrion.compiler.flow.symbols import Names
 from orchestrion.compiler.ir import util
-from orchestrion.compiler.ir.attributes import ArrayAttr, SymbolRef, UnitAttr, attribute_of
+from orchestrion.compiler.ir.attributes import ArrayAttr, StringAttr, SymbolRef, UnitAttr, attribute_of
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, Region
 from orchestrion.compiler.ir.dims import bounds
-from orchestrion.compiler.ir.types import NONE, Attribute, FunctionType
+from orchestrion.compiler.ir.types import Attribute, FunctionType
 from orchestrion.compiler.options import Options
 from orchestrion.compiler.profiles import known_profile
 from orchestrion.compiler.sequencer import hl_seq, ll_seq
@@ -193,11 +193,21 @@ def _entry(entry: ll_seq.Entry) -> dict[str, object]:
     size = entry.workgroup_size
     assert size is not None, f"{entry.sym_name} was not lowered"
     shared: dict[int, list[int]] = {}  # binding of the device -> the bindings of the entry in it
-    for index, (number, _) in enumerate(entry.places()):
+    places = entry.places()
+    for index, (number, _) in enumerate(places):
         shared.setdefault(number, []).append(index)
     types = entry.binding_types
     if types is not None and entry.shared is not None:
-        types = ArrayAttr(tuple(types.items[of[0]] if len(of) == 1 else NONE for of in shared.values()))
+        rows = [
+            f"{index} {ll_seq.access_of(entry.bindings.items[index])} {type} at {word}"
+            for index, ((_, word), type) in enumerate(zip(places, types, strict=True))
+        ]
+        types = ArrayAttr(
+            tuple(
+                types.items[of[0]] if len(of) == 1 else StringAttr(" | ".join([rows[index] for index in of]))
+                for of in shared.values()
+            )
+        )
     noted = {"source_ops": entry.source_ops, "binding_types": types}
     known = {name: value for name, value in noted.items() if value is not None}
     words = {"parameters": entry.parameter_words} if entry.parameter_words else {}

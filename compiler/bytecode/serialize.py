@@ -169,7 +169,9 @@ def _entry(entry: DictAttr) -> writer.Entry:
         [_binding(item) for item in bindings],
         words.value if isinstance(words, IntegerAttr) else 0,
         list(_strings(ops)) if isinstance(ops, ArrayAttr) else [],
-        list(map(str, types)) if isinstance(types, ArrayAttr) else [],
+        [one.value if isinstance(one, StringAttr) else str(one) for one in types]
+        if isinstance(types, ArrayAttr)
+        else [],
     )
 
 

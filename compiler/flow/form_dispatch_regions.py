@@ -17,6 +17,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Mapping
 from graphlib import TopologicalSorter
+from math import inf
 from typing import Final
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
@@ -26,6 +27,7 @@ from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, OpResult, Region, Value
 from orchestrion.compiler.ir.effects import is_dead
 from orchestrion.compiler.ir.util import HOST_OPS, Assert, GlobalLoad, GlobalStore
+from orchestrion.compiler.options import Options
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.costs import is_expensive
 from orchestrion.compiler.stablehlo.ops.elementwise import Elementwise
@@ -38,18 +40,21 @@ from .fusion_reads import GENERATORS, HEROES, MOVEMENT, count, elements, is_free
 from .groups import MAX_BINDINGS, Group, Grouping, is_sink, work_of
 from .row_groups import merge_rows
 from .scatter import Scatter, updated_values
+from .split_large_constants import binding_limit
 
 #: ops that stay in the function
 OUTSIDE: Final = (GlobalLoad, GlobalStore, Splat, Empty, Assert, *HOST_OPS)
 
 
-def run(module: Module) -> None:
+def run(module: Module, options: Options) -> None:
     """Puts all ops of all functions and initializers into dispatch regions."""
+    limit = binding_limit(options)
+    large = inf if limit is None else limit / 4
     for op in code_of(module):
         blocks = op.regions[0].blocks
         _copy_free(blocks)
         for block in blocks:
-            _form(block)
+            _form(block, large)
 
 
 def _copy_free(blocks: list[Block]) -> None:
@@ -78,12 +83,12 @@ def _copied(value: Value, user: Operation, copies: dict[Value, Value]) -> Value:
     return copies[value]
 
 
-def _form(block: Block) -> None:
+def _form(block: Block, large: float) -> None:
     _refuse_wide(block)
     _sink_stores(block)
     _place_splats(block)
     order = {op: index for index, op in enumerate(block)}
-    grouping, behind = Grouping(order), _behind_heroes(block)
+    grouping, behind = Grouping(order, large), _behind_heroes(block)
     for op in reversed(list(block)[:-1]):
         if not isinstance(op, OUTSIDE) and not is_sink(op):
             _place(op, grouping, op in behind)

@@ -13,12 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
+from math import inf
 from typing import Final
 
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.dims import dim_max, typical
 from orchestrion.compiler.ir.types import scalar
-from orchestrion.compiler.ir.util import GlobalStore
+from orchestrion.compiler.ir.util import GlobalLoad, GlobalStore
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 from orchestrion.compiler.stablehlo.ops.costs import is_expensive
@@ -28,6 +29,7 @@ from orchestrion.compiler.stablehlo.ops.flow_ops import LineFft, RowSolve
 from orchestrion.compiler.stablehlo.ops.structural import Concatenate, Pad, Reshape
 
 from .fusion_reads import HEROES, MOVEMENT, ROOT, Path, count, elements, is_free, is_in_place, operand_paths
+from .layout import storage_bytes
 from .merge import Merge
 from .scatter import Scatter, changes, updated_values
 
@@ -48,6 +50,8 @@ MAX_CLONES: Final = 8
 MAX_PATHS: Final = 4
 #: most groups, per operand, that may accept an op as a further root
 MAX_SIBLING_GROUPS: Final = 64
+#: most constants of a group that take more than `large` bytes: on devices that bind four buffers, all others share one
+MAX_LARGE: Final = 3
 #: from this many reads of each element on, the result of an op is put in memory, not fused into a dot: each fused read
 #: tests for the edges, or for the operand that has the element
 MANY_READS: Final[dict[type[Operation], int]] = {Pad: 16, Concatenate: 64}
@@ -67,10 +71,13 @@ def is_sink(op: Operation) -> bool:
 
 
 class Group:
-    """Ops of one dispatch. `paths[op]`: path -> number of reads of each result of the op."""
+    """Ops of one dispatch. `paths[op]`: path -> number of reads of each result of the op. `large`: bytes above which a
+    constant does not share a buffer with others.
+    """
 
-    def __init__(self, number: int, root: Operation) -> None:
+    def __init__(self, number: int, root: Operation, large: float = inf) -> None:
         self.number = number
+        self.large = large
         self.workload = work_of(root)
         self.paths: dict[Operation, dict[Path, int]] = {}
         self.roots: dict[Operation, None] = {}
@@ -124,6 +131,10 @@ class Group:
                     found[value] = None
         return found
 
+    def _large_constants(self, values: Iterable[Value]) -> int:
+        types = [tensor_of(value) for value in values if isinstance(value.defining_op, GlobalLoad)]
+        return sum(type.is_static and storage_bytes(type) > self.large for type in types)
+
     def _reshapes(self) -> bool:
         """Whether the group has one result, whose shape differs inside the group."""
         return len(self.roots) == 1 and all(isinstance(op, Reshape) for op in self.paths)
@@ -166,7 +177,8 @@ class Group:
             return False  # a library function computes whole tensors in memory; a merge reads its own often
         if isinstance(op, LineFft | RowSolve) and not self._reshapes():
             return False  # it writes what it has in shared memory
-        if len(self.captures(op)) + outputs > MAX_BINDINGS:
+        captured = self.captures(op)
+        if len(captured) + outputs > MAX_BINDINGS or (self.large < inf and self._large_constants(captured) > MAX_LARGE):
             return False
         if isinstance(op, HEROES):
             return list(paths) == [ROOT] and elements(op.results[0]) == self.workload
@@ -187,11 +199,12 @@ def work_of(root: Operation) -> int:
 class Grouping:
     """The groups of one block in the order of their creation, and the groups that compute each op.
 
-    `order`: place of each op in the block. Ops must be added from the last to the first.
+    `order`: place of each op in the block. Ops must be added from the last to the first. `large`: as for `Group`.
     """
 
-    def __init__(self, order: Mapping[Operation, int]) -> None:
+    def __init__(self, order: Mapping[Operation, int], large: float = inf) -> None:
         self.order = order
+        self.large = large
         self.groups: list[Group] = []
         self._of: dict[Operation, list[Group]] = {}
         #: value -> workload -> groups that read it and are not full
@@ -208,7 +221,7 @@ class Grouping:
 
     def start(self, op: Operation) -> Group:
         """Makes a new group with an op as root."""
-        group = Group(len(self.groups), op)
+        group = Group(len(self.groups), op, self.large)
         self.groups.append(group)
         self._joined(op, group)
         return group

@@ -473,8 +473,9 @@ def _groups(at: Coordinates, shape: Shape, extents: Shape) -> Axes | None:
             return None
         found[numbers[0]].append(axis)
     for number, group in enumerate(found):
-        expected = delinearized(dimension(parallel(number), extents[number]), tuple(shape[axis] for axis in group))
-        if tuple(at[axis] for axis in group) != expected or not group and extents[number] != 1:
+        sizes = tuple(shape[axis] for axis in group)
+        expected = delinearized(dimension(parallel(number), extents[number]), sizes)
+        if tuple(at[axis] for axis in group) != expected or prod(sizes) != extents[number]:
             return None
     for axis in ones:  # to an axis that stands for none yet, else to the last
         if not found:

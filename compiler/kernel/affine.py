@@ -9,11 +9,22 @@ they vectorize loads and stores. A quotient and a remainder of one division are 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import gcd
+from typing import Protocol
 
 from orchestrion.compiler.ir.core import Value
 from orchestrion.schema.dtypes import BY_NAME
 
 from .builder import KernelBuilder
+
+
+class Constants(Protocol):
+    """Knows the constants among values, and the type of every index."""
+
+    index_type: str
+
+    def pattern(self, value: Value) -> int | None:
+        """The bits of a constant; None for any other value."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +35,7 @@ class Sum:
     constant: int
 
 
-def sum_of(b: KernelBuilder, value: Value) -> Sum:
+def sum_of(b: Constants, value: Value) -> Sum:
     """The sum that a value of the index type computes."""
     known = b.pattern(value)
     if known is not None:
@@ -41,7 +52,7 @@ def sum_of(b: KernelBuilder, value: Value) -> Sum:
     return Sum({value: 1}, 0)
 
 
-def added(b: KernelBuilder, parts: Iterable[tuple[Sum, int]]) -> Sum:
+def added(b: Constants, parts: Iterable[tuple[Sum, int]]) -> Sum:
     """The sum of some sums, each times a factor."""
     mask = (1 << BY_NAME[b.index_type].bits) - 1
     terms: dict[Value, int] = {}
@@ -53,7 +64,7 @@ def added(b: KernelBuilder, parts: Iterable[tuple[Sum, int]]) -> Sum:
     return _undivided(b, Sum({value: count for value, count in terms.items() if count}, constant), mask)
 
 
-def _undivided(b: KernelBuilder, whole: Sum, mask: int) -> Sum:
+def _undivided(b: Constants, whole: Sum, mask: int) -> Sum:
     """Replaces (x / n) * n + x mod n by x."""
     for quotient, count in whole.terms.items():
         over = quotient.defining_op
@@ -112,7 +123,7 @@ def aligned(b: KernelBuilder, coordinate: Value, tile: int) -> tuple[Value, int]
     return emit(b, Sum(number, whole.constant // tile)), whole.constant % tile
 
 
-def _counts(b: KernelBuilder, whole: Sum) -> bool:
+def _counts(b: Constants, whole: Sum) -> bool:
     """Whether nothing is subtracted. Then no part of the sum wraps, because the whole sum is in range."""
     half = 1 << (BY_NAME[b.index_type].bits - 1)
     return all(count < half for count in (*whole.terms.values(), whole.constant))

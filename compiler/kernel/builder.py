@@ -19,7 +19,7 @@ from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.dims import is_dynamic
 from orchestrion.compiler.ir.locations import UNKNOWN, Location
 from orchestrion.compiler.ir.types import Attribute, Type, scalar
-from orchestrion.schema.dtypes import BOOL, BY_NAME, FLOAT, SIGNED, DType
+from orchestrion.schema.dtypes import BOOL, BY_NAME, FLOAT, SIGNED, UNSIGNED, DType
 from orchestrion.schema.scalar_meanings import Array
 
 from . import dialect as k
@@ -167,6 +167,20 @@ class KernelBuilder(LoweringEmitter[Value]):
             return None
         number: Number = _array(pattern, BY_NAME[self.dtype(value)])[()].item()
         return number
+
+    def low_bits(self, value: Value, bits: int) -> Value:
+        op, mask = value.defining_op, (1 << bits) - 1
+        if op is None or op.name not in ("kernel.and", "kernel.bitcast", "kernel.unchecked_shift_right_arithmetic"):
+            return value
+        first, known = op.operands[0], self._known.get(op.operands[-1])
+        if op.name == "kernel.bitcast":
+            return self.low_bits(first, bits) if BY_NAME[self.dtype(first)].kind in (SIGNED, UNSIGNED) else value
+        if op.name == "kernel.and":
+            return value if known is None or known & mask != mask else self.low_bits(first, bits)
+        shift = first.defining_op  # x << n >> n extends the sign
+        if known is None or known + bits > 32 or shift is None or shift.name != "kernel.unchecked_shift_left":
+            return value
+        return self.low_bits(shift.operands[0], bits) if self._known.get(shift.operands[1]) == known else value
 
     def primitive(self, row: Primitive, operands: Sequence[Value], result: DType) -> Value:
         patterns = [self._known.get(operand) for operand in operands]

@@ -38,6 +38,10 @@ class Emitter(ABC, Generic[V]):
     def known(self, value: V) -> Number | None:
         """The number of a constant; None for a value that is no constant to the emitter."""
 
+    def low_bits(self, value: V, bits: int) -> V:
+        """An integer of 32 bits with the same low bits; other bits may differ, where that saves ops."""
+        return value
+
     @abstractmethod
     def branch(self, condition: V, yes: Callable[[], Sequence[V]], no: Callable[[], Sequence[V]]) -> list[V]:
         """The values of one of two functions. Both return values of the same types; only one may be emitted."""

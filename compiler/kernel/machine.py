@@ -9,8 +9,6 @@ from typing import Final
 
 from orchestrion.compiler.ir.dims import TYPICAL
 
-#: iterations of all loops of an invocation after which Mesa's llvmpipe ends them without an error
-LLVMPIPE_ITERATIONS: Final = 65_535
 #: iterations of loops on a machine without such a limit
 UNLIMITED_ITERATIONS: Final = 1 << 62
 
@@ -18,6 +16,7 @@ UNLIMITED_ITERATIONS: Final = 1 << 62
 @dataclass(frozen=True, slots=True)
 class Quirks:
     """Behaviour of the drivers of a machine that does not follow from its hardware. A row affects no other target.
+    Numbers that are defects of known drivers come from `schema/quirks.py`.
 
     `max_loop_iterations`: iterations of all loops of an invocation together, outer ones counted, after which the driver
     ends them without an error. `typical_row`: row length that is assumed for rows of dynamic length when the number of
@@ -45,7 +44,9 @@ class Machine:
     `register_code`: greatest number of primitives, about, for the part of a row that an invocation keeps in registers.
     `panel_tile`: rows and columns, of f32, of the tile of a dot with panels; `panel_bytes`: bytes of the panels of a
     workgroup, which caches hold; 0 if panels do not pay. `winograd_bytes`: the same for the transformed operands and
-    the sums of a convolution. `multiply_add`: dots add products by one op.
+    the sums of a convolution. `multiply_add`: dots add products by one op. `float_sums`: f32 sums integers at least as
+    fast as i32. `flash`, `ram`: bytes for constants and code, and for variables; 0 if there is no limit to be checked.
+    A machine with flash gets constants that are computed at compile time.
     """
 
     simd: int = 8
@@ -65,6 +66,9 @@ class Machine:
     panel_bytes: int = 0
     winograd_bytes: int = 0
     multiply_add: bool = False
+    float_sums: bool = True
+    flash: int = 0
+    ram: int = 0
     quirks: Quirks = Quirks()
 
     @property

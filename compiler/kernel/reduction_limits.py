@@ -8,8 +8,9 @@ the limit of the machine. Nothing reaches them on a machine without such a limit
 from typing import Final
 
 from orchestrion.compiler.ir.dims import DEFAULT_GREATEST, bounds, is_dynamic
+from orchestrion.schema.quirks import LLVMPIPE_ITERATIONS
 
-from .machine import LLVMPIPE_ITERATIONS, Machine
+from .machine import Machine
 
 #: fewer reductions of dynamic length than this have a workgroup each
 FEW_REDUCTIONS: Final = 1024

@@ -50,12 +50,15 @@ class Lowered(NamedTuple):
 #: ops whose methods do not have their names
 _METHODS = {"for": "loop", "if": "branch", "yield": "nothing", "return": "nothing", "vector": "make_vector"}
 
+#: the method of scalar ops
+_SCALAR = "scalar_op"
+
 
 def methods_of(renderer: type) -> dict[str, Callable[[Any, Any], None]]:
     """Op of `kernel` -> the method of a class that renders it: that of its name, or `scalar_op` for scalar ops.
     Ops without a method are left out.
     """
     short = {name: name.removeprefix("kernel.") for name in k.DIALECT.ops}
-    named = {name: vars(renderer).get(_METHODS.get(last, last)) for name, last in short.items()}
-    named |= {op.name: vars(renderer)["scalar_op"] for op in k.SCALARS.values()}
+    named = {name: getattr(renderer, _METHODS.get(last, last), None) for name, last in short.items()}
+    named |= dict.fromkeys((op.name for op in k.SCALARS.values()), getattr(renderer, _SCALAR))
     return {name: method for name, method in named.items() if method is not None}

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from orchestrion.hal.backend import BackendDevice, BackendDriver, DeviceInfo, Limits
 from orchestrion.hal.errors import DriverUnavailable
+from orchestrion.hal.quirks import quirks_of
 from orchestrion.schema.hints import install, pip
+from orchestrion.schema.quirks import DriverFacts
 
 from .heaps import Machine, machine_of
 
@@ -112,10 +114,9 @@ def why_unusable(device: cl.Device) -> str:
     """Why a device cannot run OpenCL C; empty if it can."""
     if not device.available or not device.compiler_available:
         return "is not available" if device.compiler_available else "has no compiler"
-    version = device.version.strip()
-    if "PoCL" in version and "x86_64" in version and version.endswith("-generic"):
-        return "is built by a PoCL too old to know this processor (its compiler refuses the target CPU 'generic')"
-    return ""
+    facts = DriverFacts(platform=device.platform.name.strip(), text=device.version.strip())
+    refused = [row for row in quirks_of("opencl", facts) if row.refused]
+    return f"{refused[0].refused} (quirk {refused[0].name}; ORCHESTRION_QUIRKS=off uses it)" if refused else ""
 
 
 def find() -> tuple[list[Any], list[str]]:

@@ -17,6 +17,7 @@ import pyopencl as cl
 
 from orchestrion.hal.backend import BackendExecutable, Entry
 from orchestrion.hal.cache import Cache
+from orchestrion.hal.errors import CodeRefused
 from orchestrion.schema.errors import ModuleError
 
 from .api import Api, P, Size
@@ -167,10 +168,10 @@ def _compile(context: cl.Context, device: cl.Device, payload: memoryview, option
 
 
 def _build_failure(device: cl.Device, error: cl.Error) -> Exception:
-    """ModuleError with the compiler's log for invalid source; other codes are failures of the device."""
+    """CodeRefused with the compiler's log for source that does not compile; other codes are failures of the device."""
     what = f"opencl-c does not build on {device.name.strip()}"
     found = translate(what, error)
-    return ModuleError(f"{what}: {error}") if isinstance(found, ModuleError) else found
+    return CodeRefused(f"{what}: {error}") if isinstance(found, ModuleError) else found
 
 
 def _check(api: Api, kernel: Kernel, entry: Entry, device: cl.Device) -> None:

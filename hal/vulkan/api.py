@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 from orchestrion.hal.errors import DriverUnavailable, HalError, InvalidArgument
 from orchestrion.schema.hints import install
 
-from .failures import failure
+from .failures import build_failure, failure
 
 Handle = Any
 WHOLE_SIZE = 0xFFFFFFFFFFFFFFFF
@@ -189,6 +189,11 @@ class Api:
         """Returns the HAL's error for a result code other than VK_SUCCESS."""
         name = str(self.ffi.string(self.ffi.cast("VkResult", result)))
         return failure(name, what)
+
+    def check_build(self, result: int, what: str) -> None:
+        """As `check`, for a call that builds code. Raises `BuildFailed` if the driver does not build it."""
+        if result:
+            raise build_failure(str(self.ffi.string(self.ffi.cast("VkResult", result))), what)
 
     def string(self, characters: Any) -> str:
         return str(self.ffi.string(characters).decode("utf-8", "replace"))

@@ -15,6 +15,7 @@ from typing import Any
 from orchestrion.hal.backend import Entry
 from orchestrion.hal.cache import Cache
 from orchestrion.hal.errors import HalError
+from orchestrion.hal.quirks import QUIRKS_VARIABLE
 from orchestrion.schema.child_process import Message
 from orchestrion.schema.errors import ModuleError
 
@@ -74,11 +75,11 @@ def _device(fields: dict[str, Any]) -> VulkanDevice | None:
     """Returns the device with this identity, opened with these features; None if it does not exist."""
     features = frozenset(fields["features"])
     enabled = frozenset(fields["enabled"])
-    name = ",".join((fields["identity"], fields["profile"], *sorted(enabled)))
+    name = ",".join((fields["identity"], fields["profile"], fields["quirks"], *sorted(enabled)))
     if name in _devices:
         return _devices[name]
     os.environ.pop(VALIDATION_VARIABLE, None)
-    os.environ[PROFILE_VARIABLE] = fields["profile"]
+    os.environ[PROFILE_VARIABLE], os.environ[QUIRKS_VARIABLE] = fields["profile"], fields["quirks"]
     instance = open_instance()
     for row in scan(instance)[0]:
         if row.identity == fields["identity"] and row.enabled >= enabled:

@@ -111,7 +111,9 @@ class VulkanExecutable(BackendExecutable):
         words = api.ffi.new("uint32_t[]", len(code) // 4)
         api.ffi.memmove(words, code, len(code))
         info = api.new("VkShaderModuleCreateInfo", codeSize=len(code), pCode=words)
-        module = api.create(device.vk.vkCreateShaderModule, device.handle, info, "a shader module")
+        out = api.ffi.new("VkShaderModule[1]")
+        api.check_build(device.vk.vkCreateShaderModule(device.handle, info, api.null, out), "a shader module")
+        module = out[0]
         try:
             with pipeline_cache(device, payload) as (cache, known):
                 self.cached = known
@@ -127,7 +129,7 @@ class VulkanExecutable(BackendExecutable):
         info = api.new("VkComputePipelineCreateInfo", stage=stage[0], layout=layout.pipeline)
         out = api.ffi.new("VkPipeline[1]")
         result = device.vk.vkCreateComputePipelines(device.handle, cache, 1, info, api.null, out)
-        api.check(result, f"building entry {name}")
+        api.check_build(result, f"building entry {name}")
         return out[0]
 
 
@@ -135,7 +137,7 @@ def _check_needs(device: VulkanDevice, summary: Summary, entries: tuple[Entry, .
     """Raises Unsupported, which names what the module needs and the device lacks."""
     info = device.info
     for feature in sorted(summary.features - info.features):
-        raise Unsupported(f"the code needs feature {feature}, which {info.name} lacks")
+        raise Unsupported(f"the code needs feature {feature}, which {info.name} lacks{info.why_withheld([feature])}")
     for entry in entries:
         for axis, size, limit in zip("xyz", entry.workgroup_size, device.physical.max_workgroup, strict=True):
             if size > limit:

@@ -7,6 +7,7 @@ anywhere else it is unexpected.
 """
 
 from orchestrion.hal.errors import (
+    BuildFailed,
     DeviceLost,
     DeviceOutOfMemory,
     DriverUnavailable,
@@ -70,6 +71,18 @@ TABLE: dict[str, tuple[str, type[HalError]]] = {
     "VK_ERROR_INVALID_VIDEO_STD_PARAMETERS_KHR": (_VIDEO, InternalError),
     "VK_ERROR_NOT_PERMITTED_KHR": ("the system does not permit it to this user", Unsupported),
 }
+
+
+def build_failure(name: str, what: str) -> HalError:
+    """As `failure`, for a call that builds code. Codes that are about neither memory nor a lost device, and codes that
+    such a call must not return, as drivers of phones do, become `BuildFailed`.
+    """
+    error = failure(name, what)
+    return (
+        error
+        if isinstance(error, DeviceLost | DeviceOutOfMemory)
+        else BuildFailed(f"{what}: the driver returned {name}")
+    )
 
 
 def failure(name: str, what: str) -> HalError:

@@ -2,7 +2,8 @@
 
 A device is usable if it has a compute queue, Vulkan 1.1 and timeline semaphores; for any other, `scan` says why not.
 Hardware devices come first, then software devices. The table FEATURES holds every Vulkan feature that is enabled where
-available. HAL_FEATURES says which of them make up one HAL feature.
+available. HAL_FEATURES says which of them make up one HAL feature. What a quirk of the driver (`schema/quirks.py`) or
+the device profile withholds counts as absent.
 """
 
 from collections.abc import Sequence
@@ -10,6 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from orchestrion.hal.backend import DeviceInfo, Limits
+from orchestrion.hal.quirks import quirks_of
+from orchestrion.schema.quirks import DriverFacts, Quirk
 
 from .api import Api, Handle
 from .budget import read_budgets
@@ -79,6 +82,8 @@ RANKS: dict[int, int] = {2: 0, 1: 1, 3: 2, 0: 3, 4: 4}
 TYPES_GPU = (1, 2, 3)
 #: storage buffers that entries of modules bind at most, and one for their parameters
 ROOMY_STORAGE_BUFFERS = 17
+#: bytes; offsets and lengths of fills are multiples of it
+WORD = 4
 #: VkQueueFlagBits
 GRAPHICS, COMPUTE, TRANSFER = 1, 2, 4
 
@@ -104,6 +109,17 @@ class PhysicalDevice:
     identity: str  #: identifies device and driver version, for cache keys
     uniform_parameters: bool  #: parameters of entries are in uniform buffers, because storage buffers are few
     profile: DeviceProfile | None  #: the profile that restricts it; None without restrictions
+    quirks: tuple[Quirk, ...]  #: the known defects of its driver that apply
+
+    @property
+    def fill_alignment(self) -> int:
+        """The multiple at which a long fill begins, in bytes."""
+        return max([row.fill_alignment for row in self.quirks], default=WORD)
+
+    @property
+    def stores_pipelines(self) -> bool:
+        """Whether pipelines are kept for later processes."""
+        return all([row.stores_pipelines for row in self.quirks])
 
     @property
     def machine(self) -> Machine:
@@ -176,12 +192,28 @@ class _Probe:
         self.present = self._extensions()
         #: what the device has, which orders devices; `enabled` is what the profile takes of it
         self.supported = self.enabled = self._features() if self.version >= LEAST_VERSION else frozenset[str]()
+        self.driver_id, self.driver_words = self._driver()
+        facts = DriverFacts(
+            vendor=int(properties.vendorID),
+            device=int(properties.deviceID),
+            kind=self.kind,
+            driver=self.driver_id,
+            number=int(properties.driverVersion),
+            text=self.driver_words,
+        )
+        self.quirks = quirks_of("vulkan", facts)
         if profile is not None:
             self.version = min(self.version, profile.version)
             self.present &= profile.extensions
             self.enabled = self._features() & profile.features if self.version >= LEAST_VERSION else frozenset()
+        #: Vulkan feature that a quirk withholds -> the quirk
+        self.withheld = {field: row for row in self.quirks for field in row.lacks if field in self.enabled}
+        self.enabled -= self.withheld.keys()
 
     def unusable(self) -> str:
+        for row in self.quirks:
+            if row.refused:
+                return f"{row.refused} (quirk {row.name}; ORCHESTRION_QUIRKS=off uses it)"
         if self.version < LEAST_VERSION:
             return f"Vulkan {self.version[0]}.{self.version[1]}, needed is 1.1"
         if self.queue_family < 0:
@@ -222,20 +254,23 @@ class _Probe:
         wanted += [FLOAT_CONTROLS] if self.version < (1, 2) else []
         return tuple(dict.fromkeys(name for name in wanted if name in self.present))
 
-    def _more_properties(self) -> tuple[int, int, str]:
-        """The largest allocation, the alignment of imported host memory, and the driver's name and version."""
-        api = self.api
+    def _driver(self) -> tuple[int, str]:
+        """The VkDriverId, 0 if the device does not state it, and the driver's name and version as text."""
+        api, words = self.api, ""
         driver = api.new("VkPhysicalDeviceDriverProperties")
-        known = self.version >= (1, 2) or "VK_KHR_driver_properties" in self.present
-        host = api.new("VkPhysicalDeviceExternalMemoryHostPropertiesEXT", pNext=driver if known else api.null)
-        imports = "VK_EXT_external_memory_host" in self.present
-        chain = host if imports else (driver if known else api.null)
-        maintenance = api.new("VkPhysicalDeviceMaintenance3Properties", pNext=chain)
+        if self.version >= (1, 2) or (self.version >= LEAST_VERSION and "VK_KHR_driver_properties" in self.present):
+            api.lib.vkGetPhysicalDeviceProperties2(self.handle, api.new("VkPhysicalDeviceProperties2", pNext=driver))
+            words = f"{api.string(driver.driverName)} {api.string(driver.driverInfo)}".strip()
+        return int(driver.driverID), words or f"driver {self.properties.driverVersion:#x}"
+
+    def _more_properties(self) -> tuple[int, int]:
+        """The largest allocation, and the alignment of imported host memory."""
+        api, imports = self.api, "VK_EXT_external_memory_host" in self.present
+        host = api.new("VkPhysicalDeviceExternalMemoryHostPropertiesEXT")
+        maintenance = api.new("VkPhysicalDeviceMaintenance3Properties", pNext=host if imports else api.null)
         api.lib.vkGetPhysicalDeviceProperties2(self.handle, api.new("VkPhysicalDeviceProperties2", pNext=maintenance))
-        words = f"{api.string(driver.driverName)} {api.string(driver.driverInfo)}".strip() if known else ""
-        words = words or f"driver {self.properties.driverVersion:#x}"
         alignment = int(host.minImportedHostPointerAlignment) if imports else 1
-        return int(maintenance.maxMemoryAllocationSize), alignment, words
+        return int(maintenance.maxMemoryAllocationSize), alignment
 
     def _special_floats(self) -> frozenset[int]:
         """The widths of floats, in bits, for which code may ask to keep NaN, infinities and signs of zeros."""
@@ -276,10 +311,10 @@ class _Probe:
             notes.append("its compute queue has no timestamps: it cannot be profiled")
         if "robustBufferAccess2" not in self.enabled:
             notes.append("no robust buffer access 2: indices into bindings are clamped")
-        return tuple(notes)
+        return (*notes, *[row.note for row in self.quirks])
 
     def describe(self, index: int) -> PhysicalDevice:
-        max_allocation, import_alignment, driver = self._more_properties()
+        max_allocation, import_alignment = self._more_properties()
         limits, max_workgroup = self._limits(import_alignment), _triple(self.limits.maxComputeWorkGroupSize)
         if (profile := self.profile) is not None:
             limits = weaker(limits, profile.limits)
@@ -294,7 +329,7 @@ class _Probe:
             index=index,
             name=self.name,
             vendor=VENDORS.get(self.properties.vendorID, f"vendor {self.properties.vendorID:#x}"),
-            version=f"{driver}, Vulkan {self.device_version[0]}.{self.device_version[1]}",
+            version=f"{self.driver_words}, Vulkan {self.device_version[0]}.{self.device_version[1]}",
             formats=("spirv",),
             features=frozenset(features),
             limits=limits,
@@ -302,6 +337,14 @@ class _Probe:
             notes=self._notes(types),
             timestamps=self.timestamp_bits > 0,
             verified_formats=frozenset({"spirv"}),
+            withheld=tuple(
+                [
+                    (name, self.withheld[field].name)
+                    for name, fields in HAL_FEATURES.items()
+                    for field in fields
+                    if field in self.withheld
+                ]
+            ),
         )
         uuid = bytes(self.properties.pipelineCacheUUID).hex()
         return PhysicalDevice(
@@ -322,6 +365,7 @@ class _Probe:
             identity=f"{self.properties.vendorID:x}-{self.properties.deviceID:x}-{self.properties.driverVersion:x}-{uuid}",
             uniform_parameters=self._uniform_parameters,
             profile=profile,
+            quirks=self.quirks,
         )
 
     @property

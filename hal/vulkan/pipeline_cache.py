@@ -1,7 +1,8 @@
 """Compiled pipelines, stored between processes: one VkPipelineCache per executable, in the user's cache folder.
 
 An entry is found by device, driver version, enabled features and content, so a driver never gets data that it did not
-write; it also checks the header. Drivers that store nothing return a bare header, which is not stored.
+write; it also checks the header. Drivers that store nothing return a bare header, which is not stored. Nothing is
+stored for drivers that a quirk keeps from loading pipelines (`Quirk.stores_pipelines`).
 """
 
 from __future__ import annotations
@@ -34,14 +35,14 @@ def pipeline_cache(device: VulkanDevice, payload: memoryview) -> Generator[tuple
     """A context manager around a VkPipelineCache. Yields its handle, and whether the user's cache had data of this
     payload. At the end the contents are stored if they are new.
     """
-    api, vk = device.api, device.vk
+    api, vk, stores = device.api, device.vk, device.physical.stores_pipelines
     key = cache_key(device, payload)
-    known = device.cache.get(*key) or b""
+    known = (stores and device.cache.get(*key)) or b""
     info = api.new("VkPipelineCacheCreateInfo", initialDataSize=len(known), pInitialData=api.ffi.new("char[]", known))
     handle = api.create(vk.vkCreatePipelineCache, device.handle, info, "a pipeline cache")
     try:
         yield handle, bool(known)
-        data = _data(device, handle)
+        data = _data(device, handle) if stores else b""
         if len(data) > HEADER_BYTES and data != known:
             device.cache.put(data, *key)
     finally:

@@ -35,6 +35,8 @@ STAGE_COMPUTE, STAGE_TRANSFER, STAGE_HOST = 0x800, 0x1000, 0x4000
 STAGES = STAGE_COMPUTE | STAGE_TRANSFER
 #: bytes of a word
 WORD = 4
+#: bytes of a fill, above which its offset is aligned (`fill_words`)
+LONG_FILL = 4096
 #: bytes bound for an empty binding, because Vulkan has no empty ranges, and the distance between those of two bindings
 EMPTY_BYTES, EMPTY_STEP = 32, 256
 #: stage, its access flags for reads, and for writes; a submission makes earlier writes of the host visible by itself
@@ -134,14 +136,25 @@ class Copy:
         self._vk.vkCmdCopyBuffer(buffer, source.handle, target.handle, count, regions)
 
 
+def fill_words(device: VulkanDevice, commands: Handle, handle: Handle, offset: int, length: int, word: int) -> None:
+    """Record fills that repeat a 32-bit word over a word-aligned range. Long fills begin at a multiple of
+    `PhysicalDevice.fill_alignment`.
+    """
+    head = -offset % device.physical.fill_alignment
+    if head and length > LONG_FILL:
+        device.vk.vkCmdFillBuffer(commands, handle, offset, head, word)
+        offset, length = offset + head, length - head
+    device.vk.vkCmdFillBuffer(commands, handle, offset, length, word)
+
+
 class Fill:
     """Repeats a 32-bit word over a word-aligned range. The length is chosen as for `Copy`."""
 
-    __slots__ = ("_number", "_program", "_target", "_vk", "_word")
+    __slots__ = ("_device", "_number", "_program", "_target", "_word")
     stage = STAGE_TRANSFER
 
     def __init__(self, device: VulkanDevice, program: Program, target: Binding, word: int) -> None:
-        self._vk = device.vk
+        self._device = device
         self._program = program
         self._number = program.add_transfer()
         self._target = target
@@ -152,7 +165,7 @@ class Fill:
         target = resolve(where, table)
         length = self._program.length(self._number, where)
         if length:
-            self._vk.vkCmdFillBuffer(buffer, target.handle, target.base + where.offset, length, self._word)
+            fill_words(self._device, buffer, target.handle, target.base + where.offset, length, self._word)
 
 
 class Barrier:

@@ -26,7 +26,7 @@ from orchestrion.hal.backend import BackendBuffer, Bytes, MemoryUse, Point
 from .allocator import padded_size
 from .api import Handle
 from .buffer import BorrowedBuffer, VulkanBuffer
-from .recording import Barrier
+from .recording import Barrier, fill_words
 from .ring import Counter, Ring
 
 if TYPE_CHECKING:
@@ -349,12 +349,11 @@ class Transfers:
         """Records the zeroing of fresh memory, then the uploads."""
         if not self._uploads and not self._allocator.uncleared:
             return []
-        vk = self._device.vk
         commands = self.commands.begin()
         batch.commands.append(commands)
         batch.cleared = self._allocator.begin_fills()
         for buffer in batch.cleared:
-            vk.vkCmdFillBuffer(commands, buffer.handle, buffer.base, padded_size(buffer.size), 0)
+            fill_words(self._device, commands, buffer.handle, buffer.base, padded_size(buffer.size), 0)
         batch.uploads = [*self._uploads]
         if batch.cleared and batch.uploads:
             self._between.encode(commands, None, ())

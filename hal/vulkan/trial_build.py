@@ -66,7 +66,9 @@ def trial_build(device: VulkanDevice, payload: memoryview, entries: tuple[Entry,
         seconds = perf_counter() - started
     if "error" in answer.fields:
         raise _as_error(answer.fields)
-    if len(answer.data) > HEADER_BYTES:  # contains pipelines, which the build of this process uses
+    if (
+        device.physical.stores_pipelines and len(answer.data) > HEADER_BYTES
+    ):  # contains pipelines, which the build of this process uses
         device.cache.put(answer.data, *cache_key(device, payload))
     device.cache.put(repr(seconds).encode(), *key)
     return seconds
@@ -97,6 +99,7 @@ def _ask(device: VulkanDevice, fields: dict[str, Any], data: bytes | memoryview,
     which = {
         "identity": physical.identity,
         "profile": "full" if physical.profile is None else physical.profile.name,
+        "quirks": ",".join([row.name for row in physical.quirks]) or "off",
         "enabled": sorted(physical.enabled),
         "features": sorted(device.info.features),
     }

@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("llvmlite")
 
 from orchestrion.compiler.errors import CompileError
-from orchestrion.compiler.targets.cpu import target
+from orchestrion.compiler.targets.cpu import llvm_child
 
 #: invocations of a workgroup, and of a dispatch, whose last workgroup is not full
 SIZE, COUNT = 32, 77
@@ -108,13 +108,13 @@ def kept_values(count: int, size: int = 1024) -> str:
 def texts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The LLVM IR of what is compiled from here on."""
     found: list[str] = []
-    text_of = target.text_of
+    object_file = llvm_child.object_file
 
-    def keep(*arguments: Any) -> str:
-        found.append(text_of(*arguments))
-        return found[-1]
+    def keep(text: str, *arguments: Any, **named: Any) -> bytes:
+        found.append(text)
+        return object_file(text, *arguments, **named)
 
-    monkeypatch.setattr(target, "text_of", keep)
+    monkeypatch.setattr(llvm_child, "object_file", keep)
     return found
 
 

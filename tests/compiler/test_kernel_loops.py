@@ -16,8 +16,9 @@ from orchestrion.compiler.kernel.builder import KernelBuilder
 from orchestrion.compiler.kernel.dialect import SCALARS, For, LoadLanes, is_vector
 from orchestrion.compiler.kernel.index import delinearize, linearize
 from orchestrion.compiler.kernel.loops import BLOCK, Nest, Reduction, Scalars
-from orchestrion.compiler.kernel.machine import LLVMPIPE_ITERATIONS, Machine, Quirks
+from orchestrion.compiler.kernel.machine import Machine, Quirks
 from orchestrion.compiler.kernel.reduction_limits import max_loop_iterations
+from orchestrion.schema.quirks import LLVMPIPE_ITERATIONS
 
 
 @pytest.fixture

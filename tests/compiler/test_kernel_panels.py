@@ -109,7 +109,7 @@ def test_products_are_added_by_one_instruction_where_a_level_has_it(lowered: Any
     entry = lowered(matmul(40, 70, 48).text(["f32"] * 3), "cpu")
     entries = cpu.Lowered.of(entry.module.block.first).entries
     for level in LEVELS.values():
-        text = cpu.text_of(entries, level)
+        ((text, _),) = cpu.texts_of(entries, level)
         assert ("@llvm.fma." in text) == (level.name != "x86-64-v2")
 
 

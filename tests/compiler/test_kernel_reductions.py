@@ -8,8 +8,9 @@ import pytest
 from stablehlo_text import DTYPES, filled, ints, main, reducer, reduction, tensor
 
 from orchestrion.compiler.errors import CompileError
-from orchestrion.compiler.kernel.machine import LLVMPIPE_ITERATIONS, Machine, Quirks
+from orchestrion.compiler.kernel.machine import Machine, Quirks
 from orchestrion.compiler.kernel.reduction_limits import max_elements
+from orchestrion.schema.quirks import LLVMPIPE_ITERATIONS
 
 EACH_TARGET = pytest.mark.parametrize("target", ["opencl", "spirv", "cpu"])
 #: an invocation for each result, with turns of one element and of several; a workgroup for each result

@@ -18,7 +18,6 @@ from schedule_trials import PER_CASE, trial
 
 from orchestrion.compiler.kernel.legality import choice_problems, problems
 from orchestrion.compiler.kernel.schedule import STEPS
-from orchestrion.compiler.profiles import MACHINES
 from orchestrion.compiler.targets.target import target
 from orchestrion.hal.errors import DriverUnavailable
 
@@ -92,7 +91,8 @@ def test_most_well_typed_draws_are_legal_and_have_every_step() -> None:
         rng = random.Random(seed)
         body = body_of(draw_case(rng))
         kinds.add(body.kind)
-        machine = target(rng.choice(list(DRIVERS))).row(rng.choice(list(MACHINES)))
+        drivers = target(rng.choice(list(DRIVERS)))
+        machine = drivers.row(rng.choice(list(drivers.machines)))
         drawn = draw_schedules(rng, body, machine)
         schedules = list(drawn.schedules)
         refused = any(any(problems(body, one, machine)) for one in schedules) or any(choice_problems(body, schedules))

@@ -4,12 +4,13 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 from stablehlo_text import main, reduction
 
 pytest.importorskip("llvmlite")
 
-from orchestrion import compiler
+from orchestrion import compiler, vm
 from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.kernel.dialect import DIALECT
 from orchestrion.compiler.kernel.primitives import PRIMITIVES
@@ -62,7 +63,7 @@ def test_several_vectors_reduce_at_once_where_they_fit_a_row(lowered: Any, colum
     """Sums over the middle axis, with 9 elements: lanes load neighbours, of whole vectors of AVX-512."""
     entry = lowered(reduction((40, 9, columns), (1,), "add", "f32", "0.0"), "cpu")
     entries = target.Lowered.of(entry.module.block.first).entries
-    text = target.text_of(entries, LEVELS["x86-64-v4"])
+    ((text, _),) = target.texts_of(entries, LEVELS["x86-64-v4"])
     assert f"load <{lanes} x float>" in text and "gather" not in text
 
 
@@ -107,20 +108,20 @@ def test_code_that_is_no_image_is_refused(body: str, message: str, level: str) -
     text += "declare hidden void @elsewhere()\n@state = hidden global i32 7\n"
     text = text if "@state" in body else text.replace("@state = hidden global i32 7\n", "")
     with pytest.raises(LinkError, match=message):
-        link(row.architecture, llvm_child.object_file(text, row, "e0"), ["e0"])
+        link(row.architecture, [llvm_child.object_file(text, row, "e0")], ["e0"])
 
 
 def test_damaged_object_files_are_refused() -> None:
     row = LEVELS["x86-64-v3"]
     data = llvm_child.object_file(HEAD.format(triple=row.triple) + BODY.format(body=""), row, "e0")
-    assert link("x86-64", data, ["e0"]).functions["e0"][1] > 0
-    with pytest.raises(LinkError, match="does not define e1"):
-        link("x86-64", data, ["e1"])
+    assert link("x86-64", [data], ["e0"]).functions["e0"][1] > 0
+    with pytest.raises(LinkError, match="defines e1"):
+        link("x86-64", [data], ["e1"])
     with pytest.raises(LinkError, match="aarch64 is 183"):
-        link("aarch64", data, ["e0"])
+        link("aarch64", [data], ["e0"])
     for size in (0, 10, 63, 64, len(data) // 2):
         with pytest.raises(LinkError):
-            link("x86-64", data[:size], ["e0"])
+            link("x86-64", [data[:size]], ["e0"])
 
 
 def test_a_crash_of_llvm_is_an_error_with_the_entry() -> None:
@@ -130,3 +131,26 @@ def test_a_crash_of_llvm_is_an_error_with_the_entry() -> None:
         llvm_child.object_file(HEAD.format(triple=row.triple) + BODY.format(body=body), row, "my_entry")
     with pytest.raises(CompileError, match="LLVM refused my_entry for aarch64: RuntimeError"):
         llvm_child.object_file("no text of LLVM IR", row, "my_entry")
+
+
+def test_object_files_are_linked_to_one_image(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Entries in one object file, and in one each, with a function that both call and constants of their own."""
+    text = """
+    func.func @main(%x: tensor<40xf32>, %y: tensor<30x20xf64>) -> (tensor<40xf32>, tensor<30xf64>) {
+      %zero = stablehlo.constant dense<0.0> : tensor<f64>
+      %a = stablehlo.exponential %x : tensor<40xf32>
+      %b = stablehlo.exponential %y : tensor<30x20xf64>
+      %c = stablehlo.reduce(%b init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<30x20xf64>, tensor<f64>) -> tensor<30xf64>
+      return %a, %c : tensor<40xf32>, tensor<30xf64>
+    }
+    """  # noqa: E501
+    rng = np.random.default_rng(0)
+    x, y = rng.standard_normal(40, np.float32), rng.standard_normal((30, 20))
+    results = []
+    for characters in (1 << 30, 1):
+        monkeypatch.setattr(target, "PART", characters)
+        module = compiler.compile(text, targets=["cpu"], target_cpu="host")
+        results.append(vm.load(module, device="cpu", allow_native_code=True).main(x, y))
+    for one, other in zip(*results, strict=True):
+        np.testing.assert_array_equal(np.asarray(one), np.asarray(other))
+    np.testing.assert_allclose(np.asarray(results[0][0]), np.exp(x), rtol=1e-6)

@@ -19,22 +19,22 @@ from orchestrion.compiler.kernel.dialect import (
     Transpose,
 )
 from orchestrion.compiler.kernel.primitives import PRIMITIVES
-from orchestrion.compiler.targets.opencl.render import _OPS
-from orchestrion.compiler.targets.opencl.scalars import EXPRESSIONS, MEMORY_TYPES, TYPES, literal
+from orchestrion.compiler.targets.opencl.render import OpenCLBody
+from orchestrion.compiler.targets.opencl.scalars import LANGUAGE
 from orchestrion.compiler.targets.target import target
 from orchestrion.schema.dtypes import BY_NAME, COMPUTED
 
 
 def test_each_primitive_has_a_row_for_each_kind_and_no_other() -> None:
     wanted = {(row.name, kind) for row in PRIMITIVES for kind in row.kinds}
-    assert {key for key in EXPRESSIONS if key[1] != "U"} == wanted
-    assert {(name, "u") for name, kind in EXPRESSIONS if kind == "U"} <= wanted
+    assert {key for key in LANGUAGE.expressions if key[1] != "U"} == wanted
+    assert {(name, "u") for name, kind in LANGUAGE.expressions if kind == "U"} <= wanted
 
 
 def test_each_op_and_type_is_rendered() -> None:
     of_cpu = {op.name for op in (LoadSharedLanes, StoreSharedLanes, MultiplyAdd, Prefetch, Transpose)}
-    assert set(_OPS) == set(DIALECT.ops) - of_cpu - {"kernel.store_bits"}
-    assert set(TYPES) == set(MEMORY_TYPES) == {row.name for row in COMPUTED}
+    assert set(OpenCLBody._methods) == set(DIALECT.ops) - of_cpu - {"kernel.store_bits"}
+    assert set(LANGUAGE.types) == {row.name for row in COMPUTED}
 
 
 FLOATS = [0.0, 1.0, 0.1, 1e10, 16777217.0, 3.4028235e38, 1.1754944e-38, 1e-45, 1 / 3, math.pi, 1e300, 5e-324]
@@ -46,7 +46,7 @@ def test_float_literals_read_back_to_the_same_bits(dtype: str, code: str, value:
     if dtype == "f32" and abs(value) > 3.5e38:
         return
     array = np.array(value, BY_NAME[dtype].numpy)
-    text = literal(int(array.view(f"u{array.itemsize}")), BY_NAME[dtype]).strip("()")
+    text = LANGUAGE.literal(int(array.view(f"u{array.itemsize}")), BY_NAME[dtype]).strip("()")
     assert struct.pack(code, float(text.rstrip("f"))) == array.tobytes()
     assert text.endswith("f") == (dtype == "f32")
 
@@ -67,7 +67,7 @@ def test_float_literals_read_back_to_the_same_bits(dtype: str, code: str, value:
     ],
 )
 def test_literals_that_c_cannot_say_plainly(dtype: str, pattern: int, text: str) -> None:
-    assert literal(pattern, BY_NAME[dtype]) == text
+    assert LANGUAGE.literal(pattern, BY_NAME[dtype]) == text
 
 
 def test_the_source_of_a_product(lowered: Any) -> None:

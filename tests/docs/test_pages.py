@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = sorted(
     [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*.md"), *ROOT.glob("tests/**/*.md")]
 )
-COMMANDS = ("compile", "run", "dump", "opt", "asm", "bench", "pack", "batch", "tune")
+COMMANDS = ("compile", "run", "dump", "opt", "asm", "bench", "pack", "batch", "tune", "codegen")
 
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 CODE = re.compile(r"`([^`\n]+)`")

@@ -6,11 +6,13 @@ differ by the tolerances of the issue: f32 |got - want| <= 1e-5 |want| + 1e-6 ma
 """
 
 import functools
+import os
 import re
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -510,16 +512,27 @@ def phases() -> Callable[[Case], dict[str, Any]]:
 
 
 @pytest.fixture(scope="session")
-def load_on() -> Callable[..., Any]:
-    """`vm.load` on a device by name; skips, with the reason, where the device is not there."""
+def load_on(request: pytest.FixtureRequest) -> Callable[..., Any]:
+    """`vm.load` on a device by name; skips, with the reason, where the device is not there. `swiftshader` and `least`
+    are Vulkan devices like those of phones, without native code that is not checked: SwiftShader, and the first device
+    restricted to the least features and limits.
+    """
     from orchestrion import vm
     from orchestrion.hal.errors import DriverUnavailable
+    from orchestrion.hal.vulkan.device_profile import PROFILE_VARIABLE
 
     def load(module: bytes, device: str, **options: Any) -> Any:
         if device == "cpu":
             pytest.importorskip("llvmlite")
+        checked = device in ("swiftshader", "least")
+        if device == "swiftshader":
+            device = request.getfixturevalue("swiftshader")
+        restricted = {PROFILE_VARIABLE: "least"} if device == "least" else {}
+        named = "vulkan" if device == "least" else device
+        options["allow_native_code"] = not checked
         try:
-            return vm.load(module, device=device, allow_native_code=True, **options)
+            with patch.dict(os.environ, restricted):
+                return vm.load(module, device=named, **options)
         except DriverUnavailable as error:
             pytest.skip(f"{device}: {error}")
 

@@ -108,6 +108,30 @@ def test_compiled_trusted_and_run(user: User) -> None:
     assert done.returncode == 0 and "1 of 1 results are as expected" in done.stdout, done.stderr
 
 
+#: the generated program in a Python that never loads the VM
+WITHOUT_VM = """
+import sys
+import numpy as np
+import mlp
+from orchestrion.hal.registry import open_device
+with open_device("template") as device, mlp.Mlp.create(device) as program:
+    x = mlp.upload(device, np.load(sys.argv[1]), mlp.F32)
+    np.testing.assert_allclose(program.main(x).read(), np.load(sys.argv[2]), rtol=1e-5, atol=1e-6)
+    del x
+assert not [name for name in sys.modules if name.startswith(("orchestrion.vm", "orchestrion.compiler"))]
+"""
+
+
+def test_generated_code_runs_on_it(user: User) -> None:
+    module = user.compile("mlp")
+    done = user.tool("codegen", module, "--style=hal", "-o", user.home / "app")
+    assert done.returncode == 0, done.stderr
+    script = user.home / "app" / "run.py"
+    script.write_text(WITHOUT_VM)
+    done = user.python(script, EXAMPLES / "mlp_input.npy", EXAMPLES / "mlp_output.npy")
+    assert done.returncode == 0 and "Warning" not in done.stderr, done.stderr
+
+
 def test_compiling_for_its_machine(user: User) -> None:
     module = user.compile("mlp", "--machine=template-wide")
     files = f"--input=@{EXAMPLES / 'mlp_input.npy'}", f"--expected-output=@{EXAMPLES / 'mlp_output.npy'}"

@@ -3,7 +3,6 @@
 A sample of the programs always runs, all of them when `ORCHESTRION_REAL_PROGRAMS=all` asks for it.
 """
 
-import dataclasses
 import functools
 import os
 from collections.abc import Callable, Iterator
@@ -12,13 +11,10 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
+from named_devices import open_named
 
 from orchestrion import compiler, vm
 from orchestrion.hal.device import Device
-from orchestrion.hal.errors import DriverUnavailable
-from orchestrion.hal.vulkan import instance
-from orchestrion.hal.vulkan.device import VulkanDevice
-from orchestrion.hal.vulkan.driver import VulkanDriver
 from orchestrion.schema.dtypes import BOOL, BY_NAME, FLOAT
 from orchestrion.vm.errors import NoProgram
 
@@ -47,14 +43,7 @@ def device(request: pytest.FixtureRequest) -> Iterator[Device]:
     """An open device without integers of some widths."""
     lacks = DEVICES[request.param]
     name = "SwiftShader" if not lacks else "llvmpipe"
-    try:
-        rows = [row for row in VulkanDriver()._scan() if name in row.info.name]
-    except DriverUnavailable as error:
-        pytest.skip(str(error))
-    if not rows:
-        pytest.skip(f"no {name} is installed")
-    info = dataclasses.replace(rows[0].info, features=rows[0].info.features - lacks)
-    with Device.of(VulkanDevice(instance.open_instance().api, dataclasses.replace(rows[0], info=info))) as opened:
+    with open_named(name, without=lacks) as opened:
         yield opened
 
 

@@ -124,6 +124,35 @@ def test_module_and_manifest_say_which_program_runs(least_vulkan: str) -> None:
         vm.load(compiler.compile(adam, *arguments, targets="spirv", levels="first"), least_vulkan)
 
 
+def test_equal_executables_are_stored_once() -> None:
+    """Only the code of the dispatch of seven buffers differs."""
+
+    def function(p: Any, m: Any, v: Any, g: Any, x: Any) -> Any:
+        return *adam(p, m, v, g), jnp.tanh(x @ x.T), jnp.sort(x, axis=1)
+
+    found = read_module(compiler.compile(function, *tensors(4, 5, 33), *tensors(1, 8, 16), targets="spirv"))
+    payloads = [
+        [
+            found.variants[executable.variants_start].payload
+            for executable in found.executables[row.executables_start : row.executables_end]
+        ]
+        for row in found.programs
+    ]
+    assert len(payloads) == 2 and len(payloads[0]) == len(payloads[1]) >= 3
+    assert len(set(payloads[0]) ^ set(payloads[1])) == 2
+
+
+def test_module_and_manifest_say_which_variants_run(least_vulkan: str) -> None:
+    """Without 64-bit integers the executable gets its variant in words."""
+    x = np.arange(-4, 4, dtype=np.int64)
+    with jax.enable_x64(True):
+        module = read_module(compiler.compile(lambda x: x * x, x, targets="spirv"))
+    for asked in (subject(module), subject(manifest_of(module))):
+        answer = check(asked, find_device(least_vulkan)[1])
+        assert (answer.verdict, answer.program) == (Verdict.SLOWER, "spirv")
+        assert "runs a later variant: spirv: wants int64, which the device lacks" in str(answer)
+
+
 def test_equal_constants_are_stored_once() -> None:
     weights = np.random.default_rng(0).normal(size=(1 << 16,)).astype(np.float32)
 

@@ -185,7 +185,7 @@ def test_blocks_read_what_is_there_as_it_lies(target: str) -> None:
 
 
 def test_refusals() -> None:
-    with pytest.raises(compiler.CompileError, match="no machine is called tpu; there are cpu, gpu"):
+    with pytest.raises(compiler.CompileError, match="no machine is called tpu; there are cpu, gpu, mcu"):
         compiler.compile(PRODUCT, machines=("tpu",))
     with pytest.raises(compiler.CompileError, match=r"\[cpu, gpu\]: any device takes cpu, so it comes last"):
         compiler.compile(PRODUCT, machines=("cpu", "gpu"))

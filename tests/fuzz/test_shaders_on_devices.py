@@ -49,6 +49,13 @@ def test_without_robust_buffer_access_2(second: Bench) -> None:
     check(second)
 
 
+def test_with_the_least_limits(least_vulkan: str) -> None:
+    bench = Bench(least_vulkan)
+    assert bench.features == {"robust"}
+    check(bench)
+    bench.close()
+
+
 def test_a_difference_is_seen(lavapipe: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each known byte of the interpreter that is changed is one that the device does not have."""
     given = next(made for seed in range(COUNT) if interpret(made := case(seed, lavapipe.features)).comparable)

@@ -18,6 +18,9 @@ from orchestrion.hal.cts import catalogue
 ROOT = Path(__file__).parents[2]
 #: the folder into which `.ci/drivers` unpacks it
 RUNTIME = Path(sys.prefix) / "intel-opencl"
+ALL = os.environ.get("ORCHESTRION_REAL_PROGRAMS") == "all"
+#: seconds that a process may take
+TIMEOUT = 7200 if ALL else 900
 #: programs of every kind that have few kernels to build
 SAMPLE = "opencl and (mlp or softmax or while or gather or sort or warm)"
 
@@ -29,7 +32,7 @@ def run(arguments: Sequence[str]) -> str:
         pytest.skip("no Intel OpenCL runtime: `make drivers` unpacks it on Linux on x86-64")
     environment = os.environ | {"OCL_ICD_VENDORS": str(RUNTIME)}
     done = subprocess.run(
-        [sys.executable, *arguments], env=environment, cwd=ROOT, capture_output=True, text=True, timeout=900
+        [sys.executable, *arguments], env=environment, cwd=ROOT, capture_output=True, text=True, timeout=TIMEOUT
     )
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-4000:]
     return done.stdout
@@ -59,7 +62,9 @@ def test_recordings() -> None:
 
 
 def test_programs() -> None:
-    assert "passed" in run_tests("tests/e2e/test_devices.py", "-k", SAMPLE)
+    """A sample of the programs of `test_devices.py`; all of them, and the real programs, if all are asked for."""
+    files = ["tests/e2e/test_devices.py", *(["tests/e2e/test_real_programs.py"] if ALL else [])]
+    assert "passed" in run_tests(*files, "-k", "opencl" if ALL else SAMPLE)
 
 
 def test_interoperability() -> None:

@@ -349,7 +349,7 @@ def test_machines_of_other_packages(folder: PluginFolder) -> None:
         Compilation(targets=("spirv", "opencl"), machines=("acme-gpu",))
     with pytest.raises(CompileError, match="devices cannot choose"):
         Compilation(targets=("spirv",), machines=("acme-gpu", "cpu"))
-    with pytest.raises(CompileError, match="no machine is called npu; there are cpu, gpu, acme-gpu"):
+    with pytest.raises(CompileError, match="no machine is called npu; there are cpu, gpu, mcu, acme-gpu"):
         Compilation(targets=("spirv",), machines=("npu",))
 
 

@@ -10,7 +10,7 @@ import pytest
 from orchestrion.compiler.targets import target
 from orchestrion.hal import backend
 from orchestrion.hal.backend import API_VERSION
-from orchestrion.hal.public import PUBLIC, TARGET_INTERFACE
+from orchestrion.hal.public import DEVICE_INTERFACE, PUBLIC, TARGET_INTERFACE
 from orchestrion.schema.plugins import GROUPS
 
 ROOT = Path(__file__).parent.parent.parent
@@ -18,9 +18,9 @@ TEMPLATE = ROOT / "examples" / "hal-template" / "orchestrion_hal_template"
 PAGE = (ROOT / "docs" / "hal-driver.md").read_text()
 
 
-@pytest.mark.parametrize("module", [*PUBLIC, *TARGET_INTERFACE])
+@pytest.mark.parametrize("module", [*PUBLIC, *DEVICE_INTERFACE, *TARGET_INTERFACE])
 def test_public_names_are_there(module: str) -> None:
-    for name in PUBLIC.get(module) or TARGET_INTERFACE[module]:
+    for name in PUBLIC.get(module) or DEVICE_INTERFACE.get(module) or TARGET_INTERFACE[module]:
         found = import_module(module)
         value = getattr(found, name) if hasattr(found, name) else import_module(f"{module}.{name}")
         if inspect.isclass(value) or inspect.isfunction(value):

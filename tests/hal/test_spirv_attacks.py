@@ -1,6 +1,5 @@
 """Untrusted shaders that access memory outside their bindings are refused or confined, on lavapipe and SwiftShader."""
 
-import dataclasses
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
@@ -8,15 +7,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from named_devices import open_named
 
 from orchestrion.hal.backend import Entry
 from orchestrion.hal.device import Device
-from orchestrion.hal.errors import DriverUnavailable, Unsupported
+from orchestrion.hal.errors import Unsupported
 from orchestrion.hal.policy import Policy
-from orchestrion.hal.vulkan import instance, spirv_harden
+from orchestrion.hal.vulkan import spirv_harden
 from orchestrion.hal.vulkan.device import VulkanDevice
 from orchestrion.hal.vulkan.device_profile import PROFILE_VARIABLE
-from orchestrion.hal.vulkan.driver import VulkanDriver
 from orchestrion.hal.vulkan.spirv_check import verify
 from orchestrion.schema.errors import ModuleError
 
@@ -98,14 +97,7 @@ def device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> I
     name, _, lack = request.param.partition(" without ")
     if lack == LEAST:
         monkeypatch.setenv(PROFILE_VARIABLE, "least")
-    try:
-        rows = [row for row in VulkanDriver()._scan() if name in row.info.name]
-    except DriverUnavailable as error:
-        pytest.skip(str(error))
-    if not rows:
-        pytest.skip(f"no {name} is installed")
-    row = dataclasses.replace(rows[0], enabled=rows[0].enabled - LACKING.get(lack, frozenset()))
-    with Device.of(VulkanDevice(instance.open_instance().api, row), policy=Policy(True)) as opened:
+    with open_named(name, disabled=LACKING.get(lack, frozenset()), policy=Policy(True)) as opened:
         yield opened
 
 

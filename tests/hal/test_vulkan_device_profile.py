@@ -1,5 +1,6 @@
 """The device profile `least`: devices without optional features, which refuse by name what exceeds the least limits."""
 
+import os
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -8,8 +9,9 @@ import pytest
 from orchestrion.hal.backend import Entry
 from orchestrion.hal.cts import catalogue
 from orchestrion.hal.device import Device
-from orchestrion.hal.errors import DriverUnavailable, HalError, Unsupported
+from orchestrion.hal.errors import DeviceOutOfMemory, DriverUnavailable, HalError, Unsupported
 from orchestrion.hal.registry import open_device
+from orchestrion.hal.vulkan import executable, instance
 from orchestrion.hal.vulkan.device import VulkanDevice
 from orchestrion.hal.vulkan.device_profile import LEAST, PROFILE_VARIABLE, weaker
 from orchestrion.hal.vulkan.driver import VulkanDriver
@@ -105,6 +107,27 @@ def test_an_unknown_profile_is_refused(needs_vulkan: None, monkeypatch: pytest.M
         VulkanDriver().devices()
 
 
+def test_single_limits_are_lowered(needs_vulkan: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(PROFILE_VARIABLE, "least,max_binding_length=65536,max_bindings=9,min_binding_alignment=512")
+    (info, *_) = VulkanDriver().devices()
+    assert (info.limits.max_binding_length, info.limits.max_bindings, info.limits.min_binding_alignment) == (
+        65536,
+        4,
+        512,
+    )
+    assert info.limits.max_workgroup_size == LEAST.limits.max_workgroup_size
+    assert any(note.startswith("restricted to device profile least,max_binding_length=65536") for note in info.notes)
+
+
+@pytest.mark.parametrize(
+    "text", ["full,max_bindings=3", "least,max_bindings", "least,bindings=3", "least,max_bindings=-1"]
+)
+def test_wrong_limits_are_refused(text: str, needs_vulkan: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(PROFILE_VARIABLE, text)
+    with pytest.raises(DriverUnavailable, match="behind least, it takes limits such as max_bindings=3: max_workgroup"):
+        VulkanDriver().devices()
+
+
 @pytest.mark.parametrize(
     ("capability", "extension", "feature"),
     [
@@ -122,6 +145,45 @@ def test_capabilities_are_refused(
     code = spirv_assembler(shader(capability=capability, extension=extension))
     with pytest.raises(Unsupported, match=f"the code needs feature {feature}, which .* lacks"):
         device.create_executable("spirv", memoryview(code), (entry(),))
+
+
+@pytest.mark.parametrize(
+    ("capability", "extension"),
+    [
+        ("Int8", ""),
+        ("StorageBuffer8BitAccess", "SPV_KHR_8bit_storage"),
+        ("Int16", ""),
+        ("StorageBuffer16BitAccess", ""),
+        ("Int64", ""),
+        ("Float64", ""),
+    ],
+)
+def test_the_validation_layer_sees_that_the_device_lacks_the_feature(
+    capability: str, extension: str, device: Device, spirv_assembler: Assembler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The device is really created without it: with our check switched off, the layer reports the code."""
+    messages = instance.open_instance().messages
+    if not os.environ.get(instance.VALIDATION_VARIABLE):
+        pytest.skip("the validation layer is not installed")
+    monkeypatch.setattr(executable, "_check_needs", lambda *_: None)
+    backend = device.device_state.backend
+    assert isinstance(backend, VulkanDevice) and not messages
+    code = memoryview(spirv_assembler(shader(capability=capability, extension=extension)))
+    executable.VulkanExecutable(backend, code, (entry(),)).release()
+    assert any(capability in message for message in messages), messages
+    messages.clear()
+
+
+def test_allocations(device: Device) -> None:
+    with pytest.raises(DeviceOutOfMemory, match="bytes of device memory asked for, the device's limit is 1073741824"):
+        device.allocator.allocate((1 << 30) + 16)
+
+
+def test_host_memory_is_not_imported(device: Device) -> None:
+    """The extension for it is not enabled."""
+    backend = device.device_state.backend
+    assert isinstance(backend, VulkanDevice) and "VK_EXT_external_memory_host" not in backend.physical.extensions
+    assert device.allocator.import_host(np.zeros(1 << 16, np.uint8)) is None
 
 
 SHARED = (
@@ -151,16 +213,16 @@ def test_limits_of_executables(text: str, row: Entry, message: str, device: Devi
 def test_what_reaches_a_limit_runs(device: Device, spirv_assembler: Assembler) -> None:
     """Four buffers, 128 invocations, 16 KiB of workgroup memory."""
     code = spirv_assembler(shader(4, "128 1 1", more=SHARED.format(4096)))
-    executable = device.create_executable("spirv", memoryview(code), (entry(4, (128, 1, 1)),))
+    made = device.create_executable("spirv", memoryview(code), (entry(4, (128, 1, 1)),))
     buffer = device.allocator.allocate(1024)
     commands = device.create_command_buffer()
-    commands.dispatch(executable, 0, (128, 1, 1), [(buffer, 256 * n, 256) for n in range(4)])
+    commands.dispatch(made, 0, (128, 1, 1), [(buffer, 256 * n, 256) for n in range(4)])
     commands.finish()
     device.queue.execute(commands)
     words = np.empty(256, np.uint32)
     buffer.read(words)
     assert words[::64].tolist() == [1] * 4 and words.sum() == 4
-    for thing in (commands, buffer, executable):
+    for thing in (commands, buffer, made):
         thing.release()
 
 
@@ -168,14 +230,14 @@ def test_limits_of_recordings(device: Device, spirv_assembler: Assembler) -> Non
     """Offsets of bindings, and lengths of bindings of a larger buffer. More workgroups than a dimension has are folded
     into the others, up to their product.
     """
-    executable = device.create_executable("spirv", memoryview(spirv_assembler(shader())), (entry(),))
+    made = device.create_executable("spirv", memoryview(spirv_assembler(shader())), (entry(),))
     buffer = device.allocator.allocate((128 << 20) + 1024)
     commands = device.create_command_buffer()
     with pytest.raises(HalError, match="binding 0: offset 16 is not a multiple of 256"):
-        commands.dispatch(executable, 0, (1, 1, 1), [(buffer, 16, 4)])
+        commands.dispatch(made, 0, (1, 1, 1), [(buffer, 16, 4)])
     with pytest.raises(HalError, match="binding 0: 134217732 bytes, the device's limit is 134217728"):
-        commands.dispatch(executable, 0, (1, 1, 1), [(buffer, 0, (128 << 20) + 4)])
+        commands.dispatch(made, 0, (1, 1, 1), [(buffer, 0, (128 << 20) + 4)])
     with pytest.raises(HalError, match=f"281474976710656 workgroups exceed the device's {65_535**3}"):
-        commands.dispatch(executable, 0, (65_536**3, 1, 1), [(buffer, 0, 4)])
-    for thing in (commands, buffer, executable):
+        commands.dispatch(made, 0, (65_536**3, 1, 1), [(buffer, 0, 4)])
+    for thing in (commands, buffer, made):
         thing.release()

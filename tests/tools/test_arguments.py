@@ -115,7 +115,7 @@ BAD = [
     ("vm-tune", "x.mlir --device=vulkan --trials=-1", "--trials: -1 is not at least 0"),
     ("vm-tune", "x.mlir --device=vulkan --entries=0", "--entries: 0 is not at least 1"),
     ("vm-tune", "x.mlir --device=vulkan --compile-from=ll_seq", "--compile-from: no 'll_seq': there are input, "),
-    ("vm-tune", "x.mlir --device=vulkan --machine=toaster", "--machine: no machine toaster: there are cpu, gpu"),
+    ("vm-tune", "x.mlir --device=vulkan --machine=toaster", "--machine: no machine toaster: there are cpu, gpu, mcu"),
     ("vm-tune", "x.mlir --device=vulkan --machine=gpu,cpu", "--machine: expected one machine, got 'gpu,cpu'"),
     ("vm-compile", "x.mlir --compile-to=nowhere", "--compile-to: no 'nowhere': there are input, stablehlo, flow, "),
     ("vm-compile", "x.mlir -o m.fb --encodings=odd", "--encodings: no 'odd': there are default, none, always, test"),

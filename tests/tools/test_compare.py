@@ -106,6 +106,57 @@ def test_the_faulty_op_is_named_and_runs_again(
     assert "agrees" in capsys.readouterr().out
 
 
+#: one dispatch of seven tensors
+OPTIMIZER = """
+func.func @main(%p: tensor<6x5xf32>, %m: tensor<6x5xf32>, %v: tensor<6x5xf32>, %g: tensor<6x5xf32>)
+    -> (tensor<6x5xf32>, tensor<6x5xf32>, tensor<6x5xf32>) {
+  %a = stablehlo.add %m, %g : tensor<6x5xf32>
+  %s = stablehlo.multiply %g, %g : tensor<6x5xf32>
+  %b = stablehlo.add %v, %s : tensor<6x5xf32>
+  %d = stablehlo.divide %a, %b : tensor<6x5xf32>
+  %c = stablehlo.subtract %p, %d : tensor<6x5xf32>
+  func.return %c, %a, %b : tensor<6x5xf32>, tensor<6x5xf32>, tensor<6x5xf32>
+}
+"""
+TENSORS = [f"--input=6x5xf32={value}" for value in (8, 1.5, 0.5, 2)]
+
+
+def shared_bindings(tmp_path: Path, wrong: str = "") -> str:
+    """A module whose Vulkan program has operands that share bindings. `wrong`: a kernel op in place of `divide`."""
+    targets = ("reference", "spirv_least")
+    text = Compilation(targets=targets).text(OPTIMIZER, "executables")
+    assert "shared = array<i64" in text
+    if wrong:
+        text, count = re.subn(r'"kernel.divide"', f'"kernel.{wrong}"', text)
+        assert count > 0
+    path = tmp_path / "shared.fb"
+    path.write_bytes(write(Compilation(targets=targets, start="executables").rows(text)))
+    return str(path)
+
+
+def test_operands_that_share_a_binding(tmp_path: Path, least_vulkan: str, capsys: pytest.CaptureFixture[str]) -> None:
+    path = shared_bindings(tmp_path)
+    for device, right in ((least_vulkan, "reference"), ("reference", least_vulkan)):
+        assert run.main([path, f"--device={device}", f"--compare={right}", *TENSORS]) == 0
+        out = capsys.readouterr().out
+        assert re.match(r"1 dispatch and 3 results of \w+ agree with \w+$", out.splitlines()[0]), out
+
+
+def test_a_wrong_op_on_operands_that_share_a_binding(
+    tmp_path: Path, least_vulkan: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, folder = shared_bindings(tmp_path, "multiply"), tmp_path / "found"
+    flags = [f"--device={least_vulkan}", "--compare=reference", f"--divergence={folder}"]
+    assert run.main([path, *flags, *TENSORS]) == 1
+    told = capsys.readouterr().err
+    assert "input 0, 6x5xf32, agrees" in told and "input 3, 6x5xf32, agrees" in told
+    assert re.search(r"output \d, 6x5xf32, differs in 30 of 30 elements, first at \[0, 0\]: -7.75, expected 7.22", told)
+    assert told.count("6x5xf32, agrees") == 6 and "given the inputs of reference it differs too" in told
+    assert run.main([path, f"--device={least_vulkan}", f"--replay={folder}"]) == 1
+    assert "differs in 30 of 30" in capsys.readouterr().err
+    assert run.main([path, "--device=reference", f"--replay={folder}"]) == 0
+
+
 def test_a_replay_keeps_the_tolerances_of_its_comparison(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -116,8 +167,8 @@ def test_a_replay_keeps_the_tolerances_of_its_comparison(
     decoded = compare._decoded
     side = iter(range(1000))
 
-    def off(data: Any, type: Any) -> Any:
-        array = decoded(data, type)
+    def off(*given: Any) -> Any:
+        array = decoded(*given)
         return array if array is None else array * np.float32(1 + next(side) * 1e-6)
 
     monkeypatch.setattr(compare, "_decoded", off)

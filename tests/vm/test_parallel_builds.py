@@ -142,7 +142,7 @@ def test_the_same_code_is_built_once(builds: Builds) -> None:
 
     def get() -> None:
         try:
-            parallel_builds.build(program._linked, device, chosen)
+            parallel_builds.build(program._linked, device, 0, chosen)
         except InternalError as error:
             errors.append(error)
 

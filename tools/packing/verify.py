@@ -93,12 +93,12 @@ def verify_bundle(options: argparse.Namespace, policy: TrustPolicy) -> str:
 def verify_contents(module: Module) -> None:
     """Checks everything in the file against the root and the directory. Raises ModuleError for damage."""
     from orchestrion.schema import sourcemap
-    from orchestrion.schema.rows import SegmentKind
+    from orchestrion.schema.rows import NONE, SegmentKind
     from orchestrion.schema.trust.guard import verify_all
 
     verify_all(module)
     for ordinal, row in enumerate(module.segments):
-        if row.kind == SegmentKind.Debug and not module.missing(ordinal):
+        if row.kind == SegmentKind.Debug and row.name == NONE and not module.missing(ordinal):
             sourcemap.decode(module.container.segment(ordinal))
     for attachment in module.container.attachments:
         attachment.verified()

@@ -5,6 +5,7 @@ and other devices see the same bytes, but the code reads and writes 32-bit words
 - A narrow element, or an i1, is extracted from its word.
 - If an invocation stores all elements of a word one after the other, it stores the word. Otherwise it replaces the bits
   of its element (`kernel.store_bits`), because other invocations may store the other elements of the word.
+- An invocation that computes one element of a result computes all elements of a word instead (`whole_words.py`).
 - A 64-bit element is two words.
 
 A narrow element in shared memory takes a word, and a 64-bit one two words.
@@ -15,7 +16,8 @@ indices of memory and of loops have a low word only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from math import prod
 from typing import Any
 
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
@@ -28,6 +30,7 @@ from orchestrion.compiler.sequencer.ll_seq import Entry, Executable
 from orchestrion.schema.dtypes import BOOL, BY_NAME, DType
 
 from .scalars import WIDTHS, WORD, Emulator, wrapped
+from .whole_words import Neighbours, WholeWords
 
 BYTE = BY_NAME["ui8"]
 
@@ -40,7 +43,9 @@ def emulate(executable: Operation, features: frozenset[str]) -> Operation:
     widths, block = frozenset(WIDTHS[feature] for feature in features), Block()
     for entry in executable.body.block:
         if isinstance(entry, Entry):
-            block.append(_with_body(entry, _Rewriter(entry.body.block, widths).rewritten()))
+            assert entry.workgroup_size is not None
+            size = prod(entry.workgroup_size.ints)
+            block.append(_with_body(entry, _Rewriter(entry.body.block, widths, size).rewritten()))
     return _with_body(executable, block)
 
 
@@ -54,7 +59,7 @@ def _with_body(op: Operation, body: Block) -> Operation:
 class _Rewriter:
     """Copies ops to a new block, op by op. `parts`: value of the old block -> its parts in the new one."""
 
-    def __init__(self, source: Block, widths: frozenset[int]) -> None:
+    def __init__(self, source: Block, widths: frozenset[int], workgroup_size: int) -> None:
         self.source = source
         self.block = Block([argument.type for argument in source.arguments])
         wide = any(isinstance(op, k.WorkgroupId) and k.dtype_of(op.output).bits > WORD for op in source)
@@ -67,15 +72,16 @@ class _Rewriter:
         self.stored = {op.binding for top in source for op in top.walk() if isinstance(op, stores)}
         self.vectors: dict[Value, list[tuple[Value, ...]]] = {}  #: vector -> the parts of its lanes
         self.done: set[Operation] = set()  #: stores that an earlier one was joined with
+        self.whole_words = WholeWords(source, self.narrow, workgroup_size)
 
     def rewritten(self) -> Block:
         """The new block."""
         self.ops(self.source)
         return self.block
 
-    def ops(self, block: Block) -> None:
-        """Copies the ops of a block to the open region."""
-        for op in block:
+    def ops(self, ops: Iterable[Operation]) -> None:
+        """Copies ops to the open region."""
+        for op in ops:
             self.b.loc = op.loc
             method = _OPS.get(type(op))
             if isinstance(op, k.Scalar):
@@ -101,6 +107,10 @@ class _Rewriter:
     def lacks(self, dtype: DType) -> bool:
         """Whether elements of a type in memory are emulated."""
         return self.emulator.lacks(BYTE if dtype.kind == BOOL else dtype)
+
+    def narrow(self, dtype: DType) -> int:
+        """Elements per word, of which each is emulated as a part of the word; 1 for other types."""
+        return WORD // _bits(dtype) if _bits(dtype) < WORD and self.lacks(dtype) else 1
 
     # scalars
 
@@ -138,9 +148,9 @@ class _Rewriter:
             first = index * 2
             self.parts[op.output] = (self._word_at(op.binding, first), self._word_at(op.binding, first + 1))
             return
-        count = WORD // _bits(dtype)
-        word = Number(self.b, self._word_at(op.binding, index >> count.bit_length() - 1))
-        self.parts[op.output] = (self._element(word, ((index & count - 1) * _bits(dtype)).to("ui32"), dtype),)
+        number, place = self._place(index, dtype)
+        word = Number(self.b, self._word_at(op.binding, number))
+        self.parts[op.output] = (self._element(word, (place * _bits(dtype)).to("ui32"), dtype),)
 
     def load_vector(self, op: k.LoadVector) -> None:
         dtype, index, binding = k.dtype_of(op.output), self.word(op.index), self.one(op.binding)
@@ -159,6 +169,14 @@ class _Rewriter:
             lanes.append((self._element(word, word.constant(at % count * dtype.bits), dtype),))
         self.vectors[op.output] = lanes
 
+    def _place(self, index: Number, dtype: DType) -> tuple[Number, Number]:
+        """The word of an element of a narrow type, and the number of the element in it."""
+        count = self.narrow(dtype)
+        known = aligned(self.b, index.value, count)
+        if known is None:
+            return index >> count.bit_length() - 1, index & count - 1
+        return Number(self.b, known[0]), index.constant(known[1])
+
     def _word_at(self, binding: Value, index: Number) -> Value:
         """A word of a binding. An entry that stores to the binding may load an element again."""
         load = self.b.load_again if binding in self.stored else self.b.load
@@ -172,37 +190,42 @@ class _Rewriter:
         return value
 
     def store(self, op: k.Store) -> None:
-        dtype = k.dtype_of(op.value)
         if op in self.done:
-            return None
+            return
+        group: list[k.Store] = [op]
+        while len(group) < self.narrow(k.dtype_of(op.value)) and isinstance(group[-1].next_op, k.Store):
+            group.append(group[-1].next_op)
+        if all(one.binding is op.binding for one in group) and self._joined(op, [self._stored(one) for one in group]):
+            self.done.update(group)
+        else:
+            self._store_one(op)
+
+    def _store_one(self, op: k.Store) -> None:
+        dtype, index, binding = k.dtype_of(op.value), self.word(op.index), self.one(op.binding)
         if not self.lacks(dtype):
             return self.copied(op)
-        index, binding = self.word(op.index), self.one(op.binding)
         if dtype.bits > WORD:
             for at, part in enumerate(self.parts[op.value]):
                 self.b.store(part, binding, (index * 2 + at).value)
             return None
-        bits = _bits(dtype)
-        count = WORD // bits
-        if self._joined(op, count):
-            return None
-        shift = ((index & count - 1) * bits).to("ui32")
-        value, mask = self._field(self.one(op.value), dtype) << shift, shift.constant((1 << bits) - 1) << shift
-        return self.b.store_bits(value.value, mask.value, binding, (index >> count.bit_length() - 1).value)
+        number, place = self._place(index, dtype)
+        shift = (place * _bits(dtype)).to("ui32")
+        value, mask = self._field(self.one(op.value), dtype) << shift, shift.constant((1 << _bits(dtype)) - 1) << shift
+        return self.b.store_bits(value.value, mask.value, binding, number.value)
 
-    def _joined(self, op: k.Store, count: int) -> bool:
-        """Stores a word if this store and the following ones write its `count` elements in order, else nothing."""
-        group: list[k.Store] = [op]
-        while len(group) < count and isinstance(group[-1].next_op, k.Store):
-            group.append(group[-1].next_op)
-        if len(group) < count or any(one.binding is not op.binding for one in group):
-            return False
-        places = [aligned(self.b, self.one(one.index), count) for one in group]
+    def _stored(self, op: k.Store) -> tuple[Value, Value]:
+        """The value and the index of a store of a narrow element."""
+        return self.one(op.value), self.one(op.index)
+
+    def _joined(self, op: k.Store, stored: Sequence[tuple[Value, Value]]) -> bool:
+        """Stores a word if these values and indices are those of its elements in order, else nothing."""
+        dtype = k.dtype_of(op.value)
+        count = self.narrow(dtype)
+        places = [aligned(self.b, index, count) for _, index in stored] if count > 1 else []
         numbers = {place[0] for place in places if place is not None}
         if len(numbers) != 1 or [place and place[1] for place in places] != list(range(count)):
             return False
-        self._store_word([self.one(one.value) for one in group], k.dtype_of(op.value), op.binding, numbers.pop())
-        self.done.update(group)
+        self._store_word([value for value, _ in stored], dtype, op.binding, numbers.pop())
         return True
 
     def _store_word(self, values: Sequence[Value], dtype: DType, binding: Value, index: Value) -> None:
@@ -268,15 +291,66 @@ class _Rewriter:
             at += count
 
     def loop(self, op: k.For) -> None:
+        if (found := self.whole_words.of_loop(op)) is not None:
+            return self._loop_of_words(op, found)
         lower, upper, step = (self.one(bound) for bound in (op.lower, op.upper, op.step))
         opened = self.b.begin_loop(lower, upper, step, self.flat(op.start))
         index, *carried = op.body.block.arguments
-        wide = self.emulator.lacks(k.dtype_of(index))
-        self.parts[index] = (opened.index, self.b.const(0, "ui32")) if wide else (opened.index,)
+        self._set_index(index, opened.index)
         self.name(carried, opened.carried)
         self.name(op.outputs, self.b.end_loop(opened, self.arm(op.body.block)))
 
+    def _set_index(self, index: Value, value: Value) -> None:
+        """Gives an index the low word `value`."""
+        dtype = k.dtype_of(index)
+        wide = self.emulator.lacks(dtype)
+        self.parts[index] = (value, self.b.const(0, "ui32")) if wide else (self.b.op("convert", value, to=dtype.name),)
+
+    def _loop_of_words(self, op: k.For, found: Neighbours) -> None:
+        """A loop whose iterations compute `found.count` neighbours each."""
+        upper = self.word(op.upper) >> found.count.bit_length() - 1
+        opened = self.b.begin_loop(self.one(op.lower), upper.value, self.one(op.step), [])
+        self._words(found, Number(self.b, opened.index) * found.count)
+        self.b.end_loop(opened, [])
+
+    def _branch_of_words(self, found: Neighbours, number: Number, limit: Number) -> None:
+        """A branch for the invocations below a limit, `found.count` neighbours per invocation. The last ones, if they
+        are fewer, are stored one by one.
+        """
+        b, parts, first = self.b, dict(self.parts), number * found.count
+        whole = limit >> found.count.bit_length() - 1
+        self.parts |= {value: self.emulator.constant(0, k.dtype_of(value)) for value in found.zeros}
+        branch = b.begin_if((number < whole).value)
+        self._words(found, first)
+        b.begin_else(branch)
+        if b.known((limit & found.count - 1).value) != 0:
+            rest = b.begin_if(number.equals(whole).value)
+            opened = b.begin_loop(first.value, limit.value, b.index(1), [])
+            self._set_index(found.index, opened.index)
+            self.ops([*found.ops, *found.stores])
+            b.end_loop(opened, [])
+            b.end_if(rest)
+        b.end_if(branch)
+        self.parts = parts
+
+    def _words(self, found: Neighbours, first: Number) -> None:
+        """Computes neighbours from the index `first` on, then stores them."""
+        lanes = []
+        for at in range(found.count):
+            self._set_index(found.index, (first + at).value)
+            self.ops(found.ops)
+            lanes.append([(self.parts[op.value], self.parts[op.index]) for op in found.stores])
+        for number, op in enumerate(found.stores):
+            each = self.narrow(k.dtype_of(op.value))
+            for at in range(0, found.count, each):
+                group = [lane[number] for lane in lanes[at : at + each]]
+                if not self._joined(op, [(value[0], index[0]) for value, index in group]):
+                    for self.parts[op.value], self.parts[op.index] in group:
+                        self._store_one(op)
+
     def branch(self, op: k.If) -> None:
+        if (found := self.whole_words.of_branch(op)) is not None:
+            return self._branch_of_words(found, *map(self.word, found.condition))
         opened = self.b.begin_if(self.one(op.condition))
         self.b.begin_else(opened, self.arm(op.yes.block))
         self.name(op.outputs, self.b.end_if(opened, self.arm(op.no.block)))

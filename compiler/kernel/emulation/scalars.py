@@ -32,6 +32,8 @@ _EXCEEDING = (
     "not", "add", "subtract", "multiply", "negate", "unchecked_shift_left", "unchecked_shift_right_logical",
     "unchecked_shift_right_arithmetic",
 )  # fmt: skip
+#: those of which the low bits of a result depend on the low bits of the operands alone
+_LOW = ("not", "add", "subtract", "multiply", "negate")
 #: shift of a narrow integer -> the kind whose extension its left operand needs
 _EXTENDING = {"unchecked_shift_right_logical": UNSIGNED, "unchecked_shift_right_arithmetic": SIGNED}
 
@@ -89,6 +91,8 @@ class Emulator(Generic[V]):
         if row.name in _EXTENDING:
             first = wrapped(first, subject.bits, _EXTENDING[row.name])
             rest = [one.bits_as(first.dtype) for one in rest]
+        elif row.name in _LOW:
+            first, *rest = (_low(one, subject.bits) for one in (first, *rest))
         found = first.op(row.name, *rest)
         return self.narrowed(found, subject) if row.name in _EXCEEDING else found
 
@@ -133,6 +137,12 @@ def _parts(found: Pair | Number) -> Parts[V]:
 
 def wrapped(word: Number, bits: int, kind: int) -> Number:
     """The low bits of a word, extended as a number of that kind, as an `i32` or `ui32`."""
+    word = _low(word, bits)
     if kind == UNSIGNED:
-        return word.bits() & (1 << bits) - 1
+        return word & (1 << bits) - 1
     return word.bits_as("i32") << WORD - bits >> WORD - bits
+
+
+def _low(word: Number, bits: int) -> Number:
+    """A `ui32` with the same low bits."""
+    return Number(word.emitter, word.emitter.low_bits(word.value, bits)).bits()

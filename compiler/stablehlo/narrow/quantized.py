@@ -1,9 +1,10 @@
-"""expand-quantized: replaces quantized values by their integers, and arithmetic on them by float arithmetic.
+"""expand-quantized: replaces quantized values by their integers, and arithmetic on them by arithmetic on those.
 
-Follows StableHLO's specification. `uniform_quantize` and `uniform_dequantize` convert between numbers and integers. An
-elementwise op, a dot or a convolution computes with the numbers that its operands represent, and quantizes its result.
-Data movement moves integers. Callers pass and get integers of the storage type. An unknown quantized type stays, and is
-refused by its name.
+Sums, products, dots and convolutions of quantized values are computed in integers (`integer_arithmetic.py`), unless the
+option `quantized` is "float". Other elementwise ops compute with the numbers that their operands represent, and
+quantize the result, as StableHLO's specification writes. `uniform_quantize` and `uniform_dequantize` convert between
+numbers and integers. Data movement moves integers. Callers pass and get integers of the storage type. An unknown
+quantized type stays, and is refused by its name.
 """
 
 from __future__ import annotations
@@ -19,12 +20,15 @@ from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import DialectType, FunctionType, TensorType, Type, scalar
+from orchestrion.compiler.options import Options
 from orchestrion.compiler.stablehlo.builders.tensors import Tensor
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.elementwise import OPS
 from orchestrion.compiler.stablehlo.ops.quantized_types import Quantized, quantization_of
 from orchestrion.compiler.stablehlo.ops.structural import Constant
 from orchestrion.schema.dtypes import BY_NAME, FLOAT_FORMATS
+
+from .integer_arithmetic import IntegerArithmetic, constant
 
 QUANTIZE: Final = "stablehlo.uniform_quantize"
 DEQUANTIZE: Final = "stablehlo.uniform_dequantize"
@@ -34,7 +38,7 @@ _MOVES: Final = frozenset({"stablehlo.select", "stablehlo.bitcast_convert"})
 _COMPUTES: Final = (frozenset(OPS) - _MOVES) | {"stablehlo.dot_general", "stablehlo.dot", "stablehlo.convolution"}
 
 
-def run(module: Module) -> None:
+def run(module: Module, options: Options) -> None:
     known: dict[Value, Quantized] = {}
     wrong = list(_collect(module, known))
     if wrong:
@@ -44,12 +48,13 @@ def run(module: Module) -> None:
     ops = list(module.walk())
     for value, row in known.items():
         value.type = _stored(value.type, row)
+    integers = IntegerArithmetic(known, options.float_sums) if options.quantized == "integer" else None
     for op in ops:
         given = op.properties.get("function_type")
         if isinstance(given, FunctionType):
             op.properties["function_type"] = _signature(given)
         if any(value in known for value in (*op.operands, *op.results)):
-            _expand(op, known)
+            _expand(op, known, integers)
 
 
 def _collect(module: Module, known: dict[Value, Quantized]) -> Iterator[Diagnostic]:
@@ -79,11 +84,15 @@ def _signature(type: FunctionType) -> FunctionType:
     return FunctionType(stored(type.inputs), stored(type.results))
 
 
-def _expand(op: Operation, known: dict[Value, Quantized]) -> None:
+def _expand(op: Operation, known: dict[Value, Quantized], integers: IntegerArithmetic | None) -> None:
     if op.parent is None:
         return
     rewriter = Rewriter.before(op)
-    if op.name in (QUANTIZE, DEQUANTIZE):
+    result = None if integers is None else integers.expand(op, rewriter)
+    if result is not None:
+        known[result.value] = known[op.results[0]]
+        rewriter.replace(op, [result.value])
+    elif op.name in (QUANTIZE, DEQUANTIZE):
         if len(op.operands) == len(op.results) == 1:
             _between(op, rewriter, known)
     elif op.name in _COMPUTES and len(op.results) == 1:
@@ -123,8 +132,8 @@ def dequantize(stored: Tensor, row: Quantized) -> Tensor:
     """The numbers that integers of the storage type represent."""
     if any(row.zero_points):
         wide = "i64" if BY_NAME[row.storage].bits > 16 else "i32"
-        points = _numbers(stored, row, row.zero_points, wide)
-        stored = stored.convert(wide) - points
+        stored = stored.convert(wide)
+        stored = stored - constant(stored, row.zero_points, row.axis)
     number = stored.convert(row.expressed)
     return number * _numbers(number, row, row.scales, row.expressed)
 

@@ -1,7 +1,8 @@
-"""Links an object file in ELF to a flat image: the code of its sections, with every relocation applied.
+"""Links object files in ELF to a flat image: the code of their sections, with every relocation applied.
 
 It takes what LLVM writes for position-independent code without external symbols, and refuses everything else by name:
-undefined symbols, relocations without a row, sections that code may write. Code comes first, then read-only data.
+undefined symbols, relocations without a row, sections that code may write. An object file refers to its own symbols
+only. Code comes first, then read-only data.
 """
 
 import struct
@@ -26,6 +27,8 @@ _RELOCATION = Struct("<QQq")
 _MACHINES: Final[dict[str, int]] = {"x86-64": 62, "aarch64": 183}
 _PROGBITS, _SYMTAB, _RELA, _NOBITS, _REL = 1, 2, 4, 8, 9
 _WRITE, _ALLOC, _EXECUTABLE, _TLS = 1, 2, 4, 0x400
+#: binding of a symbol that other files see
+_GLOBAL = 1
 #: section indices that are none
 _UNDEFINED, _ABSOLUTE = 0, 0xFFF1
 
@@ -48,31 +51,46 @@ class _Symbol:
     name: str
     section: int
     value: int
+    size: int
+    is_global: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Linked:
-    """The bytes of an image, and for each function that another may call its first byte and its size."""
+    """The bytes of an image, and for each global function its first byte and its size."""
 
     code: bytes
     functions: Mapping[str, tuple[int, int]]
 
 
-def link(architecture: str, data: bytes, entries: Sequence[str]) -> Linked:
-    """The image of an object file. `entries`: functions that it must define.
+def link(architecture: str, objects: Sequence[bytes], entries: Sequence[str]) -> Linked:
+    """The image of object files. `entries`: global functions that they must define.
 
     Raises LinkError with the name of what does not fit.
     """
+    code, found = bytearray(), dict[str, tuple[int, int]]()
     try:
-        return _Object(architecture, data).link(entries)
+        files = [_Object(architecture, data) for data in objects]
+        for executable in (True, False):
+            for file in files:
+                file.place(code, executable)
+        for file in files:
+            file.relocate(code)
+            found |= file.functions()
     except (IndexError, ValueError, struct.error) as error:
         raise LinkError(f"the object file is damaged: {error}") from error
+    missing = [name for name in entries if name not in found]
+    if missing:
+        raise LinkError(f"no object file defines {', '.join(missing)}")
+    return Linked(bytes(code), found)
 
 
 class _Object:
+    """An object file. `places`: section -> its first byte in the image, once it has one."""
+
     def __init__(self, architecture: str, data: bytes) -> None:
         self.architecture, self.data = architecture, data
-        self.sizes: dict[str, int] = {}
+        self.places: dict[int, int] = {}
         identity, kind, machine, _, _, _, sections, _, _, _, _, size, count, names = _HEADER.unpack_from(data)
         if identity[:6] != b"\x7fELF\x02\x01" or kind != 1 or size != _SECTION.size:
             raise LinkError("no relocatable object file of 64 bits in little-endian ELF")
@@ -96,46 +114,41 @@ class _Object:
             if section.kind == _SYMTAB:
                 texts = self.sections[section.link].offset
                 for at in range(section.offset, section.offset + section.size, _SYMBOL.size):
-                    name, _, _, place, value, size = _SYMBOL.unpack_from(self.data, at)
-                    found.append(_Symbol(self._string(texts, name), place, value))
-                    self.sizes[found[-1].name] = size
+                    name, info, _, place, value, size = _SYMBOL.unpack_from(self.data, at)
+                    found.append(_Symbol(self._string(texts, name), place, value, size, info >> 4 == _GLOBAL))
         return found
 
-    def link(self, entries: Sequence[str]) -> Linked:
-        places, code = self._lay_out()
+    def place(self, code: bytearray, executable: bool) -> None:
+        """Appends the code, or the read-only data."""
         for section in self.sections:
-            if section.kind == _REL:
-                raise LinkError(f"section {section.name} has relocations without addends")
-            if section.kind == _RELA and section.info in places:
-                self._relocate(section, places, code)
-        found = {
-            symbol.name: (places[symbol.section] + symbol.value, self.sizes[symbol.name])
-            for symbol in self.symbols
-            if symbol.name and symbol.section in places
-        }
-        missing = [name for name in entries if name not in found]
-        if missing:
-            raise LinkError(f"the object file does not define {', '.join(missing)}")
-        return Linked(bytes(code), found)
-
-    def _lay_out(self) -> tuple[dict[int, int], bytearray]:
-        """Section -> its first byte in the image, and the bytes."""
-        kept = [section for section in self.sections if section.flags & _ALLOC and section.size]
-        for section in kept:
+            if not section.flags & _ALLOC or not section.size or bool(section.flags & _EXECUTABLE) != executable:
+                continue
             if section.flags & (_WRITE | _TLS) or section.kind != _PROGBITS:
                 raise LinkError(f"section {section.name} is no read-only data")
             if not section.name.startswith((".text", ".rodata")):
                 raise LinkError(f"section {section.name} has no place in an image")
-        places: dict[int, int] = {}
-        code = bytearray()
-        for section in sorted(kept, key=lambda one: not one.flags & _EXECUTABLE):
             code += bytes(-len(code) % section.alignment)
-            places[section.number] = len(code)
+            self.places[section.number] = len(code)
             code += self.data[section.offset : section.offset + section.size]
-        return places, code
 
-    def _relocate(self, section: _Section, places: Mapping[int, int], code: bytearray) -> None:
-        rows = RELOCATIONS[self.architecture]
+    def relocate(self, code: bytearray) -> None:
+        """Applies the relocations of all sections. Every section has its place."""
+        for section in self.sections:
+            if section.kind == _REL:
+                raise LinkError(f"section {section.name} has relocations without addends")
+            if section.kind == _RELA and section.info in self.places:
+                self._relocate(section, code)
+
+    def functions(self) -> dict[str, tuple[int, int]]:
+        """Global function -> its first byte in the image, and its size."""
+        return {
+            symbol.name: (self.places[symbol.section] + symbol.value, symbol.size)
+            for symbol in self.symbols
+            if symbol.is_global and symbol.section in self.places
+        }
+
+    def _relocate(self, section: _Section, code: bytearray) -> None:
+        places, rows = self.places, RELOCATIONS[self.architecture]
         for at in range(section.offset, section.offset + section.size, _RELOCATION.size):
             offset, info, addend = _RELOCATION.unpack_from(self.data, at)
             symbol, number = self.symbols[info >> 32], info & 0xFFFFFFFF

@@ -1,17 +1,18 @@
 """LLVM in child processes, because its assertions end the process: turns a text of LLVM IR into an object file.
 
-`answer` runs in the child. `object_file` asks it. A child per level serves all compilations of this process, so that
-the levels of an executable are compiled side by side.
+`answer` runs in the child. `object_file` asks it. `ObjectFiles` asks as many children as there are processors, which
+serve all compilations of this process.
 """
 
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Sequence
+import os
 from concurrent.futures import Future
 from functools import cache
+from queue import SimpleQueue
 from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from orchestrion.compiler.errors import CompileError
 from orchestrion.schema import hints
@@ -61,15 +62,16 @@ def check_installed() -> None:
         raise CompileError(f"target cpu needs the package llvmlite, which is not installed: {hints.install('cpu')}")
 
 
-def object_file(text: str, level: Level, entries: str, text_only: bool = False) -> bytes:
-    """The object file of a text of LLVM IR. `entries`: what the text holds, for messages.
+def object_file(text: str, level: Level, entries: str, text_only: bool = False, child: int = 0) -> bytes:
+    """The object file of a text of LLVM IR. `entries`: what the text holds, for messages; `child`: the number of the
+    child process.
 
     Raises CompileError if LLVM ends, does not end, or refuses the text.
     """
     check_installed()
     fields = {"triple": level.triple, "cpu": level.cpu, "features": level.features, "text": text_only}
     try:
-        return _child(level).request(fields, text.encode(), deadline=DEADLINE).data
+        return _child(child).request(fields, text.encode(), deadline=DEADLINE).data
     except ChildDied as error:
         raise CompileError(f"LLVM failed on {entries} for {level.name}: the process {error.how}") from error
     except ChildLate as error:
@@ -78,27 +80,50 @@ def object_file(text: str, level: Level, entries: str, text_only: bool = False) 
         raise CompileError(f"LLVM refused {entries} for {level.name}: {error}") from error
 
 
-def object_files(texts: Sequence[str], levels: Sequence[Level], entries: str) -> list[bytes]:
-    """The object files of a text for each level. Raises CompileError as `object_file` does, for the first that fails.
+class _Job(NamedTuple):
+    future: Future[bytes]
+    text: str
+    level: Level
+    entries: str
+
+
+class ObjectFiles:
+    """Turns texts into object files side by side, while the caller makes more texts.
 
     Threads that an interrupt leaves behind end with the answers of their children, and keep no process from its exit.
     """
-    if len(texts) == 1:
-        return [object_file(texts[0], levels[0], entries)]
-    found: list[Future[bytes]] = []
-    for text, level in zip(texts, levels, strict=True):
-        found.append(Future())
-        Thread(target=_fulfil, args=(found[-1], text, level, entries), daemon=True).start()
-    return [future.result() for future in found]
 
+    def __init__(self) -> None:
+        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
+        self._threads = 0
 
-def _fulfil(future: Future[bytes], text: str, level: Level, entries: str) -> None:
-    try:
-        future.set_result(object_file(text, level, entries))
-    except BaseException as error:
-        future.set_exception(error)
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if error[0] is not None:
+            while not self._jobs.empty():
+                self._jobs.get()
+        for _ in range(self._threads):
+            self._jobs.put(None)
+
+    def add(self, text: str, level: Level, entries: str) -> Future[bytes]:
+        """The object file of a text, or the CompileError that `object_file` raises."""
+        job = _Job(Future(), text, level, entries)
+        self._jobs.put(job)
+        if self._threads < (os.cpu_count() or 1):
+            Thread(target=self._work, args=(self._threads,), daemon=True).start()
+            self._threads += 1
+        return job.future
+
+    def _work(self, child: int) -> None:
+        while (job := self._jobs.get()) is not None:
+            try:
+                job.future.set_result(object_file(job.text, job.level, job.entries, child=child))
+            except BaseException as error:
+                job.future.set_exception(error)
 
 
 @cache
-def _child(level: Level) -> Child:
+def _child(number: int) -> Child:
     return Child(f"{__name__}:answer")

@@ -3,7 +3,7 @@
 A level is an instruction set (`levels.py`). The images of an executable are its variants, best first.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.ir.core import Block, Operation
@@ -33,7 +33,21 @@ MACHINES = {
         multiply_add=True,
         quirks=Quirks(functions=True),
     ),
+    "mcu": Machine(
+        simd=4,
+        accumulators=8,
+        cached=False,
+        subgroup=1,
+        units=1,
+        float_sums=False,
+        flash=256 << 10,
+        ram=64 << 10,
+        quirks=Quirks(functions=True),
+    ),
 }
+
+#: characters of LLVM IR from which on a text has no further entry. Texts are compiled side by side
+PART = 16 << 10
 
 #: attributes of every function: no symbol from outside, no tables, code that other code may not name
 _ATTRIBUTES = (
@@ -72,18 +86,21 @@ def images(entries: Sequence[tuple[Block, Signature]], levels: Sequence[Level]) 
     Raises CompileError with the names of the entries if LLVM or the linker fails.
     """
     signatures = [signature for _, signature in entries]
-    names = ", ".join(signature.name for signature in signatures)
-    texts = [text_of(entries, level) for level in levels]
-    objects = llvm_child.object_files(texts, levels, names)
-    return [_image(data, signatures, level, names) for data, level in zip(objects, levels, strict=True)]
+    with llvm_child.ObjectFiles() as objects:
+        found = [[objects.add(text, level, names) for text, names in texts_of(entries, level)] for level in levels]
+        return [
+            _image([part.result() for part in parts], signatures, level)
+            for parts, level in zip(found, levels, strict=True)
+        ]
 
 
-def _image(data: bytes, signatures: Sequence[Signature], level: Level, names: str) -> bytes:
-    """The image of an object file."""
+def _image(objects: Sequence[bytes], signatures: Sequence[Signature], level: Level) -> bytes:
+    """The image of object files."""
     functions = [f"e{number}" for number in range(len(signatures))]
     try:
-        linked = link(level.architecture, data, functions)
+        linked = link(level.architecture, objects, functions)
     except LinkError as error:
+        names = _names(signatures)
         raise CompileError(f"code of {names} for {level.name} cannot be linked: {error}") from error
     rows = [
         native_image.Entry(linked.functions[function][0], len(signature.bindings), signature.parameters)
@@ -92,16 +109,22 @@ def _image(data: bytes, signatures: Sequence[Signature], level: Level, names: st
     return native_image.encode(level.architecture, rows, linked.code)
 
 
-def text_of(entries: Sequence[tuple[Block, Signature]], level: Level) -> str:
-    """The LLVM IR of entries, a function `e<number>` each."""
-    functions = Functions()
-    texts = [
-        EntryText(f"e{number}", block, signature, level, functions.callee).text()
-        for number, (block, signature) in enumerate(entries)
-    ]
-    attributes = _ATTRIBUTES.format(cpu=level.cpu, features=level.features, bits=32 * level.lanes)
-    head = f'target triple = "{level.triple}"\n'
-    return "\n".join([head, *functions.texts(), *texts, attributes, _ROLLED, ""])
+def _names(signatures: Iterable[Signature]) -> str:
+    return ", ".join(signature.name for signature in signatures)
+
+
+def texts_of(entries: Sequence[tuple[Block, Signature]], level: Level) -> Iterator[tuple[str, str]]:
+    """The LLVM IR of entries, a function `e<number>` each, in texts of some entries, with the names of those."""
+    end = 0
+    while end < len(entries):
+        start, functions, texts = end, Functions(), list[str]()
+        while end < len(entries) and sum(map(len, texts)) < PART:
+            texts.append(EntryText(f"e{end}", *entries[end], level, functions.callee).text())
+            end += 1
+        attributes = _ATTRIBUTES.format(cpu=level.cpu, features=level.features, bits=32 * level.lanes)
+        head = f'target triple = "{level.triple}"\n'
+        text = "\n".join([head, *functions.texts(), *texts, attributes, _ROLLED, ""])
+        yield text, _names(signature for _, signature in entries[start:end])
 
 
 TARGET = CpuTarget()

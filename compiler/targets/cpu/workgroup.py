@@ -7,19 +7,25 @@ each segment repeats, or it is *kept*: an array on the stack has it for each inv
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from orchestrion.compiler.ir.core import Block, Operation, Value
 from orchestrion.compiler.kernel import dialect as k
 from orchestrion.schema.dtypes import FLOAT
 
-from .forms import Form, Forms
+from .forms import VARYING, Form, Forms, has_barrier
 
 #: more lanes than a workgroup has: only values that no lane changes are then the same in all
 _WORKGROUP = 1 << 40
 #: most ops of a cheap value
 _CHEAP = 12
+#: vectors at once, preferred first, in loops that only load and reduce neighbours, and the most ops of such loops. The
+#: steps of a reduction wait for each other, and longer pieces of a row of memory are read at once
+INTERLEAVED, MOST_INTERLEAVED = (4, 2), 32
+#: ops that have no place in segments
+_ELSEWHERE = (k.Constant, k.WorkgroupId, k.LocalId, k.Parameter, k.Shared, k.Barrier, k.Yield, k.Return)
 
 
 @dataclass(slots=True)
@@ -183,3 +189,162 @@ def _writes(op: Operation) -> bool:
 def is_used_outside(value: Value, ops: Container[Operation]) -> bool:
     """Whether another op than these, and those inside of them, uses a value."""
     return any(_top(user, ops) is None for user, _ in value.uses)
+
+
+class WorkgroupOps(ABC):
+    """The ops of an entry in the order in which a workgroup runs them. A subclass renders them.
+
+    `size`: invocations of a workgroup. `place`: the number of the invocation in the dispatch if the code needs no other
+    number; one loop then runs all invocations of all workgroups, and `skipped` are the ops that compute it.
+    `most_lanes`: invocations that may run at once; `masks`: whether also where only some of them access memory.
+    """
+
+    def __init__(self, block: Block, size: int, most_lanes: int, masks: bool) -> None:
+        self.block, self.size, self.most_lanes, self.masks = block, size, most_lanes, masks
+        self.place: Value | None
+        self.skipped: frozenset[Operation]
+        self.place, self.skipped = flat_place(block, self.size) or (None, frozenset())
+        self.analysis = Analysis(block, self.place)
+        if self.place is not None and len(segments_of(list(filter(self._is_own, block)), self.analysis)) > 1:
+            self.place, self.skipped = None, frozenset()
+            self.analysis = Analysis(block, None)
+        #: values that are computed once per workgroup, and addresses of memory
+        self.names: dict[Value, str] = {}
+        #: value -> its array on the stack
+        self.kept: dict[Value, str] = {}
+        self.pending: list[Operation] = []
+
+    @abstractmethod
+    def _common(self, op: Operation) -> None:
+        """Renders an op whose result is computed once per workgroup."""
+
+    @abstractmethod
+    def _reserve_shared(self, op: k.Shared) -> None:
+        """Reserves a shared array."""
+
+    @abstractmethod
+    def _loop(self, op: k.For) -> None:
+        """A loop with barriers, which all invocations run together."""
+
+    @abstractmethod
+    def _branch(self, op: k.If) -> None:
+        """A branch with barriers, which all invocations take alike."""
+
+    @abstractmethod
+    def _reserve(self, value: Value) -> str:
+        """An array with a value of each invocation."""
+
+    @abstractmethod
+    def _run(self, segment: Segment, keeps: Sequence[tuple[Value, str]]) -> None:
+        """A loop over the invocations that run a segment. `keeps`: values that it stores to arrays."""
+
+    def _workgroup(self, block: Block) -> None:
+        """The ops of a block, for all invocations of a workgroup."""
+        for op in block:
+            if isinstance(op, k.Barrier | k.Yield | k.Return):
+                self._flush()
+            elif isinstance(op, k.Shared):
+                self._reserve_shared(op)
+            elif isinstance(op, k.For) and has_barrier(op):
+                self._flush()
+                self._loop(op)
+            elif isinstance(op, k.If) and has_barrier(op):
+                self._flush()
+                self._branch(op)
+            elif self._is_own(op):
+                self.pending.append(op)
+            elif op not in self.skipped and isinstance(op, k.Scalar | k.Call) and self.analysis.is_common(op.output):
+                self._common(op)
+
+    def _is_own(self, op: Operation) -> bool:
+        """Whether segments run an op, and do not just repeat it where its result is needed."""
+        if op in self.skipped or isinstance(op, _ELSEWHERE):
+            return False
+        if isinstance(op, k.Scalar | k.Call) and self.analysis.is_common(op.output):
+            return False
+        return not (isinstance(op, k.Scalar) and self.analysis.is_cheap(op.output))
+
+    def _flush(self) -> None:
+        """Ends the ops between two barriers."""
+        pending, self.pending = self.pending, []
+        for segment in segments_of(pending, self.analysis):
+            self._segment(segment)
+
+    def _segment(self, segment: Segment) -> None:
+        own = set(segment.ops)
+        results = [value for op in segment.ops for value in op.results]
+        keeps = [(value, self.kept.setdefault(value, "")) for value in results if self._must_keep(value, own)]
+        for value, _ in keeps:
+            self.kept[value] = self._reserve(value)
+        self._run(segment, [(value, self.kept[value]) for value, _ in keeps])
+
+    def _must_keep(self, value: Value, own: set[Operation]) -> bool:
+        return is_used_outside(value, own) and self.place is None
+
+    def _local_ids(self) -> list[Value]:
+        return [op.output for top in self.block for op in top.walk() if isinstance(op, k.LocalId)]
+
+    def _needed(self, segment: Segment, kept: Sequence[Value]) -> list[Value]:
+        """Values from outside that the ops of a segment use, and those of `kept`."""
+        inner = [op for top in segment.ops for op in top.walk()]
+        made: set[Value] = {value for op in inner for value in op.results}
+        made |= {v for op in inner for region in op.regions for v in region.block.arguments}
+        used = [value for op in inner for value in op.operands]
+        found = dict.fromkeys(value for value in (*used, *kept) if value not in made)
+        return [value for value in found if not self._is_known(value)]
+
+    def _is_known(self, value: Value) -> bool:
+        return isinstance(value.defining_op, k.Constant | k.LocalId) or value is self.place or value in self.names
+
+    def _cheap_ops(self, values: Iterable[Value]) -> list[Operation]:
+        """The ops that compute cheap values, in order."""
+        found: dict[Operation, None] = {}
+
+        def visit(value: Value) -> None:
+            op = value.defining_op
+            if value in self.kept or self._is_known(value) or not isinstance(op, k.Scalar) or op in found:
+                return
+            for operand in op.operands:
+                visit(operand)
+            found[op] = None
+
+        for value in values:
+            visit(value)
+        return list(found)
+
+    def _ways(self, ops: Sequence[Operation], kept: Sequence[Value]) -> list[Forms]:
+        """The forms of a segment for each number of lanes that it is run with, the greatest first: several vectors at
+        once if that pays, and the best vector. Empty if its invocations run one by one.
+        """
+        best = self._best_vector(ops, kept)
+        if best is None:
+            return []
+        loops = [op for op in ops if isinstance(op, k.For) and op.start]
+        inner = [op for loop in loops for op in loop.walk()]
+        if best.gathers or best.masked or not loops or len(inner) > MOST_INTERLEAVED:
+            return [best]
+        wider = (self._visited(count * best.width, ops, kept) for count in INTERLEAVED)
+        fitting = (forms for forms in wider if not (self.size % forms.width or forms.gathers or forms.masked))
+        wide = next(fitting, None)
+        return [best] if wide is None else [wide, best]
+
+    def _best_vector(self, ops: Sequence[Operation], kept: Sequence[Value]) -> Forms | None:
+        """The forms for the fewest accesses that are no neighbours, then for the most lanes."""
+        best: Forms | None = None
+        width = self.most_lanes
+        while width >= min(4, self.most_lanes):
+            if self.size % width == 0:
+                forms = self._visited(width, ops, kept)
+                if forms.explicit or forms.diverges or (forms.masked and not self.masks):
+                    break
+                if best is None or forms.gathers < best.gathers:
+                    best = forms
+            width //= 2
+        return best
+
+    def _visited(self, width: int, ops: Sequence[Operation], kept: Sequence[Value]) -> Forms:
+        places = [self.place] if self.place is not None else self._local_ids()
+        seeds = {**dict.fromkeys(kept, VARYING), **dict.fromkeys(places, Form(1, width))}
+        forms = Forms(width, seeds)
+        forms.visit(ops)
+        return forms

@@ -13,11 +13,11 @@ from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.dims import is_dynamic
 from orchestrion.compiler.kernel.machine import GPU, Machine, Quirks
 from orchestrion.compiler.kernel.signature import Signature
+from orchestrion.compiler.targets.c_text.functions import Functions
 from orchestrion.compiler.targets.kernel_target import KernelTarget, Lowered
 from orchestrion.compiler.targets.target import Payload
 
-from .functions import Functions
-from .render import KernelText
+from .render import KernelText, OpenCLBody
 from .reserved import is_reserved
 
 #: quirks of OpenCL drivers. PoCL seldom vectorizes unrolled scalars, so kernels for `cpu` contain explicit vectors
@@ -69,7 +69,7 @@ class OpenCLTarget(KernelTarget):
         entries, features, shared = Lowered.of(executable)
         for _, signature in entries:
             _check_name(signature)
-        functions = Functions(signature.name for _, signature in entries)
+        functions = Functions((signature.name for _, signature in entries), OpenCLBody, is_reserved)
         kernels = [KernelText(block, signature, functions.callee).text() for block, signature in entries]
         head = "#pragma OPENCL FP_CONTRACT OFF\n"
         if "float64" in features:

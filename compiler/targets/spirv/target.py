@@ -7,9 +7,10 @@ from orchestrion.compiler.flow.layout import Encoding, Layout
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.dims import is_dynamic
 from orchestrion.compiler.kernel.emulation.rewrite import emulate
-from orchestrion.compiler.kernel.machine import GPU, LLVMPIPE_ITERATIONS, Machine, Quirks
+from orchestrion.compiler.kernel.machine import GPU, Machine, Quirks
 from orchestrion.compiler.targets.kernel_target import KernelTarget, Lowered
 from orchestrion.compiler.targets.target import Payload
+from orchestrion.schema.quirks import LLVMPIPE_ITERATIONS
 
 from .assembler import Assembler
 from .render import FunctionWords, ModuleVariables

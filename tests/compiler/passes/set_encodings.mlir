@@ -206,3 +206,29 @@
     "func.return"(%4, %5) : (tensor<?x256xf32, #util.dims<b>>, tensor<?x256xf32, #util.dims<b>>) -> ()
   }) : () -> ()
 }) : () -> ()
+// -----
+// passes: set-encodings
+// a dot of a slice from zero on: the operand in memory is deeper than the dot
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<64x128xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>, sym_name = "main"}> ({
+  ^bb0(%0: tensor<64x128xf32>, %1: tensor<64x64xf32>):
+    %3 = "flow.dispatch_region"() ({
+      %5 = "stablehlo.slice"(%0) <{limit_indices = array<i64: 64, 64>, start_indices = array<i64: 0, 0>, strides = array<i64: 1, 1>}> : (tensor<64x128xf32>) -> tensor<64x64xf32>
+      %6 = "stablehlo.dot_general"(%5, %1) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>}> : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+      "flow.yield"(%6) : (tensor<64x64xf32>) -> ()
+    }) : () -> tensor<64x64xf32>
+    "func.return"(%3) : (tensor<64x64xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<64x128xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>, sym_name = "main"}> ({
+  ^bb0(%0: tensor<64x128xf32>, %1: tensor<64x64xf32>):
+    %2 = "flow.dispatch_region"() ({
+      %3 = "stablehlo.slice"(%0) <{limit_indices = array<i64: 64, 64>, start_indices = array<i64: 0, 0>, strides = array<i64: 1, 1>}> : (tensor<64x128xf32>) -> tensor<64x64xf32>
+      %4 = "stablehlo.dot_general"(%3, %1) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>}> : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+      "flow.yield"(%4) : (tensor<64x64xf32>) -> ()
+    }) : () -> tensor<64x64xf32>
+    "func.return"(%2) : (tensor<64x64xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()

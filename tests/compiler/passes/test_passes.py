@@ -2,8 +2,9 @@
 
 A file holds cases divided by `// -----`. A case starts with comment lines: `// passes: a, b`, optionally
 `// targets: reference, spirv`, `// encodings: test`, `// machines: gpu, cpu`, `// parameters: true`,
-`// arguments: w, b` and `// callbacks: drop`, and what to look at. Then the input, a line `// =====`, and what must
-come out (without locations). `BLESS=1` writes what comes out; review the diff.
+`// arguments: w, b`, `// allocation: BYTES`, `// callbacks: drop` and `// quantized: float`, and what to look at. Then
+the input, a line `// =====`, and what must come out (without locations). `BLESS=1` writes what comes out; review the
+diff.
 """
 
 import os
@@ -15,7 +16,7 @@ import pytest
 from orchestrion.compiler.ir.parser import parse
 from orchestrion.compiler.ir.printer import print_module
 from orchestrion.compiler.ir.verifier import check_own
-from orchestrion.compiler.options import Options
+from orchestrion.compiler.options import MAX_ALLOCATION, Options
 from orchestrion.compiler.pipeline import PASSES, passes_named, run_passes
 from orchestrion.compiler.profiles import DEFAULT
 
@@ -43,7 +44,9 @@ def _run(case: str) -> str:
         machines,
         parameters=bool(_header(case, "parameters")),
         parameter_arguments=tuple(_header(case, "arguments")),
+        max_allocation=int((_header(case, "allocation") or [MAX_ALLOCATION])[0]),
         callbacks=(_header(case, "callbacks") or ["refuse"])[0],
+        quantized=(_header(case, "quantized") or ["integer"])[0],
     )
     run_passes(module, passes_named(passes), options)
     check_own(module, ", ".join(passes))

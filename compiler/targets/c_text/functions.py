@@ -4,24 +4,26 @@ A function has one parameter per operand that is no constant. Its name consists 
 operands. A number is appended if that name is taken by the function of other constants or by an entry.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from orchestrion.compiler.kernel import dialect as k
 from orchestrion.compiler.kernel.builder import Function, body_of
 from orchestrion.schema.dtypes import BY_NAME
 
-from .render import INDENT, BodyText
-from .reserved import is_reserved
-from .scalars import TYPES, literal
+from .body import INDENT, BodyText
 
 PARAMETERS = ("x", "y", "z")
 
 
 class Functions:
-    """The functions of an executable in the order of their first calls. `entries`: names of its entries."""
+    """The functions of an executable in the order of their first calls, rendered by `body`. `entries`: names of its
+    entries; `is_reserved`: whether the language has a name already.
+    """
 
-    def __init__(self, entries: Iterable[str]) -> None:
+    def __init__(self, entries: Iterable[str], body: type[BodyText], is_reserved: Callable[[str], bool]) -> None:
         self._taken = set(entries)
+        self._body = body
+        self._is_reserved = is_reserved
         self._names: dict[Function, str] = {}
 
     def callee(self, call: k.Call) -> str:
@@ -33,13 +35,13 @@ class Functions:
 
     def texts(self) -> list[str]:
         """The texts of the functions."""
-        return [_text(function, name) for function, name in self._names.items()]
+        return [_text(function, name, self._body) for function, name in self._names.items()]
 
     def _new_name(self, function: Function) -> str:
         types = dict.fromkeys((*function.operands, function.result))
         name = base = "_".join((function.scalar, *types))
         number = 1
-        while name in self._taken or is_reserved(name):
+        while name in self._taken or self._is_reserved(name):
             number += 1
             name = f"{base}_{number}"
         self._taken.add(name)
@@ -50,18 +52,22 @@ def _callee(call: k.Call) -> str:
     raise AssertionError(f"the body of a function calls {call.scalar.value}")
 
 
-def _text(function: Function, name: str) -> str:
+def _text(function: Function, name: str, renderer: type[BodyText]) -> str:
+    language = renderer.language
     block = body_of(function).block
     operands, parameters = [], []
     for letter, dtype, bits in zip(PARAMETERS, function.operands, function.constants, strict=False):
-        operands.append(letter if bits is None else literal(bits, BY_NAME[dtype]))
+        operands.append(letter if bits is None else language.literal(bits, BY_NAME[dtype]))
         if bits is None:
             parameters.append(letter)
-    types = [TYPES[str(argument.type)] for argument in block.arguments]
+    types = [language.types[str(argument.type)] for argument in block.arguments]
     listed = ", ".join(f"const {type} {letter}" for type, letter in zip(types, parameters, strict=True))
-    body = BodyText(block, parameters, _callee)
+    body = renderer(_callee)
+    body.names.update(zip(block.arguments, parameters, strict=True))
+    body.ops(block)
     assert isinstance(block.last, k.Yield)
     result = body.names[block.last.values[0]]
     lines = "\n".join((*body.lines, f"{INDENT}return {result};"))
-    head = f"/* {function.scalar}({', '.join(operands)}) */\nstatic {TYPES[function.result]} {name}({listed})"
+    result_type = f"{language.function} {language.types[function.result]}"
+    head = f"/* {function.scalar}({', '.join(operands)}) */\n{result_type} {name}({listed})"
     return f"{head}\n{{\n{lines}\n}}\n"

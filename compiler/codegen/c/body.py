@@ -1,0 +1,149 @@
+"""Renders ops of `kernel` IR as statements in C."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, MutableMapping, Sequence
+from contextlib import contextmanager
+
+from orchestrion.compiler.ir.core import Value
+from orchestrion.compiler.kernel import dialect as k
+from orchestrion.compiler.targets.c_text.body import BodyText
+from orchestrion.schema.dtypes import FLOAT
+
+from .language import LANGUAGE
+from .vectors import ARITHMETIC
+
+
+class CBody(BodyText):
+    """The statements of ops in C."""
+
+    language = LANGUAGE
+    kernels = "kernels in C"
+
+    def _place(self, value: Value, text: str, compound: bool = True) -> None:
+        """Floats are always variables: an assignment rounds where expressions have more precision (s390x)."""
+        if k.length_of(value) > 1 or k.dtype_of(value).kind == FLOAT:
+            self._define(value, text)
+        else:
+            super()._place(value, text, compound)
+
+    def scalar_op(self, op: k.Scalar) -> None:
+        """A selection by two conditions is two selections: GCC vectorizes no loop in which flags are combined."""
+        flag = op.operands[0]
+        joined = (
+            flag.defining_op
+            if k.length_of(op.output) == 1 and op.primitive.name == "select" and flag in self.compound
+            else None
+        )
+        if not isinstance(joined, k.Scalar) or joined.primitive.name not in ("and", "or"):
+            self._plain_op(op)
+            return
+        first, second = (self._operand(value) for value in joined.operands)
+        yes, no = (self._operand(value) for value in op.operands[1:])
+        inner = f"({second} ? {yes} : {no})"
+        text = f"{first} ? {yes} : {inner}" if joined.primitive.name == "or" else f"{first} ? {inner} : {no}"
+        self._place(op.output, text)
+
+    def _plain_op(self, op: k.Scalar) -> None:
+        if k.length_of(op.output) > 1 and not self.is_by_lanes(op):
+            names = ", ".join(self.names[value] for value in op.operands)
+            self._define(op.output, f"{self.type(op.output)}_{op.primitive.name}({names})")
+        else:
+            super().scalar_op(op)
+
+    def is_by_lanes(self, op: k.Scalar) -> bool:
+        """All but arithmetic of two floats."""
+        is_float = k.dtype_of(op.output).kind == FLOAT
+        return k.length_of(op.output) > 1 and not (is_float and op.primitive.name in ARITHMETIC)
+
+    def lane(self, vector: Value, lane: int) -> str:
+        return f"{self.type(vector)}_lane({self.names[vector]}, {lane})"
+
+    def joined(self, vector: Value, lanes: Sequence[str]) -> str:
+        return f"{self.type(vector)}_of({', '.join(lanes)})"
+
+    def load_vector(self, op: k.LoadVector) -> None:
+        index = f"{self._operand(op.index)} * {k.length_of(op.output)}u"
+        self._define(op.output, f"{self.type(op.output)}_load({self.names[op.binding]} + {index})")
+
+    def load_lanes(self, op: k.LoadLanes | k.LoadSharedLanes) -> None:
+        memory, index = op.operands
+        self._define(op.output, f"{self.type(op.output)}_load({self.names[memory]} + {self._operand(index)})")
+
+    load_shared_lanes = load_lanes
+
+    def store_shared_lanes(self, op: k.StoreSharedLanes) -> None:
+        place = f"{self.names[op.shared]} + {self._operand(op.index)}"
+        self._line(f"{self.type(op.vector)}_store({place}, {self.names[op.vector]});")
+
+    def make_vector(self, op: k.Vector) -> None:
+        names = [self.names[value] for value in op.values]
+        same = f"{self.type(op.output)}_splat({names[0]})"
+        self._define(op.output, same if len(set(names)) == 1 else self.joined(op.output, names))
+
+    def lanes(self, op: k.Lanes) -> None:
+        for lane, output in enumerate(op.outputs):
+            self._define(output, self.lane(op.vector, lane))
+
+    def transpose(self, op: k.Transpose) -> None:
+        type, array = self.type(op.outputs[0]), f"t{self.count}"
+        self.count += 1
+        self._line(f"{type} {array}[] = {{{', '.join(self.names[value] for value in op.vectors)}}};")
+        self._line(f"{type}_transpose({array});")
+        self.names.update((value, f"{array}[{number}]") for number, value in enumerate(op.outputs))
+
+    def multiply_add(self, op: k.MultiplyAdd) -> None:
+        type = k.dtype_of(op.output).name if k.length_of(op.output) == 1 else ""
+        function = f"multiply_add_{type}" if type else f"{self.type(op.output)}_multiply_add"
+        self._define(op.output, f"{function}({', '.join(self.names[value] for value in op.operands)})")
+
+    def store_vector(self, op: k.StoreVector) -> None:
+        place = f"{self.names[op.binding]} + {self._operand(op.index)} * {k.length_of(op.value)}u"
+        self._line(f"{self.type(op.value)}_store({place}, {self.names[op.value]});")
+
+    workgroup_id = local_id = BodyText.nothing
+
+    # what entries add
+
+    def define_as(self, name: str, value: Value, text: str) -> None:
+        """Defines a value under a name that the caller gives."""
+        self._line(f"const {self.type(value)} {name} = {text};")
+
+    def line(self, text: str) -> None:
+        """Appends a statement."""
+        self._line(text)
+
+    def operand(self, value: Value) -> str:
+        """The text of a value inside an expression."""
+        return self._operand(value)
+
+    def new_name(self) -> str:
+        """A name for a variable, an array or a pointer."""
+        self.count += 1
+        return f"v{self.count - 1}"
+
+    def variable(self, value: Value, text: str = "") -> str:
+        """Declares a variable for a value, and returns its name."""
+        name = self._new(value)
+        self._line(f"{self.type(value)} {name}{text and f' = {text}'};")
+        return name
+
+    def assign(self, targets: Sequence[str], values: Sequence[Value]) -> None:
+        """Assigns all values at once."""
+        self._assign(targets, values)
+
+    @contextmanager
+    def braces(self, head: str) -> Iterator[None]:
+        """The lines of the body are indented."""
+        self._line(f"{head} {{".lstrip())
+        self.depth += 1
+        yield
+        self.depth -= 1
+        self._line("}")
+
+    @contextmanager
+    def scope(self, names: MutableMapping[Value, str]) -> Iterator[None]:
+        """The body uses other names."""
+        outer, self.names = self.names, names
+        yield
+        self.names = outer

@@ -1,0 +1,143 @@
+"""The programs of `test_devices.py` and of `test_real_programs.py` as C without a runtime give JAX's numbers, and those
+of the device cpu, with every compiler, under sanitizers and valgrind, and on other processors.
+
+All programs run if `ORCHESTRION_REAL_PROGRAMS=all` asks for it.
+"""
+
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+from c_programs import PLUS_PLUS, STRICT, Array, CProgram, c_program
+from jax import export
+from real_programs import PROGRAMS, RealProgram
+
+from orchestrion import compiler
+
+Check = Callable[[Any, list[Any]], None]
+LoadOn = Callable[..., Any]
+ALL = os.environ.get("ORCHESTRION_REAL_PROGRAMS") == "all"
+SANITIZE = ("-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+NATIVE = ("-O1", "-march=native")
+#: what builds a program whose results have the bits of the device cpu
+BUILDS: dict[str, tuple[str, ...]] = {
+    "gcc": ("gcc", *STRICT, *NATIVE, *SANITIZE),
+    "gcc-O3": ("gcc", *STRICT, "-O3", "-march=native"),
+    "clang": ("clang", *STRICT, *NATIVE),
+    "g++": ("g++", *PLUS_PLUS, *NATIVE),
+    "clang++": ("clang++", *PLUS_PLUS, *NATIVE),
+}
+#: programs that run by default
+SAMPLE = frozenset(
+    """
+    residual softmax scan_gradient sort_axes collatz cond_in_loop switch donated cache conv_groups top_k
+    narrow_neighbours special_values matmul_f64 arithmetic_int8 rotated zero_elements
+    """.split()
+)
+#: real programs that run by default
+REAL_SAMPLE = frozenset({"adam_step", "lstm", "life"})
+BATCHED = [program for program in PROGRAMS if program.batch and (ALL or program.name in REAL_SAMPLE)]
+
+
+@dataclass(frozen=True, slots=True)
+class Processor:
+    """Another processor: its compiler, flags with which it fuses multiply-adds, what runs its code, its byte order."""
+
+    compiler: str
+    flags: tuple[str, ...]
+    runner: str
+    order: str
+
+
+PROCESSORS = {
+    "aarch64": Processor("aarch64-linux-gnu-gcc", (), "qemu-aarch64", "<"),
+    "s390x": Processor("s390x-linux-gnu-gcc", (), "qemu-s390x", ">"),
+    "arm, 32 bits": Processor("arm-linux-gnueabihf-gcc", ("-mfpu=neon-vfpv4",), "qemu-arm", "<"),
+}
+#: programs that run on other processors, and under valgrind
+ELSEWHERE = ("residual", "softmax", "sort_axes", "matmul_f64", "arithmetic_int8", "narrow_neighbours", "special_values")
+
+
+def need(*commands: str) -> None:
+    for command in commands:
+        if shutil.which(command) is None:
+            pytest.skip(f"{command} is not installed")
+
+
+def same_numbers(got: Sequence[Any], want: Any) -> None:
+    """Equal numbers, or both NaN."""
+    for found, wanted in zip(got, jax.tree.leaves(want), strict=True):
+        np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("build", BUILDS)
+def test_program_in_c(
+    case: Any,
+    build: str,
+    tmp_path: Path,
+    check: Check,
+    module_of: Callable[[Any], bytes],
+    load_on: LoadOn,
+) -> None:
+    if not ALL and (case.name not in SAMPLE or build != "gcc"):
+        pytest.skip("one of many programs: make programs")
+    need(BUILDS[build][0])
+    results = c_program(case.lowered(), tmp_path).build(*BUILDS[build])(*case.arguments())
+    check(case, results)
+    if ALL:
+        same_numbers(results, load_on(module_of(case), "cpu").main(*case.arguments()))
+
+
+@pytest.mark.parametrize("build", BUILDS if ALL else ["gcc"])
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
+def test_real_program_in_c(program: RealProgram, build: str, tmp_path: Path, load_on: LoadOn) -> None:
+    if program.name not in REAL_SAMPLE and not ALL:
+        pytest.skip("one of many programs: make programs")
+    need(BUILDS[build][0])
+    function, arguments = program.made()
+    leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(arguments)]
+    with jax.enable_x64(False):
+        lowered = jax.jit(function).lower(*arguments)
+        loaded = load_on(compiler.compile(lowered, targets=["cpu"]), "cpu")
+        same_numbers(c_program(lowered, tmp_path).build(*BUILDS[build])(*leaves), loaded.main(*leaves))
+
+
+@pytest.mark.parametrize("program", BATCHED, ids=lambda program: program.name)
+def test_real_program_of_any_batch_in_c(program: RealProgram, tmp_path: Path, load_on: LoadOn) -> None:
+    """The sizes of a call decide how much memory it needs."""
+    need("gcc")
+    function, arguments = program.made()
+    leaves, tree = jax.tree.flatten(arguments)
+    with jax.enable_x64(False):
+        exported = export.export(jax.jit(function))(*program.symbolic(leaves, tree))
+        loaded = load_on(compiler.compile(exported, targets=["cpu"]), "cpu")
+        code = c_program(exported, tmp_path).build(*BUILDS["gcc"])
+    for size in (3, 1, 6):
+        call = [np.asarray(leaf) for leaf in program.sized(leaves, size)]
+        same_numbers(code(*call), loaded.main(*call))
+
+
+@pytest.mark.parametrize("name", ELSEWHERE if ALL else ELSEWHERE[:3])
+@pytest.mark.parametrize("processor", PROCESSORS)
+def test_program_on_another_processor(name: str, processor: str, cases: dict[str, Any], tmp_path: Path) -> None:
+    case, row = cases[name], PROCESSORS[processor]
+    need("gcc", row.compiler, row.runner)
+    here = c_program(case.lowered(), tmp_path / "here").build("gcc", *STRICT, *NATIVE)(*case.arguments())
+    there = c_program(case.lowered(), tmp_path / "there").build(row.compiler, *STRICT, "-O2", "-static", *row.flags)
+    same_numbers(there(*case.arguments(), runner=(row.runner,), order=row.order), here)
+
+
+@pytest.mark.parametrize("name", ELSEWHERE if ALL else ELSEWHERE[:2])
+def test_program_under_valgrind(name: str, cases: dict[str, Any], tmp_path: Path, check: Check) -> None:
+    """It reads no memory that was never written. Valgrind knows no AVX-512."""
+    need("gcc", "valgrind")
+    program = c_program(cases[name].lowered(), tmp_path)
+    built: CProgram = program.build("gcc", *STRICT, "-O1", "-g")
+    results: list[Array] = built(*cases[name].arguments(), runner=("valgrind", "--error-exitcode=99", "--quiet"))
+    check(cases[name], results)

@@ -1,0 +1,36 @@
+"""Vulkan devices by name, opened with changes that a test makes."""
+
+import dataclasses
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from orchestrion.hal.device import Device
+from orchestrion.hal.errors import DriverUnavailable
+from orchestrion.hal.policy import Policy
+from orchestrion.hal.vulkan import instance
+from orchestrion.hal.vulkan.device import VulkanDevice
+from orchestrion.hal.vulkan.driver import VulkanDriver
+
+_NOTHING: frozenset[str] = frozenset()
+
+
+@contextmanager
+def open_named(
+    name: str, without: frozenset[str] = _NOTHING, disabled: frozenset[str] = _NOTHING, policy: Policy | None = None
+) -> Iterator[Device]:
+    """Open the first Vulkan device whose name contains `name`; skips the test where there is none.
+
+    `without`: HAL features that the device does not state. `disabled`: Vulkan features that are not enabled.
+    """
+    try:
+        rows = [row for row in VulkanDriver()._scan() if name in row.info.name]
+    except DriverUnavailable as error:
+        pytest.skip(str(error))
+    if not rows:
+        pytest.skip(f"no {name} is installed")
+    info = dataclasses.replace(rows[0].info, features=rows[0].info.features - without)
+    row = dataclasses.replace(rows[0], info=info, enabled=rows[0].enabled - disabled)
+    with Device.of(VulkanDevice(instance.open_instance().api, row), policy=policy) as opened:
+        yield opened
