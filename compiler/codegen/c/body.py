@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.kernel import dialect as k
 from orchestrion.compiler.targets.c_text.body import BodyText
+from orchestrion.compiler.targets.cpu.forms import Forms
 from orchestrion.schema.dtypes import FLOAT
 
 from .language import LANGUAGE
@@ -19,6 +20,8 @@ class CBody(BodyText):
 
     language = LANGUAGE
     kernels = "kernels in C"
+    #: while ops are written for several lanes, how their values differ between these
+    forms: Forms | None = None
 
     def _place(self, value: Value, text: str, compound: bool = True) -> None:
         """Floats are always variables: an assignment rounds where expressions have more precision (s390x)."""
@@ -28,8 +31,14 @@ class CBody(BodyText):
             super()._place(value, text, compound)
 
     def scalar_op(self, op: k.Scalar) -> None:
-        """A selection by two conditions is two selections: GCC vectorizes no loop in which flags are combined."""
+        """A selection by two conditions is two selections: GCC vectorizes no loop in which flags are combined. One by a
+        condition that is the same in all lanes combines bits: GCC would make a branch of it.
+        """
         flag = op.operands[0]
+        if self._is_blend(op):
+            names = ", ".join(self.names[value] for value in op.operands)
+            self._define(op.output, f"choose_{k.dtype_of(op.output).name}({names})")
+            return
         joined = (
             flag.defining_op
             if k.length_of(op.output) == 1 and op.primitive.name == "select" and flag in self.compound
@@ -43,6 +52,11 @@ class CBody(BodyText):
         inner = f"({second} ? {yes} : {no})"
         text = f"{first} ? {yes} : {inner}" if joined.primitive.name == "or" else f"{first} ? {inner} : {no}"
         self._place(op.output, text)
+
+    def _is_blend(self, op: k.Scalar) -> bool:
+        if self.forms is None or op.primitive.name != "select" or k.dtype_of(op.output).kind != FLOAT:
+            return False
+        return self.forms[op.output].stride is None and self.forms[op.operands[0]].stride == 0
 
     def _plain_op(self, op: k.Scalar) -> None:
         if k.length_of(op.output) > 1 and not self.is_by_lanes(op):

@@ -101,6 +101,13 @@ INLINE {T} with_sign_{t}({T} x, {T} y)
   return bitcast_{u}_{t}((bitcast_{t}_{u}(x) & ~({U}){sign}) | (bitcast_{t}_{u}(y) & ({U}){sign}));
 }}
 """
+_CHOOSE = """/* c ? x : y */
+INLINE {T} choose_{t}(bool c, {T} x, {T} y)
+{{
+  const {U} mask = ({U})0 - ({U})c;
+  return bitcast_{u}_{t}((bitcast_{t}_{u}(x) & mask) | (bitcast_{t}_{u}(y) & ~mask));
+}}
+"""
 _TRUNC = """INLINE {T} trunc_{t}({T} x)
 {{
   const bool small = abs_{t}(x) < {whole};
@@ -148,6 +155,7 @@ _HELPERS: Final[tuple[tuple[str, Callable[..., str]], ...]] = (
     (r"bits_(f32|f64)", _bits),
     (r"abs_(f32|f64)", _float(_ABS)),
     (r"with_sign_(f32|f64)", _float(_SIGNED)),
+    (r"choose_(f32|f64)", _float(_CHOOSE)),
     (r"trunc_(f32|f64)", _float(_TRUNC)),
     (r"floor_(f32|f64)", _float(_FLOOR)),
     (r"ceil_(f32|f64)", _float(_CEIL)),

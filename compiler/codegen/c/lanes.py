@@ -85,8 +85,10 @@ class Lanes:
             operands = [value for op in run for inner in op.walk() for value in inner.operands]
             for value in dict.fromkeys([*operands, *(value for _, value in assigned)]):
                 self._name(value)
+            body.forms = self.forms
             for op, pointer in zip(run, pointers, strict=True):
                 self._run_op(op, pointer)
+            body.forms = None
             given = [names[value] for _, value in assigned]
             for number, (_, value) in enumerate(assigned if len(assigned) > 1 else ()):
                 body.line(f"const {body.type(value)} y{number} = {given[number]};")
