@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO := build/demo
 
-.PHONY: help demo test lint types drivers bench bless fuzz fuzz-targets programs zoo schedules ray-batch stress frozen-app clean
+.PHONY: help demo test lint types drivers bench bless fuzz fuzz-targets microcontroller programs zoo schedules ray-batch stress frozen-app clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -63,9 +63,12 @@ fuzz-targets: $(VENV)/ready-test $(VENV)/ready-fuzz ## every fuzz target for TIM
 schedules: $(VENV)/ready-test ## random schedules of random entries on every device: legal ones compute the same (some 20 minutes)
 	$(BIN)/python tests/fuzz/schedule_run.py --count=$(or $(ORCHESTRION_SCHEDULE_PAIRS),10000) --jobs=2
 
+microcontroller: $(VENV)/ready-test ## classify digits on an emulated Cortex-M4, and report flash, RAM and instructions of each kernel
+	$(MAKE) -C examples/microcontroller report VM_CODEGEN=$(abspath $(BIN)/vm-codegen)
+
 programs: $(VENV)/ready-test ## networks, training steps and others as people export them, all of them on every device, on SwiftShader, on the least Vulkan device, on Intel's OpenCL, and for aarch64 under qemu-user
 	ORCHESTRION_REAL_PROGRAMS=all $(BIN)/python -m pytest -q -rs tests/e2e/test_real_programs.py tests/e2e/test_devices.py \
-		tests/e2e/test_aarch64.py tests/e2e/test_c_code.py tests/e2e/test_hal_code.py \
+		tests/e2e/test_aarch64.py tests/e2e/test_c_code.py tests/e2e/test_vulkan_code.py tests/e2e/test_hal_code.py \
 		tests/e2e/test_least_devices.py tests/e2e/test_lacking_types.py tests/e2e/test_large_constants.py \
 		tests/hal/test_intel_opencl.py
 

@@ -101,7 +101,7 @@ def time_case(name: str, rounds: int) -> dict[str, Timing]:
     for key in ("cpu, float", "ONNX Runtime"):
         steps = np.abs(results["cpu, integer"] - results[key])
         notes.append(f"integer and {key}: {steps.max()} steps at most, {(steps > 0).mean():.1e} of results differ")
-    timings = measure(calls, calls=5, rounds=rounds)
+    timings = measure(calls, calls=5, rounds=rounds, pause=0.03)
     table(name, timings, "cpu, integer", notes)
     for loaded in programs.values():
         loaded.close()

@@ -300,7 +300,7 @@ class Pool:
                 self._arrange()
                 for one in self._members:
                     self._fit(one)
-            self._warn_streamed(6)
+            self._warn_streamed(7)
         finally:
             self._reserve = 0
 

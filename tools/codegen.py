@@ -16,8 +16,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from orchestrion.compiler.codegen.styles import STYLES, WEIGHTS, Files, Style
-from orchestrion.compiler.pipeline import PHASES
+from orchestrion.compiler.codegen.styles import LIMITS, STYLES, WEIGHTS, Files, Style
+from orchestrion.compiler.pipeline import LAST_PHASE, PHASES, phases_between
 from orchestrion.compiler.profiles import DEFAULT, MACHINES
 from orchestrion.compiler.targets.choice import help_text
 
@@ -35,8 +35,14 @@ if TYPE_CHECKING:
 EXAMPLES = (
     ("vm-codegen model.mlir --style=c -o generated", "Writes the program as C99 without a runtime."),
     ("vm-codegen model.fb --style=c -o generated", "The same from a module of vm-compile --embed-ir."),
+    ("vm-codegen model.mlir --style=vulkan -o generated", "Writes the program as C99 that calls Vulkan alone."),
     ("vm-codegen model.fb --style=hal --target=vulkan -o app", "Writes Python that runs it on Vulkan, without the VM."),
 )
+#: name of an option of styles -> the beginning of its help, and its values
+_OPTIONS: dict[str, tuple[str, Mapping[str, str]]] = {
+    "weights": ("styles c and vulkan: constants are", WEIGHTS),
+    "limits": ("style vulkan: limits of the device,", LIMITS),
+}
 #: phases of a text in which constant expressions are still computed by the reference device
 FOLDED_FROM = ("input", "stablehlo", "flow")
 _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*", re.ASCII)
@@ -44,10 +50,12 @@ _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*", re.ASCII)
 
 def codegen(options: argparse.Namespace) -> int:
     style = STYLES[options.style]
-    given = {name: value for name in ("weights",) if (value := getattr(options, name)) is not None}
+    given = {name: value for name in _OPTIONS if (value := getattr(options, name)) is not None}
     for name in given:
         if name not in style.options:
             raise cli.UsageError(f"--{name} has no effect on style {style.name}")
+    if options.machine is not None and "machine" in style.options:
+        given["machine"] = options.machine
     files = _generated(options, style, given)
     write_files(Path(options.output), files)
     if not options.quiet:
@@ -105,15 +113,17 @@ def subject_of(options: argparse.Namespace) -> "Subject":
     data = cli.read_bytes(options.input)
     if data[8:12] != IDENTIFIER:
         return _compiled(options, data)
-    renders_module = STYLES[options.style].renders_module
-    for flag in ("compile_from", "machine") if renders_module else ("target", "compile_from", "machine"):
+    style = STYLES[options.style]
+    without_effect = {"compile_from", *([] if style.renders_module else ["target"])}
+    without_effect |= set() if "machine" in style.options else {"machine"}
+    for flag in sorted(without_effect):
         if getattr(options, flag) is not None:
             raise cli.UsageError(f"--{flag.replace('_', '-')} has no effect: {options.input} is a module")
     from orchestrion.compiler.codegen.subject import Subject, embedded_ir
 
     module = decoder.read_module(data)
     name = Path(options.input).name
-    if renders_module:
+    if style.renders_module:
         _verify(module)
     return Subject(name, lambda: module, lambda: embedded_ir(module, name), options.target)
 
@@ -132,11 +142,11 @@ def _compiled(options: argparse.Namespace, data: bytes) -> "Subject":
     from orchestrion.compiler.driver import EMBEDDED, Compilation
 
     source: bytes | Path = data if options.input == "-" else Path(options.input)
-    job = Compilation(
-        targets=options.target or STYLES[options.style].targets,
-        machines=(options.machine or DEFAULT,),
-        start=options.compile_from or next(iter(PHASES)),
-    )
+    style, start = STYLES[options.style], options.compile_from or next(iter(PHASES))
+    machine = options.machine or DEFAULT
+    if options.machine is None and "machine" in style.options and "hl_seq" in phases_between(start, LAST_PHASE):
+        machine = "gpu"  # later text states its machines
+    job = Compilation(targets=options.target or style.targets, machines=(machine,), start=start)
 
     @cache
     def module() -> "Module":
@@ -200,9 +210,8 @@ def parser() -> Parser:
         help=_texts({row.name: row.doc for row in STYLES.values()}),
     )
     group.add_argument("--name", metavar="NAME", help="prefix of files and names (default: the name of the input)")
-    group.add_argument(
-        "--weights", metavar="PLACE", type=one_of(WEIGHTS), help=f"style c: constants are {_texts(WEIGHTS)}"
-    )
+    for name, (doc, rows) in _OPTIONS.items():
+        group.add_argument(f"--{name}", metavar="WHAT", type=one_of(rows), help=f"{doc} {_texts(rows)}")
     group.add_argument("--report", metavar="FILE", help="style c: write the flash and RAM of each kernel")
     for limit, what in (("flash", "constants and code"), ("ram", "the memory of a context")):
         group.add_argument(
@@ -225,7 +234,7 @@ def parser() -> Parser:
         "--machine",
         metavar="NAME",
         type=one_of(MACHINES),
-        help=f"kind of device: {_texts(MACHINES)} (default: {DEFAULT})",
+        help=f"kind of device: {_texts(MACHINES)} (default: {DEFAULT}; style vulkan: gpu, or a module's first program)",
     )
     group.add_argument("--compile-from", metavar="PHASE", type=one_of(PHASES), help="IN is the text of this phase")
     return made

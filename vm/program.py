@@ -456,11 +456,11 @@ def load_request(
         except BuildFailed as error:
             failed[error.program] = error.message
             last = error
-        except NoProgram as error:
+        except NoProgram:
             if not failed:
                 raise
             last.message = "; ".join([message.removesuffix(UPDATE) for message in failed.values()]) + UPDATE
-            raise last from error
+            raise last from None
         else:
             if failed:
                 remember(program.module, program.device.info, {}, failed)

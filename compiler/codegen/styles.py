@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Final
 
+from orchestrion.compiler.profiles import MACHINES
 from orchestrion.schema.profiles import PROFILES
 
 from .subject import Subject
@@ -53,10 +54,26 @@ WEIGHTS: Final = {
     "file": "in NAME.weights, which the app maps or reads and gives to init",
 }
 
+#: the limits of devices for which a program that calls Vulkan is written
+LIMITS: Final = {
+    "usual": "those of usual devices: as many buffers in a dispatch as the program has, at most 17",
+    "least": "those that every device has: 4 buffers in a dispatch, 128 MiB of each",
+}
+
+#: the kinds of device that kernels of a program that calls Vulkan are shaped for
+DEVICES: Final = {"best": "that of the first program", **MACHINES}
+
 STYLES: Final[dict[str, Style]] = {
     row.name: row
     for row in (
         Style("c", "C99 without a runtime: NAME.h and NAME.c", "c.generate", ("cpu",), {"weights": WEIGHTS}),
+        Style(
+            "vulkan",
+            "C99 that calls Vulkan: NAME.h and NAME.c",
+            "vulkan.generate",
+            ("spirv",),
+            {"weights": WEIGHTS, "limits": LIMITS, "machine": DEVICES},
+        ),
         Style(
             "hal", "Python that calls the HAL and no VM: NAME.py and files", "hal.generate", tuple(PROFILES), {}, True
         ),

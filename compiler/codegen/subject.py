@@ -28,17 +28,26 @@ class Subject:
     ir: Callable[[], Ir]
     targets: tuple[str, ...] | None = None
 
-    def program(self, profile: str) -> Program:
-        """The program for a profile, as IR of the phase `executables`.
+    def program(self, profile: str, machine: str = "", level: str = "") -> Program:
+        """The program for a profile, as IR of the phase `executables`. `level`: the profile that is taken where the
+        program has one for it. `machine`: the kind of device, or `best` for the first program; by default it is the
+        last one, which runs on any.
 
-        Raises CompileError if there is none. Of several programs for machines, the last one runs on any.
+        Raises CompileError if there is none.
         """
         programs = programs_of(self.ir())
-        found = [program for program in programs if program.profile == profile]
+        found = [program for program in programs if program.profile == level]
+        found = found or [program for program in programs if program.profile == profile]
         if not found:
             names = ", ".join(dict.fromkeys(program.profile for program in programs))
             raise CompileError(f"{self.source}: has no program for target {profile}, only for {names}")
-        return found[-1]
+        if machine in ("", "best"):
+            return found[0 if machine else -1]
+        machines = {program.machine_name: program for program in found}
+        if machine not in machines:
+            message = f"has no program for target {profile} and machine {machine}, only for {', '.join(machines)}"
+            raise CompileError(f"{self.source}: {message}")
+        return machines[machine]
 
 
 def embedded_ir(module: Module, name: str) -> Ir:
@@ -49,6 +58,11 @@ def embedded_ir(module: Module, name: str) -> Ir:
     data = module.debug(EMBEDDED_NAME)
     if data is None:
         raise CompileError(f"{name}: has no IR: compile it with --embed-ir, or give the program as text")
+    return verified_ir(data, name)
+
+
+def verified_ir(data: bytes | memoryview, name: str) -> Ir:
+    """The IR of the phase `executables` in a debug segment. Raises CompileError if it is wrong."""
     try:
         text = bytes(data).decode()
     except UnicodeDecodeError as error:

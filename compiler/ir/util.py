@@ -94,7 +94,7 @@ class GlobalLoad(Operation):
         variable = tables.lookup(self, self.ref)
         if not isinstance(variable, Global):
             yield f"{self.ref} is not a global"
-        elif variable.type != self.value.type:
+        elif variable.properties.get("type", self.value.type) != self.value.type:  # one without a type reports that
             yield f"{self.ref} is of type {variable.type}, loaded as {self.value.type}"
 
 

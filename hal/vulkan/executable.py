@@ -2,8 +2,8 @@
 
 Before the driver gets the words, they are verified (`spirv_check`), the features they need are compared with the
 device's, missing protections are added (`spirv_harden`), parameters move into a buffer (`spirv_parameters`), and the
-driver is told to keep NaN (`spirv_floats`). Binding `i` of an entry is set 0, binding `i`; its parameters are set 1.
-The driver's pipelines are stored in the user's cache by content, device and driver version.
+driver is told to keep NaN (`schema/spirv_floats.py`). Binding `i` of an entry is set 0, binding `i`; its parameters are
+set 1. The driver's pipelines are stored in the user's cache by content, device and driver version.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import numpy as np
 
 from orchestrion.hal.backend import BackendExecutable, Entry
 from orchestrion.hal.errors import Unsupported
+from orchestrion.schema.spirv_floats import preserve_special
 
 from .api import Api, Handle
 from .pipeline_cache import pipeline_cache
 from .recording import DESCRIPTOR_STORAGE_BUFFER, SHADER_STAGE_COMPUTE, WORD
 from .spirv_check import Summary, verify
-from .spirv_floats import preserve_special
 from .spirv_harden import harden
 from .spirv_limits import check_limits
 from .spirv_parameters import buffer_parameters

@@ -137,6 +137,18 @@ def test_sizes_that_a_call_gives(device: Device) -> None:
                 np.testing.assert_array_equal(one, want)
 
 
+@pytest.mark.parametrize("dtype", ["i64", "ui64"])
+def test_conversions_to_floats_round_once(dtype: str, device: Device) -> None:
+    """Numbers of every magnitude, also those whose top 32 bits are 2^31 or more: random programs found them wrong."""
+    kind, random, size = BY_NAME[dtype].numpy, np.random.default_rng(5), 4096
+    x = random.integers(np.iinfo(kind).min, np.iinfo(kind).max, size, kind, endpoint=True)
+    x >>= random.integers(0, 63, size).astype(kind)
+    type, result = f"tensor<{size}x{dtype}>", f"tensor<{size}xf32>"
+    body = f"%y = stablehlo.convert %x : ({type}) -> {result}\nreturn %y : {result}"
+    module = compiler.compile(f"func.func @main(%x: {type}) -> {result} {{\n{body}\n}}", targets="spirv")
+    np.testing.assert_array_equal(run(module, device, x)[0], x.astype(np.float32))
+
+
 def test_doubles_are_refused_by_name(swiftshader: str) -> None:
     text = "func.func @main(%x: tensor<4xf64>) -> tensor<4xf64> {\n%y = stablehlo.add %x, %x : tensor<4xf64>\n"
     module = compiler.compile(text + "return %y : tensor<4xf64>\n}", targets="spirv")

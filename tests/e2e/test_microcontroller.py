@@ -125,3 +125,69 @@ def test_a_compiler_that_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str
     with pytest.raises(SystemExit):
         codegen.main([str(DIGITS), "--style=c", "--cc=no-such-compiler", "-o", str(tmp_path / "out")])
     assert "--cc: no-such-compiler" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("language", [["-std=c99", "-x", "c"], ["-std=c++11", "-x", "c++"]], ids=["c", "c++"])
+def test_the_code_on_this_processor(language: list[str], tmp_path: Path) -> None:
+    """It compiles without warnings, tells of each kernel, and computes what the reference device computes."""
+    if shutil.which("gcc") is None:
+        pytest.skip("gcc is not installed")
+    assert codegen.main([str(DIGITS), "--style=c", "--machine=mcu", "--quiet", "-o", str(tmp_path)]) == 0
+    given, _ = images()
+    (tmp_path / "main.c").write_text(_HOST.replace("PIXELS", ", ".join(map(str, given[:4].reshape(-1)))))
+    strict = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-ffp-contract=off", "-O2", "-Ddigits_TRACE=count"]
+    files = [str(tmp_path / name) for name in ("main.c", "digits.c")]
+    subprocess.run(["gcc", *language, *strict, *files, "-o", str(tmp_path / "run")], check=True)
+    lines = subprocess.run([str(tmp_path / "run")], capture_output=True, text=True, check=True).stdout.splitlines()
+    with vm.load(compile(DIGITS, targets="reference"), device="reference") as program:
+        wanted = [program.main(image).reshape(-1).tolist() for image in given[:4]]
+    assert [[int(x) for x in line.split()] for line in lines[:4]] == wanted
+    assert lines[4:] == ["20 kernels"]
+
+
+_HOST = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include "digits.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+void count(const char *kernel, int ends);
+#ifdef __cplusplus
+}
+#endif
+
+static int began, ended;
+
+void count(const char *kernel, int ends)
+{
+  *(ends ? &ended : &began) += kernel != NULL;
+}
+
+int main(void)
+{
+  static const int8_t pixels[4 * 64] = {PIXELS};
+  char *memory = (char *)malloc(digits_MEMORY_BYTES + 64);
+  int8_t scores[10];
+  digits_context context;
+  digits_inputs inputs;
+  digits_outputs outputs;
+  int i, j;
+  if (digits_init(&context, memory + (64 - (uintptr_t)memory % 64), digits_MEMORY_BYTES, NULL) != digits_OK)
+    return 1;
+  outputs.result0.data = scores;
+  for (i = 0; i < 4; ++i) {
+    inputs.arg0.data = pixels + 64 * i;
+    if (digits_run(&context, &inputs, &outputs) != digits_OK)
+      return 2;
+    for (j = 0; j < 10; ++j)
+      printf("%d ", scores[j]);
+    printf("\n");
+  }
+  printf("%d kernels\n", began == ended ? ended : -1);
+  digits_fini(&context);
+  free(memory);
+  return 0;
+}
+"""

@@ -108,7 +108,15 @@ POWERS = program(
     %s = add(%d, %y) -> 16x8x{EIGHTHS}""",
     {"d": f"16x8x{HALVES}", "s": f"16x8x{EIGHTHS}"},
 )
+LAYER = program(
+    {"x": f"9x40x{UNSIGNED}", "w": f"40x4x{WEIGHTS.format(1)}"},
+    f"""%d = dot_general(%x, %w) <{{{DOT}}}> -> 9x4x{TENTHS}
+    %r = add(%d, %d) -> 9x4x{EIGHTHS}
+    %f = negate(%r) -> 9x4x{EIGHTHS}""",
+    {"d": f"9x4x{TENTHS}", "r": f"9x4x{EIGHTHS}", "f": f"9x4x{EIGHTHS}"},
+)
 PROGRAMS = {
+    "layer": LAYER,
     "dense": dense(9, 40),
     "dense_unsigned": dense(9, 40, UNSIGNED),
     "long_sums": dense(2, 2500),
@@ -121,10 +129,11 @@ PROGRAMS = {
 }
 
 
-def expanded(text: str, quantized: str) -> str:
+def expanded(text: str, quantized: str, float_sums: bool = True) -> str:
     """The program without quantized types."""
     module = parse(text, "quantized.mlir")
-    run_passes(module, passes_named(["expand-quantized"]), Options(("reference",), quantized=quantized))
+    options = Options(("reference",), quantized=quantized, float_sums=float_sums)
+    run_passes(module, passes_named(["expand-quantized"]), options)
     return print_module(module, locations=False)
 
 
@@ -151,6 +160,18 @@ def test_devices_compute_the_integers_of_the_interpreter(name: str, device: str,
     program.close()
     want = oracles.interpreter(expanded(text, "integer"), *given)
     for result, expected in zip(got if isinstance(got, tuple) else [got], want, strict=True):
+        np.testing.assert_array_equal(result, expected)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_sums_in_i32_are_those_in_f32(name: str) -> None:
+    """As microcontrollers compute them: with corrections for zero points, and images padded with zero points."""
+    pytest.importorskip("jaxlib")
+    text = PROGRAMS[name]
+    given, plain = arguments(text), expanded(text, "integer", float_sums=False)
+    assert "f32" not in plain
+    found, wanted = (oracles.interpreter(one, *given) for one in (plain, expanded(text, "integer")))
+    for result, expected in zip(found, wanted, strict=True):
         np.testing.assert_array_equal(result, expected)
 
 
@@ -209,6 +230,23 @@ def test_floats_compute_what_integers_do_not() -> None:
     half = ELEMENTWISE.replace("f32", "f16")
     assert expanded(half, "integer") == expanded(half, "float")
     assert expanded(PROGRAMS["dense"], "integer") != expanded(PROGRAMS["dense"], "float")
+
+
+@pytest.mark.parametrize("quantized", ["integer", "float"])
+@pytest.mark.parametrize("name", ["layer", "batches"])
+def test_dynamic_sizes(name: str, quantized: str) -> None:
+    from orchestrion import vm
+
+    size = {"layer": "9x", "batches": "5x"}[name]
+    text, given = PROGRAMS[name], arguments(PROGRAMS[name])
+    assert size in text
+    results = []
+    for source in (text, text.replace(f"<{size}", "<?x").replace(f"x{size}", "x?x")):
+        with vm.load(compile(source, targets="reference", quantized=quantized), device="reference") as program:
+            found = program.main(*given)
+            results.append(found if isinstance(found, tuple) else (found,))
+    for result, expected in zip(*results, strict=True):
+        np.testing.assert_array_equal(result, expected)
 
 
 def test_an_arithmetic_that_is_none() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from orchestrion import compiler
-from orchestrion.hal.vulkan import spirv_floats
+from orchestrion.schema import spirv_floats
 from orchestrion.schema.decoder import read_module
 
 EXECUTION_MODE, CAPABILITY, EXTENSION = 16, 17, 10

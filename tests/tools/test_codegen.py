@@ -68,6 +68,8 @@ def test_a_module_and_its_source_give_the_same_code(embedding: Path, tmp_path: P
         (["--style=c", "--name=2x"], "--name=2x is no name of letters, digits and underscores"),
         (["--style=pascal"], "--style: no 'pascal': there are "),
         (["--style=c", "--weights=cloud"], "--weights: no 'cloud': there are array, file"),
+        (["--style=c", "--limits=least"], "--limits has no effect on style c"),
+        (["--style=hal", "--machine=gpu"], "--machine has no effect: "),
     ],
 )
 def test_wrong_flags(embedding: Path, flags: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -118,3 +120,23 @@ def test_hal_code_of_a_damaged_module_is_refused(tmp_path: Path, capsys: pytest.
     module.write_bytes(data)
     assert codegen.main([str(module), "--style=hal", "-o", str(tmp_path / "out")]) == 1
     assert not (tmp_path / "out").exists() and "Traceback" not in capsys.readouterr().err
+
+
+def test_vulkan_code_of_a_machine_and_of_limits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = Path(__file__).parents[2] / "examples" / "matmul_static.mlir"
+    module = tmp_path / "m.fb"
+    flags = ["--target=spirv", "--machine=gpu,cpu", "--embed-ir", "--quiet"]
+    assert compile.main([str(source), "-o", str(module), *flags]) == 0
+
+    def code(path: Path, *flags: str) -> str:
+        given = [str(path), "--style=vulkan", "--name=m", "--quiet", "-o", str(tmp_path / "out"), *flags]
+        assert codegen.main(given) == 0
+        return (tmp_path / "out" / "m.c").read_text().partition("#include")[2]
+
+    best = code(source)
+    assert best == code(module) == code(module, "--machine=gpu") == code(source, "--machine=gpu", "--limits=least")
+    assert best != code(module, "--machine=cpu") == code(source, "--machine=cpu")
+    plain = tmp_path / "plain.fb"
+    assert compile.main([str(source), "-o", str(plain), "--target=spirv", "--embed-ir", "--quiet"]) == 0
+    assert codegen.main([str(plain), "--style=vulkan", "--machine=gpu", "-o", str(tmp_path / "none")]) == 1
+    assert "has no program for target spirv and machine gpu, only for cpu" in capsys.readouterr().err

@@ -11,6 +11,7 @@ import pytest
 
 from orchestrion import compiler, vm
 from orchestrion.hal.device import Device
+from orchestrion.hal.policy import Policy
 from orchestrion.hal.registry import open_device
 from orchestrion.schema.lru_cache import LruCache
 from orchestrion.vm import build_failures
@@ -170,3 +171,19 @@ def test_recordings_are_not_built_again(device: Device) -> None:
             program.main(X)
         driver._fails = has_int64
         assert np.array_equal(program.main(X), X * X + 1)
+
+
+def test_source_that_the_compiler_of_opencl_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error has the log of the compiler."""
+    from orchestrion.hal.errors import DriverUnavailable
+    from orchestrion.hal.opencl import executable
+
+    module = compiler.compile(lambda x: x * x + 1, ARRAYS[0], targets="opencl")
+    monkeypatch.setattr(executable, "OPTIONS", (*executable.OPTIONS, "-D__kernel=unknown_word"))
+    try:
+        opened = open_device("opencl", policy=Policy(True))
+    except DriverUnavailable as error:
+        pytest.skip(str(error))
+    with opened, pytest.raises(vm.errors.BuildFailed, match=r"variant 0 \(.*\): opencl-c does not build on") as caught:
+        vm.load(module, opened)
+    assert "unknown_word" in caught.value.message and caught.value.message.endswith("(--device=NAME)")

@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 #: predicate of an assertion -> operator of C
 _COMPARE = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
-_TYPES = {"i32": "int32_t", "i64": "int64_t", "!hal.buffer": "unsigned char *"}
+_NUMBERS = {"i32": "int32_t ", "i64": "int64_t "}
 
 
-def refused(op: Operation, why: str) -> CompileError:
-    """The error for an op that has no C."""
-    return CompileError([Diagnostic(f"style c: {why}", op.loc, op.name)])
+def refused(op: Operation, why: str, style: str) -> CompileError:
+    """The error for an op that a style has no C for."""
+    return CompileError([Diagnostic(f"style {style}: {why}", op.loc, op.name)])
 
 
 class Code:
@@ -128,15 +128,21 @@ class Code:
 
     def _variable(self, value: Value) -> str:
         if value not in self._variables:
-            type = _TYPES.get(str(value.type))
-            if type is None:
-                assert value.parent_block is not None
-                raise refused(value.parent_block.end, f"a block takes a value of type {value.type}")
             self._variables[value] = name = f"n{len(self._variables)}"
-            self.declared.append(f"  {type}{'' if type.endswith('*') else ' '}{name};")
-            place = type.endswith("*")
-            self.values[value] = Place(name, ("any",)) if place else name
+            self.declared.append(f"  {self._type(value)}{name};")
+            self.values[value] = self.program.place(name, ("any",)) if value.type == ll_seq.BUFFER else name
         return self._variables[value]
+
+    def _type(self, value: Value) -> str:
+        """The type of a variable, and what stands between it and its name."""
+        if value.type == ll_seq.BUFFER:
+            return self.program.buffer_type
+        type = _NUMBERS.get(str(value.type))
+        if type is None:
+            assert value.parent_block is not None
+            style = self.program.style
+            raise refused(value.parent_block.end, f"a block takes a value of type {value.type}", style)
+        return type
 
     # branches
 
@@ -166,8 +172,7 @@ class Code:
         for number, (_, text) in enumerate(pairs):
             if text in targets:
                 value = edge.values[texts.index(text)]
-                type = _TYPES[str(value.type)]
-                self.declared.append(f"  {type}{'' if type.endswith('*') else ' '}t{len(self.declared)};")
+                self.declared.append(f"  {self._type(value)}t{len(self.declared)};")
                 saved = f"t{len(self.declared) - 1}"
                 self.line(f"{indent}{saved} = {text};")
                 pairs[number] = (pairs[number][0], saved)

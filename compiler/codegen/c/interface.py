@@ -105,18 +105,52 @@ def _fields(types: Sequence[Type], attrs: ArrayAttr | None, otherwise: str) -> t
 
 @dataclass(slots=True)
 class Interface:
-    """The public names of a program, which all begin with `name`."""
+    """The public names of a program, which all begin with `name`. `errors`: the rows of its style; `memory_parameters`:
+    where the function that computes sizes stores the bytes of memory of a call.
+    """
 
     name: str
+    errors: Sequence[tuple[str, str]] = ERRORS
+    memory_parameters: str = "size_t *memory_bytes"
     exports: list[Export] = field(default_factory=list)
     messages: dict[str, str] = field(default_factory=dict)
 
     def error_of(self, message: str) -> str:
         """The code of an error with this text."""
-        known = {text: name for name, text in (*ERRORS, *((key, text) for text, key in self.messages.items()))}
+        known = {text: name for name, text in self.rows()}
         if message not in known:
-            self.messages[message] = known[message] = f"ERROR_{len(ERRORS) + len(self.messages)}"
+            self.messages[message] = known[message] = f"ERROR_{len(self.errors) + len(self.messages)}"
         return f"{self.name}_{known[message]}"
+
+    def rows(self) -> list[tuple[str, str]]:
+        """Names and texts of all errors."""
+        return [*self.errors, *((key, text) for text, key in self.messages.items())]
+
+    def error_codes(self) -> str:
+        """The codes of errors, and the function that has their texts."""
+        n = self.name
+        codes = ",\n".join(f"  {n}_{key} = {number}" for number, (key, _) in enumerate(self.rows()))
+        return f"""/* What the functions return. */
+enum {{
+{codes}
+}};
+
+/* The text of an error. */
+const char *{n}_error_text(int error);
+"""
+
+    def error_texts(self) -> str:
+        """The definition of that function."""
+        rows = self.rows()
+        texts = ",\n".join(f"    {_quoted(text)}" for _, text in rows)
+        return f"""const char *{self.name}_error_text(int error)
+{{
+  static const char *const texts[] = {{
+{texts}
+  }};
+  return error >= 0 && error < {len(rows)} ? texts[error] : "no error of this program";
+}}
+"""
 
     def header(
         self, head: str, memory: int, scratch: int, calls_need_memory: bool, weights: int, weights_file: str
@@ -125,8 +159,6 @@ class Interface:
         `calls_need_memory`: whether calls need more, by their sizes; `weights_file`: the name of the file, if any.
         """
         n = self.name
-        rows = [*ERRORS, *((key, text) for text, key in self.messages.items())]
-        errors = ",\n".join(f"  {n}_{key} = {number}" for number, (key, _) in enumerate(rows))
         if weights_file:
             what = f"the {n}_WEIGHTS_BYTES bytes of {weights_file}, aligned to {n}_ALIGNMENT, which must stay"
         elif weights:
@@ -155,14 +187,7 @@ extern "C" {{
 #endif
 
 {constants}
-/* What the functions return. */
-enum {{
-{errors}
-}};
-
-/* The text of an error. */
-const char *{n}_error_text(int error);
-
+{self.error_codes()}
 /* The parts begin to end - 1 of some work. */
 typedef void {n}_task(void *data, size_t begin, size_t end);
 
@@ -210,9 +235,17 @@ void {n}_fini({n}_context *context);
         given = [f"const {n}_inputs{suffix} *inputs"]
         if any(field.is_dynamic for field in export.outputs):
             given.append(f"{n}_outputs{suffix} *outputs")
-        return f"int {n}_sizes{suffix}({', '.join([*given, 'size_t *memory_bytes'])})"
+        return f"int {n}_sizes{suffix}({', '.join([*given, self.memory_parameters])})"
 
     def _export(self, export: Export) -> str:
+        given = self.parameters(export)
+        return self.types(export) + (
+            f"/* Elements are in row-major order. Outputs overlap no inputs.{self.may_alias(export)} */\n"
+            f"int {self.name}_run{export.suffix}({self.name}_context *context{given and f', {given}'});\n"
+        )
+
+    def types(self, export: Export) -> str:
+        """The types of inputs and outputs, and the function that computes sizes."""
         n, suffix = self.name, export.suffix
         text = f"\n/* {_comment(export.doc or f'The function {export.name}.')} */\n"
         for kind, const, fields in (("inputs", "const ", export.inputs), ("outputs", "", export.outputs)):
@@ -224,17 +257,22 @@ void {n}_fini({n}_context *context);
                 "/* From the sizes of the inputs, computes those of the outputs and the bytes of memory of a call. */\n"
                 f"{self.sizes_head(export)};\n\n"
             )
+        return text
+
+    @staticmethod
+    def may_alias(export: Export) -> str:
+        """The sentence about outputs that replace an input."""
         alias = [
             f"outputs->{export.outputs[o].name}: that of inputs->{export.inputs[i].name}"
             for o, i in export.aliases.items()
         ]
-        may = f" May have the data of an input: {', '.join(alias)}." if alias else ""
-        given = self.parameters(export)
-        return text + (
-            f"/* Elements are in row-major order. Outputs overlap no inputs.{may} */\n"
-            f"int {n}_run{suffix}({n}_context *context{given and f', {given}'});\n"
-        )
+        return f" May have the data of an input: {', '.join(alias)}." if alias else ""
 
 
 def _comment(text: str) -> str:
     return text.replace("*/", "* /").strip()
+
+
+def _quoted(text: str) -> str:
+    """A string literal."""
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ") + '"'

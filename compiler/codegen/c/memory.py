@@ -51,6 +51,7 @@ class Place:
 class Allocations:
     """The memory of a context: what it keeps, then what is used inside one call or one initializer."""
 
+    alignment: int = ALIGNMENT
     offsets: dict[ll_seq.Allocate, int] = field(default_factory=dict)
     size: int = 0
 
@@ -66,7 +67,7 @@ class Allocations:
     def _place(self, ops: Sequence[ll_seq.Allocate], start: int) -> None:
         for op in ops:
             self.offsets[op] = start
-            start += -(-op.size // ALIGNMENT) * ALIGNMENT
+            start += -(-op.size // self.alignment) * self.alignment
         self.size = max(self.size, start)
 
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, ClassVar
 
 from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.attributes import ArrayAttr, StringAttr
@@ -24,7 +24,7 @@ from orchestrion.compiler.targets.c_text.functions import Functions
 
 from .body import CBody
 from .code import Code, indented, refused
-from .interface import Export, Interface, export_of
+from .interface import ERRORS, Export, Field, Interface, export_of
 from .kernels import KernelText, pointer_type, used_lines
 from .language import identifier, is_reserved
 from .memory import MEMORY, WEIGHTS, Allocations, Place, Range, Recorded, bindings_apart
@@ -39,6 +39,12 @@ class Kernel:
     name: str
     entry: ll_seq.Entry
     signature: Signature
+
+    @property
+    def groups(self) -> int:
+        """The number of workgroups."""
+        sizes = zip(self.entry.workload.ints, self.signature.workgroup_size, strict=True)
+        return prod(ceildiv(size, group) for size, group in sizes)
 
     def pointer(self, ordinal: int) -> str:
         """The type of a binding."""
@@ -56,13 +62,28 @@ class Recording:
 
 
 class ProgramText:
-    """The text of a program. `name`: the prefix of public names."""
+    """The text of a program. `name`: the prefix of public names.
+
+    Style vulkan derives from it what buffers, recordings and functions are.
+    """
+
+    style: ClassVar[str] = "c"
+    #: bytes to which allocations and constants are aligned
+    alignment: ClassVar[int] = ALIGNMENT
+    #: expressions for the constants, and for the memory of a context
+    weights_root: ClassVar[str] = "(unsigned char *)context->weights"
+    memory_root: ClassVar[str] = "context->memory"
+    errors: ClassVar[Sequence[tuple[str, str]]] = ERRORS
+    #: the type of a variable for a buffer, and what stands between it and its name
+    buffer_type: ClassVar[str] = "unsigned char *"
+    #: where the function that computes sizes stores the bytes of memory of a call
+    memory_parameters: ClassVar[str] = "size_t *memory_bytes"
 
     def __init__(self, program: hl_seq.Program, name: str) -> None:
         self.name = name
-        self.interface = Interface(name)
-        self.weights = Weights()
-        self.allocations = Allocations()
+        self.interface = Interface(name, self.errors, self.memory_parameters)
+        self.weights = Weights(self.alignment)
+        self.allocations = Allocations(self.alignment)
         self.kernels: dict[str, Kernel] = {}
         self.recordings: list[Recording] = []
         self.texts: list[str] = []  #: functions of recordings
@@ -84,10 +105,36 @@ class ProgramText:
             self.interface.exports.append(export_of(function, suffix))
             self._function(function, self.interface.exports[-1])
 
+    # what styles derive
+
+    def place(self, root: str, base: tuple[object, ...], start: int = 0, text: str = "") -> Place:
+        """A place in a buffer; see `Place`."""
+        return Place(root, base, start, text)
+
+    def argument(self, kind: str, field: Field) -> str:
+        """The expression for the buffer of an argument or result; `kind`: inputs or outputs."""
+        return f"(unsigned char *){kind}->{field.name}.data"
+
+    def initializer_code(self) -> Code:
+        """The code of an initializer."""
+        return Code(self, {}, {})
+
+    def function_code(self, function: ll_seq.Function, export: Export) -> FunctionCode:
+        """The code of a function."""
+        return FunctionCode(self, function, export)
+
+    def recording_text(self, recorded: Recorded, code: Code) -> RecordingText:
+        """The commands of a recording that this code makes."""
+        return RecordingText(self, recorded, code)
+
+    def memory_lines(self, needed: str, code: FunctionCode, export: Export) -> Iterator[str]:
+        """The statements that store the bytes of memory of a call; `needed`: of the context, with what is kept."""
+        yield f"*memory_bytes = (size_t){needed} + {self.name}_PART_BYTES;"
+
     # initializers
 
     def _initializer(self, op: util.Initializer) -> list[str]:
-        code = Code(self, {}, {})
+        code = self.initializer_code()
         code.region(op.body)
         return [*code.declared, *code.lines]
 
@@ -98,20 +145,20 @@ class ProgramText:
                 code.values[op.output] = op.executable.root
             case ll_seq.Constant():
                 start = self.weights.add(op)
-                code.values[op.output] = Place("(unsigned char *)context->weights", WEIGHTS, start)
+                code.values[op.output] = self.place(self.weights_root, WEIGHTS, start)
             case ll_seq.Allocate():
                 start = self.allocations.offsets[op]
-                code.values[op.output] = Place("context->memory", MEMORY, start)
+                code.values[op.output] = self.place(self.memory_root, MEMORY, start)
             case ll_seq.Record():
                 code.values[op.output] = self._record(op, code)
             case util.GlobalStore():
                 if op.ref.root in self._globals:
-                    raise refused(op, f"global {op.ref} is stored to more than once")
+                    raise refused(op, f"global {op.ref} is stored to more than once", self.style)
                 self._globals[op.ref.root] = code.values[op.value]
             case util.GlobalLoad():
                 code.values[op.value] = self._globals[op.ref.root]
             case _:
-                raise refused(op, "has no C")
+                raise refused(op, "has no C", self.style)
 
     # recordings
 
@@ -129,18 +176,22 @@ class ProgramText:
         pairs = op.may_alias.ints if op.may_alias is not None else ()
         aliases = frozenset(frozenset(pair) for pair in zip(pairs[::2], pairs[1::2], strict=True))
         recorded = Recorded(aliases)
-        inner = RecordingText(self, recorded, code)
-        inner.values.update((slot, Place(f"s{n}", ("slot", n))) for n, slot in enumerate(slots))
+        inner = self.recording_text(recorded, code)
+        inner.values.update((slot, self.place(f"s{n}", ("slot", n))) for n, slot in enumerate(slots))
         inner.commands(op.body.block)
         text = "\n".join(inner.lines)
         symbols = tuple(name for name, variable in code.sizes.items() if _has(text, variable))
         used = tuple(n for n in range(len(slots)) if _has(text, f"s{n}"))
-        given = [f"const {self.name}_context *context"]
-        given += [f"int64_t {code.sizes[symbol]}" for symbol in symbols] + [f"unsigned char *s{n}" for n in used]
-        unused = [] if _has(text, "context") else ["  (void)context;"]
-        self.texts.append("\n".join([f"static void {name}({', '.join(given)})\n{{", *unused, *inner.lines, "}\n"]))
         self.recordings.append(Recording(name, symbols, used, recorded))
+        given = [*(f"int64_t {code.sizes[symbol]}" for symbol in symbols), *(f"{self.buffer_type}s{n}" for n in used)]
+        self.texts.append(self.recording_function(self.recordings[-1], given, inner))
         return self.recordings[-1]
+
+    def recording_function(self, recording: Recording, parameters: Sequence[str], inner: RecordingText) -> str:
+        """The function for a recording."""
+        given = ", ".join([f"const {self.name}_context *context", *parameters])
+        unused = [] if _has("\n".join(inner.lines), "context") else ["  (void)context;"]
+        return "\n".join([f"static void {recording.name}({given})\n{{", *unused, *inner.lines, "}\n"])
 
     def kernel(self, executable: str, entry: str) -> Kernel:
         """The kernel of an entry."""
@@ -169,7 +220,7 @@ class ProgramText:
     # functions
 
     def _function(self, function: ll_seq.Function, export: Export) -> None:
-        code = FunctionCode(self, function, export)
+        code = self.function_code(function, export)
         if not export.is_dynamic:
             code.check_overlap()
         code.region(function.body)
@@ -214,9 +265,9 @@ class ProgramText:
                 at = made[-1][1] if made else str(start)
                 name = f"at{len(code.offsets)}"
                 code.offsets.append(name)
-                made.append((name, f"size_add({name}, {rounded_up(code.size(command.size), ALIGNMENT)})"))
+                made.append((name, f"size_add({name}, {rounded_up(code.size(command.size), self.alignment)})"))
                 code.set_size(name, at)
-                code.values[command.output] = Place("context->memory", MEMORY, 0, name)
+                code.values[command.output] = self.place(self.memory_root, MEMORY, 0, name)
             elif isinstance(command, ll_seq.Return):
                 code.values.update(zip(op.outputs, [code.values[value] for value in command.values], strict=True))
             else:
@@ -229,7 +280,7 @@ class ProgramText:
 
     def _sizes_function(self, function: ll_seq.Function, export: Export) -> str:
         """The function that computes the sizes of outputs and the memory of a call."""
-        code = FunctionCode(self, function, export)
+        code = self.function_code(function, export)
         calls = [op for op in function.body.blocks[0] if isinstance(op, ll_seq.CallSetup)]
         for op in function.body.blocks[0]:
             if isinstance(op, ll_seq.Measure):
@@ -244,11 +295,12 @@ class ProgramText:
                 if isinstance(op, util.Assert):
                     code.op(op)
                 elif isinstance(op, ll_seq.Allocate):
-                    needed = f"size_add({needed}, {rounded_up(code.size(op.size), ALIGNMENT)})"
+                    needed = f"size_add({needed}, {rounded_up(code.size(op.size), self.alignment)})"
         for field in export.outputs:
             for axis, size in enumerate(field.type.shape if field.is_dynamic else ()):
                 code.line(f"outputs->{field.name}.sizes[{axis}] = {code.size(size)};")
-        code.line(f"*memory_bytes = (size_t){needed} + {self.name}_PART_BYTES;")
+        for line in self.memory_lines(needed, code, export):
+            code.line(line)
         code.drop_unused()
         head = self.interface.sizes_head(export)
         return "\n".join([f"{head}\n{{", *code.declared, *code.lines, f"  return {self.name}_OK;", "}\n"])
@@ -265,7 +317,7 @@ class FunctionCode(Code):
         arguments = function.body.blocks[0].arguments
         fields = [("inputs", field) for field in export.inputs] + [("outputs", field) for field in export.outputs]
         for number, (argument, (kind, field)) in enumerate(zip(arguments, fields, strict=True)):
-            self.values[argument] = Place(f"(unsigned char *){kind}->{field.name}.data", ("user", number))
+            self.values[argument] = program.place(program.argument(kind, field), ("user", number))
 
     def set_size(self, name: str, text: str) -> None:
         """Defines a variable of a size."""
@@ -392,7 +444,7 @@ class RecordingText:
             case ll_seq.Barrier() | ll_seq.End():
                 pass  # commands run in order
             case _:
-                raise refused(op, "has no C")
+                raise refused(op, "has no C", self.program.style)
 
     def _region(self, block: Block) -> None:
         outer, self.lines = self.lines, []
@@ -457,15 +509,8 @@ class RecordingText:
         self._line(f"  {kernel.name}_arguments a;")
         for text in texts:
             self._line(f"  {text}")
-        self._line(f"  launch(context, {kernel.name}, &a, {self._groups(kernel)});")
+        self._line(f"  launch(context, {kernel.name}, &a, (size_t){self._size(kernel.groups)});")
         self._line("}")
-
-    def _groups(self, kernel: Kernel) -> str:
-        """The number of workgroups."""
-        count = 1
-        for size, group in zip(kernel.entry.workload.ints, kernel.signature.workgroup_size, strict=True):
-            count *= ceildiv(size, group)
-        return f"(size_t){self._size(count)}"
 
 
 def _strings(items: ArrayAttr | None) -> list[str]:

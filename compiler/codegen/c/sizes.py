@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import reduce
 
+from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.ir.dims import Atom, Call, Dim, Symbol
 
 #: name of a function -> its definition
@@ -42,7 +43,10 @@ FUNCTIONS: dict[str, str] = {
 
 
 def size_text(size: int, names: Mapping[str, str], saturates: bool = True) -> str:
-    """A size. `names`: symbol -> the variable that holds it. Only sizes that were checked need not saturate."""
+    """A size. `names`: symbol -> the variable that holds it. Only sizes that were checked need not saturate.
+
+    Raises CompileError for a symbol without a variable.
+    """
     if not isinstance(size, Dim):
         return str(size)
     add, multiply = ("size_add({}, {})", "size_multiply({}, {})") if saturates else ("({} + {})", "({} * {})")
@@ -57,6 +61,8 @@ def size_text(size: int, names: Mapping[str, str], saturates: bool = True) -> st
 
 def _atom(atom: Atom, names: Mapping[str, str], saturates: bool) -> str:
     if isinstance(atom, Symbol):
+        if atom.name not in names:
+            raise CompileError(f"size {atom.name} has no value where C code needs it")
         return names[atom.name]
     assert isinstance(atom, Call)
     return f"size_{atom.op}({size_text(atom.lhs, names, saturates)}, {size_text(atom.rhs, names, saturates)})"

@@ -22,6 +22,7 @@ ALIGNMENT = 64
 class Weights:
     """The block. `values`: (offset, value), ascending; `size` in bytes."""
 
+    alignment: int = ALIGNMENT
     values: list[tuple[int, DenseElements]] = field(default_factory=list)
     size: int = 0
 
@@ -40,7 +41,14 @@ class Weights:
         for item, offset in zip(op.values, op.offsets.ints, strict=True):
             assert isinstance(item, DenseElements)
             self.values.append((start + offset, item))
-        self.size += -(-op.size.value // ALIGNMENT) * ALIGNMENT
+        self.size += -(-op.size.value // self.alignment) * self.alignment
+        return start
+
+    def add_bytes(self, value: DenseElements) -> int:
+        """Adds a value, and returns its offset."""
+        start = self.size
+        self.values.append((start, value))
+        self.size += -(-value.nbytes // self.alignment) * self.alignment
         return start
 
     def data(self) -> bytes:

@@ -207,7 +207,16 @@ def to_f32(x: Pair) -> Number:
     digits = shift_left(x, Pair(shift & 31, _zero(x)))
     top = digits.high | digits.low.differs(0).to("ui32")
     scale = ((159 - shift) << 23).bits_as("f32")
-    return select(x.high.equals(0), x.low.to("f32"), top.to("f32") * scale)
+    return _word_to_f32(select(x.high.equals(0), x.low, top)) * scale
+
+
+def _word_to_f32(x: Number) -> Number:
+    """A word, rounded once, by a signed conversion: SwiftShader's unsigned one rounds numbers from 2^31 on wrongly. The
+    half of such a number keeps the bit that it loses in its last one.
+    """
+    large = x.bits_as("i32") < 0
+    found = select(large, x >> 1 | x & 1, x).bits_as("i32").to("f32")
+    return select(large, found + found, found)
 
 
 def signed_to_f32(x: Pair) -> Number:

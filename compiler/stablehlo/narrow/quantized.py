@@ -19,13 +19,14 @@ from orchestrion.compiler.ir.attributes import DenseElements
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.rewriter import Rewriter
-from orchestrion.compiler.ir.types import DialectType, FunctionType, TensorType, Type, scalar
+from orchestrion.compiler.ir.types import DYNAMIC, I32, DialectType, FunctionType, TensorType, Type, scalar
 from orchestrion.compiler.options import Options
-from orchestrion.compiler.stablehlo.builders.tensors import Tensor
+from orchestrion.compiler.stablehlo.builders.tensors import Tensor, concatenate, splat
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
+from orchestrion.compiler.stablehlo.ops.dynamic import DynamicBroadcastInDim, GetDimensionSize
 from orchestrion.compiler.stablehlo.ops.elementwise import OPS
 from orchestrion.compiler.stablehlo.ops.quantized_types import Quantized, quantization_of
-from orchestrion.compiler.stablehlo.ops.structural import Constant
+from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Constant
 from orchestrion.schema.dtypes import BY_NAME, FLOAT_FORMATS
 
 from .integer_arithmetic import IntegerArithmetic, constant
@@ -55,6 +56,34 @@ def run(module: Module, options: Options) -> None:
             op.properties["function_type"] = _signature(given)
         if any(value in known for value in (*op.operands, *op.results)):
             _expand(op, known, integers)
+    for op in list(module.walk()):
+        if isinstance(op, BroadcastInDim) and not tensor_of(op.out).is_known:
+            _measure(op)
+
+
+def _measure(op: BroadcastInDim) -> None:
+    """Replaces a broadcast to unknown sizes, which an expansion made, by one to the sizes of a value that it meets."""
+    sizes, values = tensor_of(op.out).shape, [value for user in op.out.users() for value in user.operands]
+    made_before = (value for value in values if not isinstance(value.defining_op, BroadcastInDim))
+    like = next((value for value in made_before if tensor_of(value).shape == sizes), None)
+    if like is None:
+        return
+    rewriter = Rewriter.before(op)
+    numbers = []
+    for axis, size in enumerate(sizes):
+        if size == DYNAMIC:
+            found = rewriter.build(GetDimensionSize, operand_=like, dimension=axis, out=TensorType((), I32)).results[0]
+            numbers.append(Tensor(rewriter, found).reshape(1))
+        else:
+            numbers.append(splat(rewriter, size, TensorType((1,), I32)))
+    made = rewriter.build(
+        DynamicBroadcastInDim,
+        operand_=op.operand_,
+        output_dimensions=concatenate(numbers, 0).value,
+        broadcast_dimensions=op.broadcast_dimensions,
+        out=op.out.type,
+    )
+    rewriter.replace(op, made.results)
 
 
 def _collect(module: Module, known: dict[Value, Quantized]) -> Iterator[Diagnostic]:
