@@ -6,8 +6,9 @@ best peer divided by ours: below 1, `cpu` is behind. `limit` is the time that th
 measured bandwidth of memory allow, divided by ours; rows whose arrays stay in caches may be faster than memory. Peers
 that are not installed, or do not run a row, are named.
 
-    bench_cpu.py [--rounds N] [--threads 1,2] [--json FILE] [--costs] [a part of a row's kind or name ...]
+    bench_cpu.py [--rounds N] [--threads 1,2] [--cpu-time] [--json FILE] [--costs] [a part of a row's kind or name ...]
 
+`--cpu-time` counts the seconds of processors, of all threads, instead of those that pass: on a busy machine.
 `--costs` times compilation and load of networks instead, and reports sizes of modules and peaks of memory.
 """
 
@@ -39,8 +40,9 @@ def become(threads: int) -> None:
     os.environ |= {"JAX_PLATFORMS": "cpu", "OPENBLAS_NUM_THREADS": str(threads), "OMP_NUM_THREADS": str(threads)}
 
 
-def run_row(name: str, threads: int, rounds: int, peers: Sequence[str]) -> dict[str, Any]:
+def run_row(name: str, threads: int, rounds: int, peers: Sequence[str], cpu_time: bool) -> dict[str, Any]:
     """In a process for this row: seconds of each candidate, or why it has none; and the limit."""
+    clock = time.process_time if cpu_time else time.perf_counter
     from c_code import EVERY
     from harness import measure
     from peers import OF_ONNX, results
@@ -69,7 +71,7 @@ def run_row(name: str, threads: int, rounds: int, peers: Sequence[str]) -> dict[
     slowest, fastest = max(least.values()), min(least.values())
     repeated = max(1, min(1000, int(BLOCK / fastest)))
     rounds = max(3, min(rounds, int(ALL / (slowest * repeated))))
-    timings = measure(calls, repeated, rounds, warm_up=1, pause=PAUSE)
+    timings = measure(calls, repeated, rounds, warm_up=1, pause=PAUSE, clock=clock)
     work = {"flops": flops_of(row, program), "bytes": bytes_of(program, want)}
     return {"seconds": {peer: min(timing.rounds) for peer, timing in timings.items()}, "failed": failed, **work}
 
@@ -149,8 +151,10 @@ def best_of(seconds: dict[str, float]) -> float | None:
     return min((value for peer, value in seconds.items() if peer != "cpu"), default=None)
 
 
-def compare(rows: Sequence[Any], thread_counts: Sequence[int], rounds: int, peers: Sequence[str]) -> Any:
-    """Runs the rows and prints a table for each number of threads, as text of Markdown."""
+def compare(
+    rows: Sequence[Any], thread_counts: Sequence[int], rounds: int, peers: Sequence[str], more: Sequence[str] = ()
+) -> Any:
+    """Runs the rows and prints a table for each number of threads, as text of Markdown. `more`: options of a row."""
     every: dict[str, Any] = {}
     for threads in thread_counts:
         limits = child("--limits", f"--threads={threads}")
@@ -166,7 +170,7 @@ def compare(rows: Sequence[Any], thread_counts: Sequence[int], rounds: int, peer
         ratios: dict[str, list[float]] = {}
         for row in rows:
             named = [f"--peer={peer}" for peer in peers]
-            found = child(f"--row={row.name}", f"--threads={threads}", f"--rounds={rounds}", *named)
+            found = child(f"--row={row.name}", f"--threads={threads}", f"--rounds={rounds}", *named, *more)
             every[f"{row.name}, {threads}"] = found
             one = every.get(f"{row.name}, 1", {}).get("seconds", {}).get("cpu") if threads > 1 else None
             print(line(row, found, limits, peers, one), flush=True)
@@ -235,6 +239,7 @@ def main() -> None:
     parser.add_argument("rows", nargs="*", help="kinds, or parts of names; all by default")
     parser.add_argument("--rounds", type=int, default=15, help="the most rounds in which each candidate is timed")
     parser.add_argument("--threads", default="1,2", help="numbers of threads")
+    parser.add_argument("--cpu-time", action="store_true", help="seconds of processors, for a busy machine")
     parser.add_argument("--json", metavar="FILE", help="also write all seconds")
     parser.add_argument("--costs", action="store_true", help="compilation, load, sizes and memory instead")
     parser.add_argument("--peer", action="append", help="only these candidates; repeatable")
@@ -251,7 +256,7 @@ def main() -> None:
         print(json.dumps(run_cost(options.cost, options.row, options.peer[0], Path(options.path))))
         return
     if options.row:
-        print(json.dumps(run_row(options.row, counts[0], options.rounds, options.peer)))
+        print(json.dumps(run_row(options.row, counts[0], options.rounds, options.peer, options.cpu_time)))
         return
     from harness import machine
     from peers import PEERS, missing
@@ -264,7 +269,8 @@ def main() -> None:
     if options.costs:
         every = compare_costs(peers, options.rows)
     else:
-        every = compare(selected(options.rows), counts, options.rounds, peers)
+        more = ["--cpu-time"] if options.cpu_time else []
+        every = compare(selected(options.rows), counts, options.rounds, peers, more)
     if options.json:
         Path(options.json).write_text(json.dumps(every, indent=2) + "\n")
 

@@ -2,7 +2,8 @@
 
 Blocks are handled one by one. Values that another block uses, or that a branch passes on, are in memory. The ops of a
 block are visited from the last to the first, so that all readers of an op are in groups already:
-- one group reads the op: the op joins it, if each of its elements is then read a bounded number of times;
+- one group reads the op: the op joins it, if each of its elements is then read a bounded number of times; an op that
+  the group of a dot or a reduction in front of it can compute joins it only if each element is then computed once;
 - several groups read it and it is cheap (generators, movement): each of them computes it;
 - otherwise its results are in memory: it becomes a further root of a group of the same workload, or a new group.
 Groups that reduce rows are then merged with the groups around them (`row_groups.py`). A splat that a function returns,
@@ -35,8 +36,8 @@ from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Concat
 
 from .blocks import code_of
 from .dialect import DispatchRegion, Empty, Splat, Yield
-from .fusion_reads import GENERATORS, MOVEMENT, count, elements, is_free, is_in_place
-from .groups import MAX_BINDINGS, Group, Grouping, is_sink
+from .fusion_reads import GENERATORS, HEROES, MOVEMENT, count, elements, is_free, is_in_place
+from .groups import MAX_BINDINGS, Group, Grouping, is_sink, work_of
 from .row_groups import merge_rows
 from .scatter import Scatter, updated_values
 from .split_large_constants import binding_limit
@@ -87,10 +88,10 @@ def _form(block: Block, large: float) -> None:
     _sink_stores(block)
     _place_splats(block)
     order = {op: index for index, op in enumerate(block)}
-    grouping = Grouping(order, large)
+    grouping, behind = Grouping(order, large), _behind_heroes(block)
     for op in reversed(list(block)[:-1]):
         if not isinstance(op, OUTSIDE) and not is_sink(op):
-            _place(op, grouping)
+            _place(op, grouping, op in behind)
     merge_rows(grouping)
     _emit(block, grouping)
 
@@ -176,21 +177,36 @@ def _is_broadcast(value: Value) -> bool:
     return isinstance(source, BroadcastInDim) and count(source.operand_) < count(value)
 
 
-def _place(op: Operation, grouping: Grouping) -> None:
+def _place(op: Operation, grouping: Grouping, behind: bool) -> None:
+    """Puts an op into groups. `behind`: it is one of `_behind_heroes`, whose group computes each element once."""
     readers = grouping.readers(op)
     users = [user for result in op.results for user in result.users()]
     escapes = any(user.parent is not op.parent or is_sink(user) for user in users)
     if not readers and not escapes:
         return
     alone = len(readers) == 1
-    if not escapes and (alone or _is_cheap(op)) and all(group.takes(op, not alone) for group in readers):
+    joins = not escapes and (alone or _is_cheap(op))
+    if joins and all(group.takes(op, not alone) and not (behind and group.repeats(op)) for group in readers):
         grouping.join(op, readers)
         return
     group = _host(op, readers, grouping)
-    if group is None:
+    if group is None or behind and group.hero is not None:
         grouping.start(op)
     else:
         grouping.join_as_root(op, group)
+
+
+def _behind_heroes(block: Block) -> set[Operation]:
+    """The ops that can be computed with each result of a dot or reduction, of which only they, or only ops between,
+    read the result.
+    """
+    found: set[Operation] = set()
+    for op in block:
+        if isinstance(op, Elementwise | Reshape):
+            makers = [value.defining_op for value in op.operands if len(value.uses) == 1]
+            if any(isinstance(one, HEROES) or one in found for one in makers if one and work_of(one) == work_of(op)):
+                found.add(op)
+    return found
 
 
 def _host(op: Operation, readers: list[Group], grouping: Grouping) -> Group | None:

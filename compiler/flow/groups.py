@@ -26,7 +26,7 @@ from orchestrion.compiler.stablehlo.ops.costs import is_expensive
 from orchestrion.compiler.stablehlo.ops.custom_call import CustomCall
 from orchestrion.compiler.stablehlo.ops.elementwise import Compare, Elementwise, Select
 from orchestrion.compiler.stablehlo.ops.flow_ops import LineFft, RowSolve
-from orchestrion.compiler.stablehlo.ops.structural import Pad, Reshape
+from orchestrion.compiler.stablehlo.ops.structural import Concatenate, Pad, Reshape
 
 from .fusion_reads import HEROES, MOVEMENT, ROOT, Path, count, elements, is_free, is_in_place, operand_paths
 from .layout import storage_bytes
@@ -52,8 +52,9 @@ MAX_PATHS: Final = 4
 MAX_SIBLING_GROUPS: Final = 64
 #: most constants of a group that take more than `large` bytes: on devices that bind four buffers, all others share one
 MAX_LARGE: Final = 3
-#: from this many reads of each element on, a padded tensor is put in memory: each fused read tests for the edges
-MANY_READS: Final = 16
+#: from this many reads of each element on, the result of an op is put in memory, not fused into a dot: each fused read
+#: tests for the edges, or for the operand that has the element
+MANY_READS: Final[dict[type[Operation], int]] = {Pad: 16, Concatenate: 64}
 
 
 def _size(op: Operation) -> float:
@@ -150,6 +151,10 @@ class Group:
             return False
         return self._fits(op, self.paths_to(op), self._outputs)
 
+    def repeats(self, op: Operation) -> bool:
+        """Whether the group would compute elements of an op several times."""
+        return sum(self.paths_to(op).values()) > count(op.results[0])
+
     def takes_root(self, op: Operation) -> bool:
         """Whether the group can compute an op whose results others read."""
         if work_of(op) != self.workload or any(
@@ -177,8 +182,8 @@ class Group:
             return False
         if isinstance(op, HEROES):
             return list(paths) == [ROOT] and elements(op.results[0]) == self.workload
-        if isinstance(op, Pad) and isinstance(self.hero, DotGeneral):
-            return sum(paths.values()) < MANY_READS * count(op.out)
+        if type(op) in MANY_READS and isinstance(self.hero, DotGeneral):
+            return sum(paths.values()) < MANY_READS[type(op)] * count(op.results[0])
         if isinstance(op, MOVEMENT) or op.name == "stablehlo.convert":
             return True
         if sum(paths.values()) <= count(op.results[0]):

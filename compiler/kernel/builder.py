@@ -402,6 +402,13 @@ class KernelBuilder(LoweringEmitter[Value]):
         type = k.vector_type(lanes, self.dtype(load.output))
         return self.insert(k.LoadLanes([load.binding, load.index], [type])).result
 
+    def prefetch(self, value: Value) -> None:
+        """Asks caches for the line of memory of a value, if that is a load. The load itself has no user."""
+        load = value.defining_op
+        if isinstance(load, k.Load):
+            size = IntegerAttr(BY_NAME[self.dtype(value)].itemsize, scalar("ui32"))
+            self.insert(k.Prefetch([load.binding, load.index], properties={"size": size}))
+
     def lanes(self, vector: Value) -> list[Value]:
         """The scalars of a vector."""
         return list(self.insert(k.Lanes([vector], [scalar(self.dtype(vector))] * k.length_of(vector))).results)

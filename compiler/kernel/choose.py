@@ -12,42 +12,30 @@ from functools import cached_property
 from math import prod
 from typing import Final
 
-from orchestrion.compiler.errors import CompileError, Diagnostic
-from orchestrion.compiler.flow.fusion_reads import elements
 from orchestrion.compiler.flow.layout import layout_of
 from orchestrion.compiler.flow.structure import fastest_axis
-from orchestrion.compiler.ir.dims import TYPICAL, bounds, ceildiv, is_dynamic, is_less, typical
+from orchestrion.compiler.ir.dims import bounds, ceildiv, is_dynamic, is_less, typical
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
 from orchestrion.schema.dtypes import BY_NAME, FLOAT
 
 from .body import Body, count_of
-from .dialect import MAX_SHARED_BYTES, VECTOR
+from .choose_rows import ELEMENTS_PER_WORKGROUP, schedules_of_rows
+from .dialect import VECTOR
 from .emit import THREAD, emit
 from .legality import MAX_PRODUCTS, problems
 from .library import KERNELS
 from .loops import BLOCK
 from .machine import Machine
 from .operands import is_loaded, is_read, packed_tile
-from .reduction_limits import FEW_REDUCTIONS, lanes_per_reduction, longest, max_counted_iterations, max_elements
-from .row_values import (
-    MAX_SERIAL_ROW,
-    REGISTER_ROW_LANES,
-    LengthRange,
-    parts_bytes,
-    register_lanes,
-    register_ranges,
-    row_iterations,
-    row_length,
-    shared_row_bytes,
-    shared_values,
-)
+from .reduction_limits import FEW_REDUCTIONS, lanes_per_reduction, longest, max_elements
+from .result_squares import FACTORS, RESULTS, Squares
 from .rules import element_of
 from .schedule import Schedule, Step
 from .staged import can_stage
 
-#: workgroup size of kernels without barriers, by what an invocation computes: an element, a tile of a dot
-ELEMENTS_PER_WORKGROUP, TILES_PER_WORKGROUP = 64, 32
+#: workgroup size of kernels without barriers whose invocations compute a tile of a dot
+TILES_PER_WORKGROUP = 32
 #: longest reduction, in elements, that never deserves a workgroup; longer ones do if they are few
 LONG_REDUCTION = 256
 #: invocations that share a reduction of static length
@@ -82,14 +70,12 @@ PANEL_LANES = 16
 PANEL_OPERANDS = {"m": "lhs", "n": "rhs"}
 #: most columns of a tile of few rows with panels
 MAX_PANEL_COLUMNS = 128
+#: most columns of a block of transformed results, and channels of its slices
+WINOGRAD_COLUMNS, WINOGRAD_DEPTH = 32, 16
 #: fewest blocks of a dot whose workgroups read wide rows
 FEWEST_BLOCKS = 4
 #: blocks are halved until there are this many, because a GPU has up to 150 compute units
 MANY_BLOCKS = 256
-#: number of rows from which on one invocation may take a row of up to `Machine.barrier` elements
-MANY_ROWS = 1024
-#: greatest row length -> invocations that share a row; most have an element in every reduction
-ROW_LANES = {63: 16, 255: 32, 1023: 64, 1 << 62: 128}
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +99,7 @@ def choose(body: Body, machine: Machine) -> Choice:
     if body.kind in KERNELS:
         return Choice(Schedule.of(Step("library", body.kind, count=KERNELS[body.kind].workgroup_size(body.hero))))
     if body.kind == "rows":
-        return _rows(body, machine)
+        return Choice(*schedules_of_rows(body, machine))
     task = Task(body, machine, Code(body))
     name, schedule = next((name, found) for name, pattern in PATTERNS if (found := pattern(task)) is not None)
     return _specialized(task, name, schedule)
@@ -284,6 +270,40 @@ def packed_dot(task: Task) -> Schedule | None:
     guards = [Step("guard", dim, "pad") for dim, size in sizes.items() if extents[dim] % size != 0]
     grid = Step("bind", "grid", "invocation", TILES_PER_WORKGROUP)
     return Schedule.of(*_tile(*task.packed), grid, task.lanes(task.packed[1]), *guards)
+
+
+def winograd_dot(task: Task) -> Schedule | None:
+    """A workgroup computes squares of results of a convolution by 3 x 3, from factors that are transforms of its
+    operands, with fewer products.
+    """
+    dot, extents, machine = task.dot, task.body.extents, task.machine
+    squares = Squares.of(dot) if dot is not None and machine.winograd_bytes else None
+    if dot is None or squares is None or not _in_order(dot, squares):
+        return None
+    count, columns = squares.rows // RESULTS, WINOGRAD_COLUMNS
+    while columns > extents["n"]:
+        columns //= 2
+    if squares.channels % WINOGRAD_DEPTH or columns < FACTORS or count < FACTORS:
+        return None
+    most = machine.panel_tile[0]
+    rows = min(range(most, most // 2, -1), key=lambda rows: ceildiv(count, rows) * rows)
+    schedule = Schedule.of(
+        *_tile(rows, columns),
+        Step("bind", "grid", "workgroup"),
+        Step("bind", "m", "local", FACTORS),
+        task.lanes(columns),
+        Step("stage", "out", "winograd", WINOGRAD_DEPTH),
+        Step("guard", "m", "clamp") if extents["m"] % (rows * FACTORS) else None,
+        _guard("n", extents["n"], columns, 0),
+    )
+    return None if any(problems(task.body, schedule, machine)) else schedule
+
+
+def _in_order(dot: DotGeneral, squares: Squares) -> bool:
+    """Whether neighbouring channels of the image, and neighbouring columns of the kernel, are neighbours in memory."""
+    dims = dot.dimensions
+    channel, column = dims.lhs_contract[squares.channel], fastest_axis(dot.rhs)
+    return fastest_axis(dot.lhs) == channel and column is not None and column not in dims.rhs_contract
 
 
 def panel_dot(task: Task) -> Schedule | None:
@@ -465,6 +485,7 @@ def _run_of_elements(task: Task) -> Schedule | None:
 PATTERNS: Final[tuple[tuple[str, Callable[[Task], Schedule | None]], ...]] = (
     ("encoded run", encoded_run),
     ("packed dot", packed_dot),
+    ("winograd dot", winograd_dot),
     ("panel dot", panel_dot),
     ("staged dot", staged_dot),
     ("tiled dot", tiled_dot),
@@ -520,76 +541,3 @@ def _small_schedule(task: Task, condition: Step) -> Schedule:
     fewer = replace(task, for_small=True)
     schedule = next(found for _, pattern in PATTERNS if (found := pattern(fewer)) is not None)
     return Schedule.of(condition, *schedule.steps)
-
-
-# rows
-
-
-def _rows(body: Body, machine: Machine) -> Choice:
-    """Rows, in registers if some number of invocations can keep a row. If the row length is dynamic, ranges of lengths
-    have a kernel each.
-    """
-    length = body.extents["k"]
-    spans = register_ranges(body.ops, body.rows, body.results, machine)
-    special = [_register_rows(body, span, machine) for span in spans]
-    if spans and spans[-1].most == bounds(length)[1]:
-        return Choice(Schedule.of(*[s for s in special[-1].steps if s.name != "specialize"]), tuple(special[:-1]))
-    lanes = _row_lanes(body, machine)
-    in_registers = not is_dynamic(length) and register_lanes(body.ops, length, machine) == lanes
-    return Choice(_row_schedule(lanes, in_registers), tuple(special))
-
-
-def _register_rows(body: Body, span: LengthRange, machine: Machine) -> Schedule:
-    """Rows in registers, of a range of lengths."""
-    least = [Step("assume", "k", count=span.least)] if span.least > bounds(span.length)[0] else []
-    steps = _row_schedule(register_lanes(body.ops, span.most, machine), True).steps
-    return Schedule.of(*steps, *least, Step("specialize", "k", count=span.most))
-
-
-def _row_schedule(lanes: int, in_registers: bool) -> Schedule:
-    stage = Step("stage", "k", "register") if in_registers else None
-    if lanes == 1:
-        return Schedule.of(Step("bind", "grid", "invocation", ELEMENTS_PER_WORKGROUP), stage)
-    return Schedule.of(Step("bind", "grid", "workgroup"), Step("reduce", "k", "tree", lanes), stage)
-
-
-def _row_lanes(body: Body, machine: Machine) -> int:
-    """Invocations that share a row: a power of two, 1 for short rows. A single invocation cannot store expensive
-    values.
-    """
-    ops, rows, results = body.ops, body.rows, body.results
-    lengths = [elements(op.inputs[0]) // rows for op in ops if isinstance(op, Reduce)]
-    if is_dynamic(*lengths):
-        return _dynamic_lanes(body, lengths, machine)
-    length, shortest = max(lengths), min(lengths)
-    many = not is_dynamic(rows) and rows >= MANY_ROWS
-    if length <= MAX_SERIAL_ROW or (length <= machine.barrier and many and not shared_values(ops, rows, results)):
-        return 1
-    in_registers = register_lanes(ops, row_length(ops, rows, results), machine)
-    if in_registers:
-        return in_registers
-    lanes = next(count for most, count in ROW_LANES.items() if length <= most)
-    fewest = REGISTER_ROW_LANES[0]
-    while lanes > max(shortest, fewest) or lanes > 1 and shared_row_bytes(ops, rows, results, lanes) > MAX_SHARED_BYTES:
-        lanes //= 2
-    return lanes
-
-
-def _dynamic_lanes(body: Body, reduced: Sequence[int], machine: Machine) -> int:
-    """Invocations that share a row of dynamic length: enough for a typical row, and for the iteration limit of the
-    machine.
-
-    Raises CompileError if no number is enough.
-    """
-    length = max(map(typical, reduced)) * machine.quirks.typical_row // TYPICAL
-    wanted = next(lanes for most, lanes in ROW_LANES.items() if length <= most)
-    fitting = [
-        lanes
-        for lanes in ROW_LANES.values()
-        if row_iterations(body.ops, body.rows, body.results, lanes, machine) <= max_counted_iterations(machine)
-        and parts_bytes(body.ops, lanes) <= MAX_SHARED_BYTES
-    ]
-    if fitting:
-        return next((lanes for lanes in fitting if lanes >= wanted), fitting[-1])
-    message = f"rows of up to {bounds(body.extents['k'])[1]} elements are too long for a workgroup"
-    raise CompileError([Diagnostic(message)])

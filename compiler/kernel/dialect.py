@@ -354,6 +354,15 @@ class StoreSharedLanes(Operation):
         yield from _check_lanes_of(self.shared, self.vector)
 
 
+class Prefetch(Operation):
+    """Caches may take the line with an element of `size` bytes, which is needed soon; the element need not exist."""
+
+    name = "kernel.prefetch"
+    binding = operand(BINDING)
+    index = operand(is_index)
+    size = attr(IntegerAttr)
+
+
 class Barrier(Operation):
     """No invocation of the workgroup passes before all came here, as all or none do; shared writes are then seen."""
 
@@ -500,8 +509,8 @@ DIALECT = Dialect(
     "kernel",
     [
         WorkgroupId, LocalId, Parameter, Constant, Load, LoadVector, LoadLanes, Store, StoreVector, StoreBits, Shared,
-        LoadShared, StoreShared, LoadSharedLanes, StoreSharedLanes, Barrier, Vector, Lanes, MultiplyAdd, Transpose,
-        Call, For, If, Yield, Return,
+        LoadShared, StoreShared, LoadSharedLanes, StoreSharedLanes, Prefetch, Barrier, Vector, Lanes, MultiplyAdd,
+        Transpose, Call, For, If, Yield, Return,
         *SCALARS.values(),
     ],
 )  # fmt: skip

@@ -35,6 +35,7 @@ from .rules import shape_of
 from .schedule import Schedule, Step
 from .staged import staged_results
 from .vectors import load_lanes
+from .winograd import SquareDot
 
 #: a function that writes elements of an output at some places
 _Store = Callable[[Sequence[Index], Sequence[Value]], None]
@@ -196,8 +197,9 @@ class Kernel:
         number = grid_place(b, schedule, count)
         branch = None if schedule.by_workgroups else b.begin_if(is_in_grid(b, schedule, count))
         at = dict(zip((dim for dim, _ in grid), delinearize(b, number, tuple(n for _, n in grid)), strict=True))
-        if schedule.find("stage", "out") is not None:
-            PanelDot(self.elemental, dot, schedule, at, is_in_grid(b, schedule, count)).emit(self._finish)
+        if (stage := schedule.find("stage", "out")) is not None:
+            block = SquareDot if stage.how == "winograd" else PanelDot
+            block(self.elemental, dot, schedule, at, is_in_grid(b, schedule, count)).emit(self._finish)
             return
         extents = Extents.of(dot)
         rows = side_of(b, schedule, "m", extents.rows, at["m"])

@@ -12,10 +12,12 @@ from typing import Final
 
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.dims import ceildiv, is_dynamic
+from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 
 from .body import Body, Extents
 from .builder import KernelBuilder
 from .index import Index, delinearize, invocation_index
+from .result_squares import squares_of
 from .schedule import Schedule
 
 #: a function that writes the results at a row and a column of a tile
@@ -37,6 +39,8 @@ def tiles(body: Body, schedule: Schedule) -> list[tuple[str, int]]:
         return [("m", extents["m"])]
     if not is_tiled_dot(schedule):
         return [("e", ceildiv(body.largest_result, schedule.count("tile", "e")))]
+    if isinstance(body.hero, DotGeneral) and (squares := squares_of(body.hero, schedule)) is not None:
+        extents = {**extents, "m": squares.rows}
     order = ("b", "n", "m") if schedule.find("reorder", "n") is not None else DOT
     return [(dim, ceildiv(extents[dim], schedule.count("tile", dim) * schedule.local(dim))) for dim in order]
 

@@ -1,7 +1,7 @@
 """Which schedules fit which bodies, and the reason for each that does not.
 
 A schedule without problems lowers to code with the same results as any other. The order of additions is the same, too,
-unless invocations share a reduction or rows of dynamic length stay in registers.
+with the exceptions that docs/kernel.md names.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 
 from orchestrion.compiler.ir.dims import bounds, ceildiv, is_dynamic, is_less
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
-from orchestrion.schema.dtypes import BY_NAME
+from orchestrion.schema.dtypes import BY_NAME, FLOAT
 
 from .body import Body, count_of
 from .dialect import MAX_SHARED_BYTES, VECTOR_LANES
@@ -24,6 +24,7 @@ from .machine import Machine
 from .operands import packed_tile
 from .panels import contracted, shared_elements, slice_of, vector_dimension
 from .reduction_limits import longest, max_counted_iterations, max_elements, max_loop_iterations
+from .result_squares import FACTORS, Squares, transformed_elements
 from .row_values import MAX_REGISTER_ELEMENTS, parts_bytes, row_iterations, row_lengths, shared_row_bytes
 from .rules import element_of
 from .schedule import Schedule, Step
@@ -203,8 +204,8 @@ def _dot(body: Body, schedule: Schedule, machine: Machine) -> Iterator[str]:
         yield from _vectors(schedule, step, machine)
     for dim, index in (("m", 0), ("n", 1)):
         yield from _edge(body, dot, schedule, dim, index)
-    if schedule.find("stage", "out") is not None:
-        yield from _panels(dot, schedule, machine)
+    if (out := schedule.find("stage", "out")) is not None:
+        yield from (_winograd if out.how == "winograd" else _panels)(dot, schedule, machine)
     elif any(schedule.named("stage")):
         yield from _staged(body, dot, schedule, machine)
 
@@ -265,6 +266,24 @@ def _panels(dot: DotGeneral, schedule: Schedule, machine: Machine) -> Iterator[s
         yield f"{out}: a block of a sum of {prod(sizes)} products has more elements"
     elif (used := shared_elements(dot, schedule) * BY_NAME[element_of(dot.out)].itemsize) > machine.panel_bytes:
         yield f"panels and sums take {used} bytes; the machine has {machine.panel_bytes}"
+
+
+def _winograd(dot: DotGeneral, schedule: Schedule, machine: Machine) -> Iterator[str]:
+    """Blocks of squares of results of a convolution, from transformed operands."""
+    (out, *others), squares = schedule.named("stage"), Squares.of(dot)
+    columns, guards = schedule.count("tile", "n"), {step.dim: step.how for step in schedule.named("guard")}
+    if others or not schedule.by_workgroups or {schedule.workgroup_size, schedule.local("m")} != {FACTORS}:
+        yield f"{out}: {FACTORS} invocations of a workgroup share rows"
+    elif schedule.find("vectorize", "n") is None or columns % FACTORS:
+        yield f"{out}: vectors lie along n, and {FACTORS} divides its tile"
+    if guards.get("m", "clamp") != "clamp" or guards.get("n", "shift") != "shift":
+        yield f"{out}: the last tile is moved back along n, and clamped along m"
+    if BY_NAME[element_of(dot.out)].kind != FLOAT or squares is None:
+        yield f"{out}: only convolutions of floats by windows of 3 x 3, side by side, have factors"
+    elif not out.count or out.count % FACTORS or squares.channels % out.count:
+        yield f"{out}: slices of a multiple of {FACTORS} channels divide {squares.channels}"
+    elif (used := transformed_elements(schedule) * BY_NAME[element_of(dot.out)].itemsize) > machine.winograd_bytes:
+        yield f"factors and sums take {used} bytes; the machine has {machine.winograd_bytes}"
 
 
 def _staged(body: Body, dot: DotGeneral, schedule: Schedule, machine: Machine) -> Iterator[str]:

@@ -43,9 +43,10 @@ class Machine:
     in bodies without a reduction. `reduction_run`: elements that an iteration takes of a reduction that only loads.
     `register_code`: greatest number of primitives, about, for the part of a row that an invocation keeps in registers.
     `panel_tile`: rows and columns, of f32, of the tile of a dot with panels; `panel_bytes`: bytes of the panels of a
-    workgroup, which caches hold; 0 if panels do not pay. `multiply_add`: dots add products by one op. `float_sums`:
-    f32 sums integers at least as fast as i32. `flash`, `ram`: bytes for constants and code, and for variables; 0 if
-    there is no limit to be checked. A machine with flash gets constants that are computed at compile time.
+    workgroup, which caches hold; 0 if panels do not pay. `winograd_bytes`: the same for the transformed operands and
+    the sums of a convolution. `multiply_add`: dots add products by one op. `float_sums`: f32 sums integers at least as
+    fast as i32. `flash`, `ram`: bytes for constants and code, and for variables; 0 if there is no limit to be checked.
+    A machine with flash gets constants that are computed at compile time.
     """
 
     simd: int = 8
@@ -63,6 +64,7 @@ class Machine:
     register_code: int = 1200
     panel_tile: tuple[int, int] = (0, 0)
     panel_bytes: int = 0
+    winograd_bytes: int = 0
     multiply_add: bool = False
     float_sums: bool = True
     flash: int = 0

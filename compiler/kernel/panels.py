@@ -12,7 +12,7 @@ are added in blocks of 64, as by other schedules (`loops.Nest`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from math import prod
 
@@ -74,6 +74,29 @@ def shared_elements(dot: DotGeneral, schedule: Schedule) -> int:
     depth = prod(slice_of(dot, schedule.count("stage", "out"))[1:])
     staged = {step.dim for step in schedule.named("stage")}
     return rows * columns + depth * (rows * ("lhs" in staged) + columns * ("rhs" in staged))
+
+
+@contextmanager
+def each(b: KernelBuilder, lanes: int, outer: Value, inner: int) -> Iterator[tuple[Value, Value]]:
+    """Loops over the elements of an array of `outer` by `inner` elements, of which this invocation of `lanes` takes
+    some: the numbers of their row and column, as words. Elements are taken twice if invocations do not divide rows.
+    """
+    zero, size = b.const(0, "ui32"), b.const(inner, "ui32")
+    if lanes >= inner and lanes % inner:
+        loop = b.begin_loop(zero, outer, b.const(1, "ui32"), ())
+        yield loop.index, b.op("minimum", b.local_id(), b.const(inner - 1, "ui32"))
+    elif lanes >= inner:
+        first, step = b.op("unchecked_divide", b.local_id(), size), b.const(lanes // inner, "ui32")
+        loop = b.begin_loop(first, outer, step, ())
+        yield loop.index, b.op("unchecked_remainder", b.local_id(), size)
+    else:
+        loop = b.begin_loop(zero, outer, b.const(1, "ui32"), ())
+        columns = b.begin_loop(zero, size, b.const(lanes, "ui32"), ())
+        column = columns.index
+        column = b.op("minimum", column, b.const(inner - lanes, "ui32")) if inner % lanes else column
+        yield loop.index, b.op("add", column, b.local_id())
+        b.end_loop(columns, ())
+    b.end_loop(loop, ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +201,10 @@ class PanelDot:
                 b.end_loop(loop, ())
         self._finish(finish)
 
+    def _each(self, outer: Value, inner: int) -> AbstractContextManager[tuple[Value, Value]]:
+        """As `each`, for the invocations of this workgroup."""
+        return each(self.builder, self.schedule.workgroup_size, outer, inner)
+
     @property
     def is_sliced(self) -> bool:
         """Whether the sums of the block are those of several slices."""
@@ -188,29 +215,6 @@ class PanelDot:
         """The position of a result in the block, as a word."""
         b = self.builder
         return b.op("add", b.op("multiply", row, b.const(self.columns, "ui32")), column)
-
-    @contextmanager
-    def _each(self, outer: Value, inner: int) -> Iterator[tuple[Value, Value]]:
-        """Loops over the elements of an array of `outer` by `inner` elements, of which this invocation takes some: the
-        numbers of their row and column, as words. Elements are taken twice if invocations do not divide rows.
-        """
-        b, lanes = self.builder, self.schedule.workgroup_size
-        zero, size = b.const(0, "ui32"), b.const(inner, "ui32")
-        if lanes >= inner and lanes % inner:
-            loop = b.begin_loop(zero, outer, b.const(1, "ui32"), ())
-            yield loop.index, b.op("minimum", b.local_id(), b.const(inner - 1, "ui32"))
-        elif lanes >= inner:
-            first, step = b.op("unchecked_divide", b.local_id(), size), b.const(lanes // inner, "ui32")
-            loop = b.begin_loop(first, outer, step, ())
-            yield loop.index, b.op("unchecked_remainder", b.local_id(), size)
-        else:
-            loop = b.begin_loop(zero, outer, b.const(1, "ui32"), ())
-            columns = b.begin_loop(zero, size, b.const(lanes, "ui32"), ())
-            column = columns.index
-            column = b.op("minimum", column, b.const(inner - lanes, "ui32")) if inner % lanes else column
-            yield loop.index, b.op("add", column, b.local_id())
-            b.end_loop(columns, ())
-        b.end_loop(loop, ())
 
     # panels
 

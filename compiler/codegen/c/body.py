@@ -14,6 +14,14 @@ from orchestrion.schema.dtypes import FLOAT
 from .language import LANGUAGE
 from .vectors import ARITHMETIC
 
+#: least vectors that a loop sums up for which registers are short
+MANY_SUMS = 12
+
+
+def _vectors(loop: k.For) -> int:
+    """The number of vectors that a loop carries."""
+    return sum(k.is_vector(value.type) for value in loop.outputs)
+
 
 class CBody(BodyText):
     """The statements of ops in C."""
@@ -52,6 +60,16 @@ class CBody(BodyText):
         inner = f"({second} ? {yes} : {no})"
         text = f"{first} ? {yes} : {inner}" if joined.primitive.name == "or" else f"{first} ? {inner} : {no}"
         self._place(op.output, text)
+
+    def loop(self, op: k.For) -> None:
+        """In front of a loop with many sums, those of the loop around it move to memory: compilers would keep all of
+        them, and too few registers for what they are made of.
+        """
+        outer = op.parent_op
+        if isinstance(outer, k.For) and all(_vectors(one) >= MANY_SUMS for one in (op, outer)):
+            for value in outer.body.block.arguments[1:]:
+                self._line(f"IN_MEMORY({self.names[value]});")
+        super().loop(op)
 
     def _is_blend(self, op: k.Scalar) -> bool:
         if self.forms is None or op.primitive.name != "select" or k.dtype_of(op.output).kind != FLOAT:

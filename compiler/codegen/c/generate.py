@@ -72,6 +72,13 @@ _PROLOGUE: Final = """
 #define VECTOR_BYTES 0
 #endif
 
+/* Moves a variable to memory. */
+#if defined(__GNUC__) || defined(__clang__)
+#define IN_MEMORY(x) __asm__("" : "+m"(x))
+#else
+#define IN_MEMORY(x) (void)0
+#endif
+
 /* Functions on elements, which loops over vectors inline. */
 #if VECTOR_BYTES && defined(__OPTIMIZE__) && !defined(__OPTIMIZE_SIZE__)
 #define ELEMENTWISE INLINE

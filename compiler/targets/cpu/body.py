@@ -239,6 +239,10 @@ class Body:
         wide, at, align = self._neighbours(op.vector, op.shared, op.index)
         self.code.do(f"store {wide} {self.names[op.vector]}, ptr {at}, align {align}")
 
+    def prefetch(self, op: k.Prefetch) -> None:
+        at = self.address(op.binding, op.index, f"[{op.size.value} x i8]")
+        self.code.do(f"call void @llvm.prefetch.p0(ptr {at}, i32 0, i32 3, i32 1)")
+
     def _neighbours(self, vector: Value, memory: Value, index: Value) -> tuple[str, str, int]:
         """The type of a vector in memory, its address and its alignment."""
         dtype = k.dtype_of(vector)

@@ -29,6 +29,7 @@ MACHINES = {
         quick_builds=True,
         panel_tile=(8, 32),
         panel_bytes=80 << 10,
+        winograd_bytes=136 << 10,
         multiply_add=True,
         quirks=Quirks(functions=True),
     ),

@@ -452,3 +452,33 @@
     "func.return"(%1#0, %1#1) : (tensor<4x8xf32>, tensor<4xf32>) -> ()
   }) : () -> ()
 }) : () -> ()
+// -----
+// passes: form-dispatch-regions
+// What is behind a dot is computed once per result, in the region of the dot, if another region would repeat it.
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<4x8xf32>, tensor<8x4xf32>, tensor<3x4x4xf32>) -> tensor<3x4x4xf32>, sym_name = "main"}> ({
+  ^bb0(%0: tensor<4x8xf32>, %1: tensor<8x4xf32>, %2: tensor<3x4x4xf32>):
+    %3 = "stablehlo.dot_general"(%0, %1) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>}> : (tensor<4x8xf32>, tensor<8x4xf32>) -> tensor<4x4xf32>
+    %4 = "stablehlo.negate"(%3) : (tensor<4x4xf32>) -> tensor<4x4xf32>
+    %5 = "stablehlo.broadcast_in_dim"(%4) <{broadcast_dimensions = array<i64: 1, 2>}> : (tensor<4x4xf32>) -> tensor<3x4x4xf32>
+    %6 = "stablehlo.add"(%5, %2) : (tensor<3x4x4xf32>, tensor<3x4x4xf32>) -> tensor<3x4x4xf32>
+    "func.return"(%6) : (tensor<3x4x4xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<4x8xf32>, tensor<8x4xf32>, tensor<3x4x4xf32>) -> tensor<3x4x4xf32>, sym_name = "main"}> ({
+  ^bb0(%0: tensor<4x8xf32>, %1: tensor<8x4xf32>, %2: tensor<3x4x4xf32>):
+    %3 = "flow.dispatch_region"() ({
+      %5 = "stablehlo.dot_general"(%0, %1) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>}> : (tensor<4x8xf32>, tensor<8x4xf32>) -> tensor<4x4xf32>
+      %6 = "stablehlo.negate"(%5) : (tensor<4x4xf32>) -> tensor<4x4xf32>
+      "flow.yield"(%6) : (tensor<4x4xf32>) -> ()
+    }) : () -> tensor<4x4xf32>
+    %4 = "flow.dispatch_region"() ({
+      %5 = "stablehlo.broadcast_in_dim"(%3) <{broadcast_dimensions = array<i64: 1, 2>}> : (tensor<4x4xf32>) -> tensor<3x4x4xf32>
+      %6 = "stablehlo.add"(%5, %2) : (tensor<3x4x4xf32>, tensor<3x4x4xf32>) -> tensor<3x4x4xf32>
+      "flow.yield"(%6) : (tensor<3x4x4xf32>) -> ()
+    }) : () -> tensor<3x4x4xf32>
+    "func.return"(%4) : (tensor<3x4x4xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
