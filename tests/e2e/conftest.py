@@ -6,13 +6,11 @@ differ by the tolerances of the issue: f32 |got - want| <= 1e-5 |want| + 1e-6 ma
 """
 
 import functools
-import os
 import re
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -23,6 +21,7 @@ import jax.numpy as jnp  # noqa: E402
 from control_flow import PROGRAMS as CONTROL_FLOW  # noqa: E402
 from cpu_devices import best_level  # noqa: E402
 from jax import lax  # noqa: E402
+from named_devices import profiled  # noqa: E402
 from random_streams import PROGRAMS as RANDOM  # noqa: E402
 from scatters import PROGRAMS as SCATTERS  # noqa: E402
 from sorts import PROGRAMS as SORTS  # noqa: E402
@@ -519,7 +518,6 @@ def load_on(request: pytest.FixtureRequest) -> Callable[..., Any]:
     """
     from orchestrion import vm
     from orchestrion.hal.errors import DriverUnavailable
-    from orchestrion.hal.vulkan.device_profile import PROFILE_VARIABLE
 
     def load(module: bytes, device: str, **options: Any) -> Any:
         if device == "cpu":
@@ -527,11 +525,10 @@ def load_on(request: pytest.FixtureRequest) -> Callable[..., Any]:
         checked = device in ("swiftshader", "least")
         if device == "swiftshader":
             device = request.getfixturevalue("swiftshader")
-        restricted = {PROFILE_VARIABLE: "least"} if device == "least" else {}
         named = "vulkan" if device == "least" else device
         options["allow_native_code"] = not checked
         try:
-            with patch.dict(os.environ, restricted):
+            with profiled("least" if device == "least" else None):
                 return vm.load(module, device=named, **options)
         except DriverUnavailable as error:
             pytest.skip(f"{device}: {error}")

@@ -21,17 +21,16 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "support"))
 
+from named_devices import profiled  # noqa: E402
 from oracle_process import Oracles  # noqa: E402
 from random_judge import ORACLES, disagreements, faults, with_second_opinions  # noqa: E402
 from random_programs import Program, generate  # noqa: E402
 
 from orchestrion import compiler, vm  # noqa: E402
-from orchestrion.hal.vulkan.device_profile import PROFILE_VARIABLE  # noqa: E402
 from orchestrion.hal.vulkan.driver import VulkanDriver  # noqa: E402
 from orchestrion.vm.errors import NoProgram  # noqa: E402
 
@@ -173,7 +172,7 @@ def load(module: bytes, device: str) -> vm.Program:
     """Loads the program. Native code is allowed where devices do not check their code."""
     if device not in LACKING:
         return vm.load(module, device=device, allow_native_code=True)
-    with patch.dict(os.environ, {PROFILE_VARIABLE: "least"} if device == "least" else {}):
+    with profiled("least" if device == "least" else None):
         named = "SwiftShader" if device == "swiftshader" else "llvmpipe"
         found = next(info.id for info in VulkanDriver().devices() if named in info.name)
         return vm.load(module, device=found)

@@ -1,8 +1,11 @@
 """Vulkan devices by name, opened with changes that a test makes."""
 
 import dataclasses
+import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -11,6 +14,7 @@ from orchestrion.hal.errors import DriverUnavailable
 from orchestrion.hal.policy import Policy
 from orchestrion.hal.vulkan import instance
 from orchestrion.hal.vulkan.device import VulkanDevice
+from orchestrion.hal.vulkan.device_profile import PROFILE_VARIABLE
 from orchestrion.hal.vulkan.driver import VulkanDriver
 
 _NOTHING: frozenset[str] = frozenset()
@@ -34,3 +38,10 @@ def open_named(
     row = dataclasses.replace(rows[0], info=info, enabled=rows[0].enabled - disabled)
     with Device.of(VulkanDevice(instance.open_instance().api, row), policy=policy) as opened:
         yield opened
+
+
+def profiled(profile: str | None) -> AbstractContextManager[Any]:
+    """Vulkan drivers that are made inside have this device profile. Only Python sees the change of the environment:
+    threads of drivers read the environment of the process at any time, which must not change then.
+    """
+    return patch.object(os, "environ", os.environ | {PROFILE_VARIABLE: profile}) if profile else nullcontext()
