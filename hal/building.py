@@ -22,7 +22,7 @@ BASE_SECONDS, SECONDS_PER_KIB, MAX_SECONDS = 10.0, 0.1, 300.0
 
 
 class BuildBudget:
-    """The seconds that the helper process may spend on all executables of one program. Thread-safe.
+    """The seconds that the helper process may spend on all executables of one load. Thread-safe.
 
     `deadline`: seconds above 0. None is the default, which grows with the code that is built; `math.inf` builds without
     a helper. Raises InvalidArgument for other values.

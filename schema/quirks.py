@@ -42,7 +42,7 @@ class Quirk:
     Matched are vendors, devices, drivers, kinds and platforms that are listed (an empty list matches all), numbers of
     versions from `since` to below `before`, and the regular expression `text` somewhere in the text.
 
-    `lacks`: Vulkan features that count as absent. `fill_alignment`: a fill of 4096 bytes or more starts at a multiple
+    `lacks`: Vulkan features that count as absent. `fill_alignment`: a fill of more than 4096 bytes starts at a multiple
     of it. `stores_pipelines`: compiled pipelines may be given to the driver again. `max_loop_iterations`: iterations of
     all loops of an invocation together, outer ones counted, after which the driver ends them without an error; None
     without such a limit. `refused`: why the device cannot be used; empty if it can.

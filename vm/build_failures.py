@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from orchestrion.hal.device_info import DeviceInfo
 from orchestrion.hal.fork import new_lock
@@ -17,6 +17,10 @@ from orchestrion.schema.lru_cache import LruCache
 from orchestrion.schema.module import Module
 
 _log = logging.getLogger("orchestrion.vm")
+#: most variants of an executable, and most programs of a module, that a load builds until one is built
+MAX_ATTEMPTS: Final = 16
+#: most characters of the driver's message about a variant; a log may repeat the source
+MAX_MESSAGE: Final = 2000
 #: modules on devices that are remembered
 _MAX_REMEMBERED = 1024
 
@@ -26,8 +30,8 @@ class Failures(NamedTuple):
     built.
     """
 
-    variants: dict[int, str]
-    programs: dict[int, str]
+    variants: Mapping[int, str]
+    programs: Mapping[int, str]
 
 
 _NONE = Failures({}, {})
@@ -40,7 +44,7 @@ def _key(module: Module, info: DeviceInfo) -> tuple[object, ...]:
 
 
 def failures_of(module: Module, info: DeviceInfo) -> Failures:
-    """What failed before. The caller does not change it."""
+    """What failed before. Nobody changes it: later failures are a new object."""
     if not _found:
         return _NONE
     with _lock:
@@ -51,11 +55,10 @@ def remember(module: Module, info: DeviceInfo, variants: Mapping[int, str], prog
     """Note what the driver failed to build. Arguments as the fields of `Failures`."""
     with _lock:
         key = _key(module, info)
-        found = _found.use(key) or Failures({}, {})
+        found = _found.use(key) or _NONE
         new = [message for at, message in variants.items() if at not in found.variants]
         new += [message for at, message in programs.items() if at not in found.programs]
-        found.variants.update(variants)
-        found.programs.update(programs)
-        _found.put(key, found, _MAX_REMEMBERED)
+        joined = Failures({**found.variants, **variants}, {**found.programs, **programs})
+        _found.put(key, joined, _MAX_REMEMBERED)
     for message in new:
         _log.warning("%s (%s) does not build code of a module, which gets other code: %s", info.id, info.name, message)

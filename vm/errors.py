@@ -115,8 +115,8 @@ class BuildFailed(DeviceError):
     Update the driver, or name another device.
     """
 
-    #: the ordinal of the program in the module
-    program: int = 0
+    #: the ordinal of the program in the module that is loaded; None if the load has no other program to try
+    program: int | None = None
 
 
 class DeviceLost(DeviceError):

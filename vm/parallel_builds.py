@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING
 from orchestrion.hal.errors import BuildFailed as HalBuildFailed
 from orchestrion.hal.executable import Executable
 
-from .build_failures import remember
-from .errors import BuildFailed, DeviceError
+from .build_failures import MAX_ATTEMPTS, MAX_MESSAGE, remember
+from .errors import BuildFailed, DeviceError, shorten
 from .fence import Future
 from .load_progress import BuildProgress, LoadProgress
 from .selection import Choice, choose_variant, no_variant, no_variant_builds
@@ -53,7 +53,8 @@ def build(linked: LinkedProgram, device: Device, ordinal: int, chosen: Choice, r
     """Build the variant `chosen` of executable `ordinal`, or, if the driver fails to, the next variant that it builds.
 
     `recorded`: recordings depend on the entries of `chosen`, so only variants with the same entries are tried. Raises
-    `BuildFailed` if no variant is built, what `Device.create_executable` raises otherwise, and `ModuleError`.
+    `BuildFailed` if none of up to `MAX_ATTEMPTS` variants is built, what `Device.create_executable` raises otherwise,
+    and `ModuleError`.
     """
     module, tried = linked.module, dict[int, str]()
     row = module.executables[linked.row.executables_start + ordinal]
@@ -63,14 +64,14 @@ def build(linked: LinkedProgram, device: Device, ordinal: int, chosen: Choice, r
             made = device.create_executable(chosen.format, payload, chosen.entries, module.container.digest)
             break
         except HalBuildFailed as error:
-            tried[chosen.variant] = str(error)
+            tried[chosen.variant] = shorten(str(error), MAX_MESSAGE)
             following = choose_variant(module, row, device.info, tried)
             while recorded and following is not None and following.entries != chosen.entries:
                 tried[following.variant] = "its workgroups have another size, and recordings were made already"
                 following = choose_variant(module, row, device.info, tried)
-            if following is None:
+            if following is None or len(tried) >= MAX_ATTEMPTS:
                 failed = BuildFailed(no_variant_builds(module, row, device.info, tried))
-                failed.program = linked.ordinal
+                failed.program = None if recorded else linked.ordinal
                 raise failed from error
             chosen = following
     if tried:

@@ -22,7 +22,7 @@ from orchestrion.hal.device import Device
 from orchestrion.hal.fork import ForkedLock
 from orchestrion.schema.module import Module
 
-from .build_failures import remember
+from .build_failures import MAX_ATTEMPTS, remember
 from .context import Context
 from .default_device import default_device
 from .errors import (
@@ -446,16 +446,20 @@ def load_request(
     request. `frames`: the stack frames between that of `Admission.grant` and that of the user. `decoded`: the module of
     the file, if it was decoded already.
 
-    If the driver builds no variant of an executable, the next program of the module is loaded. Raises `BuildFailed`
-    with the reasons of all programs if none is left.
+    If the driver builds no variant of an executable, the next program of the module is loaded, up to `MAX_ATTEMPTS`.
+    Raises `BuildFailed` with the reasons of all programs if none is left.
     """
-    failed: dict[int, str] = {}
+    failed, builds = dict[int, str](), BuildBudget(request.build_deadline)
     while True:
         try:
-            program = _load_program(request, device, frames + 1, times, decoded, failed)
+            program = _load_program(request, device, frames + 1, times, decoded, failed, builds)
         except BuildFailed as error:
-            failed[error.program] = error.message
-            last = error
+            if error.program is None:  # of a module that this one imports from
+                raise
+            failed[error.program], last = error.message, error
+            error.program = None
+            if len(failed) == MAX_ATTEMPTS:
+                raise
         except NoProgram:
             if not failed:
                 raise
@@ -474,12 +478,13 @@ def _load_program(
     times: LoadTimes,
     decoded: Module | None,
     failed: Mapping[int, str],
+    builds: BuildBudget,
 ) -> Program:
     """As `load_request`, for the first program that runs and is not in `failed`: ordinals of programs that the driver
-    does not build, and why.
+    does not build, and why. `builds`: the seconds for builds of all programs together.
     """
     calls, admission, profiling, file = request.calls, request.admission, request.profiling, request.file
-    limits, builds = finite(calls), BuildBudget(request.build_deadline)
+    limits = finite(calls)
     further = native_modules(request.natives) if request.natives else ()
     progress = None if times.progress is None else times.progress.callback
     with times.stage("device"):

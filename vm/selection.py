@@ -268,7 +268,9 @@ def no_variant_builds(module: Module, row: Executable, info: DeviceInfo, failed:
     reasons = []
     for number, (variant, reason) in enumerate(explain_variants(module, row, info)):
         wants = ", ".join(feature_names(variant.features)) or "no features"
-        reasons.append(f"variant {number} ({wants}): {failed.get(row.variants_start + number) or reason}")
+        reasons.append(
+            f"variant {number} ({wants}): {failed.get(row.variants_start + number) or reason or 'not tried'}"
+        )
     listed = shorten("; ".join(reasons), 4000)
     return (
         f"the driver of device {info.id} ({info.name}) builds no variant of executable "

@@ -72,7 +72,7 @@ def as_dot(op: Convolution, rewriter: Rewriter) -> Value:
         image = _Labelled(image.x.transpose(*image.axes(order)), order)
     left, right = (kernel, image) if after else (image, kernel)
     dims = DotDimensions(left.axes(batch), right.axes(batch), left.axes(contracted), right.axes(contracted))
-    return left.x.dot(right.x, dims).reshape(*tensor_of(op.out).shape).value
+    return left.x.dot(right.x, dims, op.precision_config).reshape(*tensor_of(op.out).shape).value
 
 
 def _windows(op: Convolution, rewriter: Rewriter) -> _Labelled:

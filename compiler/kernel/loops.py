@@ -186,11 +186,17 @@ class Nest:
             return list(values)
         return (yield from self._range(level, outer, (b.index(0), b.index(size), size), start))
 
-    def part(self, outer: Sequence[Value], bounds: tuple[Value, Value, int], start: Sequence[Value]) -> Scalars:
-        """Combines `start` with a range of an axis, at a place of the outer axes. `bounds`: lower, upper, and the
-        greatest length.
+    def part(
+        self, outer: Sequence[Value], bounds: tuple[Value, Value, int], start: Callable[[], Sequence[Value]] | None
+    ) -> Scalars:
+        """Combines a range of an axis, at a place of the outer axes. `bounds`: lower, upper, and the greatest length;
+        `start`: the values of earlier ranges, which are combined with whole blocks of this one.
         """
-        return (yield from self._range(len(outer), outer, bounds, start))
+        level = len(outer)
+        if start is not None and bounds[2] > self._per_block(level):
+            return (yield from self._range(level, outer, bounds, start()))
+        found = yield from self._range(level, outer, bounds, self._neutral())
+        return found if start is None else (yield from self.reduction.combine(start(), found))
 
     def _range(
         self, level: int, outer: Sequence[Value], bounds: tuple[Value, Value, int], start: Sequence[Value]

@@ -350,9 +350,13 @@ class PanelDot:
         vectors = [b.op("add", column, b.const(at, "ui32")) for at in range(0, width, self.lanes)]
         places = [self._at(row, at) for row in rows for at in vectors]
         zero = b.vector([self.zero] * self.lanes)
-        starts = [b.load_shared_lanes(self.block, at, self.lanes) if self.is_sliced else zero for at in places]
+
+        def sums_of_slices() -> list[Value]:
+            return [b.load_shared_lanes(self.block, at, self.lanes) for at in places]
+
+        start = sums_of_slices if self.is_sliced else None
         sums = vector_sums(b, self.sizes, count, [zero] * len(places), self._tile_factors(rows, vectors, base))
-        for value, at in zip(self.elemental.run(Nest(b, sums).part(outer, bounds, starts)), places, strict=True):
+        for value, at in zip(self.elemental.run(Nest(b, sums).part(outer, bounds, start)), places, strict=True):
             b.store_shared_lanes(value, self.block, at)
         if branch is not None:
             b.end_if(branch)

@@ -8,7 +8,7 @@ from typing import Final
 
 from orchestrion.compiler.flow.dialect import Windows
 from orchestrion.compiler.ir.dims import ceildiv, is_dynamic
-from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
+from orchestrion.compiler.stablehlo.ops.contraction import HIGHEST, DotGeneral
 
 from .rules import shape_of
 from .schedule import Schedule
@@ -40,9 +40,13 @@ class Squares:
 
     @classmethod
     def of(cls, dot: DotGeneral) -> Squares | None:
-        """The squares of a dot; None if it does not sum windows of 3 x 3, side by side, over one axis of channels."""
+        """The squares of a dot; None if it does not sum windows of 3 x 3, side by side, over one axis of channels, or
+        has the precision HIGHEST.
+        """
         windows, dims, shape = dot.lhs.defining_op, dot.dimensions, shape_of(dot.lhs)
-        if not isinstance(windows, Windows) or dims.lhs_batch or is_dynamic(*shape, *shape_of(dot.rhs)):
+        if dot.precision_config == HIGHEST or not isinstance(windows, Windows):
+            return None
+        if dims.lhs_batch or is_dynamic(*shape, *shape_of(dot.rhs)):
             return None
         axes, free, contract = windows.axes.ints, dims.free(len(shape), True), list(dims.lhs_contract)
         own = (len(shape) - 2, len(shape) - 1)

@@ -51,7 +51,7 @@ class SquareDot(ElementalCode):
     def __post_init__(self) -> None:
         b, schedule, found, dtype = self.builder, self.schedule, Squares.of(self.dot), element_of(self.dot.out)
         assert found is not None
-        self.of, self.extents = found, Extents.of(self.dot)
+        self.geometry, self.extents = found, Extents.of(self.dot)
         self.total = prod(found.counts)
         self.rows, self.columns = schedule.count("tile", "m"), schedule.count("tile", "n")
         self.squares = self.rows * FACTORS // RESULTS
@@ -61,17 +61,17 @@ class SquareDot(ElementalCode):
         if schedule.find("guard", "n") is not None:
             self.start = b.op("minimum", self.start, b.index(self.extents.columns - self.columns))
         self.zero = b.const(0, dtype)
-        self.of_sums, self.of_left, self.of_right = pitches(schedule)
-        sizes = self.of_sums, self.of_left, self.of_right, 1
+        self.sums_pitch, self.left_pitch, self.right_pitch = pitches(schedule)
+        sizes = self.sums_pitch, self.left_pitch, self.right_pitch, 1
         self.sums, self.left, self.right, self.test = (b.shared(FACTORS * size, dtype) for size in sizes)
 
     def emit(self, finish: Finish) -> None:
         """The code of the block."""
         b, busy = self.builder, self._busy()
-        with self._each(b.const(self.of_sums, "ui32"), FACTORS) as (row, place):
+        with self._each(b.const(self.sums_pitch, "ui32"), FACTORS) as (row, place):
             b.store_shared(self.zero, self.sums, self._at(row, place, FACTORS))
         b.store_shared(self.zero, self.test, b.local_id())
-        loop = b.begin_loop(b.index(0), b.index(self.of.channels), b.index(self.depth), ())
+        loop = b.begin_loop(b.index(0), b.index(self.geometry.channels), b.index(self.depth), ())
         with self._each(busy, self.depth) as (square, channel):
             self._fetch_left(square, channel, loop.index)
         with self._each(b.const(self.depth, "ui32"), self.columns) as (channel, column):
@@ -116,7 +116,7 @@ class SquareDot(ElementalCode):
         """
         b = self.builder
         number = b.op("minimum", b.op("add", self.first_square, self._index(number)), b.index(self.total - 1))
-        *outer, row, column = delinearize(b, number, self.of.counts)
+        *outer, row, column = delinearize(b, number, self.geometry.counts)
         return outer, [b.op("multiply", at, b.index(2)) for at in (row, column)]
 
     def _inside(self, place: Value, side: int) -> Value:
@@ -143,7 +143,7 @@ class SquareDot(ElementalCode):
         found = self.elemental.run(elements())
         lines = [_along_image(b, found[line::4]) for line in range(4)]
         factors = list(chain.from_iterable(_along_image(b, line) for line in zip(*lines, strict=True)))
-        self._store(factors, self.left, self._at(square, channel, self.depth), self.of_left)
+        self._store(factors, self.left, self._at(square, channel, self.depth), self.left_pitch)
 
     def _fetch_right(self, channel: Value, column: Value, first: Value) -> None:
         """Stores the factors of a channel of a column of the kernel."""
@@ -159,7 +159,7 @@ class SquareDot(ElementalCode):
         found = self.elemental.run(elements())
         lines = [_along_kernel(b, found[line::3]) for line in range(3)]
         factors = list(chain.from_iterable(_along_kernel(b, line) for line in zip(*lines, strict=True)))
-        self._store(factors, self.right, self._at(channel, column, self.columns), self.of_right)
+        self._store(factors, self.right, self._at(channel, column, self.columns), self.right_pitch)
 
     def _store(self, factors: Sequence[Value], array: Value, at: Value, pitch: int) -> None:
         b = self.builder
@@ -170,8 +170,10 @@ class SquareDot(ElementalCode):
         """The element of an operand at a place of its free axes, a channel, and a place in the window."""
         b, dims, operand = self.builder, self.dot.dimensions, self.dot.operands[side]
         rank, contract = len(shape_of(operand)), (dims.lhs_contract, dims.rhs_contract)[side]
-        coordinates = dict(zip(dims.free(rank, side == 0), free, strict=True)) | {contract[self.of.channel]: channel}
-        coordinates |= {contract[at]: b.index(place) for at, place in zip(self.of.window, window, strict=True)}
+        coordinates = dict(zip(dims.free(rank, side == 0), free, strict=True)) | {
+            contract[self.geometry.channel]: channel
+        }
+        coordinates |= {contract[at]: b.index(place) for at, place in zip(self.geometry.window, window, strict=True)}
         value = yield operand, Index(b, shape_of(operand), [coordinates[axis] for axis in range(rank)])
         return [b.op("convert", value, to=element_of(self.dot.out))]
 
@@ -185,7 +187,8 @@ class SquareDot(ElementalCode):
         self._prefetch(first)
         b, factor = self.builder, self.builder.local_id()
         left, right, sums = (
-            b.op("multiply", factor, b.const(pitch, "ui32")) for pitch in (self.of_left, self.of_right, self.of_sums)
+            b.op("multiply", factor, b.const(pitch, "ui32"))
+            for pitch in (self.left_pitch, self.right_pitch, self.sums_pitch)
         )
         vectors = [b.const(at, "ui32") for at in range(0, self.columns, self.lanes)]
         zero, one = b.vector([self.zero] * self.lanes), b.const(1, "ui32")
@@ -208,7 +211,7 @@ class SquareDot(ElementalCode):
         """Asks caches for the elements of the kernel of the next slice: invocation `p` for those of channel `p`."""
         b = self.builder
         own = b.op("add", b.index(self.depth), self._index(b.local_id()))
-        at = b.op("minimum", b.op("add", first, own), b.index(self.of.channels - 1))
+        at = b.op("minimum", b.op("add", first, own), b.index(self.geometry.channels - 1))
         for column in range(0, self.columns, LINE):
             free = delinearize(b, self._column(b.const(column, "ui32")), self.extents.right)
             for u, v in product(range(3), repeat=2):
@@ -218,10 +221,12 @@ class SquareDot(ElementalCode):
     def _transform_sums(self, square: Value, column: Value) -> None:
         """Replaces the first sums of a square by its results, and tests them: a test is not 0 if one is not finite."""
         b, at = self.builder, self._at(square, column, self.columns)
-        found = [b.load_shared(self.sums, b.op("add", at, b.const(p * self.of_sums, "ui32"))) for p in range(FACTORS)]
+        found = [
+            b.load_shared(self.sums, b.op("add", at, b.const(p * self.sums_pitch, "ui32"))) for p in range(FACTORS)
+        ]
         lines = [_along_sums(b, found[line::4]) for line in range(4)]
         results = list(chain.from_iterable(_along_sums(b, line) for line in zip(*lines, strict=True)))
-        self._store(results, self.sums, at, self.of_sums)
+        self._store(results, self.sums, at, self.sums_pitch)
         tests = [b.op("subtract", value, value) for value in results]
         tests.append(b.load_shared(self.test, b.local_id()))
         b.store_shared(reduce(partial(b.op, "add"), tests), self.test, b.local_id())
@@ -268,7 +273,7 @@ class SquareDot(ElementalCode):
             exists += [b.op("compare_lt", place, b.index(extent)) for place, extent in ends if extent % 2]
             inside = [self._inside(place, side) for side, place in enumerate(places)]
             right = delinearize(b, across, self.extents.right)
-            at = self._at(loop.index, self._at(square, column, self.columns), self.of_sums)
+            at = self._at(loop.index, self._at(square, column, self.columns), self.sums_pitch)
             place = Index(b, shape_of(self.dot.out), [*outer, *inside, *right])
             yield at, place, reduce(partial(b.op, "and"), exists, b.const(True, "i1"))
             b.end_loop(loop, ())

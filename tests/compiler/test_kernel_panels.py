@@ -52,6 +52,19 @@ def test_few_rows_and_few_columns(computes: Any, shape: tuple[int, int, int], tu
     check(got, expected(dot, x, y, "f32"), "f32")
 
 
+@pytest.mark.parametrize("shape", [(4, 65, 32), (4, 300, 128), (1, 4000, 64)], ids=str)
+@pytest.mark.parametrize("schedule", [None, panels(4, 16, 64, "rhs"), panels(4, 16, 192, "")])
+def test_sums_have_the_bits_of_other_schedules(
+    computes: Any, shape: tuple[int, int, int], schedule: str | None
+) -> None:
+    """Slices of one block, and of several: products are added in blocks of 64."""
+    dot, random = matmul(*shape), np.random.default_rng(1)
+    x, y = (random.standard_normal(shape).astype(np.float32) for shape in (dot.lhs, dot.rhs))
+    plain = "[tile(m, 1), tile(n, 1), bind(grid, invocation, 64)]"
+    got, want = (computes(dot.text(["f32"] * 3), "cpu", x, y, schedule=steps)[0] for steps in (schedule, plain))
+    np.testing.assert_array_equal(got, want)
+
+
 @pytest.mark.parametrize("schedule", [SCHEDULES[0], SCHEDULES[1], SCHEDULES[4]])
 @pytest.mark.parametrize(("left", "right"), [(0, 0), (0, 1), (1, 1)])
 def test_transposed_operands(computes: Any, schedule: str, left: int, right: int) -> None:

@@ -73,6 +73,15 @@ def test_convolutions_of_any_size(computes: Any, entry: Any, shape: tuple[int, .
     check(got, expected(x.astype(np.float64), y.astype(np.float64)))
 
 
+def test_the_highest_precision_takes_plain_sums(entry: Any) -> None:
+    text, axes = convolution((1, 10, 10, 16), 32), "rhs_contracting_dimensions = [0, 1, 2]>"
+    precision = "#stablehlo<precision HIGHEST>"
+    highest = text.replace(axes, f"{axes}, precision_config = [{precision}, {precision}]")
+    assert highest != text
+    (body,) = (Body.of_entry(op) for op in entry(highest).walk() if isinstance(op, Entry))
+    assert "winograd" not in str(choose(body, MACHINES["cpu"]).schedule)
+
+
 def test_smaller_blocks_in_f64(computes: Any) -> None:
     """One of the tiles is moved back along the columns."""
     x, y = operands((1, 9, 12, 32, 40), np.float64)

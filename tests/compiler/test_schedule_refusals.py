@@ -32,6 +32,14 @@ def panels(stages: str, bind: str = f"{GROUP}, bind(m, local, 4)", more: str = "
     return f"{TILE}, {bind}, vectorize(n, 4), {stages}, guard(m, clamp){more}"
 
 
+def squares(
+    depth: int = 16, local: int = 16, columns: int = 32, more: str = "", lanes: str = ", vectorize(n, 16)"
+) -> str:
+    """A block of transformed results of a convolution."""
+    bind = f"{GROUP}, bind(m, local, {local})"
+    return f"tile(m, 4), tile(n, {columns}), {bind}{lanes}, stage(out, winograd, {depth}), guard(m, clamp){more}"
+
+
 #: body, its schedules, the message, and the target if it is not OpenCL
 CASES: list[tuple[str, list[str], str] | tuple[str, list[str], str, str]] = [
     # kinds, dimensions, counts
@@ -190,6 +198,29 @@ CASES: list[tuple[str, list[str], str] | tuple[str, list[str], str, str]] = [
         "large dot of f64",
         [f"tile(m, 8), tile(n, 32), {GROUP}, bind(m, local, 64), vectorize(n, 8), stage(out, panel, 64)"],
         "panels and sums take 131072 bytes; the machine has 81920", "cpu",
+    ),
+    # squares of results
+    (
+        "convolution", [squares(local=8)], "stage(out, winograd, 16): 16 invocations of a workgroup share rows", "cpu",
+    ),
+    (
+        "convolution", [squares(columns=24, more=", guard(n, shift)", lanes=", vectorize(n, 8)")],
+        "stage(out, winograd, 16): vectors lie along n, and 16 divides its tile", "cpu",
+    ),
+    (
+        "convolution", [squares().replace("guard(m, clamp)", "guard(m, shift)")],
+        "stage(out, winograd, 16): the last tile is moved back along n, and clamped along m", "cpu",
+    ),
+    (
+        "dot", [squares(columns=16)],
+        "stage(out, winograd, 16): only convolutions of floats by windows of 3 x 3, side by side, have factors", "cpu",
+    ),
+    (
+        "convolution", [squares(24)], "stage(out, winograd, 24): slices of a multiple of 16 channels divide 32", "cpu",
+    ),
+    (
+        "convolution", [squares().replace("tile(m, 4)", "tile(m, 8)")],
+        "factors and sums take 134208 bytes; the machine has 0",
     ),
     # rows
     ("rows", [f"tile(m, 4), {GRID}"], "tile(m, 4): rows are not tiled"),

@@ -216,6 +216,26 @@ def compile_and_run(text: str, *given: Array) -> Array:
         return result
 
 
+@pytest.mark.parametrize("device", ["cpu", "opencl"])
+def test_sums_of_large_integers_are_exact(device: str, load_on: Callable[..., Any]) -> None:
+    """A convolution by 3 x 3 whose sums are just below 2^24: transformed operands would not keep all bits."""
+    ones, sums = "!quant.uniform<i8:f32, 1.0>", "!quant.uniform<i32:f32, 1.0>"
+    steps = CONVOLUTION.replace("array<i64: 2, 1>", "array<i64: 1, 1>").replace("[[1, 2], [0, 1]]", "[[1, 1], [1, 1]]")
+    text = program(
+        {"x": f"1x10x10x112x{ones}", "w": f"3x3x112x32x{ones}"},
+        f"%r = convolution(%x, %w) <{{{steps}, feature_group_count = 1 : i64}}> -> 1x10x10x32x{sums}",
+        {"r": f"1x10x10x32x{sums}"},
+    )
+    random = np.random.default_rng(5)
+    x = random.integers(-128, -124, (1, 10, 10, 112)).astype(np.int8)
+    w = random.integers(124, 128, (3, 3, 112, 32)).astype(np.int8)
+    windows = np.lib.stride_tricks.sliding_window_view(np.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0))), (3, 3), (1, 2))
+    want = np.einsum("bhwcuv,uvco->bhwo", windows, w, dtype=np.int64)
+    assert 1 << 23 < np.abs(want).max() < 1 << 24
+    with load_on(compile(text, targets=device), device) as loaded:
+        np.testing.assert_array_equal(loaded.main(x, w), want)
+
+
 def test_a_sum_of_32_bits_saturates() -> None:
     text = program({"a": f"4x{TOTAL}", "b": f"4x{TOTAL}"}, f"%s = add(%a, %b) -> 4x{TOTAL}", {"s": f"4x{TOTAL}"})
     a = np.array([2**31 - 1, -(2**31), 2**30, 7], np.int32)

@@ -32,6 +32,21 @@ def dot_of_two_axes() -> Case:
     return draft.case("dot of two axes")
 
 
+def convolution(channels: int = 32) -> Case:
+    """A dot of windows of 3 x 3, side by side, and a kernel of 32 columns."""
+    draft = Draft(random.Random(0))
+    x, y = draft.argument((1, 10, 10, channels), "f32"), draft.argument((3, 3, channels, 32), "f32")
+    windows = np.lib.stride_tricks.sliding_window_view(x.array, (3, 3), (1, 2))
+    steps = "dilations = array<i64: 1, 1>, sizes = array<i64: 3, 3>, strides = array<i64: 1, 1>"
+    w = draft.op("flow.windows", [x], windows.shape, "f32", windows, f"axes = array<i64: 1, 2>, {steps}")
+    axes = "#stablehlo.dot<lhs_contracting_dimensions = [4, 5, 3], rhs_contracting_dimensions = [0, 1, 2]>"
+    array = np.einsum("bhwcuv,uvco->bhwo", windows, y.array)
+    draft.result(
+        draft.op("stablehlo.dot_general", [w, y], (1, 8, 8, 32), "f32", array, f"dot_dimension_numbers = {axes}")
+    )
+    return draft.case("convolution")
+
+
 def outer() -> Case:
     """A dot that contracts no axis."""
     draft = Draft(random.Random(0))
@@ -93,6 +108,7 @@ BODIES: dict[str, Callable[[], Case]] = {
     "large dot of f64": lambda: dot(64, 64, 64, "f64"),
     "dot of dynamic length": lambda: dot(dynamic="k"),
     "dot of two axes": dot_of_two_axes,
+    "convolution": convolution,
     "outer product": outer,
     "dynamic dot": lambda: dot(dynamic="mk"),
     "elements": elements,

@@ -14,7 +14,7 @@ from orchestrion.hal.device import Device
 from orchestrion.hal.policy import Policy
 from orchestrion.hal.registry import open_device
 from orchestrion.schema.lru_cache import LruCache
-from orchestrion.vm import build_failures
+from orchestrion.vm import build_failures, parallel_builds
 
 UNKNOWN, INCOMPLETE, NO_MEMORY, LOST = -13, 5, -2, -4
 X = np.arange(-4, 4, dtype=np.int64) * 3_000_000_000
@@ -114,6 +114,22 @@ def test_no_variant(module: bytes, device: Device) -> None:
     driver._fails = has_int64
     with vm.load(module, device) as program:
         assert np.array_equal(program.main(X), X * X + 1)
+
+
+def test_an_imported_module_that_is_not_built_ends_the_load(module: bytes, device: Device) -> None:
+    """The importing module has no other program for it."""
+    driver = Driver(device, "vkCreateComputePipelines", UNKNOWN, lambda _: True)
+    with pytest.raises(vm.errors.BuildFailed, match="builds no variant of executable") as caught:
+        vm.load(module, device, modules={"other": module})
+    assert driver.failed == 2 and caught.value.program is None
+
+
+def test_attempts_are_limited(module: bytes, device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parallel_builds, "MAX_ATTEMPTS", 1)
+    driver = Driver(device, "vkCreateComputePipelines", UNKNOWN, has_int64)
+    with pytest.raises(vm.errors.BuildFailed, match="builds no variant"):
+        vm.load(module, device)
+    assert driver.failed == 1
 
 
 @pytest.mark.parametrize(("code", "error"), [(NO_MEMORY, vm.errors.DeviceOutOfMemory), (LOST, vm.errors.DeviceLost)])

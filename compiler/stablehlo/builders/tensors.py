@@ -15,6 +15,7 @@ from typing import Any, Final
 from orchestrion.compiler.ir.attributes import (
     FLOAT_CODES,
     PARTS,
+    ArrayAttr,
     BoolAttr,
     DenseElements,
     DialectAttr,
@@ -391,10 +392,11 @@ class Tensor:
         body.append(Return.build(values=[combined.result]))
         return reduce_by([self], [self.zeros(()) if start is None else start], axes, Region([body]))[0]
 
-    def dot(self, other: Tensor, dimensions: DotDimensions) -> Tensor:
-        """`dot_general`; the result has this element type."""
+    def dot(self, other: Tensor, dimensions: DotDimensions, precision: ArrayAttr | None = None) -> Tensor:
+        """`dot_general`; the result has this element type. `precision`: its `precision_config`."""
+        fields = {} if precision is None else {"precision_config": precision}
         out, numbers = self.type.with_shape(dimensions.shape(self.type, other.type)), dimensions.attribute()
-        return self.build(DotGeneral, lhs=self.value, rhs=other.value, dot_dimension_numbers=numbers, out=out)
+        return self.build(DotGeneral, lhs=self.value, rhs=other.value, dot_dimension_numbers=numbers, out=out, **fields)
 
     # Places that are known at run time
 

@@ -23,11 +23,12 @@ from orchestrion.compiler.stablehlo.linalg import triangular as linear_algebra
 from orchestrion.compiler.stablehlo.narrow.mixed_types import apply_algorithm, compute_in_f32, unify_types
 from orchestrion.compiler.stablehlo.narrow.reduce_precision import expand_reduce_precision
 from orchestrion.compiler.stablehlo.ops.base import is_complex, tensor_of
-from orchestrion.compiler.stablehlo.ops.contraction import DotDimensions, DotGeneral
+from orchestrion.compiler.stablehlo.ops.contraction import HIGHEST, DotDimensions, DotGeneral
 from orchestrion.compiler.stablehlo.ops.custom_call import canonicalize_call
 from orchestrion.compiler.stablehlo.ops.elementwise import OPS
 from orchestrion.compiler.stablehlo.ops.func import Call, Func
 from orchestrion.compiler.stablehlo.ops.func import Return as FuncReturn
+from orchestrion.compiler.stablehlo.ops.windowed import Convolution
 from orchestrion.compiler.stablehlo.shapes import static_forms
 from orchestrion.schema.dtypes import BY_NAME, FLOAT
 
@@ -148,8 +149,11 @@ def _dot(op: Operation, rewriter: Rewriter) -> bool:
 
 
 def _plain(op: Operation, rewriter: Rewriter) -> bool:
-    """Drops the requested precision: arithmetic is exact to the operands' type at every precision."""
-    if op.get_as("precision_config", ArrayAttr) is None:
+    """Drops the requested precision: arithmetic is exact to the operands' type at every precision. A convolution keeps
+    HIGHEST, which excludes sums of transformed operands.
+    """
+    precision = op.get_as("precision_config", ArrayAttr)
+    if precision is None or (precision == HIGHEST and isinstance(op, Convolution)):
         return False
     del op.properties["precision_config"]
     return True

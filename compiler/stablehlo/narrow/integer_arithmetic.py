@@ -32,7 +32,7 @@ from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import TensorType
 from orchestrion.compiler.stablehlo.builders.tensors import Tensor
 from orchestrion.compiler.stablehlo.ops.base import ShapeError, tensor_of
-from orchestrion.compiler.stablehlo.ops.contraction import DotDimensions, DotGeneral
+from orchestrion.compiler.stablehlo.ops.contraction import HIGHEST, DotDimensions, DotGeneral
 from orchestrion.compiler.stablehlo.ops.quantized_types import Quantized
 from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Constant, Reshape, Transpose
 from orchestrion.compiler.stablehlo.ops.windowed import Convolution
@@ -285,6 +285,8 @@ def _like(op: Operation, left: Tensor, right: Tensor) -> Tensor:
     for index, operand in enumerate((left, right)):
         made.set_operand(index, operand.value)
     made.results[0].type = tensor_of(op.results[0]).with_element(left.type.element)
+    if isinstance(made, Convolution):  # factors of transformed operands have more bits than f32
+        made.properties["precision_config"] = HIGHEST
     return Tensor(left.rewriter, left.rewriter.insert(made).results[0])
 
 

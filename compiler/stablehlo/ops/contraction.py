@@ -14,6 +14,8 @@ from orchestrion.compiler.ir.types import TensorType
 
 from .base import PureOp, ShapeError, StablehloOp, axes, check_lines, tensor_of, type_list
 
+#: the precision of a convolution that sums products of its operands alone, never of sums of elements
+HIGHEST: Final = ArrayAttr((DialectAttr("stablehlo", "precision HIGHEST"),) * 2)
 _LIST: Final = re.compile(r"(\w+)\s*=\s*\[\s*((?:[0-9]{1,9}(?:\s*,\s*[0-9]{1,9})*)?)\s*\]")
 
 

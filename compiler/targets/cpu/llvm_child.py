@@ -9,8 +9,9 @@ from __future__ import annotations
 import importlib.util
 import os
 from concurrent.futures import Future
+from contextlib import suppress
 from functools import cache
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -102,8 +103,9 @@ class ObjectFiles:
 
     def __exit__(self, *error: object) -> None:
         if error[0] is not None:
-            while not self._jobs.empty():
-                self._jobs.get()
+            with suppress(Empty):  # threads take jobs meanwhile
+                while True:
+                    self._jobs.get_nowait()
         for _ in range(self._threads):
             self._jobs.put(None)
 
