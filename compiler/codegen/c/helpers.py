@@ -189,8 +189,8 @@ def helpers(text: str) -> str:
     vectors: dict[tuple[str, str], set[str]] = {}
     for dtype, lanes, name in re.findall(r"\b(i1|u?i\d+|f32|f64)x(\d+)(?:_([a-z_]+))?\b", text):
         need(f"mem_{dtype}")
-        if name == "multiply_add":
-            need(f"multiply_add_{dtype}")
+        if name in ("multiply_add", "choose"):
+            need(f"{name}_{dtype}")
         vectors.setdefault((dtype, lanes), set()).add(name)
     need(text)
     return "".join([*found.values(), *(vector(dtype, int(lanes), used) for (dtype, lanes), used in vectors.items())])
