@@ -108,6 +108,9 @@ class CBody(BodyText):
         place = f"{self.names[op.shared]} + {self._operand(op.index)}"
         self._line(f"{self.type(op.vector)}_store({place}, {self.names[op.vector]});")
 
+    def prefetch(self, op: k.Prefetch) -> None:
+        self._line(f"PREFETCH({self.names[op.binding]}, {self._operand(op.index)} * (uintptr_t){op.size.value});")
+
     def make_vector(self, op: k.Vector) -> None:
         names = [self.names[value] for value in op.values]
         same = f"{self.type(op.output)}_splat({names[0]})"
