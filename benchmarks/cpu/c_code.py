@@ -23,16 +23,16 @@ FLAGS = ("-std=c99", "-O3", "-march=native", "-ffp-contract=off", "-shared", "-f
 ALIGNMENT = 64
 
 
-def generated(program: Program, folder: Path) -> Any:
-    """Writes a row as C; returns its export."""
+def written(source: Any, folder: Path, weights: str) -> Any:
+    """Writes a program as C; returns its only export. `weights`: as the option of `vm-codegen`."""
     from orchestrion.compiler.codegen.c.generate import files_of
     from orchestrion.compiler.codegen.c.program import ProgramText
     from orchestrion.compiler.driver import EMBEDDED, Compilation
     from orchestrion.compiler.sequencer.hl_seq import programs_of
 
-    ir = Compilation(targets=("cpu",)).module(lowered(program), EMBEDDED)
+    ir = Compilation(targets=("cpu",)).module(source, EMBEDDED)
     text = ProgramText(programs_of(ir)[0], "model")
-    for name, content in files_of(text, "a function of JAX", {"weights": "file"}).items():
+    for name, content in files_of(text, "a function of JAX", {"weights": weights}).items():
         (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
     return text.interface.exports[0]
 
@@ -51,7 +51,7 @@ def c_code(command: str, program: Program, threads: int) -> Call | None:
         return None
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        export = generated(program, folder)
+        export = written(lowered(program), folder, "file")
         subprocess.run([command, *FLAGS, "model.c", "-o", "model.so"], cwd=folder, check=True)
         code = ctypes.CDLL(str(folder / "model.so"))
         header = (folder / "model.h").read_text()

@@ -108,6 +108,42 @@ def test_real_program_in_c(program: RealProgram, build: str, tmp_path: Path, loa
         same_numbers(c_program(lowered, tmp_path).build(*BUILDS[build])(*leaves), loaded.main(*leaves))
 
 
+#: name -> sizes of the image and of the kernel, channels, those of results, groups, type, and what the code contains
+CONVOLUTIONS = {
+    "squares of results": (20, 3, 32, 32, 1, "float32", "PREFETCH(b1"),
+    "depthwise, four vectors": (9, 3, 128, 128, 128, "float32", "f32x64_choose("),
+    "depthwise, one vector": (9, 3, 48, 48, 48, "float32", "f32x16_choose("),
+    "depthwise, f64": (9, 5, 64, 64, 64, "float64", "f64x64_multiply_add("),
+    "columns of three halves of a tile": (20, 1, 8, 48, 1, "float32", "f32x16_multiply_add("),
+}
+
+
+@pytest.mark.parametrize("compiler_of", ["gcc", "gcc-O3", "clang++"])
+@pytest.mark.parametrize("name", CONVOLUTIONS)
+def test_convolution_in_c(name: str, compiler_of: str, tmp_path: Path, load_on: LoadOn) -> None:
+    """Sums have the bits of the device, next to elements that are not finite, and behind comparisons with zeros of both signs."""
+    need(BUILDS[compiler_of][0])
+    size, window, channels, columns, groups, dtype, part = CONVOLUTIONS[name]
+    random = np.random.default_rng(size)
+    image = random.standard_normal((1, size, size, channels)).astype(dtype)
+    image[0, 4, 5, 6:8] = np.inf, np.nan
+    kernel = random.standard_normal((window, window, channels // groups, columns)).astype(dtype)
+
+    def function(x: Any, w: Any) -> Any:
+        layout = ("NHWC", "HWIO", "NHWC")
+        y = jax.lax.conv_general_dilated(x, w, (1, 1), "SAME", dimension_numbers=layout, feature_group_count=groups)
+        clipped = jax.numpy.minimum(jax.numpy.maximum(y, 0.0), 6.0)
+        return clipped + jax.numpy.minimum(y, -0.0)
+
+    with jax.enable_x64(dtype == "float64"):
+        lowered = jax.jit(function).lower(image, kernel)
+        program = c_program(lowered, tmp_path)
+        loaded = load_on(compiler.compile(lowered, targets=["cpu"]), "cpu")
+    assert part in program.files["model.c"]
+    (got,), want = program.build(*BUILDS[compiler_of])(image, kernel), loaded.main(image, kernel)
+    assert got.tobytes() == np.asarray(want).tobytes()
+
+
 @pytest.mark.parametrize("program", BATCHED, ids=lambda program: program.name)
 def test_real_program_of_any_batch_in_c(program: RealProgram, tmp_path: Path, load_on: LoadOn) -> None:
     """The sizes of a call decide how much memory it needs."""

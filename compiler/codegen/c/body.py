@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, MutableMapping, Sequence
 from contextlib import contextmanager
 
-from orchestrion.compiler.ir.core import Value
+from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.kernel import dialect as k
 from orchestrion.compiler.targets.c_text.body import BodyText
 from orchestrion.compiler.targets.cpu.forms import Forms
@@ -21,6 +21,38 @@ MANY_SUMS = 12
 def _vectors(loop: k.For) -> int:
     """The number of vectors that a loop carries."""
     return sum(k.is_vector(value.type) for value in loop.outputs)
+
+
+def _nan_or_compared(op: k.Scalar) -> k.Scalar | None:
+    """For whether a float is NaN, by its bits, or compares with a constant that is not: the comparison."""
+    if op.primitive.name != "or" or str(op.output.type) != "i1":
+        return None
+    test, compared = (value.defining_op for value in op.operands)
+    if not isinstance(compared, k.Scalar) or compared.primitive.name not in ("compare_gt", "compare_lt"):
+        return None
+    value, bound = compared.operands[0], compared.operands[1].defining_op
+    dtype = k.dtype_of(value)
+    if dtype.kind != FLOAT or not isinstance(bound, k.Constant):
+        return None
+    magnitude, infinity = (1 << dtype.bits - 1) - 1, _infinity(dtype.bits)
+    if bound.bits & magnitude > infinity or not _is(test, "compare_gt", infinity):
+        return None
+    masked = test.operands[0].defining_op if test is not None else None
+    bits = masked.operands[0].defining_op if masked is not None and _is(masked, "and", magnitude) else None
+    is_of_value = isinstance(bits, k.Scalar) and bits.primitive.name == "bitcast" and bits.operands[0] is value
+    return compared if is_of_value else None
+
+
+def _infinity(bits: int) -> int:
+    return 0x7FF << 52 if bits == 64 else 0xFF << 23
+
+
+def _is(op: Operation | None, name: str, constant: int) -> bool:
+    """Whether an op is that primitive on a value and a constant."""
+    if not isinstance(op, k.Scalar) or op.primitive.name != name:
+        return False
+    factor = op.operands[1].defining_op
+    return isinstance(factor, k.Constant) and factor.bits == constant
 
 
 class CBody(BodyText):
@@ -43,6 +75,12 @@ class CBody(BodyText):
         condition that is the same in all lanes combines bits: GCC would make a branch of it.
         """
         flag = op.operands[0]
+        compared = _nan_or_compared(op)
+        if compared is not None:
+            x, y = (self.names[value] for value in compared.operands)
+            dtype, relation = k.dtype_of(compared.operands[0]).name, compared.primitive.name.removeprefix("compare_")
+            self._place(op.output, f"nan_or_{relation}_{dtype}({x}, {y})", compound=False)
+            return
         if self._is_blend(op):
             names = ", ".join(self.names[value] for value in op.operands)
             self._define(op.output, f"choose_{k.dtype_of(op.output).name}({names})")
@@ -107,6 +145,9 @@ class CBody(BodyText):
     def store_shared_lanes(self, op: k.StoreSharedLanes) -> None:
         place = f"{self.names[op.shared]} + {self._operand(op.index)}"
         self._line(f"{self.type(op.vector)}_store({place}, {self.names[op.vector]});")
+
+    def prefetch(self, op: k.Prefetch) -> None:
+        self._line(f"PREFETCH({self.names[op.binding]}, {self._operand(op.index)} * (uintptr_t){op.size.value});")
 
     def make_vector(self, op: k.Vector) -> None:
         names = [self.names[value] for value in op.values]

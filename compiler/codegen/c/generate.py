@@ -72,11 +72,13 @@ _PROLOGUE: Final = """
 #define VECTOR_BYTES 0
 #endif
 
-/* Moves a variable to memory. */
+/* Moves a variable to memory; and asks caches for a place in memory, which need not exist. */
 #if defined(__GNUC__) || defined(__clang__)
 #define IN_MEMORY(x) __asm__("" : "+m"(x))
+#define PREFETCH(p, bytes) __builtin_prefetch((const void *)((uintptr_t)(p) + (bytes)))
 #else
 #define IN_MEMORY(x) (void)0
+#define PREFETCH(p, bytes) (void)0
 #endif
 
 /* Functions on elements, which loops over vectors inline. */

@@ -146,6 +146,23 @@ INLINE {T} multiply_add_{t}({T} x, {T} y, {T} z)
 }}
 #endif
 """
+_NAN_OR = """/* x is NaN, or x SIGN y. y is no NaN. GCC has one comparison for both; Clang vectorizes one of bits. */
+#if defined(__clang__)
+INLINE bool nan_or_NAME_{t}({T} x, {T} y)
+{{
+  return ((bitcast_{t}_{u}(x) & ~({U}){sign}) > ({U}){exponent} << {fraction}) | (x SIGN y);
+}}
+#else
+INLINE bool nan_or_NAME_{t}({T} x, {T} y) {{ return !(x OPPOSITE y); }}
+#endif
+"""
+
+
+def _nan_or(name: str, dtype: str) -> str:
+    sign, opposite = {"gt": (">", "<="), "lt": ("<", ">=")}[name]
+    return _float(_NAN_OR.replace("NAME", name).replace("SIGN", sign).replace("OPPOSITE", opposite))(dtype)
+
+
 _SMALLER = "INLINE {T} smaller_{t}({T} x, {T} y) {{ return x < y ? x : y; }}\n"
 
 #: pattern of a name -> makes the text that defines it, from the groups of the pattern
@@ -162,6 +179,7 @@ _HELPERS: Final[tuple[tuple[str, Callable[..., str]], ...]] = (
     (r"rint_(f32|f64)", _float(_RINT)),
     (r"sqrt_(f32|f64)", _float(_SQRT)),
     (r"multiply_add_(f32|f64)", _float(_MULTIPLY_ADD)),
+    (r"nan_or_(gt|lt)_(f32|f64)", _nan_or),
     (r"smaller_(ui32|ui64)", lambda t: _SMALLER.format(t=t, T=LANGUAGE.types[t])),
 )
 _WORD = re.compile(r"[a-z]\w*", re.ASCII)
@@ -189,8 +207,8 @@ def helpers(text: str) -> str:
     vectors: dict[tuple[str, str], set[str]] = {}
     for dtype, lanes, name in re.findall(r"\b(i1|u?i\d+|f32|f64)x(\d+)(?:_([a-z_]+))?\b", text):
         need(f"mem_{dtype}")
-        if name == "multiply_add":
-            need(f"multiply_add_{dtype}")
+        if name in ("multiply_add", "choose"):
+            need(f"{name}_{dtype}")
         vectors.setdefault((dtype, lanes), set()).add(name)
     need(text)
     return "".join([*found.values(), *(vector(dtype, int(lanes), used) for (dtype, lanes), used in vectors.items())])

@@ -2,7 +2,8 @@
 
 Compilers vectorize innermost loops. Loops and branches that all lanes take alike therefore stand outside, and the ops
 between them are *runs*: loops over the lanes. A value whose form is known (`targets/cpu/forms.py`) is computed once, by
-its base; other values that a run hands on are arrays with an element per lane.
+its base; other values that a run hands on are arrays with an element per lane. Loops that sum up floats use vectors
+instead (`sums.py`).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from orchestrion.compiler.targets.cpu.workgroup import is_used_outside
 
 from .body import CBody
 from .language import LANGUAGE, memory_name
+from .sums import Sums, is_sum
 
 #: the number of a lane in a run
 LANE = "j"
@@ -42,6 +44,8 @@ class Lanes:
 
     def _op(self, op: Operation) -> None:
         match op:
+            case k.For() if op.outputs and is_sum(op, self.forms):
+                Sums(self).loop(op)
             case k.For() if self._is_alike(op.lower, op.upper, op.step):
                 self._loop(op)
             case k.If() if self._is_alike(op.condition):
@@ -181,17 +185,22 @@ class Lanes:
         self.body.line("}")
 
     def _loop(self, op: k.For) -> None:
-        index, *carried = op.body.block.arguments
+        carried = op.body.block.arguments[1:]
         self._declare(carried)
         self._hand_on(carried, op.start)
         for value, result in zip(carried, op.outputs, strict=True):
             holder: MutableMapping[Value, str] = self.arrays if value in self.arrays else self.body.names
             holder[result] = holder[value]
+        self.body.line(f"{self.loop_head(op)} {{")
+        self._arm(op.body.block, carried)
+
+    def loop_head(self, op: k.For) -> str:
+        """The head of a loop that all lanes run alike."""
+        index = op.body.block.arguments[0]
         type, name = LANGUAGE.types[str(index.type)], self.body.new_name()
         lower, upper, step = (self.body.operand(value) for value in (op.lower, op.upper, op.step))
         self.body.names[index] = name
-        self.body.line(f"for ({type} {name} = {lower}; {name} < {upper}; {name} += {step}) {{")
-        self._arm(op.body.block, carried)
+        return f"for ({type} {name} = {lower}; {name} < {upper}; {name} += {step})"
 
     def _branch(self, op: k.If) -> None:
         self._declare(op.outputs)

@@ -83,6 +83,10 @@ def _vector_of_parts(dtype: str, lanes: int, part: int) -> dict[str, str]:
             for name, sign in ARITHMETIC.items()
         },
         "multiply_add": _multiply_add_of_parts(dtype, v, parts, part),
+        "choose": f"typedef uint{8 * item}_t {v}_bits __attribute__((vector_size({part * item})));\n" + _function(
+            v, "choose", f"bool c, {v} x, {v} y", f"const uint{8 * item}_t mask = (uint{8 * item}_t)0 - c;", f"{v} r;",
+            *(f"r.p{p} = ({v}_part)((({v}_bits)x.p{p} & mask) | (({v}_bits)y.p{p} & ~mask));" for p in parts),
+        ),
         "store": _statements(v, "store", f"mem_{dtype} *m, {v} x",
             *(f"*({v}_memory *)(m + {p * part}) = x.p{p};" for p in parts),
         ),
@@ -176,6 +180,7 @@ def _vector_of_elements(dtype: str, lanes: int) -> dict[str, str]:
         "multiply_add": _function(
             v, "multiply_add", f"{v} x, {v} y, {v} z", *head, f"{loop}multiply_add_{dtype}(x.e[i], y.e[i], z.e[i]);"
         ),
+        "choose": _function(v, "choose", f"bool c, {v} x, {v} y", *head, f"{loop}choose_{dtype}(c, x.e[i], y.e[i]);"),
         "store": _statements(
             v, "store", f"mem_{dtype} *m, {v} x", "int i;", f"for (i = 0; i < {lanes}; ++i) m[i] = x.e[i];"
         ),

@@ -5,7 +5,7 @@ multiple of `multiple`, a power of two. Stride 0: all lanes have the same value.
 vector is an invocation whose number is a multiple of the number of lanes.
 
 Forms follow from the operands. Quotients and remainders by a constant that the lanes divide keep their form, as do
-comparisons with such a constant: no vector then crosses the end of a row.
+comparisons with a multiple of such a constant: no vector then crosses the end of a row.
 """
 
 from __future__ import annotations
@@ -72,9 +72,9 @@ class Forms:
         op = value.defining_op
         if isinstance(op, k.Constant):
             return power_of_two(op.bits)
-        if isinstance(op, k.Scalar) and op.primitive.name in ("add", "multiply"):
-            x, y = (self[operand].multiple for operand in op.operands)
-            return min(x, y) if op.primitive.name == "add" else min(x * y, _GREATEST)
+        if isinstance(op, k.Scalar) and op.primitive.name in ("add", "multiply", "select"):
+            *_, x, y = (self[operand].multiple for operand in op.operands)
+            return min(x * y, _GREATEST) if op.primitive.name == "multiply" else min(x, y)
         return 1
 
     def visit(self, ops: Iterable[Operation]) -> None:
@@ -208,13 +208,17 @@ def _of_integers(op: k.Scalar, forms: list[Form], width: int) -> Form | None:
             return Form(0, min(x.multiple * y.multiple, _GREATEST))
         case "unchecked_shift_left" if constant is not None:
             return Form(x.stride << constant, min(x.multiple << constant, _GREATEST))
-        case "unchecked_divide" | "unchecked_remainder" | "and" | "compare_lt" | "compare_ge" if constant:
+        case "unchecked_divide" | "unchecked_remainder" | "and" if constant:
             return _by_rows(name, op, x, constant, width)
+        case "compare_lt" | "compare_ge" if y.stride == 0 and constant != 0:
+            return _by_rows(name, op, x, y.multiple, width)
     return None
 
 
 def _by_rows(name: str, op: k.Scalar, x: Form, constant: int, width: int) -> Form | None:
-    """Quotient, remainder or comparison of unsigned numbers with a constant that is a multiple of whole vectors."""
+    """Quotient or remainder of unsigned numbers by a constant that is a multiple of whole vectors, or their comparison
+    with a value that is a multiple of the constant.
+    """
     assert x.stride is not None
     if name == "and":
         constant += 1
