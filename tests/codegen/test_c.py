@@ -14,12 +14,13 @@ from c_programs import PLUS_PLUS, STRICT, Array, CProgram, c_program
 
 from orchestrion import compiler, vm
 from orchestrion.compiler.codegen.c.body import CBody
-from orchestrion.compiler.codegen.c.language import LANGUAGE
+from orchestrion.compiler.codegen.c.language import LANGUAGE, comment, is_reserved, literal
 from orchestrion.compiler.codegen.subject import Subject
 from orchestrion.compiler.driver import Compilation
 from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.kernel.dialect import DIALECT
 from orchestrion.compiler.kernel.primitives import PRIMITIVES
+from orchestrion.tools import codegen
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 #: example -> shapes of its inputs
@@ -388,6 +389,34 @@ def test_equal_programs_give_equal_files(tmp_path: Path) -> None:
     for name, text in first.items():
         assert isinstance(text, str) and f"{name}: " in text and "SPDX-License-Identifier: Apache-2.0" in text
         assert not re.search(r"/(home|tmp|work)/", text)
+
+
+NAMES = r"""
+func.func @main(%x: tensor<4xf32> {orchestrion.name = "INLINE"}, %y: tensor<4xf32> {orchestrion.name = "launch"})
+    -> tensor<4xf32> attributes {orchestrion.doc = "a /* doc */ with ??/ and \0A *\5C \0A/ int"} {
+  %z = stablehlo.multiply %x, %y : tensor<4xf32>
+  return %z : tensor<4xf32>
+}
+"""
+
+
+@pytest.mark.parametrize("style", ["c", "vulkan"])
+def test_texts_of_a_program_are_no_code(style: str, tmp_path: Path) -> None:
+    need("gcc")
+    path = tmp_path / "names.mlir"
+    path.write_text(NAMES)
+    assert codegen.main([str(path), f"--style={style}", "-o", str(tmp_path), "--quiet"]) == 0
+    text = (tmp_path / "names.c").read_text()
+    assert all(is_reserved(name) for name in re.findall(r"#define (\w+)", text))
+    if style == "vulkan" and not Path("/usr/include/vulkan/vulkan_core.h").exists():
+        pytest.skip("the headers of Vulkan are not installed")
+    subprocess.run(["gcc", *STRICT, "-c", tmp_path / "names.c", "-o", tmp_path / "names.o"], check=True)
+
+
+def test_literals_and_comments_end_where_they_must() -> None:
+    assert literal('a"\\b???/') == r'"a\"\\b?\?\?/"'
+    assert literal("a\r\nb") == '"a  b"'
+    assert comment("/*/ x *\\ \n/ ???/\n/\x00") == "/ * / x *\n/ ?? ?/\n/?"
 
 
 def test_what_has_no_c_is_refused_by_name(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Final
 from orchestrion.compiler.codegen.subject import Subject
 
 from .helpers import helpers
+from .language import comment
 from .program import ProgramText
 from .sizes import FUNCTIONS
 
@@ -211,7 +212,7 @@ def files_of(program: ProgramText, source: str, options: Mapping[str, str]) -> d
     body = "\n".join([kernels, support(own, name, {**FUNCTIONS, **_SUPPORT}), own])
     needed = helpers("\n".join([kernels, own]))
     weights = program.weights.struct("weights_of_program") if program.weights.size and not file else ""
-    described = {"style": "c", "source": source, "target": "cpu"}
+    described = {"style": "c", "source": comment(source), "target": "cpu"}
     head = HEAD.format(file=f"{name}.h", what="the interface of a compiled program", **described)
     code = HEAD.format(file=f"{name}.c", what="a compiled program", **described)
     prologue = _PROLOGUE.format(name=name, alignment=64)

@@ -13,7 +13,7 @@ from orchestrion.compiler.sequencer import ll_seq
 from orchestrion.compiler.stablehlo.ops.func import result_aliases, types_for_callers
 from orchestrion.schema.dtypes import BY_NAME
 
-from .language import LANGUAGE, identifier
+from .language import LANGUAGE, comment, identifier, literal
 from .weights import ALIGNMENT
 
 #: errors of every program: name, text
@@ -142,7 +142,7 @@ const char *{n}_error_text(int error);
     def error_texts(self) -> str:
         """The definition of that function."""
         rows = self.rows()
-        texts = ",\n".join(f"    {_quoted(text)}" for _, text in rows)
+        texts = ",\n".join(f"    {literal(text)}" for _, text in rows)
         return f"""const char *{self.name}_error_text(int error)
 {{
   static const char *const texts[] = {{
@@ -247,7 +247,7 @@ void {n}_fini({n}_context *context);
     def types(self, export: Export) -> str:
         """The types of inputs and outputs, and the function that computes sizes."""
         n, suffix = self.name, export.suffix
-        text = f"\n/* {_comment(export.doc or f'The function {export.name}.')} */\n"
+        text = f"\n/* {comment(export.doc or f'The function {export.name}.')} */\n"
         for kind, const, fields in (("inputs", "const ", export.inputs), ("outputs", "", export.outputs)):
             if fields:
                 body = "".join(field.declaration(const) for field in fields)
@@ -267,12 +267,3 @@ void {n}_fini({n}_context *context);
             for o, i in export.aliases.items()
         ]
         return f" May have the data of an input: {', '.join(alias)}." if alias else ""
-
-
-def _comment(text: str) -> str:
-    return text.replace("*/", "* /").strip()
-
-
-def _quoted(text: str) -> str:
-    """A string literal."""
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ") + '"'
