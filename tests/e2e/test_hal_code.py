@@ -515,7 +515,11 @@ _FILL = """
     call_import @hal.execute(%r3, %r2)
     {after}
 """
+_USE = '%l4 = i64.const 3\n%i3 = i64.lt_s %l3, %l4\ncheck %i3, "x"\nreturn (%r0)'
 _TAIL = """
+  }
+  func @never (i64) -> (i64) {
+    fail "never"
   }
   entry @main
 }
@@ -538,6 +542,19 @@ def assembled(*parts: str) -> bytes:
         ("br_if %i2, ^a, ^b\n^a:\nbr_if %i0, ^c, ^d\n^b:\nbr_if %i0, ^d, ^c\n^c:\nbr_if %i2, ^d, ^e\n"
          "^d:\nbr_if %i2, ^c, ^e\n^e:\nreturn (%r0)",
          "branches do not nest"),
+        (_FILL.format(number=1, after="return (%r0)").replace("%i1 = i32.const 4", "%i1 = i32.const -1"),
+         "function main: fills with a pattern of -1 bytes, expected one of (1, 2, 4, 8)"),
+        ("%i3 = i32.const 1\n%l3 = call_import @hal.view.dim(%r0, %i3)\n" + _USE,
+         "function main: reads size 1 of a view that has no such size"),
+        ("%i3 = i32.const -1\n%l3 = call_import @hal.view.dim(%r0, %i3)\n" + _USE,
+         "function main: reads size -1 of a view that has no such size"),
+        ("%l3 = call.cached @never(%l1)\n" + _USE, "function main: calls never, which never returns"),
+        ("".join(f"br_if %i2, ^a{n}, ^end\n^a{n}:\ncheck %i2, \"{n}\"\n" for n in range(120))
+         + "br ^end\n^end:\nreturn (%r0)",
+         "has branches that are nested too deep for Python"),
+        ("".join(f"br ^h{n}\n^h{n}:\nbr_if %i2, ^b{n}, ^e{n}\n^b{n}:\n" for n in range(21))
+         + "".join(f"br ^h{n}\n^e{n}:\n" for n in reversed(range(21))) + "return (%r0)",
+         "has more than 20 loops inside of each other, which Python does not run"),
     ],
 )  # fmt: skip
 def test_what_it_cannot_say_is_refused_by_name(code: str, text: str) -> None:
