@@ -208,7 +208,7 @@ def test_parts_need_memory(tmp_path: Path) -> None:
     (tmp_path / "main.c").write_text(PARTS)
     subprocess.run(["gcc", *STRICT, tmp_path / "main.c", tmp_path / "model.c", "-o", tmp_path / "parts"], check=True)
     said = subprocess.run([tmp_path / "parts"], check=True, capture_output=True, text=True).stdout
-    assert said == "2 0 2 0 0 "
+    assert said == "1 2 0 2 0 0 1 "
 
 
 PARTS = """
@@ -228,11 +228,15 @@ int main(void)
   model_context c;
   unsigned char *memory = space + (64 - (uintptr_t)space % 64);
   const size_t least = model_MEMORY_BYTES, more = model_MEMORY_BYTES + 2 * model_PART_BYTES - 1;
+  model_fini(NULL);
+  printf("%d ", model_use_threads(NULL, parallel_for, NULL, 2));
   printf("%d ", model_init(&c, memory, least - 1, NULL));
   printf("%d ", model_init(&c, memory, more, NULL));
   printf("%d ", model_use_threads(&c, parallel_for, NULL, 3));
   printf("%d ", model_use_threads(&c, parallel_for, NULL, 2));
   printf("%d ", model_use_threads(&c, NULL, NULL, 3));
+  model_fini(&c);
+  printf("%d ", model_use_threads(&c, parallel_for, NULL, 2));
   return 0;
 }
 """

@@ -280,6 +280,8 @@ def _lifetime(program: ProgramText, file: str) -> str:
 int {n}_use_threads({n}_context *context, {n}_parallel_for *parallel_for, void *user, size_t parts)
 {{
   const size_t number = parallel_for == NULL || parts == 0 ? 1 : parts;
+  if (context == NULL || context->parts == 0)
+    return {n}_ERROR_CONTEXT;
 {divided}  context->parallel_for = parallel_for;
   context->user = user;
   context->parts = number;
@@ -294,6 +296,7 @@ int {n}_init({n}_context *context, void *memory, size_t memory_bytes, const void
 {space}{given}{check if program.weights.size else ""}  context->weights = {chosen};
   context->memory = (unsigned char *)memory;
   context->memory_bytes = memory_bytes;
+  context->parts = 1;
   (void){n}_use_threads(context, NULL, NULL, 1);
 {"".join(f"{step}{chr(10)}" for step in steps)}  context->is_ready = 1;
   return {n}_OK;
@@ -301,6 +304,7 @@ int {n}_init({n}_context *context, void *memory, size_t memory_bytes, const void
 
 void {n}_fini({n}_context *context)
 {{
-  memset(context, 0, sizeof *context);
+  if (context != NULL)
+    memset(context, 0, sizeof *context);
 }}
 """

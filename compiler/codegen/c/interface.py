@@ -130,7 +130,7 @@ class Interface:
         """The codes of errors, and the function that has their texts."""
         n = self.name
         codes = ",\n".join(f"  {n}_{key} = {number}" for number, (key, _) in enumerate(self.rows()))
-        return f"""/* What the functions return. */
+        return f"""/* What functions return: 0, or the code of an error. */
 enum {{
 {codes}
 }};
@@ -160,9 +160,11 @@ const char *{n}_error_text(int error);
         """
         n = self.name
         if weights_file:
-            what = f"the {n}_WEIGHTS_BYTES bytes of {weights_file}, aligned to {n}_ALIGNMENT, which must stay"
+            what = f"the {n}_WEIGHTS_BYTES bytes of {weights_file}, aligned to {n}_ALIGNMENT, unchanged until {n}_fini"
         elif weights:
-            what = f"NULL for those in the program, or {n}_WEIGHTS_BYTES bytes in their layout, which must stay"
+            what = (
+                f"NULL for those in the program, or {n}_WEIGHTS_BYTES bytes in their layout, unchanged until {n}_fini"
+            )
         else:
             what = "NULL, as the program has none"
         more = f", without what {n}_sizes adds for the sizes of a call" if calls_need_memory else ""
@@ -170,9 +172,9 @@ const char *{n}_error_text(int error);
         keeps = f"belongs to the context until {n}_fini" if is_used else "not used, may be NULL"
         constants = (
             f"/* Bytes of the memory of a context{more}. */\n#define {n}_MEMORY_BYTES {memory + scratch}u\n"
-            "/* Bytes more for each part but the first into which threads divide the work. */\n"
+            f"/* Additional bytes of memory for each part of the work after the first one ({n}_use_threads). */\n"
             f"#define {n}_PART_BYTES {scratch}u\n"
-            f"#define {n}_WEIGHTS_BYTES {weights}u\n"
+            f"/* Bytes of the weights. */\n#define {n}_WEIGHTS_BYTES {weights}u\n"
             f"/* The alignment of memory and weights, in bytes. */\n#define {n}_ALIGNMENT {ALIGNMENT}u\n"
         )
         return f"""{head}
@@ -188,10 +190,11 @@ extern "C" {{
 
 {constants}
 {self.error_codes()}
-/* The parts begin to end - 1 of some work. */
+/* Runs the parts begin to end - 1 of the work that data describes. */
 typedef void {n}_task(void *data, size_t begin, size_t end);
 
-/* Runs the parts 0 to count - 1 of a task, in any division, on any threads, and returns when all are done. */
+/* A function of the app. It runs the parts 0 to count - 1 of a task, in any order, on any number of threads, and
+ * returns when all of them are done. user: what the app gave to {n}_use_threads. */
 typedef void {n}_parallel_for(void *user, size_t count, {n}_task *task, void *data);
 
 /* The state of one user of the program. Its members belong to the functions below. */
@@ -209,8 +212,9 @@ typedef struct {n}_context {{
  * weights: {what}. */
 int {n}_init({n}_context *context, void *memory, size_t memory_bytes, const void *weights);
 
-/* From now on calls use threads of the app; NULL for none. Calls of one context must not overlap.
- * parts: the number of parts, such as of threads, into which work is divided. The context needs memory for them. */
+/* Divides the work of later calls into parts, which parallel_for runs. Calls of one context must not overlap.
+ * parallel_for: NULL if the thread of the caller does all work. user: the app's pointer, which parallel_for receives.
+ * parts: the number of parts, such as that of threads. The context needs memory for them. */
 int {n}_use_threads({n}_context *context, {n}_parallel_for *parallel_for, void *user, size_t parts);
 {"".join(self._export(export) for export in self.exports)}
 /* Ends the use of memory and weights. */
@@ -240,7 +244,8 @@ void {n}_fini({n}_context *context);
     def _export(self, export: Export) -> str:
         given = self.parameters(export)
         return self.types(export) + (
-            f"/* Elements are in row-major order. Outputs overlap no inputs.{self.may_alias(export)} */\n"
+            "/* Runs the function. Elements are in row-major order. Outputs must not overlap inputs."
+            f"{self.may_alias(export)} */\n"
             f"int {self.name}_run{export.suffix}({self.name}_context *context{given and f', {given}'});\n"
         )
 
