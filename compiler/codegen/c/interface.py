@@ -159,24 +159,9 @@ const char *{n}_error_text(int error);
         `calls_need_memory`: whether calls need more, by their sizes; `weights_file`: the name of the file, if any.
         """
         n = self.name
-        if weights_file:
-            what = f"the {n}_WEIGHTS_BYTES bytes of {weights_file}, aligned to {n}_ALIGNMENT, unchanged until {n}_fini"
-        elif weights:
-            what = (
-                f"NULL for those in the program, or {n}_WEIGHTS_BYTES bytes in their layout, unchanged until {n}_fini"
-            )
-        else:
-            what = "NULL, as the program has none"
-        more = f", without what {n}_sizes adds for the sizes of a call" if calls_need_memory else ""
         is_used = memory or scratch or calls_need_memory
         keeps = f"belongs to the context until {n}_fini" if is_used else "not used, may be NULL"
-        constants = (
-            f"/* Bytes of the memory of a context{more}. */\n#define {n}_MEMORY_BYTES {memory + scratch}u\n"
-            f"/* Additional bytes of memory for each part of the work after the first one ({n}_use_threads). */\n"
-            f"#define {n}_PART_BYTES {scratch}u\n"
-            f"/* Bytes of the weights. */\n#define {n}_WEIGHTS_BYTES {weights}u\n"
-            f"/* The alignment of memory and weights, in bytes. */\n#define {n}_ALIGNMENT {ALIGNMENT}u\n"
-        )
+        what = self._weights(weights, weights_file)
         return f"""{head}
 #ifndef {n}_H
 #define {n}_H
@@ -188,7 +173,7 @@ const char *{n}_error_text(int error);
 extern "C" {{
 #endif
 
-{constants}
+{self._constants(memory, scratch, calls_need_memory, weights)}
 {self.error_codes()}
 /* Runs the parts begin to end - 1 of the work that data describes. */
 typedef void {n}_task(void *data, size_t begin, size_t end);
@@ -226,6 +211,29 @@ void {n}_fini({n}_context *context);
 
 #endif
 """
+
+    def _weights(self, size: int, file: str) -> str:
+        """What the app gives as weights."""
+        n = self.name
+        if file:
+            return f"the {n}_WEIGHTS_BYTES bytes of {file}, aligned to {n}_ALIGNMENT, unchanged until {n}_fini"
+        if size:
+            return (
+                f"NULL for those in the program, or {n}_WEIGHTS_BYTES bytes in their layout, unchanged until {n}_fini"
+            )
+        return "NULL, as the program has none"
+
+    def _constants(self, memory: int, scratch: int, calls_need_memory: bool, weights: int) -> str:
+        """The macros for what a context needs."""
+        n = self.name
+        more = f", without what {n}_sizes adds for the sizes of a call" if calls_need_memory else ""
+        return (
+            f"/* Bytes of the memory of a context{more}. */\n#define {n}_MEMORY_BYTES {memory + scratch}u\n"
+            f"/* Additional bytes of memory for each part of the work after the first one ({n}_use_threads). */\n"
+            f"#define {n}_PART_BYTES {scratch}u\n"
+            f"/* Bytes of the weights. */\n#define {n}_WEIGHTS_BYTES {weights}u\n"
+            f"/* The alignment of memory and weights, in bytes. */\n#define {n}_ALIGNMENT {ALIGNMENT}u\n"
+        )
 
     def parameters(self, export: Export) -> str:
         """The parameters of the function of an export, behind the context."""
