@@ -80,6 +80,13 @@ _PROLOGUE: Final = """
 #define IN_MEMORY(x) (void)0
 #endif
 
+/* Caches may take the memory at an offset in bytes, which need not be part of the data. */
+#if defined(__GNUC__) || defined(__clang__)
+#define PREFETCH(data, bytes) __builtin_prefetch((const void *)((uintptr_t)(data) + (bytes)), 0, 3)
+#else
+#define PREFETCH(data, bytes) (void)0
+#endif
+
 /* Functions on elements, which loops over vectors inline. */
 #if VECTOR_BYTES && defined(__OPTIMIZE__) && !defined(__OPTIMIZE_SIZE__)
 #define ELEMENTWISE INLINE

@@ -44,8 +44,8 @@ _RESERVED: Final = frozenset(
 )  #: macros of generated code and of its headers: a member of a struct cannot have such a name
 MACROS: Final = frozenset(
     """
-    ALIGNED ELEMENTWISE FUSED INLINE IN_MEMORY LANES LOAD MAY_ALIAS RESTRICT SECTION SHUFFLE STAGES STAGING VECTOR_BYTES
-    launch offsetof
+    ALIGNED ELEMENTWISE FUSED INLINE IN_MEMORY LANES LOAD MAY_ALIAS PREFETCH RESTRICT SECTION SHUFFLE STAGES STAGING
+    VECTOR_BYTES launch offsetof
     """.split()
 )
 _PATTERN: Final = re.compile(r"_.*|u?int\w*_t|size_t|U?INT\w+|(FLT|DBL|LDBL|SIZE|PTRDIFF|WCHAR|WINT|SIG_ATOMIC|VK)_\w+")
