@@ -134,6 +134,27 @@ def test_packed_panels_give_the_bits_of_the_device_cpu(compiler: str, tmp_path: 
     same_bits(got, on_device(PRODUCT, "cpu", *factors()))
 
 
+WINOGRAD = """
+func.func @main(%x: tensor<1x16x16x64xf32>, %w: tensor<3x3x64x64xf32>) -> tensor<1x16x16x64xf32> {
+  %y = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f],
+    window = {stride = [1, 1], pad = [[1, 1], [1, 1]], lhs_dilate = [1, 1], rhs_dilate = [1, 1]}
+    {batch_group_count = 1 : i64, feature_group_count = 1 : i64}
+    : (tensor<1x16x16x64xf32>, tensor<3x3x64x64xf32>) -> tensor<1x16x16x64xf32>
+  return %y : tensor<1x16x16x64xf32>
+}
+"""
+
+
+def test_a_convolution_that_prefetches_gives_the_bits_of_the_device_cpu(tmp_path: Path) -> None:
+    need("gcc")
+    pytest.importorskip("llvmlite")
+    random = np.random.default_rng(4)
+    given = [random.normal(size=shape).astype(np.float32) for shape in ((1, 16, 16, 64), (3, 3, 64, 64))]
+    program = c_program(WINOGRAD, tmp_path)
+    assert "PREFETCH(b" in str(program.files["model.c"])
+    same_bits(program.build("gcc", *STRICT, *NATIVE)(*given), on_device(WINOGRAD, "cpu", *given))
+
+
 def test_sanitizers_find_nothing(tmp_path: Path) -> None:
     need("gcc")
     flags = ("-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
