@@ -76,11 +76,15 @@ def _generated(options: argparse.Namespace, style: Style, given: Mapping[str, st
 
     from .footprint import counts_of, footprint_of
 
-    program = ProgramText(subject.program("cpu"), name)
-    files = files_of(program, subject.source, {**style.defaults, **given})
     machine = machine_of(options)
     flash, ram = (getattr(options, limit) or getattr(machine, limit) for limit in ("flash", "ram"))
-    if options.report or options.cc or flash or ram:
+    if options.counts and not options.report:
+        raise cli.UsageError("--counts has no effect without --report")
+    if options.cc and not (options.report or flash):
+        raise cli.UsageError("--cc has no effect without --report or --flash")
+    program = ProgramText(subject.program("cpu"), name)
+    files = files_of(program, subject.source, {**style.defaults, **given})
+    if options.report or flash or ram:
         counts = counts_of(cli.read_bytes(options.counts).decode(errors="replace")) if options.counts else {}
         found = footprint_of(program, files, options.cc, counts)
         if options.report:
@@ -99,9 +103,12 @@ def machine_of(options: argparse.Namespace) -> "Machine":
 
 def name_of(options: argparse.Namespace) -> str:
     """The prefix of names: `--name`, or the name of the input up to its first dot."""
-    name = options.name if options.name is not None else Path(options.input).name.partition(".")[0]
+    given = options.name is not None
+    name = options.name if given else Path(options.input).name.partition(".")[0]
     if not _IDENTIFIER.fullmatch(name):
-        raise cli.UsageError(f"--name={name} is no name of letters, digits and underscores that begins with a letter")
+        what = f"--name={name}" if given else f"the name of the input, {name},"
+        why = "is not made of letters, digits and underscores behind a letter"
+        raise cli.UsageError(f"{what} {why}" + ("" if given else ": give a --name"))
     return str(name)
 
 
@@ -209,7 +216,9 @@ def parser() -> Parser:
         required=True,
         help=_texts({row.name: row.doc for row in STYLES.values()}),
     )
-    group.add_argument("--name", metavar="NAME", help="prefix of files and names (default: the name of the input)")
+    group.add_argument(
+        "--name", metavar="NAME", help="prefix of files and names (default: the name of the input up to its first dot)"
+    )
     for name, (doc, rows) in _OPTIONS.items():
         group.add_argument(f"--{name}", metavar="WHAT", type=one_of(rows), help=f"{doc} {_texts(rows)}")
     group.add_argument("--report", metavar="FILE", help="style c: write the flash and RAM of each kernel")

@@ -159,4 +159,5 @@ def _run(command: list[str], folder: str) -> str:
         return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout
     except (OSError, subprocess.CalledProcessError) as error:
         said = error.stderr.strip().splitlines() if isinstance(error, subprocess.CalledProcessError) else [str(error)]
-        raise UsageError(f"--cc: {shlex.join(command)}: {said[0] if said else 'failed'}") from None
+        reason = next((line for line in said if "error" in line), said[0] if said else "failed")
+        raise UsageError(f"--cc: {shlex.join(command)}: {reason}") from None

@@ -18,8 +18,10 @@ int main(void)
   status = simple_mul_init(&context, NULL, 0, NULL);
   if (status == simple_mul_OK)
     status = simple_mul_run(&context, &inputs, &outputs);
-  printf("%s: %g %g %g %g\n", simple_mul_error_text(status), (double)product[0], (double)product[1], (double)product[2],
-         (double)product[3]);
+  if (status == simple_mul_OK)
+    printf("%g %g %g %g\n", (double)product[0], (double)product[1], (double)product[2], (double)product[3]);
+  else
+    fprintf(stderr, "multiply: %s\n", simple_mul_error_text(status));
   simple_mul_fini(&context);
   return status;
 }

@@ -14,12 +14,13 @@ from c_programs import PLUS_PLUS, STRICT, Array, CProgram, c_program
 
 from orchestrion import compiler, vm
 from orchestrion.compiler.codegen.c.body import CBody
-from orchestrion.compiler.codegen.c.language import LANGUAGE
+from orchestrion.compiler.codegen.c.language import LANGUAGE, comment, is_reserved, literal
 from orchestrion.compiler.codegen.subject import Subject
 from orchestrion.compiler.driver import Compilation
 from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.kernel.dialect import DIALECT
 from orchestrion.compiler.kernel.primitives import PRIMITIVES
+from orchestrion.tools import codegen
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 #: example -> shapes of its inputs
@@ -133,6 +134,27 @@ def test_packed_panels_give_the_bits_of_the_device_cpu(compiler: str, tmp_path: 
     same_bits(got, on_device(PRODUCT, "cpu", *factors()))
 
 
+WINOGRAD = """
+func.func @main(%x: tensor<1x16x16x64xf32>, %w: tensor<3x3x64x64xf32>) -> tensor<1x16x16x64xf32> {
+  %y = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f],
+    window = {stride = [1, 1], pad = [[1, 1], [1, 1]], lhs_dilate = [1, 1], rhs_dilate = [1, 1]}
+    {batch_group_count = 1 : i64, feature_group_count = 1 : i64}
+    : (tensor<1x16x16x64xf32>, tensor<3x3x64x64xf32>) -> tensor<1x16x16x64xf32>
+  return %y : tensor<1x16x16x64xf32>
+}
+"""
+
+
+def test_a_convolution_that_prefetches_gives_the_bits_of_the_device_cpu(tmp_path: Path) -> None:
+    need("gcc")
+    pytest.importorskip("llvmlite")
+    random = np.random.default_rng(4)
+    given = [random.normal(size=shape).astype(np.float32) for shape in ((1, 16, 16, 64), (3, 3, 64, 64))]
+    program = c_program(WINOGRAD, tmp_path)
+    assert "PREFETCH(b" in str(program.files["model.c"])
+    same_bits(program.build("gcc", *STRICT, *NATIVE)(*given), on_device(WINOGRAD, "cpu", *given))
+
+
 def test_sanitizers_find_nothing(tmp_path: Path) -> None:
     need("gcc")
     flags = ("-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
@@ -207,7 +229,7 @@ def test_parts_need_memory(tmp_path: Path) -> None:
     (tmp_path / "main.c").write_text(PARTS)
     subprocess.run(["gcc", *STRICT, tmp_path / "main.c", tmp_path / "model.c", "-o", tmp_path / "parts"], check=True)
     said = subprocess.run([tmp_path / "parts"], check=True, capture_output=True, text=True).stdout
-    assert said == "2 0 2 0 0 "
+    assert said == "1 2 0 2 0 0 1 "
 
 
 PARTS = """
@@ -227,11 +249,15 @@ int main(void)
   model_context c;
   unsigned char *memory = space + (64 - (uintptr_t)space % 64);
   const size_t least = model_MEMORY_BYTES, more = model_MEMORY_BYTES + 2 * model_PART_BYTES - 1;
+  model_fini(NULL);
+  printf("%d ", model_use_threads(NULL, parallel_for, NULL, 2));
   printf("%d ", model_init(&c, memory, least - 1, NULL));
   printf("%d ", model_init(&c, memory, more, NULL));
   printf("%d ", model_use_threads(&c, parallel_for, NULL, 3));
   printf("%d ", model_use_threads(&c, parallel_for, NULL, 2));
   printf("%d ", model_use_threads(&c, NULL, NULL, 3));
+  model_fini(&c);
+  printf("%d ", model_use_threads(&c, parallel_for, NULL, 2));
   return 0;
 }
 """
@@ -388,6 +414,34 @@ def test_equal_programs_give_equal_files(tmp_path: Path) -> None:
     for name, text in first.items():
         assert isinstance(text, str) and f"{name}: " in text and "SPDX-License-Identifier: Apache-2.0" in text
         assert not re.search(r"/(home|tmp|work)/", text)
+
+
+NAMES = r"""
+func.func @main(%x: tensor<4xf32> {orchestrion.name = "INLINE"}, %y: tensor<4xf32> {orchestrion.name = "launch"})
+    -> tensor<4xf32> attributes {orchestrion.doc = "a /* doc */ with ??/ and \0A *\5C \0A/ int"} {
+  %z = stablehlo.multiply %x, %y : tensor<4xf32>
+  return %z : tensor<4xf32>
+}
+"""
+
+
+@pytest.mark.parametrize("style", ["c", "vulkan"])
+def test_texts_of_a_program_are_no_code(style: str, tmp_path: Path) -> None:
+    need("gcc")
+    path = tmp_path / "names.mlir"
+    path.write_text(NAMES)
+    assert codegen.main([str(path), f"--style={style}", "-o", str(tmp_path), "--quiet"]) == 0
+    text = (tmp_path / "names.c").read_text()
+    assert all(is_reserved(name) for name in re.findall(r"#define (\w+)", text))
+    if style == "vulkan" and not Path("/usr/include/vulkan/vulkan_core.h").exists():
+        pytest.skip("the headers of Vulkan are not installed")
+    subprocess.run(["gcc", *STRICT, "-c", tmp_path / "names.c", "-o", tmp_path / "names.o"], check=True)
+
+
+def test_literals_and_comments_end_where_they_must() -> None:
+    assert literal('a"\\b???/') == r'"a\"\\b?\?\?/"'
+    assert literal("a\r\nb") == '"a  b"'
+    assert comment("/*/ x *\\ \n/ ???/\n/\x00") == "/ * / x *\n/ ?? ?/\n/?"
 
 
 def test_what_has_no_c_is_refused_by_name(tmp_path: Path) -> None:

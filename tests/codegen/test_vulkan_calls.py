@@ -58,6 +58,7 @@ int main(void)
   status = status || model_init(&context, &gpu, NULL);
   status = status || model_run_double(&context, &first, &doubled) || model_run_count(&context, &second, &counted);
   printf("%g %g %d\\n", (double)y[0], (double)y[3], (int)sum);
+  model_fini(NULL);
   model_fini(&context);
   return status != 0 ? 1 : close_device(&o);
 }

@@ -123,7 +123,7 @@ def test_flags_that_only_style_c_has(flag: str, tmp_path: Path) -> None:
 
 def test_a_compiler_that_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        codegen.main([str(DIGITS), "--style=c", "--cc=no-such-compiler", "-o", str(tmp_path / "out")])
+        codegen.main([str(DIGITS), "--style=c", "--flash=99999", "--cc=no-such-compiler", "-o", str(tmp_path / "out")])
     assert "--cc: no-such-compiler" in capsys.readouterr().err
 
 

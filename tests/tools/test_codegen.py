@@ -65,7 +65,10 @@ def test_a_module_and_its_source_give_the_same_code(embedding: Path, tmp_path: P
     [
         (["--style=c", "--target=cpu"], "--target has no effect: "),
         (["--style=c", "--compile-from=flow"], "--compile-from has no effect: "),
-        (["--style=c", "--name=2x"], "--name=2x is no name of letters, digits and underscores"),
+        (["--style=c", "--name=2x"], "--name=2x is not made of letters, digits and underscores behind a letter"),
+        (["--style=c", "--counts=x.txt"], "--counts has no effect without --report"),
+        (["--style=c", "--cc=gcc"], "--cc has no effect without --report or --flash"),
+        (["--style=hal", "--flash=1"], "--flash has no effect on style hal"),
         (["--style=pascal"], "--style: no 'pascal': there are "),
         (["--style=c", "--weights=cloud"], "--weights: no 'cloud': there are array, file"),
         (["--style=c", "--limits=least"], "--limits has no effect on style c"),
@@ -76,6 +79,15 @@ def test_wrong_flags(embedding: Path, flags: list[str], said: str, capsys: pytes
     with pytest.raises(SystemExit) as ended:
         codegen.main([str(embedding), *flags, "-o", str(embedding.parent / "out")])
     assert ended.value.code == 2 and said in capsys.readouterr().err
+
+
+def test_a_file_name_that_is_no_identifier_needs_a_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = tmp_path / "my-model.mlir"
+    source.write_bytes(SIMPLE_MUL.read_bytes())
+    with pytest.raises(SystemExit):
+        codegen.main([str(source), "--style=c", "-o", str(tmp_path)])
+    assert "the name of the input, my-model, is not made of letters" in (said := capsys.readouterr().err)
+    assert said.rstrip().endswith(": give a --name")
 
 
 def test_nothing_is_left_behind_where_a_file_cannot_be_written(

@@ -174,6 +174,9 @@ class CBody(BodyText):
         place = f"{self.names[op.binding]} + {self._operand(op.index)} * {k.length_of(op.value)}u"
         self._line(f"{self.type(op.value)}_store({place}, {self.names[op.value]});")
 
+    def prefetch(self, op: k.Prefetch) -> None:
+        self._line(f"PREFETCH({self.names[op.binding]}, (uintptr_t){self._operand(op.index)} * {op.size.value}u);")
+
     workgroup_id = local_id = BodyText.nothing
 
     # what entries add

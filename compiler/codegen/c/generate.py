@@ -9,6 +9,7 @@ from typing import Final
 from orchestrion.compiler.codegen.subject import Subject
 
 from .helpers import helpers
+from .language import comment
 from .program import ProgramText
 from .sizes import FUNCTIONS
 
@@ -79,6 +80,13 @@ _PROLOGUE: Final = """
 #else
 #define IN_MEMORY(x) (void)0
 #define PREFETCH(p, bytes) (void)0
+#endif
+
+/* Caches may take the memory at an offset in bytes, which need not be part of the data. */
+#if defined(__GNUC__) || defined(__clang__)
+#define PREFETCH(data, bytes) __builtin_prefetch((const void *)((uintptr_t)(data) + (bytes)), 0, 3)
+#else
+#define PREFETCH(data, bytes) (void)0
 #endif
 
 /* Functions on elements, which loops over vectors inline. */
@@ -213,7 +221,7 @@ def files_of(program: ProgramText, source: str, options: Mapping[str, str]) -> d
     body = "\n".join([kernels, support(own, name, {**FUNCTIONS, **_SUPPORT}), own])
     needed = helpers("\n".join([kernels, own]))
     weights = program.weights.struct("weights_of_program") if program.weights.size and not file else ""
-    described = {"style": "c", "source": source, "target": "cpu"}
+    described = {"style": "c", "source": comment(source), "target": "cpu"}
     head = HEAD.format(file=f"{name}.h", what="the interface of a compiled program", **described)
     code = HEAD.format(file=f"{name}.c", what="a compiled program", **described)
     prologue = _PROLOGUE.format(name=name, alignment=64)
@@ -242,28 +250,25 @@ def support(text: str, name: str, tables: Mapping[str, str]) -> str:
 def _lifetime(program: ProgramText, file: str) -> str:
     """The functions that begin and end the use of a context."""
     n = program.name
-    steps = []
-    for lines in program.init:
-        steps += ["  {", *(f"  {line}" for line in lines), "  }"] if lines else []
-    if not program.weights.size:
-        given, checked = "  (void)weights;\n", ""
-        chosen = "NULL"
-    elif file:
-        given, checked = "", "weights == NULL || "
-        chosen = "(const unsigned char *)weights"
-    else:
-        given, checked = "", ""
-        chosen = "weights != NULL ? (const unsigned char *)weights : (const unsigned char *)&weights_of_program"
-    check = f"""  if ({checked}(uintptr_t)weights % {n}_ALIGNMENT != 0)
-    return {n}_ERROR_WEIGHTS;
+    order = """#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "a file of weights is little-endian: generate the program with --weights=array"
+#endif
+
 """
-    space = ""
-    if program.allocations.size or program.scratch or program.calls_need_memory:
-        small = f" || memory_bytes < {n}_MEMORY_BYTES" if program.allocations.size or program.scratch else ""
-        space = f"""  if (memory == NULL || (uintptr_t)memory % {n}_ALIGNMENT != 0{small})
-    return {n}_ERROR_MEMORY;
+    return f"""{order if file else ""}{program.interface.error_texts()}
+{_use_threads(program)}
+{_init(program, file)}
+void {n}_fini({n}_context *context)
+{{
+  if (context != NULL)
+    memset(context, 0, sizeof *context);
+}}
 """
-    divided = ""
+
+
+def _use_threads(program: ProgramText) -> str:
+    """The function that divides the memory behind that of the context into parts for threads, and for calls."""
+    n, divided = program.name, ""
     if program.scratch:
         divided = f"""  if (number - 1 > (context->memory_bytes - {n}_MEMORY_BYTES) / {n}_PART_BYTES)
     return {n}_ERROR_MEMORY;
@@ -272,36 +277,52 @@ def _lifetime(program: ProgramText, file: str) -> str:
 """
     elif program.calls_need_memory:
         divided = "  context->call_bytes = context->memory_bytes;\n"
-    order = """#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#error "a file of weights is little-endian: generate the program with --weights=array"
-#endif
-
-"""
-    return f"""{order if file else ""}{program.interface.error_texts()}
-int {n}_use_threads({n}_context *context, {n}_parallel_for *parallel_for, void *user, size_t parts)
+    return f"""int {n}_use_threads({n}_context *context, {n}_parallel_for *parallel_for, void *user, size_t parts)
 {{
   const size_t number = parallel_for == NULL || parts == 0 ? 1 : parts;
+  if (context == NULL || context->parts == 0)
+    return {n}_ERROR_CONTEXT;
 {divided}  context->parallel_for = parallel_for;
   context->user = user;
   context->parts = number;
   return {n}_OK;
 }}
+"""
 
-int {n}_init({n}_context *context, void *memory, size_t memory_bytes, const void *weights)
+
+def _init(program: ProgramText, file: str) -> str:
+    """The function that checks memory and weights, and runs the initializers."""
+    n, space = program.name, ""
+    if program.allocations.size or program.scratch or program.calls_need_memory:
+        small = f" || memory_bytes < {n}_MEMORY_BYTES" if program.allocations.size or program.scratch else ""
+        space = f"""  if (memory == NULL || (uintptr_t)memory % {n}_ALIGNMENT != 0{small})
+    return {n}_ERROR_MEMORY;
+"""
+    steps = "".join("\n".join(["  {", *(f"  {line}" for line in lines), "  }\n"]) for lines in program.init if lines)
+    checked, chosen = _weights(program, file)
+    return f"""int {n}_init({n}_context *context, void *memory, size_t memory_bytes, const void *weights)
 {{
   if (context == NULL)
     return {n}_ERROR_CONTEXT;
   memset(context, 0, sizeof *context);
-{space}{given}{check if program.weights.size else ""}  context->weights = {chosen};
+{space}{checked}  context->weights = {chosen};
   context->memory = (unsigned char *)memory;
   context->memory_bytes = memory_bytes;
+  context->parts = 1;
   (void){n}_use_threads(context, NULL, NULL, 1);
-{"".join(f"{step}{chr(10)}" for step in steps)}  context->is_ready = 1;
+{steps}  context->is_ready = 1;
   return {n}_OK;
 }}
-
-void {n}_fini({n}_context *context)
-{{
-  memset(context, 0, sizeof *context);
-}}
 """
+
+
+def _weights(program: ProgramText, file: str) -> tuple[str, str]:
+    """The statements that check the weights, and the expression for those of a context."""
+    if not program.weights.size:
+        return "  (void)weights;\n", "NULL"
+    missing = "weights == NULL || " if file else ""
+    checked = f"""  if ({missing}(uintptr_t)weights % {program.name}_ALIGNMENT != 0)
+    return {program.name}_ERROR_WEIGHTS;
+"""
+    given, own = "(const unsigned char *)weights", "(const unsigned char *)&weights_of_program"
+    return checked, given if file else f"weights != NULL ? {given} : {own}"

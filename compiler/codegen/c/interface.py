@@ -13,7 +13,7 @@ from orchestrion.compiler.sequencer import ll_seq
 from orchestrion.compiler.stablehlo.ops.func import result_aliases, types_for_callers
 from orchestrion.schema.dtypes import BY_NAME
 
-from .language import LANGUAGE, identifier
+from .language import LANGUAGE, comment, identifier, literal
 from .weights import ALIGNMENT
 
 #: errors of every program: name, text
@@ -130,7 +130,7 @@ class Interface:
         """The codes of errors, and the function that has their texts."""
         n = self.name
         codes = ",\n".join(f"  {n}_{key} = {number}" for number, (key, _) in enumerate(self.rows()))
-        return f"""/* What the functions return. */
+        return f"""/* What functions return: 0, or the code of an error. */
 enum {{
 {codes}
 }};
@@ -142,7 +142,7 @@ const char *{n}_error_text(int error);
     def error_texts(self) -> str:
         """The definition of that function."""
         rows = self.rows()
-        texts = ",\n".join(f"    {_quoted(text)}" for _, text in rows)
+        texts = ",\n".join(f"    {literal(text)}" for _, text in rows)
         return f"""const char *{self.name}_error_text(int error)
 {{
   static const char *const texts[] = {{
@@ -159,22 +159,9 @@ const char *{n}_error_text(int error);
         `calls_need_memory`: whether calls need more, by their sizes; `weights_file`: the name of the file, if any.
         """
         n = self.name
-        if weights_file:
-            what = f"the {n}_WEIGHTS_BYTES bytes of {weights_file}, aligned to {n}_ALIGNMENT, which must stay"
-        elif weights:
-            what = f"NULL for those in the program, or {n}_WEIGHTS_BYTES bytes in their layout, which must stay"
-        else:
-            what = "NULL, as the program has none"
-        more = f", without what {n}_sizes adds for the sizes of a call" if calls_need_memory else ""
         is_used = memory or scratch or calls_need_memory
         keeps = f"belongs to the context until {n}_fini" if is_used else "not used, may be NULL"
-        constants = (
-            f"/* Bytes of the memory of a context{more}. */\n#define {n}_MEMORY_BYTES {memory + scratch}u\n"
-            "/* Bytes more for each part but the first into which threads divide the work. */\n"
-            f"#define {n}_PART_BYTES {scratch}u\n"
-            f"#define {n}_WEIGHTS_BYTES {weights}u\n"
-            f"/* The alignment of memory and weights, in bytes. */\n#define {n}_ALIGNMENT {ALIGNMENT}u\n"
-        )
+        what = self._weights(weights, weights_file)
         return f"""{head}
 #ifndef {n}_H
 #define {n}_H
@@ -186,12 +173,13 @@ const char *{n}_error_text(int error);
 extern "C" {{
 #endif
 
-{constants}
+{self._constants(memory, scratch, calls_need_memory, weights)}
 {self.error_codes()}
-/* The parts begin to end - 1 of some work. */
+/* Runs the parts begin to end - 1 of the work that data describes. */
 typedef void {n}_task(void *data, size_t begin, size_t end);
 
-/* Runs the parts 0 to count - 1 of a task, in any division, on any threads, and returns when all are done. */
+/* A function of the app. It runs the parts 0 to count - 1 of a task, in any order, on any number of threads, and
+ * returns when all of them are done. user: what the app gave to {n}_use_threads. */
 typedef void {n}_parallel_for(void *user, size_t count, {n}_task *task, void *data);
 
 /* The state of one user of the program. Its members belong to the functions below. */
@@ -209,8 +197,9 @@ typedef struct {n}_context {{
  * weights: {what}. */
 int {n}_init({n}_context *context, void *memory, size_t memory_bytes, const void *weights);
 
-/* From now on calls use threads of the app; NULL for none. Calls of one context must not overlap.
- * parts: the number of parts, such as of threads, into which work is divided. The context needs memory for them. */
+/* Divides the work of later calls into parts, which parallel_for runs. Calls of one context must not overlap.
+ * parallel_for: NULL if the thread of the caller does all work. user: the app's pointer, which parallel_for receives.
+ * parts: the number of parts, such as that of threads. The context needs memory for them. */
 int {n}_use_threads({n}_context *context, {n}_parallel_for *parallel_for, void *user, size_t parts);
 {"".join(self._export(export) for export in self.exports)}
 /* Ends the use of memory and weights. */
@@ -222,6 +211,29 @@ void {n}_fini({n}_context *context);
 
 #endif
 """
+
+    def _weights(self, size: int, file: str) -> str:
+        """What the app gives as weights."""
+        n = self.name
+        if file:
+            return f"the {n}_WEIGHTS_BYTES bytes of {file}, aligned to {n}_ALIGNMENT, unchanged until {n}_fini"
+        if size:
+            return (
+                f"NULL for those in the program, or {n}_WEIGHTS_BYTES bytes in their layout, unchanged until {n}_fini"
+            )
+        return "NULL, as the program has none"
+
+    def _constants(self, memory: int, scratch: int, calls_need_memory: bool, weights: int) -> str:
+        """The macros for what a context needs."""
+        n = self.name
+        more = f", without what {n}_sizes adds for the sizes of a call" if calls_need_memory else ""
+        return (
+            f"/* Bytes of the memory of a context{more}. */\n#define {n}_MEMORY_BYTES {memory + scratch}u\n"
+            f"/* Additional bytes of memory for each part of the work after the first one ({n}_use_threads). */\n"
+            f"#define {n}_PART_BYTES {scratch}u\n"
+            f"/* Bytes of the weights. */\n#define {n}_WEIGHTS_BYTES {weights}u\n"
+            f"/* The alignment of memory and weights, in bytes. */\n#define {n}_ALIGNMENT {ALIGNMENT}u\n"
+        )
 
     def parameters(self, export: Export) -> str:
         """The parameters of the function of an export, behind the context."""
@@ -240,14 +252,15 @@ void {n}_fini({n}_context *context);
     def _export(self, export: Export) -> str:
         given = self.parameters(export)
         return self.types(export) + (
-            f"/* Elements are in row-major order. Outputs overlap no inputs.{self.may_alias(export)} */\n"
+            "/* Runs the function. Elements are in row-major order. Outputs must not overlap inputs."
+            f"{self.may_alias(export)} */\n"
             f"int {self.name}_run{export.suffix}({self.name}_context *context{given and f', {given}'});\n"
         )
 
     def types(self, export: Export) -> str:
         """The types of inputs and outputs, and the function that computes sizes."""
         n, suffix = self.name, export.suffix
-        text = f"\n/* {_comment(export.doc or f'The function {export.name}.')} */\n"
+        text = f"\n/* {comment(export.doc or f'The function {export.name}.')} */\n"
         for kind, const, fields in (("inputs", "const ", export.inputs), ("outputs", "", export.outputs)):
             if fields:
                 body = "".join(field.declaration(const) for field in fields)
@@ -267,12 +280,3 @@ void {n}_fini({n}_context *context);
             for o, i in export.aliases.items()
         ]
         return f" May have the data of an input: {', '.join(alias)}." if alias else ""
-
-
-def _comment(text: str) -> str:
-    return text.replace("*/", "* /").strip()
-
-
-def _quoted(text: str) -> str:
-    """A string literal."""
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ") + '"'

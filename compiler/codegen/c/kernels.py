@@ -22,7 +22,7 @@ from orchestrion.schema.dtypes import DType
 
 from .body import CBody
 from .lanes import LANE, Lanes
-from .language import LANGUAGE, memory_name
+from .language import LANGUAGE, comment, memory_name
 from .weights import ALIGNMENT
 
 #: most bytes of the stack for the shared arrays and kept values of an entry
@@ -68,7 +68,7 @@ class KernelText(WorkgroupOps):
         self._place_arrays()
         lines = used_lines([*self._arguments(), *self.body.lines])
         given = "void *data, unsigned char *scratch, size_t begin, size_t end"
-        head = f"/* {self.note} */\nstatic void {self.name}({given})"
+        head = f"/* {comment(self.note)} */\nstatic void {self.name}({given})"
         return "\n".join([self._struct(), f"{head}\n{{", *lines, "}\n"])
 
     def _place_arrays(self) -> None:

@@ -41,12 +41,19 @@ _RESERVED: Final = frozenset(
     typeid typename union unsigned using virtual void volatile wchar_t while xor xor_eq main memcpy memset memmove NULL
     linux unix
     """.split()
+)  #: macros of generated code and of its headers: a member of a struct cannot have such a name
+MACROS: Final = frozenset(
+    """
+    ALIGNED ELEMENTWISE FUSED INLINE IN_MEMORY LANES LOAD MAY_ALIAS PREFETCH RESTRICT SECTION SHUFFLE STAGES STAGING
+    VECTOR_BYTES launch offsetof
+    """.split()
 )
+_PATTERN: Final = re.compile(r"_.*|u?int\w*_t|size_t|U?INT\w+|(FLT|DBL|LDBL|SIZE|PTRDIFF|WCHAR|WINT|SIG_ATOMIC|VK)_\w+")
 
 
 def is_reserved(name: str) -> bool:
     """Whether generated code cannot define a name."""
-    return name in _RESERVED or name.startswith("_") or re.fullmatch(r"u?int\w*_t|size_t|U?INT\w+", name) is not None
+    return name in _RESERVED or name in MACROS or _PATTERN.fullmatch(name) is not None
 
 
 def identifier(text: str, taken: Iterable[str] = ()) -> str:
@@ -58,6 +65,19 @@ def identifier(text: str, taken: Iterable[str] = ()) -> str:
         number += 1
         name = f"{base}_{number}"
     return name
+
+
+def comment(text: str) -> str:
+    """A text of the input inside a comment: nothing in it begins or ends a comment, or continues a line."""
+    lines = ["".join(c if c.isprintable() else "?" for c in line) for line in text.strip().splitlines()]
+    lines = [line.replace("*/", "* /").replace("/*", "/ *").replace("??/", "? ?/") for line in lines]
+    return "\n".join(line.rstrip(" \\") for line in lines)
+
+
+def literal(text: str) -> str:
+    """A text of the input as a string literal: nothing in it ends the literal, and no `??` begins a trigraph."""
+    text = "".join(c if c.isprintable() else " " for c in text).replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + re.sub(r"(?<=\?)\?", r"\\?", text) + '"'
 
 
 def memory_name(dtype: DType) -> str:

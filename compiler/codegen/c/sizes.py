@@ -4,7 +4,7 @@ suffice.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import reduce
 
 from orchestrion.compiler.errors import CompileError
@@ -71,8 +71,3 @@ def _atom(atom: Atom, names: Mapping[str, str], saturates: bool) -> str:
 def rounded_up(text: str, to: int) -> str:
     """A size of at least 0, rounded up to a multiple."""
     return f"size_multiply(size_floordiv(size_add({text}, {to - 1}), {to}), {to})"
-
-
-def uses(text: str, is_used: Callable[[str], bool]) -> str:
-    """The definitions of the functions that are used."""
-    return "".join(definition for name, definition in FUNCTIONS.items() if is_used(name))

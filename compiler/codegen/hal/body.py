@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from orchestrion.compiler.errors import CompileError
 from orchestrion.schema.isa import Effect
 
-from .code import TYPES, Code, Export
+from .code import TYPES, Code, Export, Tensor
 from .integers import ATOM, CHOICE, COMPARISON, INTEGERS, NEGATION, OPPOSITES, PRODUCT
 from .ssa import Constant, Function, Op, Parameter, Phi, Result, Value
 from .structure import Assign, End, If, Jump, Loop, Ops, Statement, structure
@@ -29,6 +29,9 @@ _DIVISIONS: Final = {"div_s": "quotient", "rem_s": "remainder"}
 _INLINED: Final = 40
 #: characters of one string literal of a message
 _LITERAL: Final = 88
+#: columns that statements are indented by, and loops inside of each other: CPython parses few more
+_MOST_ROOM: Final = 360
+_MOST_LOOPS: Final = 20
 
 
 class Expression(NamedTuple):
@@ -70,6 +73,7 @@ class Body:
         self.temporaries: list[str] = []  #: of an initializer, to release at its end
         self.helpers: set[str] = set()
         self.uses_call = False
+        self._loops = 0  #: loops around the next statement
         self._numbers = iter(("i", "j", "k"))
 
     # values
@@ -177,7 +181,14 @@ class Body:
 
     def _loop(self, body: Sequence[Statement]) -> None:
         """A loop. If it begins with `if ...: break`, that is its condition."""
+        if self._loops == _MOST_LOOPS:
+            raise self.refusal(f"has more than {_MOST_LOOPS} loops inside of each other, which Python does not run")
         self._phis(body)
+        self._loops += 1
+        self._loop_text(body)
+        self._loops -= 1
+
+    def _loop_text(self, body: Sequence[Statement]) -> None:
         first = next((place for place, statement in enumerate(body) if not self._is_silent(statement)), len(body))
         test = body[first] if first < len(body) else None
         if isinstance(test, If) and not test.other and _is_break(test.then) and test.index in (None, 0):
@@ -195,6 +206,8 @@ class Body:
 
     def _nested(self, statements: Sequence[Statement]) -> None:
         self.room += 4
+        if self.room > _MOST_ROOM:
+            raise self.refusal("has branches that are nested too deep for Python")
         before = len(self.lines)
         self.render(statements)
         if len(self.lines) == before:
@@ -296,15 +309,26 @@ class Body:
 
     def _hint(self, op: Op) -> str:
         if op.name == "hal.view.dim" and self.export is not None:
-            view, axis = op.arguments()
-            if isinstance(view, Parameter) and isinstance(axis, Constant) and axis.number is not None:
-                tensor = [*self.export.arguments, *self.export.results][view.place]
-                size = re.match(r"[A-Za-z_]\w*", str(tensor.shape[axis.number]), re.ASCII)
+            tensor, axis = self.dimension(op)
+            if tensor is not None:
+                size = re.match(r"[A-Za-z_]\w*", str(tensor.shape[axis]), re.ASCII)
                 return size[0] if size else f"{tensor.name}_size"
         row = INTEGERS.get(op.row.name)
         if row is not None and row.level == COMPARISON:
             return "fits"
         return "size" if op.results[0].bank == "i64" else "number"
+
+    def dimension(self, op: Op) -> tuple[Tensor | None, int]:
+        """The tensor whose size `hal.view.dim` reads, None if it is not known, and the axis."""
+        view, axis = op.arguments()
+        while isinstance(view, Result) and view.op.name == "hal.view.destination":
+            view = view.op.arguments()[0]
+        tensors = [*self.export.arguments, *self.export.results] if self.export is not None else []
+        tensor = tensors[view.place] if isinstance(view, Parameter) and view.place < len(tensors) else None
+        number = axis.number if isinstance(axis, Constant) and axis.number is not None else -1
+        if number < 0 or tensor is not None and number >= len(tensor.shape):
+            raise self.refusal(f"reads size {number} of a view that has no such size")
+        return tensor, number
 
     def size_name(self, value: Value) -> str:
         """A name for a size that is passed to a setup."""

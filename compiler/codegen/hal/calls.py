@@ -17,6 +17,8 @@ from .text import Group, Node, identifier, plain, quoted, sequence
 
 #: results of a setup that get no name each
 _MANY: Final = 4
+#: bytes of the patterns that a recording fills with
+_FILL_SIZES: Final = (1, 2, 4, 8)
 
 
 def _number(body: Body, value: Value) -> int:
@@ -185,6 +187,8 @@ def _copy(body: Body, op: Op) -> None:
 def _fill(body: Body, op: Op) -> None:
     recording, target, slot, offset, length, pattern, size = op.arguments()
     width = _number(body, size)
+    if width not in _FILL_SIZES:
+        raise body.refusal(f"fills with a pattern of {width} bytes, expected one of {_FILL_SIZES}")
     number = _number(body, pattern) & (1 << 8 * width) - 1
     data = f'({number}).to_bytes({width}, "little")' if number else f"bytes({width})"
     items = [_source(body, target, slot), body.text(offset), body.text(length), data]
@@ -223,10 +227,17 @@ def _read(body: Body, op: Op) -> Node:
     return Group("call.read", list(map(body.text, op.arguments())))
 
 
+def _dim(body: Body, op: Op) -> Node:
+    _, axis = body.dimension(op)
+    return f"{body.text(op.arguments()[0])}.shape[{axis}]"
+
+
 def _cached(body: Body, op: Op) -> None:
     callee = body.code.function(op.operands[0])
     arguments, kept = op.arguments(), body.code.kept(callee)
-    returned = next([*made.values()] for made in callee.ops() if made.name == "return")
+    returned = next(([*made.values()] for made in callee.ops() if made.name == "return"), None)
+    if returned is None:
+        raise body.refusal(f"calls {callee.name}, which never returns")
     for place, result in enumerate(op.results):
         value = returned[place]
         if place not in kept and isinstance(value, Parameter):
@@ -258,7 +269,7 @@ def _demand(body: Body, op: Op) -> None:
 #: what gives a value without an effect, or where it is used
 VALUES: Final[dict[str, Callable[[Body, Op], Node]]] = {
     "hal.view.buffer": lambda body, op: f"{body.text(op.arguments()[0])}.buffer",
-    "hal.view.dim": lambda body, op: f"{body.text(op.arguments()[0])}.shape[{body.text(op.arguments()[1])}]",
+    "hal.view.dim": _dim,
     "hal.read": _read,
 }
 

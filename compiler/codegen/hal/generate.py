@@ -143,7 +143,7 @@ def _head(source: str, module: Module, name: str, codes: list[Code]) -> str:
     paragraphs = [
         f"{name}, written by vm-codegen --style=hal from {plain(source, 100)} (module {digest[:16]}).",
         f"It runs the program{'s' * (len(codes) > 1)} {programs} through the HAL, without the VM. The files beside it "
-        "hold the code of executables and the constants. Write it anew rather than change it.",
+        "hold the code of executables and the constants. Changes are lost when it is generated again.",
         "The code that Orchestrion contributes is licensed under the Apache License, Version 2.0 "
         "(SPDX-License-Identifier: Apache-2.0). Code and weights of the model have the licence of the model.",
     ]

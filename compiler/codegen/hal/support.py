@@ -1,7 +1,7 @@
 """The parts of generated code that do not depend on the program. A module holds only those that it uses.
 
-They are text here, since the compiler does not import the HAL; `tests/codegen/test_hal.py` checks them with the rest of
-the generated code.
+They are text here, since the compiler does not import the HAL; `tests/e2e/test_hal_code.py` checks them with the rest
+of the generated code.
 """
 
 from __future__ import annotations
@@ -179,7 +179,10 @@ class Program:
 CONSTANT: Final = '''
     def _constant(self, name: str, offset: int, length: int) -> Buffer:
         """A range of a constant, without a copy where the device imports memory of the host."""
-        data = self._bytes(name)[offset : offset + length]
+        data = self._bytes(name)
+        if not 0 <= offset <= offset + length <= data.size:
+            raise ModuleError(f"{name}: {length} bytes from byte {offset} on, it has {data.size}")
+        data = data[offset : offset + length]
         buffer = self.device.allocator.import_host(data)
         if buffer is None:
             buffer = self.device.allocator.allocate(length, MemoryUse.CONSTANT)

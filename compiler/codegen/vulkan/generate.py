@@ -8,6 +8,7 @@ from typing import Final
 
 from orchestrion.compiler.codegen.c.generate import HEAD, support
 from orchestrion.compiler.codegen.c.interface import Export
+from orchestrion.compiler.codegen.c.language import comment
 from orchestrion.compiler.codegen.c.sizes import FUNCTIONS
 from orchestrion.compiler.codegen.subject import Subject
 from orchestrion.compiler.sequencer.arena import ALIGNMENT
@@ -134,7 +135,7 @@ def files_of(program: VulkanProgram, source: str, options: Mapping[str, str]) ->
         **_HOST,
     }
     parts = [TYPES.replace("{n}", name), program.shaders.text(), _tables(program), support(own, name, tables), own]
-    about = {"style": "vulkan", "source": source, "target": "spirv"}
+    about = {"style": "vulkan", "source": comment(source), "target": "spirv"}
     head = HEAD.format(file=f"{name}.h", what="the interface of a compiled program for Vulkan", **about)
     code = HEAD.format(file=f"{name}.c", what="a compiled program for Vulkan", **about)
     files: dict[str, str | bytes] = {

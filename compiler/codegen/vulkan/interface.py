@@ -233,7 +233,7 @@ int {n}_init({n}_context *context, const {n}_gpu *gpu, const void *weights);
 /* Waits until all calls are over. */
 int {n}_wait({n}_context *context);
 
-/* Waits until all calls are over, and frees everything that the context has made. */
+/* Waits until all calls are over, and frees everything that the context owns. */
 void {n}_fini({n}_context *context);
 """
 
@@ -251,7 +251,7 @@ def _export(program: VulkanProgram, export: Export) -> str:
     ranges = [f"const {n}_{kind[:-1]}_ranges{suffix} *{kind}" for kind in given]
     device = ", ".join([f"{n}_context *context", *ranges, f"const {n}_sync *sync"])
     return text + (
-        "/* Runs, and waits. Elements are in row-major order. */\n"
+        "/* Runs the function and waits for it. Elements are in row-major order. */\n"
         f"int {n}_run{suffix}({hosts});\n\n"
         "/* Submits a call on buffers for storage, whose bytes are multiples of 4, and returns. Outputs overlap no "
         f"inputs.{interface.may_alias(export)}\n"

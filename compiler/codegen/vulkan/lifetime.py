@@ -137,10 +137,15 @@ def _fini(program: VulkanProgram) -> str:
 
 void {n}_fini({n}_context *context)
 {{
-  const VkAllocationCallbacks *const allocator = context->gpu.allocator;
-  const VkDevice device = context->gpu.device;
-  const VkResult result = context->result;
+  const VkAllocationCallbacks *allocator;
+  VkDevice device;
+  VkResult result;
   uint32_t i;
+  if (context == NULL)
+    return;
+  allocator = context->gpu.allocator;
+  device = context->gpu.device;
+  result = context->result;
   if (context->vk.WaitSemaphores != NULL) {{
     if (context->timeline != VK_NULL_HANDLE)
       (void)wait_until(context, context->submitted);

@@ -14,6 +14,7 @@ from typing import ClassVar, Final
 
 from orchestrion.compiler.codegen.c.code import Code, refused
 from orchestrion.compiler.codegen.c.interface import Export, Field
+from orchestrion.compiler.codegen.c.language import comment
 from orchestrion.compiler.codegen.c.memory import Place, Recorded
 from orchestrion.compiler.codegen.c.program import FunctionCode, Kernel, ProgramText, Recording, RecordingText
 from orchestrion.compiler.codegen.c.sizes import rounded_up
@@ -271,7 +272,7 @@ class DeviceRecording(RecordingText):
         for at, text in enumerate(words):
             self._line(f"  words[{at}] = (uint32_t){text};")
         given = "words" if words else "NULL"
-        self._line(f"  /* {kernel.entry.sym_name.value} */")
+        self._line(f"  /* {comment(kernel.entry.sym_name.value)} */")
         self._line(f"  launch(&r, {number}, places, bytes, {given}, {self._size(kernel.groups)});")
         self._line("}")
 

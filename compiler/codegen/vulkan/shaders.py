@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from orchestrion.compiler.codegen.c.language import comment, literal
 from orchestrion.compiler.ir.dims import is_dynamic
 from orchestrion.compiler.kernel.signature import Signature
 from orchestrion.compiler.sequencer import ll_seq
@@ -141,11 +142,11 @@ class Shaders:
         rows: list[str] = []
         for number, (executable, bits, words, left_out) in enumerate(self._variants):
             name = f"code_{number}"
-            lines += [f"/* {self.executables[executable].sym_name.value} */"]
+            lines += [f"/* {comment(self.executables[executable].sym_name.value)} */"]
             lines += [f"static const uint32_t {name}[] = {{", *_lines(words), "};\n"]
             rows.append(f"  {{{name}, {len(words)}, {executable}, {bits}, {{{', '.join(map(str, left_out))}}}}}")
         named = [
-            f'  {{"{name}", {executable}, {self.layouts.index((bindings, words))}}}'
+            f"  {{{literal(name)}, {executable}, {self.layouts.index((bindings, words))}}}"
             for name, executable, bindings, words in self.kernels
         ]
         layouts = [f"  {{{bindings}, {words}}}" for bindings, words in self.layouts]
