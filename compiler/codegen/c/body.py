@@ -147,7 +147,7 @@ class CBody(BodyText):
         self._line(f"{self.type(op.vector)}_store({place}, {self.names[op.vector]});")
 
     def prefetch(self, op: k.Prefetch) -> None:
-        self._line(f"PREFETCH({self.names[op.binding]}, {self._operand(op.index)} * (uintptr_t){op.size.value});")
+        self._line(f"PREFETCH({self.names[op.binding]}, (uintptr_t){self._operand(op.index)} * {op.size.value}u);")
 
     def make_vector(self, op: k.Vector) -> None:
         names = [self.names[value] for value in op.values]
@@ -173,9 +173,6 @@ class CBody(BodyText):
     def store_vector(self, op: k.StoreVector) -> None:
         place = f"{self.names[op.binding]} + {self._operand(op.index)} * {k.length_of(op.value)}u"
         self._line(f"{self.type(op.value)}_store({place}, {self.names[op.value]});")
-
-    def prefetch(self, op: k.Prefetch) -> None:
-        self._line(f"PREFETCH({self.names[op.binding]}, (uintptr_t){self._operand(op.index)} * {op.size.value}u);")
 
     workgroup_id = local_id = BodyText.nothing
 

@@ -73,19 +73,12 @@ _PROLOGUE: Final = """
 #define VECTOR_BYTES 0
 #endif
 
-/* Moves a variable to memory; and asks caches for a place in memory, which need not exist. */
+/* Moves a variable to memory. Caches may take the memory at an offset in bytes, which need not be part of the data. */
 #if defined(__GNUC__) || defined(__clang__)
 #define IN_MEMORY(x) __asm__("" : "+m"(x))
-#define PREFETCH(p, bytes) __builtin_prefetch((const void *)((uintptr_t)(p) + (bytes)))
-#else
-#define IN_MEMORY(x) (void)0
-#define PREFETCH(p, bytes) (void)0
-#endif
-
-/* Caches may take the memory at an offset in bytes, which need not be part of the data. */
-#if defined(__GNUC__) || defined(__clang__)
 #define PREFETCH(data, bytes) __builtin_prefetch((const void *)((uintptr_t)(data) + (bytes)), 0, 3)
 #else
+#define IN_MEMORY(x) (void)0
 #define PREFETCH(data, bytes) (void)0
 #endif
 
