@@ -121,7 +121,7 @@ CONVOLUTIONS = {
 @pytest.mark.parametrize("compiler_of", ["gcc", "gcc-O3", "clang++"])
 @pytest.mark.parametrize("name", CONVOLUTIONS)
 def test_convolution_in_c(name: str, compiler_of: str, tmp_path: Path, load_on: LoadOn) -> None:
-    """Sums have the bits of the device, next to elements that are not finite, and behind comparisons with zeros of both signs."""
+    """Sums have the bits of the device: next to infinities and NaN, behind comparisons with zeros of both signs."""
     need(BUILDS[compiler_of][0])
     size, window, channels, columns, groups, dtype, part = CONVOLUTIONS[name]
     random = np.random.default_rng(size)
