@@ -26,6 +26,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +73,8 @@ class Version:
     def __init__(self, folder: Path, work: Path, source: Path, device: str, resident: bool, inputs: list[Path]) -> None:
         script = work / "worker.py"
         script.write_text(WORKER)
-        module = work / f"{source.stem}.{folder.name}.fb"
+        version = sha256(os.fsencode(folder.resolve())).hexdigest()[:8]
+        module = work / f"{source.stem}.{version}.fb"
         names = [str(source), str(module), PROFILES[device], device, "yes" if resident else "no"]
         environment = {**os.environ, "PYTHONPATH": str(folder), "ORCHESTRION_HOME": str(work / "home")}
         self._process = subprocess.Popen(
