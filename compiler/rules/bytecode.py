@@ -145,7 +145,9 @@ def _is_entry(item: Attribute) -> bool:
     if not isinstance(bindings, ArrayAttr) or not all(map(is_binding, bindings)):
         return False
     types = item.get("binding_types")
-    return isinstance(item.get("name"), StringAttr) and (types is None or is_binding_types(types, len(bindings)))
+    if types is not None and not is_binding_types(types, len(bindings), shared=True):
+        return False
+    return isinstance(item.get("name"), StringAttr)
 
 
 def _initializer(op: vm.Initializer, tables: SymbolTables) -> Iterator[str]:

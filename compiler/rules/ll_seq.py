@@ -211,12 +211,13 @@ def is_source_ops(item: Attribute) -> bool:
     )
 
 
-def is_binding_types(item: Attribute, bindings: int) -> bool:
-    """Whether this is one tensor type, or `none`, per binding."""
+def is_binding_types(item: Attribute, bindings: int, shared: bool = False) -> bool:
+    """Whether this is one tensor type, or `none`, per binding. `shared`: or a text with the operands of a binding."""
+    types = (TensorType, StringAttr) if shared else TensorType
     return (
         isinstance(item, ArrayAttr)
         and len(item) == bindings
-        and all(isinstance(type, TensorType) or type == NONE for type in item)
+        and all(isinstance(type, types) or type == NONE for type in item)
     )
 
 

@@ -13,7 +13,7 @@ from orchestrion.compiler.ir.core import Block, Operation, Value
 from orchestrion.compiler.ir.types import scalar
 from orchestrion.compiler.kernel.affine import aligned, split, sum_of
 from orchestrion.compiler.kernel.builder import KernelBuilder
-from orchestrion.compiler.kernel.dialect import SCALARS, For, LoadLanes, is_vector
+from orchestrion.compiler.kernel.dialect import SCALARS, For, LoadLanes, MultiplyAdd, is_vector
 from orchestrion.compiler.kernel.index import delinearize, linearize
 from orchestrion.compiler.kernel.loops import BLOCK, Nest, Reduction, Scalars
 from orchestrion.compiler.kernel.machine import Machine, Quirks
@@ -156,6 +156,10 @@ def test_a_convolution_divides_in_no_loop(target: str, stride: int, order: Any, 
     pads, dot = bodies(convolution(stride, order), target, *shapes)
     loops = [op for op in dot.walk() if isinstance(op, For)]
     assert loops and not any(isinstance(op, For) for op in pads.walk())
+    winograd = target == "cpu" and stride == 1 and order[0] == "NHWC"  # divides once per square of results
+    if winograd:
+        loops = [loop for loop in loops if any(isinstance(op, MultiplyAdd) for op in loop.body.block.ops)]
+        assert loops
     inside = [op.name for loop in loops for op in loop.body.block.ops]
     assert not [name for name in inside if "divide" in name or "remainder" in name]
 
