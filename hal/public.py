@@ -1,9 +1,9 @@
-"""What other packages may import: the modules and names of three interfaces.
+"""What other packages may import to write drivers and to use devices: modules and their names.
 
 `PUBLIC` belongs to the driver interface, version `hal.backend.API_VERSION`. `DEVICE_INTERFACE` lists what code that
-uses devices needs besides, such as the code that `vm-codegen --style=hal` writes; it has the same version.
-`TARGET_INTERFACE` lists what a compiler target needs besides, version `compiler.targets.target.API_VERSION`. Within a
-major version these names stay, and code written for them keeps working. Everything else may change at any time.
+uses devices needs besides, such as the code that `vm-codegen --style=hal` writes; it has the same version. Within a
+major version these names stay, and code written for them keeps working. `compiler.public` has the names for compiler
+targets. Everything else may change at any time.
 """
 
 from typing import Final
@@ -46,20 +46,4 @@ DEVICE_INTERFACE: Final[dict[str, tuple[str, ...]]] = {
     "orchestrion.hal.policy": ("Policy",),
     "orchestrion.hal.registry": ("list_devices", "open_device"),
     "orchestrion.hal.semaphore": ("Fence", "Semaphore"),
-}
-
-TARGET_INTERFACE: Final[dict[str, tuple[str, ...]]] = {
-    "orchestrion.compiler.errors": ("CompileError", "Diagnostic"),
-    "orchestrion.compiler.flow.layout": ("Encoding", "Layout"),
-    "orchestrion.compiler.ir.core": ("Block", "Operation", "Region", "Value"),
-    "orchestrion.compiler.kernel": ("dialect",),
-    "orchestrion.compiler.kernel.body": ("Body",),
-    "orchestrion.compiler.kernel.choose": ("Choice", "choose"),
-    "orchestrion.compiler.kernel.machine": ("Machine", "MachineKind"),
-    "orchestrion.compiler.kernel.schedule": ("Schedule", "Step"),
-    "orchestrion.compiler.kernel.signature": ("signature_of",),
-    "orchestrion.compiler.profiles": ("DEFAULT",),
-    "orchestrion.compiler.sequencer.ll_seq": ("Entry", "Executable"),
-    "orchestrion.compiler.targets.kernel_target": ("KernelTarget",),
-    "orchestrion.compiler.targets.target": ("API_VERSION", "Payload", "Target"),
 }

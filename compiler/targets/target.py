@@ -2,8 +2,8 @@
 
 Other packages declare targets by entry points of the group `orchestrion.targets`. The name of an entry point is the
 name of the profile, its object an instance of `Target`. `API_VERSION` is the version of this interface, which is this
-file and the names in `hal.public.TARGET_INTERFACE`. A target is usable if it states the same major version and no later
-minor version. Methods that a minor version adds have a default body.
+file and the names in `compiler.public.TARGET_INTERFACE`. A target is usable if it states the same major version and no
+later minor version. Methods that a minor version adds have a default body.
 
 The phase `hl_seq` calls `choose` for every entry, the phase `executables` calls `lower` for every `ll_seq.entry` of a
 program, and the phase `bytecode` calls `serialize` for every `ll_seq.executable`. These calls share nothing but the IR:

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from orchestrion.compiler.public import TARGET_INTERFACE
 from orchestrion.compiler.targets import target
 from orchestrion.hal import backend
 from orchestrion.hal.backend import API_VERSION
-from orchestrion.hal.public import DEVICE_INTERFACE, PUBLIC, TARGET_INTERFACE
+from orchestrion.hal.public import DEVICE_INTERFACE, PUBLIC
 from orchestrion.schema.plugins import GROUPS
 
 ROOT = Path(__file__).parent.parent.parent
