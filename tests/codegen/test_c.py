@@ -2,17 +2,15 @@
 
 import functools
 import re
-import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from c_programs import PLUS_PLUS, STRICT, Array, CProgram, c_program
+from code_examples import ALLOWED, DYNAMIC, EXAMPLES, SHAPES, inputs, need, on_device, same_bits
 
-from orchestrion import compiler, vm
 from orchestrion.compiler.codegen.c.body import CBody
 from orchestrion.compiler.codegen.c.language import LANGUAGE, comment, is_reserved, literal
 from orchestrion.compiler.codegen.subject import Subject
@@ -22,64 +20,15 @@ from orchestrion.compiler.kernel.dialect import DIALECT
 from orchestrion.compiler.kernel.primitives import PRIMITIVES
 from orchestrion.tools import codegen
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
-#: example -> shapes of its inputs
-SHAPES: dict[str, list[tuple[int, ...]]] = {
-    "simple_mul": [(4,), (4,)],
-    "mlp": [(8, 32)],
-    "matmul_static": [(64, 128)],
-    "spectral_norm": [(4, 4)],
-}
 #: flags for this processor: where it fuses multiply-adds, the device cpu does
 NATIVE = ("-O2", "-march=native")
-#: functions that a compiled program may need
-ALLOWED = {"memcpy", "memset", "memmove"}
-
-DYNAMIC = """
-func.func @main(%x: tensor<?x4xf32>, %y: tensor<4x4xf32>) -> (tensor<?x4xf32>, tensor<4xf32>) {
-  %zero = stablehlo.constant dense<0.0> : tensor<f32>
-  %p = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0]
-    : (tensor<?x4xf32>, tensor<4x4xf32>) -> tensor<?x4xf32>
-  %e = stablehlo.exponential %p : tensor<?x4xf32>
-  %q = stablehlo.dot_general %e, %y, contracting_dims = [1] x [0]
-    : (tensor<?x4xf32>, tensor<4x4xf32>) -> tensor<?x4xf32>
-  %s = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [0]
-    : (tensor<?x4xf32>, tensor<f32>) -> tensor<4xf32>
-  return %q, %s : tensor<?x4xf32>, tensor<4xf32>
-}
-"""
-
-
-def need(command: str) -> None:
-    if shutil.which(command) is None:
-        pytest.skip(f"{command} is not installed")
-
-
-def inputs(name: str) -> list[Array]:
-    random = np.random.default_rng(3)
-    return [random.normal(size=shape).astype(np.float32) for shape in SHAPES[name]]
-
-
-def on_device(source: Any, device: str, *arrays: Array) -> list[Array]:
-    """The results of the only function of a program on a device."""
-    program = vm.load(compiler.compile(source, targets=[device]), device=device, allow_native_code=True)
-    (name,) = program.functions
-    found = getattr(program, name)(*arrays)
-    return [np.asarray(one) for one in (found if isinstance(found, tuple) else [found])]
-
-
-def same_bits(got: list[Array], want: list[Array]) -> None:
-    assert len(got) == len(want)
-    for x, y in zip(got, want, strict=True):
-        assert x.dtype == y.dtype and x.shape == y.shape
-        assert x.tobytes() == np.ascontiguousarray(y).tobytes()
 
 
 @pytest.fixture(scope="module")
 def wanted() -> Callable[[str], list[Array]]:
     """The results of an example on the device cpu."""
     pytest.importorskip("llvmlite")
-    return functools.cache(lambda name: on_device(EXAMPLES / f"{name}.mlir", "cpu", *inputs(name)))
+    return functools.cache(lambda name: on_device(EXAMPLES / f"{name}.mlir", *inputs(name), target="cpu"))
 
 
 @pytest.mark.parametrize("command", [("gcc", *STRICT), ("clang++", *PLUS_PLUS)], ids=["c", "c++"])
@@ -131,7 +80,7 @@ def test_packed_panels_give_the_bits_of_the_device_cpu(compiler: str, tmp_path: 
     need(compiler)
     pytest.importorskip("llvmlite")
     got = c_program(PRODUCT, tmp_path).build(compiler, *STRICT, *NATIVE)(*factors())
-    same_bits(got, on_device(PRODUCT, "cpu", *factors()))
+    same_bits(got, on_device(PRODUCT, *factors(), target="cpu"))
 
 
 WINOGRAD = """
@@ -152,7 +101,7 @@ def test_a_convolution_that_prefetches_gives_the_bits_of_the_device_cpu(tmp_path
     given = [random.normal(size=shape).astype(np.float32) for shape in ((1, 16, 16, 64), (3, 3, 64, 64))]
     program = c_program(WINOGRAD, tmp_path)
     assert "PREFETCH(b" in str(program.files["model.c"])
-    same_bits(program.build("gcc", *STRICT, *NATIVE)(*given), on_device(WINOGRAD, "cpu", *given))
+    same_bits(program.build("gcc", *STRICT, *NATIVE)(*given), on_device(WINOGRAD, *given, target="cpu"))
 
 
 def test_sanitizers_find_nothing(tmp_path: Path) -> None:
@@ -176,9 +125,7 @@ def test_sanitizers_find_nothing(tmp_path: Path) -> None:
 def test_other_processors_give_the_same_bits(
     name: str, compiled_by: str, run_by: str, order: str, tmp_path: Path
 ) -> None:
-    need(compiled_by)
-    need(run_by)
-    need("gcc")
+    need(compiled_by, run_by, "gcc")
     source, arrays = EXAMPLES / f"{name}.mlir", inputs(name)
     here = c_program(source, tmp_path / "here", name).build("gcc", *STRICT, *NATIVE)(*arrays)
     there = c_program(source, tmp_path / "there", name).build(compiled_by, *STRICT, "-O2", "-static")
@@ -192,7 +139,7 @@ def test_any_number_of_rows(tmp_path: Path) -> None:
     for rows in (1, 3, 700):
         x, y = random.normal(size=(rows, 4)).astype(np.float32), random.uniform(size=(4, 4)).astype(np.float32)
         got = program(x, y)
-        want = on_device(DYNAMIC, "reference", x, y)
+        want = on_device(DYNAMIC, x, y, target="reference")
         for found, wanted in zip(got, want, strict=True):
             np.testing.assert_allclose(found, wanted, rtol=1e-5)
 

@@ -9,41 +9,15 @@ import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from c_programs import STRICT, Array
+from c_programs import PLUS_PLUS, STRICT, Array
+from code_examples import ALLOWED, DYNAMIC, EXAMPLES, SHAPES, inputs, on_device, same_bits
 from vulkan_programs import LINKED, SUPPORT, said, vulkan_program
 
-from orchestrion import compiler, vm
 from orchestrion.compiler.errors import CompileError
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
-PLUS_PLUS = ("-x", "c++", "-std=c++11", *STRICT[1:])
-#: example -> shapes of its inputs
-SHAPES: dict[str, list[tuple[int, ...]]] = {
-    "simple_mul": [(4,), (4,)],
-    "mlp": [(8, 32)],
-    "matmul_static": [(64, 128)],
-    "spectral_norm": [(4, 4)],
-}
-#: functions that a compiled program may need
-ALLOWED = {"memcpy", "memset", "memmove"}
-
-DYNAMIC = """
-func.func @main(%x: tensor<?x4xf32>, %y: tensor<4x4xf32>) -> (tensor<?x4xf32>, tensor<4xf32>) {
-  %zero = stablehlo.constant dense<0.0> : tensor<f32>
-  %p = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0]
-    : (tensor<?x4xf32>, tensor<4x4xf32>) -> tensor<?x4xf32>
-  %e = stablehlo.exponential %p : tensor<?x4xf32>
-  %q = stablehlo.dot_general %e, %y, contracting_dims = [1] x [0]
-    : (tensor<?x4xf32>, tensor<4x4xf32>) -> tensor<?x4xf32>
-  %s = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [0]
-    : (tensor<?x4xf32>, tensor<f32>) -> tensor<4xf32>
-  return %q, %s : tensor<?x4xf32>, tensor<4xf32>
-}
-"""
 #: fills of bytes, of patterns that no fill of words makes, and of sizes that depend on a call
 FILLS = """
 func.func @main(%x: tensor<?xi8>) -> (tensor<5xi8>, tensor<7xi64>, tensor<?xi8>, tensor<3xi16>) {
@@ -59,30 +33,14 @@ func.func @main(%x: tensor<?xi8>) -> (tensor<5xi8>, tensor<7xi64>, tensor<?xi8>,
 """
 
 
-def inputs(name: str) -> list[Array]:
-    random = np.random.default_rng(3)
-    return [random.normal(size=shape).astype(np.float32) for shape in SHAPES[name]]
-
-
-def on_device(source: Any, *arrays: Array, machine: str = "cpu", device: str = "vulkan") -> list[Array]:
-    """The results of the only function of a program on a device of the HAL's driver."""
-    program = vm.load(compiler.compile(source, targets=["spirv"], machines=[machine]), device=device)
-    (name,) = program.functions
-    found = getattr(program, name)(*arrays)
-    return [np.asarray(one) for one in (found if isinstance(found, tuple) else [found])]
-
-
-def same_bits(got: list[Array], want: list[Array]) -> None:
-    assert len(got) == len(want)
-    for x, y in zip(got, want, strict=True):
-        assert x.dtype == y.dtype and x.shape == y.shape
-        assert x.tobytes() == np.ascontiguousarray(y).tobytes()
+#: the results on the device of the HAL, the first one unless `device` names another
+on_vulkan = functools.partial(on_device, target="spirv", device="vulkan")
 
 
 @pytest.fixture(scope="module")
 def wanted() -> Callable[[str], list[Array]]:
     """The results of an example on the HAL's device."""
-    return functools.cache(lambda name: on_device(EXAMPLES / f"{name}.mlir", *inputs(name)))
+    return functools.cache(lambda name: on_vulkan(EXAMPLES / f"{name}.mlir", *inputs(name)))
 
 
 @pytest.mark.parametrize("command", [("gcc", *STRICT), ("g++", *PLUS_PLUS)], ids=["c", "c++"])
@@ -116,7 +74,7 @@ def test_other_devices_give_the_same(
 def test_the_machine_is_an_option(tmp_path: Path) -> None:
     program = vulkan_program(EXAMPLES / "matmul_static.mlir", tmp_path, machine="gpu").build("gcc", *STRICT)
     given = inputs("matmul_static")
-    same_bits(program(*given), on_device(EXAMPLES / "matmul_static.mlir", *given, machine="gpu"))
+    same_bits(program(*given), on_vulkan(EXAMPLES / "matmul_static.mlir", *given, machine="gpu"))
     other = vulkan_program(EXAMPLES / "matmul_static.mlir", tmp_path / "cpu", machine="cpu")
     assert other.files["model.c"] != program.files["model.c"]
 
@@ -139,14 +97,14 @@ def test_any_number_of_rows(tmp_path: Path) -> None:
     random = np.random.default_rng(7)
     for rows in (1, 3, 700):
         x, y = random.normal(size=(rows, 4)).astype(np.float32), random.uniform(size=(4, 4)).astype(np.float32)
-        same_bits(program(x, y), on_device(DYNAMIC, x, y))
+        same_bits(program(x, y), on_vulkan(DYNAMIC, x, y))
 
 
 @pytest.mark.parametrize("count", [1, 4, 1001])
 def test_fills_of_any_pattern_and_length(count: int, tmp_path: Path) -> None:
     program = vulkan_program(FILLS, tmp_path).build("gcc", *STRICT)
     given = np.zeros(count, np.int8)
-    same_bits(program(given), on_device(FILLS, given))
+    same_bits(program(given), on_vulkan(FILLS, given))
 
 
 def test_sanitizers_find_nothing(tmp_path: Path) -> None:
@@ -228,7 +186,7 @@ func.func @main(%x: tensor<5xi64>, %y: tensor<9xi8>, %z: tensor<5xf32>)
     given = np.arange(5) << 33, np.arange(-4, 5).astype(np.int8), np.linspace(-3, 3, 5).astype(np.float32)
     program = vulkan_program(text, tmp_path).build("gcc", *STRICT)
     program.device = "SwiftShader"
-    same_bits(program(*given), on_device(text, *given, device="vulkan:1"))
+    same_bits(program(*given), on_vulkan(text, *given, device="vulkan:1"))
 
 
 def test_equal_programs_give_equal_files(tmp_path: Path) -> None:

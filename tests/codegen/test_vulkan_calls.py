@@ -5,21 +5,9 @@ from pathlib import Path
 
 import pytest
 from c_programs import STRICT
+from code_examples import DYNAMIC
 from vulkan_programs import VulkanCProgram, said, vulkan_program, with_main
 
-DYNAMIC = """
-func.func @main(%x: tensor<?x4xf32>, %y: tensor<4x4xf32>) -> (tensor<?x4xf32>, tensor<4xf32>) {
-  %zero = stablehlo.constant dense<0.0> : tensor<f32>
-  %p = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0]
-    : (tensor<?x4xf32>, tensor<4x4xf32>) -> tensor<?x4xf32>
-  %e = stablehlo.exponential %p : tensor<?x4xf32>
-  %q = stablehlo.dot_general %e, %y, contracting_dims = [1] x [0]
-    : (tensor<?x4xf32>, tensor<4x4xf32>) -> tensor<?x4xf32>
-  %s = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [0]
-    : (tensor<?x4xf32>, tensor<f32>) -> tensor<4xf32>
-  return %q, %s : tensor<?x4xf32>, tensor<4xf32>
-}
-"""
 SEVERAL = """
 module {
   func.func @double(%x: tensor<4xf32>) -> tensor<4xf32> {

@@ -5,7 +5,6 @@ All programs run if `ORCHESTRION_REAL_PROGRAMS=all` asks for it.
 """
 
 import os
-import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ import jax
 import numpy as np
 import pytest
 from c_programs import PLUS_PLUS, STRICT, Array, CProgram, c_program
+from code_examples import need
 from jax import export
 from real_programs import PROGRAMS, RealProgram
 
@@ -60,14 +60,8 @@ PROCESSORS = {
     "s390x": Processor("s390x-linux-gnu-gcc", (), "qemu-s390x", ">"),
     "arm, 32 bits": Processor("arm-linux-gnueabihf-gcc", ("-mfpu=neon-vfpv4",), "qemu-arm", "<"),
 }
-#: programs that run on other processors, and under valgrind
+#: programs that run on other processors; the first two run under valgrind by default
 ELSEWHERE = ("residual", "softmax", "sort_axes", "matmul_f64", "arithmetic_int8", "narrow_neighbours", "special_values")
-
-
-def need(*commands: str) -> None:
-    for command in commands:
-        if shutil.which(command) is None:
-            pytest.skip(f"{command} is not installed")
 
 
 def same_numbers(got: Sequence[Any], want: Any) -> None:
@@ -171,11 +165,11 @@ def test_program_on_another_processor(name: str, processor: str, cases: dict[str
     same_numbers(there(*case.arguments(), runner=(row.runner,), order=row.order), here)
 
 
-@pytest.mark.parametrize("name", ELSEWHERE if ALL else ELSEWHERE[:2])
-def test_program_under_valgrind(name: str, cases: dict[str, Any], tmp_path: Path, check: Check) -> None:
+def test_program_under_valgrind(case: Any, tmp_path: Path, check: Check) -> None:
     """It reads no memory that was never written. Valgrind knows no AVX-512."""
+    if not ALL and case.name not in ELSEWHERE[:2]:
+        pytest.skip("one of many programs: make programs")
     need("gcc", "valgrind")
-    program = c_program(cases[name].lowered(), tmp_path)
-    built: CProgram = program.build("gcc", *STRICT, "-O1", "-g")
-    results: list[Array] = built(*cases[name].arguments(), runner=("valgrind", "--error-exitcode=99", "--quiet"))
-    check(cases[name], results)
+    built: CProgram = c_program(case.lowered(), tmp_path).build("gcc", *STRICT, "-O1", "-g")
+    results: list[Array] = built(*case.arguments(), runner=("valgrind", "--error-exitcode=99", "--quiet"))
+    check(case, results)
