@@ -232,15 +232,7 @@ def _add_targets(made: Parser) -> None:
         + ", or ".join(f"{name}, {doc}" for name, doc in GROUPS.items())
         + " (default: host)",
     )
-    group.add_argument(
-        "--levels",
-        metavar="NAME",
-        type=one_of(PROFILE_LEVELS),
-        default="all",
-        help="programs of a target with several profiles: "
-        + ", or ".join(f"{name}, {doc}" for name, doc in PROFILE_LEVELS.items())
-        + " (default: all)",
-    )
+    _add_choice(group, "--levels", PROFILE_LEVELS, "all", "programs of a target with several profiles")
     group.add_argument(
         "--machine",
         metavar="NAME,...",
@@ -249,30 +241,9 @@ def _add_targets(made: Parser) -> None:
         help=f"kinds of device to make programs for; each takes its own (default: {DEFAULT}, which comes last; "
         "a target's only program runs on all): " + "; ".join(f"{name}, {doc}" for name, doc in MACHINES.items()),
     )
-    group.add_argument(
-        "--encodings",
-        metavar="NAME",
-        type=one_of(ENCODINGS),
-        default="default",
-        help="how the operands of dots are laid out in memory: "
-        + ", or ".join(f"{name}, {doc}" for name, doc in ENCODINGS.items()),
-    )
-    group.add_argument(
-        "--callbacks",
-        metavar="NAME",
-        type=one_of(CALLBACKS),
-        default="refuse",
-        help="how calls of Python are compiled: " + ", or ".join(f"{name}, {doc}" for name, doc in CALLBACKS.items()),
-    )
-    group.add_argument(
-        "--quantized",
-        metavar="NAME",
-        type=one_of(QUANTIZED),
-        default="integer",
-        help="arithmetic on quantized types: "
-        + ", or ".join(f"{name}, {doc}" for name, doc in QUANTIZED.items())
-        + " (default: integer)",
-    )
+    _add_choice(group, "--encodings", ENCODINGS, "default", "how the operands of dots are laid out in memory")
+    _add_choice(group, "--callbacks", CALLBACKS, "refuse", "how calls of Python are compiled")
+    _add_choice(group, "--quantized", QUANTIZED, "integer", "arithmetic on quantized types")
     group.add_argument(
         "--schedules", metavar="FILE", help="schedules of kernels that vm-tune found, in place of the compiler's own"
     )
@@ -283,6 +254,14 @@ def _add_targets(made: Parser) -> None:
         default=MAX_ALLOCATION,
         help="intermediate values that take more go into several allocations, for devices that allocate less at once "
         f"(default: {MAX_ALLOCATION})",
+    )
+
+
+def _add_choice(group: "argparse._ArgumentGroup", flag: str, table: Mapping[str, str], default: str, doc: str) -> None:
+    """An option whose values are the keys of a table, with their meanings."""
+    meanings = ", or ".join(f"{name}, {meaning}" for name, meaning in table.items())
+    group.add_argument(
+        flag, metavar="NAME", type=one_of(table), default=default, help=f"{doc}: {meanings} (default: {default})"
     )
 
 
