@@ -5,7 +5,7 @@ A case has one of six outcomes on a device:
 - `passed`, `failed`;
 - `not applicable`: the device lacks a tag that the case needs (`tags.py`);
 - `unsupported`: the driver lists it as one that can never pass, with the reason;
-- `expected failure`: the driver lists it as one that fails for now, and it failed;
+- `expected failure`: the driver lists it as one that fails, and it failed;
 - `unexpected pass`: the driver lists it as one that fails, and it passed. That is a failure: remove it from the list.
 """
 

@@ -428,7 +428,7 @@ def test_a_path_of_a_build_machine_is_found_wherever_it_is() -> None:
         "/home/ann/a.py",
         "file:///Users/b/c",
         r"C:\\Users\\d\\e.py",
-        "D:/work/x.py",
+        "D:/src/x.py",
         "/tmp/x",
         "/private/var/y",
     ):

@@ -1,7 +1,7 @@
 """LLVM in child processes, because its assertions end the process: turns a text of LLVM IR into an object file.
 
-`answer` runs in the child. `object_file` asks it. `ObjectFiles` asks as many children as there are processors, which
-serve all compilations of this process.
+`answer` runs in the child. `object_file` asks it. `ObjectFiles` asks several children, one per processor that this
+process may use. They serve all its compilations.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class ObjectFiles:
         """The object file of a text, or the CompileError that `object_file` raises."""
         job = _Job(Future(), text, level, entries)
         self._jobs.put(job)
-        if self._threads < (os.cpu_count() or 1):
+        if self._threads < _processors():
             Thread(target=self._work, args=(self._threads,), daemon=True).start()
             self._threads += 1
         return job.future
@@ -124,6 +124,11 @@ class ObjectFiles:
                 job.future.set_result(object_file(job.text, job.level, job.entries, child=child))
             except BaseException as error:
                 job.future.set_exception(error)
+
+
+def _processors() -> int:
+    """The number of processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @cache
