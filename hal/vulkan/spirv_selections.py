@@ -80,7 +80,7 @@ class _Splitter:
         if code == _FUNCTION or self._out:
             if code == _LABEL:
                 self._label(row[1])
-            elif code == _CONDITIONAL and self._out[-1][-1][0] == _SELECTION and self._out[-1][-1][1] != row[3]:
+            elif code == _CONDITIONAL and self._out[-1][-1][0] == _SELECTION and self._out[-1][-1][1] not in row[2:4]:
                 row = self._divide(row)
             elif code == _PHI and self._block in self._merges:
                 row = self._join(self._merges[self._block], row)
