@@ -46,9 +46,10 @@ class Quirk:
 
     `lacks`: Vulkan features that count as absent. `fill_alignment`: a fill of more than 4096 bytes starts at a multiple
     of it. `stores_pipelines`: compiled pipelines may be given to the driver again. `splits_selections`: a selection
-    with two arms is given to the driver as two selections with one arm. `max_loop_iterations`: iterations of all loops
-    of an invocation together, outer ones counted, after which the driver ends them without an error; None without such
-    a limit. `refused`: why the device cannot be used; empty if it can.
+    with two arms is given to the driver as two selections with one arm. `halves_conversions`: a u32 is converted to f32
+    by halves. `max_loop_iterations`: iterations of all loops of an invocation together, outer ones counted, after which
+    the driver ends them without an error; None without such a limit. `refused`: why the device cannot be used; empty if
+    it can.
     """
 
     name: str
@@ -67,6 +68,7 @@ class Quirk:
     fill_alignment: int = 4
     stores_pipelines: bool = True
     splits_selections: bool = False
+    halves_conversions: bool = False
     max_loop_iterations: int | None = None
     refused: str = ""
 
@@ -159,6 +161,14 @@ QUIRKS: Final[tuple[Quirk, ...]] = (
         doc="each selection with two arms in a loop doubles the time of a build; they are split into two with one arm",
         source="https://github.com/google/swiftshader/blob/master/src/Pipeline/SpirvShader.cpp",
         splits_selections=True,
+    ),
+    Quirk(
+        name="swiftshader-unsigned",
+        api="vulkan",
+        drivers=(SWIFTSHADER,),
+        doc="a u32 of 2^31 or more is rounded twice when it is converted to f32; it is converted by halves",
+        source="https://github.com/google/swiftshader/blob/master/src/Reactor/Reactor.cpp",
+        halves_conversions=True,
     ),
     Quirk(
         name="llvmpipe-loops",

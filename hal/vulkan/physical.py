@@ -127,6 +127,11 @@ class PhysicalDevice:
         return any([row.splits_selections for row in self.quirks])
 
     @property
+    def halves_conversions(self) -> bool:
+        """Whether the driver gets no conversion of a whole u32 to f32 (`spirv_conversions`)."""
+        return any([row.halves_conversions for row in self.quirks])
+
+    @property
     def machine(self) -> Machine:
         return machine_of(self.memory_types, self.device_type)
 

@@ -14,19 +14,13 @@ block. Values are unchanged, because each arm runs under the same condition. Tim
 
 from __future__ import annotations
 
-import struct
 from dataclasses import dataclass, field
 
-from orchestrion.schema.spirv import OP_BY_NAME
+from .spirv_module import CODES, EditableModule, Instruction
 
-from .spirv_harden import BOUND, CONSTANT_NULL, HEADER_WORDS
-
-_BRANCH, _CONDITIONAL, _FUNCTION, _LABEL, _PHI, _SELECTION = (
-    OP_BY_NAME[name].code
-    for name in ("OpBranch", "OpBranchConditional", "OpFunction", "OpLabel", "OpPhi", "OpSelectionMerge")
+_CONDITIONAL, _LABEL, _PHI, _SELECTION = (
+    CODES[name] for name in ("OpBranchConditional", "OpLabel", "OpPhi", "OpSelectionMerge")
 )
-
-Instruction = list[int]
 
 
 @dataclass(slots=True)
@@ -37,87 +31,67 @@ class _Selection:
     condition: int
     merge: int
     between: int
+    second: int  #: label of the second arm
     first_end: int = 0  #: the last block of the first arm
     phis: list[Instruction] = field(default_factory=list)
 
 
 def split_selections(code: bytes) -> bytes:
     """Returns the words of a verified payload, or of a hardened one, without selections that have two arms."""
-    words = list(struct.unpack(f"<{len(code) // 4}I", code))
-    splitter = _Splitter(words[BOUND])
-    at = HEADER_WORDS
-    while at < len(words):
-        count = words[at] >> 16
-        splitter.take([words[at] & 0xFFFF, *words[at + 1 : at + count]])
-        at += count
-    if splitter.bound == words[BOUND]:
-        return code
-    out = words[:HEADER_WORDS]
-    out[BOUND] = splitter.bound
-    for row in splitter.rows():
-        out += [len(row) << 16 | row[0], *row[1:]]
-    return struct.pack(f"<{len(out)}I", *out)
+    splitter = _Splitter(code)
+    return splitter.code() if splitter.split() else code
 
 
-class _Splitter:
-    """Takes instructions in order. A block of phis is a list in `_out` that grows until its merge block is read."""
-
-    def __init__(self, bound: int) -> None:
-        self.bound = bound
-        self._globals: list[Instruction] = []
-        self._out: list[list[Instruction]] = []
-        self._nulls: dict[int, int] = {}  # type -> its null
+class _Splitter(EditableModule):
+    def __init__(self, code: bytes) -> None:
+        super().__init__(code)
         self._seconds: dict[int, _Selection] = {}  # label of a second arm -> its selection
         self._merges: dict[int, _Selection] = {}  # label of a merge block -> its selection
-        self._block = 0
+        self._nulls: dict[int, int] = {}  # type -> its null
 
-    def rows(self) -> list[Instruction]:
-        nulls = [[CONSTANT_NULL, type, id] for type, id in self._nulls.items()]
-        return [*self._globals, *nulls, *[row for part in self._out for row in part]]
+    def split(self) -> bool:
+        """Split the selections of all functions. Returns whether there are any."""
+        for function in self._functions:
+            parts: list[list[Instruction]] = []  # the phis of a new block grow until its merge block is read
+            block = 0
+            for row in function.body:
+                before = parts[-1][-1] if parts else row
+                if row[0] == _LABEL:
+                    if row[1] in self._seconds:
+                        parts += self._between(self._seconds[row[1]], before, block)
+                    block = row[1]
+                elif row[0] == _CONDITIONAL and before[0] == _SELECTION and before[1] not in row[2:4]:
+                    row = self._divide(row, before, block)
+                elif row[0] == _PHI and block in self._merges:
+                    row = self._joined(self._merges[block], row)
+                parts.append([row])
+            function.body = [row for part in parts for row in part]
+        return bool(self._merges)
 
-    def take(self, row: Instruction) -> None:
-        code = row[0]
-        if code == _FUNCTION or self._out:
-            if code == _LABEL:
-                self._label(row[1])
-            elif code == _CONDITIONAL and self._out[-1][-1][0] == _SELECTION and self._out[-1][-1][1] not in row[2:4]:
-                row = self._divide(row)
-            elif code == _PHI and self._block in self._merges:
-                row = self._join(self._merges[self._block], row)
-            self._out.append([row])
-        else:
-            self._globals.append(row)
-
-    def _new(self) -> int:
-        self.bound += 1
-        return self.bound - 1
-
-    def _divide(self, row: Instruction) -> Instruction:
-        """The branch of the first selection; its merge instruction, which is the row before, is changed in place."""
+    def _divide(self, row: Instruction, merge: Instruction, block: int) -> Instruction:
+        """The branch of the first selection; its merge instruction is changed in place."""
         _, condition, first, second = row[:4]
-        merge = self._out[-1][-1]
-        selection = _Selection(self._block, condition, merge[1], self._new())
+        selection = _Selection(block, condition, merge[1], self._new(), second)
         self._seconds[second] = self._merges[merge[1]] = selection
         merge[1] = selection.between
         return [_CONDITIONAL, condition, first, selection.between]
 
-    def _label(self, label: int) -> None:
-        selection = self._seconds.get(label)
-        if selection is not None:  # the row before ends the first arm
-            selection.first_end = self._block
-            self._out[-1][-1][1] = selection.between
-            self._out.append([[_LABEL, selection.between]])
-            self._out.append(selection.phis)
-            self._out.append([[_SELECTION, selection.merge, 0]])
-            self._out.append([[_CONDITIONAL, selection.condition, selection.merge, label]])
-        self._block = label
+    def _between(self, selection: _Selection, branch: Instruction, block: int) -> list[list[Instruction]]:
+        """The new block; `branch` ends the last block of the first arm, and is changed in place."""
+        selection.first_end = block
+        branch[1] = selection.between
+        return [
+            [[_LABEL, selection.between]],
+            selection.phis,
+            [[_SELECTION, selection.merge, 0], [_CONDITIONAL, selection.condition, selection.merge, selection.second]],
+        ]
 
-    def _join(self, selection: _Selection, row: Instruction) -> Instruction:
+    def _joined(self, selection: _Selection, row: Instruction) -> Instruction:
         """The phi of the merge block; the value of the first arm passes through a phi of the new block."""
         _, type, result, *pairs = row
         through = self._new()
         if type not in self._nulls:
-            self._nulls[type] = self._new()
+            self._nulls[type] = self._null(type)
         joined = [_PHI, type, result]
         for value, block in zip(pairs[::2], pairs[1::2], strict=True):
             if block == selection.first_end:
