@@ -42,7 +42,7 @@ class EditableModule:
 
     def __init__(self, code: memoryview | bytes) -> None:
         words = struct.unpack(f"<{len(code) // 4}I", code)
-        self._header = list(words[:HEADER_WORDS])
+        self._header: list[int] = list(words[:HEADER_WORDS])
         self._globals: list[Instruction] = []
         self._functions: list[Function] = []
         self._declared: dict[tuple[int, ...], int] = {}  # type or constant without its id -> its id
