@@ -1,7 +1,7 @@
 """The parts of a module: copies of the program for two kinds of target, in the phases `stablehlo` and `flow`.
 
-These phases keep one copy of the program for all targets. If a program calls library functions that only some targets
-have, the pass `split-by-libraries` turns it into two modules inside the module, its *parts*. Passes then run on each
+These phases keep one copy of the program for all targets. If a program calls LAPACK and only some targets do that, the
+pass `split-by-libraries` turns it into two modules inside the module, its *parts*. Passes then run on each
 part as on a module, until `form-programs` builds each target's program from the part that it can run.
 """
 
@@ -14,7 +14,7 @@ from .ir.builtin import Module
 from .ir.core import Operation
 from .profiles import known_profile
 
-#: Whether the targets of a part have library functions -> symbol of the part.
+#: Whether the targets of a part call LAPACK -> symbol of the part.
 PARTS: Final[dict[bool, str]] = {True: "with_libraries", False: "without_libraries"}
 
 
@@ -25,8 +25,14 @@ def parts_of(module: Module) -> list[Module]:
 
 def part_for(module: Module, target: str) -> Module:
     """The module from which a target's program is made: its part, or the module itself if that is not split."""
-    wanted = PARTS[known_profile(target).library_calls]
+    wanted = PARTS[calls_lapack(target)]
     return next((part for part in parts_of(module) if part.symbol == wanted), module)
+
+
+def calls_lapack(target: str) -> bool:
+    """Whether a target calls the functions of LAPACK that the compiler could also write as loops."""
+    profile = known_profile(target)
+    return profile.library_calls and not profile.library_format
 
 
 def is_part_without_libraries(module: Module) -> bool:

@@ -30,6 +30,8 @@ from .versions import FORMAT_MINORS
 
 MAGIC = b"OTBC"
 FORMAT = "tensor-bytecode"
+#: the formats whose payloads are tensor bytecode
+FORMATS = (FORMAT, "library-calls")
 MAJOR, MINOR = 1, FORMAT_MINORS[FORMAT]
 SCALAR_BASE = 0x100
 #: the number of scalar ops in version 1.0

@@ -10,7 +10,7 @@ Copies and fills are dispatches of entries of the worker. Commands run one after
 import struct
 from collections.abc import Sequence
 from math import prod
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from orchestrion.hal.backend import (
     BackendBuffer,
@@ -28,6 +28,9 @@ from .control_flow import ControlFlow
 from .executable import CpuExecutable
 from .pool import Pool, worker
 from .program import Command, Part, Patch, Program, Template
+
+if TYPE_CHECKING:
+    from .library_calls import LibraryCall
 
 Table = Sequence[BackendBuffer]
 
@@ -49,6 +52,7 @@ class _Indirect(NamedTuple):
 class CpuCommandBuffer(BackendCommandBuffer):
     __slots__ = (
         "_arguments",
+        "_calls",
         "_commands",
         "_flow",
         "_indirect",
@@ -75,6 +79,7 @@ class CpuCommandBuffer(BackendCommandBuffer):
         self._flow = ControlFlow(self._commands)
         self._indirect: list[_Indirect] = []
         self._transfers: list[_Transfer] = []
+        self._calls: list[LibraryCall] = []
 
     def dispatch(
         self,
@@ -84,13 +89,11 @@ class CpuCommandBuffer(BackendCommandBuffer):
         bindings: Sequence[Binding],
         parameters: bytes,
     ) -> None:
-        assert isinstance(executable, CpuExecutable)
-        self._call(executable.addresses[entry], prod(groups), bindings, parameters)
+        self._call(self._code(executable, entry, bindings), prod(groups), bindings, parameters)
 
     def dispatch_indirect(self, executable: BackendExecutable, entry: int, bindings: Sequence[Binding]) -> None:
-        assert isinstance(executable, CpuExecutable)
         parameters = bytes(4 * executable.entries[entry].parameter_words)
-        start = self._call(executable.addresses[entry], 0, bindings, parameters)
+        start = self._call(self._code(executable, entry, bindings), 0, bindings, parameters)
         self._indirect.append(_Indirect(self._last, start + 8 * len(bindings)))
 
     def copy(self, source: Binding, target: Binding) -> None:
@@ -121,7 +124,7 @@ class CpuCommandBuffer(BackendCommandBuffer):
     def finish(self) -> None:
         self._commands.append(Command(layout.END))
         self._template = Template(
-            self._commands, self._arguments, self._patches, self._slots, self._pool, self._threads
+            self._commands, self._arguments, self._patches, self._slots, self._pool, self._threads, self._calls
         )
         self.program = self._template.program(self._template.commands.copy(), self._arguments)
 
@@ -157,6 +160,17 @@ class CpuCommandBuffer(BackendCommandBuffer):
         self._patches.clear()
         if hasattr(self, "program"):
             del self.program, self._template
+
+    def _code(self, executable: BackendExecutable, entry: int, bindings: Sequence[Binding]) -> int:
+        """The address of the code of an entry."""
+        if isinstance(executable, CpuExecutable):
+            return executable.addresses[entry]
+        from .library_calls import LibraryCall, LibraryExecutable
+
+        assert isinstance(executable, LibraryExecutable)
+        call = LibraryCall(executable, entry, bindings)
+        self._calls.append(call)
+        return call.address
 
     def _call(self, code: int, groups: int, bindings: Sequence[Binding], rest: bytes) -> int:
         """Record a call of an entry. Returns where its arguments start."""

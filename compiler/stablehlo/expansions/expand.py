@@ -14,7 +14,7 @@ from orchestrion.compiler.ir.core import Operation, UnregisteredOp
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter, rewrite
 from orchestrion.compiler.ir.types import TensorType
 from orchestrion.compiler.options import Options
-from orchestrion.compiler.profiles import known_profile
+from orchestrion.compiler.parts import calls_lapack
 from orchestrion.compiler.stablehlo.builders.tensors import Tensor, expansion
 from orchestrion.compiler.stablehlo.complex.parts import conjugate
 from orchestrion.compiler.stablehlo.functions.tuples import PATTERNS as TUPLE_PATTERNS
@@ -45,12 +45,7 @@ _IDENTITIES: Final = frozenset({"mhlo.copy", "Sharding", "SPMDFullToShardShape",
 
 
 def run(module: Module, options: Options) -> None:
-    expand_all(module, loops=not has_libraries(options))
-
-
-def has_libraries(options: Options) -> bool:
-    """Whether a target of the compilation has library functions, so that library calls stay."""
-    return any(known_profile(target).library_calls for target in options.targets)
+    expand_all(module, loops=not any(map(calls_lapack, options.targets)))
 
 
 def expand_all(module: Module, loops: bool) -> None:

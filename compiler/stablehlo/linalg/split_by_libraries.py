@@ -10,8 +10,7 @@ from orchestrion.compiler.ir.attributes import StringAttr
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.options import Options
-from orchestrion.compiler.parts import PARTS, is_part_without_libraries
-from orchestrion.compiler.profiles import known_profile
+from orchestrion.compiler.parts import PARTS, calls_lapack, is_part_without_libraries
 from orchestrion.compiler.stablehlo.ops.custom_call import CustomCall
 
 from .lapack_loops import FUNCTIONS
@@ -19,7 +18,7 @@ from .lapack_loops import FUNCTIONS
 
 def split(module: Module, options: Options) -> None:
     """The pass split-by-libraries."""
-    kinds = {known_profile(target).library_calls for target in options.targets}
+    kinds = set(map(calls_lapack, options.targets))
     if len(kinds) < 2 or not any(map(_may_be_loop, module.walk())):
         return
     originals = module.block.ops

@@ -31,8 +31,9 @@ from orchestrion.compiler.ir.types import DYNAMIC, I64, FunctionType, TensorType
 from orchestrion.compiler.ir.util import Assert
 from orchestrion.compiler.ir.verifier import problems
 from orchestrion.compiler.options import Options
+from orchestrion.compiler.parts import calls_lapack
 from orchestrion.compiler.stablehlo.builders.tensors import Tensor, splat
-from orchestrion.compiler.stablehlo.expansions.expand import expand_all, has_libraries
+from orchestrion.compiler.stablehlo.expansions.expand import expand_all
 from orchestrion.compiler.stablehlo.expansions.random_bits import RNG_BIT_GENERATOR
 from orchestrion.compiler.stablehlo.expansions.top_k import TOP_K
 from orchestrion.compiler.stablehlo.functions.calls import CallGraph
@@ -66,7 +67,7 @@ def run(module: Module, options: Options) -> None:
     for op in module.block:
         if isinstance(op, Func) and len(op.body.blocks) == 1:
             _Refiner(op).run()
-    expand_all(module, loops=not has_libraries(options))  # ops whose shapes were unknown before
+    expand_all(module, loops=not any(map(calls_lapack, options.targets)))  # ops whose shapes were unknown before
 
 
 def _name_windows(module: Module) -> None:
