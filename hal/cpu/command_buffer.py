@@ -43,8 +43,9 @@ class _Transfer(NamedTuple):
 
 
 class _Indirect(NamedTuple):
-    """A recorded indirect dispatch: its command, and the first byte and number of bytes of its parameters."""
+    """A recorded indirect dispatch: its executable, its command, and the first byte of its parameters."""
 
+    executable: BackendExecutable
     command: int
     parameters: int
 
@@ -89,12 +90,13 @@ class CpuCommandBuffer(BackendCommandBuffer):
         bindings: Sequence[Binding],
         parameters: bytes,
     ) -> None:
-        self._call(self._code(executable, entry, bindings), prod(groups), bindings, parameters)
+        code = self._code(executable, entry, bindings)
+        self._call(code, _workgroups(executable, groups), bindings, parameters)
 
     def dispatch_indirect(self, executable: BackendExecutable, entry: int, bindings: Sequence[Binding]) -> None:
         parameters = bytes(4 * executable.entries[entry].parameter_words)
         start = self._call(self._code(executable, entry, bindings), 0, bindings, parameters)
-        self._indirect.append(_Indirect(self._last, start + 8 * len(bindings)))
+        self._indirect.append(_Indirect(executable, self._last, start + 8 * len(bindings)))
 
     def copy(self, source: Binding, target: Binding) -> None:
         self._transfer(worker().copy, (target, source), struct.pack("<2Q", source.length, self._pool.words.memmove))
@@ -140,9 +142,9 @@ class CpuCommandBuffer(BackendCommandBuffer):
         groups: list[int] = []
         for row, argument in zip(self._indirect, arguments, strict=True):
             if argument is not None:
-                (x, y, z), parameters = argument
+                counts, parameters = argument
                 numbers.append(row.command)
-                groups.append(x * y * z)
+                groups.append(_workgroups(row.executable, counts))
                 data[row.parameters : row.parameters + len(parameters)] = parameters
         for transfer, length in zip(self._transfers, lengths, strict=True):
             numbers.append(transfer.command)
@@ -212,6 +214,12 @@ class CpuInstance(BackendInstance):
     def run(self, table: Table, watcher: Watcher | None) -> None:
         """See `CpuCommandBuffer.run`."""
         self.program.run(table, watcher)
+
+
+def _workgroups(executable: BackendExecutable, groups: tuple[int, int, int]) -> int:
+    """The workgroups of a dispatch. A library call computes all of its results in one."""
+    count = prod(groups)
+    return count if isinstance(executable, CpuExecutable) else min(count, 1)
 
 
 def _blocks(length: int) -> int:

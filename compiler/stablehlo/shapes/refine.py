@@ -31,7 +31,7 @@ from orchestrion.compiler.ir.types import DYNAMIC, I64, FunctionType, TensorType
 from orchestrion.compiler.ir.util import Assert
 from orchestrion.compiler.ir.verifier import problems
 from orchestrion.compiler.options import Options
-from orchestrion.compiler.parts import calls_lapack
+from orchestrion.compiler.parts import common_lapack_calls
 from orchestrion.compiler.stablehlo.builders.tensors import Tensor, splat
 from orchestrion.compiler.stablehlo.expansions.expand import expand_all
 from orchestrion.compiler.stablehlo.expansions.random_bits import RNG_BIT_GENERATOR
@@ -67,7 +67,7 @@ def run(module: Module, options: Options) -> None:
     for op in module.block:
         if isinstance(op, Func) and len(op.body.blocks) == 1:
             _Refiner(op).run()
-    expand_all(module, loops=not any(map(calls_lapack, options.targets)))  # ops whose shapes were unknown before
+    expand_all(module, common_lapack_calls(options))  # ops whose shapes were unknown before
 
 
 def _name_windows(module: Module) -> None:
