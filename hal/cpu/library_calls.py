@@ -18,6 +18,7 @@ from itertools import combinations
 import numpy as np
 
 from orchestrion.hal.backend import Binding, Bytes, Entry, Watcher
+from orchestrion.hal.errors import DeviceOutOfMemory
 from orchestrion.hal.reference.executable import Code, ReferenceExecutable, words_of
 
 from . import layout
@@ -51,6 +52,8 @@ class LibraryCall:
     def _run(self, arguments: int, first: int, end: int) -> None:
         try:
             self._call(arguments)
+        except MemoryError as error:
+            _runs.failed(DeviceOutOfMemory(f"the system has no more memory: {error}"))
         except BaseException as error:  # ctypes would print and forget it
             _runs.failed(error)
 

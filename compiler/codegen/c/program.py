@@ -21,6 +21,7 @@ from orchestrion.compiler.kernel.signature import Signature, signature_of
 from orchestrion.compiler.sequencer import hl_seq, ll_seq
 from orchestrion.compiler.stablehlo.ops.function_dims import dim_definitions
 from orchestrion.compiler.targets.c_text.functions import Functions
+from orchestrion.compiler.targets.library_code import calls_library
 
 from .body import CBody
 from .code import Code, indented, refused
@@ -142,6 +143,8 @@ class ProgramText:
         """An op that makes or takes an object of the runtime, or stops a function."""
         match op:
             case ll_seq.CreateExecutable():
+                if any(calls_library(entry) for _, entry in self._executables[op.executable.root].entries()):
+                    raise refused(op, "has no library functions: compile the program with --lapack=loops", self.style)
                 code.values[op.output] = op.executable.root
             case ll_seq.Constant():
                 start = self.weights.add(op)
