@@ -70,7 +70,11 @@ def invocations(body: Body, schedule: Schedule) -> int:
 
 
 #: how the sums of a dot are staged -> the class that emits a block
-BLOCKS: dict[str, type[PanelDot | SquareDot | DepthwiseDot]] = {"panel": PanelDot, "winograd": SquareDot, "windows": DepthwiseDot}
+BLOCKS: dict[str, type[PanelDot | SquareDot | DepthwiseDot]] = {
+    "panel": PanelDot,
+    "winograd": SquareDot,
+    "windows": DepthwiseDot,
+}
 
 
 @dataclass(slots=True)
