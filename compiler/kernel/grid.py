@@ -17,6 +17,7 @@ from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 from .body import Body, Extents
 from .builder import KernelBuilder
 from .index import Index, delinearize, invocation_index
+from .result_lines import lines_of
 from .result_squares import squares_of
 from .schedule import Schedule
 
@@ -41,6 +42,8 @@ def tiles(body: Body, schedule: Schedule) -> list[tuple[str, int]]:
         return [("e", ceildiv(body.largest_result, schedule.count("tile", "e")))]
     if isinstance(body.hero, DotGeneral) and (squares := squares_of(body.hero, schedule)) is not None:
         extents = {**extents, "m": squares.rows}
+    if isinstance(body.hero, DotGeneral) and (lines := lines_of(body.hero, schedule)) is not None:
+        return [("b", prod(lines.grid(schedule)))]
     order = ("b", "n", "m") if schedule.find("reorder", "n") is not None else DOT
     return [(dim, ceildiv(extents[dim], schedule.count("tile", dim) * schedule.local(dim))) for dim in order]
 
