@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Final
 
+from orchestrion.compiler.ir import dims
 from orchestrion.compiler.ir.attributes import BoolAttr, DenseArray, IntegerAttr
 from orchestrion.compiler.ir.declare import attr, operand
 from orchestrion.compiler.ir.types import TensorType
@@ -36,9 +37,9 @@ class Size(PureOp):
     value = attr(DenseArray)
 
     @property
-    def size(self) -> int:
+    def size(self) -> dims.Size:
         """The size."""
-        return self.value.ints[0]
+        return self.value.sizes[0]
 
     def infer(self) -> Sequence[TensorType]:
         type = tensor_of(self.out)
@@ -66,7 +67,7 @@ class LineFft(OperandOp):
         return self.dimension.value
 
     @property
-    def length(self) -> int:
+    def length(self) -> dims.Size:
         """Numbers of a line."""
         return tensor_of(self.operand_).shape[self.axis]
 
