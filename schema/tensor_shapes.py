@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
     #: The class of expressions; by default, all sizes are numbers.
-    E = TypeVar("E", bound=Expression, default=Never)
+    E = TypeVar("E", bound=Expression, default=Never, covariant=True)
 else:
     from typing import TypeVar
 
@@ -189,9 +189,7 @@ def window_count(size: Size[E], window: Size[E], stride: Size[E], dilation: Size
     return greater((size - span) // stride + 1, 0)
 
 
-def windows(
-    operands: Types[E], axes: Ints, sizes: Sizes[E], strides: Sizes[E], dilations: Sizes[E]
-) -> Types[E]:
+def windows(operands: Types[E], axes: Ints, sizes: Sizes[E], strides: Sizes[E], dilations: Sizes[E]) -> Types[E]:
     """Along `axes` the result has the windows; the elements of a window lie along additional axes after
     the operand's.
     """

@@ -17,7 +17,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import prod
-from typing import Final, TypeAlias, TypeVar, final
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar, final, overload
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
 
 #: Bounds of a symbol by default: no size is larger, and no symbol of JAX is smaller.
 DEFAULT_LEAST: Final = 1
@@ -106,12 +109,6 @@ OPS: Final[dict[str, Callable[[int, int], int]]] = {
 #: A product: its atoms, sorted.
 Factors = tuple[Atom, ...]
 Terms = dict[Factors, int]
-
-#: A size of a shape: a number, or an expression over symbols.
-Size: TypeAlias = "int | Dim"
-Shape: TypeAlias = "tuple[Size, ...]"
-#: Both sizes are numbers, and so is the result; or some are expressions.
-AnySize = TypeVar("AnySize", int, Size)
 
 
 @final
@@ -210,6 +207,13 @@ class Dim:
         return not _is_positive(other - self, f"{self} < {other}")
 
 
+#: A size of a shape: a number, or an expression over symbols.
+Size: TypeAlias = int | Dim
+Shape: TypeAlias = tuple[Size, ...]
+#: Two numbers and a result that is a number, or sizes.
+AnySize = TypeVar("AnySize", int, Size)
+
+
 def symbol(name: str, least: int = DEFAULT_LEAST, greatest: int = DEFAULT_GREATEST) -> Dim:
     """The size that is this symbol."""
     return Dim(((1, (Symbol(name, least, greatest),)),))
@@ -286,6 +290,10 @@ def _is_positive(size: Size, said: str) -> bool:
     raise UndecidedError(f"whether {said} depends on the sizes of a call")
 
 
+@overload
+def is_dynamic(size: Size, /) -> TypeIs[Dim]: ...
+@overload
+def is_dynamic(*sizes: Size) -> bool: ...
 def is_dynamic(*sizes: Size) -> bool:
     """Whether one of the sizes depends on a call."""
     return any(isinstance(size, Dim) for size in sizes)

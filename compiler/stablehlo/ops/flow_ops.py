@@ -67,9 +67,9 @@ class LineFft(OperandOp):
         return self.dimension.value
 
     @property
-    def length(self) -> dims.Size:
+    def length(self) -> int:
         """Numbers of a line."""
-        return tensor_of(self.operand_).shape[self.axis]
+        return int(tensor_of(self.operand_).shape[self.axis])
 
     def infer(self) -> Sequence[TensorType]:
         source, out = tensor_of(self.operand_), tensor_of(self.out)
@@ -77,9 +77,10 @@ class LineFft(OperandOp):
             raise ShapeError(f"takes floats, one or two in the last of several axes, not {source}")
         if not 0 <= self.axis < source.rank - 1:
             raise ShapeError(f"dimension {self.axis} is no axis of {source} but the last")
-        if self.length not in range(2, longest(dtype_of(self.operand_).itemsize) + 1) or not radices(self.length):
-            most, primes = longest(dtype_of(self.operand_).itemsize), ", ".join(map(str, PRIMES))
-            raise ShapeError(f"lines of {self.length} are not of 2 to {most} numbers with prime factors of {primes}")
+        length, most = source.shape[self.axis], longest(dtype_of(self.operand_).itemsize)
+        if length not in range(2, most + 1) or not radices(int(length)):
+            primes = ", ".join(map(str, PRIMES))
+            raise ShapeError(f"lines of {length} are not of 2 to {most} numbers with prime factors of {primes}")
         if tensor_of(self.roots) != source.with_shape((self.length, 2)):
             raise ShapeError(f"roots must be {source.with_shape((self.length, 2))}, are {self.roots.type}")
         shape = list(source.shape)

@@ -31,8 +31,8 @@ class Window:
 
     sizes: Shape
     strides: Shape
-    low: Ints
-    high: Ints
+    low: Shape
+    high: Shape
     base_dilations: Shape
     dilations: Shape
 
