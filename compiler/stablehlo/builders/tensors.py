@@ -315,8 +315,9 @@ class Tensor:
 
     def cut(self, axis: int, start: dims.Size, limit: dims.Size, stride: dims.Size = 1) -> Tensor:
         """The elements from `start` up to `limit`, exclusive, of one axis, `stride` apart."""
-        rows = [(start, limit, stride) if place == axis else (0, size, 1) for place, size in enumerate(self.shape)]
-        return self.slice(*zip(*rows, strict=True))
+        starts, limits, strides = self._per_axis(0), list(self.shape), self._per_axis(1)
+        starts[axis], limits[axis], strides[axis] = start, limit, stride
+        return self.slice(starts, limits, strides)
 
     def leading(self, shape: Sizes) -> Tensor:
         """A slice of the given shape from the start of each axis."""
@@ -348,9 +349,12 @@ class Tensor:
 
     def pad_axis(self, axis: int, low: dims.Size, high: dims.Size, fill: Tensor) -> Tensor:
         """The same along one axis."""
-        rows = [(low, high) if place == axis else (0, 0) for place in range(len(self.shape))]
-        lows, highs = zip(*rows, strict=True)
-        return self.pad(lows, highs, fill)
+        before, behind = self._per_axis(0), self._per_axis(0)
+        before[axis], behind[axis] = low, high
+        return self.pad(before, behind, fill)
+
+    def _per_axis(self, number: int) -> list[dims.Size]:
+        return [number] * len(self.shape)
 
     def pad_to(self, *shape: dims.Size) -> Tensor:
         """Pads at the end of each axis with zeros."""
