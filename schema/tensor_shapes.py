@@ -1,8 +1,9 @@
 """Tensor types and the shape rules of tensor bytecode: the result types of each op.
 
 A rule takes the operands' types and the op's attributes and returns the result types, or raises ShapeError (lower case,
-both values). It only assumes the Python types of the attributes, because they may come from an untrusted file. All
-sizes are Python integers and cannot overflow; a type that NumPy could not represent is refused.
+both values). It only assumes the Python types of the attributes, because they may come from an untrusted file. The
+sizes of a file are Python integers and cannot overflow; a type that NumPy could not represent is refused. The compiler
+applies the rules to symbolic sizes, too.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Generic, Never, Protocol, Self, TypeAlias
 
 from .dtypes import BOOL, SIGNED, UNSIGNED, DType
 
@@ -25,7 +26,7 @@ Ints = tuple[int, ...]
 
 
 class Expression(Protocol):
-    """A size that a call determines: the compiler applies the rules to such sizes, too. A file holds numbers only."""
+    """A size that a call determines, as the compiler has them. A file holds numbers only."""
 
     def __add__(self, other: int | Self) -> int | Self: ...
     def __radd__(self, other: int) -> int | Self: ...
@@ -37,7 +38,6 @@ class Expression(Protocol):
     def __floordiv__(self, other: int | Self) -> int | Self: ...
     def __rfloordiv__(self, other: int) -> int | Self: ...
     def __lt__(self, other: int | Self) -> bool: ...
-    def __gt__(self, other: int | Self) -> bool: ...
     def __le__(self, other: int | Self) -> bool: ...
     def __ge__(self, other: int | Self) -> bool: ...
 
@@ -45,18 +45,16 @@ class Expression(Protocol):
         """The greater of two sizes."""
 
 
-if TYPE_CHECKING:
-    from typing import Never
-
+if TYPE_CHECKING:  # Python has defaults of type variables from 3.13 on
     from typing_extensions import TypeVar
 
-    #: The class of expressions; by default, all sizes are numbers.
     E = TypeVar("E", bound=Expression, default=Never, covariant=True)
 else:
     from typing import TypeVar
 
     E = TypeVar("E")
 
+#: Sizes are numbers, or also expressions of a class, if it is given.
 Size: TypeAlias = int | E
 Sizes: TypeAlias = tuple[int | E, ...]
 
@@ -67,7 +65,7 @@ class ShapeError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class TensorType(Generic[E]):
-    """An element type and a shape, static unless the class of expressions is given."""
+    """An element type and a shape. All sizes are numbers in `TensorType`; `TensorType[E]` may have expressions."""
 
     dtype: DType
     shape: Sizes[E]
