@@ -471,6 +471,8 @@ def shared_reduction(task: Task) -> Schedule | None:
     body, machine = task.body, task.machine
     if body.hero is None or not body.has_one_size or task.for_small:
         return None
+    if machine.panel_bytes and not task.reduces_neighbours and typical(task.results) >= machine.simd:
+        return None  # in native code, invocations are lanes of vectors, which load neighbours in memory
     length = body.extents["k"]
     lanes = lanes_per_reduction(task.results) if is_dynamic(length) else REDUCTION_LANES
     if not task.is_long_and_few and longest(length, machine) <= max_elements(machine):
