@@ -16,7 +16,7 @@ import numpy as np
 
 from orchestrion.compiler.ir.attributes import BoolAttr, FloatAttr, IntegerAttr, StringAttr
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
-from orchestrion.compiler.ir.dims import is_dynamic
+from orchestrion.compiler.ir.dims import Size, is_dynamic
 from orchestrion.compiler.ir.locations import UNKNOWN, Location
 from orchestrion.compiler.ir.types import Attribute, Type, scalar
 from orchestrion.schema.dtypes import BOOL, BY_NAME, FLOAT, SIGNED, UNSIGNED, DType
@@ -155,7 +155,7 @@ class KernelBuilder(LoweringEmitter[Value]):
         self._known[op.result] = pattern
         return op.result
 
-    def word(self, size: int) -> Value:
+    def word(self, size: Size) -> Value:
         """A number or a size as a 32-bit word."""
         return self.op("convert", self.index(size), to="ui32") if is_dynamic(size) else self.const(size, "ui32")
 
@@ -346,7 +346,7 @@ class KernelBuilder(LoweringEmitter[Value]):
 
     # memory and place
 
-    def index(self, value: int) -> Value:
+    def index(self, value: Size) -> Value:
         """A number or a size as a value of the index type."""
         return size_arithmetic.emit(self, value) if is_dynamic(value) else self.bits(value, self.index_type)
 

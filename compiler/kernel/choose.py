@@ -14,7 +14,7 @@ from typing import Final
 
 from orchestrion.compiler.flow.layout import layout_of
 from orchestrion.compiler.flow.structure import fastest_axis
-from orchestrion.compiler.ir.dims import bounds, ceildiv, is_dynamic, is_less, typical
+from orchestrion.compiler.ir.dims import Size, bounds, ceildiv, is_dynamic, is_less, typical
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
 from orchestrion.schema.dtypes import BY_NAME, FLOAT
@@ -143,7 +143,7 @@ class Task:
         return hero if isinstance(hero, DotGeneral) and self.body.has_one_size else None
 
     @cached_property
-    def results(self) -> int:
+    def results(self) -> Size:
         """Number of results of the reduction or dot."""
         assert self.body.hero is not None
         return count_of(self.body.hero.results[0])
@@ -352,7 +352,7 @@ def panel_dot(task: Task) -> Schedule | None:
     rows = typical(extents[down])
     read, contract = operand[across]
     in_order = fastest_axis(read) not in contract and is_read(read)
-    tile = _panel_tile(rows, extents[across], machine.panel_tile, item, in_order)
+    tile = _panel_tile(rows, int(extents[across]), machine.panel_tile, item, in_order)
     once = in_order and rows <= tile[0]
     groups = PANEL_LANES if once else 1  # a workgroup reads wide rows of an operand without a panel
     while groups > 1 and typical(extents["b"]) * (extents[across] // (tile[1] * groups)) < FEWEST_BLOCKS:
@@ -368,7 +368,7 @@ def panel_dot(task: Task) -> Schedule | None:
         Step("bind", "grid", "workgroup"),
         *(Step("bind", dim, "local", count) for dim, count in local.items() if count > 1),
         Step("vectorize", across, count=min(machine.vector_lanes, tile[1])),
-        Step("stage", "out", "panel", min(depth, extents["k"])),
+        Step("stage", "out", "panel", min(depth, int(extents["k"]))),
         *(Step("stage", PANEL_OPERANDS[name], "panel") for name in panels),
         Step("guard", down, "clamp") if extents[down] % sizes[down] != 0 else None,
         _guard(across, extents[across], sizes[across], 0),
@@ -445,7 +445,7 @@ def staged_dot(task: Task) -> Schedule | None:
     )
 
 
-def _blocks(tile: tuple[int, int], extents: Mapping[str, int]) -> int:
+def _blocks(tile: tuple[int, int], extents: Mapping[str, Size]) -> int:
     counts = (
         extents["b"],
         ceildiv(extents["m"], tile[0] * STAGED_LANES_DOWN),
@@ -485,7 +485,7 @@ def _tiled(task: Task, assumed: dict[str, int], *more: Step) -> Schedule:
     )
 
 
-def _guard(dim: str, extent: int, size: int, assumed: int) -> Step | None:
+def _guard(dim: str, extent: Size, size: int, assumed: int) -> Step | None:
     if max(bounds(extent)[0], assumed) < size:
         return Step("guard", dim, "clamp")
     return Step("guard", dim, "shift") if extent % size != 0 else None

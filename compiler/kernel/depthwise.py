@@ -127,7 +127,7 @@ class DepthwiseDot(ElementalCode):
             axis, pad = self.lines.row, self.pad
             source = b.op("subtract", loop.index, b.index(low[axis]))
             columns = b.const(low[self.lines.column] * self.lanes, "ui32")
-            width = min(size[self.lines.column], self.lines.width - low[self.lines.column])
+            width = min(int(size[self.lines.column]), self.lines.width - low[self.lines.column])
             inside = b.op("compare_lt", source, b.index(size[axis]))  # in front of the first row, it wraps
             branch = b.begin_if(inside)
             self._copy(pad.operand_, source, b.op("add", line, columns), width)

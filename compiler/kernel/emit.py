@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from orchestrion.compiler.ir.core import Block, Operation, Value
-from orchestrion.compiler.ir.dims import ceildiv, dim_max, typical
+from orchestrion.compiler.ir.dims import Shape, Size, ceildiv, dim_max, typical
 from orchestrion.compiler.ir.locations import UNKNOWN, Location
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 from orchestrion.compiler.stablehlo.ops.indexing import DynamicSlice, DynamicUpdateSlice
@@ -61,7 +61,7 @@ def emit(body: Body, schedule: Schedule, machine: Machine = PLAIN, loc: Location
     return block
 
 
-def invocations(body: Body, schedule: Schedule) -> int:
+def invocations(body: Body, schedule: Schedule) -> Size:
     """Number of invocations of a dispatch."""
     if schedule.library is not None:
         return KERNELS[body.kind].invocations(body.hero)
@@ -157,7 +157,7 @@ class Kernel:
         for result, value in zip(hero.results, self.elemental.run(parts.total()), strict=True):
             self.builder.memo.set((result, at.key), value)
 
-    def _writes(self, places: int) -> Value:
+    def _writes(self, places: Size) -> Value:
         """Whether this invocation writes the results of its place. `places`: number of places."""
         b, schedule = self.builder, self.schedule
         if schedule.lanes == 1:
@@ -180,7 +180,7 @@ class Kernel:
         for output, at, column in zip(outputs, places, zip(*values, strict=True), strict=True):
             self.store(output, at, column)
 
-    def _places(self, shape: tuple[int, ...], number: Value, size: int) -> list[Index]:
+    def _places(self, shape: Shape, number: Value, size: int) -> list[Index]:
         """The indices of the elements of a tile of a result. The tile divides the last dimension, so all coordinates
         but the last are computed once.
         """

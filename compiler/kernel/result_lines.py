@@ -8,7 +8,7 @@ from typing import Final
 
 from orchestrion.compiler.flow.dialect import Windows
 from orchestrion.compiler.ir.core import Value
-from orchestrion.compiler.ir.dims import ceildiv, is_dynamic
+from orchestrion.compiler.ir.dims import ceildiv, is_dynamic, numbers
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 from orchestrion.compiler.stablehlo.ops.structural import Pad
 
@@ -50,7 +50,7 @@ class Lines:
         wide = [axis for axis, size in enumerate(batch) if size != 1]
         if not own or length > MOST_PRODUCTS or not wide or not axes[0] < axes[1] < wide[-1]:
             return None
-        return cls(batch, *axes, wide[-1], sizes, windows.strides.ints, windows.dilations.ints)
+        return cls(numbers(batch), *axes, wide[-1], sizes, windows.strides.ints, windows.dilations.ints)
 
     @property
     def spans(self) -> tuple[int, ...]:
