@@ -27,6 +27,7 @@ from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
 from orchestrion.compiler.stablehlo.ops.func import Func
 from orchestrion.compiler.stablehlo.ops.function_dims import dim_definitions
 from orchestrion.compiler.stablehlo.ops.indexing import DynamicUpdateSlice
+from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Transpose
 
 from .encodings import stored_shape
 from .row_values import row_length
@@ -181,6 +182,8 @@ class Body:
     def across(self) -> Across | None:
         """How an elementwise body reads an operand across; None if it does not, or writes to an input."""
         if self.kind != "elementwise" or any(output.binding in self.inputs.values() for output in self.outputs):
+            return None
+        if not any(isinstance(op, Transpose | BroadcastInDim) for op in self.ops):
             return None
         return Across.of(self.results)
 

@@ -106,3 +106,14 @@ def test_an_element_is_no_access_of_its_own(monkeypatch: pytest.MonkeyPatch) -> 
             text_of((64, 64), (1, 0), dtype, late=True), targets=["cpu"], target_cpu=["x86-64-v2", "x86-64-v4"]
         )
         assert ["gather" in text for text in texts] == [gathers] * 2
+
+
+def test_values_that_are_read_twice_are_looked_at_once() -> None:
+    """Each of the sums doubles the paths from the result to the argument."""
+    t = "tensor<32x32xf32>"
+    sums = "".join(f"%{n + 1} = stablehlo.add %{n}, %{n} : {t}\n" for n in range(64))
+    text = f"func.func @main(%x: {t}) -> {t} {{\n%0 = stablehlo.transpose %x, dims = [1, 0] : ({t}) -> {t}\n{sums}"
+    module = compiler.compile(f"{text}return %64 : {t}\n}}", targets=["cpu"], target_cpu=best_level())
+    x = np.ones((32, 32), np.float32)
+    with vm.load(module, device="cpu", allow_native_code=True) as program:
+        np.testing.assert_array_equal(program.main(x), x * 2.0**64)
