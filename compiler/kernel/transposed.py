@@ -14,11 +14,11 @@ from math import prod
 from orchestrion.compiler.flow.layout import layout_of
 from orchestrion.compiler.flow.structure import is_one_axis, linear, memory_reads, stride
 from orchestrion.compiler.ir.core import Value
-from orchestrion.compiler.ir.dims import ceildiv, is_dynamic
+from orchestrion.compiler.ir.dims import ceildiv, is_dynamic, numbers
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 
 from .builder import KernelBuilder
-from .index import Index, Shape, delinearize
+from .index import Index, delinearize
 from .rules import shape_of
 from .schedule import Schedule
 
@@ -29,7 +29,7 @@ class Across:
     `replaces`: a result may be written to the memory of an operand that is read in order (`mark-in-place`).
     """
 
-    shape: Shape
+    shape: tuple[int, ...]
     axis: int
     inner: int
     replaces: bool
@@ -40,9 +40,11 @@ class Across:
         shapes = {shape_of(value) for value in results}
         if len(shapes) != 1 or any(layout_of(tensor_of(value)) is not None for value in results):
             return None
-        (shape,) = shapes
+        if is_dynamic(*(sizes := shapes.pop())):
+            return None
+        shape = numbers(sizes)
         wide = [axis for axis, size in enumerate(shape) if size != 1]
-        if len(wide) < 2 or is_dynamic(*shape):
+        if len(wide) < 2:
             return None
         axis = next((found for value in results if (found := _neighbours(value, wide)) is not None), None)
         if axis is None:
@@ -64,7 +66,7 @@ class Across:
         """The neighbours in a row of the results."""
         return prod(self.shape[self.inner :])
 
-    def grid(self, schedule: Schedule) -> Shape:
+    def grid(self, schedule: Schedule) -> tuple[int, ...]:
         """The places of the grid: other axes, parts of rows, tiles along `t`, neighbours."""
         count, size = schedule.count("tile", "t"), schedule.workgroup_size
         others = prod(self.shape[: self.inner]) // self.extent
