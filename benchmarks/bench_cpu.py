@@ -185,11 +185,15 @@ def compare(
     return every
 
 
-def run_cost(step: str, name: str, peer: str, path: Path) -> dict[str, float]:
+def run_cost(step: str, name: str, peer: str, path: Path, cpu_time: bool) -> dict[str, float]:
     """In a process: one step of `costs.py`."""
     import costs
 
-    return costs.prepare(peer, row_of(name).make(), path) if step == "prepare" else costs.load(peer, path)
+    if step == "prepare":
+        return costs.prepare(
+            peer, row_of(name).make(), path, costs.processor_seconds if cpu_time else time.perf_counter
+        )
+    return costs.load(peer, path, time.process_time if cpu_time else time.perf_counter)
 
 
 def row_of(name: str) -> Any:
@@ -199,8 +203,10 @@ def row_of(name: str) -> Any:
     return row
 
 
-def compare_costs(peers: Sequence[str], parts: Sequence[str]) -> dict[str, Any]:
-    """Prints what networks cost, as text of Markdown. Loads are the least of three processes."""
+def compare_costs(peers: Sequence[str], parts: Sequence[str], more: Sequence[str] = ()) -> dict[str, Any]:
+    """Prints what networks cost, as text of Markdown. Loads are the least of three processes. `more`: options of a
+    process.
+    """
     from costs import COSTS, NETWORKS
     from harness import unit
 
@@ -210,7 +216,7 @@ def compare_costs(peers: Sequence[str], parts: Sequence[str]) -> dict[str, Any]:
         for peer in [peer for peer in COSTS if peer in peers]:
             with tempfile.TemporaryDirectory() as folder:
                 path = Path(folder) / "network"
-                common = (f"--row={name}", f"--peer={peer}", f"--path={path}")
+                common = (f"--row={name}", f"--peer={peer}", f"--path={path}", *more)
                 made = child("--cost=prepare", *common)
                 loads = [child("--cost=load", *common) for _ in range(3)]
             failed = [one["failed"]["all"] for one in (made, *loads) if "failed" in one]
@@ -253,7 +259,7 @@ def main() -> None:
         print(json.dumps(run_limits(counts[0])))
         return
     if options.cost:
-        print(json.dumps(run_cost(options.cost, options.row, options.peer[0], Path(options.path))))
+        print(json.dumps(run_cost(options.cost, options.row, options.peer[0], Path(options.path), options.cpu_time)))
         return
     if options.row:
         print(json.dumps(run_row(options.row, counts[0], options.rounds, options.peer, options.cpu_time)))
@@ -266,10 +272,10 @@ def main() -> None:
         if missing(peer):
             print(f"{peer} is not installed (no {', '.join(missing(peer))}): left out")
     peers = [peer for peer in options.peer or PEERS if not missing(peer)]
+    more = ["--cpu-time"] if options.cpu_time else []
     if options.costs:
-        every = compare_costs(peers, options.rows)
+        every = compare_costs(peers, options.rows, more)
     else:
-        more = ["--cpu-time"] if options.cpu_time else []
         every = compare(selected(options.rows), counts, options.rounds, peers, more)
     if options.json:
         Path(options.json).write_text(json.dumps(every, indent=2) + "\n")

@@ -1,7 +1,8 @@
 """What a network costs before its first call, and in memory: compilation, load, size of the module.
 
-Each candidate is a table row of two functions, which run in processes of their own. `prepare(program, folder)` makes a
-file and returns the seconds that it took; `load(path, threads)` returns a function of the network's inputs.
+Each candidate is a table row of two functions, which run in processes of their own. `prepare(program, path, clock)`
+makes a file and returns the seconds that it took, by a clock: `time.perf_counter`, or `processor_seconds` on a busy
+machine. `load(path, threads)` returns a function of the network's inputs.
 """
 
 import os
@@ -16,17 +17,32 @@ import numpy as np
 import peers
 from rows import Program
 
+Clock = Callable[[], float]
 #: networks of the table
 NETWORKS = ("SqueezeNet 1.1", "ResNet-18", "ResNet-50", "MiniLM, 6 layers of 384, 1 x 128")
 
 
-def _prepare_ours(program: Program, path: Path) -> float:
+def processor_seconds() -> float:
+    """Seconds of processors that this process and its children have used, also those of children that still run."""
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    live = 0
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text(encoding="utf-8").rpartition(")")[2].split()
+        except OSError:  # it has ended
+            continue
+        if int(fields[1]) == os.getpid():
+            live += int(fields[11]) + int(fields[12])
+    return time.process_time() + ended.ru_utime + ended.ru_stime + live / os.sysconf("SC_CLK_TCK")
+
+
+def _prepare_ours(program: Program, path: Path, clock: Clock) -> float:
     from orchestrion import compiler
 
     level, text = peers.best_level(), peers.lowered(program)
-    start = time.perf_counter()
+    start = clock()
     compiler.compile_to_file(text, path, targets=["cpu"], target_cpu=level)
-    return time.perf_counter() - start
+    return clock() - start
 
 
 def _load_ours(path: Path, threads: int) -> Callable[..., Any]:
@@ -35,11 +51,11 @@ def _load_ours(path: Path, threads: int) -> Callable[..., Any]:
     return vm.load(path, device="cpu", threads=threads, allow_native_code=True).main
 
 
-def _prepare_iree(program: Program, path: Path) -> float:
+def _prepare_iree(program: Program, path: Path, clock: Clock) -> float:
     import iree.compiler
 
     text = peers.lowered(program).as_text()
-    start = time.perf_counter()
+    start = clock()
     iree.compiler.compile_str(
         text,
         target_backends=["llvm-cpu"],
@@ -47,7 +63,7 @@ def _prepare_iree(program: Program, path: Path) -> float:
         extra_args=list(peers.IREE_FLAGS),
         output_file=str(path),
     )
-    return time.perf_counter() - start
+    return clock() - start
 
 
 def _load_iree(path: Path, threads: int) -> Callable[..., Any]:
@@ -55,7 +71,7 @@ def _load_iree(path: Path, threads: int) -> Callable[..., Any]:
     return lambda *inputs: main(*inputs).to_host()
 
 
-def _prepare_onnx(program: Program, path: Path) -> float:
+def _prepare_onnx(program: Program, path: Path, clock: Clock) -> float:
     model = program.onnx()
     assert model is not None
     path.write_bytes(model)
@@ -73,7 +89,7 @@ def _load_openvino(path: Path, threads: int) -> Callable[..., Any]:
 
 
 #: candidate -> (prepare, load)
-COSTS: dict[str, tuple[Callable[[Program, Path], float], Callable[[Path, int], Callable[..., Any]]]] = {
+COSTS: dict[str, tuple[Callable[[Program, Path, Clock], float], Callable[[Path, int], Callable[..., Any]]]] = {
     "cpu": (_prepare_ours, _load_ours),
     "IREE": (_prepare_iree, _load_iree),
     "ONNX Runtime": (_prepare_onnx, _load_onnxruntime),
@@ -81,14 +97,14 @@ COSTS: dict[str, tuple[Callable[[Program, Path], float], Callable[[Path, int], C
 }
 
 
-def prepare(peer: str, program: Program, path: Path) -> dict[str, float]:
+def prepare(peer: str, program: Program, path: Path, clock: Clock) -> dict[str, float]:
     """In a process: seconds of the compilation, bytes of its file."""
     inputs = program.inputs if peer in ("cpu", "IREE") else program.onnx_inputs()
     np.savez(path.with_suffix(".npz"), *inputs)
-    return {"compile": COSTS[peer][0](program, path), "size": float(path.stat().st_size)}
+    return {"compile": COSTS[peer][0](program, path, clock), "size": float(path.stat().st_size)}
 
 
-def load(peer: str, path: Path) -> dict[str, float]:
+def load(peer: str, path: Path, clock: Clock) -> dict[str, float]:
     """In a process: seconds of the load and of the first call, and how much memory of the process they added, in bytes.
 
     The package is imported before, so its memory does not count; pages of the file do.
@@ -96,11 +112,11 @@ def load(peer: str, path: Path) -> dict[str, float]:
     _import(peer)
     inputs = [*np.load(path.with_suffix(".npz")).values()]
     before = _resident()
-    start = time.perf_counter()
+    start = clock()
     call = COSTS[peer][1](path, len(os.sched_getaffinity(0)))
-    loaded = time.perf_counter()
+    loaded = clock()
     call(*inputs)
-    called = time.perf_counter()
+    called = clock()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     return {"load": loaded - start, "first": called - loaded, "memory": float(max(peak - before, 0))}
 

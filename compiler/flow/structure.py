@@ -391,13 +391,17 @@ def row_axes(shape: Shape, rows: Size) -> int | None:
 def memory_reads(value: Value) -> list[tuple[Value, Coordinates | None]]:
     """The loaded values that an element of `value` reads through elementwise ops and ops that move elements.
 
-    Each comes with the coordinates of its element in terms of the coordinates of `value`. None if an element is
+    Each comes with the coordinates of its element in terms of the coordinates of `value`, once. None if an element is
     computed by other ops, or if data decide what is read. Constants are not loaded.
     """
     found: list[tuple[Value, Coordinates | None]] = []
     stack: list[tuple[Value, Coordinates]] = [(value, identity(_shape(value)))]
+    visited: set[tuple[Value, Coordinates]] = set()
     while stack:
         one, at = stack.pop()
+        if (one, at) in visited:
+            continue
+        visited.add((one, at))
         op = one.defining_op
         if op is None or not isinstance(op, StablehloOp | SetEncoding):
             found.append((one, at))

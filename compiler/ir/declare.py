@@ -205,18 +205,20 @@ def size_in(value: Attribute) -> Size:
 
 
 class Positions(NamedTuple):
-    """The fields of one kind, the numbers of variadic and of single fields, and one 1 per field."""
+    """The fields of one kind, the numbers of variadic and of single fields, one 1 per field, and name -> number."""
 
     fields: tuple[Field, ...]
     variadic: int
     single: int
     ones: tuple[int, ...]
+    numbers: dict[str, int]
 
     @classmethod
     def of(cls, fields: tuple[Field, ...]) -> Positions:
         """Counts the variadic and the single fields."""
         variadic = sum(field.variadic for field in fields)
-        return cls(fields, variadic, len(fields) - variadic, (1,) * len(fields))
+        numbers = {field.name: number for number, field in enumerate(fields)}
+        return cls(fields, variadic, len(fields) - variadic, (1,) * len(fields), numbers)
 
 
 @dataclass(frozen=True)
@@ -254,7 +256,7 @@ class Declaration:
         """The number of the op's operands (results, ...) in each field of that kind. Raises ValueError if they do not
         match.
         """
-        fields, variadic, single, ones = self.positional[kind]
+        fields, variadic, single, ones, _ = self.positional[kind]
         left = total - single
         if variadic == 0 and left or left < 0:
             raise ValueError(f"needs {'at least ' if variadic else ''}{single} {kind}s, has {total}")
@@ -278,8 +280,11 @@ class Declaration:
     def group(self, op: Operation, field: Field) -> Sequence[Any]:
         """The operands (results, ...) of `op` in `field`."""
         items: Sequence[Any] = _HELD[field.kind](op)
-        start = 0
-        for other, size in zip(self.positional[field.kind].fields, self.sizes(op, field.kind, len(items)), strict=True):
+        positions, start = self.positional[field.kind], 0
+        if not positions.variadic and len(items) == positions.single:  # nearly all ops, a hundred thousand times
+            at = positions.numbers[field.name]
+            return items[at : at + 1]
+        for other, size in zip(positions.fields, self.sizes(op, field.kind, len(items)), strict=True):
             if other is field:
                 return items[start : start + size]
             start += size

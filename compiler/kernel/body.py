@@ -27,14 +27,17 @@ from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
 from orchestrion.compiler.stablehlo.ops.func import Func
 from orchestrion.compiler.stablehlo.ops.function_dims import dim_definitions
 from orchestrion.compiler.stablehlo.ops.indexing import DynamicUpdateSlice
+from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Transpose
 
 from .encodings import stored_shape
 from .row_values import row_length
 from .rules import shape_of
+from .transposed import Across
 
 #: dimensions of iteration domains
 DIMENSIONS: Final[dict[str, str]] = {
     "e": "elements of the results in the order of memory, all parallel dimensions as one",
+    "t": "elements along the axis of elementwise results along which an operand has neighbours, if it is not the last",
     "b": "batches of a dot, parallel",
     "m": "rows of the result of a dot, or rows of a body of kind `rows`, parallel",
     "n": "columns of the result of a dot, parallel",
@@ -165,7 +168,7 @@ class Body:
         hero = self.hero
         match self.kind:
             case "elementwise":
-                return {"e": self.largest_result}
+                return {"e": self.largest_result} | ({} if self.across is None else {"t": self.across.extent})
             case "reduction" | "contraction":
                 assert hero is not None
                 found = {"e": self.largest_result, "k": reduced(hero)}
@@ -177,6 +180,15 @@ class Body:
                 return {"m": self.rows, "k": row_length(self.ops, self.rows, self.results)}
             case _:
                 return {}
+
+    @cached_property
+    def across(self) -> Across | None:
+        """How an elementwise body reads an operand across; None if it does not, or writes to an input."""
+        if self.kind != "elementwise" or any(output.binding in self.inputs.values() for output in self.outputs):
+            return None
+        if not any(isinstance(op, Transpose | BroadcastInDim) for op in self.ops):
+            return None
+        return Across.of(self.results)
 
     @property
     def has_one_size(self) -> bool:

@@ -491,6 +491,25 @@ def _guard(dim: str, extent: Size, size: int, assumed: int) -> Step | None:
     return Step("guard", dim, "shift") if extent % size != 0 else None
 
 
+def transposed_elements(task: Task) -> Schedule | None:
+    """A workgroup computes a block of results that are neighbours along rows and along the axis by which an operand is
+    read.
+    """
+    across, count = task.body.across, task.machine.transposed_tile
+    if across is None or not count or across.extent < count or count * task.code.ops > MAX_TILE_OPS:
+        return None
+    size = ELEMENTS_PER_WORKGROUP
+    while size > across.columns:
+        size //= 2
+    is_whole = not (across.extent % count or across.columns % size)
+    schedule = Schedule.of(
+        Step("tile", "t", count=count),
+        Step("bind", "grid", "invocation", size),
+        None if is_whole else Step("guard", "t", "shift"),
+    )
+    return None if size < count or any(problems(task.body, schedule, task.machine)) else schedule
+
+
 def shared_reduction(task: Task) -> Schedule | None:
     """A workgroup computes one element, if the reductions are few and long, or too long for one invocation."""
     body, machine = task.body, task.machine
@@ -543,6 +562,7 @@ PATTERNS: Final[tuple[tuple[str, Callable[[Task], Schedule | None]], ...]] = (
     ("panel dot", panel_dot),
     ("staged dot", staged_dot),
     ("tiled dot", tiled_dot),
+    ("transposed elements", transposed_elements),
     ("shared reduction", shared_reduction),
     ("each element", each_element),
 )

@@ -137,11 +137,17 @@ class Kernel:
         number = grid_place(b, schedule, places)
         parts = [self._parts(body.hero, at) for at in self._positions(number, size)] if lanes > 1 and body.hero else []
         counts = {count_of(value) for value in body.results}
+        if (across := body.across) is not None and schedule.find("tile", "t") is not None:
+            branch = b.begin_if(self._writes(places))
+            self._write(body.outputs, [across.places(b, schedule, number)] * len(body.outputs))
+            b.end_if(branch)
+            return
         for count in sorted(counts, key=lambda one: (typical(one), str(one))):
             branch = b.begin_if(self._writes(places if len(counts) == 1 else count))
             for part in parts:
                 self._combine(*part)
-            self._write([one for one in body.outputs if count_of(one.value) == count], number, size)
+            outputs = [one for one in body.outputs if count_of(one.value) == count]
+            self._write(outputs, [self._places(stored_shape(one.value), number, size) for one in outputs])
             b.end_if(branch)
 
     def _parts(self, hero: Operation, position: Value) -> tuple[Operation, Index, Parts]:
@@ -171,8 +177,8 @@ class Kernel:
         first = number if size == 1 else b.op("multiply", number, b.index(size))
         return [b.op("add", first, b.index(at)) for at in range(size)]
 
-    def _write(self, outputs: Sequence[Output], number: Value, size: int) -> None:
-        places = [self._places(stored_shape(output.value), number, size) for output in outputs]
+    def _write(self, outputs: Sequence[Output], places: Sequence[Sequence[Index]]) -> None:
+        """Writes outputs at places of their own, of which all have equally many."""
         values = [
             [self.elemental.element(output.value, at) for output, at in zip(outputs, row, strict=True)]
             for row in zip(*places, strict=True)

@@ -38,6 +38,9 @@ def tiles(body: Body, schedule: Schedule) -> list[tuple[str, Size]]:
     extents = body.extents
     if body.kind == "rows":
         return [("m", extents["m"])]
+    if schedule.find("tile", "t") is not None:
+        assert body.across is not None
+        return [("t", prod(body.across.grid(schedule)))]
     if not is_tiled_dot(schedule):
         return [("e", ceildiv(body.largest_result, schedule.count("tile", "e")))]
     if isinstance(body.hero, DotGeneral) and (squares := squares_of(body.hero, schedule)) is not None:

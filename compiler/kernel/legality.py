@@ -174,7 +174,8 @@ def _elements(body: Body, schedule: Schedule) -> Iterator[str]:
     size = schedule.count("tile", "e")
     for name in ("reorder", "vectorize", "stage", "guard"):
         for step in schedule.named(name):
-            yield f"{step}: only a dot in tiles along m and n takes this step"
+            if (name, step.dim) != ("guard", "t") or not schedule.count("tile", "t", 0):
+                yield f"{step}: only a dot in tiles along m and n takes this step"
     if schedule.find("tile", "k") is not None:
         yield "a reduction is not tiled"
     if (size > 1 or schedule.lanes > 1) and len({count_of(value) for value in body.results}) > 1:
@@ -185,10 +186,28 @@ def _elements(body: Body, schedule: Schedule) -> Iterator[str]:
         used = size * parts_bytes(body.ops, schedule.lanes)
         if used > MAX_SHARED_BYTES:
             yield f"parts of {size} results take {used} bytes of shared memory; every device has {MAX_SHARED_BYTES}"
+    if schedule.count("tile", "t", 0):
+        yield from _across(body, schedule)
     for value in body.results if size > 1 else ():
         last = (1, *stored_shape(value))[-1]
         if is_dynamic(last) or last % size:
             yield f"tile(e, {size}): the last dimension in memory has {last} elements, which is no multiple"
+
+
+def _across(body: Body, schedule: Schedule) -> Iterator[str]:
+    """Tiles of results that read an operand across."""
+    across, guard = body.across, schedule.find("guard", "t")
+    assert across is not None
+    count, size = schedule.count("tile", "t"), schedule.workgroup_size
+    extents = f"{across.extent} places along t and {across.columns} columns"
+    if schedule.find("tile", "e") is not None or schedule.by_workgroups:
+        yield f"tile(t, {count}): invocations compute results along t alone"
+    if across.extent < count or across.columns < size:
+        yield f"tiles of {count} by {size} exceed the {extents}"
+    if guard is None and (across.extent % count or across.columns % size):
+        yield f"tiles of {count} by {size} do not divide the {extents}: they need a guard"
+    if guard is not None and (guard.how != "shift" or across.replaces):
+        yield f"{guard}: a tile is moved back, and only if no result may replace an operand"
 
 
 def _dot(body: Body, schedule: Schedule, machine: Machine) -> Iterator[str]:

@@ -40,7 +40,8 @@ class Machine:
     caches, and a barrier is cheap. `subgroup`: invocations that run in lockstep. `barrier`: elements that an invocation
     reduces in the time of a barrier. `units`: invocations that run at the same time. `quick_builds`: a driver builds a
     specialized kernel in less time than a few calls save by it. `element_tile`: neighbours that an invocation computes
-    in bodies without a reduction. `reduction_run`: elements that an iteration takes of a reduction that only loads.
+    in bodies without a reduction. `transposed_tile`: the same along another axis, if an operand is read across; 0 if
+    that does not pay. `reduction_run`: elements that an iteration takes of a reduction that only loads.
     `register_code`: greatest number of primitives, about, for the part of a row that an invocation keeps in registers.
     `panel_tile`: rows and columns, of f32, of the tile of a dot with panels; `panel_bytes`: bytes of the panels of a
     workgroup, which caches hold; 0 if panels do not pay. `winograd_bytes`: the same for the transformed operands and
@@ -61,6 +62,7 @@ class Machine:
     units: int = 1 << 14
     quick_builds: bool = False
     element_tile: int = 1
+    transposed_tile: int = 0
     reduction_run: int = 4
     register_code: int = 1200
     panel_tile: tuple[int, int] = (0, 0)

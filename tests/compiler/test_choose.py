@@ -131,6 +131,28 @@ def test_elements_are_an_invocation_s_each(chosen: Chosen) -> None:
     assert re.fullmatch(r"\[bind\(grid, invocation, \d+\)\]", chosen(text, "spirv"))
 
 
+@pytest.mark.parametrize(
+    ("shape", "order", "wanted"),
+    [
+        ((128, 256), (1, 0), "tile(t, 16), bind(grid, invocation, 64)"),
+        ((40, 37), (1, 0), "tile(t, 16), bind(grid, invocation, 32), guard(t, shift)"),
+        ((2, 14, 14, 32), (0, 3, 1, 2), "tile(t, 16), bind(grid, invocation, 64), guard(t, shift)"),
+        ((15, 64), (1, 0), "bind(grid, invocation, 64)"),  # few columns
+        ((64, 15), (1, 0), "bind(grid, invocation, 64)"),  # few rows
+        ((8, 32, 64), (1, 0, 2), "bind(grid, invocation, 64)"),  # neighbours stay neighbours
+    ],
+)
+def test_what_is_read_across_is_computed_in_tiles(
+    chosen: Chosen, shape: tuple[int, ...], order: tuple[int, ...], wanted: str
+) -> None:
+    t, out = tensor(list(shape), "f32"), tensor([shape[axis] for axis in order], "f32")
+    attributes = f"permutation = array<i64: {', '.join(map(str, order))}>"
+    moved = ["%m = " + apply("transpose", "%a0", attributes, [t], out), "%r = " + apply("negate", "%m", "", [out], out)]
+    text = main([t], moved, [("%r", out)])
+    assert chosen(text, "cpu") == f"[{wanted}]"
+    assert "tile(t" not in chosen(text, "opencl")
+
+
 # dots
 
 

@@ -60,6 +60,20 @@ CASES: list[tuple[str, list[str], str] | tuple[str, list[str], str, str]] = [
     ("dot", [f"tile(m, 0), {GRID}"], "tile(m, 0): the count is 1 or more"),
     ("rows", [f"{GROUP}, reduce(k, tree)"], "reduce(k, tree): the count is 1 or more"),
     ("dot", [f"{GROUP}, bind(m, local)"], "bind(m, local): the count is 1 or more"),
+    # results that read an operand across
+    (
+        "transposed elements", [f"tile(e, 2), tile(t, 4), {GRID}, guard(t, shift)"],
+        "tile(t, 4): invocations compute results along t alone",
+    ),
+    ("transposed elements", [f"tile(t, 8), {GRID}"], "tiles of 8 by 32 exceed the 40 places along t and 24 columns"),
+    (
+        "transposed elements", ["tile(t, 16), bind(grid, invocation, 8)"],
+        "tiles of 16 by 8 do not divide the 40 places along t and 24 columns: they need a guard",
+    ),
+    (
+        "transposed elements", ["tile(t, 16), bind(grid, invocation, 8), guard(t, clamp)"],
+        "guard(t, clamp): a tile is moved back, and only if no result may replace an operand",
+    ),
     # sizes
     ("elements", [f"assume(e, 8..), {GRID}"], "assume(e, 8..): the extent of e is 60, not dynamic"),
     (

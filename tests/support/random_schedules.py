@@ -106,6 +106,11 @@ def _unrolled(rng: random.Random, results: int, often: float) -> list[Step]:
 def _elements(rng: random.Random, body: Body) -> list[Step]:
     """Elements in the order of memory."""
     has_sum = "k" in body.extents
+    if body.across is not None and rng.random() < 0.6:
+        count, size = rng.choice((1, 2, 3, 4, 8, 16)), rng.choice((1, 2, 3, 8, 16, 64))
+        divides = not (body.across.extent % count or body.across.columns % size)
+        guard = [] if divides and rng.random() < 0.8 else [Step("guard", "t", "shift")]
+        return [Step("tile", "t", count=count), Step("bind", "grid", "invocation", size), *guard]
     steps = _shared(rng) if has_sum and body.has_one_size and rng.random() < 0.4 else [_grid(rng)]
     lasts = [(1, *stored_shape(value))[-1] for value in body.results]
     counts = [count for count in (2, 3, 4, 5, 8, 16) if all(not isinstance(n, Dim) and n % count == 0 for n in lasts)]

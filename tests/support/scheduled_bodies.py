@@ -83,6 +83,13 @@ def elements(more: bool = False) -> Case:
     return draft.case("elements")
 
 
+def transposed() -> Case:
+    """An argument of 24 x 40, transposed."""
+    draft = Draft(random.Random(0))
+    draft.result(draft.apply("negate", draft.transpose(draft.argument((24, 40), "f32"), (1, 0))))
+    return draft.case("elements")
+
+
 def reduction(length: int = 100, dynamic: bool = False, wide: bool = False, sums: int = 4) -> Case:
     """Sums; `wide`: they are also written several times."""
     draft = Draft(random.Random(0))
@@ -133,6 +140,7 @@ BODIES: dict[str, Callable[[], Case]] = {
     "dynamic dot": lambda: dot(dynamic="mk"),
     "elements": elements,
     "elements of two sizes": lambda: elements(True),
+    "transposed elements": transposed,
     "reduction": reduction,
     "reduction of many": lambda: reduction(sums=64),
     "reduction of two sizes": lambda: reduction(wide=True),

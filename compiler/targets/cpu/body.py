@@ -20,7 +20,7 @@ from .forms import Form, Forms
 from .levels import Level
 from .loop_parts import Part, parts_of
 from .scalars import instruction, literal, memory_type, splat, suffix, type_of
-from .squares import Squares, load_square, squares_of
+from .squares import Squares, load_square, squares_of, straight_squares
 
 #: finds the name of the function of a call, for vectors of some lanes
 Callee = Callable[[k.Call, int], str]
@@ -86,10 +86,29 @@ class Body:
 
     def ops(self, ops: Iterable[Operation]) -> None:
         """Renders ops, in order."""
+        ops = list(ops)
+        squares = straight_squares(ops, self.forms) if self.mask is None and self.forms.gathers else {}
         for op in ops:
+            if squares and isinstance(op, k.Load) and op in squares:
+                self._square(op, squares[op])
+                continue
             if op.name not in _OPS:
                 raise CompileError([Diagnostic("native kernels have no such op", op.loc, op.name)])
             _OPS[op.name](self, op)
+
+    def _square(self, op: k.Load, loads: Sequence[k.Load]) -> None:
+        """Loads a square at its first load. `loads`: one per column; empty for all loads but the first."""
+        if not loads:
+            return
+        memory, index = op.operands
+        dtype, stride = k.dtype_of(op.output), self.forms[index].stride
+        type, place = memory_type(dtype), loads.index(op)
+        first = self.address(memory, index, type)
+        if place:
+            first = self.code.set(f"getelementptr inbounds {type}, ptr {first}, i64 {-place}")
+        assert stride is not None
+        columns = load_square(self.code, first, stride, dtype, self.width)
+        self.names.update((load.output, column) for load, column in zip(loads, columns, strict=True))
 
     def scalar_op(self, op: k.Scalar) -> None:
         varies = self.forms[op.output].stride is None

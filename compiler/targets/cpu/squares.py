@@ -1,16 +1,18 @@
-"""Loads in a loop whose lanes read different rows: as many elements of each row as there are lanes are loaded at once.
+"""Loads whose lanes read different rows: as many elements of each row as there are lanes are loaded at once.
 
-Such a loop reduces rows, a row per lane. An element per lane and iteration would be a gather, which costs as much as a
-load per lane. Instead the loop runs as many iterations at once as read a square of elements, whose rows are loaded as
-vectors and transposed in registers. Each lane still gets its elements in their order, so results do not change.
+A loop that reduces rows, a row per lane, has such loads. An element per lane and iteration would be a gather, which
+costs as much as a load per lane. Instead the loop runs as many iterations at once as read a square of elements, whose
+rows are loaded as vectors and transposed in registers. Each lane still gets its elements in their order, so results do
+not change. Loads without a loop, of neighbours in the rows of all lanes, are squares of the same kind.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from orchestrion.compiler.ir.core import Value
+from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.kernel import dialect as k
 from orchestrion.schema.dtypes import BOOL, DType
 
@@ -22,6 +24,9 @@ from .scalars import memory_type
 MOST_OPS, MOST_SQUARES = 40, 2
 #: bytes of an element
 ITEM = 4
+
+#: ops without effects: loads between them may change places
+_PURE = k.Constant | k.Scalar | k.Call | k.Load | k.LoadShared | k.MultiplyAdd
 
 #: a number as a sum: a constant, and values with their factors
 _Sum = tuple[int, dict[Value, int]]
@@ -75,9 +80,40 @@ def squares_of(op: k.For, forms: Forms) -> Squares | None:
     return Squares(turns.pop(), count, places)
 
 
-def _groups(loads: list[k.Load], index: Value, forms: Forms) -> list[tuple[int, list[tuple[int, k.Load]]]]:
-    """Loads with a row per lane, together if they read the same rows: the factor of the loop's index, and loads with
-    their constants.
+def straight_squares(ops: Iterable[Operation], forms: Forms) -> dict[k.Load, list[k.Load]]:
+    """The squares of ops that all lanes run: first load of a square -> its loads, in the order of the row. Other loads
+    of a square have no entry of their own: they have an empty list.
+    """
+    found: dict[k.Load, list[k.Load]] = {}
+    pending: list[k.Load] = []
+    order: dict[k.Load, int] = {}
+    for op in (*ops, None):
+        if isinstance(op, _PURE):
+            if isinstance(op, k.Load) and forms[op.operands[1]].stride not in (None, 0, 1):
+                order[op] = len(order)
+                pending.append(op)
+            continue
+        if len(pending) >= forms.width >= 4:
+            for square in _rows_of(pending, forms):
+                found |= dict.fromkeys(square, [])
+                found[min(square, key=order.__getitem__)] = square
+        pending = []
+    return found
+
+
+def _rows_of(loads: list[k.Load], forms: Forms) -> Iterable[list[k.Load]]:
+    """Loads of as many neighbours as there are lanes."""
+    for _, group in _groups(loads, None, forms):
+        by_place = sorted(dict(group).items())
+        for at in range(0, len(by_place) - forms.width + 1, forms.width):
+            part = by_place[at : at + forms.width]
+            if part[-1][0] - part[0][0] == forms.width - 1:
+                yield [load for _, load in part]
+
+
+def _groups(loads: list[k.Load], index: Value | None, forms: Forms) -> list[tuple[int, list[tuple[int, k.Load]]]]:
+    """Loads with a row per lane, together if they read the same rows: the factor of the loop's index, or 1 without a
+    loop, and loads with their constants.
     """
     found: dict[object, list[tuple[int, k.Load]]] = defaultdict(list)
     for load in loads:
@@ -86,7 +122,7 @@ def _groups(loads: list[k.Load], index: Value, forms: Forms) -> list[tuple[int, 
         if stride in (None, 0, 1) or dtype.kind == BOOL or dtype.itemsize != ITEM:
             continue
         constant, terms = _sum(at)
-        factor = terms.pop(index, 0)
+        factor = 1 if index is None else terms.pop(index, 0)
         if not 1 <= factor <= forms.width:
             continue
         found[factor, memory, stride, dtype.name, frozenset(terms.items())].append((constant, load))

@@ -26,6 +26,7 @@ MACHINES = {
         explicit_vectors=True,
         barrier=256,
         units=64,
+        transposed_tile=16,
         quick_builds=True,
         panel_tile=(8, 32),
         panel_bytes=80 << 10,

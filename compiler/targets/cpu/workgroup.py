@@ -339,6 +339,8 @@ class WorkgroupOps(ABC):
                     break
                 if best is None or forms.gathers < best.gathers:
                     best = forms
+                if not best.gathers:
+                    break
             width //= 2
         return best
 
