@@ -11,11 +11,12 @@ from __future__ import annotations
 from typing import Final
 
 from orchestrion.compiler.flow.dialect import Dispatch, HoistableDispatch, SetEncoding
-from orchestrion.compiler.flow.layout import Layout, encoding_of, plain
+from orchestrion.compiler.flow.layout import Encoding, Layout, encoding_of, plain
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.util import GlobalLoad, GlobalStore, Initializer
 from orchestrion.compiler.options import Options
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
+from orchestrion.compiler.targets.target import target
 
 from . import hl_seq
 from .encodings import Resolve, erase_identity_encodings, fit_entries, resolver, retype
@@ -25,7 +26,7 @@ TWO_LAYOUTS: Final = "dots want it in layouts that differ in more than tiles, an
 
 def run(program: hl_seq.Program, options: Options) -> None:
     resolve, recorder = resolver(program, options.encodings), options.recorder
-    changed = False
+    changed = target(program.profile).packs_constants_only and _forget_variables(program, options.encodings)
     for values in _encodings_of_constants(program).values():
         layouts = {resolve(tensor_of(value)) for value in values}
         if len(layouts) < 2:
@@ -44,6 +45,20 @@ def run(program: hl_seq.Program, options: Options) -> None:
     if changed:
         fit_entries(program)
         erase_identity_encodings(program)
+
+
+def _forget_variables(program: hl_seq.Program, encodings: str) -> bool:
+    """Leaves operands of dots that are no constants in row-major order, by default. Returns whether there are any."""
+    found = [
+        output
+        for op in program.walk()
+        if encodings == "default" and isinstance(op, HoistableDispatch) and not isinstance(op.parent_op, Initializer)
+        for output in op.outputs
+        if isinstance(encoding_of(tensor_of(output)), Encoding)
+    ]
+    for value in found:
+        retype(value, plain(tensor_of(value)), program)
+    return bool(found)
 
 
 def _partners(values: list[Value], program: hl_seq.Program) -> list[Value]:
