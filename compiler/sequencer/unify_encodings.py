@@ -4,6 +4,8 @@ A layout suits a dot if it groups the axes as the dot's encoding does; the kerne
 of a constant's encodings differ in more than tile sizes (a matrix and its transpose, contracted over different axes),
 the constant is not stored twice. The dots then read it in row-major order, and so they do their other operands, unless
 other dots need those encoded.
+
+For a target that packs constants only, operands that are no constants lose their encodings here.
 """
 
 from __future__ import annotations
@@ -21,12 +23,13 @@ from orchestrion.compiler.targets.target import target
 from . import hl_seq
 from .encodings import Resolve, erase_identity_encodings, fit_entries, resolver, retype
 
+NO_CONSTANT: Final = "it is no constant, and kernels copy it to panels themselves"
 TWO_LAYOUTS: Final = "dots want it in layouts that differ in more than tiles, and it is kept once"
 
 
 def run(program: hl_seq.Program, options: Options) -> None:
     resolve, recorder = resolver(program, options.encodings), options.recorder
-    changed = target(program.profile).packs_constants_only and _forget_variables(program, options.encodings)
+    changed = target(program.profile).packs_constants_only and _forget_variables(program, options)
     for values in _encodings_of_constants(program).values():
         layouts = {resolve(tensor_of(value)) for value in values}
         if len(layouts) < 2:
@@ -47,16 +50,15 @@ def run(program: hl_seq.Program, options: Options) -> None:
         erase_identity_encodings(program)
 
 
-def _forget_variables(program: hl_seq.Program, encodings: str) -> bool:
+def _forget_variables(program: hl_seq.Program, options: Options) -> bool:
     """Leaves operands of dots that are no constants in row-major order, by default. Returns whether there are any."""
-    found = [
-        output
-        for op in program.walk()
-        if encodings == "default" and isinstance(op, HoistableDispatch) and not isinstance(op.parent_op, Initializer)
-        for output in op.outputs
-        if isinstance(encoding_of(tensor_of(output)), Encoding)
-    ]
+    makers = [op for op in program.walk() if isinstance(op, HoistableDispatch)] if options.encodings == "default" else []
+    variables = [output for op in makers if not isinstance(op.parent_op, Initializer) for output in op.outputs]
+    found = [value for value in variables if isinstance(encoding_of(tensor_of(value)), Encoding)]
     for value in found:
+        if options.recorder is not None:
+            name = program.sym_name.value
+            options.recorder.not_taken(name, "another layout for an operand of a dot", value.loc, NO_CONSTANT)
         retype(value, plain(tensor_of(value)), program)
     return bool(found)
 

@@ -81,14 +81,15 @@ class CpuTarget(KernelTarget):
 
     def row_major_because(self, encoding: Encoding, shape: tuple[int, ...]) -> str:
         """Why an operand stays in row-major order; empty if it does not."""
-        rows, columns, depth = encoding.sizes
+        rows, columns, _ = encoding.sizes
         if encoding.role == "lhs":
             return "kernels read the left operand of a dot in row-major order"
         if len(encoding.free) != 1 or len(encoding.contract) != 1 or encoding.batch:
             return "only matrices are stored in tiles"
         if is_dynamic(*shape) or columns % self.tiles[1]:
             return f"the columns of the dot are no multiple of {self.tiles[1]}"
-        return "" if rows >= PACKED_ROWS else f"tiles are worth it from {PACKED_ROWS} rows on, of which there are {rows}"
+        few = f"tiles are worth it from {PACKED_ROWS} rows on, of which there are {rows}"
+        return few if rows < PACKED_ROWS else ""
 
     def serialize(self, executable: Operation) -> Payload:
         """The image for the best level of the host."""
