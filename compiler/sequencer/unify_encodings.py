@@ -29,7 +29,7 @@ TWO_LAYOUTS: Final = "dots want it in layouts that differ in more than tiles, an
 
 def run(program: hl_seq.Program, options: Options) -> None:
     resolve, recorder = resolver(program, options.encodings), options.recorder
-    changed = target(program.profile).packs_constants_only and _forget_variables(program, options)
+    changed = options.encodings == "default" and _forget_variables(program, options)
     for values in _encodings_of_constants(program).values():
         layouts = {resolve(tensor_of(value)) for value in values}
         if len(layouts) < 2:
@@ -51,8 +51,12 @@ def run(program: hl_seq.Program, options: Options) -> None:
 
 
 def _forget_variables(program: hl_seq.Program, options: Options) -> bool:
-    """Leaves operands of dots that are no constants in row-major order, by default. Returns whether there are any."""
-    makers = [op for op in program.walk() if isinstance(op, HoistableDispatch)] if options.encodings == "default" else []
+    """Leaves operands that are no constants in row-major order, if the target packs constants only. Returns whether
+    there are any.
+    """
+    if not target(program.profile).packs_constants_only:
+        return False
+    makers = [op for op in program.walk() if isinstance(op, HoistableDispatch)]
     variables = [output for op in makers if not isinstance(op.parent_op, Initializer) for output in op.outputs]
     found = [value for value in variables if isinstance(encoding_of(tensor_of(value)), Encoding)]
     for value in found:
