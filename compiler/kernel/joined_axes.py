@@ -11,12 +11,12 @@ from itertools import pairwise
 
 from orchestrion.compiler.flow.structure import Axes, axes_in_memory, is_one_axis, structure_of
 from orchestrion.compiler.ir.core import Value
-from orchestrion.compiler.ir.dims import is_dynamic
+from orchestrion.compiler.ir.dims import Shape, is_dynamic, numbers
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 from orchestrion.compiler.stablehlo.ops.structural import Reshape
 
 from .builder import KernelBuilder
-from .index import Index, Shape, delinearize, linearize
+from .index import Index, delinearize, linearize
 from .loops import BLOCK, Scalars
 from .reductions import Factors
 from .rules import mapped, shape_of
@@ -27,12 +27,13 @@ def units_of(dot: DotGeneral) -> tuple[int, int] | None:
     contracted axes, or no operand that joins them from axes that lie apart.
     """
     sides = [(value, _contracted_axis(dot, number)) for number, value in enumerate(dot.operands)]
-    inner = {_inner_size(value, axis) for value, axis in sides if axis is not None} - {0}
-    if len(inner) != 1:
+    sizes = [_inner_size(value, axis) for value, axis in sides if axis is not None]
+    inner = {size for size in sizes if size}
+    if len(sizes) != len(sides) or len(inner) != 1:
         return None
     size, axis = inner.pop(), sides[0][1]
     unit = BLOCK if size % BLOCK == 0 else size
-    return None if axis is None or BLOCK % unit else (shape_of(dot.lhs)[axis] // unit, unit)
+    return None if axis is None or BLOCK % unit else (numbers(shape_of(dot.lhs))[axis] // unit, unit)
 
 
 def _contracted_axis(dot: DotGeneral, operand: int) -> int | None:
@@ -59,7 +60,7 @@ def _inner_size(value: Value, axis: int) -> int:
     source, axes = found
     joined = [part for part in axes[axis] if shape_of(source)[part] != 1]
     apart = any(not is_one_axis(source, first, second) for first, second in pairwise(joined))
-    return shape_of(source)[joined[-1]] if apart else 0
+    return numbers(shape_of(source))[joined[-1]] if apart else 0
 
 
 class UnitFactors(Factors):

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.flow.layout import Encoding, Layout
 from orchestrion.compiler.ir.core import Block, Operation
-from orchestrion.compiler.ir.dims import is_dynamic
+from orchestrion.compiler.ir.dims import Shape, is_dynamic
 from orchestrion.compiler.kernel.machine import Machine, Quirks
 from orchestrion.compiler.kernel.signature import Signature
 from orchestrion.compiler.targets.kernel_target import KernelTarget, Lowered
@@ -33,6 +33,7 @@ MACHINES = {
         panel_bytes=80 << 10,
         winograd_bytes=136 << 10,
         multiply_add=True,
+        chooses_extrema=True,
         quirks=Quirks(functions=True),
     ),
     "mcu": Machine(
@@ -73,13 +74,13 @@ class CpuTarget(KernelTarget):
     most_entries = 64
     machines = MACHINES
 
-    def layout(self, encoding: Encoding, shape: tuple[int, ...]) -> Layout | None:
+    def layout(self, encoding: Encoding, shape: Shape) -> Layout | None:
         """Tiles of the columns that a workgroup computes, of the right operand of a matrix product: panels need not be
         copied from it (docs/decisions/packed-panels.md).
         """
         return None if self.row_major_because(encoding, shape) else self.tiled(encoding, shape)
 
-    def row_major_because(self, encoding: Encoding, shape: tuple[int, ...]) -> str:
+    def row_major_because(self, encoding: Encoding, shape: Shape) -> str:
         """Why an operand stays in row-major order; empty if it does not."""
         rows, columns, _ = encoding.sizes
         if encoding.role == "lhs":
