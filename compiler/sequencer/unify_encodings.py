@@ -18,10 +18,9 @@ from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.util import GlobalLoad, GlobalStore, Initializer
 from orchestrion.compiler.options import Options
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
-from orchestrion.compiler.targets.target import target
 
 from . import hl_seq
-from .encodings import Resolve, erase_identity_encodings, fit_entries, resolver, retype
+from .encodings import Resolve, erase_identity_encodings, fit_entries, packs_constants_only, resolver, retype
 
 NO_CONSTANT: Final = "it is no constant, and kernels copy it to panels themselves"
 TWO_LAYOUTS: Final = "dots want it in layouts that differ in more than tiles, and it is kept once"
@@ -54,7 +53,7 @@ def _forget_variables(program: hl_seq.Program, options: Options) -> bool:
     """Leaves operands that are no constants in row-major order, if the target packs constants only. Returns whether
     there are any.
     """
-    if not target(program.profile).packs_constants_only:
+    if not packs_constants_only(program):
         return False
     makers = [op for op in program.walk() if isinstance(op, HoistableDispatch)]
     variables = [output for op in makers if not isinstance(op.parent_op, Initializer) for output in op.outputs]
