@@ -354,13 +354,14 @@ def panel_dot(task: Task) -> Schedule | None:
     in_order = fastest_axis(read) not in contract and is_read(read)
     tile = _panel_tile(rows, int(extents[across]), machine.panel_tile, item, in_order)
     once = in_order and rows <= tile[0]
+    loaded = once or (in_order and packed_tile(dot, 0 if across == "m" else 1) == tile[1])  # memory has the panels
     groups = PANEL_LANES if once else 1  # a workgroup reads wide rows of an operand without a panel
     while groups > 1 and typical(extents["b"]) * (extents[across] // (tile[1] * groups)) < FEWEST_BLOCKS:
         groups //= 2
     local, sizes = {down: PANEL_LANES // groups, across: groups}, {across: tile[1] * groups}
     sizes[down] = tile[0] * local[down]
     tall = tile[0] > machine.panel_tile[0]  # so many rows, a power of two apart, would share few lines of a cache
-    panels = [name for name, needs in ((down, tall or not is_read(operand[down][0])), (across, not once)) if needs]
+    panels = [name for name, needs in ((down, tall or not is_read(operand[down][0])), (across, not loaded)) if needs]
     depth = (machine.panel_bytes // item - prod(sizes.values())) // max(sum(sizes[name] for name in panels), 1)
     depth = BLOCK if once else depth if extents["k"] <= depth else depth // BLOCK * BLOCK
     schedule = Schedule.of(

@@ -194,7 +194,8 @@ class Nest:
         `start`: the values of earlier ranges, which are combined with whole blocks of this one.
         """
         level = len(outer)
-        if start is not None and bounds[2] > self._per_block(level):
+        blocks = self._inside(level + 1) >= BLOCK and self.reduction.sizes[level] <= BLOCK  # a block per place
+        if start is not None and (blocks or bounds[2] > self._per_block(level)):
             return (yield from self._range(level, outer, bounds, start()))
         found = yield from self._range(level, outer, bounds, self._neutral())
         return found if start is None else (yield from self.reduction.combine(start(), found))

@@ -29,6 +29,7 @@ from .dots import remember, together, vector_sums
 from .elemental import Elemental
 from .grid import dot_places
 from .index import Index, linearize
+from .joined_axes import UnitFactors, units_of
 from .loops import BLOCK, Nest, Scalars
 from .operands import is_read
 from .reductions import Factors
@@ -58,9 +59,11 @@ def slice_of(dot: DotGeneral, depth: int) -> tuple[int, int, int]:
 
 
 def contracted(dot: DotGeneral) -> Shape:
-    """The sizes of the contracted axes, of which those that are contiguous in both operands count as one."""
+    """The sizes of the contracted axes, of which those that are contiguous in both operands count as one. An axis that
+    joins others counts as two: the units, and the places of a unit (`joined_axes.py`).
+    """
     dims = dot.dimensions
-    return Axes([(dot.lhs, dims.lhs_contract), (dot.rhs, dims.rhs_contract)]).sizes
+    return units_of(dot) or Axes([(dot.lhs, dims.lhs_contract), (dot.rhs, dims.rhs_contract)]).sizes
 
 
 def vector_dimension(schedule: Schedule) -> str:
@@ -336,7 +339,9 @@ class PanelDot:
 
     def _factors(self, row: Value | None, column: Value | None) -> Callable[[bool, Sequence[Value]], Scalars]:
         """The elements of the left and the right operand of the block for a result."""
-        factors = Factors(self.builder, self.dot, self._result(row, column))
+        at, units = self._result(row, column), units_of(self.dot)
+        factors = (UnitFactors(self.builder, self.dot, at, units) if units is not None
+                   else Factors(self.builder, self.dot, at))  # fmt: skip
         return lambda left, along: factors.left(along) if left != self.transposed else factors.right(along)
 
     # products

@@ -51,6 +51,11 @@ def layout_or_reason(program: hl_seq.Program, encodings: str, encoding: Encoding
             return made_for.layout(encoding, shape) or made_for.row_major_because(encoding, shape)
 
 
+def packs_constants_only(program: hl_seq.Program) -> bool:
+    """Whether layouts do not pay for operands that are no constants, on a program's target."""
+    return target(program.profile).packs_constants_only
+
+
 def resolver(program: hl_seq.Program, encodings: str) -> Resolve:
     """The function that resolves symbolic encodings for a program's target under an option of `options.ENCODINGS`."""
 

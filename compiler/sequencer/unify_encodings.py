@@ -4,6 +4,8 @@ A layout suits a dot if it groups the axes as the dot's encoding does; the kerne
 of a constant's encodings differ in more than tile sizes (a matrix and its transpose, contracted over different axes),
 the constant is not stored twice. The dots then read it in row-major order, and so they do their other operands, unless
 other dots need those encoded.
+
+For a target that packs constants only, operands that are no constants lose their encodings here.
 """
 
 from __future__ import annotations
@@ -11,21 +13,22 @@ from __future__ import annotations
 from typing import Final
 
 from orchestrion.compiler.flow.dialect import Dispatch, HoistableDispatch, SetEncoding
-from orchestrion.compiler.flow.layout import Layout, encoding_of, plain
+from orchestrion.compiler.flow.layout import Encoding, Layout, encoding_of, plain
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.util import GlobalLoad, GlobalStore, Initializer
 from orchestrion.compiler.options import Options
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 
 from . import hl_seq
-from .encodings import Resolve, erase_identity_encodings, fit_entries, resolver, retype
+from .encodings import Resolve, erase_identity_encodings, fit_entries, packs_constants_only, resolver, retype
 
+NO_CONSTANT: Final = "it is no constant, and kernels copy it to panels themselves"
 TWO_LAYOUTS: Final = "dots want it in layouts that differ in more than tiles, and it is kept once"
 
 
 def run(program: hl_seq.Program, options: Options) -> None:
     resolve, recorder = resolver(program, options.encodings), options.recorder
-    changed = False
+    changed = options.encodings == "default" and _forget_variables(program, options)
     for values in _encodings_of_constants(program).values():
         layouts = {resolve(tensor_of(value)) for value in values}
         if len(layouts) < 2:
@@ -44,6 +47,23 @@ def run(program: hl_seq.Program, options: Options) -> None:
     if changed:
         fit_entries(program)
         erase_identity_encodings(program)
+
+
+def _forget_variables(program: hl_seq.Program, options: Options) -> bool:
+    """Leaves operands that are no constants in row-major order, if the target packs constants only. Returns whether
+    there are any.
+    """
+    if not packs_constants_only(program):
+        return False
+    makers = [op for op in program.walk() if isinstance(op, HoistableDispatch)]
+    variables = [output for op in makers if not isinstance(op.parent_op, Initializer) for output in op.outputs]
+    found = [value for value in variables if isinstance(encoding_of(tensor_of(value)), Encoding)]
+    for value in found:
+        if options.recorder is not None:
+            name = program.sym_name.value
+            options.recorder.not_taken(name, "another layout for an operand of a dot", value.loc, NO_CONSTANT)
+        retype(value, plain(tensor_of(value)), program)
+    return bool(found)
 
 
 def _partners(values: list[Value], program: hl_seq.Program) -> list[Value]:

@@ -48,6 +48,7 @@ class Target(ABC):
 
     `name`: the name of its profile. `api_version`: the version of this interface that it was written for. `tiles`: the
     numbers of rows of the left operand of a dot, and of columns of the right one, in a tile of their layouts.
+    `packs_constants_only`: layouts do not pay for operands that are no constants.
     `most_entries`: most entries of an executable, which a driver builds as a whole. `machines`: rows for kinds of
     device (`profiles.MACHINES`), if its code is tuned for them.
     """
@@ -55,6 +56,7 @@ class Target(ABC):
     name: str
     api_version: ClassVar[tuple[int, int]] = (1, 0)
     tiles: tuple[int, int] = (1, 1)
+    packs_constants_only: bool = False
     most_entries: int = 1
     machines: Mapping[str, Machine] = {}
 

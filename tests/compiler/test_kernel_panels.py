@@ -135,6 +135,32 @@ def test_slices_of_an_inner_axis(computes: Any, depth: int, operands: str) -> No
     check(got, expected(dot, x, y, "f32"), "f32")
 
 
+@pytest.mark.parametrize("width", [8, 64, 128, 24])
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("schedule", [None, panels(8, 16, 64, "rhs"), panels(8, 16, 200, "lhs rhs", (2, 1))])
+def test_contracted_axis_that_joins_axes_of_memory(
+    computes: Any, width: int, turned: bool, schedule: str | None
+) -> None:
+    """The heads of attention: 5 heads of some width in front of 20 rows. The sums have the bits of other schedules."""
+    shapes = [tensor(shape, "f32") for shape in ((5, 20, width), (5 * width, 16), (20, 5, width), (20, 5 * width))]
+    dims = DotDimensions((), (), (0,), (1,)) if turned else DotDimensions((), (), (1,), (0,))
+    dot = Dot((5 * width, 16) if turned else (20, 5 * width), (20, 5 * width) if turned else (5 * width, 16), dims,
+              "", (16, 20) if turned else (20, 16))  # fmt: skip
+    lines = [
+        f"%t = {apply('transpose', '%a0', 'permutation = array<i64: 1, 0, 2>', shapes[:1], shapes[2])}",
+        f"%x = {apply('reshape', '%t', '', shapes[2:3], shapes[3])}",
+        dot.line("%d", *(("%a1", "%x") if turned else ("%x", "%a1")), ["f32"] * 3),
+    ]
+    random = np.random.default_rng(1)
+    x, y = (random.standard_normal(shape).astype(np.float32) for shape in ((5, 20, width), (5 * width, 16)))
+    program = main(shapes[:2], lines, [("%d", tensor(dot.out, "f32"))])
+    plain = "[tile(m, 1), tile(n, 1), bind(grid, invocation, 64)]"
+    got, want = (computes(program, "cpu", x, y, schedule=steps)[0] for steps in (schedule, plain))
+    np.testing.assert_array_equal(got, want)
+    exact = x.transpose(1, 0, 2).reshape(20, -1).astype(np.float64) @ y
+    check(got, exact.T if turned else exact, "f32")
+
+
 @settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(dot=dots().filter(lambda dot: prod(dot.out) <= 20_000))
 def test_any_contraction_by_the_schedule_of_the_machine(computes: Any, dot: Dot) -> None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from stablehlo_text import DTYPES, apply, ints, main, tensor
 
 from orchestrion import compiler
+from orchestrion.compiler.driver import Compilation
 
 LoadOn = Callable[[bytes, str], Any]
 Array = np.ndarray[Any, Any]
@@ -177,3 +178,27 @@ def test_every_phase_continues_to_the_same_bytes(encodings: str) -> None:
 def test_an_unknown_name_is_refused() -> None:
     with pytest.raises(compiler.CompileError, match="encodings is .odd., one of default, none"):
         compiler.Compilation(encodings="odd")
+
+
+@pytest.mark.parametrize("rows", [40, 16])
+@pytest.mark.parametrize("columns", [96, 50])
+def test_native_code_reads_constant_matrices_from_tiles(load_on: LoadOn, rows: int, columns: int) -> None:
+    """Constants alone, from 32 rows on, with a multiple of 32 columns. The bits are those of row-major order."""
+    pytest.importorskip("llvmlite")
+    jax = pytest.importorskip("jax")
+    random = np.random.default_rng(0)
+    x, y, w = (random.standard_normal(s).astype(np.float32) for s in ((rows, 130), (130, columns), (130, columns)))
+
+    def product(x: Any, y: Any) -> Any:
+        return x @ w, x @ y
+
+    text = jax.jit(product).lower(x, y).as_text()
+    layouts, found = [], []
+    for encodings in ("default", "none"):
+        schedules = Compilation(["cpu"], encodings=encodings).text(text, "hl_seq")
+        layouts.append("tiles = [32, 1]" in schedules)
+        found.append(load_on(compiler.compile(text, targets=["cpu"], encodings=encodings), "cpu").main(x, y))
+    assert layouts == [rows >= 32 and columns % 32 == 0, False]
+    for got, plain, right in zip(*found, (w, y), strict=True):
+        np.testing.assert_array_equal(np.asarray(got), np.asarray(plain))
+        np.testing.assert_allclose(np.asarray(got), x @ right, rtol=1e-5, atol=1e-4)

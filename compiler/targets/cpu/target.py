@@ -6,7 +6,9 @@ A level is an instruction set (`levels.py`). The images of an executable are its
 from collections.abc import Iterable, Iterator, Sequence
 
 from orchestrion.compiler.errors import CompileError
+from orchestrion.compiler.flow.layout import Encoding, Layout
 from orchestrion.compiler.ir.core import Block, Operation
+from orchestrion.compiler.ir.dims import Shape, is_dynamic
 from orchestrion.compiler.kernel.machine import Machine, Quirks
 from orchestrion.compiler.kernel.signature import Signature
 from orchestrion.compiler.targets.kernel_target import KernelTarget, Lowered
@@ -48,6 +50,8 @@ MACHINES = {
     ),
 }
 
+#: least number of rows of a dot whose constant right operand is stored in tiles
+PACKED_ROWS = 32
 #: characters of LLVM IR from which on a text has no further entry. Texts are compiled side by side
 PART = 16 << 10
 
@@ -66,8 +70,28 @@ class CpuTarget(KernelTarget):
 
     api_version = (1, 1)
     name = "cpu"
+    tiles = (1, 32)
+    packs_constants_only = True
     most_entries = 64
     machines = MACHINES
+
+    def layout(self, encoding: Encoding, shape: Shape) -> Layout | None:
+        """Tiles of the columns that a workgroup computes, of the right operand of a matrix product: panels need not be
+        copied from it (docs/decisions/packed-panels.md).
+        """
+        return None if self.row_major_because(encoding, shape) else self.tiled(encoding, shape)
+
+    def row_major_because(self, encoding: Encoding, shape: Shape) -> str:
+        """Why an operand stays in row-major order; empty if it does not."""
+        rows, columns, _ = encoding.sizes
+        if encoding.role == "lhs":
+            return "kernels read the left operand of a dot in row-major order"
+        if len(encoding.free) != 1 or len(encoding.contract) != 1 or encoding.batch:
+            return "only matrices are stored in tiles"
+        if is_dynamic(*shape) or columns % self.tiles[1]:
+            return f"the columns of the dot are no multiple of {self.tiles[1]}"
+        few = f"tiles are worth it from {PACKED_ROWS} rows on, of which there are {rows}"
+        return few if rows < PACKED_ROWS else ""
 
     def serialize(self, executable: Operation) -> Payload:
         """The image for the best level of the host."""
