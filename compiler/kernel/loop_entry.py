@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from orchestrion.compiler.errors import CompileError
-from orchestrion.compiler.ir.attributes import DenseElements
 from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, Value
 from orchestrion.compiler.ir.types import TensorType
 from orchestrion.compiler.sequencer import ll_seq
@@ -32,8 +31,6 @@ from .reduction_limits import max_counted_iterations
 from .refusals import diagnose
 from .schedule import Schedule, Step
 
-#: the value of an element at an index, of an element type
-_Element = Callable[[Value, str], Value]
 #: most iterations of a loop in one dispatch
 MAX_ITERATIONS = 4096
 
@@ -175,9 +172,9 @@ class _Loop:
                 case ll_seq.Branch():
                     self._branch(op)
                 case ll_seq.Copy():
-                    self._each(op.length, op.target, lambda at, dtype, op=op: self._load(op.source, at, dtype))
+                    self._copy(op)
                 case ll_seq.Fill():
-                    self._each(op.length, op.target, lambda at, dtype, op=op: self._constant(op.value, dtype))
+                    self._fill(op)
                 case _:
                     pass  # barriers: one invocation runs all commands in order
 
@@ -189,16 +186,17 @@ class _Loop:
 
     def _predicate(self, op: ll_seq.Loop) -> Value:
         """Whether the loop goes on: a byte, or the last byte of a counter, which is negative or 0."""
-        b, zero = self.b, self.b.index(0)
-        if not op.offset.value:
-            return b.load_again(self.bindings[op.predicate], zero, "i1")
-        counter = b.load_again(self.bindings[op.predicate], zero, "i32")
+        b, offset = self.b, op.offset.value
+        if offset % 4 == 0:
+            return b.load_again(self.bindings[op.predicate], b.index(offset), "i1")
+        counter = b.load_again(self.bindings[op.predicate], b.index(offset // 4), "i32")
         return b.op("compare_ne", counter, b.const(0, "i32"))
 
     def _branch(self, op: ll_seq.Branch) -> None:
         """The arms, each in the else arm of the one before it."""
         b = self.b
-        selector = b.load_again(self.bindings[op.selector], b.index(0), op.type.value)
+        place = b.index(op.offset.value // ll_seq.READ_BYTES[op.type.value])
+        selector = b.load_again(self.bindings[op.selector], place, op.type.value)
         opened = []
         for number, arm in enumerate(op.arms[:-1]):
             is_this = selector if op.type.value == "i1" else b.op("compare_eq", selector, b.const(number, "i32"))
@@ -209,15 +207,30 @@ class _Loop:
         for branch in reversed(opened):
             b.end_if(branch)
 
-    def _each(self, length: int, target: Value, value: _Element) -> None:
-        """Stores a value per element of a range from the start of a binding on."""
-        b, dtype = self.b, self._dtype(target)
-        count = length // BY_NAME[dtype].itemsize
+    def _copy(self, op: ll_seq.Copy) -> None:
+        size = BY_NAME[dtype := self._dtype(op.target)].itemsize
+
+        def load(at: Value) -> Value:
+            return self.b.load_again(self.bindings[op.source], self._moved(at, op.source_offset // size), dtype)
+
+        self._store_each(op.length // size, op.target, op.target_offset // size, load)
+
+    def _fill(self, op: ll_seq.Fill) -> None:
+        size, bits = op.value.itemsize, int.from_bytes(op.value.data, "little")
+        constant = self.b.bits(bits, self._dtype(op.target))
+        self._store_each(op.length // size, op.target, op.offset // size, lambda at: constant)
+
+    def _store_each(self, count: int, target: Value, first: int, value: Callable[[Value], Value]) -> None:
+        """Stores a value per element, by its number, from an element of a binding on."""
+        b = self.b
         loop = b.begin_loop(b.index(0), b.index(count), b.index(1), []) if count > 1 else None
         at = loop.index if loop is not None else b.index(0)
-        b.store(value(at, dtype), self.bindings[target], at)
+        b.store(value(at), self.bindings[target], self._moved(at, first))
         if loop is not None:
             b.end_loop(loop, [])
+
+    def _moved(self, index: Value, by: int) -> Value:
+        return self.b.op("add", index, self.b.index(by))
 
     def _dtype(self, binding: Value) -> str:
         """The element type of a binding."""
@@ -228,12 +241,6 @@ class _Loop:
         assert isinstance(type, TensorType)
         return str(type.element)
 
-    def _load(self, source: Value, at: Value, dtype: str) -> Value:
-        return self.b.load_again(self.bindings[source], at, dtype)
-
-    def _constant(self, value: DenseElements, dtype: str) -> Value:
-        return self.b.bits(int.from_bytes(value.data, "little"), dtype)
-
     def _part(self, op: ll_seq.Part) -> None:
         """The code of one invocation of a part, once for each."""
         b, body = self.b, Body.of_entry(op)
@@ -243,7 +250,8 @@ class _Loop:
         code, count = emit(body, schedule, machine_of_parts(self.machine), op.loc), invocations(body, schedule)
         loop = b.begin_loop(b.index(0), b.index(count), b.index(1), []) if count > 1 else None
         place = b.index(0) if loop is None else loop.index
-        for argument, binding in zip(code.arguments, op.bindings, strict=True):
+        for argument, binding, offset in zip(code.arguments, op.bindings, op.offsets.ints, strict=True):
+            self._move_accesses(argument, offset)
             argument.replace_by(self.bindings[binding])
         for inner in [inner for top in code for inner in top.walk()]:
             if isinstance(inner, k.WorkgroupId | k.LocalId):
@@ -255,3 +263,15 @@ class _Loop:
                 b.block.append(inner)
         if loop is not None:
             b.end_loop(loop, [])
+
+    def _move_accesses(self, binding: Value, offset: int) -> None:
+        """Adds an offset in bytes to the indices of all accesses to a binding of a part."""
+        for user, _ in list(binding.uses) if offset else ():
+            value = user.results[0] if user.results else user.operands[0]
+            lanes = k.length_of(value) if isinstance(user, k.LoadVector | k.StoreVector) else 1
+            by = self.b.index(offset // (lanes * k.dtype_of(value).itemsize))
+            number = user.operands.index(binding) + 1
+            moved = k.SCALARS["add"]([user.operands[number], by], [by.type])
+            assert user.parent is not None
+            user.parent.insert_before(moved, user)
+            user.set_operand(number, moved.result)

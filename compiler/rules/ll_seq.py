@@ -184,15 +184,13 @@ def _recorded_flow(op: ll_seq.Loop | ll_seq.Branch) -> Iterator[str]:
 
 
 def _in_entry(op: ll_seq.Loop | ll_seq.Branch, entry: ll_seq.Entry) -> Iterator[str]:
-    """An entry that runs a loop contains nothing else; its commands use its bindings from their starts on."""
+    """An entry that runs a loop contains nothing else."""
     if [type(inner) for inner in entry.body.block] != [ll_seq.Loop, ll_seq.End]:
         yield "is not all that its entry does"
     if not is_binding_types(entry.binding_types or ArrayAttr(()), len(entry.bindings)):
         yield "its entry does not say the types of its bindings"
     if any(isinstance(inner, ll_seq.Dispatch) for region in op.regions for inner in region.block):
         yield "dispatches from an entry"
-    if op.offset.value not in ((0, 3) if isinstance(op, ll_seq.Loop) else (0,)):
-        yield f"offset {op.offset.value} is not the start of a binding, or the last byte of a counter"
 
 
 def _entry(op: ll_seq.Entry) -> Iterator[str]:

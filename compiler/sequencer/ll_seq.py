@@ -163,13 +163,20 @@ def specializations_of(entry: Entry) -> list[Specialization]:
 
 
 class Part(Operation):
-    """Runs a tensor body on these bindings of the entry around it, as a dispatch of an entry with that body does."""
+    """Runs a tensor body on these bindings of the entry around it, each from an offset in bytes, as a dispatch of an
+    entry with that body does.
+    """
 
     name = "ll_seq.part"
     kind = optional(StringAttr)
+    offsets = attr(DenseArray)
     bindings = operands(BINDING)
     body = region()
     traits = frozenset({Trait.ONE_BLOCK})
+
+    def check(self) -> Iterator[str]:
+        if not len(self.offsets) == len(self.bindings) == len(self.body.block.arguments):
+            yield f"{len(self.offsets)} offsets, {len(self.bindings)} bindings"
 
 
 class LoadInput(Operation):

@@ -3,7 +3,7 @@
     before: loop %p { dispatch @a(...); copy; dispatch @b(...) }
     after:  dispatch @main_loop(...)   with the entry   loop %p most 4096 { part {body of @a}; copy; part {body of @b} }
 
-The entry binds each range that a command of the loop accesses, once per element type. Where the recording swaps the
+The entry binds each buffer that the loop uses from its start on, once per element type. Where the recording swaps the
 state of a loop by copying all of it, the entry copies the ranges that commands access.
 
 An entry runs at most `MAX_ITERATIONS` iterations, or fewer on machines that limit the loops of an invocation. A
@@ -64,12 +64,12 @@ class _Binding:
     """A binding of an entry under construction."""
 
     number: int
-    length: int
+    length: int = 0
     access: set[str] = field(default_factory=set)
 
 
-#: A range of memory: the memory, the first byte, the element type.
-_Key = tuple[Value, int, str]
+#: Memory and the element type.
+_Key = tuple[Value, str]
 
 
 class _Merged:
@@ -88,7 +88,7 @@ class _Merged:
         self.block.append(loop)
         Builder(self.block, loc=self.loop.loc).build(ll_seq.End)
         items, types = [], []
-        for (_, _, dtype), one in self.bindings.items():
+        for (_, dtype), one in self.bindings.items():
             access = "readwrite" if len(one.access) > 1 else next(iter(one.access))
             items.append(attribute_of({"access": access, "length": one.length}))
             types.append(tensor((one.length // BY_NAME[dtype].itemsize,), dtype))
@@ -122,12 +122,12 @@ class _Merged:
 
     def _bind(self, memory: Value, offset: int, length: int, dtype: str, access: str) -> Value:
         """The argument of the entry for a range."""
-        key = memory, offset, dtype
+        key = memory, dtype
         if key not in self.bindings:
             self.block.add_argument(ll_seq.BINDING)
-            self.bindings[key] = _Binding(len(self.bindings), length)
+            self.bindings[key] = _Binding(len(self.bindings))
         found = self.bindings[key]
-        found.length = max(found.length, length)
+        found.length = max(found.length, offset + length)
         found.access |= {"read", "write"} if access == "readwrite" else {access}
         return self.block.arguments[found.number]
 
@@ -141,7 +141,7 @@ class _Merged:
                 case ll_seq.Fill():
                     (found,) = self._ranges(op)
                     goal = self._bind(*found, "write")
-                    yield ll_seq.Fill.build(target=goal, offset=0, length=op.length, value=op.value, loc=op.loc)
+                    yield ll_seq.Fill.build(target=goal, offset=op.offset, length=op.length, value=op.value, loc=op.loc)
                 case ll_seq.Loop():
                     yield self._loop(op)
                 case ll_seq.Branch():
@@ -155,13 +155,13 @@ class _Merged:
         given = ("i32", 4) if first else ("i1", 1)
         predicate = self._bind(op.predicate, op.offset.value - first, given[1], given[0], "read")
         body = region_of(self._commands(op.body.block), op.loc)
-        return ll_seq.Loop.build(predicate=predicate, offset=first, most=op.most, body=body, loc=op.loc)
+        return ll_seq.Loop.build(predicate=predicate, offset=op.offset, most=op.most, body=body, loc=op.loc)
 
     def _branch(self, op: ll_seq.Branch) -> ll_seq.Branch:
         size, dtype = ll_seq.READ_BYTES[op.type.value], op.type.value
         selector = self._bind(op.selector, op.offset.value, size, dtype, "read")
         arms = [region_of(self._commands(arm.block), op.loc) for arm in op.arms]
-        return ll_seq.Branch.build(selector=selector, offset=0, type=op.type, arms=arms, loc=op.loc)
+        return ll_seq.Branch.build(selector=selector, offset=op.offset, type=op.type, arms=arms, loc=op.loc)
 
     def _part(self, op: ll_seq.Dispatch) -> ll_seq.Part:
         entry = self._entry_of(op)
@@ -173,7 +173,7 @@ class _Merged:
         mapping: dict[Value, Value] = dict(zip(entry.body.block.arguments, body.arguments, strict=True))
         for inner in entry.body.block:
             body.append(inner.clone(mapping))
-        return ll_seq.Part.build(kind=entry.kind, bindings=bound, body=Region([body]), loc=op.loc)
+        return ll_seq.Part.build(kind=entry.kind, offsets=op.offsets, bindings=bound, body=Region([body]), loc=op.loc)
 
     def _copies(self, op: ll_seq.Copy) -> Iterator[ll_seq.Copy]:
         """Copies of the ranges that matter: of a state those that commands access."""
@@ -187,10 +187,11 @@ class _Merged:
             known = {(0, op.length): known.get((0, op.length), "")}
         for (at, length), dtype in known.items():
             moved = dtype or ("ui8" if length % 4 else "ui32")
-            source = self._bind(op.source, op.source_offset + at, length, moved, "read")
-            goal = self._bind(op.target, op.target_offset + at, length, moved, "write")
+            first, second = op.source_offset + at, op.target_offset + at
+            source = self._bind(op.source, first, length, moved, "read")
+            goal = self._bind(op.target, second, length, moved, "write")
             yield ll_seq.Copy.build(
-                source=source, source_offset=0, target=goal, target_offset=0, length=length, loc=op.loc
+                source=source, source_offset=first, target=goal, target_offset=second, length=length, loc=op.loc
             )
 
 
@@ -233,9 +234,9 @@ def _replace(
             before.build(
                 ll_seq.Dispatch,
                 entry=SymbolRef(name, (name,)),
-                offsets=dense_ints(*(offset for _, offset, _ in merged.bindings)),
+                offsets=dense_ints(*(0 for _ in merged.bindings)),
                 executable=executable.output,
-                bindings=[memory for memory, _, _ in merged.bindings],
+                bindings=[memory for memory, _ in merged.bindings],
             )
         )
     if not isinstance(loop.next_op, ll_seq.End):

@@ -1,8 +1,8 @@
 """record-control-flow: loops and branches of a run loop become loops and branches inside its recordings.
 
-Only in programs of profiles whose driver records control flow, and for loops that become one kernel: a recording then
-runs some iterations, and the host reads the predicate to run more, unless their number is known. Three rewrites shrink the blocks of a run loop until
-none applies:
+Only in programs of profiles whose driver records control flow, and for loops that become one kernel: their recording
+runs some iterations, and the host reads the predicate and runs it again, unless the number of iterations is known.
+Three rewrites shrink the blocks of a run loop until none applies:
 
     sequence: a block with one predecessor, which continues nowhere else, joins it; two recordings become one
     branch:   blocks that a selector chooses between, and that meet again, become the arms of a `ll_seq.branch`

@@ -173,7 +173,9 @@ class BodyText:
         condition, count = f"c{self.count}", f"n{self.count}"
         self.count += 1
         self._line(f"{self.type(op.start)} {condition} = {self.names[op.start]};")
-        self._line(f"for ({self.type(op.most)} {count} = 0; {condition} && {count} < {self.names[op.most]}; ++{count}) {{")
+        self._line(
+            f"for ({self.type(op.most)} {count} = 0; {condition} && {count} < {self.names[op.most]}; ++{count}) {{"
+        )
         self._arm(op.body.block, [condition])
         self._line("}")
 

@@ -23,7 +23,9 @@ from .reserved import is_reserved
 #: quirks of OpenCL drivers. PoCL seldom vectorizes unrolled scalars, so kernels for `cpu` contain explicit vectors
 SOURCE = Quirks(functions=True)
 MACHINES = {
-    "cpu": Machine(simd=16, accumulators=128, explicit_vectors=True, barrier=256, units=64, loop_ops=1 << 17, quirks=SOURCE),
+    "cpu": Machine(
+        simd=16, accumulators=128, explicit_vectors=True, barrier=256, units=64, loop_ops=1 << 17, quirks=SOURCE
+    ),
     "gpu": replace(GPU, quirks=SOURCE),
 }
 #: least number of rows of a dot with which reordering the columns of the right operand pays
