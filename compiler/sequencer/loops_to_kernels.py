@@ -46,7 +46,8 @@ def run(program: hl_seq.Program) -> None:
         found += [op for op in record.body.block if isinstance(op, ll_seq.Loop)]
     for loop in found:
         merged = _Merged(loop, tables)
-        entry = merged.entry(Names.of(program).fresh("loop"))
+        function = next(op for op in loop.enclosing() if isinstance(op, ll_seq.RunLoop))
+        entry = merged.entry(Names.of(program).fresh(f"{function.sym_name.value}_loop"))
         most = iterations_per_dispatch(entry, machine)
         count = loop.most.value if loop.most is not None else 0
         body = entry.body.block.first
