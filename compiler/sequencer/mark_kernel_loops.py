@@ -67,7 +67,7 @@ def _mark(func: Func, costs: _Costs) -> Iterator[tuple[Location, str]]:
         if header in done:
             continue
         try:
-            _check_buffers(blocks, func, costs.tables)
+            _check_buffers(blocks, blocks & set(loops), func, costs.tables)
             cost = costs.of_loop(header, loops)
         except _Refused as refused:
             yield header.end.loc, str(refused)
@@ -93,14 +93,14 @@ def _loops_of(func: Func) -> dict[Block, set[Block]]:
     return found
 
 
-def _check_buffers(blocks: set[Block], func: Func, tables: SymbolTables) -> None:
+def _check_buffers(blocks: set[Block], headers: set[Block], func: Func, tables: SymbolTables) -> None:
     """Raises _Refused for a loop that may need more bindings than there are: one for each argument, result and global,
     and one per element type for the arena and for each buffer of the state of a loop.
     """
     used = {value for block in blocks for op in block for value in op.operands}
     given = sum(_is_given(value, func) for value in used) + len(func.function_type.results)
-    loops = sum(bool(block.arguments) for block in blocks)
-    most = given + len(_types(blocks, tables)) * (1 + 2 * loops)
+    states = 2 * sum(bool(header.arguments) for header in headers)
+    most = given + len(_types(blocks, tables)) * (1 + states)
     if most > MAX_BINDINGS:
         raise _Refused(f"it may need {most} bindings, {MAX_BINDINGS} are the most")
 
