@@ -30,11 +30,11 @@ from orchestrion.compiler.kernel.machine import Machine
 from orchestrion.compiler.kernel.reduction_limits import max_counted_iterations
 from orchestrion.compiler.options import Options
 from orchestrion.compiler.profiles import known_profile
+from orchestrion.compiler.sequencer import hl_seq
+from orchestrion.compiler.sequencer.count_on_device import counted_length
 from orchestrion.compiler.stablehlo.ops.func import Func
-from orchestrion.compiler.targets.target import target
 
-from . import hl_seq
-from .count_on_device import counted_length
+from .target import target
 
 #: Most bindings of a loop: on Vulkan, each may take a parameter word.
 MAX_BINDINGS: Final = MAX_PARAMETER_WORDS

@@ -26,12 +26,12 @@ from orchestrion.compiler.ir.symbols import SymbolTables
 from orchestrion.compiler.ir.types import I32, TensorType, tensor
 from orchestrion.compiler.kernel.loop_entry import MAX_ITERATIONS, iterations_per_dispatch
 from orchestrion.compiler.profiles import known_profile
-from orchestrion.compiler.targets.target import target
+from orchestrion.compiler.sequencer import hl_seq, ll_seq
+from orchestrion.compiler.sequencer.command_emitter import region_of
+from orchestrion.compiler.sequencer.share_bindings import share
 from orchestrion.schema.dtypes import BY_NAME
 
-from . import hl_seq, ll_seq
-from .command_emitter import region_of
-from .share_bindings import share
+from .target import target
 
 #: Buffers that the devices of every target bind.
 LEAST_BUFFERS: Final = 4
