@@ -1,11 +1,11 @@
 """mark-kernel-loops: marks the loops of a program that become one kernel (`CondBranch.kernel_loop`).
 
-A loop becomes one kernel where recordings hold no loops, its commands are small dispatches of static size, copies and
-fills, and its conditions are on the device or count to a constant. Loops inside it have a known number of iterations.
-An iteration, inner loops included, has at most `Machine.loop_ops` ops. The placement report has a row for each loop
-that stays with the host, with the reason. Later passes rely on the mark:
-`count-on-device` counts in memory, `record-control-flow` makes one `ll_seq.loop` of the blocks, and
-`loops-to-kernels` makes an entry of that.
+A loop becomes one kernel where recordings hold no loops and devices bind any number of buffers. Its commands are small
+dispatches of static size, copies and fills, and its conditions are on the device or count to a constant. Loops inside
+it have a known number of iterations. An iteration, inner loops included, has at most `Machine.loop_ops` ops. The
+placement report has a row for each loop that stays with the host, with the reason. Later passes rely on the mark:
+`count-on-device` counts in memory, `record-control-flow` makes one `ll_seq.loop` of the blocks, and `loops-to-kernels`
+makes an entry of that.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ MAX_DEPTH: Final = 8
 
 
 def run(program: hl_seq.Program, options: Options) -> None:
-    machine = target(program.profile).machine(program.machine_name)
-    if known_profile(program.profile).control_flow or machine is None or not machine.loop_ops:
+    profile, machine = known_profile(program.profile), target(program.profile).machine(program.machine_name)
+    if profile.control_flow or profile.max_bindings is not None or machine is None or not machine.loop_ops:
         return
     costs = _Costs(machine, SymbolTables(), {})
     for func in [op for op in program.body.block if isinstance(op, Func)]:
