@@ -272,7 +272,7 @@ class Recorder:
             if not isinstance(entries[op.entry].body.block.first, ll_seq.Loop):
                 continue
             function = next(outer.sym_name.value for outer in op.enclosing() if isinstance(outer, ll_seq.RunLoop))
-            place = Place(program.sym_name.value, "dispatch", function, op.entry.root, *op.entry.nested)
+            place = Place(program.sym_name.value, "dispatch", function, op.entry.root, op.entry.nested[0])
             recorded = Place(program.sym_name.value, "recording", function)
             for number in sorted({number for inner in entries[op.entry].walk() for number in _numbers(inner)}):
                 row = self.report.ops[number]

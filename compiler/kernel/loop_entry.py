@@ -85,7 +85,7 @@ def cost_of_part(body: Body, machine: Machine) -> Cost | None:
     except CompileError:
         return None
     each, count = _cost(block), invocations(body, schedule)
-    return None if each is None else each if count == 1 else each.times(count)
+    return None if each is None else each if count == 1 else each.times(int(count))
 
 
 def cost_of_bytes(size: int) -> Cost:
@@ -129,7 +129,7 @@ def _cost_of_commands(commands: Iterable[Operation], machine: Machine) -> Cost:
             case ll_seq.Part():
                 total += cost_of_part(Body.of_entry(op), machine) or Cost()
             case ll_seq.Copy() | ll_seq.Fill():
-                total += cost_of_bytes(op.length)
+                total += cost_of_bytes(int(op.length))
             case ll_seq.Loop() | ll_seq.Branch():
                 inner = sum((_cost_of_commands(region.block, machine) for region in op.regions), Cost())
                 total += inner.times(op.most.value) if isinstance(op, ll_seq.Loop) and op.most is not None else inner
@@ -211,14 +211,14 @@ class _Loop:
         size = BY_NAME[dtype := self._dtype(op.target)].itemsize
 
         def load(at: Value) -> Value:
-            return self.b.load_again(self.bindings[op.source], self._moved(at, op.source_offset // size), dtype)
+            return self.b.load_again(self.bindings[op.source], self._moved(at, int(op.source_offset) // size), dtype)
 
-        self._store_each(op.length // size, op.target, op.target_offset // size, load)
+        self._store_each(int(op.length) // size, op.target, int(op.target_offset) // size, load)
 
     def _fill(self, op: ll_seq.Fill) -> None:
         size, bits = op.value.itemsize, int.from_bytes(op.value.data, "little")
         constant = self.b.bits(bits, self._dtype(op.target))
-        self._store_each(op.length // size, op.target, op.offset // size, lambda at: constant)
+        self._store_each(int(op.length) // size, op.target, int(op.offset) // size, lambda at: constant)
 
     def _store_each(self, count: int, target: Value, first: int, value: Callable[[Value], Value]) -> None:
         """Stores a value per element, by its number, from an element of a binding on."""

@@ -114,12 +114,12 @@ class _Merged:
                 entry = self._entry_of(op)
                 types = _types(entry)
                 for number, (memory, offset) in enumerate(zip(op.bindings, op.offsets.ints, strict=True)):
-                    yield memory, offset, ll_seq.length_of(entry.bindings.items[number]), types[number]
+                    yield memory, offset, int(ll_seq.length_of(entry.bindings.items[number])), types[number]
             case ll_seq.Fill():
-                yield op.target, op.offset, op.length, str(op.value.type.element)
+                yield op.target, int(op.offset), int(op.length), str(op.value.type.element)
             case ll_seq.Copy() if not _is_state(op):
-                yield op.source, op.source_offset, op.length, ""
-                yield op.target, op.target_offset, op.length, ""
+                yield op.source, int(op.source_offset), int(op.length), ""
+                yield op.target, int(op.target_offset), int(op.length), ""
 
     def _bind(self, memory: Value, offset: int, length: int, dtype: str, access: str) -> Value:
         """The argument of the entry for a range."""
@@ -179,16 +179,17 @@ class _Merged:
     def _copies(self, op: ll_seq.Copy) -> Iterator[ll_seq.Copy]:
         """Copies of the ranges that matter: of a state those that commands access."""
         known: dict[tuple[int, int], str] = {}
+        size, starts = int(op.length), (int(op.source_offset), int(op.target_offset))
         for memory, offset, length, dtype in self.ranges:
-            for side, start in ((op.source, op.source_offset), (op.target, op.target_offset)):
+            for side, start in zip((op.source, op.target), starts, strict=True):
                 at = offset - start
-                if memory is side and 0 <= at and at + length <= op.length:
+                if memory is side and 0 <= at and at + length <= size:
                     known[at, length] = known.get((at, length)) or dtype
         if not _is_state(op):
-            known = {(0, op.length): known.get((0, op.length), "")}
+            known = {(0, size): known.get((0, size), "")}
         for (at, length), dtype in known.items():
             moved = dtype or ("ui8" if length % 4 else "ui32")
-            first, second = op.source_offset + at, op.target_offset + at
+            first, second = starts[0] + at, starts[1] + at
             source = self._bind(op.source, first, length, moved, "read")
             goal = self._bind(op.target, second, length, moved, "write")
             yield ll_seq.Copy.build(

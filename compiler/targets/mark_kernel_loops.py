@@ -18,7 +18,6 @@ from orchestrion.compiler.flow import dialect as flow
 from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.attributes import IntegerAttr, SymbolRef
 from orchestrion.compiler.ir.core import Block, Operation, Value
-from orchestrion.compiler.ir.dims import is_dynamic
 from orchestrion.compiler.ir.dominance import loop_blocks, predecessors
 from orchestrion.compiler.ir.locations import Location
 from orchestrion.compiler.ir.symbols import SymbolTables
@@ -49,7 +48,7 @@ def run(program: hl_seq.Program, options: Options) -> None:
     if profile.control_flow or profile.max_bindings is not None or machine is None or not machine.loop_ops:
         return
     costs = _Costs(machine, SymbolTables(), {})
-    for func in [op for op in program.body.block if isinstance(op, Func)]:
+    for func in [op for op in program.body.block if isinstance(op, Func) and op.dims is None]:
         for loc, reason in _mark(func, costs):
             if options.recorder is not None:
                 options.recorder.not_taken(program.sym_name.value, "one kernel for a loop", loc, reason)
@@ -166,8 +165,8 @@ class _Costs:
                 if cost is None:
                     raise _Refused(f"{op.entry.root} has dynamic sizes, or needs several invocations")
                 return cost
-            case flow.Splat() | hl_seq.Clone() if not is_dynamic(hl_seq.size_of(op.output.type)):
-                return cost_of_bytes(hl_seq.size_of(op.output.type))
+            case flow.Splat() | hl_seq.Clone():
+                return cost_of_bytes(int(hl_seq.size_of(op.output.type)))
             case util.CondBranch() | util.Switch():
                 assert op.parent is not None
                 if not hl_seq.is_resource(op.operands[0].type) and counted_length(op.parent, func) is None:
