@@ -117,6 +117,9 @@ class Recorder:
         elif row.name == "record-control-flow":
             for program in hl_seq.programs_of(module):
                 self._place_recorded(program)
+        elif row.name == "loops-to-kernels":
+            for program in hl_seq.programs_of(module):
+                self._place_loops(program)
         elif row.name == "lower-executables":
             self._lowered(module)
         elif row.name == "convert-to-vm":
@@ -260,6 +263,29 @@ class Recorder:
                 self.report.ops[number].places = [place for place in places if place != host]
                 self._placed.discard((number, host))
                 self._put(number, recorded)
+
+    def _place_loops(self, program: hl_seq.Program) -> None:
+        """Moves the ops of loops that became kernels to the entries of these."""
+        entries = {ref: op for exe in program.walk() if isinstance(exe, ll_seq.Executable) for ref, op in exe.entries()}
+        left = {(ref.root, *ref.nested) for ref in entries}
+        for op in [op for op in program.walk() if isinstance(op, ll_seq.Dispatch)]:
+            if not isinstance(entries[op.entry].body.block.first, ll_seq.Loop):
+                continue
+            function = next(outer.sym_name.value for outer in op.enclosing() if isinstance(outer, ll_seq.RunLoop))
+            place = Place(program.sym_name.value, "dispatch", function, op.entry.root, op.entry.nested[0])
+            recorded = Place(program.sym_name.value, "recording", function)
+            for number in sorted({number for inner in entries[op.entry].walk() for number in _numbers(inner)}):
+                row = self.report.ops[number]
+                gone = [
+                    one
+                    for one in row.places
+                    if one == recorded
+                    or one.program == place.program
+                    and one.kind == "dispatch"
+                    and (one.executable, one.entry) not in left
+                ]
+                row.places = [one for one in row.places if one not in gone]
+                self._put(number, place)
 
     def _add(self, loc: Location, place: Place, alone: bool = False) -> None:
         origin = origin_of(loc)

@@ -216,9 +216,13 @@ class CondBranch(BranchOp):
 
     In `hl_seq` the condition may be a counter, a resource of four bytes: its last byte decides. The counter is negative
     until it reaches 0.
+
+    `kernel_loop`: the block is the header of a loop that becomes one kernel (`targets/mark_kernel_loops.py`); its
+    number of iterations, 0 if that is unknown.
     """
 
     name = "util.cond_branch"
+    kernel_loop = optional(IntegerAttr)
     condition = operand()
     arguments = operands()
     then = successor()

@@ -22,7 +22,7 @@ from orchestrion.compiler.ir.core import Block, Operation, Value
 from orchestrion.compiler.ir.dims import Shape, Size, dim_max, is_dynamic
 from orchestrion.compiler.ir.locations import UNKNOWN
 from orchestrion.compiler.sequencer.in_place import updates_in_place
-from orchestrion.compiler.sequencer.ll_seq import BINDING, End, Entry, LoadInput, StoreOutput
+from orchestrion.compiler.sequencer.ll_seq import BINDING, End, Entry, LoadInput, Part, StoreOutput
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
 from orchestrion.compiler.stablehlo.ops.func import Func
 from orchestrion.compiler.stablehlo.ops.function_dims import dim_definitions
@@ -120,8 +120,8 @@ class Body:
         return cls(_kind(func.kind, ops, outputs), ops, inputs, outputs, _symbols(func.dims))
 
     @classmethod
-    def of_entry(cls, entry: Entry) -> Body:
-        """The body of an entry of `ll_seq`.
+    def of_entry(cls, entry: Entry | Part) -> Body:
+        """The body of an entry or a part of `ll_seq`.
 
         Raises CompileError if a binding is loaded from and stored to without an update in place.
         """
@@ -136,7 +136,8 @@ class Body:
                 window = update if isinstance(update, DynamicUpdateSlice) else None
                 outputs.append(Output(op.value if window is None else window.update, number[op.binding], window))
         inputs: dict[Value, int] = {op.value: number[op.binding] for op in block if isinstance(op, LoadInput)}
-        return cls(_kind(entry.kind, ops, outputs), ops, inputs, outputs, _symbols(entry.dims))
+        dims = entry.dims if isinstance(entry, Entry) else None
+        return cls(_kind(entry.kind, ops, outputs), ops, inputs, outputs, _symbols(dims))
 
     @cached_property
     def hero(self) -> Operation | None:

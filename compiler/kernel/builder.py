@@ -83,6 +83,15 @@ class OpenLoop:
 
 
 @dataclass(slots=True)
+class OpenWhile:
+    """A `kernel.while` under construction: its limit and its first condition."""
+
+    most: Value
+    start: Value
+    outer: Block
+
+
+@dataclass(slots=True)
 class OpenIf:
     """A `kernel.if` under construction, with the arms built so far."""
 
@@ -287,6 +296,19 @@ class KernelBuilder(LoweringEmitter[Value]):
         types = [value.type for value in loop.start]
         op = self.insert(k.For([*loop.bounds, *loop.start], types, regions=[Region([loop.block])]))
         return list(op.results)
+
+    def begin_while(self, most: Value, start: Value) -> OpenWhile:
+        """Opens a `kernel.while`. Memory changes in it, so invariant ops stay inside."""
+        loop = OpenWhile(most, start, self.block)
+        self._in_loops.append(len(self._open))
+        self._enter(Block())
+        return loop
+
+    def end_while(self, loop: OpenWhile, following: Value) -> None:
+        """Closes a `kernel.while` with the next condition."""
+        block = self.block
+        self._leave([following], loop.outer)
+        self.insert(k.While([loop.most, loop.start], regions=[Region([block])]))
 
     def begin_if(self, condition: Value) -> OpenIf:
         """Opens a `kernel.if` with its first arm."""

@@ -300,7 +300,7 @@ class Shared(Operation):
     output = result(is_shared)
 
     def check(self) -> Iterator[str]:
-        if isinstance(self.parent_op, For | If):
+        if isinstance(self.parent_op, For | While | If):
             yield f"stands inside a {self.parent_op.name}"
 
 
@@ -394,6 +394,21 @@ class For(Operation):
         if [value.type for value in arguments] != [self.lower.type, *carried]:
             yield f"region arguments {_types(arguments)}, index and carried values {_types((self.lower, *self.start))}"
         yield from _check_yield(self.body, carried)
+
+
+class While(Operation):
+    """While the condition, first `start`, is true, at most `most` times: the region, which yields the next one."""
+
+    name = "kernel.while"
+    most = operand(is_word)
+    start = operand(is_condition)
+    body = region()
+
+    def check(self) -> Iterator[str]:
+        if len(self.body.blocks) != 1 or self.body.block.arguments:
+            yield "body needs one block without arguments"
+            return
+        yield from _check_yield(self.body, [self.start.type])
 
 
 class If(Operation):
@@ -510,7 +525,7 @@ DIALECT = Dialect(
     [
         WorkgroupId, LocalId, Parameter, Constant, Load, LoadVector, LoadLanes, Store, StoreVector, StoreBits, Shared,
         LoadShared, StoreShared, LoadSharedLanes, StoreSharedLanes, Prefetch, Barrier, Vector, Lanes, MultiplyAdd,
-        Transpose, Call, For, If, Yield, Return,
+        Transpose, Call, For, While, If, Yield, Return,
         *SCALARS.values(),
     ],
 )  # fmt: skip

@@ -20,6 +20,7 @@ from .body import ABI, Body
 from .choose import Choice, choose
 from .emit import emit, invocations
 from .legality import choice_problems, problems
+from .loop_entry import emit_loop, is_loop
 from .machine import Machine
 from .refusals import diagnose
 from .schedule import Schedule, ScheduleError, parse
@@ -49,6 +50,10 @@ def lower_entry(entry: Operation, machine: Machine) -> None:
     fit.
     """
     assert isinstance(entry, Entry)
+    if is_loop(entry):
+        entry.workgroup_size = dense_ints(1, 1, 1)
+        _replace(entry.body, emit_loop(entry, machine))
+        return erase_dead(entry)
     _refuse(diagnose(op for op in entry.body.block if not isinstance(op, ABI)))
     body = Body.of_entry(entry)
     schedules = schedules_of(entry)

@@ -48,7 +48,8 @@ class Machine:
     the sums of a convolution. `multiply_add`: dots add products by one op. `chooses_extrema`: a comparison
     and a select of its operands are one instruction. `float_sums`: f32 sums integers at least as
     fast as i32. `flash`, `ram`: bytes for constants and code, and for variables; 0 if there is no limit to be checked.
-    A machine with flash gets constants that are computed at compile time.
+    A machine with flash gets constants that are computed at compile time. `loop_ops`: most ops of an iteration of a
+    loop that becomes one kernel of one invocation; 0 if none does.
     """
 
     simd: int = 8
@@ -73,6 +74,7 @@ class Machine:
     float_sums: bool = True
     flash: int = 0
     ram: int = 0
+    loop_ops: int = 0
     quirks: Quirks = Quirks()
 
     @property

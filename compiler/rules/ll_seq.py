@@ -67,8 +67,13 @@ AROUND_ENTRIES: Final[Children] = {
         ll_seq.Execute, ll_seq.ImportedCall, ll_seq.Read, *util.HOST_OPS, util.GlobalLoad, util.BranchOp, ll_seq.Return,
     ),
 }  # fmt: skip
+#: The ops of a tensor body.
+BODY: Final = (StablehloOp, SetEncoding, UnsetEncoding, ll_seq.LoadInput, ll_seq.StoreOutput, ll_seq.End)
 CHILDREN: Final[Children] = AROUND_ENTRIES | {
-    ll_seq.Entry: (StablehloOp, SetEncoding, UnsetEncoding, ll_seq.LoadInput, ll_seq.StoreOutput, ll_seq.End),
+    ll_seq.Entry: (*BODY, ll_seq.Loop),
+    ll_seq.Part: BODY,
+    ll_seq.Loop: (*COMMANDS, ll_seq.Part),
+    ll_seq.Branch: (*COMMANDS, ll_seq.Part),
     Reduce: (StablehloOp, ReducerReturn),
     Scatter: (StablehloOp, ReducerReturn),
 }
@@ -168,12 +173,24 @@ def _recorded_flow(op: ll_seq.Loop | ll_seq.Branch) -> Iterator[str]:
     depth = 0
     while isinstance(outer, ll_seq.Loop | ll_seq.Branch):
         depth, outer = depth + 1, outer.parent_op
-    if not isinstance(outer, ll_seq.Record):
+    if isinstance(outer, ll_seq.Entry):
+        yield from _in_entry(op, outer)
+    elif not isinstance(outer, ll_seq.Record):
         yield "stands outside of a recording"
     if depth > MAX_NESTING:
         yield f"stands in {depth - 1} loops and branches, at most {MAX_NESTING - 1} are allowed"
     if op.offset.value < 0:
         yield f"offset {op.offset.value} is negative"
+
+
+def _in_entry(op: ll_seq.Loop | ll_seq.Branch, entry: ll_seq.Entry) -> Iterator[str]:
+    """An entry that runs a loop contains nothing else."""
+    if [type(inner) for inner in entry.body.block] != [ll_seq.Loop, ll_seq.End]:
+        yield "is not all that its entry does"
+    if not is_binding_types(entry.binding_types or ArrayAttr(()), len(entry.bindings)):
+        yield "its entry does not say the types of its bindings"
+    if any(isinstance(inner, ll_seq.Dispatch) for region in op.regions for inner in region.block):
+        yield "dispatches from an entry"
 
 
 def _entry(op: ll_seq.Entry) -> Iterator[str]:
@@ -224,6 +241,8 @@ def is_binding_types(item: Attribute, bindings: int, shared: bool = False) -> bo
 def _access(binding: Value, type: Type, wanted: str) -> Iterator[str]:
     """A binding must allow the access, and be long enough for the tensor."""
     entry = binding.parent_block.parent_op if binding.parent_block is not None else None
+    if isinstance(entry, ll_seq.Part):
+        return
     if not isinstance(binding, BlockArgument) or not isinstance(entry, ll_seq.Entry):
         yield "its binding is not an argument of the entry"
         return

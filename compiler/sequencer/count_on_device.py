@@ -5,8 +5,9 @@
     ^body: branch ^header(i + 1)                     ^body: branch ^header(dispatch c + 1)
 
 The counter is an i32 from -n up to 0, so its last byte is the predicate. Only in programs of profiles whose driver
-records control flow, and only for loops that `record-control-flow` can record: their length is a constant, they call no
-function of another module, and so do the loops inside them. The host counts the iterations of all others.
+records control flow, or for loops that become one kernel, and only for loops that `record-control-flow` can record:
+their length is a constant, they call no function of another module, and so do the loops inside them. The host counts
+the iterations of all others.
 """
 
 from __future__ import annotations
@@ -35,11 +36,12 @@ COUNTER_RESOURCE: Final = hl_seq.resource("transient", 4)
 
 
 def run(program: hl_seq.Program) -> None:
-    if not known_profile(program.profile).control_flow:
-        return
+    control_flow = known_profile(program.profile).control_flow
     entry: SymbolRef | None = None
     for func in [op for op in program.body.block if isinstance(op, Func)]:
         for loop in _countable(func):
+            if not control_flow and "kernel_loop" not in loop.argument.block.end.properties:
+                continue
             entry = entry or _increment(program, func)
             _count(loop, entry)
 
@@ -72,6 +74,12 @@ def _needs_host(block: Block, loops: dict[Block, _Loop]) -> bool:
     if isinstance(last, util.CondBranch | util.Switch):
         return last.operands[0].type == I32 and block not in loops
     return isinstance(last, util.ImportedCallBranch)
+
+
+def counted_length(header: Block, func: Func) -> int | None:
+    """The number of iterations of the loop of a header, if the host counts them; None for any other block."""
+    loop = _loop(header, func)
+    return None if loop is None else loop.length
 
 
 def _loop(header: Block, func: Func) -> _Loop | None:

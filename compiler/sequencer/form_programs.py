@@ -14,6 +14,7 @@ from orchestrion.compiler.ir.locations import UNKNOWN
 from orchestrion.compiler.options import Options
 from orchestrion.compiler.parts import part_for, parts_of
 from orchestrion.compiler.profiles import DEFAULT, known_profile, program_name
+from orchestrion.compiler.stablehlo.ops.func import Func
 from orchestrion.compiler.targets.target import target
 
 from . import hl_seq
@@ -43,8 +44,16 @@ def _serves_all(module: Module, name: str, options: Options) -> bool:
     most = level.max_bindings
     if most is None or level.level_of not in options.targets:
         return False
-    ops = part_for(module, name).walk()
-    return all(_buffers(op) <= most for op in ops if isinstance(op, flow.Dispatch))
+    ops = list(part_for(module, name).walk())
+    few = all(_buffers(op) <= most for op in ops if isinstance(op, flow.Dispatch))
+    return few and not any(_has_loop(op) for op in ops if isinstance(op, Func))
+
+
+def _has_loop(func: Func) -> bool:
+    """Whether a function has a loop: a kernel for it may bind more buffers than each of its dispatches."""
+    order = {block: number for number, block in enumerate(func.body.blocks)}
+    ends = ((block, to) for block in order if block.last is not None for to in block.last.successors)
+    return any(order[to] <= order[block] for block, to in ends)
 
 
 def _buffers(dispatch: flow.Dispatch) -> int:

@@ -74,8 +74,8 @@ LIFETIMES: Final[dict[str, Lifetime]] = {
 
 
 def is_memory(type: Type) -> bool:
-    """!hal.buffer or !ll_seq.slot"""
-    return type in (BUFFER, SLOT)
+    """!hal.buffer or !ll_seq.slot; !ll_seq.binding in an entry that runs a loop"""
+    return type in (BUFFER, SLOT, BINDING)
 
 
 class Executable(Operation):
@@ -100,6 +100,9 @@ class Entry(Operation):
     dispatch passes the symbols of the same names of its own function. `kind` and `schedules` are those of the function
     in `hl_seq`. After lowering an entry also has its workgroup size, the names of the source ops that it computes, the
     main one first, and the tensor type of each binding.
+
+    The body of an entry may be a `loop` of the program. Its `binding_types` then say which elements copies and fills
+    move.
 
     `shared`, where devices bind few buffers: per binding the number of the device's binding that it lies in. The byte
     offset of each binding that shares one is a further parameter word, in their order behind the symbols.
@@ -158,6 +161,23 @@ def specializations_of(entry: Entry) -> list[Specialization]:
             raise ValueError(f"{item} names no entry, or no size and the most that it may be")
         rows.append(Specialization(name.value, size_in(size), most.value))
     return rows
+
+
+class Part(Operation):
+    """Runs a tensor body on these bindings of the entry around it, each from an offset in bytes, as a dispatch of an
+    entry with that body does.
+    """
+
+    name = "ll_seq.part"
+    kind = optional(StringAttr)
+    offsets = attr(DenseArray)
+    bindings = operands(BINDING)
+    body = region()
+    traits = frozenset({Trait.ONE_BLOCK})
+
+    def check(self) -> Iterator[str]:
+        if not len(self.offsets) == len(self.bindings) == len(self.body.block.arguments):
+            yield f"{len(self.offsets)} offsets, {len(self.bindings)} bindings"
 
 
 class LoadInput(Operation):
@@ -282,10 +302,13 @@ class Loop(Operation):
     """Runs the commands of its region while the predicate, the byte at this offset, is not 0. The device reads it
     before each iteration. Writes before each read of it are visible, as behind a barrier, and so are those of the loop
     to the commands after it.
+
+    In an entry it runs at most `most` iterations; the predicate then tells whether there are more.
     """
 
     name = "ll_seq.loop"
     offset = attr(IntegerAttr)
+    most = optional(IntegerAttr)
     predicate = operand(is_memory)
     body = region()
 

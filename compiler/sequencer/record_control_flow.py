@@ -1,7 +1,8 @@
 """record-control-flow: loops and branches of a run loop become loops and branches inside its recordings.
 
-Only in programs of profiles whose driver records control flow. Three rewrites shrink the blocks of a run loop until
-none applies:
+Only in programs of profiles whose driver records control flow, and for loops that become one kernel: their recording
+runs some iterations, and the host reads the predicate and runs it again, unless the number of iterations is known.
+Three rewrites shrink the blocks of a run loop until none applies:
 
     sequence: a block with one predecessor, which continues nowhere else, joins it; two recordings become one
     branch:   blocks that a selector chooses between, and that meet again, become the arms of a `ll_seq.branch`
@@ -28,6 +29,8 @@ from orchestrion.compiler.ir.attributes import dense_ints
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.core import Block, Operation, Value
 from orchestrion.compiler.ir.dims import bounds
+from orchestrion.compiler.ir.dominance import loop_blocks, predecessors
+from orchestrion.compiler.ir.types import I32
 from orchestrion.compiler.profiles import known_profile
 from orchestrion.schema.hal_imports import MAX_NESTING
 
@@ -47,12 +50,11 @@ HOST_INSIDE: Final = "it contains host code: a call of another module, or a loop
 
 
 def run(program: hl_seq.Program, options: Options) -> None:
-    if not known_profile(program.profile).control_flow:
-        return
+    control_flow = known_profile(program.profile).control_flow
     for op in list(program.walk()):
         if isinstance(op, ll_seq.RunLoop):
-            _Recorder(op).run()
-            if options.recorder is not None:
+            _Recorder(op, control_flow).run()
+            if control_flow and options.recorder is not None:
                 _note_host(program, op, options.recorder)
 
 
@@ -151,12 +153,15 @@ class _Segment:
 class _Recorder:
     """Records the control flow of one run loop."""
 
-    def __init__(self, run_loop: ll_seq.RunLoop) -> None:
+    def __init__(self, run_loop: ll_seq.RunLoop, control_flow: bool) -> None:
         self.run_loop = run_loop
         self.blocks = run_loop.body.blocks
+        self.control_flow = control_flow
+        #: blocks of loops that become kernels, except the headers of outermost ones
+        self.inside = set() if control_flow else _kernel_blocks(run_loop)
 
     def run(self) -> None:
-        if len(self.blocks) == 1:
+        if len(self.blocks) == 1 or not self.control_flow and not self.inside:
             return
         order = _slot_order(self.blocks)
         self.segments = {block: _Segment(block) for block in self.blocks}
@@ -190,6 +195,8 @@ class _Recorder:
         following = self.segments[edge.target]
         if segment.tail or following is segment or self.entering[edge.target] != [segment]:
             return False
+        if not self.control_flow and not {segment.block, following.block} <= self.inside:
+            return False
         for argument, value in zip(edge.target.arguments, edge.values, strict=True):
             argument.replace_by(value)
         segment.absorb(following)
@@ -201,6 +208,8 @@ class _Recorder:
 
     def _record_branch(self, segment: _Segment) -> bool:
         """The arms are recordable, only this branch leads to them, and all lead to one block with the same values."""
+        if not self.control_flow and segment.block not in self.inside:
+            return False
         arms: list[_Segment | None] = []
         ends: list[util.Edge] = []
         for edge in segment.edges:
@@ -241,6 +250,9 @@ class _Recorder:
         """The body is recordable, only the header leads to it, and it returns to the header with the state swapped."""
         if not isinstance(header.terminator, util.CondBranch) or not header.is_recordable:
             return False
+        count = header.terminator.kernel_loop
+        if count is None and not self.control_flow:
+            return False
         into, out = header.edges
         body = self.segments[into.target]
         if self.entering[into.target] != [header] or into.values or out.values or not body.is_recordable:
@@ -255,15 +267,42 @@ class _Recorder:
         commands = _iterations(header, body, states)
         for argument, state in zip(header.block.arguments, states, strict=True):
             argument.replace_by(state)
-        loop = ll_seq.Loop.build(offset=read.offset, predicate=read.buffer, body=region_of(commands, loc), loc=loc)
-        header.commands.append(loop)
-        header.end_with(util.Branch.build(arguments=[], to=out.target, loc=loc))
+        loop = ll_seq.Loop.build(
+            offset=read.offset, most=count, predicate=read.buffer, body=region_of(commands, loc), loc=loc
+        )
+        if count is not None and header.block not in self.inside and not count.value:
+            self._repeat(header, loop, out.target)
+        else:
+            header.commands.append(loop)
+            header.end_with(util.Branch.build(arguments=[], to=out.target, loc=loc))
         header.absorb(body)
         self._drop(body)
         for segment in {*self.entering[header.block]} - {body}:
             _pass_nothing(segment.terminator, header.block)
         header.block.erase_arguments(range(len(states)))
         return True
+
+    def _repeat(self, header: _Segment, loop: ll_seq.Loop, out: Block) -> None:
+        """Puts a loop whose kernel may have to run again into a block of its own, which reads the predicate."""
+        read, loc = header.read, loop.loc
+        assert read is not None
+        again = Block()
+        header.end_with(util.Branch.build(arguments=[], to=again, loc=loc))
+        copy = ll_seq.Read.build(buffer=loop.predicate, offset=read.offset, type=read.type, output=I32, loc=loc)
+        again.append(copy)
+        again.append(
+            util.CondBranch.build(
+                condition=copy.output, arguments=[], then=again, otherwise=out, counts=dense_ints(0, 0), loc=loc
+            )
+        )
+        again.region = self.run_loop.body
+        segments = dict(self.segments)
+        self.segments.clear()
+        for block, segment in segments.items():
+            self.segments[block] = segment
+            if segment is header:
+                self.segments[again] = _Segment(again)
+                self.segments[again].commands.append(loop)
 
     def _states(self, header: _Segment, body: _Segment) -> tuple[Value, ...] | None:
         """The two buffers of a loop's state, the first iteration's first; none for a loop without a state. None for a
@@ -324,6 +363,18 @@ def _pass_nothing(branch: Operation, target: Block) -> None:
     branch.set_operands([*branch.operands[: branch.choosing], *(value for values in given for value in values)])
     if isinstance(branch, util.CondBranch | util.Switch):
         branch.counts = dense_ints(*map(len, given))
+
+
+def _kernel_blocks(run_loop: ll_seq.RunLoop) -> set[Block]:
+    """The blocks of all loops that become kernels, without the headers of outermost ones."""
+    blocks = run_loop.body.blocks
+    order, before = {block: number for number, block in enumerate(blocks)}, predecessors(blocks)
+    found: set[Block] = set()
+    for header in blocks:
+        if isinstance(header.last, util.CondBranch) and header.last.kernel_loop is not None:
+            latches = [block for block in before[header] if order[block] >= order[header]]
+            found |= loop_blocks(header, latches, run_loop.body) - {header}
+    return found
 
 
 def _depth(commands: Iterable[Operation]) -> int:

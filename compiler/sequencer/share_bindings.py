@@ -76,6 +76,18 @@ def _share(
         groups = [*groups[: most - 1], staged]
         for dispatch in dispatches:
             _stage(dispatch, entry, staged, lengths, memory.take(dispatch, size))
+    _set_shared(entry, dispatches, groups, lengths)
+
+
+def share(entry: ll_seq.Entry, dispatches: Sequence[ll_seq.Dispatch]) -> None:
+    """Lets the bindings of an entry that lie in one buffer in all its dispatches share one of the device."""
+    lengths = [ll_seq.length_of(item) for item in entry.bindings]
+    _set_shared(entry, dispatches, _groups(dispatches, lengths), lengths)
+
+
+def _set_shared(
+    entry: ll_seq.Entry, dispatches: Sequence[ll_seq.Dispatch], groups: Groups, lengths: Sequence[Size]
+) -> None:
     groups.sort()
     entry.shared = dense_ints(*(_number(groups, index) for index in range(len(lengths))))
     for dispatch in dispatches:

@@ -22,12 +22,18 @@ _FRAME = (ll_seq.LoadInput, ll_seq.StoreOutput, ll_seq.End, UnsetEncoding, Const
 
 def name_source_ops(entry: ll_seq.Entry) -> None:
     """Sets `source_ops` of an entry whose body is not lowered yet."""
-    ops = [op for op in entry.body.block if not isinstance(op, _FRAME)]
+    ops = [op for op in _computed(entry) if not isinstance(op, _FRAME)]
     if not ops:
         return
     main = next((op for op in ops if isinstance(op, HEROES)), ops[-1])
     names = dict.fromkeys(_name(op) for op in (main, *ops))
     entry.source_ops = ArrayAttr(tuple(StringAttr(name) for name in names))
+
+
+def _computed(entry: ll_seq.Entry) -> list[Operation]:
+    """The ops of the body, or of all parts of a loop."""
+    parts = [op for op in entry.walk() if isinstance(op, ll_seq.Part)]
+    return [op for part in parts for op in part.body.block] if parts else list(entry.body.block)
 
 
 def _name(op: Operation) -> str:
@@ -39,6 +45,8 @@ def _name(op: Operation) -> str:
 
 def note_binding_types(entry: ll_seq.Entry) -> None:
     """Sets `binding_types` of an entry whose body is not lowered yet. An unused binding has `none`."""
+    if isinstance(entry.body.block.first, ll_seq.Loop):
+        return  # it has them already
     types: list[Type] = [NONE] * len(entry.bindings)
     for op in entry.body.block:
         if isinstance(op, ll_seq.LoadInput | ll_seq.StoreOutput):

@@ -48,7 +48,14 @@ class Lowered(NamedTuple):
 
 
 #: ops whose methods do not have their names
-_METHODS = {"for": "loop", "if": "branch", "yield": "nothing", "return": "nothing", "vector": "make_vector"}
+_METHODS = {
+    "for": "loop",
+    "while": "repeat",
+    "if": "branch",
+    "yield": "nothing",
+    "return": "nothing",
+    "vector": "make_vector",
+}
 
 #: the method of scalar ops
 _SCALAR = "scalar_op"

@@ -300,6 +300,11 @@ class _Rewriter:
         self.name(carried, opened.carried)
         self.name(op.outputs, self.b.end_loop(opened, self.arm(op.body.block)))
 
+    def repeat(self, op: k.While) -> None:
+        opened = self.b.begin_while(self.one(op.most), self.one(op.start))
+        (following,) = self.arm(op.body.block)
+        self.b.end_while(opened, following)
+
     def _set_index(self, index: Value, value: Value) -> None:
         """Gives an index the low word `value`."""
         dtype = k.dtype_of(index)
@@ -383,6 +388,7 @@ _OPS: dict[type[Operation], Callable[[_Rewriter, Any], None]] = {
     k.LoadShared: _Rewriter.load_shared,
     k.StoreShared: _Rewriter.store_shared,
     k.For: _Rewriter.loop,
+    k.While: _Rewriter.repeat,
     k.If: _Rewriter.branch,
     k.Yield: _Rewriter.nothing,
 }

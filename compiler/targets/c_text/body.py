@@ -169,6 +169,16 @@ class BodyText:
         self._arm(op.body.block, targets)
         self._line("}")
 
+    def repeat(self, op: k.While) -> None:
+        condition, count = f"c{self.count}", f"n{self.count}"
+        self.count += 1
+        self._line(f"{self.type(op.start)} {condition} = {self.names[op.start]};")
+        self._line(
+            f"for ({self.type(op.most)} {count} = 0; {condition} && {count} < {self.names[op.most]}; ++{count}) {{"
+        )
+        self._arm(op.body.block, [condition])
+        self._line("}")
+
     def branch(self, op: k.If) -> None:
         for result in op.outputs:
             self._line(f"{self.type(result)} {self._new(result)};")
@@ -201,7 +211,7 @@ def _stands_alone(value: Value, is_by_lanes: Callable[[k.Scalar], bool]) -> bool
     if len(value.uses) != 1 or (dtype.kind in (SIGNED, UNSIGNED) and dtype.bits < 32):
         return False
     ((user, position),) = value.uses
-    if isinstance(user, k.Lanes) or (isinstance(user, k.For) and value not in user.start):
+    if isinstance(user, k.Lanes) or (isinstance(user, k.For) and value not in user.start) or isinstance(user, k.While):
         return False
     if isinstance(user, k.Scalar) and (is_by_lanes(user) or user.primitive.name == "select" and position > 0):
         return False

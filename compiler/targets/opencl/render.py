@@ -18,6 +18,10 @@ _GROUP = "get_group_id(0) + get_num_groups(0) * (get_group_id(1) + get_num_group
 _LOCAL = "get_local_id(0) + get_local_size(0) * (get_local_id(1) + get_local_size(1) * get_local_id(2))"
 
 
+#: suffix of the element types of kernels that run loops: in them, memory has values of several types in turn
+ALIASING = "_aliasing"
+
+
 class OpenCLBody(BodyText):
     """The statements of a block in OpenCL C."""
 
@@ -76,6 +80,7 @@ class KernelText(OpenCLBody):
     def __init__(self, block: Block, signature: Signature, callee: Callable[[k.Call], str]) -> None:
         super().__init__(callee)
         self.signature = signature
+        self.may_alias = any(isinstance(op, k.While) for op in block)
         self.names.update((binding, f"b{ordinal}") for ordinal, binding in enumerate(block.arguments))
         self.ops(block)
 
@@ -86,9 +91,9 @@ class KernelText(OpenCLBody):
         return f"{head}({', '.join(self._arguments())})\n{{\n{super().text()}\n}}\n"
 
     def _arguments(self) -> list[str]:
-        arguments = []
+        arguments, any_type = [], ALIASING if self.may_alias else ""
         for ordinal, binding in enumerate(self.signature.bindings):
             const = "" if binding.writable else "const "
             element = "uchar" if binding.dtype is None else LANGUAGE.memory_type(binding.dtype.name)
-            arguments.append(f"__global {const}{element}* b{ordinal}")
+            arguments.append(f"__global {const}{element}{any_type}* b{ordinal}")
         return arguments + [f"uint p{ordinal}" for ordinal in range(self.signature.parameters)]

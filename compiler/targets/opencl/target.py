@@ -11,19 +11,23 @@ from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.flow.layout import Encoding, Layout
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.dims import Shape, is_dynamic
+from orchestrion.compiler.kernel import dialect as k
 from orchestrion.compiler.kernel.machine import GPU, Machine, Quirks
 from orchestrion.compiler.kernel.signature import Signature
 from orchestrion.compiler.targets.c_text.functions import Functions
 from orchestrion.compiler.targets.kernel_target import KernelTarget, Lowered
 from orchestrion.compiler.targets.target import Payload
 
-from .render import KernelText, OpenCLBody
+from .render import ALIASING, KernelText, OpenCLBody
 from .reserved import is_reserved
+from .scalars import LANGUAGE
 
 #: quirks of OpenCL drivers. PoCL seldom vectorizes unrolled scalars, so kernels for `cpu` contain explicit vectors
 SOURCE = Quirks(functions=True)
 MACHINES = {
-    "cpu": Machine(simd=16, accumulators=128, explicit_vectors=True, barrier=256, units=64, quirks=SOURCE),
+    "cpu": Machine(
+        simd=16, accumulators=128, explicit_vectors=True, barrier=256, units=64, loop_ops=1 << 17, quirks=SOURCE
+    ),
     "gpu": replace(GPU, quirks=SOURCE),
 }
 #: least number of rows of a dot with which reordering the columns of the right operand pays
@@ -74,6 +78,10 @@ class OpenCLTarget(KernelTarget):
         head = "#pragma OPENCL FP_CONTRACT OFF\n"
         if "float64" in features:
             head += "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n"
+        if any(isinstance(op, k.While) for block, _ in entries for op in block):
+            dtypes = {use.dtype.name for _, one in entries for use in one.bindings if use.dtype}
+            types = sorted({"uchar", *map(LANGUAGE.memory_type, dtypes)})
+            head += "".join(f"typedef {name} __attribute__((may_alias)) {name}{ALIASING};\n" for name in types)
         return Payload("\n".join([head, *functions.texts(), *kernels]).encode(), features, shared)
 
 

@@ -367,6 +367,28 @@ class FunctionWords:
         self._begin(merge)
         self.ids |= {result: self.ids[value] for result, value in zip(op.outputs, arguments[1:], strict=True)}
 
+    def repeat(self, op: k.While) -> None:
+        """As a loop whose header tests the condition, and how many iterations there were."""
+        header, body, onward, merge = (self.a.new() for _ in range(4))
+        before, truth = self.label, self.a.once("OpTypeBool")
+        self.a.add("OpBranch", header)
+        self._begin(header)
+        condition, count = self.a.new(), self.a.new()
+        of_condition = self.a.add("OpPhi", truth, condition, self.ids[op.start], before)
+        of_count = self.a.add("OpPhi", self.a.scalar(WORD), count, self._word(0), before)
+        fewer = self._make("OpULessThan", truth, count, self.ids[op.most])
+        inside = self._make("OpLogicalAnd", truth, condition, fewer)
+        self.a.add("OpLoopMerge", merge, onward, 0)
+        self.a.add("OpBranchConditional", inside, body, merge)
+        self._begin(body)
+        (following,) = self._arm(op.body.block)
+        self.a.add("OpBranch", onward)
+        self._begin(onward)
+        of_condition.extend((following, onward))
+        of_count.extend((self._make("OpIAdd", self.a.scalar(WORD), count, self._word(1)), onward))
+        self.a.add("OpBranch", header)
+        self._begin(merge)
+
     def _phi(self, value: Value, start: int, before: int) -> list[int]:
         """A phi that does not have the value of the next iteration yet."""
         made = self.ids[value] = self.a.new()

@@ -19,7 +19,9 @@ from .render import FunctionWords, ModuleVariables
 #: wide loads pay; GPUs have wide loads as well
 LLVMPIPE = Quirks(max_loop_iterations=LLVMPIPE_ITERATIONS)
 MACHINES = {
-    "cpu": Machine(wide_loads=True, units=64, quick_builds=True, quirks=replace(LLVMPIPE, typical_row=32)),
+    "cpu": Machine(
+        wide_loads=True, units=64, quick_builds=True, loop_ops=1 << 16, quirks=replace(LLVMPIPE, typical_row=32)
+    ),
     "gpu": replace(GPU, wide_loads=True, quick_builds=True, quirks=LLVMPIPE),
 }
 #: the features that a device may lack, for which executables have variants; it gets the first that it runs
