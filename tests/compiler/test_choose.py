@@ -87,6 +87,15 @@ def test_a_long_and_lone_reduction_is_shared_by_a_workgroup(
     assert re.fullmatch(wanted, chosen(summed(shape, dims), target, machine))
 
 
+@pytest.mark.parametrize(("shape", "dims"), [([1, 56, 56, 144], [1, 2]), ([400, 16], [0])], ids=str)
+def test_long_reductions_of_axes_in_front_are_lanes_of_vectors_in_native_code(
+    chosen: Chosen, shape: list[int], dims: list[int]
+) -> None:
+    assert re.fullmatch(EACH, chosen(summed(shape, dims), "cpu"))
+    assert re.fullmatch(TREE, chosen(summed(shape, dims), "opencl"))
+    assert re.fullmatch(TREE, chosen(summed([400, 8], [0]), "cpu"))  # fewer than lanes
+
+
 @EACH_MACHINE
 def test_a_reduction_that_no_loop_of_an_invocation_finishes_is_shared(chosen: Chosen, machine: str) -> None:
     """On llvmpipe, however many there are. Where loops have no limit each of many is an invocation's, but not if that

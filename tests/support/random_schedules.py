@@ -171,7 +171,9 @@ def _panels(rng: random.Random, body: Body) -> list[Step]:
     """Blocks of a workgroup with panels of none, one or both operands, and vectors along either side."""
     across = rng.choice([dim for dim in "mn" if bounds(body.extents[dim])[0] > 1] or ["n"])
     down = "mn".replace(across, "")
-    columns = rng.choice([count for count in (2, 4, 8, 16, 32) if count <= bounds(body.extents[across])[0]] or [2])
+    columns = rng.choice(
+        [count for count in (2, 4, 8, 12, 16, 24, 32) if count <= bounds(body.extents[across])[0]] or [2]
+    )
     groups = rng.choice([count for count in (1, 1, 2, 4) if count * columns <= bounds(body.extents[across])[0]] or [1])
     sizes = {down: rng.choice((1, 2, 3, 5, 8)), across: columns}
     local = {down: rng.choice((1, 2, 4, 8, 16)), across: groups}
@@ -180,7 +182,7 @@ def _panels(rng: random.Random, body: Body) -> list[Step]:
         Step("bind", "grid", "workgroup"),
         *(Step("tile", dim, count=count) for dim, count in sizes.items()),
         *(Step("bind", dim, "local", count) for dim, count in local.items()),
-        Step("vectorize", across, count=rng.choice([count for count in VECTOR_LANES if columns % count == 0])),
+        Step("vectorize", across, count=rng.choice([count for count in VECTOR_LANES if count <= columns])),
         Step("stage", "out", "panel", rng.choice((16, 64, 100, 200))),
         *(Step("stage", operand, "panel") for operand in ("lhs", "rhs") if rng.random() < 0.6),
         *(Step("guard", d, ways[d]) for d in "mn" if body.extents[d] % (sizes[d] * local[d]) != 0),
