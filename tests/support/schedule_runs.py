@@ -149,7 +149,7 @@ class Judge:
             EntryPoint(op.sym_name.value, accesses, len(case.symbols), op.workgroup_size.ints) for op in entries
         )
         executable = device.create_executable(device.info.formats[0], memoryview(data), points)
-        x, y, z = (evaluate(count, case.symbols) for count in entry.workload.ints)
+        x, y, z = (evaluate(count, case.symbols) for count in entry.workload.sizes)
         groups = fold(divide((x, y, z), size), device.info.limits.max_workgroup_count)
         commands = device.create_command_buffer(0)
         words = np.asarray([case.symbols[one] for one in sorted(case.symbols)], np.uint32).tobytes()
