@@ -294,7 +294,7 @@ class Body:
     # control
 
     def loop(self, op: k.For) -> None:
-        if any(self.forms[bound].stride != 0 for bound in (op.lower, op.upper, op.step)):
+        if self.forms.leaves_apart(op):
             self._masked_loop(op)
             return
         for part in parts_of(op, self.level):
