@@ -19,6 +19,7 @@ from .code import Code
 from .forms import Form, Forms
 from .levels import Level
 from .loop_parts import Part, parts_of
+from .scale import scaled
 from .scalars import instruction, literal, memory_type, splat, suffix, type_of
 from .squares import Squares, load_square, squares_of
 
@@ -290,6 +291,12 @@ class Body:
         else:
             text = f"fadd {type} {self.code.set(f'fmul {type} {x}, {y}')}, {z}"
         self.names[op.output] = self.code.set(text)
+
+    def scale(self, op: k.Scale) -> None:
+        """Instructions take 512 bits or less: wider vectors are scaled in parts."""
+        dtype, lanes = k.dtype_of(op.output), self.width if self.forms[op.output].stride is None else 1
+        x, exponent = (self.vector(value) if lanes > 1 else self.scalar(value) for value in op.operands)
+        self.names[op.output] = scaled(self.code, x, exponent, dtype, lanes)
 
     # control
 
