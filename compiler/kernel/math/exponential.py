@@ -70,9 +70,12 @@ def logistic(x: Number) -> Number:
 
 
 def tanh(x: Number) -> Number:
-    """tanh |x| = t / (t + 2) with t = e^2|x| - 1, which has no cancellation."""
+    """tanh |x| = t / (t + 2) with t = e^2|x| - 1 = 2^k change + (2^k - 1), which has no cancellation."""
     table = TABLES[x.dtype]
     magnitude = abs(x)
     limited = select(magnitude > table.tanh_most, x.constant(table.tanh_most), magnitude)
-    grown = exponential_minus_one_of(limited + limited, table)
+    k, r, rest = reduce_exponent(limited + limited, table)
+    power = power_of_two(k.integer() if k.emitter.scales else k, x.format)
+    # exact up to the last place of one, from where on the quotient is one; the change itself for k = 0
+    grown = power.multiply_add(change_of(r, rest, table), power - 1.0)
     return with_sign(grown / (grown + 2.0), sign_of(x))
