@@ -17,7 +17,6 @@ from orchestrion.compiler.ir.dims import ceildiv, dim_max, dim_min, is_dynamic
 
 from .elemental import Elemental
 from .loops import BLOCK, Loops, Reduction, Scalars
-from .rules import element_of
 
 #: parts that every invocation combines by itself; more are combined in groups of `RADIX` first
 FEW_PARTS, RADIX = 16, 8
@@ -122,7 +121,7 @@ def parts_of(elemental: Elemental, op: Operation, reduction: Reduction, lanes: i
     b, count = elemental.builder, reduction.count
     if b.machine.explicit_vectors and not in_order and lanes <= count <= lanes * BLOCK:
         return _lane_parts(elemental, op, reduction, lanes)
-    arrays = [b.shared(lanes, element_of(result)) for result in op.results]
+    arrays = [b.shared(lanes, dtype) for dtype in reduction.types(op.results)]
     local, stride = b.op("convert", b.local_id(), to=b.index_type), lanes
     lower, upper, parts = local, b.index(count), lanes if reduction.neutral is not None else dim_min(count, lanes)
     if in_order:
@@ -140,7 +139,7 @@ def parts_of(elemental: Elemental, op: Operation, reduction: Reduction, lanes: i
 def _lane_parts(elemental: Elemental, op: Operation, reduction: Reduction, lanes: int) -> Parts:
     """The parts of a reduction of static length and free order: of whole vectors first, then of the rest."""
     b, (whole, rest) = elemental.builder, lane_ranges(reduction.count, lanes)
-    arrays = [b.shared(lanes, element_of(result)) for result in op.results]
+    arrays = [b.shared(lanes, dtype) for dtype in reduction.types(op.results)]
     first, start = b.op("convert", b.local_id(), to=b.index_type), reduction.neutral
     lower = first
     if start is None:

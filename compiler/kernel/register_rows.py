@@ -32,7 +32,6 @@ from .loops import Reduction, Scalars
 from .parts import Parts, combined, store_part
 from .row_kernel import Result, Row
 from .row_values import LengthRange, pass_values, register_values
-from .rules import element_of
 from .schedule import Schedule
 
 
@@ -113,7 +112,7 @@ class RegisterRow(Row):
         if self.lanes == 1:
             return self._share_of(op, reduction, self.elemental.run(reduction.start()))
         values = self._share_of(op, reduction, [])
-        shared = [b.shared(self.lanes, element_of(result)) for result in op.results]
+        shared = [b.shared(self.lanes, dtype) for dtype in reduction.types(op.results)]
         store_part(self.elemental, values, shared, self.local)
         b.barrier()
         self.barriers += 1

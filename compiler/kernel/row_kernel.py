@@ -21,6 +21,7 @@ from orchestrion.compiler.stablehlo.ops.contraction import Reduce
 from orchestrion.compiler.stablehlo.ops.reducers import is_commutative
 
 from .elemental import ElementalCode
+from .extrema import from_bits, is_extremum, of_bits
 from .index import Index, delinearize
 from .loops import Reduction, Scalars, sequential
 from .parts import lane_ranges, parts_of
@@ -101,7 +102,11 @@ class Row(ElementalCode):
     def _reduce(self, op: Reduce) -> None:
         b = self.builder
         b.loc = op.loc
-        values = self._reduced(op, REDUCTIONS[op.name](b, op, self._at(op.results[0])))
+        reduction = REDUCTIONS[op.name](b, op, self._at(op.results[0]))
+        if b.machine.explicit_vectors and self.lanes > 1 and is_extremum(op):
+            values = [from_bits(b, op, self._reduced(op, of_bits(b, reduction)))]
+        else:
+            values = self._reduced(op, reduction)
         for result, value in zip(op.results, values, strict=True):
             self._bind(result, value)
 
