@@ -32,9 +32,7 @@ from .schedule import Schedule, Step
 ELEMENTS_PER_WORKGROUP = 64
 #: number of rows from which on one invocation may take a row of up to `Machine.barrier` elements
 MANY_ROWS = 1024
-#: vectors of a row that run side by side, on machines with explicit vectors
-VECTORS = 4
-#: elements of an invocation that keeps them in registers, on machines with explicit vectors; more are in loops
+#: elements of an invocation that keeps them in registers, if invocations are lanes of vectors; more are in loops
 MAX_UNROLLED = 4
 #: greatest row length -> invocations that share a row; most have an element in every reduction
 ROW_LANES = {63: 16, 255: 32, 1023: 64, 1 << 62: 128}
@@ -51,7 +49,7 @@ def schedules_of_rows(body: Body, machine: Machine) -> tuple[Schedule, tuple[Sch
         return Schedule.of(*[s for s in special[-1].steps if s.name != "specialize"]), tuple(special[:-1])
     lanes = _row_lanes(body, machine)
     in_registers = not is_dynamic(length) and register_lanes(body.ops, length, machine) == lanes
-    if machine.explicit_vectors and not is_dynamic(length) and lanes > 1:
+    if machine.lanes and not is_dynamic(length) and lanes > 1:
         in_registers = length % lanes == 0 and length <= MAX_UNROLLED * lanes
     return _row_schedule(lanes, in_registers), tuple(special)
 
@@ -82,7 +80,7 @@ def _row_lanes(body: Body, machine: Machine) -> int:
     many = not is_dynamic(rows) and rows >= MANY_ROWS
     if length <= MAX_SERIAL_ROW or (length <= machine.barrier and many and not shared_values(ops, rows, results)):
         return 1
-    if machine.explicit_vectors:
+    if machine.lanes:
         return vector_row_lanes(length, machine)
     in_registers = register_lanes(ops, row_length(ops, rows, results), machine)
     if in_registers:
@@ -99,7 +97,7 @@ def vector_row_lanes(length: int, machine: Machine) -> int:
     if each would have more elements than a block.
     """
     lanes = machine.simd
-    while lanes < VECTORS * machine.simd and 2 * lanes <= length or lanes * BLOCK < length:
+    while lanes < machine.lanes * machine.simd and 2 * lanes <= length or lanes * BLOCK < length:
         lanes *= 2
     return lanes
 

@@ -35,7 +35,8 @@ class Machine:
 
     `simd`: f32 values per instruction, and neighbours in memory per access. `accumulators`: f32 values that an
     invocation keeps in registers. `explicit_vectors`: kernels contain vectors, because the compiler of the driver does
-    not vectorize scalar code. `wide_loads`: a load of four neighbours costs as much as a load of one element. `cached`:
+    not vectorize scalar code. `lanes`: the target runs the invocations of a workgroup as the lanes of vectors, so many
+    vectors side by side; 0 if it does not. `wide_loads`: a load of four neighbours costs as much as a load of one element. `cached`:
     caches serve memory by the line, so the order of elements matters. `staging`: shared memory is faster than the
     caches, and a barrier is cheap. `subgroup`: invocations that run in lockstep. `barrier`: elements that an invocation
     reduces in the time of a barrier. `units`: invocations that run at the same time. `quick_builds`: a driver builds a
@@ -52,6 +53,7 @@ class Machine:
     simd: int = 8
     accumulators: int = 64
     explicit_vectors: bool = False
+    lanes: int = 0
     wide_loads: bool = False
     cached: bool = True
     staging: bool = False

@@ -3,8 +3,7 @@
 Parts are combined in the order of the elements. Many parts are first combined in groups of neighbours. Every invocation
 can combine the few that remain.
 
-On machines with explicit vectors the invocations of a workgroup are the lanes of vectors. If the order is free, the
-first half of the parts is combined with the second half, vector by vector, until few remain.
+If the invocations of a workgroup are lanes of vectors (`Machine.lanes`) and the order is free, the first half of the parts is combined with the second half, vector by vector, until few remain.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from .loops import BLOCK, Loops, Reduction, Scalars
 
 #: parts that every invocation combines by itself; more are combined in groups of `RADIX` first
 FEW_PARTS, RADIX = 16, 8
-#: the same on machines with explicit vectors, if the order is free
+#: the same for lanes of vectors, if the order is free
 FEW_LANES = 4
 
 
@@ -49,7 +48,7 @@ class Parts:
     def few(self) -> Parts:
         """The same with at most `FEW_PARTS` parts. All invocations of the workgroup must come here."""
         b = self.elemental.builder
-        if self.free and b.machine.explicit_vectors and not is_dynamic(self.count) and self.count % (2 * FEW_LANES) == 0:
+        if self.free and b.machine.lanes and not is_dynamic(self.count) and self.count % (2 * FEW_LANES) == 0:
             return self._halved().few()
         return self if self.most <= FEW_PARTS else self._combined().few()
 
@@ -119,7 +118,7 @@ def parts_of(elemental: Elemental, op: Operation, reduction: Reduction, lanes: i
     which is the fastest way to read memory if the reducer is commutative.
     """
     b, count = elemental.builder, reduction.count
-    if b.machine.explicit_vectors and not in_order and lanes <= count <= lanes * BLOCK:
+    if b.machine.lanes and not in_order and not is_dynamic(count) and lanes <= count <= lanes * BLOCK:
         return _lane_parts(elemental, op, reduction, lanes)
     arrays = [b.shared(lanes, dtype) for dtype in reduction.types(op.results)]
     local, stride = b.op("convert", b.local_id(), to=b.index_type), lanes

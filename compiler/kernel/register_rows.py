@@ -118,7 +118,7 @@ class RegisterRow(Row):
         self.barriers += 1
         number = self._sharing(reduction)
         most = self.lanes if is_dynamic(number) else number
-        free = b.machine.explicit_vectors and not self._in_order()
+        free = b.machine.lanes > 0 and not self._in_order()
         parts = Parts(self.elemental, reduction, shared, number, most, free)
         return self.elemental.run(parts.few().total())
 
@@ -151,7 +151,7 @@ class RegisterRow(Row):
 
     def _is_free(self, slots: Sequence[Slot]) -> bool:
         """Whether the elements of an invocation are combined as a tree, and all exist."""
-        if not self.builder.machine.explicit_vectors or self._in_order() or self.lanes == 1:
+        if not self.builder.machine.lanes or self._in_order() or self.lanes == 1:
             return False
         return all(self.builder.known(slot.inside) for slot in slots)
 

@@ -103,7 +103,7 @@ class Row(ElementalCode):
         b = self.builder
         b.loc = op.loc
         reduction = REDUCTIONS[op.name](b, op, self._at(op.results[0]))
-        if b.machine.explicit_vectors and self.lanes > 1 and is_extremum(op):
+        if b.machine.lanes and self.lanes > 1 and is_extremum(op):
             values = [from_bits(b, op, self._reduced(op, of_bits(b, reduction)))]
         else:
             values = self._reduced(op, reduction)
@@ -178,8 +178,8 @@ class Row(ElementalCode):
         b.end_if(branch)
 
     def _whole(self, length: int) -> int:
-        """Number of elements of a row that loops take: whole vectors on machines that have vectors."""
-        if self.lanes == 1 or is_dynamic(length) or not self.builder.machine.explicit_vectors:
+        """Number of elements of a row that loops take: the same for all invocations if those are lanes of vectors."""
+        if self.lanes == 1 or is_dynamic(length) or not self.builder.machine.lanes:
             return length
         return lane_ranges(length, self.lanes)[0]
 

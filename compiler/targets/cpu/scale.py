@@ -20,8 +20,8 @@ def scaled(code: Code, x: str, exponent: str, dtype: DType, lanes: int) -> str:
     parts = []
     for first in (0, half):
         mask = _mask(range(first, first + half))
-        halves = (code.set(f"shufflevector {type} {v}, {type} poison, {mask}") for v in (x, exponent))
-        parts.append(f"{type_of(dtype, half)} {scaled(code, *halves, dtype, half)}")
+        base, power = (code.set(f"shufflevector {type} {v}, {type} poison, {mask}") for v in (x, exponent))
+        parts.append(f"{type_of(dtype, half)} {scaled(code, base, power, dtype, half)}")
     return code.set(f"shufflevector {', '.join(parts)}, {_mask(range(lanes))}")
 
 

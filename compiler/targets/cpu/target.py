@@ -24,6 +24,7 @@ MACHINES = {
         simd=16,
         accumulators=128,
         explicit_vectors=True,
+        lanes=4,
         barrier=256,
         units=64,
         quick_builds=True,
