@@ -93,11 +93,13 @@ def _row_lanes(body: Body, machine: Machine) -> int:
 
 
 def vector_row_lanes(length: int, machine: Machine) -> int:
-    """Invocations that share a row as lanes of vectors: as many vectors as run side by side, fewer for short rows, more
-    if each would have more elements than a block.
+    """Invocations that share a row as lanes of vectors: as many vectors as run side by side, fewer for short rows and
+    where more than one vector would remain, more if each would have more elements than a block.
     """
-    lanes = machine.simd
-    while lanes < machine.lanes * machine.simd and 2 * lanes <= length or lanes * BLOCK < length:
+    lanes = machine.lanes * machine.simd
+    while lanes > machine.simd and (length < lanes or length % lanes >= machine.simd):
+        lanes //= 2
+    while lanes * BLOCK < length:
         lanes *= 2
     return lanes
 

@@ -25,7 +25,6 @@ MACHINES = {
         accumulators=128,
         explicit_vectors=True,
         lanes=4,
-        barrier=256,
         units=64,
         quick_builds=True,
         panel_tile=(8, 32),
