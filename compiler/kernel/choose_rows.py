@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.flow.fusion_reads import elements
-from orchestrion.compiler.ir.dims import TYPICAL, bounds, is_dynamic, typical
+from orchestrion.compiler.ir.dims import TYPICAL, Size, bounds, is_dynamic, typical
 from orchestrion.compiler.stablehlo.ops.contraction import Reduce
 
 from .body import Body
@@ -80,12 +80,12 @@ def _row_lanes(body: Body, machine: Machine) -> int:
     many = not is_dynamic(rows) and rows >= MANY_ROWS
     if length <= MAX_SERIAL_ROW or (length <= machine.barrier and many and not shared_values(ops, rows, results)):
         return 1
-    if machine.lanes:
-        return vector_row_lanes(length, machine)
-    in_registers = register_lanes(ops, row_length(ops, rows, results), machine)
+    in_registers = 0 if machine.lanes else register_lanes(ops, row_length(ops, rows, results), machine)
     if in_registers:
         return in_registers
     lanes = next(count for most, count in ROW_LANES.items() if length <= most)
+    if machine.lanes and not is_dynamic(length):
+        lanes = vector_row_lanes(length, machine)
     fewest = REGISTER_ROW_LANES[0]
     while lanes > max(shortest, fewest) or lanes > 1 and shared_row_bytes(ops, rows, results, lanes) > MAX_SHARED_BYTES:
         lanes //= 2
@@ -104,7 +104,7 @@ def vector_row_lanes(length: int, machine: Machine) -> int:
     return lanes
 
 
-def _dynamic_lanes(body: Body, reduced: Sequence[int], machine: Machine) -> int:
+def _dynamic_lanes(body: Body, reduced: Sequence[Size], machine: Machine) -> int:
     """Invocations that share a row of dynamic length: enough for a typical row, and for the iteration limit of the
     machine.
 

@@ -524,8 +524,8 @@ DIALECT = Dialect(
     "kernel",
     [
         WorkgroupId, LocalId, Parameter, Constant, Load, LoadVector, LoadLanes, Store, StoreVector, StoreBits, Shared,
-        LoadShared, StoreShared, LoadSharedLanes, StoreSharedLanes, Prefetch, Barrier, Vector, Lanes, MultiplyAdd, Scale,
-        Transpose, Call, For, If, Yield, Return,
+        LoadShared, StoreShared, LoadSharedLanes, StoreSharedLanes, Prefetch, Barrier, Vector, Lanes, MultiplyAdd,
+        Scale, Transpose, Call, For, If, Yield, Return,
         *SCALARS.values(),
     ],
 )  # fmt: skip

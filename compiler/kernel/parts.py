@@ -3,7 +3,8 @@
 Parts are combined in the order of the elements. Many parts are first combined in groups of neighbours. Every invocation
 can combine the few that remain.
 
-If the invocations of a workgroup are lanes of vectors (`Machine.lanes`) and the order is free, the first half of the parts is combined with the second half, vector by vector, until few remain.
+If the invocations of a workgroup are lanes of vectors (`Machine.lanes`) and the order is free, the first half of the
+parts is combined with the second half, vector by vector, until few remain.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from orchestrion.compiler.ir.core import Operation, Value
-from orchestrion.compiler.ir.dims import ceildiv, dim_max, dim_min, is_dynamic
+from orchestrion.compiler.ir.dims import Size, ceildiv, dim_max, dim_min, is_dynamic
 
 from .elemental import Elemental
 from .loops import BLOCK, Loops, Reduction, Scalars
@@ -32,7 +33,7 @@ class Parts:
     elemental: Elemental
     reduction: Reduction
     arrays: Sequence[Value]
-    count: int
+    count: Size
     most: int
     free: bool = False
 
@@ -48,13 +49,14 @@ class Parts:
     def few(self) -> Parts:
         """The same with at most `FEW_PARTS` parts. All invocations of the workgroup must come here."""
         b = self.elemental.builder
-        if self.free and b.machine.lanes and not is_dynamic(self.count) and self.count % (2 * FEW_LANES) == 0:
-            return self._halved().few()
+        count = self.count
+        if self.free and b.machine.lanes and not is_dynamic(count) and count % (2 * FEW_LANES) == 0:
+            return self._halved(count // 2).few()
         return self if self.most <= FEW_PARTS else self._combined().few()
 
-    def _halved(self) -> Parts:
+    def _halved(self, fewer: int) -> Parts:
         """Combines the first half of the parts with the second half."""
-        b, fewer = self.elemental.builder, self.count // 2
+        b = self.elemental.builder
         made = [b.shared(fewer, b.dtype(array)) for array in self.arrays]
         branch, local = b.begin_if(b.op("compare_lt", b.local_id(), b.word(fewer))), b.local_id()
         halves = self.load(local), self.load(b.op("add", local, b.const(fewer, "ui32")))
@@ -119,7 +121,7 @@ def parts_of(elemental: Elemental, op: Operation, reduction: Reduction, lanes: i
     """
     b, count = elemental.builder, reduction.count
     if b.machine.lanes and not in_order and not is_dynamic(count) and lanes <= count <= lanes * BLOCK:
-        return _lane_parts(elemental, op, reduction, lanes)
+        return _lane_parts(elemental, op, reduction, lanes, *lane_ranges(count, lanes))
     arrays = [b.shared(lanes, dtype) for dtype in reduction.types(op.results)]
     local, stride = b.op("convert", b.local_id(), to=b.index_type), lanes
     lower, upper, parts = local, b.index(count), lanes if reduction.neutral is not None else dim_min(count, lanes)
@@ -135,9 +137,11 @@ def parts_of(elemental: Elemental, op: Operation, reduction: Reduction, lanes: i
     return Parts(elemental, reduction, arrays, parts, lanes if is_dynamic(parts) else parts).few()
 
 
-def _lane_parts(elemental: Elemental, op: Operation, reduction: Reduction, lanes: int) -> Parts:
-    """The parts of a reduction of static length and free order: of whole vectors first, then of the rest."""
-    b, (whole, rest) = elemental.builder, lane_ranges(reduction.count, lanes)
+def _lane_parts(elemental: Elemental, op: Operation, reduction: Reduction, lanes: int, whole: int, rest: int) -> Parts:
+    """The parts of a reduction of static length and free order: of `whole` elements that all invocations share evenly,
+    and of the `rest`.
+    """
+    b = elemental.builder
     arrays = [b.shared(lanes, dtype) for dtype in reduction.types(op.results)]
     first, start = b.op("convert", b.local_id(), to=b.index_type), reduction.neutral
     lower = first

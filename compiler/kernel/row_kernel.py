@@ -16,7 +16,7 @@ from math import prod
 from orchestrion.compiler.flow.fusion_reads import elements
 from orchestrion.compiler.flow.structure import row_axes
 from orchestrion.compiler.ir.core import Operation, Value
-from orchestrion.compiler.ir.dims import ceildiv, is_dynamic, typical
+from orchestrion.compiler.ir.dims import Size, ceildiv, is_dynamic, typical
 from orchestrion.compiler.stablehlo.ops.contraction import Reduce
 from orchestrion.compiler.stablehlo.ops.reducers import is_commutative
 
@@ -39,7 +39,7 @@ class Row(ElementalCode):
     """The code for one row in the making. `number`: the row; `lanes`: invocations that share it."""
 
     ops: Sequence[Operation]
-    rows: int
+    rows: Size
     number: Value
     lanes: int
     #: expensive values that several passes need
@@ -65,8 +65,9 @@ class Row(ElementalCode):
         branch = b.begin_if(writes)
         lengths = {elements(value) // self.rows for value, _ in outputs}
         ordered = sorted(lengths, key=lambda size: (typical(size), str(size)))
-        shares = [([output for output in outputs if elements(output[0]) // self.rows == length], length)
-                  for length in ordered]
+        shares = [
+            ([output for output in outputs if elements(output[0]) // self.rows == length], length) for length in ordered
+        ]
         for share in shares:
             self._write(*share)
         b.end_if(branch)
@@ -157,7 +158,7 @@ class Row(ElementalCode):
 
     # results
 
-    def _write(self, outputs: Sequence[Result], length: int) -> None:
+    def _write(self, outputs: Sequence[Result], length: Size) -> None:
         """The row's share of results that have `length` elements per row."""
         b = self.builder
         if self.lanes == 1:
@@ -168,7 +169,7 @@ class Row(ElementalCode):
         self._write_at(outputs, loop.index)
         b.end_loop(loop, ())
 
-    def _write_rest(self, outputs: Sequence[Result], length: int, writes: Value) -> None:
+    def _write_rest(self, outputs: Sequence[Result], length: Size, writes: Value) -> None:
         """The elements of results that `_write` leaves."""
         b, whole = self.builder, self._whole(length)
         if whole == length:
@@ -177,7 +178,7 @@ class Row(ElementalCode):
         self._write_at(outputs, b.op("add", b.op("convert", self.local, to=b.index_type), b.index(whole)))
         b.end_if(branch)
 
-    def _whole(self, length: int) -> int:
+    def _whole(self, length: Size) -> Size:
         """Number of elements of a row that loops take: the same for all invocations if those are lanes of vectors."""
         if self.lanes == 1 or is_dynamic(length) or not self.builder.machine.lanes:
             return length

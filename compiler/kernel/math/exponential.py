@@ -11,8 +11,8 @@ VANISHING = 60
 
 
 def reduce_exponent(x: Number, table: Table, low: Number | None = None) -> tuple[Number, Number, Number]:
-    """k (as `scale` takes it), and two numbers whose sum is r = x + low - k ln 2, |r| <= ln(2) / 2: the first is exact, the
-    second small. `x` is in range already.
+    """k (as `scale` takes it), and two numbers whose sum is r = x + low - k ln 2, |r| <= ln(2) / 2: the first is exact,
+    the second small. `x` is in range already.
     """
     k = (x * table.log2_e).rounded()
     rest = k * -table.ln2_low if low is None else less_product(low, k, table.ln2_low)

@@ -20,8 +20,8 @@ from .code import Code
 from .forms import Form, Forms
 from .levels import Level
 from .loop_parts import Part, parts_of
-from .scale import scaled
 from .scalars import instruction, literal, memory_type, splat, suffix, type_of
+from .scale import scaled
 from .squares import Squares, load_square, squares_of
 
 #: ops on integers of which results of constants are constants
@@ -185,8 +185,9 @@ class Body:
         are: a plain load may follow a plain store at once, and waits for a masked one.
         """
         at = self.scalar(index)
-        return isinstance(memory.defining_op, k.Shared) and at.isdecimal() and (
-            int(at) + self.width <= k.length_of(memory))
+        if not isinstance(memory.defining_op, k.Shared) or not at.isdecimal():
+            return False
+        return int(at) + self.width <= k.length_of(memory)
 
     def _masked(self, near: str, far: str, memory: Value, index: Value, dtype: DType) -> tuple[str, str, str]:
         """An intrinsic for the lanes of the mask, and its operands: the places of elements, and the mask. `near`: its

@@ -14,7 +14,8 @@ from orchestrion.compiler.errors import ArgumentValueError
 class Level:
     """An instruction set. `triple`, `cpu`, `features`: what LLVM calls it. `lanes`: 32-bit values of a vector.
     `masks`: loads and stores of some lanes of a vector are instructions. `fused`: an instruction adds a product to a
-    number and rounds once. `scales`: one multiplies by a power of two, and rounds once. `registers`: vectors that the processor holds.
+    number and rounds once. `scales`: one multiplies by a power of two and rounds once. `registers`: vectors that the
+    processor holds.
     """
 
     name: str

@@ -31,6 +31,7 @@ MACHINES = {
         panel_bytes=80 << 10,
         winograd_bytes=136 << 10,
         multiply_add=True,
+        chooses_extrema=True,
         quirks=Quirks(functions=True),
     ),
     "mcu": Machine(
