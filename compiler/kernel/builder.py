@@ -432,6 +432,12 @@ class KernelBuilder(LoweringEmitter[Value]):
         """x * y + z, of floats or lane by lane."""
         return self.insert(k.MultiplyAdd([x, y, z], [x.type])).result
 
+    def fused(self, x: Value, y: Value, z: Value) -> Value:
+        return self.multiply_add(x, y, z) if self.fuses else super().fused(x, y, z)
+
+    def scale(self, x: Value, exponent: Value) -> Value:
+        return self.insert(k.Scale([x, exponent], [x.type])).result
+
     def transpose(self, vectors: Sequence[Value]) -> list[Value]:
         """The vectors of the lanes of as many vectors as they have lanes."""
         return list(self.insert(k.Transpose(vectors, [vector.type for vector in vectors])).results)
@@ -529,11 +535,14 @@ class FunctionBody:
 
 
 @lru_cache(maxsize=512)
-def body_of(function: Function) -> FunctionBody:
-    """The body of a function, in primitives. The result is cached and must not be changed."""
+def body_of(function: Function, fuses: bool = False, scales: bool = False) -> FunctionBody:
+    """The body of a function, in primitives, and in `kernel.multiply_add` and `kernel.scale` if the target `fuses` and
+    `scales`. The result is cached and must not be changed.
+    """
     given = [scalar(dtype) for dtype, bits in zip(function.operands, function.constants, strict=True) if bits is None]
     block = Block(given)
     builder, parameters = KernelBuilder(block), iter(block.arguments)
+    builder.fuses, builder.scales = fuses, scales
     operands: list[Value] = []
     for dtype, bits in zip(function.operands, function.constants, strict=True):
         operands.append(next(parameters) if bits is None else builder.bits(bits, dtype))

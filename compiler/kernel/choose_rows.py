@@ -11,6 +11,7 @@ from orchestrion.compiler.stablehlo.ops.contraction import Reduce
 
 from .body import Body
 from .dialect import MAX_SHARED_BYTES
+from .loops import BLOCK
 from .machine import Machine
 from .reduction_limits import max_counted_iterations
 from .row_values import (
@@ -31,6 +32,8 @@ from .schedule import Schedule, Step
 ELEMENTS_PER_WORKGROUP = 64
 #: number of rows from which on one invocation may take a row of up to `Machine.barrier` elements
 MANY_ROWS = 1024
+#: elements of an invocation that keeps them in registers, if invocations are lanes of vectors; more are in loops
+MAX_UNROLLED = 4
 #: greatest row length -> invocations that share a row; most have an element in every reduction
 ROW_LANES = {63: 16, 255: 32, 1023: 64, 1 << 62: 128}
 
@@ -46,6 +49,8 @@ def schedules_of_rows(body: Body, machine: Machine) -> tuple[Schedule, tuple[Sch
         return Schedule.of(*[s for s in special[-1].steps if s.name != "specialize"]), tuple(special[:-1])
     lanes = _row_lanes(body, machine)
     in_registers = not is_dynamic(length) and register_lanes(body.ops, length, machine) == lanes
+    if machine.lanes and not is_dynamic(length) and lanes > 1:
+        in_registers = length % lanes == 0 and length <= MAX_UNROLLED * lanes
     return _row_schedule(lanes, in_registers), tuple(special)
 
 
@@ -75,13 +80,27 @@ def _row_lanes(body: Body, machine: Machine) -> int:
     many = not is_dynamic(rows) and rows >= MANY_ROWS
     if length <= MAX_SERIAL_ROW or (length <= machine.barrier and many and not shared_values(ops, rows, results)):
         return 1
-    in_registers = register_lanes(ops, row_length(ops, rows, results), machine)
+    in_registers = 0 if machine.lanes else register_lanes(ops, row_length(ops, rows, results), machine)
     if in_registers:
         return in_registers
     lanes = next(count for most, count in ROW_LANES.items() if length <= most)
+    if machine.lanes and not is_dynamic(length):
+        lanes = vector_row_lanes(length, machine)
     fewest = REGISTER_ROW_LANES[0]
     while lanes > max(shortest, fewest) or lanes > 1 and shared_row_bytes(ops, rows, results, lanes) > MAX_SHARED_BYTES:
         lanes //= 2
+    return lanes
+
+
+def vector_row_lanes(length: int, machine: Machine) -> int:
+    """Invocations that share a row as lanes of vectors: as many vectors as run side by side, fewer for short rows and
+    where more than one vector would remain, more if each would have more elements than a block.
+    """
+    lanes = machine.lanes * machine.simd
+    while lanes > machine.simd and (length < lanes or length % lanes >= machine.simd):
+        lanes //= 2
+    while lanes * BLOCK < length:
+        lanes *= 2
     return lanes
 
 

@@ -247,6 +247,21 @@ class MultiplyAdd(Operation):
             yield f"does not take {_types(self.operands)} -> {self.output.type}"
 
 
+class Scale(Operation):
+    """x * 2^exponent of floats of which the exponent is integral, rounded once."""
+
+    name = "kernel.scale"
+    x = operand(is_scalar)
+    exponent = operand(is_scalar)
+    output = result(is_scalar)
+    traits = PURE
+
+    def check(self) -> Iterator[str]:
+        types = {value.type for value in (*self.operands, *self.results)}
+        if len(types) > 1 or dtype_of(self.output).kind != FLOAT:
+            yield f"does not take {_types(self.operands)} -> {self.output.type}"
+
+
 class Transpose(Operation):
     """Lane `i` of vector `j` of the results is lane `j` of vector `i` of as many vectors as they have lanes."""
 
@@ -525,7 +540,7 @@ DIALECT = Dialect(
     [
         WorkgroupId, LocalId, Parameter, Constant, Load, LoadVector, LoadLanes, Store, StoreVector, StoreBits, Shared,
         LoadShared, StoreShared, LoadSharedLanes, StoreSharedLanes, Prefetch, Barrier, Vector, Lanes, MultiplyAdd,
-        Transpose, Call, For, While, If, Yield, Return,
+        Scale, Transpose, Call, For, While, If, Yield, Return,
         *SCALARS.values(),
     ],
 )  # fmt: skip

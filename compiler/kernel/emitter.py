@@ -63,6 +63,18 @@ class Emitter(ABC, Generic[V]):
         Raises UnsupportedScalar if the op has no lowering for these types.
         """
 
+    #: whether `fused` rounds once, and `scale` is an op
+    fuses = False
+    scales = False
+
+    def fused(self, x: V, y: V, z: V) -> V:
+        """x * y + z of floats, rounded once if the emitter `fuses`, else after the product and after the sum."""
+        return self.op("add", self.op("multiply", x, y), z)
+
+    def scale(self, x: V, exponent: V) -> V:
+        """x * 2^exponent, rounded once, of floats of which the exponent is integral, if the emitter `scales`."""
+        raise NotImplementedError
+
     def select(self, chosen: V, x: V, y: V) -> V:
         """x if the i1 is true, else y."""
         return self.op("select", chosen, x, y)

@@ -21,6 +21,7 @@ from .builder import KernelBuilder
 from .index import Index, delinearize
 from .machine import Machine
 from .reduction_limits import longest, max_counted_iterations, max_elements, max_loop_iterations
+from .rules import element_of
 
 #: a generator that returns several scalars
 Scalars = Generator[tuple[Value, Index], Value, list[Value]]
@@ -40,7 +41,7 @@ class Reduction:
 
     Elements have the row-major order of `sizes`; `element` takes coordinates. `neutral`: values that change nothing
     when combined, None if none are known. `accumulate`: combines values with the element at coordinates, if other ops
-    than those of `combine` and `element` do that.
+    than those of `combine` and `element` do that. `dtypes`: types of the values if not those of the results.
     """
 
     sizes: Shape
@@ -49,6 +50,11 @@ class Reduction:
     combine: Callable[[Sequence[Value], Sequence[Value]], Scalars]
     neutral: Sequence[Value] | None
     accumulate: Callable[[Sequence[Value], Sequence[Value]], Scalars] | None = None
+    dtypes: Sequence[str] = ()
+
+    def types(self, results: Sequence[Value]) -> Sequence[str]:
+        """The types of the values that are combined, of a reduction with these results."""
+        return self.dtypes or [element_of(result) for result in results]
 
     @property
     def count(self) -> Size:

@@ -35,26 +35,28 @@ class Machine:
 
     `simd`: f32 values per instruction, and neighbours in memory per access. `accumulators`: f32 values that an
     invocation keeps in registers. `explicit_vectors`: kernels contain vectors, because the compiler of the driver does
-    not vectorize scalar code. `wide_loads`: a load of four neighbours costs as much as a load of one element. `cached`:
-    caches serve memory by the line, so the order of elements matters. `staging`: shared memory is faster than the
-    caches, and a barrier is cheap. `subgroup`: invocations that run in lockstep. `barrier`: elements that an invocation
-    reduces in the time of a barrier. `units`: invocations that run at the same time. `quick_builds`: a driver builds a
-    specialized kernel in less time than a few calls save by it. `element_tile`: neighbours that an invocation computes
-    in bodies without a reduction. `transposed_tile`: the same along another axis, if an operand is read across; 0 if
-    that does not pay. `reduction_run`: elements that an iteration takes of a reduction that only loads.
-    `register_code`: greatest number of primitives, about, for the part of a row that an invocation keeps in registers.
-    `panel_tile`: rows and columns, of f32, of the tile of a dot with panels; `panel_bytes`: bytes of the panels of a
-    workgroup, which caches hold; 0 if panels do not pay. `winograd_bytes`: the same for the transformed operands and
-    the sums of a convolution. `multiply_add`: dots add products by one op. `chooses_extrema`: a comparison
-    and a select of its operands are one instruction. `float_sums`: f32 sums integers at least as
-    fast as i32. `flash`, `ram`: bytes for constants and code, and for variables; 0 if there is no limit to be checked.
-    A machine with flash gets constants that are computed at compile time. `loop_ops`: most ops of an iteration of a
-    loop that becomes one kernel of one invocation; 0 if none does.
+    not vectorize scalar code. `lanes`: the target runs the invocations of a workgroup as the lanes of vectors, so many
+    vectors side by side; 0 if it does not. `wide_loads`: a load of four neighbours costs as much as a load of one
+    element. `cached`: caches serve memory by the line, so the order of elements matters. `staging`: shared memory is
+    faster than the caches, and a barrier is cheap. `subgroup`: invocations that run in lockstep. `barrier`: elements
+    that an invocation reduces in the time of a barrier. `units`: invocations that run at the same time. `quick_builds`:
+    a driver builds a specialized kernel in less time than a few calls save by it. `element_tile`: neighbours that an
+    invocation computes in bodies without a reduction. `transposed_tile`: the same along another axis, if an operand is
+    read across; 0 if that does not pay. `reduction_run`: elements that an iteration takes of a reduction that only
+    loads. `register_code`: greatest number of primitives, about, for the part of a row that an invocation keeps in
+    registers. `panel_tile`: rows and columns, of f32, of the tile of a dot with panels; `panel_bytes`: bytes of the
+    panels of a workgroup, which caches hold; 0 if panels do not pay. `winograd_bytes`: the same for the transformed
+    operands and the sums of a convolution. `multiply_add`: dots add products by one op. `chooses_extrema`: a comparison
+    and a select of its operands are one instruction. `float_sums`: f32 sums integers at least as fast as i32. `flash`,
+    `ram`: bytes for constants and code, and for variables; 0 if there is no limit to be checked. A machine with flash
+    gets constants that are computed at compile time. `loop_ops`: most ops of an iteration of a loop that becomes one
+    kernel of one invocation; 0 if none does.
     """
 
     simd: int = 8
     accumulators: int = 64
     explicit_vectors: bool = False
+    lanes: int = 0
     wide_loads: bool = False
     cached: bool = True
     staging: bool = False

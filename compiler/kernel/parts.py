@@ -2,6 +2,9 @@
 
 Parts are combined in the order of the elements. Many parts are first combined in groups of neighbours. Every invocation
 can combine the few that remain.
+
+If the invocations of a workgroup are lanes of vectors (`Machine.lanes`) and the order is free, the first half of the
+parts is combined with the second half, vector by vector, until few remain.
 """
 
 from __future__ import annotations
@@ -13,17 +16,18 @@ from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.dims import Size, ceildiv, dim_max, dim_min, is_dynamic
 
 from .elemental import Elemental
-from .loops import Loops, Reduction, Scalars
-from .rules import element_of
+from .loops import BLOCK, Loops, Reduction, Scalars
 
 #: parts that every invocation combines by itself; more are combined in groups of `RADIX` first
 FEW_PARTS, RADIX = 16, 8
+#: the same for lanes of vectors, if the order is free
+FEW_LANES = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
     """The parts of a reduction: the first `count` elements of each of `arrays`, one per result. `most`: bound of a
-    dynamic count.
+    dynamic count; `free`: whether the order of the parts is.
     """
 
     elemental: Elemental
@@ -31,16 +35,35 @@ class Parts:
     arrays: Sequence[Value]
     count: Size
     most: int
+    free: bool = False
 
     def total(self) -> Scalars:
         """The initial values combined with all parts, of which there are few."""
         b, number = self.elemental.builder, None if is_dynamic(self.count) else self.count
         values = yield from self.reduction.start()
-        return self._and_parts(values, b.const(0, "ui32"), b.word(self.count), number)
+        if number is None or not self.free or number > FEW_PARTS:
+            return self._and_parts(values, b.const(0, "ui32"), b.word(self.count), number)
+        parts = [self.load(b.const(at, "ui32")) for at in range(number)]
+        return self.elemental.run(self.reduction.combine(values, combined(self.elemental, self.reduction, parts)))
 
     def few(self) -> Parts:
         """The same with at most `FEW_PARTS` parts. All invocations of the workgroup must come here."""
+        b = self.elemental.builder
+        count = self.count
+        if self.free and b.machine.lanes and not is_dynamic(count) and count % (2 * FEW_LANES) == 0:
+            return self._halved(count // 2).few()
         return self if self.most <= FEW_PARTS else self._combined().few()
+
+    def _halved(self, fewer: int) -> Parts:
+        """Combines the first half of the parts with the second half."""
+        b = self.elemental.builder
+        made = [b.shared(fewer, b.dtype(array)) for array in self.arrays]
+        branch, local = b.begin_if(b.op("compare_lt", b.local_id(), b.word(fewer))), b.local_id()
+        halves = self.load(local), self.load(b.op("add", local, b.const(fewer, "ui32")))
+        store_part(self.elemental, self.elemental.run(self.reduction.combine(*halves)), made, b.inside(made[0], local))
+        b.end_if(branch)
+        b.barrier()
+        return Parts(self.elemental, self.reduction, made, fewer, fewer, self.free)
 
     def _combined(self) -> Parts:
         """Combines each `RADIX` neighbouring parts into one."""
@@ -50,9 +73,9 @@ class Parts:
         first = b.op("multiply", b.local_id(), b.const(RADIX, "ui32"))
         end, second = b.op("add", first, b.const(RADIX, "ui32")), b.op("add", first, b.const(1, "ui32"))
         if self.count % RADIX == 0:
-            values = self._and_parts(self._load(first), second, end, RADIX - 1)
+            values = self._and_parts(self.load(first), second, end, RADIX - 1)
         else:
-            values = self._and_parts(self._load(first), second, b.op("minimum", end, b.word(self.count)), None)
+            values = self._and_parts(self.load(first), second, b.op("minimum", end, b.word(self.count)), None)
         store_part(self.elemental, values, made, b.inside(made[0], b.local_id()))
         b.end_if(branch)
         b.barrier()
@@ -63,16 +86,24 @@ class Parts:
         b, combine = self.elemental.builder, self.reduction.combine
         if number is None:
             loop = b.begin_loop(lower, upper, b.const(1, "ui32"), values)
-            return b.end_loop(loop, self.elemental.run(combine(loop.carried, self._load(loop.index))))
+            return b.end_loop(loop, self.elemental.run(combine(loop.carried, self.load(loop.index))))
         for at in range(number):
-            part = self._load(b.op("add", lower, b.const(at, "ui32")))
+            part = self.load(b.op("add", lower, b.const(at, "ui32")))
             values = self.elemental.run(combine(values, part))
         return values
 
-    def _load(self, place: Value) -> list[Value]:
+    def load(self, place: Value) -> list[Value]:
         """The part at a place."""
         b = self.elemental.builder
         return [b.load_shared(array, b.inside(array, place)) for array in self.arrays]
+
+
+def combined(elemental: Elemental, reduction: Reduction, parts: Sequence[list[Value]]) -> list[Value]:
+    """All parts, combined as a tree of neighbours, which waits less than a chain."""
+    while len(parts) > 1:
+        pairs = [parts[at : at + 2] for at in range(0, len(parts), 2)]
+        parts = [elemental.run(reduction.combine(*pair)) if len(pair) > 1 else pair[0] for pair in pairs]
+    return parts[0]
 
 
 def store_part(elemental: Elemental, values: Sequence[Value], arrays: Sequence[Value], place: Value) -> None:
@@ -89,7 +120,9 @@ def parts_of(elemental: Elemental, op: Operation, reduction: Reduction, lanes: i
     which is the fastest way to read memory if the reducer is commutative.
     """
     b, count = elemental.builder, reduction.count
-    arrays = [b.shared(lanes, element_of(result)) for result in op.results]
+    if b.machine.lanes and not in_order and not is_dynamic(count) and lanes <= count <= lanes * BLOCK:
+        return _lane_parts(elemental, op, reduction, lanes, *lane_ranges(count, lanes))
+    arrays = [b.shared(lanes, dtype) for dtype in reduction.types(op.results)]
     local, stride = b.op("convert", b.local_id(), to=b.index_type), lanes
     lower, upper, parts = local, b.index(count), lanes if reduction.neutral is not None else dim_min(count, lanes)
     if in_order:
@@ -102,3 +135,33 @@ def parts_of(elemental: Elemental, op: Operation, reduction: Reduction, lanes: i
     b.end_if(branch)
     b.barrier()
     return Parts(elemental, reduction, arrays, parts, lanes if is_dynamic(parts) else parts).few()
+
+
+def _lane_parts(elemental: Elemental, op: Operation, reduction: Reduction, lanes: int, whole: int, rest: int) -> Parts:
+    """The parts of a reduction of static length and free order: of `whole` elements that all invocations share evenly,
+    and of the `rest`.
+    """
+    b = elemental.builder
+    arrays = [b.shared(lanes, dtype) for dtype in reduction.types(op.results)]
+    first, start = b.op("convert", b.local_id(), to=b.index_type), reduction.neutral
+    lower = first
+    if start is None:
+        start, lower = elemental.run(reduction.at(b, first)), b.op("add", first, b.index(lanes))
+    loop = b.begin_loop(lower, b.index(whole), b.index(lanes), start)
+    element = elemental.run(reduction.at(b, loop.index))
+    values = b.end_loop(loop, elemental.run(reduction.combine(loop.carried, element)))
+    store_part(elemental, values, arrays, b.local_id())
+    parts = Parts(elemental, reduction, arrays, lanes, lanes, True)
+    if rest:
+        branch = b.begin_if(b.op("compare_lt", b.local_id(), b.word(rest)))
+        element = elemental.run(reduction.at(b, b.op("add", first, b.index(whole))))
+        values = elemental.run(reduction.combine(parts.load(b.local_id()), element))
+        store_part(elemental, values, arrays, b.local_id())
+        b.end_if(branch)
+    b.barrier()
+    return parts.few()
+
+
+def lane_ranges(count: int, lanes: int) -> tuple[int, int]:
+    """The elements that all invocations share evenly, and those that remain."""
+    return count // lanes * lanes, count % lanes

@@ -29,10 +29,9 @@ from .dialect import VECTOR
 from .elemental import Elemental
 from .index import Index, invocation_index
 from .loops import Reduction, Scalars
-from .parts import Parts, store_part
+from .parts import Parts, combined, store_part
 from .row_kernel import Result, Row
 from .row_values import LengthRange, pass_values, register_values
-from .rules import element_of
 from .schedule import Schedule
 
 
@@ -113,12 +112,14 @@ class RegisterRow(Row):
         if self.lanes == 1:
             return self._share_of(op, reduction, self.elemental.run(reduction.start()))
         values = self._share_of(op, reduction, [])
-        shared = [b.shared(self.lanes, element_of(result)) for result in op.results]
+        shared = [b.shared(self.lanes, dtype) for dtype in reduction.types(op.results)]
         store_part(self.elemental, values, shared, self.local)
         b.barrier()
         self.barriers += 1
         number = self._sharing(reduction)
-        parts = Parts(self.elemental, reduction, shared, number, self.lanes if is_dynamic(number) else number)
+        most = self.lanes if is_dynamic(number) else number
+        free = b.machine.lanes > 0 and not self._in_order()
+        parts = Parts(self.elemental, reduction, shared, number, most, free)
         return self.elemental.run(parts.few().total())
 
     def _sharing(self, reduction: Reduction) -> Size:
@@ -135,14 +136,24 @@ class RegisterRow(Row):
         b = self.builder
         slots = [slot for run in self._slots(reduction.count) for slot in run]
         registers = self._registers_of(list(op.inputs))
+        found = []
         for number, slot in enumerate(slots):
             element = self.elemental.run(self._at_slot(registers, number, slot, reduction.at(b, slot.position)))
+            if self._is_free(slots):
+                found.append(element)
+                continue
             reduced = self.elemental.run(reduction.combine(values, element)) if values else element
             before = values or _neutral(reduction)
             if before:
                 reduced = [b.select(slot.inside, new, old) for new, old in zip(reduced, before, strict=True)]
             values = reduced
-        return values
+        return combined(self.elemental, reduction, found) if found else values
+
+    def _is_free(self, slots: Sequence[Slot]) -> bool:
+        """Whether the elements of an invocation are combined as a tree, and all exist."""
+        if not self.builder.machine.lanes or self._in_order() or self.lanes == 1:
+            return False
+        return all(self.builder.known(slot.inside) for slot in slots)
 
     def _registers_of(self, wanted: list[Value]) -> list[Value]:
         """The values in registers, now or later, that a pass over `wanted` needs."""
@@ -159,6 +170,9 @@ class RegisterRow(Row):
         return (yield from wanted)
 
     # results
+
+    def _write_rest(self, outputs: Sequence[Result], length: Size, writes: Value) -> None:
+        """Nothing: `_write` takes all elements."""
 
     def _write(self, outputs: Sequence[Result], length: Size) -> None:
         registers, numbers = self._registers_of([value for value, _ in outputs]), count()

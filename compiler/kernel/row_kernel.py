@@ -16,14 +16,15 @@ from math import prod
 from orchestrion.compiler.flow.fusion_reads import elements
 from orchestrion.compiler.flow.structure import row_axes
 from orchestrion.compiler.ir.core import Operation, Value
-from orchestrion.compiler.ir.dims import Size, ceildiv, typical
+from orchestrion.compiler.ir.dims import Size, ceildiv, is_dynamic, typical
 from orchestrion.compiler.stablehlo.ops.contraction import Reduce
 from orchestrion.compiler.stablehlo.ops.reducers import is_commutative
 
 from .elemental import ElementalCode
+from .extrema import from_bits, is_extremum, of_bits
 from .index import Index, delinearize
 from .loops import Reduction, Scalars, sequential
-from .parts import parts_of
+from .parts import lane_ranges, parts_of
 from .reduction_limits import longest
 from .reductions import REDUCTIONS
 from .row_values import array_length, pass_values, row_scalars, shared_values
@@ -63,9 +64,15 @@ class Row(ElementalCode):
         b = self.builder
         branch = b.begin_if(writes)
         lengths = {elements(value) // self.rows for value, _ in outputs}
-        for length in sorted(lengths, key=lambda size: (typical(size), str(size))):
-            self._write([output for output in outputs if elements(output[0]) // self.rows == length], length)
+        ordered = sorted(lengths, key=lambda size: (typical(size), str(size)))
+        shares = [
+            ([output for output in outputs if elements(output[0]) // self.rows == length], length) for length in ordered
+        ]
+        for share in shares:
+            self._write(*share)
         b.end_if(branch)
+        for share in shares:
+            self._write_rest(*share, writes)
 
     def _plan(self, results: Sequence[Value]) -> None:
         """Chooses the values to store in shared memory."""
@@ -96,7 +103,11 @@ class Row(ElementalCode):
     def _reduce(self, op: Reduce) -> None:
         b = self.builder
         b.loc = op.loc
-        values = self._reduced(op, REDUCTIONS[op.name](b, op, self._at(op.results[0])))
+        reduction = REDUCTIONS[op.name](b, op, self._at(op.results[0]))
+        if b.machine.lanes and self.lanes > 1 and is_extremum(op):
+            values = [from_bits(b, op, self._reduced(op, of_bits(b, reduction)))]
+        else:
+            values = self._reduced(op, reduction)
         for result, value in zip(op.results, values, strict=True):
             self._bind(result, value)
 
@@ -154,9 +165,27 @@ class Row(ElementalCode):
             loop = b.begin_loop(b.index(0), b.index(length), b.index(1), ())
         else:
             first = b.op("convert", self.local, to=b.index_type)
-            loop = b.begin_loop(first, b.index(length), b.index(self.lanes), ())
-        places = [self._at(value, loop.index) for value, _ in outputs]
+            loop = b.begin_loop(first, b.index(self._whole(length)), b.index(self.lanes), ())
+        self._write_at(outputs, loop.index)
+        b.end_loop(loop, ())
+
+    def _write_rest(self, outputs: Sequence[Result], length: Size, writes: Value) -> None:
+        """The elements of results that `_write` leaves."""
+        b, whole = self.builder, self._whole(length)
+        if whole == length:
+            return
+        branch = b.begin_if(b.op("and", writes, b.op("compare_lt", self.local, b.word(length - whole))))
+        self._write_at(outputs, b.op("add", b.op("convert", self.local, to=b.index_type), b.index(whole)))
+        b.end_if(branch)
+
+    def _whole(self, length: Size) -> Size:
+        """Number of elements of a row that loops take: the same for all invocations if those are lanes of vectors."""
+        if self.lanes == 1 or is_dynamic(length) or not self.builder.machine.lanes:
+            return length
+        return lane_ranges(length, self.lanes)[0]
+
+    def _write_at(self, outputs: Sequence[Result], position: Value) -> None:
+        places = [self._at(value, position) for value, _ in outputs]
         values = [self.elemental.element(value, at) for (value, _), at in zip(outputs, places, strict=True)]
         for (_, store), at, value in zip(outputs, places, values, strict=True):
             store([at], [value])
-        b.end_loop(loop, ())

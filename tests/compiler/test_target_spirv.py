@@ -20,6 +20,7 @@ from orchestrion.compiler.kernel.dialect import (
     LoadVector,
     MultiplyAdd,
     Prefetch,
+    Scale,
     StoreSharedLanes,
     Transpose,
 )
@@ -52,7 +53,7 @@ def test_each_instruction_is_in_the_shared_table() -> None:
 
 def test_each_op_is_rendered() -> None:
     of_opencl = {op.name for op in (LoadLanes, Call)}
-    of_cpu = {op.name for op in (LoadSharedLanes, StoreSharedLanes, MultiplyAdd, Prefetch, Transpose)}
+    of_cpu = {op.name for op in (LoadSharedLanes, StoreSharedLanes, MultiplyAdd, Prefetch, Scale, Transpose)}
     assert set(_OPS) == set(DIALECT.ops) - of_opencl - of_cpu
 
 

@@ -60,6 +60,7 @@ class CBody(BodyText):
 
     language = LANGUAGE
     kernels = "kernels in C"
+    fuses = True
     #: while ops are written for several lanes, how their values differ between these
     forms: Forms | None = None
 

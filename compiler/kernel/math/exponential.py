@@ -11,18 +11,23 @@ VANISHING = 60
 
 
 def reduce_exponent(x: Number, table: Table, low: Number | None = None) -> tuple[Number, Number, Number]:
-    """k (signed integer), and two numbers whose sum is r = x + low - k ln 2, |r| <= ln(2) / 2: the first is exact, the
-    second small. `x` is in range already.
+    """k (as `scale` takes it), and two numbers whose sum is r = x + low - k ln 2, |r| <= ln(2) / 2: the first is exact,
+    the second small. `x` is in range already.
     """
     k = (x * table.log2_e).rounded()
-    rest = k * -table.ln2_low if low is None else low - k * table.ln2_low
-    return k.integer(), x - k * table.ln2_high, rest
+    rest = k * -table.ln2_low if low is None else less_product(low, k, table.ln2_low)
+    return k if k.emitter.scales else k.integer(), less_product(x, k, table.ln2_high), rest
+
+
+def less_product(x: Number, k: Number, factor: float) -> Number:
+    """x - k * factor, rounded once if the emitter fuses."""
+    return k.multiply_add(-factor, x) if k.emitter.fuses else x - k * factor
 
 
 def change_of(r: Number, rest: Number, table: Table) -> Number:
     """e^(r + rest) - 1 = (r + rest) + (r + rest)^2 P; the square does not mind a rounded sum."""
     rounded = r + rest
-    return r + (rounded * rounded * polynomial(rounded, table.exp) + rest)
+    return r + (rounded * rounded).multiply_add(polynomial(rounded, table.exp), rest)
 
 
 def exponential_of(x: Number, table: Table, low: Number | None = None) -> Number:
@@ -43,11 +48,11 @@ def exponential_minus_one_of(x: Number, table: Table) -> Number:
     """e^x - 1."""
     clamped = select(x > table.exp_most, x.constant(table.exp_most), x)
     clamped = select(clamped < table.expm1_least, x.constant(table.expm1_least), clamped)
-    k, r, rest = reduce_exponent(clamped, table)
-    change = change_of(r, rest, table)
+    whole, r, rest = reduce_exponent(clamped, table)
+    k, change = whole.integer() if whole.emitter.scales else whole, change_of(r, rest, table)
     # 2^-k vanishes beside one long before it leaves the range of normal numbers
     bounded = select(k < VANISHING, k, k.constant(VANISHING))
-    grown = scale(change + (1.0 - power_of_two(-bounded, x.format)), k)
+    grown = scale(change + (1.0 - power_of_two(-bounded, x.format)), whole)
     # what is smaller than the last place of one is its own answer, with its sign of zero
     return select(abs(x) < table.tiny, x, select(k.equals(0), change, grown))
 
@@ -65,9 +70,12 @@ def logistic(x: Number) -> Number:
 
 
 def tanh(x: Number) -> Number:
-    """tanh |x| = t / (t + 2) with t = e^2|x| - 1, which has no cancellation."""
+    """tanh |x| = t / (t + 2) with t = e^2|x| - 1 = 2^k change + (2^k - 1), which has no cancellation."""
     table = TABLES[x.dtype]
     magnitude = abs(x)
     limited = select(magnitude > table.tanh_most, x.constant(table.tanh_most), magnitude)
-    grown = exponential_minus_one_of(limited + limited, table)
+    k, r, rest = reduce_exponent(limited + limited, table)
+    power = power_of_two(k.integer() if k.emitter.scales else k, x.format)
+    # exact up to the last place of one, from where on the quotient is one; the change itself for k = 0
+    grown = power.multiply_add(change_of(r, rest, table), power - 1.0)
     return with_sign(grown / (grown + 2.0), sign_of(x))

@@ -170,6 +170,11 @@ class Number:
         """Whether the number is NaN, by its bits, since a Vulkan device need not honour NaN in comparisons."""
         return abs(self).bits() > self.format.infinity
 
+    def multiply_add(self, factor: Number | float, term: Number | float) -> Number:
+        """self * factor + term, rounded once if the emitter fuses."""
+        factor, term = self._lift(factor), self._lift(term)
+        return Number(self.emitter, self.emitter.fused(self.value, factor.value, term.value))
+
     def sqrt(self) -> Number:
         """The square root."""
         return self.op("sqrt")
@@ -227,7 +232,7 @@ def polynomial(x: Number, coefficients: Sequence[float]) -> Number:
     """Horner's scheme; the first coefficient is the constant term."""
     result = x.constant(coefficients[-1])
     for coefficient in reversed(coefficients[:-1]):
-        result = result * x + coefficient
+        result = result.multiply_add(x, coefficient)
     return result
 
 
@@ -237,7 +242,11 @@ def power_of_two(exponent: Number, format: Format) -> Number:
 
 
 def scale(x: Number, exponent: Number) -> Number:
-    """x * 2^exponent, rounded at most once, for |exponent| up to twice the bias."""
+    """x * 2^exponent, rounded at most once, for |exponent| up to twice the bias. The exponent is a signed integer, or
+    an integral float if the emitter scales.
+    """
+    if exponent.dtype == x.dtype:
+        return Number(x.emitter, x.emitter.scale(x.value, exponent.value))
     half = exponent >> 1
     return x * power_of_two(half, x.format) * power_of_two(exponent - half, x.format)
 

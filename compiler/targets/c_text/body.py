@@ -27,11 +27,12 @@ _NAME = re.compile(r"[a-z]\w*", re.ASCII)
 
 class BodyText:
     """The statements of ops. `kernels`: what messages call the code; `callee`: returns the name of the function of a
-    call.
+    call; `fuses`: whether functions contain `kernel.multiply_add`.
     """
 
     language: ClassVar[Language]
     kernels: ClassVar[str]
+    fuses: ClassVar[bool] = False
     _methods: ClassVar[Mapping[str, Callable[[Any, Any], None]]]
 
     def __init_subclass__(cls) -> None:

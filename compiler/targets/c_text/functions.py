@@ -54,7 +54,7 @@ def _callee(call: k.Call) -> str:
 
 def _text(function: Function, name: str, renderer: type[BodyText]) -> str:
     language = renderer.language
-    block = body_of(function).block
+    block = body_of(function, renderer.fuses).block
     operands, parameters = [], []
     for letter, dtype, bits in zip(PARAMETERS, function.operands, function.constants, strict=False):
         operands.append(letter if bits is None else language.literal(bits, BY_NAME[dtype]))

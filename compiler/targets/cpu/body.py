@@ -7,6 +7,7 @@ results are selected.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, MutableMapping, Sequence
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
@@ -20,8 +21,11 @@ from .forms import Form, Forms
 from .levels import Level
 from .loop_parts import Part, parts_of
 from .scalars import instruction, literal, memory_type, splat, suffix, type_of
+from .scale import scaled
 from .squares import Squares, load_square, squares_of, straight_squares
 
+#: ops on integers of which results of constants are constants
+_FOLDED = {"add": operator.add, "multiply": operator.mul, "and": operator.and_}
 #: finds the name of the function of a call, for vectors of some lanes
 Callee = Callable[[k.Call, int], str]
 
@@ -121,6 +125,9 @@ class Body:
         operands = [get(operand) for operand in op.operands]
         if name in ("unchecked_divide", "unchecked_remainder"):
             operands[1] = self._divisor(op, operands, subject, lanes)
+        if name in _FOLDED and lanes == 1 and all(text.isdecimal() for text in operands):
+            self.names[op.output] = str(_FOLDED[name](*map(int, operands)) & (1 << result.bits) - 1)
+            return
         text = instruction(name, operands, subject, result, lanes)
         self.names[op.output] = operands[0] if text is None else self.code.set(text)
 
@@ -184,13 +191,22 @@ class Body:
         dtype, stride = k.dtype_of(op.output), self.forms[index].stride
         lanes = 1 if stride == 0 else self.width
         wide = memory_type(dtype, lanes)
-        if stride == 0 or (stride == 1 and self.mask is None):
+        if stride == 0 or (stride == 1 and (self.mask is None or self._has_lanes(memory, index))):
             at = self.address(memory, index, memory_type(dtype))
             found = self.code.set(f"load {wide}, ptr {at}, align {dtype.itemsize}")
         else:
             name, at, mask = self._masked("load", "gather", memory, index, dtype)
             found = self.code.set(f"call {wide} @{name}({at}, {mask}, {wide} zeroinitializer)")
         self.names[op.output] = self.flag(found, dtype, lanes)
+
+    def _has_lanes(self, memory: Value, index: Value) -> bool:
+        """Whether all lanes of a vector are known to be in a shared array. Those outside of the mask then stay as they
+        are: a plain load may follow a plain store at once, and waits for a masked one.
+        """
+        at = self.scalar(index)
+        if not isinstance(memory.defining_op, k.Shared) or not at.isdecimal():
+            return False
+        return int(at) + self.width <= k.length_of(memory)
 
     def _masked(self, near: str, far: str, memory: Value, index: Value, dtype: DType) -> tuple[str, str, str]:
         """An intrinsic for the lanes of the mask, and its operands: the places of elements, and the mask. `near`: its
@@ -224,6 +240,11 @@ class Body:
         if one_place or (stride == 1 and self.mask is None):
             at = self.address(memory, index, memory_type(dtype))
             self.code.do(f"store {wide} {given}, ptr {at}, align {dtype.itemsize}")
+        elif stride == 1 and self._has_lanes(memory, index):
+            at = self.address(memory, index, memory_type(dtype))
+            old = self.code.set(f"load {wide}, ptr {at}, align {dtype.itemsize}")
+            new = self.code.set(f"select <{lanes} x i1> {self.mask}, {wide} {given}, {wide} {old}")
+            self.code.do(f"store {wide} {new}, ptr {at}, align {dtype.itemsize}")
         else:
             name, at, mask = self._masked("store", "scatter", memory, index, dtype)
             self.code.do(f"call void @{name}({wide} {given}, {at}, {mask})")
@@ -310,10 +331,16 @@ class Body:
             text = f"fadd {type} {self.code.set(f'fmul {type} {x}, {y}')}, {z}"
         self.names[op.output] = self.code.set(text)
 
+    def scale(self, op: k.Scale) -> None:
+        """Instructions take 512 bits or less: wider vectors are scaled in parts."""
+        dtype, lanes = k.dtype_of(op.output), self.width if self.forms[op.output].stride is None else 1
+        x, exponent = (self.vector(value) if lanes > 1 else self.scalar(value) for value in op.operands)
+        self.names[op.output] = scaled(self.code, x, exponent, dtype, lanes)
+
     # control
 
     def loop(self, op: k.For) -> None:
-        if any(self.forms[bound].stride != 0 for bound in (op.lower, op.upper, op.step)):
+        if self.forms.leaves_apart(op):
             self._masked_loop(op)
             return
         for part in parts_of(op, self.level):

@@ -199,9 +199,10 @@ class EntryText(WorkgroupOps):
         if count == 0:
             return
 
-        def body(forms: Forms, number: str) -> None:
+        def body(forms: Forms, number: str, mask: str | None = None) -> None:
             names: MutableMapping[Value, str] = ChainMap({}, self.names)
             made = Body(self.code, forms, names, self.callee, self.level)
+            made.mask = mask
             self._name_place(names, number)
             made.ops(cheap)
             self._load_kept(made, number, needed)
@@ -215,7 +216,11 @@ class EntryText(WorkgroupOps):
             if lower != middle:
                 self._count(lower, middle, width, partial(body, forms))
             lower = middle
-        if lower != str(count):
+        rest = 0 if count is None else count - int(lower)
+        if self.masks and ways and rest > 1 and not ways[-1].gathers:
+            flags = (f"i1 {'true' if lane < rest else 'false'}" for lane in range(ways[-1].width))
+            body(ways[-1], lower, f"<{', '.join(flags)}>")
+        elif lower != str(count):
             self._count(lower, upper, 1, partial(body, _SCALAR))
 
     def _count(self, lower: str, upper: str, step: int, body: Callable[[str], None]) -> None:

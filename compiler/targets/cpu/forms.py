@@ -107,7 +107,7 @@ class Forms:
                 self._explicit(op)
             case k.MultiplyAdd() if k.is_vector(op.output.type):
                 self._explicit(op)
-            case k.MultiplyAdd():
+            case k.MultiplyAdd() | k.Scale():
                 same = not self.whole_workgroup and all(self[value].stride == 0 for value in op.operands)
                 self.of[op.output] = SAME if same else VARYING
 
@@ -121,12 +121,12 @@ class Forms:
 
     def _loop(self, op: k.For) -> None:
         index, *carried = op.body.block.arguments
-        if any(self[bound].stride != 0 for bound in (op.lower, op.upper, op.step)):
+        if self.leaves_apart(op):
             self.diverges = True
             self.of.update(dict.fromkeys((index, *carried, *op.outputs), VARYING))
             self._visit_apart(op.body.block)
             return
-        self.of[index] = Form(0, min(self[op.lower].multiple, self[op.step].multiple))
+        self.of[index] = Form(self[op.lower].stride, min(self[op.lower].multiple, self[op.step].multiple))
         forms = [self[value] for value in op.start]
         forms = [SAME if form.stride == 0 else form for form in forms]
         last = op.body.block.last
@@ -140,6 +140,15 @@ class Forms:
                 break
             forms, (self.gathers, self.masked) = joined, before
         self.of.update(zip(op.outputs, forms, strict=True))
+
+    def leaves_apart(self, op: k.For) -> bool:
+        """Whether lanes may leave a loop at different times. They do not if each takes every n-th number, and only
+        whole vectors of numbers are below the upper bound.
+        """
+        lower, upper, step = (self[bound] for bound in (op.lower, op.upper, op.step))
+        if upper.stride != 0 or step.stride != 0 or lower.stride not in (0, 1) or self.whole_workgroup:
+            return (lower.stride, upper.stride, step.stride) != (0, 0, 0)
+        return lower.stride == 1 and min(lower.multiple, upper.multiple, step.multiple) % self.width != 0
 
     def _visit_apart(self, block: Block) -> None:
         """The ops of a block that only some lanes run."""

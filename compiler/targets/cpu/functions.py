@@ -3,17 +3,25 @@
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.kernel import dialect as k
 from orchestrion.compiler.kernel.builder import Function, body_of
+from orchestrion.schema.dtypes import BY_NAME, FLOAT
 
 from .body import Body
 from .code import Code
 from .forms import VARYING, Forms
-from .scalars import type_of
+from .levels import Level
+from .scalars import suffix, type_of
+
+#: scalar op on floats -> the intrinsic with its meaning
+INTRINSICS = {"maximum": "maximum", "minimum": "minimum"}
+#: most ops of a function whose calls become copies of it: a call moves every vector to memory and back
+MOST_COPIED = 64
 
 
 class Functions:
     """The functions of an image in the order of their first calls."""
 
-    def __init__(self) -> None:
+    def __init__(self, level: Level) -> None:
+        self.level = level
         self._names: dict[tuple[Function, int], str] = {}
 
     def callee(self, call: k.Call, lanes: int) -> str:
@@ -23,23 +31,29 @@ class Functions:
 
     def texts(self) -> list[str]:
         """The texts of the functions."""
-        return [_text(function, lanes, name) for (function, lanes), name in self._names.items()]
+        return [self._text(function, lanes, name) for (function, lanes), name in self._names.items()]
+
+    def _text(self, function: Function, lanes: int, name: str) -> str:
+        body = body_of(function, self.level.fused, self.level.scales)
+        block, code = body.block, Code()
+        forms = Forms(lanes, dict.fromkeys(block.arguments, VARYING))
+        forms.visit(block)
+        names: dict[Value, str] = {argument: f"%a{number}" for number, argument in enumerate(block.arguments)}
+        parameters = ", ".join(f"{type_of(k.dtype_of(value), lanes)} {name}" for value, name in names.items())
+        dtype = BY_NAME[function.result]
+        type, intrinsic = type_of(dtype, lanes), INTRINSICS.get(function.scalar)
+        if intrinsic is not None and dtype.kind == FLOAT and len(names) == 2:
+            result = code.set(f"call {type} @llvm.{intrinsic}.{suffix(dtype, lanes)}({parameters})")
+        else:
+            made = Body(code, forms, dict(names), _callee, self.level)
+            made.ops(block)
+            assert isinstance(block.last, k.Yield)
+            result = made.vector(block.last.values[0])
+        code.do(f"ret {type} {result}")
+        copied = "alwaysinline " if body.length <= MOST_COPIED else ""
+        head = f"define internal {type} @{name}({parameters}) {copied}#0 {{"
+        return "\n".join([head, "entry:", *code.lines, "}", ""])
 
 
 def _callee(call: k.Call, lanes: int) -> str:
     raise AssertionError(f"the body of a function calls {call.scalar.value}")
-
-
-def _text(function: Function, lanes: int, name: str) -> str:
-    block, code = body_of(function).block, Code()
-    forms = Forms(lanes, dict.fromkeys(block.arguments, VARYING))
-    forms.visit(block)
-    names: dict[Value, str] = {argument: f"%a{number}" for number, argument in enumerate(block.arguments)}
-    body = Body(code, forms, dict(names), _callee)
-    body.ops(block)
-    assert isinstance(block.last, k.Yield)
-    result = block.last.values[0]
-    type = type_of(k.dtype_of(result), lanes)
-    parameters = ", ".join(f"{type_of(k.dtype_of(value), lanes)} {name}" for value, name in names.items())
-    code.do(f"ret {type} {body.vector(result)}")
-    return "\n".join([f"define internal {type} @{name}({parameters}) #0 {{", "entry:", *code.lines, "}", ""])

@@ -14,7 +14,8 @@ from orchestrion.compiler.errors import ArgumentValueError
 class Level:
     """An instruction set. `triple`, `cpu`, `features`: what LLVM calls it. `lanes`: 32-bit values of a vector.
     `masks`: loads and stores of some lanes of a vector are instructions. `fused`: an instruction adds a product to a
-    number and rounds once. `registers`: vectors that the processor holds.
+    number and rounds once. `scales`: one multiplies by a power of two and rounds once. `registers`: vectors that the
+    processor holds.
     """
 
     name: str
@@ -25,6 +26,7 @@ class Level:
     lanes: int
     masks: bool = False
     fused: bool = True
+    scales: bool = False
     registers: int = 32
 
 
@@ -33,7 +35,7 @@ _X86, _ARM = "x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"
 LEVELS: Final[dict[str, Level]] = {
     row.name: row
     for row in (
-        Level("x86-64-v4", "x86-64", _X86, "x86-64-v4", "", 16, masks=True),
+        Level("x86-64-v4", "x86-64", _X86, "x86-64-v4", "", 16, masks=True, scales=True),
         Level("x86-64-v3", "x86-64", _X86, "x86-64-v3", "", 8, registers=16),
         Level("x86-64-v2", "x86-64", _X86, "x86-64-v2", "", 4, fused=False, registers=16),
         Level("aarch64", "aarch64", _ARM, "generic", "+neon", 4),

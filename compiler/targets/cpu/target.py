@@ -26,7 +26,7 @@ MACHINES = {
         simd=16,
         accumulators=128,
         explicit_vectors=True,
-        barrier=256,
+        lanes=4,
         units=64,
         transposed_tile=16,
         quick_builds=True,
@@ -143,7 +143,7 @@ def texts_of(entries: Sequence[tuple[Block, Signature]], level: Level) -> Iterat
     """The LLVM IR of entries, a function `e<number>` each, in texts of some entries, with the names of those."""
     end = 0
     while end < len(entries):
-        start, functions, texts = end, Functions(), list[str]()
+        start, functions, texts = end, Functions(level), list[str]()
         while end < len(entries) and sum(map(len, texts)) < PART:
             texts.append(EntryText(f"e{end}", *entries[end], level, functions.callee).text())
             end += 1

@@ -321,7 +321,7 @@ class WorkgroupOps(ABC):
             return []
         loops = [op for op in ops if isinstance(op, k.For) and op.start]
         inner = [op for loop in loops for op in loop.walk()]
-        if best.gathers or best.masked or not loops or len(inner) > MOST_INTERLEAVED:
+        if best.gathers or best.masked or len(inner) > MOST_INTERLEAVED or not (loops or self.place is None):
             return [best]
         wider = (self._visited(count * best.width, ops, kept) for count in INTERLEAVED)
         fitting = (forms for forms in wider if not (self.size % forms.width or forms.gathers or forms.masked))

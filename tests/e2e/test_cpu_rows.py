@@ -1,0 +1,70 @@
+"""Rows on the device `cpu`: the lanes of vectors share a row, whether vectors divide it or not, on every level that
+this processor runs.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from cpu_devices import best_level
+
+from orchestrion import compiler
+from orchestrion.compiler.targets.cpu.levels import LEVELS
+
+LoadOn = Callable[[bytes, str], Any]
+_NAMES = [name for name, row in LEVELS.items() if row.architecture == LEVELS[(*best_level(), *LEVELS)[0]].architecture]
+USABLE = _NAMES[_NAMES.index(best_level()[0]) :] if best_level() else []
+#: lengths of rows: of fewer than a vector and up to longer than a block for each lane, divided by vectors or not
+LENGTHS = (17, 33, 64, 100, 128, 130, 256, 257, 777, 1024, 4097, 5000)
+
+pytestmark = pytest.mark.skipif(not USABLE, reason="no device cpu")
+
+
+def _softmax(x: Any) -> Any:
+    return jax.nn.softmax(x)
+
+
+def _norm(x: Any) -> Any:
+    centred = x - jnp.mean(x, -1, keepdims=True)
+    return centred / jnp.sqrt(jnp.mean(centred**2, -1, keepdims=True) + 1e-5)
+
+
+def _extrema(x: Any) -> Any:
+    greatest, least = jnp.max(x, -1, keepdims=True), jnp.min(x, -1, keepdims=True)
+    return greatest[:, 0], least[:, 0], jnp.where(x == greatest, least, x)
+
+
+def _results(load_on: LoadOn, function: Any, x: Any, level: str) -> Any:
+    return load_on(compiler.compile(function, x, targets="cpu", target_cpu=level), "cpu")["main"](x)
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+@pytest.mark.parametrize("level", USABLE)
+def test_rows_of_any_length(level: str, length: int, load_on: LoadOn) -> None:
+    x = (np.random.default_rng(length).standard_normal((17, length)) * 4).astype(np.float32)
+    wide = x.astype(np.float64)
+    powers = np.exp(wide - wide.max(-1, keepdims=True))
+    found = _results(load_on, _softmax, x, level)
+    np.testing.assert_allclose(found, powers / powers.sum(-1, keepdims=True), rtol=3e-6, atol=1e-37)
+    centred = wide - wide.mean(-1, keepdims=True)
+    want = centred / np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-5)
+    np.testing.assert_allclose(_results(load_on, _norm, x, level), want, rtol=1e-5, atol=3e-6)
+
+
+@pytest.mark.parametrize("length", [40, 128, 1000])
+@pytest.mark.parametrize("level", USABLE)
+def test_nan_wins_and_zeros_have_an_order(level: str, length: int, load_on: LoadOn) -> None:
+    x = np.random.default_rng(length).standard_normal((9, length)).astype(np.float32)
+    nan = np.float32(np.nan)
+    x[0, length - 1], x[1, length // 2], x[2, 3], x[3, 5] = nan, np.copysign(nan, np.float32(-1)), np.inf, -np.inf
+    x[4], x[5], x[6] = -np.abs(x[4]), -0.0, 0.0
+    x[5, length - 1], x[6, 0] = 0.0, -0.0
+    x[7, :] = -0.0
+    greatest, least, _ = _results(load_on, _extrema, x, level)
+    np.testing.assert_array_equal(greatest, x.max(-1))
+    np.testing.assert_array_equal(least, x.min(-1))
+    assert not np.signbit(greatest[5:7]).any() and np.signbit(least[5:7]).all()
+    assert np.signbit([greatest[7], least[7]]).all()
