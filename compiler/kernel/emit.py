@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from orchestrion.compiler.ir.core import Block, Operation, Value
 from orchestrion.compiler.ir.dims import ceildiv, dim_max, typical
@@ -17,6 +18,7 @@ from orchestrion.compiler.stablehlo.ops.indexing import DynamicSlice, DynamicUpd
 
 from .body import Body, Extents, Output, count_of
 from .builder import KernelBuilder
+from .byte_panels import BytePanelDot
 from .dialect import Return
 from .dots import reduced_tile, remember
 from .elemental import Elemental
@@ -39,6 +41,8 @@ from .winograd import SquareDot
 
 #: a function that writes elements of an output at some places
 _Store = Callable[[Sequence[Index], Sequence[Value]], None]
+#: how the sums of a workgroup are staged -> what computes its block
+_BLOCKS: Final = {"panel": PanelDot, "bytes": BytePanelDot, "winograd": SquareDot}
 #: the schedule by which an invocation computes one element of each result
 THREAD = Schedule.of(Step("bind", "grid", "invocation", 64))
 
@@ -198,8 +202,7 @@ class Kernel:
         branch = None if schedule.by_workgroups else b.begin_if(is_in_grid(b, schedule, count))
         at = dict(zip((dim for dim, _ in grid), delinearize(b, number, tuple(n for _, n in grid)), strict=True))
         if (stage := schedule.find("stage", "out")) is not None:
-            block = SquareDot if stage.how == "winograd" else PanelDot
-            block(self.elemental, dot, schedule, at, is_in_grid(b, schedule, count)).emit(self._finish)
+            _BLOCKS[stage.how](self.elemental, dot, schedule, at, is_in_grid(b, schedule, count)).emit(self._finish)
             return
         extents = Extents.of(dot)
         rows = side_of(b, schedule, "m", extents.rows, at["m"])

@@ -9,6 +9,7 @@ from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.sequencer.ll_seq import LoadInput
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
+from orchestrion.compiler.stablehlo.ops.elementwise import Convert
 from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Reshape, Reverse, Slice, Transpose
 
 #: ops whose elements are those of their one operand, found by an index map
@@ -37,6 +38,14 @@ def is_read(value: Value) -> bool:
     while isinstance(op := value.defining_op, _MOVES):
         value = op.operands[0]
     return op is None or isinstance(op, LoadInput)
+
+
+def bytes_of(value: Value) -> Value | None:
+    """The value of bytes whose elements, converted and moved, are those of a value; None if there is none."""
+    while isinstance(op := value.defining_op, _MOVES):
+        value = op.operands[0]
+    source = op.operand_ if isinstance(op, Convert) else None
+    return source if source is not None and str(tensor_of(source).element) in ("i8", "ui8") else None
 
 
 def is_loaded(op: Reduce) -> bool:
