@@ -402,7 +402,7 @@ class KernelBuilder(LoweringEmitter[Value]):
         return self.insert(k.MultiplyAddBytes([x, y, z], [z.type])).result
 
     def load_bytes(self, load: k.Load, lanes: int = 1) -> Value:
-        """Four bytes for each lane, as words: neighbouring elements of a binding, the first of which is that of a load."""
+        """Four bytes for each lane, as words: neighbours in a binding, the first of which is that of a load."""
         type = scalar("ui32") if lanes == 1 else k.vector_type(lanes, "ui32")
         element = StringAttr(self.dtype(load.output))
         return self.insert(k.LoadBytes([load.binding, load.index], [type], {"element": element})).result

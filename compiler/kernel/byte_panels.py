@@ -20,7 +20,7 @@ from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 
 from .dialect import Load, LoadBytes, Scalar
 from .operands import bytes_of, is_read
-from .panels import Panel, PanelDot, contracted
+from .panels import Finish, Panel, PanelDot, contracted
 from .rules import element_of, shape_of
 from .schedule import Schedule
 
@@ -67,6 +67,13 @@ class BytePanelDot(PanelDot):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.sums = self.builder.shared(self.columns, "i32")
+
+    def emit(self, finish: Finish) -> None:
+        b = self.builder
+        if self.is_sliced:
+            with self._each(b.const(1, "ui32"), self.columns) as (_, column):
+                b.store_shared(self.zero, self.sums, column)
+        super().emit(finish)
 
     def _division(self) -> tuple[tuple[int, ...], tuple[int, int, int]]:
         return words_of(self.dot), words_of_slice(self.dot, self.schedule.count("stage", "out"))
@@ -132,37 +139,34 @@ class BytePanelDot(PanelDot):
         count = b.op("multiply", b.op("subtract", bounds[1], bounds[0]), b.index(inside))
         count = b.op("convert", count, to="ui32")
         self._sum_columns(count)
-        b.barrier()  # the sums of columns are there
         with self._tile_with_rows() as (rows, vectors):
             self._add_words(rows, vectors, count)
 
     def _sum_columns(self, count: Value) -> None:
-        """The sums of the columns of the panel, times what each element of the left panel is more than its number."""
-        b, lanes = self.builder, self.lanes
-        source = bytes_of(self.dot.lhs)
-        assert self.right is not None and source is not None
-        branch = b.begin_if(b.op("compare_lt", b.local_id(), b.const(self.columns // lanes, "ui32")))
-        column = b.op("multiply", b.local_id(), b.const(lanes, "ui32"))
+        """Adds the columns of the panel to their sums."""
+        b, lanes, size = self.builder, self.lanes, self.schedule.workgroup_size
+        assert self.right is not None
+        groups = b.const(ceildiv(self.columns, lanes * size), "ui32")
+        each = b.begin_loop(b.const(0, "ui32"), groups, b.const(1, "ui32"), ())
+        number = b.op("add", b.op("multiply", each.index, b.const(size, "ui32")), b.local_id())
+        branch = b.begin_if(b.op("compare_lt", number, b.const(self.columns // lanes, "ui32")))
+        column = b.op("multiply", number, b.const(lanes, "ui32"))
         one, zero = (b.vector([b.const(value, dtype)] * lanes) for value, dtype in ((_ONES, "ui32"), (0, "i32")))
-        loop = b.begin_loop(b.const(0, "ui32"), count, b.const(1, "ui32"), [zero])
+        start = b.load_shared_lanes(self.sums, column, lanes) if self.is_sliced else zero
+        loop = b.begin_loop(b.const(0, "ui32"), count, b.const(1, "ui32"), [start])
         words = b.load_shared_lanes(self.right.array, self.right.at(column, loop.index), lanes)
         (sums,) = b.end_loop(loop, [b.multiply_add_bytes(one, words, loop.carried[0])])
-        more = b.op("unchecked_shift_right_logical", b.byte_offset(), b.const(24, "ui32"))
-        if element_of(source) == "ui8":
-            more = b.op("subtract", more, b.const(128, "ui32"))
-        factor = b.vector([b.op("convert", more, to="i32")] * lanes)
-        b.store_shared_lanes(b.op("multiply", sums, factor), self.sums, column)
+        b.store_shared_lanes(sums, self.sums, column)
         b.end_if(branch)
+        b.end_loop(each, ())
 
     def _add_words(self, rows: Sequence[Value], vectors: Sequence[Value], count: Value) -> None:
         """Adds the products of a slice to a tile."""
         b, lanes, left, right = self.builder, self.lanes, self.left, self.right
         assert left is not None and right is not None
         places = [self._at(row, at) for row in rows for at in vectors]
-        more = [b.load_shared_lanes(self.sums, at, lanes) for at in vectors] * len(rows)
         zero = b.vector([self.zero] * lanes)
-        before = [b.load_shared_lanes(self.block, at, lanes) if self.is_sliced else zero for at in places]
-        start = [b.op("subtract", x, y) for x, y in zip(before, more, strict=True)]
+        start = [b.load_shared_lanes(self.block, at, lanes) if self.is_sliced else zero for at in places]
         loop = b.begin_loop(b.const(0, "ui32"), count, b.const(1, "ui32"), start)
         ys = [b.load_shared_lanes(right.array, right.at(at, loop.index), lanes) for at in vectors]
         xs = [b.load_shared(left.array, left.at(row, loop.index)) for row in rows]
@@ -170,6 +174,16 @@ class BytePanelDot(PanelDot):
         found = [b.multiply_add_bytes(*pair, z) for pair, z in zip(factors, loop.carried, strict=True)]
         for value, at in zip(b.end_loop(loop, found), places, strict=True):
             b.store_shared_lanes(value, self.block, at)
+
+    def _sum(self, row: Value, column: Value) -> Value:
+        """A sum without what each element of the left panel is more than its number, times the sum of the column."""
+        b, source = self.builder, bytes_of(self.dot.lhs)
+        assert source is not None
+        more = b.op("unchecked_shift_right_logical", b.byte_offset(), b.const(24, "ui32"))
+        if element_of(source) == "ui8":
+            more = b.op("subtract", more, b.const(128, "ui32"))
+        surplus = b.op("multiply", b.load_shared(self.sums, column), b.op("convert", more, to="i32"))
+        return b.op("subtract", PanelDot._sum(self, row, column), surplus)
 
 
 def _loaded(value: Value) -> Load:

@@ -71,6 +71,8 @@ PANEL_LANES = 16
 PANEL_OPERANDS = {"m": "lhs", "n": "rhs"}
 #: most columns of a tile of few rows with panels
 MAX_PANEL_COLUMNS = 128
+#: most columns of a block of a dot of bytes
+MAX_BYTE_COLUMNS = 512
 #: most columns of a block of transformed results, and channels of its slices
 WINOGRAD_COLUMNS, WINOGRAD_DEPTH = 32, 16
 #: fewest blocks of a dot whose workgroups read wide rows
@@ -356,7 +358,7 @@ def byte_panel_dot(task: Task) -> Schedule | None:
         return None
     tile = _panel_tile(rows, columns, machine.panel_tile, 4, False)
     down, across = PANEL_LANES, 1  # few rows leave invocations to further columns
-    while down > 1 and tile[0] * down >= 2 * rows and columns >= 2 * across * tile[1]:
+    while down > 1 and tile[0] * down >= 2 * rows and min(columns, MAX_BYTE_COLUMNS) >= 2 * across * tile[1]:
         down, across = down // 2, 2 * across
     sizes = {"m": tile[0] * down, "n": tile[1] * across}
     words = (machine.panel_bytes // 4 - prod(sizes.values()) - sizes["n"]) // sum(sizes.values())

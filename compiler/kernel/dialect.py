@@ -202,7 +202,7 @@ class LoadLanes(Operation):
 
 
 class LoadBytes(Operation):
-    """Four neighbouring bytes of a binding, the first at the index, as a word, lowest first; or as a vector of words."""
+    """Four neighbouring bytes of a binding, the first at the index, as a word, lowest first; or a vector of words."""
 
     name = "kernel.load_bytes"
     binding = operand(BINDING)

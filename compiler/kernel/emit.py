@@ -42,7 +42,11 @@ from .winograd import SquareDot
 #: a function that writes elements of an output at some places
 _Store = Callable[[Sequence[Index], Sequence[Value]], None]
 #: how the sums of a workgroup are staged -> what computes its block
-_BLOCKS: Final = {"panel": PanelDot, "bytes": BytePanelDot, "winograd": SquareDot}
+_BLOCKS: Final[dict[str, type[PanelDot | SquareDot]]] = {
+    "panel": PanelDot,
+    "bytes": BytePanelDot,
+    "winograd": SquareDot,
+}
 #: the schedule by which an invocation computes one element of each result
 THREAD = Schedule.of(Step("bind", "grid", "invocation", 64))
 

@@ -280,7 +280,7 @@ def _byte_panels(dot: DotGeneral, schedule: Schedule, machine: Machine) -> Itera
         return
     if others or not schedule.by_workgroups or not out.count:
         yield f"{out}: the invocations of a workgroup share a block, with a depth at this step alone"
-    elif vectors < 4 or width // vectors > lanes or (lanes % width and width % lanes):
+    elif vectors < 4 or (lanes % width and width % lanes):
         yield f"{out}: {lanes} invocations take whole rows of {width} results, in vectors of 4 lanes or more along n"
     if guards.get("m", "clamp") != "clamp" or guards.get("n", "shift") != "shift":
         yield f"{out}: the last tile is moved back along n, and clamped along m"

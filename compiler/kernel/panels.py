@@ -428,13 +428,17 @@ class PanelDot:
             self._write(row, column, finish)
         b.end_if(branch)
 
+    def _sum(self, row: Value, column: Value) -> Value:
+        """The sum of a result, from its row and column in the block, as words."""
+        return self.builder.load_shared(self.block, self._at(row, column))
+
     def _write(self, row: Value, column: Value, finish: Finish) -> None:
         b = self.builder
         across = self._column(b.op("convert", column, to=b.index_type))
         moved = self.start is not self.first_column
         own = b.begin_if(b.op("compare_ge", across, self.first_column)) if moved else None
         at = self._result(b.op("add", self.first_row, b.op("convert", row, to=b.index_type)), across)
-        remember(b, self.dot, [at], [b.load_shared(self.block, self._at(row, column))])
+        remember(b, self.dot, [at], [self._sum(row, column)])
         finish(at)
         if own is not None:
             b.end_if(own)

@@ -1,7 +1,8 @@
 """The processor of this machine: its architecture, and the instruction sets that native images may use.
 
 Nothing is executed to find out. x86 processors are read from the flags of `/proc/cpuinfo`, which leave out what the
-kernel does not save for a thread. aarch64 has the base of the architecture with NEON; flags tell whether also dot products.
+kernel does not save for a thread. aarch64 has the base of the architecture with NEON; its flags tell whether it has dot
+products.
 """
 
 import os
