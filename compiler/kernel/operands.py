@@ -41,11 +41,13 @@ def is_read(value: Value) -> bool:
 
 
 def bytes_of(value: Value) -> Value | None:
-    """The value of bytes whose elements, converted and moved, are those of a value; None if there is none."""
-    while isinstance(op := value.defining_op, _MOVES):
+    """The value of bytes whose elements, moved and converted, are those of a value; None if there is none."""
+    while str(tensor_of(value).element) not in ("i8", "ui8"):
+        op = value.defining_op
+        if not isinstance(op, (Convert, *_MOVES)):
+            return None
         value = op.operands[0]
-    source = op.operand_ if isinstance(op, Convert) else None
-    return source if source is not None and str(tensor_of(source).element) in ("i8", "ui8") else None
+    return value
 
 
 def is_loaded(op: Reduce) -> bool:
