@@ -33,6 +33,7 @@ MACHINES = {
         winograd_bytes=136 << 10,
         multiply_add=True,
         byte_products=True,
+        float_sums=False,
         quirks=Quirks(functions=True),
     ),
     "mcu": Machine(
