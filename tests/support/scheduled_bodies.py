@@ -11,8 +11,8 @@ from structured_bodies import REDUCERS, Case, Draft
 def dot(
     rows: int = 8, depth: int = 12, columns: int = 20, dtype: str = "f32", dynamic: str = "", result: str = ""
 ) -> Case:
-    """A product of matrices. `dynamic`: the dimensions, of m and k, that are symbols; `result`: its type, if not that of
-    the operands.
+    """A product of matrices. `dynamic`: the dimensions, of m and k, that are symbols; `result`: its type, if that is
+    not the type of the operands.
     """
     draft = Draft(random.Random(0))
     m, k = (draft.symbol(size) if dim in dynamic else size for dim, size in (("m", rows), ("k", depth)))
