@@ -31,7 +31,7 @@ from orchestrion.compiler.ir.garbage import collection_paused
 from orchestrion.compiler.ir.parser import parse
 from orchestrion.compiler.ir.printer import print_module
 from orchestrion.compiler.ir.verifier import check_input
-from orchestrion.compiler.options import CALLBACKS, ENCODINGS, PROFILE_LEVELS, QUANTIZED, Options
+from orchestrion.compiler.options import CHOICES, Options
 from orchestrion.compiler.pipeline import (
     FIRST_PHASE,
     LAST_PHASE,
@@ -93,6 +93,7 @@ def compile(
     target_cpu: str | Sequence[str] = (),
     levels: str = "all",
     quantized: str = "integer",
+    lapack: str = "default",
 ) -> bytes:
     """Compiles a program; returns the bytes of a module file, for `vm.load` or a file.
 
@@ -124,6 +125,7 @@ def compile(
     - `levels`: whether a target also gets programs for devices on which its best one does not run, a key of
       `options.PROFILE_LEVELS` (docs/limits.md).
     - `quantized`: the arithmetic on quantized types, a key of `options.QUANTIZED` (docs/numerics.md).
+    - `lapack`: what becomes of calls of LAPACK, a key of `options.LAPACK` (docs/library-calls.md).
 
     The module's digest is added to the user's trust store. Raises CompileError with everything that is wrong with the
     program (its subclass `TargetsError` if a target cannot compile it), if the source cannot be read, or if the module
@@ -135,7 +137,7 @@ def compile(
 
     job = _job(
         targets, encodings, machines, attributes, report, parameters, parameter_arguments, max_allocation, callbacks,
-        schedules, target_cpu, levels, quantized,
+        schedules, target_cpu, levels, quantized, lapack,
     )  # fmt: skip
     rows = job.write_parameters(job.rows(read_source(source, args, kwargs)))
     blob = write(rows)
@@ -161,13 +163,14 @@ def compile_to_file(
     target_cpu: str | Sequence[str] = (),
     levels: str = "all",
     quantized: str = "integer",
+    lapack: str = "default",
 ) -> None:
     """Same as `compile`, but writes a file: the whole file, or nothing if CompileError or OSError is raised."""
     if not isinstance(path, str | os.PathLike):
         raise ArgumentTypeError(f"the second argument is the path of the module, not of type {type(path).__name__}")
     job = _job(
         targets, encodings, machines, attributes, report, parameters, parameter_arguments, max_allocation, callbacks,
-        schedules, target_cpu, levels, quantized,
+        schedules, target_cpu, levels, quantized, lapack,
     )  # fmt: skip
     job.write(read_source(source, args, kwargs), path)
 
@@ -211,6 +214,7 @@ def _job(
     target_cpu: str | Sequence[str],
     levels: str,
     quantized: str,
+    lapack: str,
 ) -> Compilation:
     if schedules is not None and not isinstance(schedules, str | os.PathLike):
         raise ArgumentTypeError(f"schedules are given by the path of a file, not by a {type(schedules).__name__}")
@@ -230,6 +234,7 @@ def _job(
         target_cpu=names_in(target_cpu, "target_cpu"),
         levels=levels,
         quantized=quantized,
+        lapack=lapack,
     )
 
 
@@ -287,6 +292,7 @@ class Compilation:
     target_cpu: tuple[str, ...] = ()
     levels: str = "all"
     quantized: str = "integer"
+    lapack: str = "default"
     may_leave_out: bool = False
     warn: Callable[[str, type[Warning]], None] = warn
     steps: Steps = field(default_factory=Steps, compare=False)
@@ -300,14 +306,9 @@ class Compilation:
                 _check_declared_target(name)
         if len(set(self.targets)) != len(self.targets):
             raise ArgumentValueError(f"a target is given twice: {', '.join(self.targets)}")
-        if self.encodings not in ENCODINGS:
-            raise ArgumentValueError(f"no encodings are called {self.encodings}; there are {', '.join(ENCODINGS)}")
-        if self.callbacks not in CALLBACKS:
-            raise ArgumentValueError(f"callbacks are {self.callbacks!r}, one of {', '.join(CALLBACKS)} expected")
-        if self.levels not in PROFILE_LEVELS:
-            raise ArgumentValueError(f"levels are {self.levels!r}, one of {', '.join(PROFILE_LEVELS)} expected")
-        if self.quantized not in QUANTIZED:
-            raise ArgumentValueError(f"quantized is {self.quantized!r}, one of {', '.join(QUANTIZED)} expected")
+        for name, table in CHOICES.items():
+            if getattr(self, name) not in table:
+                raise ArgumentValueError(f"{name} is {getattr(self, name)!r}, one of {', '.join(table)} expected")
         self._check_machines()
         levels_named(self.target_cpu)
         if self.max_allocation < 1:
@@ -478,6 +479,7 @@ class Compilation:
             self.max_allocation,
             self.callbacks,
             self.quantized,
+            self.lapack,
             schedules,
             self.target_cpu,
             self._float_sums(),

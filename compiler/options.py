@@ -35,6 +35,19 @@ QUANTIZED: Final[dict[str, str]] = {
     "integer": "exact sums of integers, rounded once per op",
     "float": "in floats, as the specification writes it",
 }
+#: Option `lapack`: what becomes of calls of LAPACK, such as those that JAX's linear algebra makes on CPUs.
+LAPACK: Final[dict[str, str]] = {
+    "default": "as each target gains by it",
+    "loops": "loops on every target, so that no device needs a library",
+}
+#: Option with one value of a table -> the table.
+CHOICES: Final[dict[str, dict[str, str]]] = {
+    "encodings": ENCODINGS,
+    "levels": PROFILE_LEVELS,
+    "callbacks": CALLBACKS,
+    "quantized": QUANTIZED,
+    "lapack": LAPACK,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +55,12 @@ class Options:
     """Options of a compilation.
 
     `targets`: keys of `schema.profiles.PROFILES`, best first. `encodings`: a key of `ENCODINGS`. `machines`: keys of
-    `profiles.MACHINES`, best first. `recorder`: is notified of decisions, for a placement report. `parameters`:
-    large constants lie outside the module, and so do the arguments named in `parameter_arguments`. `max_allocation`:
-    bytes above which an arena or a pool of constants is split. `callbacks`: a key of `CALLBACKS`. `quantized`: a key of
-    `QUANTIZED`. `schedules`: those of a file, which replace chosen ones. `target_cpu`: levels of target `cpu`, empty
-    for those of the host. `float_sums`: all machines sum integers in f32 at least as fast as in i32. `steps`: is
-    notified of each pass.
+    `profiles.MACHINES`, best first. `recorder`: is notified of decisions, for a placement report. `parameters`: large
+    constants lie outside the module, and so do the arguments named in `parameter_arguments`. `max_allocation`: bytes
+    above which an arena or a pool of constants is split. `callbacks`: a key of `CALLBACKS`. `quantized`: a key of
+    `QUANTIZED`. `lapack`: a key of `LAPACK`. `schedules`: those of a file, which replace chosen ones. `target_cpu`:
+    levels of target `cpu`, empty for those of the host. `float_sums`: all machines sum integers in f32 at least as fast
+    as in i32. `steps`: is notified of each pass.
     """
 
     targets: tuple[str, ...]
@@ -59,6 +72,7 @@ class Options:
     max_allocation: int = MAX_ALLOCATION
     callbacks: str = "refuse"
     quantized: str = "integer"
+    lapack: str = "default"
     schedules: SavedSchedules | None = None
     target_cpu: tuple[str, ...] = ()
     float_sums: bool = True

@@ -10,6 +10,7 @@ TARGET_INTERFACE: Final[dict[str, tuple[str, ...]]] = {
     "orchestrion.compiler.errors": ("CompileError", "Diagnostic"),
     "orchestrion.compiler.flow.layout": ("Encoding", "Layout"),
     "orchestrion.compiler.ir.core": ("Block", "Operation", "Region", "Value"),
+    "orchestrion.compiler.ir.dims": ("Dim", "Shape", "Size"),
     "orchestrion.compiler.kernel": ("dialect",),
     "orchestrion.compiler.kernel.body": ("Body",),
     "orchestrion.compiler.kernel.choose": ("Choice", "choose"),

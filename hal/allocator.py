@@ -99,9 +99,10 @@ class Allocator:
         device.statistics.allocations += 1
         return Buffer(device, backend, ref, size, WRITABLE)
 
-    def import_host(self, memory: npt.NDArray[np.generic]) -> Buffer | None:
-        """Returns a read-only buffer over contiguous host memory, or None if the device cannot import it. The buffer
-        keeps the memory alive.
+    def import_host(self, memory: npt.NDArray[np.generic], writable: bool = False) -> Buffer | None:
+        """Returns a buffer over contiguous host memory, or None if the device cannot import it. The buffer keeps the
+        memory alive, and is read-only unless `writable` is true. Only devices that use host memory by its address
+        (`Limits.uses_host_addresses`) write to it; others return None.
         """
         device = self.device
         device.check_open()
@@ -109,7 +110,7 @@ class Allocator:
             raise InvalidArgument(f"host memory to import is not contiguous (strides {memory.strides})")
         data = memory.reshape(-1).view(np.uint8)
         alignment = device.info.limits.host_import_alignment
-        if data.size == 0 or data.ctypes.data % alignment:
+        if data.size == 0 or data.ctypes.data % alignment or writable and not device.info.limits.uses_host_addresses:
             return None
         state = device.device_state
         with DetectLoss(state):
@@ -117,7 +118,7 @@ class Allocator:
         if backend is None:
             return None
         device.statistics.imports += 1
-        return Buffer(device, backend, ResourceRef(state, backend), data.size, 0)
+        return Buffer(device, backend, ResourceRef(state, backend), data.size, WRITABLE * writable)
 
     def import_buffer(self, handle: Any, size: int, offset: int = 0, writable: bool = True) -> Buffer:
         """Returns a buffer over `size` bytes, from byte `offset` on, of a buffer of the driver's own API. It is charged

@@ -491,8 +491,8 @@ class BackendDevice(ABC):
 
     @abstractmethod
     def import_host(self, memory: Bytes) -> BackendBuffer | None:
-        """Returns a buffer over host memory, which is neither copied nor written, or None if the device cannot import
-        it (alignment, feature).
+        """Returns a buffer over host memory, which is not copied, or None if the device cannot import it (alignment,
+        feature). Commands write to it only if `Limits.uses_host_addresses`.
         """
 
     def import_buffer(self, handle: Any, offset: int, size: int, writable: bool) -> BackendBuffer:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 #: the value of a limit that the device does not have
 NO_LIMIT = 2**63 - 1
+#: greatest alignment in bytes of imports on a device that works on the host's memory; for others, drivers map memory
+HOST_ALIGNMENT = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +23,11 @@ class Limits:
     shared_memory_bytes: int
     min_binding_alignment: int
     host_import_alignment: int
+
+    @property
+    def uses_host_addresses(self) -> bool:
+        """Whether an import is an address, which costs nothing, and not memory that the driver maps."""
+        return 0 < self.host_import_alignment <= HOST_ALIGNMENT
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,11 +26,16 @@ class ArrayBuffer(BackendBuffer):
         if size > limit:
             raise DeviceOutOfMemory(f"allocation of {size} bytes, the device has {limit}")
         try:
-            memory = np.zeros(size + ALIGNMENT - 1, np.uint8)
+            return cls(aligned_zeros(size))
         except (MemoryError, ValueError) as error:
             raise DeviceOutOfMemory(f"allocation of {size} bytes failed: {error}") from error
-        start = -memory.ctypes.data % ALIGNMENT
-        return cls(memory[start : start + size])
 
     def release(self) -> None:
         self.host = None
+
+
+def aligned_zeros(size: int) -> Bytes:
+    """Zeroed bytes that begin at a cache line. Raises MemoryError or ValueError if the system has no more."""
+    memory = np.zeros(size + ALIGNMENT - 1, np.uint8)
+    start = -memory.ctypes.data % ALIGNMENT
+    return memory[start : start + size]

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from struct import Struct
 from typing import Any
 
-from .tensor_shapes import ShapeError, TensorType, Types
+from .tensor_shapes import E, ShapeError, Types
 
 Value = bool | int | float | str | tuple[bool, ...] | tuple[int, ...] | tuple[float, ...]
 Attributes = tuple[tuple[str, Value], ...]
@@ -96,7 +96,7 @@ def check_attributes(attributes: Attributes) -> None:
         kind_of(value)
 
 
-def library_call(operands: Types, types: Types, function: str, attributes: Attributes) -> Types:
+def library_call(operands: Types[E], types: Types[E], function: str, attributes: Attributes) -> Types[E]:
     """The rule of the tensor bytecode: checks the given result types; there must be something to compute."""
     if problem := name_problem(function):
         raise ShapeError(problem)
@@ -106,7 +106,7 @@ def library_call(operands: Types, types: Types, function: str, attributes: Attri
     return types
 
 
-def call_text(function: str, operands: Sequence[TensorType], results: Sequence[TensorType]) -> str:
+def call_text(function: str, operands: Types[E], results: Types[E]) -> str:
     """A call as messages show it."""
     return f"{function}({', '.join(map(str, operands))}) -> ({', '.join(map(str, results))})"
 

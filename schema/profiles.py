@@ -70,6 +70,7 @@ FORMATS: dict[str, Format] = {
         Format("spirv", True, "SPIR-V 1.3 compute shaders, of a subset that can be verified"),
         Format("opencl-c", False, "OpenCL C 1.2 source", text=True),
         Format("native-image", False, "machine code of one instruction set, position-independent"),
+        Format("library-calls", False, "tensor bytecode that calls library functions, beside code of another format"),
     )
 }
 
@@ -78,7 +79,9 @@ FORMATS: dict[str, Format] = {
 class Profile:
     """One target: its name on the command line, the format of its executables, and its driver.
 
-    `library_calls`: its executables may call library functions, which the device looks up by name. `features`: the
+    `library_calls`: its executables may call library functions, which the device looks up by name. `library_format`:
+    such calls stand in executables of their own, of this format; LAPACK calls become loops where the compiler has
+    these. Empty if calls are part of other code, and stay calls. `features`: the
     features of every device for a profile of another package; programs of this package's profiles state features
     themselves. `control_flow`: the driver's recordings hold loops and branches (`DeviceInfo.control_flow`), so programs
     record theirs; on a device that does not state it, the host runs them. `level_of`: the profile with the same code
@@ -92,6 +95,7 @@ class Profile:
     driver: str
     doc: str
     library_calls: bool = False
+    library_format: str = ""
     features: frozenset[str] = frozenset()
     control_flow: bool = False
     level_of: str = ""
@@ -125,6 +129,8 @@ PROFILES: dict[str, Profile] = {
             "native-image",
             "cpu",
             "machine code for processors, made when the module is compiled",
+            library_calls=True,
+            library_format="library-calls",
             control_flow=True,
         ),
     )

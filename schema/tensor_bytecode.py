@@ -17,25 +17,32 @@ version that added it. A payload, and its variant in the module, state the least
 are never reused; the code of an elementwise op is 0x100 + its position in `SCALARS`, which is append-only.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from . import tensor_shapes as shapes
 from .dtypes import COMPUTED, DType
 from .library_call import library_call
 from .scalars import SCALARS, ScalarOp
-from .tensor_shapes import ShapeError, TensorType, Types
+from .tensor_shapes import E, ShapeError, TensorType, Types
 from .versions import FORMAT_MINORS
 
 MAGIC = b"OTBC"
 FORMAT = "tensor-bytecode"
+#: the formats whose payloads are tensor bytecode
+FORMATS = (FORMAT, "library-calls")
 MAJOR, MINOR = 1, FORMAT_MINORS[FORMAT]
 SCALAR_BASE = 0x100
 #: the number of scalar ops in version 1.0
 FIRST_SCALARS = 55
 
-Rule = Callable[..., Types]
+
+class Rule(Protocol):
+    """A shape rule, of numbers or of the compiler's symbolic sizes."""
+
+    def __call__(self, operands: Types[E], /, *attributes: Any, **_: Any) -> Types[E]: ...
+
 
 #: the kinds of fields; `value` and `values` are operands, all others attributes
 FIELD_KINDS: dict[str, str] = {
@@ -151,7 +158,7 @@ class Body(Code):
         self.results = results
 
 
-def body_parameters(operands: Types) -> Types:
+def body_parameters(operands: Types[E]) -> Types:
     """The parameters of the body of a reduce or scatter: one scalar per input, twice."""
     scalars = [TensorType(operand.dtype, ()) for operand in operands[: len(operands) // 2]]
     return (*scalars, *scalars)
@@ -237,7 +244,7 @@ def _elementwise(scalar: ScalarOp) -> Rule:
         wanted = types[scalar.arity :] or COMPUTED
         return next((result for result in wanted if scalar.accepts(operands, result)), None)
 
-    def rule(operands: Types, *attributes: DType) -> Types:
+    def rule(operands: Types[E], *attributes: DType) -> Types[E]:
         shape = operands[0].shape
         for operand in operands:
             if operand.shape != shape:

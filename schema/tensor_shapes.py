@@ -1,14 +1,17 @@
 """Tensor types and the shape rules of tensor bytecode: the result types of each op.
 
 A rule takes the operands' types and the op's attributes and returns the result types, or raises ShapeError (lower case,
-both values). It only assumes the Python types of the attributes, because they may come from an untrusted file. All
-sizes are Python integers and cannot overflow; a type that NumPy could not represent is refused.
+both values). It only assumes the Python types of the attributes, because they may come from an untrusted file. The
+sizes of a file are Python integers and cannot overflow; a type that NumPy could not represent is refused. The compiler
+applies the rules to symbolic sizes, too.
 """
+
+from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, Never, Protocol, Self, TypeAlias
 
 from .dtypes import BOOL, SIGNED, UNSIGNED, DType
 
@@ -22,72 +25,105 @@ WIDEST = 16
 Ints = tuple[int, ...]
 
 
+class Expression(Protocol):
+    """A size that a call determines, as the compiler has them. A file holds numbers only."""
+
+    def __add__(self, other: int | Self) -> int | Self: ...
+    def __radd__(self, other: int) -> int | Self: ...
+    def __sub__(self, other: int | Self) -> int | Self: ...
+    def __rsub__(self, other: int) -> int | Self: ...
+    def __neg__(self) -> int | Self: ...
+    def __mul__(self, other: int | Self) -> int | Self: ...
+    def __rmul__(self, other: int) -> int | Self: ...
+    def __floordiv__(self, other: int | Self) -> int | Self: ...
+    def __rfloordiv__(self, other: int) -> int | Self: ...
+    def __lt__(self, other: int | Self) -> bool: ...
+    def __le__(self, other: int | Self) -> bool: ...
+    def __ge__(self, other: int | Self) -> bool: ...
+
+    def greater(self, other: int | Self) -> int | Self:
+        """The greater of two sizes."""
+
+
+if TYPE_CHECKING:  # Python has defaults of type variables from 3.13 on
+    from typing_extensions import TypeVar
+
+    E = TypeVar("E", bound=Expression, default=Never, covariant=True)
+else:
+    from typing import TypeVar
+
+    E = TypeVar("E")
+
+#: Sizes are numbers, or also expressions of a class, if it is given.
+Size: TypeAlias = int | E
+Sizes: TypeAlias = tuple[int | E, ...]
+
+
 class ShapeError(Exception):
     """Operands or attributes violate a rule of the op."""
 
 
 @dataclass(frozen=True, slots=True)
-class TensorType:
-    """An element type and a static shape."""
+class TensorType(Generic[E]):
+    """An element type and a shape. All sizes are numbers in `TensorType`; `TensorType[E]` may have expressions."""
 
     dtype: DType
-    shape: Ints
+    shape: Sizes[E]
 
     @property
     def rank(self) -> int:
         return len(self.shape)
 
     @property
-    def elements(self) -> int:
+    def elements(self) -> Size[E]:
         return prod(self.shape)
 
     @property
-    def bytes(self) -> int:
+    def bytes(self) -> Size[E]:
         return prod(self.shape) * self.dtype.itemsize
 
     def __str__(self) -> str:
         return "tensor<" + "".join(f"{size}x" for size in self.shape) + f"{self.dtype.name}>"
 
 
-Types = Sequence[TensorType]
+Types: TypeAlias = Sequence[TensorType[E]]
 
 
-def is_negative(size: int) -> bool:
+def is_negative(size: Size[E]) -> bool:
     """Whether a size is negative. A symbolic size is checked when its value is known."""
-    return type(size) is int and size < 0
+    return isinstance(size, int) and size < 0
 
 
-def greater(x: int, y: int) -> int:
-    """The greater of two sizes; symbolic sizes implement it."""
-    expression: Any = x if type(x) is not int else y
-    return max(x, y) if type(expression) is int else expression.greater(x, y)
+def greater(x: Size[E], y: int) -> Size[E]:
+    """The greater of a size and a number; expressions implement it."""
+    return max(x, y) if isinstance(x, int) else x.greater(y)
 
 
-def tensor_type(dtype: DType, shape: Ints) -> TensorType:
+def tensor_type(dtype: DType, shape: Sizes[E]) -> TensorType[E]:
     """Returns a type. Raises ShapeError for everything that an untrusted file may get wrong."""
     if len(shape) > MAX_RANK:
         raise ShapeError(f"rank {len(shape)} above {MAX_RANK}")
     width = WIDEST if 0 in shape else dtype.itemsize
-    span = width
+    span: Size[E] = width
     for size in shape:
         if is_negative(size):
             raise ShapeError(f"negative dimension in shape {list(shape)}")
         span *= 1 if size == 0 else size
-    if type(span) is int and span > MAX_BYTES:  # symbolic sizes are checked when their values are known
+    if isinstance(span, int) and span > MAX_BYTES:  # symbolic sizes are checked when their values are known
         raise ShapeError(f"shape {list(shape)} of {dtype} spans {span} bytes, more than {MAX_BYTES}")
     return TensorType(dtype, shape)
 
 
-def given(_: Types, *attributes: Any) -> Types:
+def given(_: Types[E], *attributes: Any) -> Types[E]:
     """The type is an attribute, which was checked when it was created: load_input."""
     return (attributes[-1],)
 
 
-def nothing(_: Types, *attributes: Any) -> Types:
+def nothing(_: Types[E], *attributes: Any) -> Types[E]:
     return ()
 
 
-def constant(_: Types, result: TensorType, data: bytes) -> Types:
+def constant(_: Types[E], result: TensorType[E], data: bytes) -> Types[E]:
     if len(data) != result.bytes:
         raise ShapeError(f"{len(data)} bytes for {result}, which takes {result.bytes}")
     if result.dtype.kind == BOOL and bytes(data).strip(b"\0\1"):
@@ -95,20 +131,20 @@ def constant(_: Types, result: TensorType, data: bytes) -> Types:
     return (result,)
 
 
-def iota(_: Types, result: TensorType, axis: int) -> Types:
+def iota(_: Types[E], result: TensorType[E], axis: int) -> Types[E]:
     if result.dtype.kind == BOOL:
         raise ShapeError("iota of i1")
     _check_axes("axis", (axis,), result.rank)
     return (result,)
 
 
-def number(_: Types, result: TensorType, numbers: Ints) -> Types:
+def number(_: Types[E], result: TensorType[E], numbers: Ints) -> Types[E]:
     if len(numbers) != 1 or result.dtype.kind not in (SIGNED, UNSIGNED):
         raise ShapeError(f"{len(numbers)} numbers for {result}, one in a type of integers is expected")
     return (result,)
 
 
-def broadcast_in_dim(operands: Types, shape: Ints, axes: Ints) -> Types:
+def broadcast_in_dim(operands: Types[E], shape: Sizes[E], axes: Ints) -> Types[E]:
     (operand,) = operands
     if len(axes) != operand.rank:
         raise ShapeError(f"{len(axes)} axes for an operand of rank {operand.rank}")
@@ -119,7 +155,7 @@ def broadcast_in_dim(operands: Types, shape: Ints, axes: Ints) -> Types:
     return (tensor_type(operand.dtype, shape),)
 
 
-def reshape(operands: Types, shape: Ints) -> Types:
+def reshape(operands: Types[E], shape: Sizes[E]) -> Types[E]:
     (operand,) = operands
     result = tensor_type(operand.dtype, shape)
     if result.elements != operand.elements:
@@ -127,14 +163,14 @@ def reshape(operands: Types, shape: Ints) -> Types:
     return (result,)
 
 
-def transpose(operands: Types, permutation: Ints) -> Types:
+def transpose(operands: Types[E], permutation: Ints) -> Types[E]:
     (operand,) = operands
     if sorted(permutation) != list(range(operand.rank)):
         raise ShapeError(f"{list(permutation)} is not a permutation of rank {operand.rank}")
     return (TensorType(operand.dtype, tuple(operand.shape[axis] for axis in permutation)),)
 
 
-def slice_(operands: Types, starts: Ints, limits: Ints, strides: Ints) -> Types:
+def slice_(operands: Types[E], starts: Sizes[E], limits: Sizes[E], strides: Sizes[E]) -> Types[E]:
     (operand,) = operands
     _check_ranks(operand, starts=starts, limits=limits, strides=strides)
     shape = []
@@ -145,13 +181,13 @@ def slice_(operands: Types, starts: Ints, limits: Ints, strides: Ints) -> Types:
     return (TensorType(operand.dtype, tuple(shape)),)
 
 
-def window_count(size: int, window: int, stride: int, dilation: int) -> int:
+def window_count(size: Size[E], window: Size[E], stride: Size[E], dilation: Size[E]) -> Size[E]:
     """The number of windows in an axis: `window` elements each, `dilation` apart, and `stride` between windows."""
     span = (window - 1) * dilation + 1
     return greater((size - span) // stride + 1, 0)
 
 
-def windows(operands: Types, axes: Ints, sizes: Ints, strides: Ints, dilations: Ints) -> Types:
+def windows(operands: Types[E], axes: Ints, sizes: Sizes[E], strides: Sizes[E], dilations: Sizes[E]) -> Types[E]:
     """Along `axes` the result has the windows; the elements of a window lie along additional axes after
     the operand's.
     """
@@ -166,12 +202,12 @@ def windows(operands: Types, axes: Ints, sizes: Ints, strides: Ints, dilations: 
     return (tensor_type(operand.dtype, (*shape, *sizes)),)
 
 
-def spread(size: int, gap: int) -> int:
+def spread(size: Size[E], gap: Size[E]) -> Size[E]:
     """The size of an axis with `gap` additional elements between neighbours."""
     return size if gap == 0 else size + greater(size - 1, 0) * gap
 
 
-def pad(operands: Types, low: Ints, high: Ints, interior: Ints) -> Types:
+def pad(operands: Types[E], low: Sizes[E], high: Sizes[E], interior: Sizes[E]) -> Types[E]:
     operand, value = operands
     if value != TensorType(operand.dtype, ()):
         raise ShapeError(f"padding value of type {value} for {operand}")
@@ -185,7 +221,7 @@ def pad(operands: Types, low: Ints, high: Ints, interior: Ints) -> Types:
     return (tensor_type(operand.dtype, tuple(shape)),)
 
 
-def concatenate(operands: Types, axis: int) -> Types:
+def concatenate(operands: Types[E], axis: int) -> Types[E]:
     if not operands:
         raise ShapeError("no operands")
     first = operands[0]
@@ -199,12 +235,12 @@ def concatenate(operands: Types, axis: int) -> Types:
     return (tensor_type(first.dtype, tuple(shape)),)
 
 
-def reverse(operands: Types, axes: Ints) -> Types:
+def reverse(operands: Types[E], axes: Ints) -> Types[E]:
     _check_axes("axes", axes, operands[0].rank)
     return (operands[0],)
 
 
-def reduce(operands: Types, axes: Ints, *_: Any) -> Types:
+def reduce(operands: Types[E], axes: Ints, *_: Any) -> Types[E]:
     """Inputs of one shape, then as many rank-0 initial values. The body is checked when it is built."""
     inputs, initial = halves(operands)
     _check_axes("axes", axes, inputs[0].rank)
@@ -215,8 +251,8 @@ def reduce(operands: Types, axes: Ints, *_: Any) -> Types:
 
 
 def dot_general(
-    operands: Types, left_batch: Ints, right_batch: Ints, left_contract: Ints, right_contract: Ints, dtype: DType
-) -> Types:
+    operands: Types[E], left_batch: Ints, right_batch: Ints, left_contract: Ints, right_contract: Ints, dtype: DType
+) -> Types[E]:
     """Result dimensions: the batch ones, then the free ones of the left, then those of the right."""
     left, right = operands
     if left.dtype is not right.dtype or dtype.kind != left.dtype.kind:
@@ -235,13 +271,13 @@ def dot_general(
     return (tensor_type(dtype, batch + free),)
 
 
-def dynamic_slice(operands: Types, sizes: Ints) -> Types:
+def dynamic_slice(operands: Types[E], sizes: Sizes[E]) -> Types[E]:
     operand, *starts = operands
     _check_window(operand, sizes, starts)
     return (TensorType(operand.dtype, sizes),)
 
 
-def dynamic_update_slice(operands: Types) -> Types:
+def dynamic_update_slice(operands: Types[E]) -> Types[E]:
     operand, update, *starts = operands
     if update.dtype is not operand.dtype or update.rank != operand.rank:
         raise ShapeError(f"update {update} of {operand}")
@@ -249,7 +285,7 @@ def dynamic_update_slice(operands: Types) -> Types:
     return (operand,)
 
 
-def store_slice(operands: Types, _: int, whole: Ints) -> Types:
+def store_slice(operands: Types[E], _: Size[E], whole: Sizes[E]) -> Types[E]:
     update, *starts = operands
     operand = tensor_type(update.dtype, whole)
     if update.rank != operand.rank:
@@ -288,7 +324,7 @@ class GatherAxes:
         return axis - (axis > self.index_vector_dim)
 
 
-def gather(operands: Types, *attributes: Any) -> Types:
+def gather(operands: Types[E], *attributes: Any) -> Types[E]:
     """Gather. `attributes` are the fields of `GatherAxes` in order, then the slice sizes."""
     operand, indices = operands
     axes, sizes = GatherAxes(*attributes[:-1]), attributes[-1]
@@ -308,7 +344,7 @@ def gather(operands: Types, *attributes: Any) -> Types:
     return (tensor_type(operand.dtype, shape),)
 
 
-def _check_gathered(operand: TensorType, indices: TensorType, axes: GatherAxes, sizes: Ints) -> None:
+def _check_gathered(operand: TensorType[E], indices: TensorType[E], axes: GatherAxes, sizes: Sizes[E]) -> None:
     vector = axes.index_vector_dim
     if not 0 <= vector <= indices.rank:
         raise ShapeError(f"index_vector_dim {vector} for indices of rank {indices.rank}")
@@ -333,7 +369,7 @@ def _check_gathered(operand: TensorType, indices: TensorType, axes: GatherAxes, 
         raise ShapeError(f"batching axes {list(ours)} of {operand} and {list(theirs)} of {indices} differ")
 
 
-def _check_window(operand: TensorType, sizes: Ints, starts: Types | None, nothing: bool = False) -> None:
+def _check_window(operand: TensorType[E], sizes: Sizes[E], starts: Types[E] | None, nothing: bool = False) -> None:
     """Checks that sizes fit, and that there is one start per axis, an integer of rank 0. None: the starts are
     elsewhere. `nothing`: no window is taken, so any size is accepted.
     """
@@ -350,7 +386,7 @@ def _check_window(operand: TensorType, sizes: Ints, starts: Types | None, nothin
             raise ShapeError(f"start of type {start}")
 
 
-def scatter(operands: Types, *_: Any) -> Types:
+def scatter(operands: Types[E], *_: Any) -> Types[E]:
     """Inputs [groups, rows, row], indices [groups, updates], updates [groups, updates, row]. The body is checked when
     it is built.
     """
@@ -370,7 +406,7 @@ def scatter(operands: Types, *_: Any) -> Types:
     return tuple(inputs)
 
 
-def halves(operands: Types) -> tuple[Types, Types]:
+def halves(operands: Types[E]) -> tuple[Types[E], Types[E]]:
     """The inputs and the initial values of a reduce."""
     count = len(operands) // 2
     if not operands or len(operands) % 2:
@@ -378,7 +414,7 @@ def halves(operands: Types) -> tuple[Types, Types]:
     return operands[:count], operands[count:]
 
 
-def _without(shape: Ints, axes: Ints) -> Ints:
+def _without(shape: Sizes[E], axes: Ints) -> Sizes[E]:
     left_out = set(axes)
     return tuple(size for axis, size in enumerate(shape) if axis not in left_out)
 
@@ -394,7 +430,7 @@ def _check_sorted(what: str, axes: Ints, rank: int) -> None:
         raise ShapeError(f"{what} {list(axes)} are not in order")
 
 
-def _check_ranks(operand: TensorType, **attributes: Ints) -> None:
+def _check_ranks(operand: TensorType[E], **attributes: Sizes[E]) -> None:
     for name, numbers in attributes.items():
         if len(numbers) != operand.rank:
             raise ShapeError(f"{len(numbers)} {name} for an operand of rank {operand.rank}")

@@ -17,7 +17,13 @@ KNOWN_FEATURES = sum(1 << bit for bit in HEADER_FEATURES)
 #: minor version of the VM's instructions; the major version is that of the format
 BYTECODE_MINOR = 0
 #: minor version of each format of device code
-FORMAT_MINORS: dict[str, int] = {"tensor-bytecode": 2, "spirv": 1, "opencl-c": 0, "native-image": 0}
+FORMAT_MINORS: dict[str, int] = {
+    "tensor-bytecode": 2,
+    "spirv": 1,
+    "opencl-c": 0,
+    "native-image": 0,
+    "library-calls": 2,
+}
 
 
 def needs(what: str, minor: int, known: int) -> str:

@@ -153,7 +153,8 @@ def _compiled(options: argparse.Namespace, data: bytes) -> "Subject":
     machine = options.machine or DEFAULT
     if options.machine is None and "machine" in style.options and "hl_seq" in phases_between(start, LAST_PHASE):
         machine = "gpu"  # later text states its machines
-    job = Compilation(targets=options.target or style.targets, machines=(machine,), start=start)
+    lapack = "default" if style.renders_module else "loops"
+    job = Compilation(targets=options.target or style.targets, machines=(machine,), start=start, lapack=lapack)
 
     @cache
     def module() -> "Module":

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from orchestrion.compiler.driver import PHASES_WITHOUT_SOURCE_OPS, SCHEDULED, Compilation
 from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.ir.garbage import collection_paused
-from orchestrion.compiler.options import CALLBACKS, ENCODINGS, PROFILE_LEVELS, QUANTIZED
+from orchestrion.compiler.options import CALLBACKS, ENCODINGS, LAPACK, PROFILE_LEVELS, QUANTIZED
 from orchestrion.compiler.pipeline import PASSES, PHASES
 from orchestrion.compiler.profiles import DEFAULT, MACHINES
 from orchestrion.compiler.sequencer.arena import MAX_ALLOCATION
@@ -152,6 +152,7 @@ def compilation(
         parameter_arguments=options.parameter_arguments,
         callbacks=options.callbacks,
         quantized=options.quantized,
+        lapack=options.lapack,
         max_allocation=options.max_allocation,
         schedules=schedules_of(options.schedules),
         target_cpu=options.target_cpu,
@@ -244,6 +245,7 @@ def _add_targets(made: Parser) -> None:
     _add_choice(group, "--encodings", ENCODINGS, "default", "how the operands of dots are laid out in memory")
     _add_choice(group, "--callbacks", CALLBACKS, "refuse", "how calls of Python are compiled")
     _add_choice(group, "--quantized", QUANTIZED, "integer", "arithmetic on quantized types")
+    _add_choice(group, "--lapack", LAPACK, "default", "calls of LAPACK become")
     group.add_argument(
         "--schedules", metavar="FILE", help="schedules of kernels that vm-tune found, in place of the compiler's own"
     )

@@ -19,6 +19,7 @@ from orchestrion.schema.native_image import decode as decode_image
 from orchestrion.schema.profiles import feature_names
 from orchestrion.schema.rows import NONE, Access, Attribute, Program, SegmentKind
 from orchestrion.schema.segments import verify_whole
+from orchestrion.schema.tensor_bytecode import FORMATS as TENSOR_FORMATS
 from orchestrion.schema.trust.signature_set import decode as decode_set
 from orchestrion.schema.versions import MAJOR
 
@@ -248,7 +249,7 @@ def signature(export: Description) -> str:
 
 
 def readable(format: str, payload: memoryview) -> str:
-    if format == "tensor-bytecode":
+    if format in TENSOR_FORMATS:
         from orchestrion.schema.tensor_disassembler import disassemble
 
         return disassemble(payload)

@@ -33,19 +33,19 @@ def tensor_type(text: str) -> TensorType | None:
 def decode(data: npt.NDArray[np.uint8], type: TensorType) -> Array:
     """The elements in row-major order of the shape. Raises ValueError if there are too few bytes."""
     dtype, layout = BY_NAME[str(type.element)].numpy, layout_of(type)
-    shape = type.shape if layout is None else layout.physical_shape(type.shape)
+    shape = type.static_shape if layout is None else layout.physical_shape(type.static_shape)
     count = int(np.prod(shape, dtype=np.int64))
     if data.size < count * dtype.itemsize:
         raise ValueError(f"{data.size} bytes, {type} takes {count * dtype.itemsize}")
     values = data[: count * dtype.itemsize].view(dtype).reshape(shape)
     if layout is None:
         return values
-    order, pieces = layout.order, layout.pieces(type.shape)
+    order, pieces = layout.order, layout.pieces(type.static_shape)
     tiles = values.reshape([pieces[place] for place in order]).transpose(np.argsort(order))
-    inside = tuple(slice(size) for size in layout.sizes(type.shape))
-    whole = tiles.reshape(layout.padded_sizes(type.shape))[inside]
+    inside = tuple(slice(size) for size in layout.sizes(type.static_shape))
+    whole = tiles.reshape(layout.padded_sizes(type.static_shape))[inside]
     axes = [axis for group in layout.axes for axis in group]
-    return whole.reshape([type.shape[axis] for axis in axes]).transpose(np.argsort(axes))
+    return whole.reshape([type.static_shape[axis] for axis in axes]).transpose(np.argsort(axes))
 
 
 def encode(values: Array, type: TensorType) -> npt.NDArray[np.uint8]:
@@ -53,8 +53,8 @@ def encode(values: Array, type: TensorType) -> npt.NDArray[np.uint8]:
     layout = layout_of(type)
     if layout is not None:
         axes = [axis for group in layout.axes for axis in group]
-        sizes, padded = layout.sizes(type.shape), layout.padded_sizes(type.shape)
+        sizes, padded = layout.sizes(type.static_shape), layout.padded_sizes(type.static_shape)
         grouped = values.transpose(axes).reshape(sizes)
         whole = np.pad(grouped, [(0, room - size) for room, size in zip(padded, sizes, strict=True)])
-        values = whole.reshape(layout.pieces(type.shape)).transpose(layout.order)
+        values = whole.reshape(layout.pieces(type.static_shape)).transpose(layout.order)
     return np.ascontiguousarray(values).reshape(-1).view(np.uint8)

@@ -21,7 +21,7 @@ from orchestrion.hal.backend import MemoryUse
 from orchestrion.hal.buffer import BufferView
 from orchestrion.schema.lru_cache import LruCache
 
-from .array import DeviceArray
+from .array import Array, DeviceArray
 from .call import Call
 from .code import Code
 from .context import Context
@@ -172,9 +172,11 @@ class DynamicFunction(Function):
             found.append(slot_over(BufferView(buffer, value.dtype, value.shape)))
         return tuple(found)
 
-    def _collect(self, results: tuple[Any, ...], passed: Sequence[BufferView | None]) -> Any:
+    def _collect(
+        self, results: tuple[Any, ...], passed: Sequence[BufferView | None], lent: dict[BufferView, Array]
+    ) -> Any:
         self.context.result_buffers = None
-        found = super()._collect(results, passed)
+        found = super()._collect(results, passed, lent)
         self._adopt(results, passed)
         return found
 

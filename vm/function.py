@@ -1,7 +1,8 @@
 """An export as Python callers see it: a function from arrays to arrays, with fixed slots in device memory.
 
 - Host arguments are copied into input slots, and results are copied from output slots. Slots are made at the first call
-  in a context and stay, so the driver gets the same buffers in every call. Device arrays are used without a copy.
+  in a context and stay, so the driver gets the same buffers in every call. Device arrays are used without a copy, and
+  so are large arguments and results on a device that works on the host's memory (`interop.py`, `result_memory.py`).
 - All arguments are checked before anything runs. Nothing is cast.
 - Calls in one context run one after the other. Submitted calls (`submit.py`) use the same slots.
 - `__call__` is fast for the common case: NumPy arrays of the right type, and results as new arrays. `_argument` and
@@ -38,8 +39,9 @@ from .errors import (
 )
 from .exports import Export, Value
 from .fence import Future
-from .interop import IMPORT_BYTES, import_array, is_foreign, works_on_host_memory
+from .interop import IMPORT_BYTES, import_array, is_foreign
 from .on_device import Donated, OnDeviceCalls
+from .result_memory import RESULT_BYTES, ResultMemory
 from .statistics import Log, totals
 from .submit import Staged, submit
 from .tensors import as_array, check_out, describe, fits, mismatch
@@ -85,6 +87,7 @@ class Function:
         "_outputs",
         "_mapped_output",
         "_ready",
+        "_result_memory",
         "_on_device_calls",
         "_statistics",
         "_targets",
@@ -107,6 +110,7 @@ class Function:
         self._outputs: tuple[Slot, ...] = ()
         self._targets: tuple[BufferView | None, ...] = ()
         self._mapped_output: Slot | None = None  #: the output slot, if it is the only one and its memory is mapped
+        self._result_memory: tuple[ResultMemory | None, ...] = ()  #: per result, if one is large enough to be lent
         self._ready = False  #: whether slots are made
         self._on_device_calls: OnDeviceCalls | None = None  #: from the first call of `on_device` on
 
@@ -168,8 +172,11 @@ class Function:
                     self._statistics.host_to_device_bytes += copied
                 targets = self._targets
                 outs: tuple[Any, ...] | None = None
+                lent: dict[BufferView, Array] = {}
                 if out is not None:
                     outs, targets = self._destinations(out, operands, targets)
+                elif self._result_memory:
+                    targets, lent = self._lend_results()
                 operands += targets
                 results = context.run(self._call, self.code, operands)
                 if outs is not None:
@@ -184,7 +191,7 @@ class Function:
                     self._statistics.device_to_host_bytes += self._mapped_output.nbytes
                 else:
                     self._await(results)
-                    value = self._collect(results, operands)
+                    value = self._collect(results, operands, lent)
                 after = totals(self._statistics)
                 self._log((self.name, started, perf_counter(), before, after, context.constant_bytes))
                 context.constant_bytes = 0
@@ -338,7 +345,8 @@ class Function:
         self._inputs = tuple([self._input(place) for place in range(len(self.export.arguments))])
         self._outputs = tuple([self._slot(value, MemoryUse.OUTPUT) for value in self.export.results])
         self._targets = tuple([slot.view for slot in self._outputs])
-        is_mapped = len(self._outputs) == 1 and is_readable(self._outputs[0])
+        self._result_memory = self._lendable_results()
+        is_mapped = len(self._outputs) == 1 and is_readable(self._outputs[0]) and not self._result_memory
         self._mapped_output = self._outputs[0] if is_mapped else None
         self._ready = True
 
@@ -361,6 +369,10 @@ class Function:
         """Release the slots: the context is closed."""
         self._inputs = self._outputs = ()
         self._targets, self._mapped_output = (), None
+        for memory in self._result_memory:
+            if memory is not None:
+                memory.close()
+        self._result_memory = ()
         self._ready = False
         if self._on_device_calls is not None:
             self._on_device_calls.close()
@@ -377,9 +389,34 @@ class Function:
 
     def _imports(self, place: int, nbytes: int) -> bool:
         """Whether an array is used where it is: a large one that the program only reads, on the host's memory."""
-        assert self.context.device is not None
         large = nbytes >= IMPORT_BYTES and place not in self.export.aliases
-        return large and works_on_host_memory(self.context.device)
+        return large and self.device.info.limits.uses_host_addresses
+
+    def _lendable_results(self) -> tuple[ResultMemory | None, ...]:
+        """The memory of each large result, on a device that works on the host's memory. Empty if no result is large.
+        A result that the program may compute in the memory of an argument has none.
+        """
+        if not self.device.info.limits.uses_host_addresses:
+            return ()
+        found: list[ResultMemory | None] = []
+        for slot, alias in zip(self._outputs, self.export.aliases, strict=True):
+            is_lent = slot.nbytes >= RESULT_BYTES and alias not in range(len(self._inputs))
+            found.append(ResultMemory(slot.view.dtype, slot.shape) if is_lent else None)
+        for memory in found:
+            if memory is not None:
+                self.context.on_memory_pressure(memory.release)
+        return tuple(found) if any(found) else ()
+
+    def _lend_results(self) -> tuple[tuple[BufferView | None, ...], dict[BufferView, Array]]:
+        """The view of each result for one call, and the arrays of those whose memory the caller gets."""
+        targets: list[BufferView | None] = []
+        lent: dict[BufferView, Array] = {}
+        for memory, own in zip(self._result_memory, self._targets, strict=True):
+            row = None if memory is None else memory.take(self.device)
+            targets.append(own if row is None else row[0])
+            if row is not None:
+                lent[row[0]] = row[1]
+        return tuple(targets), lent
 
     def _slot(self, value: Value, use: MemoryUse) -> Slot:
         device = self.context.device
@@ -522,9 +559,15 @@ class Function:
                 ready(place, given[-1])
         return given[0] if len(given) == 1 else tuple(given)
 
-    def _collect(self, results: tuple[Any, ...], passed: Sequence[BufferView | None]) -> Any:
-        """Copy results to new arrays."""
-        arrays = [self.checked(place, result).read() for place, result in enumerate(results)]
+    def _collect(
+        self, results: tuple[Any, ...], passed: Sequence[BufferView | None], lent: dict[BufferView, Array]
+    ) -> Any:
+        """The results as new arrays: those of memory that was lent, and copies of the others."""
+        arrays = []
+        for place, result in enumerate(results):
+            view = self.checked(place, result)
+            array = lent.pop(view, None)
+            arrays.append(view.read() if array is None else array)
         return arrays[0] if len(arrays) == 1 else tuple(arrays)
 
     def checked(self, place: int, result: Any) -> BufferView:

@@ -18,8 +18,6 @@ from .errors import CallerValueError
 #: bytes is imported for one call, not copied: an import creates objects of the driver, and makes it encode recordings
 #: for the new memory
 IMPORT_BYTES = 1 << 20
-#: greatest alignment in bytes of imports on a device that works on the host's memory; for others, drivers map memory
-HOST_ALIGNMENT = 16
 
 
 def import_array(device: Device, array: npt.NDArray[Any], dtype: DType) -> BufferView | str:
@@ -48,11 +46,6 @@ def import_buffer(
     for dim in dims:
         size *= dim
     return BufferView(device.allocator.import_buffer(handle, size, offset, writable), dtype, dims)
-
-
-def works_on_host_memory(device: Device) -> bool:
-    """Whether an import on the device is an address, which costs nothing, and not memory that its driver maps."""
-    return 0 < device.info.limits.host_import_alignment <= HOST_ALIGNMENT
 
 
 def is_foreign(value: object) -> bool:

@@ -135,6 +135,78 @@ def apply_mobilenet(ops: Any, p: Tree, x: Any) -> Any:
     return ops.dense(ops.mean_of_image(x), **p["head"])
 
 
+# EfficientNet-B0: expansion, outputs, repetitions, stride and size of the window of each stage.
+
+SQUEEZED = (
+    (1, 16, 1, 1, 3), (6, 24, 2, 2, 3), (6, 40, 2, 2, 5), (6, 80, 3, 2, 3),
+    (6, 112, 3, 1, 5), (6, 192, 4, 2, 5), (6, 320, 1, 1, 3),
+)  # fmt: skip
+
+
+def efficientnet(random: Weights) -> Tree:
+    blocks, inputs = [], 32
+    for expansion, outputs, repetitions, _, size in SQUEEZED:
+        for _ in range(repetitions):
+            wide, few = inputs * expansion, inputs // 4
+            block = {"deep": random.conv(size, wide, wide, wide), "out": random.conv(1, wide, outputs)}
+            block |= {"squeeze": random.conv(1, wide, few), "excite": random.conv(1, few, wide)}
+            if expansion > 1:
+                block["in"] = random.conv(1, inputs, wide)
+            blocks.append(block)
+            inputs = outputs
+    return {
+        "stem": random.conv(3, 3, 32), "blocks": blocks,
+        "last": random.conv(1, 320, 1280), "head": random.dense(1280, 1000),
+    }  # fmt: skip
+
+
+def apply_efficientnet(ops: Any, p: Tree, x: Any) -> Any:
+    x = ops.swish(ops.conv(x, **p["stem"], stride=2))
+    strides = [1 if number else stride for _, _, count, stride, _ in SQUEEZED for number in range(count)]
+    for block, stride in zip(p["blocks"], strides, strict=True):
+        y = ops.swish(ops.conv(x, **block["in"])) if "in" in block else x
+        wide, outputs = block["out"]["w"].shape[2:]
+        y = ops.swish(ops.conv(y, **block["deep"], stride=stride, groups=wide))
+        weight = ops.swish(ops.conv(ops.mean_of_image(y, keep=True), **block["squeeze"]))
+        y = ops.mul(y, ops.sigmoid(ops.conv(weight, **block["excite"])))
+        y = ops.conv(y, **block["out"])
+        same = stride == 1 and ("in" in block and block["in"]["w"].shape[2] == outputs)
+        x = ops.add(x, y) if same else y
+    x = ops.swish(ops.conv(x, **p["last"]))
+    return ops.dense(ops.mean_of_image(x), **p["head"])
+
+
+# DenseNet-121: layers of each block, and channels that a layer adds.
+
+DENSE, GROWTH = (6, 12, 24, 16), 32
+
+
+def densenet(random: Weights) -> Tree:
+    blocks, width = [], 64
+    for number, count in enumerate(DENSE):
+        made = []
+        for _ in range(count):
+            convs = {"one": random.conv(1, width, 4 * GROWTH), "three": random.conv(3, 4 * GROWTH, GROWTH)}
+            made.append({"norm": random.norm(width), **convs})
+            width += GROWTH
+        blocks.append({"layers": made, "norm": random.norm(width)})
+        if number < len(DENSE) - 1:
+            blocks[-1]["half"] = random.conv(1, width, width // 2)
+            width //= 2
+    return {"stem": random.conv(7, 3, 64), "blocks": blocks, "head": random.dense(width, 1000)}
+
+
+def apply_densenet(ops: Any, p: Tree, x: Any) -> Any:
+    x = ops.max_pool(ops.relu(ops.conv(x, **p["stem"], stride=2)), 3, 2)
+    for block in p["blocks"]:
+        for one in block["layers"]:
+            y = ops.relu(ops.conv(ops.relu(ops.channel_norm(x, **one["norm"])), **one["one"]))
+            x = ops.concat([x, ops.conv(y, **one["three"])], ops.channels)
+        x = ops.relu(ops.channel_norm(x, **block["norm"]))
+        x = ops.mean_pool(ops.conv(x, **block["half"]), 2) if "half" in block else x
+    return ops.dense(ops.mean_of_image(x), **p["head"])
+
+
 # Encoders as BERT, norms behind the residual connections; and a decoder with norms in front and a cache.
 
 

@@ -33,8 +33,17 @@ class JaxOps:
 
         return lax.reduce_window(x, -np.inf, lax.max, (1, size, size, 1), (1, stride, stride, 1), "SAME")
 
-    def mean_of_image(self, x: Any) -> Any:
-        return x.mean((1, 2))
+    def mean_pool(self, x: Any, size: int) -> Any:
+        from jax import lax
+
+        window = (1, size, size, 1)
+        return lax.reduce_window(x, np.float32(0), lax.add, window, window, "VALID") * np.float32(1 / size**2)
+
+    def mean_of_image(self, x: Any, keep: bool = False) -> Any:
+        return x.mean((1, 2), keepdims=keep)
+
+    def channel_norm(self, x: Any, scale: Any, shift: Any) -> Any:
+        return x * scale + shift
 
     def dense(self, x: Any, w: Any, b: Any) -> Any:
         return x @ w + b
@@ -57,6 +66,16 @@ class JaxOps:
         import jax
 
         return jax.nn.relu6(x)
+
+    def sigmoid(self, x: Any) -> Any:
+        import jax
+
+        return jax.nn.sigmoid(x)
+
+    def swish(self, x: Any) -> Any:
+        import jax
+
+        return jax.nn.silu(x)
 
     def gelu(self, x: Any) -> Any:
         import jax
@@ -136,8 +155,17 @@ class OnnxOps:
     def max_pool(self, x: Any, size: int, stride: int) -> Any:
         return self.node("MaxPool", x, kernel_shape=[size] * 2, strides=[stride] * 2, auto_pad="SAME_UPPER")
 
-    def mean_of_image(self, x: Any) -> Any:
-        return self.node("Flatten", self.node("GlobalAveragePool", x))
+    def mean_pool(self, x: Any, size: int) -> Any:
+        return self.node("AveragePool", x, kernel_shape=[size] * 2, strides=[size] * 2)
+
+    def mean_of_image(self, x: Any, keep: bool = False) -> Any:
+        mean = self.node("GlobalAveragePool", x)
+        return mean if keep else self.node("Flatten", mean)
+
+    def channel_norm(self, x: Any, scale: Any, shift: Any) -> Any:
+        """A norm of inference in front of which no convolution stands that could have its scale."""
+        ones = np.ones_like(scale)
+        return self.node("BatchNormalization", x, scale, shift, 0 * ones, ones, epsilon=0.0)
 
     def dense(self, x: Any, w: Array, b: Array) -> Any:
         return self.add(self.matmul(x, w), b)
@@ -156,6 +184,12 @@ class OnnxOps:
 
     def relu6(self, x: Any) -> Any:
         return self.node("Clip", x, np.array(0, np.float32), np.array(6, np.float32))
+
+    def sigmoid(self, x: Any) -> Any:
+        return self.node("Sigmoid", x)
+
+    def swish(self, x: Any) -> Any:
+        return self.mul(x, self.sigmoid(x))
 
     def gelu(self, x: Any) -> Any:
         return self.node("Gelu", x)

@@ -226,6 +226,8 @@ ROWS: tuple[Row, ...] = (
     Row("network", "ResNet-18", lambda: _resnet((2, 2, 2, 2), False)),
     Row("network", "ResNet-50", lambda: _resnet((3, 4, 6, 3), True)),
     Row("network", "MobileNetV2", lambda: _classifier(n.apply_mobilenet, n.mobilenet(n.Weights()))),
+    Row("network", "EfficientNet-B0", lambda: _classifier(n.apply_efficientnet, n.efficientnet(n.Weights()))),
+    Row("network", "DenseNet-121", lambda: _classifier(n.apply_densenet, n.densenet(n.Weights()))),
     Row("network", "encoder, 6 layers of 256, 4 x 16", lambda: _encoder(6, 4, 16, 256, 8)),
     Row("network", "MiniLM, 6 layers of 384, 1 x 128", lambda: _encoder(6, 1, 128, 384, 12)),
     Row("network", "BERT-base, 12 layers of 768, 1 x 128", lambda: _encoder(12, 1, 128, 768, 12)),

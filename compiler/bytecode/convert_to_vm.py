@@ -19,7 +19,7 @@ from orchestrion.compiler.ir.types import Attribute, FunctionType
 from orchestrion.compiler.options import Options
 from orchestrion.compiler.profiles import known_profile
 from orchestrion.compiler.sequencer import hl_seq, ll_seq
-from orchestrion.compiler.targets.target import target
+from orchestrion.compiler.targets.library_code import code_of
 from orchestrion.schema.hal_imports import HAL_IMPORTS
 from orchestrion.schema.profiles import FEATURES
 
@@ -111,8 +111,9 @@ class _Program:
         )
 
     def _executable(self, op: ll_seq.Executable) -> None:
+        made_for, format = code_of(self.profile, [entry for _, entry in op.entries()])
         try:
-            payloads = target(self.profile.name).payloads(op, self.target_cpu)
+            payloads = made_for.payloads(op, self.target_cpu)
         except CompileError as error:
             raise TargetsError({self.profile.name: error.diagnostics}) from error
         wanted = [payload.features - self.profile.features for payload in payloads]
@@ -126,16 +127,16 @@ class _Program:
         self.executables[op.sym_name.value] = op
         built = vm.Executable.build(
             sym_name=op.sym_name,
-            format=self.profile.format,
+            format=format,
             features=_sorted(set(wanted[0])),
             shared_memory=first.shared_memory_bytes,
             entries=[_entry(entry) for _, entry in op.entries()],
-            payload=payload_attribute(first.data, self.profile.format),
+            payload=payload_attribute(first.data, format),
             variants=[
                 {
                     "features": _sorted(set(features)),
                     "shared_memory": payload.shared_memory_bytes,
-                    "payload": payload_attribute(payload.data, self.profile.format),
+                    "payload": payload_attribute(payload.data, format),
                 }
                 for payload, features in zip(others, wanted[1:], strict=True)
             ]

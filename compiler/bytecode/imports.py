@@ -20,4 +20,4 @@ def _tensors(types: Sequence[Type]) -> tuple[imported.TensorType, ...]:
 
 def _tensor(type: Type) -> imported.TensorType:
     assert isinstance(type, TensorType)
-    return imported.TensorType(BY_NAME[str(type.element)], tuple(type.shape))
+    return imported.TensorType(BY_NAME[str(type.element)], type.static_shape)

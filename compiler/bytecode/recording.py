@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, Value
-from orchestrion.compiler.ir.dims import symbol
+from orchestrion.compiler.ir.dims import Size, symbol
 from orchestrion.compiler.ir.types import I32, I64, Type
 from orchestrion.compiler.sequencer import ll_seq
 from orchestrion.compiler.stablehlo.ops.function_dims import dim_definitions
@@ -97,14 +97,15 @@ class RecordingEmitter:
         entries = self._entries_of(op.entry.root)
         _, entry = entries[op.entry.nested[0]]
         operands: list[Value | int | None] = []
-        places, offsets = entry.places(), op.offsets.ints
+        places, offsets = entry.places(), op.offsets.sizes
         for index, (memory, (number, word)) in enumerate(zip(op.bindings, places, strict=True)):
             if number in [other for other, _ in places[:index]]:
                 continue
-            offset, length = offsets[index], ll_seq.length_of(entry.bindings.items[index])
+            offset: Size = offsets[index]
+            length: Size = ll_seq.length_of(entry.bindings.items[index])
             if word is not None:
                 assert op.spans is not None, "bindings that share a buffer have its span"
-                offset, length = 0, op.spans.ints[number]
+                offset, length = 0, op.spans.sizes[number]
             operands += (*self._memory(memory), self.sizes.number(offset), self.sizes.number(length))
         ordinal, workload = self._launch(op.entry.nested[0], entries)
         words = [self.sizes.word(symbol(one.name)) for one, _ in dim_definitions(entry.dims)]
@@ -126,12 +127,12 @@ class RecordingEmitter:
         """Ordinal and workload of the first specialization that the sizes allow, else of the entry itself."""
         own, entry = entries[name]
         ordinal: Number = own
-        workload = [self.sizes.number(size) for size in entry.workload.ints]
+        workload = [self.sizes.number(size) for size in entry.workload.sizes]
         for row in reversed(ll_seq.specializations_of(entry)):
             fits = self.sizes.at_most(row.size, row.most)
             number, special = entries[row.entry]
             ordinal = self._select(I32, fits, number, ordinal)
-            less = [self.sizes.number(size) for size in special.workload.ints]
+            less = [self.sizes.number(size) for size in special.workload.sizes]
             workload = [self._select(I64, fits, x, y) for x, y in zip(less, workload, strict=True)]
         return ordinal, workload
 

@@ -190,7 +190,7 @@ def _constant(op: vm.Constant) -> writer.Constant | writer.Parameter:
     name, size = op.sym_name.value, op.size.value
     if len(values) == 1 and values[0].nbytes == size:
         type = values[0].type
-        return writer.Constant(name, _data(values[0]), BY_NAME[str(type.element)], type.shape)
+        return writer.Constant(name, _data(values[0]), BY_NAME[str(type.element)], type.static_shape)
     data = bytearray(size)
     for value, offset in zip(values, op.offsets.ints, strict=True):
         data[offset : offset + value.nbytes] = _data(value)
@@ -200,7 +200,7 @@ def _constant(op: vm.Constant) -> writer.Constant | writer.Parameter:
 def _parameter(given: DictAttr) -> writer.Parameter:
     type, value = type_of(given), value_of(given)
     data = None if value is None else _data(value)
-    return writer.Parameter(name_of(given), BY_NAME[str(type.element)], type.shape, data)
+    return writer.Parameter(name_of(given), BY_NAME[str(type.element)], type.static_shape, data)
 
 
 def _data(value: DenseElements) -> bytes | memoryview:

@@ -12,7 +12,7 @@ from typing import Final
 
 from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.core import Value
-from orchestrion.compiler.ir.dims import Atom, Call, Dim, Factors, Symbol, bounds
+from orchestrion.compiler.ir.dims import Atom, Call, Dim, Factors, Size, Symbol, bounds
 from orchestrion.compiler.ir.types import I32, I64
 
 from .emitter import Emitter
@@ -26,21 +26,21 @@ class SizeEmitter:
     expression.
     """
 
-    def __init__(self, emitter: Emitter, measured: Mapping[str, Value], symbols: Mapping[str, int]) -> None:
+    def __init__(self, emitter: Emitter, measured: Mapping[str, Value], symbols: Mapping[str, Size]) -> None:
         self.emitter = emitter
         self.symbols = symbols
         self._named = dict(measured)
         self._made: dict[object, Value] = {}  #: size, product or atom -> its value
 
-    def number(self, size: int) -> Value | int:
+    def number(self, size: Size) -> Value | int:
         """A size as an i64 operand; static sizes stay numbers."""
         return self.value(size) if isinstance(size, Dim) else size
 
-    def word(self, size: int) -> Value:
+    def word(self, size: Size) -> Value:
         """The low 32 bits of a size, as an i32."""
         return self.emitter.op("i32.wrap_i64", a=self.value(size), d=I32).result
 
-    def value(self, size: int) -> Value:
+    def value(self, size: Size) -> Value:
         """A size as an i64."""
         if not isinstance(size, Dim):
             return self.emitter.constant("i64", size)
@@ -49,15 +49,15 @@ class SizeEmitter:
             self._made[size] = reduce(lambda a, b: self._op("add_checked", a, b), terms)
         return self._made[size]
 
-    def at_most(self, size: int, most: int) -> Value:
+    def at_most(self, size: Size, most: int) -> Value:
         """i32: whether a size is at most `most`."""
         return self.emitter.op("i64.le_s", a=self.value(size), b=self.value(most), d=I32).result
 
     def require(self, op: util.Assert) -> None:
         """Emits an assertion."""
-        lhs, rhs = self.value(op.lhs.ints[0]), self.value(op.rhs.ints[0])
+        lhs, rhs = self.value(op.lhs.sizes[0]), self.value(op.rhs.sizes[0])
         holds = self.emitter.op(f"i64.{_COMPARE[op.predicate.value]}", a=lhs, b=rhs, d=I32).result
-        numbers = [self.value(number) for number in op.numbers.ints]
+        numbers = [self.value(number) for number in op.numbers.sizes]
         self.emitter.op("require", a=holds, values=numbers, message=op.message)
 
     def _term(self, count: int, factors: Factors) -> Value:

@@ -18,6 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from orchestrion.compiler.ir.core import Value
+from orchestrion.compiler.ir.dims import Size
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.stablehlo.builders.tensors import Tensor
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
@@ -38,7 +39,7 @@ class _Labelled:
     def axis(self, label: str) -> int:
         return self.labels.index(label)
 
-    def size(self, label: str) -> int:
+    def size(self, label: str) -> Size:
         return self.x.shape[self.axis(label)]
 
     def axes(self, labels: tuple[str, ...]) -> tuple[int, ...]:

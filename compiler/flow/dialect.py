@@ -112,9 +112,9 @@ class Windows(OperandOp):
     def infer(self) -> Sequence[TensorType]:
         source = tensor_of(self.operand_)
         type = tensor_shapes.TensorType(dtype_of(self.operand_), source.shape)
-        attributes = (self.axes, self.sizes, self.strides, self.dilations)
+        windows = (x.sizes for x in (self.sizes, self.strides, self.dilations))
         try:
-            (out,) = tensor_shapes.windows([type], *(x.ints for x in attributes))
+            (out,) = tensor_shapes.windows([type], self.axes.ints, *windows)
         except tensor_shapes.ShapeError as error:
             raise ShapeError(str(error)) from None
         return [source.with_shape(out.shape)]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Final, TypeGuard
 
+from orchestrion.compiler.ir import dims
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.dims import typical
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
@@ -45,7 +46,7 @@ MOVEMENT: Final = (*PLACING, Pad, Concatenate, DynamicSlice, DynamicUpdateSlice,
 LEAST_KEPT: Final = 1024
 
 
-def elements(value: Value) -> int:
+def elements(value: Value) -> dims.Size:
     """Number of elements of a tensor value; an expression if a size is dynamic."""
     return tensor_of(value).num_elements
 

@@ -17,7 +17,7 @@ from math import inf
 from typing import Final
 
 from orchestrion.compiler.ir.core import Operation, Value
-from orchestrion.compiler.ir.dims import dim_max, typical
+from orchestrion.compiler.ir.dims import Size, dim_max, typical
 from orchestrion.compiler.ir.types import scalar
 from orchestrion.compiler.ir.util import GlobalLoad, GlobalStore
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
@@ -133,7 +133,7 @@ class Group:
 
     def _large_constants(self, values: Iterable[Value]) -> int:
         types = [tensor_of(value) for value in values if isinstance(value.defining_op, GlobalLoad)]
-        return sum(type.is_static and storage_bytes(type) > self.large for type in types)
+        return sum(type.is_static and int(storage_bytes(type)) > self.large for type in types)
 
     def _reshapes(self) -> bool:
         """Whether the group has one result, whose shape differs inside the group."""
@@ -191,7 +191,7 @@ class Group:
         return not is_expensive(op) and not isinstance(self.hero, DotGeneral | Scatter)
 
 
-def work_of(root: Operation) -> int:
+def work_of(root: Operation) -> Size:
     """Number of elements that a dispatch computes for a root."""
     return elements(changes(root) if is_in_place(root) else root.results[0])
 
@@ -208,7 +208,7 @@ class Grouping:
         self.groups: list[Group] = []
         self._of: dict[Operation, list[Group]] = {}
         #: value -> workload -> groups that read it and are not full
-        self._reading: dict[Value, dict[int, dict[int, Group]]] = {}
+        self._reading: dict[Value, dict[Size, dict[int, Group]]] = {}
 
     def of(self, op: Operation) -> list[Group]:
         """The groups that compute an op."""

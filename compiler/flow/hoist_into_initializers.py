@@ -246,4 +246,4 @@ def _bytes(value: Value) -> int:
 
 def _bytes_of(type: object) -> int:
     assert isinstance(type, TensorType)
-    return storage_bytes(type)
+    return int(storage_bytes(type))

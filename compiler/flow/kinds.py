@@ -11,6 +11,8 @@ from orchestrion.compiler.stablehlo.ops.custom_call import CustomCall
 from .fusion_reads import KIND_OF_HERO
 from .row_bodies import taken_rows
 
+#: the kind of a body that calls a library function, and computes nothing else
+LIBRARY_CALL: Final = "library_call"
 #: kind of a body -> the results that it computes
 KINDS: Final[dict[str, str]] = {
     "elementwise": "each element of the results separately, including moved elements",
@@ -21,10 +23,10 @@ KINDS: Final[dict[str, str]] = {
     "merge": "a step of a merge sort",
     "fft": "Fourier transforms of lines",
     "row_solve": "solutions of a triangular system, row by row",
-    "library_call": "a call of a library function",
+    LIBRARY_CALL: "a call of a library function",
 }
 #: op -> the kind of a body with such an op: the heroes, and calls
-_KIND_OF: Final[dict[type[Operation], str]] = KIND_OF_HERO | {CustomCall: "library_call"}
+_KIND_OF: Final[dict[type[Operation], str]] = KIND_OF_HERO | {CustomCall: LIBRARY_CALL}
 
 
 def hero_of(ops: Sequence[Operation]) -> Operation | None:

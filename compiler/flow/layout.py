@@ -23,7 +23,7 @@ from math import prod
 from typing import Final, TypeGuard
 
 from orchestrion.compiler.ir.attributes import ELEMENT_BYTES
-from orchestrion.compiler.ir.dims import ceildiv, is_dynamic, typical
+from orchestrion.compiler.ir.dims import AnySize, Shape, Size, ceildiv, is_dynamic, typical
 from orchestrion.compiler.ir.types import TensorType, Type
 
 #: roles of a tensor in a dot
@@ -59,7 +59,7 @@ class Encoding:
         axes = f"batch = {list(self.batch)}, free = {list(self.free)}, contract = {list(self.contract)}"
         return f"#util.encoding<role = {self.role}, {axes}, sizes = {list(self.sizes)}>"
 
-    def check(self, shape: tuple[int, ...]) -> None:
+    def check(self, shape: Shape) -> None:
         """Raises EncodingError unless the encoding fits a tensor of that shape."""
         _each_axis_once((self.batch, self.free, self.contract), len(shape))
         rows, columns, depth = self.sizes
@@ -75,7 +75,7 @@ class Encoding:
         groups = (*self._batches, self.contract, self.free)
         return Layout(groups, (1,) * len(groups), ())
 
-    def tiled(self, shape: tuple[int, ...], tile: int) -> Layout:
+    def tiled(self, shape: Shape, tile: int) -> Layout:
         """The layout with tiles along the free axes: batch axes, tile numbers, contracted axes, places in a tile.
         `ordered` if the size of the free axes is dynamic.
         """
@@ -101,7 +101,7 @@ class Layout:
         axes = [list(group) for group in self.axes]
         return f"#util.layout<axes = {axes}, tiles = {list(self.tiles)}, inner = {list(self.inner)}>"
 
-    def check(self, shape: tuple[int, ...]) -> None:
+    def check(self, shape: Shape) -> None:
         """Raises EncodingError unless the layout fits a tensor of that shape."""
         _each_axis_once(self.axes, len(shape))
         if len(self.tiles) != len(self.axes):
@@ -115,19 +115,19 @@ class Layout:
             if not may_be_cut(axes, shape):
                 raise EncodingError(f"axes {list(axes)} have a dynamic size and cannot be cut into tiles")
 
-    def sizes(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+    def sizes(self, shape: tuple[AnySize, ...]) -> tuple[AnySize, ...]:
         """Number of elements along each group."""
         return tuple(prod(shape[axis] for axis in group) for group in self.axes)
 
-    def tile_counts(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+    def tile_counts(self, shape: tuple[AnySize, ...]) -> tuple[AnySize, ...]:
         """Number of tiles along each group."""
         return tuple(ceildiv(size, tile) for size, tile in zip(self.sizes(shape), self.tiles, strict=True))
 
-    def padded_sizes(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+    def padded_sizes(self, shape: tuple[AnySize, ...]) -> tuple[AnySize, ...]:
         """Number of elements along each group, padding included."""
         return tuple(count * tile for count, tile in zip(self.tile_counts(shape), self.tiles, strict=True))
 
-    def pieces(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+    def pieces(self, shape: tuple[AnySize, ...]) -> tuple[AnySize, ...]:
         """The padded groups, each as two dimensions: number of tiles, size of a tile."""
         pairs = zip(self.tile_counts(shape), self.tiles, strict=True)
         return tuple(number for pair in pairs for number in pair)
@@ -139,12 +139,12 @@ class Layout:
         rest = [group for group in groups if group not in self.inner]
         return (*(2 * group for group in groups), *(2 * group + 1 for group in (*self.inner, *rest)))
 
-    def physical_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+    def physical_shape(self, shape: tuple[AnySize, ...]) -> tuple[AnySize, ...]:
         """The dimensions in memory: tile numbers, then places inside a tile."""
-        return (*self.tile_counts(shape), *(self.tiles[group] for group in self.inner))
+        return self.tile_counts(shape) + tuple(self.tiles[group] for group in self.inner)
 
 
-def may_be_cut(group: tuple[int, ...], shape: tuple[int, ...]) -> bool:
+def may_be_cut(group: tuple[int, ...], shape: Shape) -> bool:
     """Whether the number of elements along a group of axes is static."""
     return not is_dynamic(prod(shape[axis] for axis in group))
 
@@ -180,13 +180,13 @@ def encoded(type: TensorType, encoding: Encoding | Layout) -> TensorType:
     return TensorType(type.shape, type.element, str(encoding))
 
 
-def storage_elements(type: TensorType) -> int:
+def storage_elements(type: TensorType) -> Size:
     """Number of elements in memory, padding included. A symbolic encoding has no padding."""
     layout = encoding_of(type)
     return prod(layout.physical_shape(type.shape)) if isinstance(layout, Layout) else type.num_elements
 
 
-def storage_bytes(type: TensorType) -> int:
+def storage_bytes(type: TensorType) -> Size:
     """Number of bytes in memory, padding included. A symbolic encoding has no padding."""
     return storage_elements(type) * ELEMENT_BYTES[str(type.element)]
 
@@ -206,7 +206,7 @@ def _each_axis_once(groups: tuple[tuple[int, ...], ...], rank: int) -> None:
 
 
 @cache
-def _parsed(text: str, shape: tuple[int, ...]) -> Encoding | Layout:
+def _parsed(text: str, shape: Shape) -> Encoding | Layout:
     found = _read(text)
     if found is None or str(found) != text:
         raise EncodingError(f"the encoding {text} is neither #util.encoding<...> nor #util.layout<...>")

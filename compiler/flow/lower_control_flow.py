@@ -18,7 +18,7 @@ from orchestrion.compiler.ir.attributes import IntegerAttr, dense_ints
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
-from orchestrion.compiler.ir.dims import bounds, is_dynamic
+from orchestrion.compiler.ir.dims import Size, bounds, is_dynamic
 from orchestrion.compiler.ir.types import I32
 from orchestrion.compiler.ir.util import Add, Branch, CompareLt, CondBranch, Constant, DimValue, Switch
 from orchestrion.compiler.stablehlo.control_flow.trip_count import trip_count
@@ -106,7 +106,7 @@ def _loop(block: Block, op: While, rest: Block) -> list[Block]:
     return [header, body]
 
 
-def _number(builder: Builder, value: int) -> Value:
+def _number(builder: Builder, value: Size) -> Value:
     if is_dynamic(value):
         return builder.build(DimValue, value=dense_ints(value), out=I32).out
     return builder.build(Constant, value=IntegerAttr(value, I32), out=I32).out

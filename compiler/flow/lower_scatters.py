@@ -20,7 +20,7 @@ from typing import Final
 from orchestrion.compiler.ir.attributes import BoolAttr
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation
-from orchestrion.compiler.ir.dims import is_dynamic
+from orchestrion.compiler.ir.dims import Shape, Size, is_dynamic
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter, rewrite
 from orchestrion.compiler.ir.types import TensorType
 from orchestrion.compiler.stablehlo.builders.tensors import Tensor, index_type
@@ -43,13 +43,13 @@ class _Plan:
     `counts`: number of windows along each scatter axis that is not batching.
     """
 
-    shape: tuple[int, ...]
-    window: tuple[int, ...]
+    shape: Shape
+    window: Shape
     batching: tuple[int, ...]
     before: tuple[int, ...]
     placed: tuple[int, ...]
     after: tuple[int, ...]
-    counts: tuple[int, ...]
+    counts: Shape
 
     @classmethod
     def of(cls, op: Scatter) -> _Plan:
@@ -69,15 +69,15 @@ class _Plan:
     def order(self) -> tuple[int, ...]:
         return (*self.batching, *self.before, *self.placed, *self.after)
 
-    def size(self, axes: Sequence[int]) -> int:
+    def size(self, axes: Sequence[int]) -> Size:
         return prod(self.shape[axis] for axis in axes)
 
     @property
-    def groups(self) -> int:
+    def groups(self) -> Size:
         return self.size(self.batching) * self.size(self.before)
 
     @property
-    def rows_of_window(self) -> int:
+    def rows_of_window(self) -> Size:
         return prod(self.window[axis] for axis in self.placed)
 
 
@@ -172,7 +172,7 @@ def _rows_of_windows(op: Scatter, plan: _Plan, vectors: Tensor) -> Tensor:
     return rows.reshape(rows.shape[0], prod(rows.shape[1:]))
 
 
-def _stride(plan: _Plan, axis: int) -> int:
+def _stride(plan: _Plan, axis: int) -> Size:
     """Number of rows between neighbouring elements along a placed axis."""
     return plan.size(plan.placed[plan.placed.index(axis) + 1 :])
 

@@ -107,7 +107,7 @@ def _merged(op: Sort, operands: list[Tensor]) -> list[Value]:
         return [Tensor(rewriter, result) for result in made.results]
 
     inits = [*(operands[at] for at in carried), *([operands[0].iota(axis)] if numbered else [])]
-    made = counted_loop((operands[0].shape[axis] - 1).bit_length(), inits, merge_runs)
+    made = counted_loop(int(operands[0].shape[axis] - 1).bit_length(), inits, merge_runs)
     return _in_order(op, operands, dict(zip(carried, made, strict=False)), made[-1])
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from orchestrion.compiler.ir.core import Operation, Value
-from orchestrion.compiler.ir.dims import is_less
+from orchestrion.compiler.ir.dims import Size, is_less
 from orchestrion.compiler.stablehlo.ops.contraction import Reduce
 from orchestrion.compiler.stablehlo.ops.elementwise import Elementwise
 from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim
@@ -20,7 +20,7 @@ from .fusion_reads import HEROES, elements
 from .structure import keeps_order, stays_in_row
 
 
-def rows_of(ops: Sequence[Operation], results: Iterable[Value], within: Collection[Value] = ()) -> int | None:
+def rows_of(ops: Sequence[Operation], results: Iterable[Value], within: Collection[Value] = ()) -> Size | None:
     """Number of rows that ops reduce, in their order; None if they are no row body. `within`: further values of which a
     row may read only its own elements.
     """
@@ -41,7 +41,7 @@ def rows_of(ops: Sequence[Operation], results: Iterable[Value], within: Collecti
     return None if any(elements(value) % rows != 0 or elements(value) == 0 for value in results) else rows
 
 
-def taken_rows(ops: Sequence[Operation], results: Sequence[Value]) -> int | None:
+def taken_rows(ops: Sequence[Operation], results: Sequence[Value]) -> Size | None:
     """Number of rows of a body that is scheduled by rows: it has several reductions, or results of another size than
     theirs. None for any other body.
     """
@@ -50,11 +50,11 @@ def taken_rows(ops: Sequence[Operation], results: Sequence[Value]) -> int | None
     return rows_of(ops, results) if len(heroes) > 1 or (heroes and len(sizes) > 1) else None
 
 
-def _reduces_rows(op: Reduce, rows: int) -> bool:
+def _reduces_rows(op: Reduce, rows: Size) -> bool:
     return elements(op.results[0]) == rows and elements(op.inputs[0]) != 0 and stays_in_row(op, 0, rows)
 
 
-def _stays(op: Operation, dependent: Collection[Value], rows: int) -> bool:
+def _stays(op: Operation, dependent: Collection[Value], rows: Size) -> bool:
     """Whether an op reads, of the dependent values, only elements of its own row."""
     given = [index for index, value in enumerate(op.operands) if value in dependent]
     if isinstance(op, Reduce):

@@ -12,7 +12,7 @@ from collections.abc import Collection
 from typing import Final
 
 from orchestrion.compiler.ir.core import Operation, Value
-from orchestrion.compiler.ir.dims import bounds, is_dynamic, typical
+from orchestrion.compiler.ir.dims import Size, bounds, is_dynamic, typical
 from orchestrion.compiler.stablehlo.ops.contraction import Reduce
 from orchestrion.compiler.stablehlo.ops.custom_call import CustomCall
 
@@ -103,7 +103,7 @@ def _is_whole(cluster: list[Group], grouping: Grouping) -> bool:
     return not grouping.reaches(others, cluster)
 
 
-def _ends(length: int, reduced: Collection[int]) -> bool:
+def _ends(length: Size, reduced: Collection[Size]) -> bool:
     """Whether a workgroup may write so many elements of a row: few, or as many as it reduces. `limit-reductions` bounds
     the latter on machines that need it.
     """

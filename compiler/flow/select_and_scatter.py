@@ -14,6 +14,7 @@ from math import prod
 
 from orchestrion.compiler.ir.builder import inline_block
 from orchestrion.compiler.ir.core import Region, Value
+from orchestrion.compiler.ir.dims import Shape
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import I1, TensorType
 from orchestrion.compiler.stablehlo.builders.loops import region_of
@@ -47,7 +48,7 @@ def _reduced(
     return reduce_by(inputs, inits, gone, body)
 
 
-def _backwards(window: Window, counts: Sequence[int], shape: Sequence[int]) -> Window:
+def _backwards(window: Window, counts: Shape, shape: Shape) -> Window:
     """The window over the source, with its base dilated by the strides, of all windows that contain an element."""
     ones = (1,) * len(shape)
     low = tuple(size - 1 - before for size, before in zip(window.sizes, window.low, strict=True))

@@ -23,7 +23,7 @@ from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.cse import merge_equal
-from orchestrion.compiler.ir.dims import is_dynamic, is_less, typical
+from orchestrion.compiler.ir.dims import Size, is_dynamic, is_less, typical
 from orchestrion.compiler.ir.types import TensorType
 from orchestrion.compiler.ir.util import GlobalLoad
 from orchestrion.compiler.options import Options
@@ -96,7 +96,7 @@ def _problem(side: str, way: Way, may_be: bool) -> str:
     )
 
 
-def _sizes(dot: DotGeneral) -> tuple[int, int, int] | None:
+def _sizes(dot: DotGeneral) -> tuple[Size, Size, int] | None:
     """(rows, columns, depth) of a dot; None if it lacks an axis of one of these kinds, or if the depth is dynamic."""
     left, right, dims = tensor_of(dot.lhs).shape, tensor_of(dot.rhs).shape, dot.dimensions
     rows = prod(left[axis] for axis in dims.free(len(left), True))
@@ -107,12 +107,12 @@ def _sizes(dot: DotGeneral) -> tuple[int, int, int] | None:
     return None if is_dynamic(depth) else (rows, columns, depth)
 
 
-def _is_large(sizes: tuple[int, int, int]) -> bool:
+def _is_large(sizes: tuple[Size, Size, int]) -> bool:
     sizes = _typical(sizes)
     return min(sizes) >= LEAST_SIZE and prod(sizes) >= LEAST_PRODUCTS
 
 
-def _typical(sizes: tuple[int, int, int]) -> tuple[int, int, int]:
+def _typical(sizes: tuple[Size, Size, int]) -> tuple[int, int, int]:
     rows, columns, depth = sizes
     return typical(rows), typical(columns), typical(depth)
 
@@ -121,7 +121,7 @@ def _is_static(dot: DotGeneral) -> bool:
     return tensor_of(dot.lhs).is_static and tensor_of(dot.rhs).is_static
 
 
-def _may_be_encoded(dot: DotGeneral, sizes: tuple[int, int, int], index: int, way: Way) -> bool:
+def _may_be_encoded(dot: DotGeneral, sizes: tuple[Size, Size, int], index: int, way: Way) -> bool:
     """Whether an operand is in memory and encoding it pays for all dynamic sizes."""
     chain, source = way
     if not _is_in_memory(source) or _is_static(dot):
@@ -133,7 +133,7 @@ def _may_be_encoded(dot: DotGeneral, sizes: tuple[int, int, int], index: int, wa
 
 
 def _encode(
-    region: DispatchRegion, dot: DotGeneral, index: int, way: Way, axes: Axes, sizes: tuple[int, int, int]
+    region: DispatchRegion, dot: DotGeneral, index: int, way: Way, axes: Axes, sizes: tuple[Size, Size, int]
 ) -> bool:
     """Inserts an encoding between memory and an operand of the dot, if the dispatch may bind one more buffer."""
     chain, source = way

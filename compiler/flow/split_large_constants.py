@@ -24,7 +24,7 @@ from typing import Final, NamedTuple
 from orchestrion.compiler.ir.attributes import ELEMENT_BYTES, DenseElements, dense_ints
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation, Value
-from orchestrion.compiler.ir.dims import is_dynamic
+from orchestrion.compiler.ir.dims import Size, is_dynamic
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.options import Options
 from orchestrion.compiler.profiles import known_profile
@@ -87,7 +87,7 @@ def binding_limit(options: Options) -> int | None:
 
 
 def _split(op: Constant, limit: int) -> None:
-    shape = op.value.type.shape
+    shape = op.value.type.static_shape
     for axis in range(len(shape)):
         widest = _widest(op.out, Cut(axis, (0, shape[axis])))
         size = limit * shape[axis] // widest
@@ -108,7 +108,7 @@ def _split(op: Constant, limit: int) -> None:
 
 def _widest(value: Value, cut: Cut) -> int:
     """The bytes of the largest tensor that has parts: the value, or a result that a dispatch may write to memory."""
-    found = _nbytes(value)
+    found = int(_nbytes(value))
     for user in value.users():
         rule = _rule(user, value, cut)
         if rule is not None and rule.axis is not None and not is_dynamic(_nbytes(user.results[0])):
@@ -135,7 +135,7 @@ def _fits(value: Value, limit: int) -> bool:
     return is_dynamic(size) or size <= limit
 
 
-def _nbytes(value: Value) -> int:
+def _nbytes(value: Value) -> Size:
     type = tensor_of(value)
     return type.num_elements * ELEMENT_BYTES[str(type.element)]
 
@@ -281,7 +281,7 @@ def _dot(op: Operation, value: Value, cut: Cut) -> Rule | None:
 
 def _slice(op: Operation, value: Value, cut: Cut) -> Rule | None:
     assert isinstance(op, Slice)
-    starts, limits, steps = op.start_indices.ints, op.limit_indices.ints, op.strides.ints
+    starts, limits, steps = op.start_indices.sizes, op.limit_indices.sizes, op.strides.sizes
     first, last, axis = starts[cut.axis], limits[cut.axis], cut.axis
     if steps[axis] != 1 or first == last:
         return None
@@ -300,7 +300,7 @@ def _slice(op: Operation, value: Value, cut: Cut) -> Rule | None:
 
 def _dynamic_slice(op: Operation, value: Value, cut: Cut) -> Rule | None:
     assert isinstance(op, DynamicSlice)
-    sizes = op.slice_sizes.ints
+    sizes = op.slice_sizes.sizes
     if sizes[cut.axis] == tensor_of(value).shape[cut.axis]:
         return _copies(op, value, cut, cut.axis, lambda copy, size: _resize(copy, cut.axis, size))
     if sizes[cut.axis] != 1:
@@ -323,7 +323,7 @@ def _dynamic_slice(op: Operation, value: Value, cut: Cut) -> Rule | None:
 
 def _gather(op: Operation, value: Value, cut: Cut) -> Rule | None:
     assert isinstance(op, Gather)
-    axes, sizes, shape = op.axes, op.slice_sizes.ints, tensor_of(value).shape
+    axes, sizes, shape = op.axes, op.slice_sizes.sizes, tensor_of(value).shape
     gone = (*axes.collapsed_slice_dims, *axes.operand_batching_dims)
     if cut.axis not in gone and sizes[cut.axis] == shape[cut.axis]:
         kept = [axis for axis in range(len(shape)) if axis not in gone]
@@ -373,7 +373,7 @@ def _word(index: Tensor) -> Tensor:
 
 def _resize(copy: Operation, axis: int, size: int) -> None:
     assert isinstance(copy, DynamicSlice | Gather)
-    sizes = copy.slice_sizes.ints
+    sizes = copy.slice_sizes.sizes
     copy.slice_sizes = dense_ints(*sizes[:axis], size, *sizes[axis + 1 :])
 
 

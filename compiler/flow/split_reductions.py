@@ -41,7 +41,7 @@ def _split(op: Operation, rewriter: Rewriter) -> bool:
         return False
     if not tensor_of(op.inputs[0]).is_static:
         return False  # it is cut into numbers of parts
-    shape = tensor_of(op.inputs[0]).shape
+    shape = tensor_of(op.inputs[0]).static_shape
     before, length, behind = map(prod, (shape[: dims[0]], shape[dims[0] : dims[-1] + 1], shape[dims[-1] + 1 :]))
     parts, lanes = _parts(before, length, behind)
     if parts < 2 or not is_neutral(op.body.block, op.init_values[0]):

@@ -18,7 +18,19 @@ from math import prod
 from typing import Any, Final
 
 from orchestrion.compiler.ir.core import Operation, Value
-from orchestrion.compiler.ir.dims import Dim, Symbol, bounds, dim_max, floordiv, mod, substitute, symbols_of, typical
+from orchestrion.compiler.ir.dims import (
+    Dim,
+    Shape,
+    Size,
+    Symbol,
+    bounds,
+    dim_max,
+    floordiv,
+    mod,
+    substitute,
+    symbols_of,
+    typical,
+)
 from orchestrion.compiler.stablehlo.ops import structural as ops
 from orchestrion.compiler.stablehlo.ops.base import StablehloOp, tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotDimensions, DotGeneral, Reduce
@@ -30,9 +42,8 @@ from .dialect import SetEncoding, UnsetEncoding, Windows
 from .merge import Merge
 from .scatter import Scatter
 
-Shape = tuple[int, ...]
 #: coordinates of an element, an expression per axis
-Coordinates = tuple[int, ...]
+Coordinates = Shape
 #: for each axis of a tensor the axes of another tensor that it stands for, in row-major order
 Axes = list[tuple[int, ...]]
 
@@ -79,7 +90,7 @@ def reduction(number: int) -> str:
     return f"$r{number}"
 
 
-def dimension(name: str, extent: int) -> int:
+def dimension(name: str, extent: Size) -> Size:
     """A dimension of that extent as an expression; 0 if the extent is 1."""
     return 0 if extent == 1 else Dim(((1, (Symbol(name, 0, max(bounds(extent)[1] - 1, 0)),)),))
 
@@ -91,21 +102,22 @@ def identity(shape: Shape) -> Coordinates:
 
 
 @lru_cache(_REMEMBERED)
-def linear(coordinates: Coordinates, shape: Shape) -> int:
+def linear(coordinates: Coordinates, shape: Shape) -> Size:
     """The row-major position of an element."""
-    position, stride = 0, 1
+    position: Size = 0
+    stride: Size = 1
     for coordinate, size in zip(reversed(coordinates), reversed(shape), strict=True):
         position += coordinate * stride
         stride *= size
     return position
 
 
-def delinearized(position: int, shape: Shape) -> Coordinates:
+def delinearized(position: Size, shape: Shape) -> Coordinates:
     """The coordinates of a row-major position. The outermost axis needs no remainder.
 
     A shape with an axis of size 0 has no positions, so the divisors are 1 or more.
     """
-    found: list[int] = []
+    found: list[Size] = []
     outermost = next((axis for axis, size in enumerate(shape) if size != 1), None)
     for axis in reversed(range(len(shape))):
         size = shape[axis] if bounds(shape[axis])[0] > 0 else dim_max(shape[axis], 1)
@@ -138,7 +150,7 @@ def _sliced(out: Shape, starts: Shape, strides: Shape) -> Read:
 
 
 @lru_cache(_REMEMBERED)
-def _reversed(out: Shape, dims: Shape) -> Read:
+def _reversed(out: Shape, dims: tuple[int, ...]) -> Read:
     return Read(tuple(out[axis] - 1 - p if axis in dims else p for axis, p in enumerate(identity(out))))
 
 
@@ -149,7 +161,7 @@ def _padded(shape: Shape, out: Shape, low: Shape, interior: Shape) -> Read:
 
 
 @lru_cache(_REMEMBERED)
-def _windows(rank: int, out: Shape, axes: Shape, strides: Shape, dilations: Shape) -> Read:
+def _windows(rank: int, out: Shape, axes: tuple[int, ...], strides: Shape, dilations: Shape) -> Read:
     points = identity(out)
     found = list(points[:rank])
     for number, (axis, stride, dilation) in enumerate(zip(axes, strides, dilations, strict=True)):
@@ -159,7 +171,7 @@ def _windows(rank: int, out: Shape, axes: Shape, strides: Shape, dilations: Shap
 
 
 @lru_cache(_REMEMBERED)
-def _part(shape: Shape, out: Shape, axis: int, start: int) -> Read:
+def _part(shape: Shape, out: Shape, axis: int, start: Size) -> Read:
     points = list(identity(out))
     points[axis] = points[axis] - start
     return Read(tuple(points), True, _share(shape, out))
@@ -171,9 +183,9 @@ def _share(shape: Shape, out: Shape) -> float:
 
 
 @lru_cache(_REMEMBERED)
-def _reduced(shape: Shape, gone: Shape) -> Structure:
+def _reduced(shape: Shape, gone: tuple[int, ...]) -> Structure:
     kept = [axis for axis in range(len(shape)) if axis not in gone]
-    found = [0] * len(shape)
+    found: list[Size] = [0] * len(shape)
     for number, axis in enumerate(kept):
         found[axis] = dimension(parallel(number), shape[axis])
     for number, axis in enumerate(sorted(gone)):
@@ -190,7 +202,7 @@ def _contracted(left: Shape, right: Shape, dims: DotDimensions) -> Structure:
     points = identity(out)
     reads = []
     for side, shape in enumerate((left, right)):
-        found = [0] * len(shape)
+        found: list[Size] = [0] * len(shape)
         first = len(batch[0]) + (len(free[0]) if side else 0)
         for number, axis in enumerate(batch[side]):
             found[axis] = points[number]
@@ -225,7 +237,8 @@ def _transposed(op: ops.Transpose) -> Read:
 
 
 def _concatenate(op: ops.Concatenate) -> Structure:
-    out, axis, start, reads = _shape(op.results[0]), op.dimension.value, 0, []
+    out, axis, reads = _shape(op.results[0]), op.dimension.value, []
+    start: Size = 0
     for value in op.inputs:
         reads.append(_part(_shape(value), out, axis, start))
         start += _shape(value)[axis]
@@ -234,7 +247,7 @@ def _concatenate(op: ops.Concatenate) -> Structure:
 
 def _pad(op: ops.Pad) -> Structure:
     shape, out = _shape(op.operand_), _shape(op.out)
-    read = _padded(shape, out, op.edge_padding_low.ints, op.interior_padding.ints)
+    read = _padded(shape, out, op.edge_padding_low.sizes, op.interior_padding.sizes)
     return Structure(out, (), (read, Read((), True, _share((), out))))
 
 
@@ -261,7 +274,7 @@ def _dot(op: DotGeneral) -> Structure:
 def _merge(op: Merge) -> Structure:
     """Each element of a merge step is found by bisection."""
     shape = _shape(op.inputs[0])
-    read = Read(None, times=max(shape[op.axis].bit_length(), 1))
+    read = Read(None, times=max(int(shape[op.axis]).bit_length(), 1))
     return Structure(shape, (), (read,) * len(op.operands))
 
 
@@ -292,10 +305,12 @@ STRUCTURES: Final[dict[type[Operation], Callable[[Any], Structure]]] = {
     ops.BroadcastInDim: _unary(_broadcast),
     ops.Reshape: _unary(lambda op: _reshaped(_shape(op.operand_), _shape(op.out))),
     ops.Transpose: _unary(_transposed),
-    ops.Slice: _unary(lambda op: _sliced(_shape(op.out), op.start_indices.ints, op.strides.ints)),
+    ops.Slice: _unary(lambda op: _sliced(_shape(op.out), op.start_indices.sizes, op.strides.sizes)),
     ops.Reverse: _unary(lambda op: _reversed(_shape(op.out), op.dimensions.ints)),
     Windows: _unary(
-        lambda op: _windows(len(_shape(op.operand_)), _shape(op.out), op.axes.ints, op.strides.ints, op.dilations.ints)
+        lambda op: _windows(
+            len(_shape(op.operand_)), _shape(op.out), op.axes.ints, op.strides.sizes, op.dilations.sizes
+        )
     ),
     UnsetEncoding: _unary(lambda op: Read(identity(_shape(op.output)))),
     ops.Concatenate: _concatenate,
@@ -347,7 +362,7 @@ def keeps_order(op: Operation) -> bool:
     return isinstance(op, PLACING) and reads_in_order(op, 0)
 
 
-def stays_in_row(op: Operation, index: int, rows: int) -> bool:
+def stays_in_row(op: Operation, index: int, rows: Size) -> bool:
     """Whether each result element in row r reads elements of an operand in row r only.
 
     With `rows` rows, row r of a value of rows * k elements has the elements r * k to r * k + k - 1.
@@ -363,9 +378,9 @@ def stays_in_row(op: Operation, index: int, rows: int) -> bool:
     return number == linear(identity(structure.parallel)[:last], structure.parallel[:last])
 
 
-def row_axes(shape: Shape, rows: int) -> int | None:
+def row_axes(shape: Shape, rows: Size) -> int | None:
     """Number of leading axes whose sizes have the product `rows`; None if there is no such number."""
-    size = 1
+    size: Size = 1
     for axis, length in enumerate(shape):
         if size == rows:
             return axis
@@ -396,9 +411,10 @@ def memory_reads(value: Value) -> list[tuple[Value, Coordinates | None]]:
     return found
 
 
-def stride(position: int, axis: int) -> int | None:
+def stride(position: Size, axis: int) -> Size | None:
     """Change of a position per step along an axis; None if it depends on where the step begins."""
-    name, total = parallel(axis), 0
+    name = parallel(axis)
+    total: Size = 0
     for count, factors in position.terms if isinstance(position, Dim) else ():
         steps = [atom for atom in factors if isinstance(atom, Symbol) and atom.name == name]
         others = tuple(atom for atom in factors if atom not in steps)

@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import Final
 
 from orchestrion.compiler.ir.core import Value
-from orchestrion.compiler.ir.dims import is_dynamic
+from orchestrion.compiler.ir.dims import Shape, Size, is_dynamic
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.stablehlo.builders.tensors import Tensor
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
@@ -69,7 +69,7 @@ def _wide(op: ReduceWindow) -> Iterator[int]:
 
 
 def _done(window: Window, axis: int) -> Window:
-    def one(values: tuple[int, ...], value: int) -> tuple[int, ...]:
+    def one(values: Shape, value: int) -> Shape:
         return (*values[:axis], value, *values[axis + 1 :])
 
     return replace(
@@ -128,10 +128,10 @@ class _Axis:
         (made,) = apply_to_tensors(nearer.rewriter, self.body, pair, nearer.shape)
         return Tensor(nearer.rewriter, made)
 
-    def _shifted(self, value: Tensor, distance: int) -> Tensor:
+    def _shifted(self, value: Tensor, distance: Size) -> Tensor:
         """For each place the element at that distance in front of it, or behind it."""
         distance = min(distance, value.shape[self.axis])
         return self._moved(value, distance, -distance) if self.ends else self._moved(value, -distance, distance)
 
-    def _moved(self, value: Tensor, low: int, high: int) -> Tensor:
+    def _moved(self, value: Tensor, low: Size, high: Size) -> Tensor:
         return value.pad_axis(self.axis, low, high, self.init)

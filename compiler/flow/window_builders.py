@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from orchestrion.compiler.ir.attributes import dense_ints
+from orchestrion.compiler.ir.dims import Size
 from orchestrion.compiler.stablehlo.builders.tensors import Tensor
 from orchestrion.compiler.stablehlo.ops.windowed import Window
 from orchestrion.schema.tensor_shapes import window_count
@@ -17,7 +18,10 @@ def windows_of(x: Tensor, padding: Tensor, window: Window, axes: Sequence[int]) 
     of one element gets no axis.
     """
     rank = len(x.shape)
-    low, high, interior, strides = [0] * rank, [0] * rank, [0] * rank, [1] * rank
+    low: list[Size] = [0] * rank
+    high: list[Size] = [0] * rank
+    interior: list[Size] = [0] * rank
+    strides: list[Size] = [1] * rank
     for number, axis in enumerate(axes):
         low[axis], high[axis] = window.low[number], window.high[number]
         interior[axis] = window.base_dilations[number] - 1 if x.shape[axis] not in (0, 1) else 0
@@ -32,5 +36,5 @@ def windows_of(x: Tensor, padding: Tensor, window: Window, axes: Sequence[int]) 
     counts = list(x.shape)
     for axis, *one in wide:
         counts[axis] = window_count(counts[axis], *one)
-    out = x.type.with_shape((*counts, *sizes.ints))
+    out = x.type.with_shape((*counts, *sizes.sizes))
     return x.build(Windows, operand_=x.value, axes=along, sizes=sizes, strides=steps, dilations=dilations, out=out)

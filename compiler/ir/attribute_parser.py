@@ -30,7 +30,7 @@ from .attributes import (
     SymbolRef,
     UnitAttr,
 )
-from .dims import Dim
+from .dims import Dim, Shape
 from .dims_parser import parse_sizes
 from .elements import bytes_of_body, bytes_of_numbers, float_bits, integer_of
 from .lexer import NUMBER, STRING, Tokens
@@ -221,14 +221,14 @@ class AttributeParser(Tokens):
             return TensorType(self._sized(shape, self._sizes(encoding[len(DIMS) : -1])), found)
         return TensorType(shape, found, encoding)
 
-    def _sized(self, shape: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[int, ...]:
+    def _sized(self, shape: tuple[int, ...], sizes: Shape) -> Shape:
         """The shape with an expression for each `?`."""
         if shape.count(DYNAMIC) != len(sizes) or not all(isinstance(size, Dim) for size in sizes):
             self.fail(f"{len(sizes)} expressions for {shape.count(DYNAMIC)} dynamic dimensions", self.at - 1)
         rest = iter(sizes)
         return tuple(next(rest) if size == DYNAMIC else size for size in shape)
 
-    def _sizes(self, text: str) -> tuple[int, ...]:
+    def _sizes(self, text: str) -> Shape:
         try:
             return parse_sizes(text)
         except ValueError as error:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrion.schema.dtypes import BOOL, BY_NAME, COMPLEX, DTYPES, FLOAT, FLOAT_FORMATS, SIGNED, UNSIGNED
 
-from .dims import Dim, is_dynamic
+from .dims import Dim, Shape, Size, is_dynamic
 from .types import DIMS, I64, Attribute, TensorType, Type, scalar
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ class ArrayAttr(Attribute):
 class DenseArray(Attribute):
     """`array<i64: 1, 2>`: a flat list of numbers (bool for i1, int, float)."""
 
-    values: tuple[int | float, ...]
+    values: tuple[int | float | Dim, ...]
     element: Type = I64
 
     def text(self, resources: Resources | None = None) -> str:
@@ -181,8 +181,13 @@ class DenseArray(Attribute):
 
     @property
     def ints(self) -> tuple[int, ...]:
-        """The values as integers."""
+        """The values as numbers. Raises UndecidedError if a value is an expression."""
         return tuple(int(value) for value in self.values)
+
+    @property
+    def sizes(self) -> Shape:
+        """The values as sizes."""
+        return self.ints
 
     def __len__(self) -> int:
         return len(self.values)
@@ -192,13 +197,14 @@ class DenseArray(Attribute):
 class DimArray(DenseArray):
     """`#util.dims<2 * b, 4>`: a list of sizes, some of them expressions."""
 
+    values: Shape
+
     def text(self, resources: Resources | None = None) -> str:
         return f"{DIMS}{', '.join(map(str, self.values))}>"
 
     @property
-    def ints(self) -> tuple[int, ...]:
-        """The sizes; some of them are `Dim`s."""
-        return self.values  # type: ignore[return-value]
+    def sizes(self) -> Shape:
+        return self.values
 
 
 @dataclass(frozen=True)
@@ -292,7 +298,7 @@ class DenseElements(Attribute):
     @property
     def nbytes(self) -> int:
         """Number of bytes of the whole tensor."""
-        return self.itemsize * self.type.num_elements
+        return self.itemsize * int(self.type.num_elements)
 
     def array(self) -> np.ndarray[Any, Any]:
         """A read-only NumPy array of the tensor's shape; a splat is broadcast without a copy."""
@@ -301,9 +307,10 @@ class DenseElements(Attribute):
         name = str(self.type.element)
         flat = np.frombuffer(self.data, BY_NAME["i64" if name == "index" else name].numpy)
         flat.flags.writeable = False
+        shape = self.type.static_shape
         if self.type.num_elements == 0:
-            return flat[:0].reshape(self.type.shape)
-        return np.broadcast_to(flat[0], self.type.shape) if self.is_splat else flat.reshape(self.type.shape)
+            return flat[:0].reshape(shape)
+        return np.broadcast_to(flat[0], shape) if self.is_splat else flat.reshape(shape)
 
     def scalars(self) -> tuple[int | float, ...]:
         """The stored elements as Python numbers: one for a splat. For small constants; needs no NumPy."""
@@ -334,7 +341,7 @@ class DenseElements(Attribute):
             return f"dense<{_element_text(self.data, name)}> : {self.type}"
         size = self.itemsize
         items = [_element_text(self.data[i : i + size], name) for i in range(0, len(self.data), size)]
-        return f"dense<{_nest(items, self.type.shape)}> : {self.type}"
+        return f"dense<{_nest(items, self.type.static_shape)}> : {self.type}"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, DenseElements) or self.type != other.type or len(self.data) != len(other.data):
@@ -349,7 +356,7 @@ class DenseElements(Attribute):
 
 
 #: Python values that `attribute_of` converts.
-Convertible = Attribute | bool | int | float | str | Sequence["Convertible"] | Mapping[str, "Convertible"]
+Convertible = Attribute | bool | Size | float | str | Sequence["Convertible"] | Mapping[str, "Convertible"]
 
 
 def attribute_of(value: Convertible) -> Attribute:
@@ -376,7 +383,7 @@ def attribute_of(value: Convertible) -> Attribute:
     raise TypeError(f"no attribute for {type(value).__name__}")
 
 
-def dense_ints(*values: int) -> DenseArray:
+def dense_ints(*values: Size) -> DenseArray:
     """`array<i64: ...>`, or `#util.dims<...>` if a value is an expression."""
     return DimArray(values) if is_dynamic(*values) else DenseArray(values)
 
@@ -391,7 +398,7 @@ def entries_text(mapping: Mapping[str, Attribute], resources: Resources | None) 
     return ", ".join(parts)
 
 
-def _number_text(value: int | float, name: str) -> str:
+def _number_text(value: int | float | Dim, name: str) -> str:
     if name == "i1":
         return "true" if value else "false"
     if name in FLOAT_CODES or name in FLOAT_FORMATS:

@@ -23,6 +23,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, overload
 
 from .attributes import DenseArray, DimArray, IntegerAttr, attribute_of
+from .dims import Size
 from .types import I32, Attribute, Type
 
 if TYPE_CHECKING:
@@ -187,18 +188,18 @@ class size_attr(Field):
     @overload
     def __get__(self, op: None, owner: type) -> Self: ...
     @overload
-    def __get__(self, op: Operation, owner: type) -> int: ...
-    def __get__(self, op: Operation | None, owner: type) -> Self | int:
+    def __get__(self, op: Operation, owner: type) -> Size: ...
+    def __get__(self, op: Operation | None, owner: type) -> Self | Size:
         return self if op is None else size_in(op.properties[self.name])
 
-    def __set__(self, op: Operation, value: int) -> None:
+    def __set__(self, op: Operation, value: Size) -> None:
         op.properties[self.name] = attribute_of(value)
 
 
-def size_in(value: Attribute) -> int:
+def size_in(value: Attribute) -> Size:
     """The size in such a property."""
     if isinstance(value, DimArray):
-        return value.ints[0]
+        return value.sizes[0]
     assert isinstance(value, IntegerAttr)
     return value.value
 

@@ -1,9 +1,10 @@
 """Symbolic sizes: integer expressions over symbols, which stand beside numbers in shapes.
 
-A `Dim` is a sum of products of atoms. An atom is a symbol, which has a least and a greatest value, or a `floordiv`,
-`mod`, `max` or `min` of two sizes that does not simplify. Expressions have a normal form, so `==` and `hash` treat
-equal expressions as equal, and an expression that is a number is an int. Type checkers see a Dim as an int, because
-code that computes with sizes takes both. At run time it is not an int, so nothing mistakes it for a number.
+A `Size` is an int or a `Dim`, and arithmetic of sizes gives sizes. A `Dim` is a sum of products of atoms. An atom is a
+symbol, which has a least and a greatest value, or a `floordiv`, `mod`, `max` or `min` of two sizes that does not
+simplify. Expressions have a normal form, so `==` and `hash` treat equal expressions as equal, and an expression that
+is a number is an int. A Dim is not an int, so nothing mistakes it for a number. Code that needs a number calls
+`int(size)` or `numbers(sizes)`, which raise `UndecidedError` for a Dim.
 
 `==` compares expressions. `<` and truth are decided by the bounds of the symbols; if the bounds leave the answer open,
 they raise `UndecidedError`. Text: `2 * b * s + floordiv(b + 1, 2) - 3`; a symbol with bounds other than 1 to 2^31 - 1
@@ -16,7 +17,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import prod
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar, final, overload
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
 
 #: Bounds of a symbol by default: no size is larger, and no symbol of JAX is smaller.
 DEFAULT_LEAST: Final = 1
@@ -29,11 +33,6 @@ MAX_RELAXATION_DEPTH: Final = 6
 TYPICAL: Final = 64
 #: Capacity of the caches of answers about sizes, which are asked for repeatedly.
 _KEPT: Final = 4096
-
-if TYPE_CHECKING:
-    _Number = int
-else:
-    _Number = object
 
 
 class UndecidedError(ValueError):
@@ -79,8 +78,8 @@ class Call(Atom):
     """A function of `OPS` applied to two sizes."""
 
     op: str
-    lhs: int
-    rhs: int
+    lhs: Size
+    rhs: Size
 
     def __str__(self) -> str:
         return f"{self.op}({self.lhs}, {self.rhs})"
@@ -112,21 +111,16 @@ Factors = tuple[Atom, ...]
 Terms = dict[Factors, int]
 
 
-class Dim(_Number):
+@final
+class Dim:
     """A symbolic size: (coefficient, factors) pairs whose sum it is. Immutable."""
 
     __slots__ = ("terms", "__dict__")
 
     terms: tuple[tuple[int, Factors], ...]
 
-    if TYPE_CHECKING:
-
-        def __new__(cls, terms: tuple[tuple[int, Factors], ...]) -> Dim: ...
-
-    else:
-
-        def __init__(self, terms: tuple[tuple[int, Factors], ...]) -> None:
-            self.terms = terms
+    def __init__(self, terms: tuple[tuple[int, Factors], ...]) -> None:
+        self.terms = terms
 
     @cached_property
     def _hash(self) -> int:
@@ -156,41 +150,40 @@ class Dim(_Number):
     def __reduce__(self) -> tuple[type[Dim], tuple[object]]:
         return Dim, (self.terms,)
 
-    def __add__(self, other: int) -> int:
+    def __add__(self, other: Size) -> Size:
         return _sum(self, other, 1)
 
     __radd__ = __add__
 
-    def __sub__(self, other: int) -> int:
+    def __sub__(self, other: Size) -> Size:
         return _sum(self, other, -1)
 
-    def __rsub__(self, other: int) -> int:
+    def __rsub__(self, other: Size) -> Size:
         return _sum(other, self, -1)
 
-    def __neg__(self) -> int:
+    def __neg__(self) -> Size:
         return _sum(0, self, -1)
 
-    def __mul__(self, other: int) -> int:
+    def __mul__(self, other: Size) -> Size:
         return _product(self, other)
 
     __rmul__ = __mul__
 
-    def __floordiv__(self, other: int) -> int:
+    def __floordiv__(self, other: Size) -> Size:
         return floordiv(self, other)
 
-    def __rfloordiv__(self, other: int) -> int:
+    def __rfloordiv__(self, other: Size) -> Size:
         return floordiv(other, self)
 
-    def __mod__(self, other: int) -> int:
+    def __mod__(self, other: Size) -> Size:
         return mod(self, other)
 
-    def __rmod__(self, other: int) -> int:
+    def __rmod__(self, other: Size) -> Size:
         return mod(other, self)
 
-    @staticmethod
-    def greater(x: int, y: int) -> int:
-        """The larger size; `schema.tensor_shapes` calls it for sizes that are no ints."""
-        return dim_max(x, y)
+    def greater(self, other: Size) -> Size:
+        """The larger size. With it, a Dim is an `Expression` of `schema.tensor_shapes`."""
+        return dim_max(self, other)
 
     def __bool__(self) -> bool:
         low, high = bounds(self)
@@ -201,25 +194,32 @@ class Dim(_Number):
     def __index__(self) -> int:
         raise UndecidedError(f"{self} depends on the sizes of a call, where a number is needed")
 
-    def __lt__(self, other: int) -> bool:
+    def __lt__(self, other: Size) -> bool:
         return _is_positive(other - self, f"{self} < {other}")
 
-    def __gt__(self, other: int) -> bool:
+    def __gt__(self, other: Size) -> bool:
         return _is_positive(self - other, f"{self} > {other}")
 
-    def __le__(self, other: int) -> bool:
+    def __le__(self, other: Size) -> bool:
         return not _is_positive(self - other, f"{self} > {other}")
 
-    def __ge__(self, other: int) -> bool:
+    def __ge__(self, other: Size) -> bool:
         return not _is_positive(other - self, f"{self} < {other}")
 
 
-def symbol(name: str, least: int = DEFAULT_LEAST, greatest: int = DEFAULT_GREATEST) -> int:
+#: A size of a shape: a number, or an expression over symbols.
+Size: TypeAlias = int | Dim
+Shape: TypeAlias = tuple[Size, ...]
+#: Two numbers and a result that is a number, or sizes.
+AnySize = TypeVar("AnySize", int, Size)
+
+
+def symbol(name: str, least: int = DEFAULT_LEAST, greatest: int = DEFAULT_GREATEST) -> Dim:
     """The size that is this symbol."""
     return Dim(((1, (Symbol(name, least, greatest),)),))
 
 
-def bounds(size: int) -> tuple[int, int]:
+def bounds(size: Size) -> tuple[int, int]:
     """A lower and an upper bound of a size, as tight as interval arithmetic gives."""
     if not isinstance(size, Dim):
         return size, size
@@ -227,7 +227,7 @@ def bounds(size: int) -> tuple[int, int]:
 
 
 @lru_cache(_KEPT)
-def _lower(size: int, nested: int = MAX_RELAXATION_DEPTH) -> int:
+def _lower(size: Size, nested: int = MAX_RELAXATION_DEPTH) -> int:
     """A lower bound: from intervals, or a higher one if a call is replaced by a lower bound of the call."""
     if not isinstance(size, Dim):
         return size
@@ -240,7 +240,7 @@ def _lower(size: int, nested: int = MAX_RELAXATION_DEPTH) -> int:
     return found
 
 
-def _relaxed(call: Call, count: int) -> list[tuple[int, int]]:
+def _relaxed(call: Call, count: int) -> list[tuple[Size, int]]:
     """(lower bound, divisor) pairs: `count` times the call is at least the lower bound divided by the divisor."""
     match call.op:
         case "mod" if count < 0:
@@ -281,7 +281,7 @@ def _lower_by_intervals(size: Dim) -> int:
     )
 
 
-def _is_positive(size: int, said: str) -> bool:
+def _is_positive(size: Size, said: str) -> bool:
     low, high = bounds(size)
     if low > 0:
         return True
@@ -290,12 +290,21 @@ def _is_positive(size: int, said: str) -> bool:
     raise UndecidedError(f"whether {said} depends on the sizes of a call")
 
 
-def is_dynamic(*sizes: int) -> bool:
+@overload
+def is_dynamic(size: Size, /) -> TypeIs[Dim]: ...
+@overload
+def is_dynamic(*sizes: Size) -> bool: ...
+def is_dynamic(*sizes: Size) -> bool:
     """Whether one of the sizes depends on a call."""
     return any(isinstance(size, Dim) for size in sizes)
 
 
-def is_less(lhs: int, rhs: int) -> bool:
+def numbers(sizes: Iterable[Size]) -> tuple[int, ...]:
+    """The sizes as numbers. Raises UndecidedError if one of them depends on a call."""
+    return tuple([int(size) for size in sizes])
+
+
+def is_less(lhs: Size, rhs: Size) -> bool:
     """Whether lhs < rhs for all values of the symbols; False if the bounds leave it open."""
     return bounds(rhs - lhs)[0] > 0
 
@@ -311,13 +320,13 @@ def decided(messages: Iterable[str]) -> Iterator[str]:
 # arithmetic
 
 
-def _terms(size: int) -> Terms:
+def _terms(size: Size) -> Terms:
     if isinstance(size, Dim):
         return {factors: coefficient for coefficient, factors in size.terms}
     return {(): size} if size else {}
 
 
-def _made(terms: Terms) -> int:
+def _made(terms: Terms) -> Size:
     """The size for a sum of products; an int if no atom is left."""
     kept = sorted(((factors, count) for factors, count in terms.items() if count), key=_order)
     if not kept:
@@ -333,7 +342,7 @@ def _order(term: tuple[Factors, int]) -> tuple[int, list[str]]:
     return -len(factors), [str(atom) for atom in factors]
 
 
-def _sum(lhs: int, rhs: int, sign: int) -> int:
+def _sum(lhs: Size, rhs: Size, sign: int) -> Size:
     if not isinstance(rhs, Dim | int) or not isinstance(lhs, Dim | int):
         return NotImplemented
     terms = _terms(lhs)
@@ -342,7 +351,7 @@ def _sum(lhs: int, rhs: int, sign: int) -> int:
     return _made(terms)
 
 
-def _product(lhs: int, rhs: int) -> int:
+def _product(lhs: Size, rhs: Size) -> Size:
     if not isinstance(rhs, Dim | int):
         return NotImplemented
     terms: Terms = {}
@@ -353,7 +362,7 @@ def _product(lhs: int, rhs: int) -> int:
     return _made(terms)
 
 
-def floordiv(lhs: int, rhs: int) -> int:
+def floordiv(lhs: Size, rhs: Size) -> Size:
     """lhs / rhs rounded down; terms that rhs divides become terms of the quotient. rhs must be positive."""
     if not isinstance(lhs, Dim) and not isinstance(rhs, Dim):
         return lhs // rhs
@@ -363,12 +372,12 @@ def floordiv(lhs: int, rhs: int) -> int:
     return whole + _call("floordiv", rest, rhs)
 
 
-def ceildiv(lhs: int, rhs: int) -> int:
+def ceildiv(lhs: AnySize, rhs: AnySize) -> AnySize:
     """lhs / rhs rounded up, expressed by floordiv. rhs must be positive."""
     return (lhs + rhs - 1) // rhs
 
 
-def mod(lhs: int, rhs: int) -> int:
+def mod(lhs: Size, rhs: Size) -> Size:
     """lhs - rhs * floordiv(lhs, rhs). rhs must be positive."""
     if not isinstance(lhs, Dim) and not isinstance(rhs, Dim):
         return lhs % rhs
@@ -378,13 +387,13 @@ def mod(lhs: int, rhs: int) -> int:
     return _call("mod", rest, rhs)
 
 
-def _is_remainder(size: int, divisor: int) -> bool:
+def _is_remainder(size: Size, divisor: Size) -> bool:
     """Whether a size is known to be at least 0 and less than the divisor."""
     return bounds(size)[0] >= 0 and bounds(divisor - size)[0] > 0
 
 
 @lru_cache(_KEPT)
-def _divided(lhs: int, rhs: int) -> tuple[int, int]:
+def _divided(lhs: Size, rhs: Size) -> tuple[Size, Size]:
     """(whole, rest) with lhs = whole * rhs + rest; every product of lhs that rhs divides is in the whole."""
     if isinstance(rhs, int) and rhs <= 0 or isinstance(rhs, Dim) and bounds(rhs)[0] <= 0:
         raise UndecidedError(f"{lhs} divided by {rhs}, which may not be positive")
@@ -406,12 +415,12 @@ def _divided(lhs: int, rhs: int) -> tuple[int, int]:
     return _made(whole), _made(rest)
 
 
-def _multiple(terms: Terms, divisor: Terms) -> int | None:
+def _multiple(terms: Terms, divisor: Terms) -> Size | None:
     """The size that times the divisor is the sum of these terms; None if there is none. Found from the first term of
     each.
     """
     (by, count), *_ = sorted(divisor.items(), key=_order)
-    rest, whole = _made(terms), 0
+    rest, whole = _made(terms), _made({})
     while rest != 0:
         factors, number = min(_terms(rest).items(), key=_order)
         left = _without(factors, by)
@@ -432,17 +441,17 @@ def _without(factors: Factors, gone: Factors) -> Factors | None:
     return tuple(left)
 
 
-def dim_max(lhs: int, rhs: int) -> int:
+def dim_max(lhs: Size, rhs: Size) -> Size:
     """The larger size."""
     return _chosen("max", lhs, rhs)
 
 
-def dim_min(lhs: int, rhs: int) -> int:
+def dim_min(lhs: Size, rhs: Size) -> Size:
     """The smaller size."""
     return _chosen("min", lhs, rhs)
 
 
-def _chosen(op: str, lhs: int, rhs: int) -> int:
+def _chosen(op: str, lhs: Size, rhs: Size) -> Size:
     if not isinstance(lhs, Dim) and not isinstance(rhs, Dim):
         return OPS[op](lhs, rhs)
     low, high = bounds(lhs - rhs)
@@ -453,14 +462,14 @@ def _chosen(op: str, lhs: int, rhs: int) -> int:
     return _call(op, *sorted((lhs, rhs), key=str))
 
 
-def _call(op: str, lhs: int, rhs: int) -> int:
+def _call(op: str, lhs: Size, rhs: Size) -> Dim:
     return Dim(((1, (Call(op, lhs, rhs),)),))
 
 
 # evaluation
 
 
-def evaluate(size: int, values: Mapping[str, int]) -> int:
+def evaluate(size: Size, values: Mapping[str, int]) -> int:
     """The number that a size has for these values of its symbols."""
     if not isinstance(size, Dim):
         return size
@@ -474,7 +483,7 @@ def _value(atom: Atom, values: Mapping[str, int]) -> int:
     return OPS[atom.op](evaluate(atom.lhs, values), evaluate(atom.rhs, values))
 
 
-def typical(size: int) -> int:
+def typical(size: Size) -> int:
     """An estimate of a size, for choices that do not affect results, such as comparing costs."""
     if not isinstance(size, Dim):
         return size
@@ -482,14 +491,14 @@ def typical(size: int) -> int:
     return evaluate(size, values)
 
 
-def substitute(size: int, sizes: Mapping[str, int]) -> int:
+def substitute(size: Size, sizes: Mapping[str, Size]) -> Size:
     """The size with symbols replaced by sizes; other symbols stay."""
     if not isinstance(size, Dim):
         return size
     return sum(count * prod(_replaced(atom, sizes) for atom in factors) for count, factors in size.terms)
 
 
-def _replaced(atom: Atom, sizes: Mapping[str, int]) -> int:
+def _replaced(atom: Atom, sizes: Mapping[str, Size]) -> Size:
     if isinstance(atom, Symbol):
         return sizes.get(atom.name, Dim(((1, (atom,)),)))
     assert isinstance(atom, Call)
@@ -498,7 +507,7 @@ def _replaced(atom: Atom, sizes: Mapping[str, int]) -> int:
 
 
 #: Name -> function on sizes.
-FUNCTIONS: Final[dict[str, Callable[[int, int], int]]] = {
+FUNCTIONS: Final[dict[str, Callable[[Size, Size], Size]]] = {
     "floordiv": floordiv,
     "mod": mod,
     "max": dim_max,
@@ -506,7 +515,7 @@ FUNCTIONS: Final[dict[str, Callable[[int, int], int]]] = {
 }
 
 
-def symbols_of(*sizes: int) -> tuple[Symbol, ...]:
+def symbols_of(*sizes: Size) -> tuple[Symbol, ...]:
     """The symbols in sizes, sorted by name."""
     found: set[Symbol] = set()
     stack = list(sizes)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final, NoReturn
 
-from .dims import DEFAULT_GREATEST, DEFAULT_LEAST, FUNCTIONS, Dim, symbol
+from .dims import DEFAULT_GREATEST, DEFAULT_LEAST, FUNCTIONS, Dim, Shape, Size, symbol
 
 _TOKEN: Final = re.compile(
     r"\s*(?:(?P<number>[0-9]{1,18})|(?P<name>[A-Za-z_]\w*)(?:\{(?P<least>[0-9]{0,10})\.\.(?P<greatest>[0-9]{0,10})\})?"
@@ -58,7 +58,7 @@ class _Reader:
         if not self.accept(sign):
             self.fail(f"expected {sign!r}")
 
-    def sizes(self) -> tuple[int, ...]:
+    def sizes(self) -> Shape:
         if not self.tokens:
             return ()
         found = [self.size()]
@@ -70,7 +70,7 @@ class _Reader:
             self.fail(f"a number of more than {_DIGITS} digits comes out")
         return tuple(found)
 
-    def size(self) -> int:
+    def size(self) -> Size:
         total = -self.product() if self.accept("-") else self.product()
         while self.sign and self.sign in "+-":
             minus = self.accept("-")
@@ -79,13 +79,13 @@ class _Reader:
             total = total - self.product() if minus else total + self.product()
         return total
 
-    def product(self) -> int:
+    def product(self) -> Size:
         found = self.factor()
         while self.accept("*"):
             found = found * self.factor()
         return found
 
-    def factor(self) -> int:
+    def factor(self) -> Size:
         if self.at >= len(self.tokens) or self.sign:
             self.fail("expected a number or a symbol")
         token = self.tokens[self.at]
@@ -101,7 +101,7 @@ class _Reader:
             self.fail(f"{name} lies between {least} and {greatest}")
         return symbol(name, least, greatest)
 
-    def call(self, name: str) -> int:
+    def call(self, name: str) -> Size:
         self.depth += 1
         if self.depth > _DEEPEST:
             self.fail(f"calls in more than {_DEEPEST} others")
@@ -115,6 +115,6 @@ class _Reader:
         return FUNCTIONS[name](lhs, rhs)
 
 
-def parse_sizes(text: str) -> tuple[int, ...]:
+def parse_sizes(text: str) -> Shape:
     """Parses a list such as `4, 2 * b + 1`. Raises ValueError."""
     return _Reader(text).sizes()

@@ -107,7 +107,7 @@ def bytes_of_body(body: str, kind: TensorType) -> bytes:
     if skeleton == "_":
         data = _pack(items, part)
         return data if kind.num_elements else b""
-    if count != prod(kind.shape) or skeleton != _skeleton(kind.shape, len(skeleton)):
+    if count != prod(kind.shape) or skeleton != _skeleton(kind.static_shape, len(skeleton)):
         raise ValueError(f"the list of {count} elements does not have the shape of {kind}")
     data = _pack(items, part)
     return splat_or_all(data, ELEMENT_BYTES[name])

@@ -56,4 +56,4 @@ def problem(attribute: Attribute) -> str:
 def bytes_of(attribute: Attribute | None) -> int:
     """The size of a parameter, in bytes."""
     type = type_of(attribute)
-    return type.num_elements * ELEMENT_BYTES[str(type.element)]
+    return int(type.num_elements) * ELEMENT_BYTES[str(type.element)]

@@ -13,7 +13,7 @@ from functools import cache, cached_property
 from math import prod
 from typing import TYPE_CHECKING, Final
 
-from .dims import Dim
+from .dims import Dim, Shape, Size, numbers
 
 if TYPE_CHECKING:
     from .attributes import Resources
@@ -65,7 +65,7 @@ class TensorType(Type):
     A size may be a `Dim`. It prints as `?`, and its expression follows: `tensor<4x?xf32, #util.dims<2 * b>>`.
     """
 
-    shape: tuple[int, ...]
+    shape: Shape
     element: Type
     encoding: str = ""
 
@@ -100,14 +100,19 @@ class TensorType(Type):
         """Whether every size is a number."""
         return all(type(d) is int for d in self.shape) and DYNAMIC not in self.shape
 
+    @property
+    def static_shape(self) -> tuple[int, ...]:
+        """The shape as numbers. Raises UndecidedError if a size is an expression."""
+        return numbers(self.shape)
+
     @cached_property
-    def num_elements(self) -> int:
+    def num_elements(self) -> Size:
         """Number of elements, an expression if a size is one. Raises ValueError if a size is unknown."""
         if not self.is_known:
             raise ValueError(f"{self} has no fixed number of elements")
         return prod(self.shape)
 
-    def with_shape(self, shape: tuple[int, ...]) -> TensorType:
+    def with_shape(self, shape: Shape) -> TensorType:
         """The same type with another shape."""
         return TensorType(shape, self.element, self.encoding)
 
@@ -180,7 +185,7 @@ def scalar(name: str) -> ScalarType:
     return ScalarType(name)
 
 
-def tensor(shape: tuple[int, ...], element: str) -> TensorType:
+def tensor(shape: Shape, element: str) -> TensorType:
     """Short form: `tensor((4, 8), "f32")`."""
     return TensorType(shape, scalar(element))
 

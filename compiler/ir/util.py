@@ -46,6 +46,7 @@ from .declare import (
     successors,
 )
 from .dialect import Dialect, ops_in
+from .dims import Size
 from .parameters import problem
 from .symbols import SymbolTables
 from .types import I32, FunctionType, Type
@@ -326,9 +327,9 @@ class DimValue(Operation):
     traits = frozenset({Trait.PURE})
 
     @property
-    def size(self) -> int:
+    def size(self) -> Size:
         """The size."""
-        return self.value.ints[0]
+        return self.value.sizes[0]
 
     def check(self) -> Iterator[str]:
         if len(self.value) != 1:

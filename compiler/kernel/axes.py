@@ -10,9 +10,10 @@ from math import prod
 
 from orchestrion.compiler.flow.structure import is_one_axis
 from orchestrion.compiler.ir.core import Value
+from orchestrion.compiler.ir.dims import Shape
 
 from .builder import KernelBuilder
-from .index import Shape, delinearize
+from .index import delinearize
 from .rules import shape_of
 
 #: an operand and its axes along which is reduced

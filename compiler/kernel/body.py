@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property
 from math import prod
 from typing import Final
 
@@ -19,7 +19,7 @@ from orchestrion.compiler.flow.kinds import hero_of, kind_of
 from orchestrion.compiler.flow.scatter import update_of
 from orchestrion.compiler.ir.attributes import ArrayAttr, StringAttr
 from orchestrion.compiler.ir.core import Block, Operation, Value
-from orchestrion.compiler.ir.dims import dim_max, is_dynamic
+from orchestrion.compiler.ir.dims import Shape, Size, dim_max, is_dynamic
 from orchestrion.compiler.ir.locations import UNKNOWN
 from orchestrion.compiler.sequencer.in_place import updates_in_place
 from orchestrion.compiler.sequencer.ll_seq import BINDING, End, Entry, LoadInput, StoreOutput
@@ -52,9 +52,9 @@ class Extents:
     operand.
     """
 
-    batch: tuple[int, ...]
-    left: tuple[int, ...]
-    right: tuple[int, ...]
+    batch: Shape
+    left: Shape
+    right: Shape
 
     @classmethod
     def of(cls, dot: DotGeneral) -> Extents:
@@ -65,12 +65,12 @@ class Extents:
         return cls(shape[:first], shape[first:second], shape[second:])
 
     @property
-    def rows(self) -> int:
+    def rows(self) -> Size:
         """Number of rows of a matrix of the result."""
         return prod(self.left)
 
     @property
-    def columns(self) -> int:
+    def columns(self) -> Size:
         """Number of columns of a matrix of the result."""
         return prod(self.right)
 
@@ -146,18 +146,21 @@ class Body:
         return [output.value for output in self.outputs]
 
     @cached_property
-    def largest_result(self) -> int:
+    def largest_result(self) -> Size:
         """Number of elements of the largest result in memory."""
-        return reduce(dim_max, (count_of(value) for value in self.results), 0)
+        largest: Size = 0
+        for value in self.results:
+            largest = dim_max(largest, count_of(value))
+        return largest
 
     @cached_property
-    def rows(self) -> int:
+    def rows(self) -> Size:
         """Number of rows of a body of kind `rows`."""
         assert self.hero is not None
         return elements(self.hero.results[0])
 
     @cached_property
-    def extents(self) -> Mapping[str, int]:
+    def extents(self) -> Mapping[str, Size]:
         """Dimension -> extent. A dot has `b`, `m` and `n` only if all results have as many elements as its result."""
         hero = self.hero
         match self.kind:
@@ -195,7 +198,7 @@ class Body:
         return Block([BINDING] * count)
 
 
-def reduced(hero: Operation) -> int:
+def reduced(hero: Operation) -> Size:
     """Number of elements that one result of a reduction or a dot combines."""
     axes = hero.dimensions.ints if isinstance(hero, Reduce) else ()
     if isinstance(hero, DotGeneral):
@@ -203,7 +206,7 @@ def reduced(hero: Operation) -> int:
     return prod(shape_of(hero.operands[0])[axis] for axis in axes)
 
 
-def count_of(value: Value) -> int:
+def count_of(value: Value) -> Size:
     """Number of elements in memory, padding included."""
     return prod(stored_shape(value))
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from orchestrion.compiler.ir.attributes import BoolAttr, FloatAttr, IntegerAttr, StringAttr
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
-from orchestrion.compiler.ir.dims import is_dynamic
+from orchestrion.compiler.ir.dims import Size, is_dynamic
 from orchestrion.compiler.ir.locations import UNKNOWN, Location
 from orchestrion.compiler.ir.types import Attribute, Type, scalar
 from orchestrion.schema.dtypes import BOOL, BY_NAME, FLOAT, SIGNED, UNSIGNED, DType
@@ -32,6 +32,8 @@ from .primitives import Primitive
 
 #: least number of ops of an expansion that becomes a function; a shorter one is about as long as its call
 LEAST_CALLED = 5
+#: op -> comparison that holds if its first operand is the result
+EXTREMA = {"maximum": "compare_gt", "minimum": "compare_lt"}
 
 
 class Scopes:
@@ -153,7 +155,7 @@ class KernelBuilder(LoweringEmitter[Value]):
         self._known[op.result] = pattern
         return op.result
 
-    def word(self, size: int) -> Value:
+    def word(self, size: Size) -> Value:
         """A number or a size as a 32-bit word."""
         return self.op("convert", self.index(size), to="ui32") if is_dynamic(size) else self.const(size, "ui32")
 
@@ -199,6 +201,8 @@ class KernelBuilder(LoweringEmitter[Value]):
             lanes = zip(*map(self.lanes, operands), strict=True)
             return self.vector([self.op(name, *values, to=result.name) for values in lanes])
         constants = tuple(self._known.get(operand) for operand in operands)
+        if name in EXTREMA and self.machine.chooses_extrema and (found := self._chosen(name, operands)) is not None:
+            return found
         if not self.machine.quirks.functions or None not in constants:
             return super().expanded(name, way, operands, result)
         function = Function(name, tuple(map(self.dtype, operands)), constants, result.name)
@@ -207,6 +211,19 @@ class KernelBuilder(LoweringEmitter[Value]):
         key = ("call", name, result.name, *operands)
         properties = {"scalar": StringAttr(name)}
         return self._pure(key, operands, lambda: k.Call(operands, [scalar(result.name)], properties=properties))
+
+    def _chosen(self, name: str, operands: Sequence[Value]) -> Value | None:
+        """The maximum or minimum of a float and a number, by one comparison; None without a number. If the comparison
+        does not hold, the float is chosen: NaN, or a zero, whose sign an addition of zero corrects.
+        """
+        number, x = operands if self._known.get(operands[0]) is not None else operands[::-1]
+        bits, dtype = self._known.get(number), BY_NAME[self.dtype(number)]
+        if bits is None or dtype.kind != FLOAT or _is_nan([bits], [number]):
+            return None
+        if name == "minimum" and bits == 1 << dtype.bits - 1:  # -0.0 is below 0.0, to no comparison
+            return None
+        found = self.select(self.op(EXTREMA[name], number, x), number, x)
+        return self.op("add", found, number) if name == "maximum" and not bits else found
 
     def _pure(self, key: Hashable, operands: Sequence[Value], make: Callable[[], Operation]) -> Value:
         """The value of a pure op: an existing equal one, or a new one in front of the loops in which it is
@@ -329,7 +346,7 @@ class KernelBuilder(LoweringEmitter[Value]):
 
     # memory and place
 
-    def index(self, value: int) -> Value:
+    def index(self, value: Size) -> Value:
         """A number or a size as a value of the index type."""
         return size_arithmetic.emit(self, value) if is_dynamic(value) else self.bits(value, self.index_type)
 

@@ -14,7 +14,7 @@ from typing import Final
 
 from orchestrion.compiler.flow.structure import fastest_axis
 from orchestrion.compiler.ir.core import Value
-from orchestrion.compiler.ir.dims import ceildiv
+from orchestrion.compiler.ir.dims import ceildiv, numbers
 from orchestrion.compiler.ir.types import scalar
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 
@@ -38,8 +38,13 @@ def has_bytes(dot: DotGeneral) -> bool:
 
 def words_of(dot: DotGeneral) -> tuple[int, ...]:
     """The sizes of the contracted axes, the last one in words."""
-    *outer, last = contracted(dot)
-    return *outer, ceildiv(last, WORD)
+    *outer, _ = numbers(contracted(dot))
+    return *outer, ceildiv(innermost(dot), WORD)
+
+
+def innermost(dot: DotGeneral) -> int:
+    """The elements along the last contracted axis, which words divide."""
+    return numbers(contracted(dot))[-1]
 
 
 def words_of_slice(dot: DotGeneral, depth: int) -> tuple[int, int, int]:
@@ -91,7 +96,7 @@ class BytePanelDot(PanelDot):
         operand, contract = (self.dot.lhs, dims.lhs_contract) if left else (self.dot.rhs, dims.rhs_contract)
         source = bytes_of(operand)
         inner = next((axis for axis in reversed(contract) if shape_of(operand)[axis] != 1), None)
-        in_order = inner is not None and fastest_axis(operand) == inner and contracted(self.dot)[-1] % WORD == 0
+        in_order = inner is not None and fastest_axis(operand) == inner and innermost(self.dot) % WORD == 0
         return in_order and source is not None and is_read(source)
 
     def _factor(self, left: bool, number: Value, along: Sequence[Value]) -> Value:
@@ -111,7 +116,7 @@ class BytePanelDot(PanelDot):
 
     def _joined(self, left: bool, number: Value, outer: Sequence[Value], first: Value) -> Value:
         """A word of four elements that are computed one by one."""
-        b, size = self.builder, contracted(self.dot)[-1]
+        b, size = self.builder, innermost(self.dot)
         made: Value | None = None
         for at in range(WORD):
             place = b.op("add", first, b.index(at))

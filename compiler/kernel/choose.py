@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import prod
+from math import gcd, prod
 from typing import Final
 
 from orchestrion.compiler.flow.layout import layout_of
 from orchestrion.compiler.flow.structure import fastest_axis
-from orchestrion.compiler.ir.dims import bounds, ceildiv, is_dynamic, is_less, typical
+from orchestrion.compiler.ir.dims import Size, bounds, ceildiv, is_dynamic, is_less, typical
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
 from orchestrion.schema.dtypes import BY_NAME, FLOAT
@@ -30,6 +30,7 @@ from .loops import BLOCK
 from .machine import Machine
 from .operands import is_loaded, is_read, packed_tile
 from .reduction_limits import FEW_REDUCTIONS, lanes_per_reduction, longest, max_elements
+from .result_lines import Lines, image_of
 from .result_squares import FACTORS, RESULTS, Squares
 from .rules import element_of
 from .schedule import Schedule, Step
@@ -75,6 +76,8 @@ MAX_PANEL_COLUMNS = 128
 MAX_BYTE_COLUMNS = 512
 #: most columns of a block of transformed results, and channels of its slices
 WINOGRAD_COLUMNS, WINOGRAD_DEPTH = 32, 16
+#: most results of a line that an invocation computes at once, and about as many lines of a workgroup
+LINE_RESULTS, LINE_ROWS = 8, 14
 #: fewest blocks of a dot whose workgroups read wide rows
 FEWEST_BLOCKS = 4
 #: blocks are halved until there are this many, because a GPU has up to 150 compute units
@@ -138,7 +141,7 @@ class Task:
         return hero if isinstance(hero, DotGeneral) and self.body.has_one_size else None
 
     @cached_property
-    def results(self) -> int:
+    def results(self) -> Size:
         """Number of results of the reduction or dot."""
         assert self.body.hero is not None
         return count_of(self.body.hero.results[0])
@@ -309,6 +312,29 @@ def _in_order(dot: DotGeneral, squares: Squares) -> bool:
     return fastest_axis(dot.lhs) == channel and column is not None and column not in dims.rhs_contract
 
 
+def depthwise_dot(task: Task) -> Schedule | None:
+    """A workgroup computes lines of results of a depthwise convolution, for neighbouring channels, from a ring of rows
+    of the image.
+    """
+    dot, machine = task.dot, task.machine
+    lines = Lines.of(dot) if dot is not None and machine.panel_bytes else None
+    if dot is None or lines is None or fastest_axis(image_of(dot)) != lines.channel:
+        return None
+    channels, height, width = (lines.shape[axis] for axis in (lines.channel, lines.row, lines.column))
+    lanes = gcd(channels, PANEL_LANES)
+    if lanes < MIN_TILE_COLUMNS:
+        return None
+    most = min(LINE_RESULTS, width)
+    results = min(range(most, most // 2, -1), key=lambda count: ceildiv(width, count) * count)
+    schedule = Schedule.of(
+        Step("tile", "b", count=results),
+        Step("bind", "grid", "workgroup"),
+        Step("bind", "b", "local", lanes),
+        Step("stage", "out", "windows", ceildiv(height, max(height // LINE_ROWS, 1))),
+    )
+    return None if any(problems(task.body, schedule, machine)) else schedule
+
+
 def panel_dot(task: Task) -> Schedule | None:
     """A workgroup computes a block of results of a dot, with vectors, and with panels of the operands that are read
     several times, or not in the order of memory.
@@ -324,7 +350,7 @@ def panel_dot(task: Task) -> Schedule | None:
     rows = typical(extents[down])
     read, contract = operand[across]
     in_order = fastest_axis(read) not in contract and is_read(read)
-    tile = _panel_tile(rows, extents[across], machine.panel_tile, item, in_order)
+    tile = _panel_tile(rows, int(extents[across]), machine.panel_tile, item, in_order)
     once = in_order and rows <= tile[0]
     groups = PANEL_LANES if once else 1  # a workgroup reads wide rows of an operand without a panel
     while groups > 1 and typical(extents["b"]) * (extents[across] // (tile[1] * groups)) < FEWEST_BLOCKS:
@@ -340,7 +366,7 @@ def panel_dot(task: Task) -> Schedule | None:
         Step("bind", "grid", "workgroup"),
         *(Step("bind", dim, "local", count) for dim, count in local.items() if count > 1),
         *(replace(step, dim=across) for step in (task.lanes(tile[1]),) if step is not None),
-        Step("stage", "out", "panel", min(depth, extents["k"])),
+        Step("stage", "out", "panel", min(depth, int(extents["k"]))),
         *(Step("stage", PANEL_OPERANDS[name], "panel") for name in panels),
         Step("guard", down, "clamp") if extents[down] % sizes[down] != 0 else None,
         _guard(across, extents[across], sizes[across], 0),
@@ -353,8 +379,8 @@ def byte_panel_dot(task: Task) -> Schedule | None:
     dot, machine, extents = task.dot, task.machine, task.body.extents
     if dot is None or not machine.byte_products or not has_bytes(dot) or is_dynamic(extents["n"], extents["k"]):
         return None
-    rows, columns = typical(extents["m"]), extents["n"]
-    if columns < MIN_TILE_COLUMNS or not extents["k"]:
+    rows, columns, length = typical(extents["m"]), int(extents["n"]), int(extents["k"])
+    if columns < MIN_TILE_COLUMNS or not length:
         return None
     tile = _panel_tile(rows, columns, machine.panel_tile, 4, False)
     down, across = PANEL_LANES, 1  # few rows leave invocations to further columns
@@ -367,7 +393,7 @@ def byte_panel_dot(task: Task) -> Schedule | None:
         Step("bind", "grid", "workgroup"),
         *(Step("bind", dim, "local", count) for dim, count in (("m", down), ("n", across)) if count > 1),
         Step("vectorize", "n", count=min(machine.vector_lanes, tile[1])),
-        Step("stage", "out", "bytes", min(max(words, 1) * WORD, extents["k"])),
+        Step("stage", "out", "bytes", min(max(words, 1) * WORD, length)),
         Step("guard", "m", "clamp") if extents["m"] % sizes["m"] != 0 else None,
         _guard("n", columns, sizes["n"], 0),
     )
@@ -423,7 +449,7 @@ def staged_dot(task: Task) -> Schedule | None:
     )
 
 
-def _blocks(tile: tuple[int, int], extents: Mapping[str, int]) -> int:
+def _blocks(tile: tuple[int, int], extents: Mapping[str, Size]) -> int:
     counts = (
         extents["b"],
         ceildiv(extents["m"], tile[0] * STAGED_LANES_DOWN),
@@ -463,7 +489,7 @@ def _tiled(task: Task, assumed: dict[str, int], *more: Step) -> Schedule:
     )
 
 
-def _guard(dim: str, extent: int, size: int, assumed: int) -> Step | None:
+def _guard(dim: str, extent: Size, size: int, assumed: int) -> Step | None:
     if max(bounds(extent)[0], assumed) < size:
         return Step("guard", dim, "clamp")
     return Step("guard", dim, "shift") if extent % size != 0 else None
@@ -515,6 +541,7 @@ PATTERNS: Final[tuple[tuple[str, Callable[[Task], Schedule | None]], ...]] = (
     ("encoded run", encoded_run),
     ("packed dot", packed_dot),
     ("winograd dot", winograd_dot),
+    ("depthwise dot", depthwise_dot),
     ("panel dot", panel_dot),
     ("byte panel dot", byte_panel_dot),
     ("staged dot", staged_dot),

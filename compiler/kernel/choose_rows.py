@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.flow.fusion_reads import elements
-from orchestrion.compiler.ir.dims import TYPICAL, bounds, is_dynamic, typical
+from orchestrion.compiler.ir.dims import TYPICAL, Size, bounds, is_dynamic, typical
 from orchestrion.compiler.stablehlo.ops.contraction import Reduce
 
 from .body import Body
@@ -85,7 +85,7 @@ def _row_lanes(body: Body, machine: Machine) -> int:
     return lanes
 
 
-def _dynamic_lanes(body: Body, reduced: Sequence[int], machine: Machine) -> int:
+def _dynamic_lanes(body: Body, reduced: Sequence[Size], machine: Machine) -> int:
     """Invocations that share a row of dynamic length: enough for a typical row, and for the iteration limit of the
     machine.
 

@@ -8,11 +8,12 @@ vectorizes them, or the kernel computes them in explicit vectors.
 from collections.abc import Callable, Iterable, Sequence
 
 from orchestrion.compiler.ir.core import Value
+from orchestrion.compiler.ir.dims import Shape
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 
 from . import dialect as k
 from .builder import KernelBuilder
-from .index import Index, Shape
+from .index import Index
 from .loops import Reduction, Scalars, sequential
 from .reductions import Factors, reduction_of_dot
 from .rules import element_of

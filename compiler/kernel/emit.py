@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Final
 
 from orchestrion.compiler.ir.core import Block, Operation, Value
-from orchestrion.compiler.ir.dims import ceildiv, dim_max, typical
+from orchestrion.compiler.ir.dims import Shape, Size, ceildiv, dim_max, typical
 from orchestrion.compiler.ir.locations import UNKNOWN, Location
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 from orchestrion.compiler.stablehlo.ops.indexing import DynamicSlice, DynamicUpdateSlice
@@ -19,6 +18,7 @@ from orchestrion.compiler.stablehlo.ops.indexing import DynamicSlice, DynamicUpd
 from .body import Body, Extents, Output, count_of
 from .builder import KernelBuilder
 from .byte_panels import BytePanelDot
+from .depthwise import DepthwiseDot
 from .dialect import Return
 from .dots import reduced_tile, remember
 from .elemental import Elemental
@@ -41,12 +41,6 @@ from .winograd import SquareDot
 
 #: a function that writes elements of an output at some places
 _Store = Callable[[Sequence[Index], Sequence[Value]], None]
-#: how the sums of a workgroup are staged -> what computes its block
-_BLOCKS: Final[dict[str, type[PanelDot | SquareDot]]] = {
-    "panel": PanelDot,
-    "bytes": BytePanelDot,
-    "winograd": SquareDot,
-}
 #: the schedule by which an invocation computes one element of each result
 THREAD = Schedule.of(Step("bind", "grid", "invocation", 64))
 
@@ -68,12 +62,21 @@ def emit(body: Body, schedule: Schedule, machine: Machine = PLAIN, loc: Location
     return block
 
 
-def invocations(body: Body, schedule: Schedule) -> int:
+def invocations(body: Body, schedule: Schedule) -> Size:
     """Number of invocations of a dispatch."""
     if schedule.library is not None:
         return KERNELS[body.kind].invocations(body.hero)
     places = grid_size(body, schedule)
     return places * schedule.workgroup_size if schedule.by_workgroups else places
+
+
+#: how the sums of a dot are staged -> the class that emits a block
+BLOCKS: dict[str, type[PanelDot | SquareDot | DepthwiseDot]] = {
+    "panel": PanelDot,
+    "bytes": BytePanelDot,
+    "winograd": SquareDot,
+    "windows": DepthwiseDot,
+}
 
 
 @dataclass(slots=True)
@@ -156,7 +159,7 @@ class Kernel:
         for result, value in zip(hero.results, self.elemental.run(parts.total()), strict=True):
             self.builder.memo.set((result, at.key), value)
 
-    def _writes(self, places: int) -> Value:
+    def _writes(self, places: Size) -> Value:
         """Whether this invocation writes the results of its place. `places`: number of places."""
         b, schedule = self.builder, self.schedule
         if schedule.lanes == 1:
@@ -179,7 +182,7 @@ class Kernel:
         for output, at, column in zip(outputs, places, zip(*values, strict=True), strict=True):
             self.store(output, at, column)
 
-    def _places(self, shape: tuple[int, ...], number: Value, size: int) -> list[Index]:
+    def _places(self, shape: Shape, number: Value, size: int) -> list[Index]:
         """The indices of the elements of a tile of a result. The tile divides the last dimension, so all coordinates
         but the last are computed once.
         """
@@ -206,7 +209,7 @@ class Kernel:
         branch = None if schedule.by_workgroups else b.begin_if(is_in_grid(b, schedule, count))
         at = dict(zip((dim for dim, _ in grid), delinearize(b, number, tuple(n for _, n in grid)), strict=True))
         if (stage := schedule.find("stage", "out")) is not None:
-            _BLOCKS[stage.how](self.elemental, dot, schedule, at, is_in_grid(b, schedule, count)).emit(self._finish)
+            BLOCKS[stage.how](self.elemental, dot, schedule, at, is_in_grid(b, schedule, count)).emit(self._finish)
             return
         extents = Extents.of(dot)
         rows = side_of(b, schedule, "m", extents.rows, at["m"])
@@ -226,8 +229,11 @@ class Kernel:
         b.end_if(branch)
 
     def _finish(self, place: Index) -> None:
-        """Computes the results at a place, and writes them."""
-        outputs = [(output, _same(self.builder, place, output.value)) for output in self.body.outputs]
+        """Computes the results at a place, and writes them. Coordinates stay known where shapes differ in axes of one
+        element.
+        """
+        assert place.linear is not None
+        outputs = [(output, place.reshaped(shape_of(output.value))) for output in self.body.outputs]
         values = [self.elemental.element(output.value, at) for output, at in outputs]
         for (output, at), value in zip(outputs, values, strict=True):
             self.store(output, [at], [value])

@@ -10,12 +10,13 @@ from math import prod
 from orchestrion.compiler.flow.dialect import SetEncoding, UnsetEncoding
 from orchestrion.compiler.flow.layout import Layout, layout_of
 from orchestrion.compiler.ir.core import Value
+from orchestrion.compiler.ir.dims import Shape
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 
 from .affine import aligned, split
 from .builder import KernelBuilder
 from .dialect import VECTOR
-from .index import Index, Shape, delinearize, linearize
+from .index import Index, delinearize, linearize
 from .rules import Requests, Rule, element_of, shape_of
 
 

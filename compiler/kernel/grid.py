@@ -11,12 +11,13 @@ from math import gcd, prod
 from typing import Final
 
 from orchestrion.compiler.ir.core import Value
-from orchestrion.compiler.ir.dims import ceildiv, is_dynamic
+from orchestrion.compiler.ir.dims import Size, ceildiv, is_dynamic
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 
 from .body import Body, Extents
 from .builder import KernelBuilder
 from .index import Index, delinearize, invocation_index
+from .result_lines import lines_of
 from .result_squares import squares_of
 from .schedule import Schedule
 
@@ -32,7 +33,7 @@ def is_tiled_dot(schedule: Schedule) -> bool:
     return any(step.dim in DOT for name in ("tile", "bind") for step in schedule.named(name))
 
 
-def tiles(body: Body, schedule: Schedule) -> list[tuple[str, int]]:
+def tiles(body: Body, schedule: Schedule) -> list[tuple[str, Size]]:
     """The dimensions of the grid and the number of tiles along each. The fastest dimension comes last."""
     extents = body.extents
     if body.kind == "rows":
@@ -41,16 +42,18 @@ def tiles(body: Body, schedule: Schedule) -> list[tuple[str, int]]:
         return [("e", ceildiv(body.largest_result, schedule.count("tile", "e")))]
     if isinstance(body.hero, DotGeneral) and (squares := squares_of(body.hero, schedule)) is not None:
         extents = {**extents, "m": squares.rows}
+    if isinstance(body.hero, DotGeneral) and (lines := lines_of(body.hero, schedule)) is not None:
+        return [("b", prod(lines.grid(schedule)))]
     order = ("b", "n", "m") if schedule.find("reorder", "n") is not None else DOT
     return [(dim, ceildiv(extents[dim], schedule.count("tile", dim) * schedule.local(dim))) for dim in order]
 
 
-def grid_size(body: Body, schedule: Schedule) -> int:
+def grid_size(body: Body, schedule: Schedule) -> Size:
     """Number of places of the grid."""
     return prod(count for _, count in tiles(body, schedule))
 
 
-def grid_place(b: KernelBuilder, schedule: Schedule, count: int) -> Value:
+def grid_place(b: KernelBuilder, schedule: Schedule, count: Size) -> Value:
     """The place of the grid that this invocation takes.
 
     Workgroups behind the last place take it again, because all their invocations must reach the barriers. An invocation
@@ -61,7 +64,7 @@ def grid_place(b: KernelBuilder, schedule: Schedule, count: int) -> Value:
     return b.index(0) if count == 1 else b.op("minimum", b.workgroup_id(), b.index(count - 1))
 
 
-def is_in_grid(b: KernelBuilder, schedule: Schedule, count: int) -> Value:
+def is_in_grid(b: KernelBuilder, schedule: Schedule, count: Size) -> Value:
     """Whether the grid has a place for this invocation or its workgroup."""
     number = b.workgroup_id() if schedule.by_workgroups else invocation_index(b, schedule.workgroup_size)
     return b.op("compare_lt", number, b.index(count))
@@ -80,7 +83,7 @@ class Side:
     results: Sequence[Value]
     raw: Sequence[Value]
     first: Value
-    extent: int
+    extent: Size
 
     def holds(self, b: KernelBuilder, at: int) -> Value:
         """Whether a place is written: it is inside, and no earlier tile has it."""
@@ -97,7 +100,7 @@ class Side:
         return self.holds(b, len(self.results) - 1)
 
 
-def side_of(b: KernelBuilder, schedule: Schedule, dim: str, extent: int, number: Value) -> Side:
+def side_of(b: KernelBuilder, schedule: Schedule, dim: str, extent: Size, number: Value) -> Side:
     """The side of tile `number` along a dimension."""
     size, apart = schedule.count("tile", dim), schedule.local(dim)
     step = schedule.find("guard", dim)

@@ -9,12 +9,10 @@ from collections.abc import Hashable, Sequence
 from math import gcd
 
 from orchestrion.compiler.ir.core import Block, Value
-from orchestrion.compiler.ir.dims import Dim, dim_max, is_less
+from orchestrion.compiler.ir.dims import Dim, Shape, Size, dim_max, is_less
 
 from .affine import Sum, added, emit, sum_of
 from .builder import KernelBuilder
-
-Shape = tuple[int, ...]
 
 
 class Index:
@@ -102,7 +100,8 @@ def delinearize(b: KernelBuilder, linear: Value, shape: Shape) -> list[Value]:
 
 def linearize(b: KernelBuilder, coordinates: Sequence[Value], shape: Shape) -> Value:
     """The row-major position of coordinates."""
-    parts, stride = [], 1
+    parts = []
+    stride: Size = 1
     for coordinate, size in zip(reversed(coordinates), reversed(shape), strict=True):
         if size != 1:
             parts.append(_times(b, coordinate, stride))
@@ -110,7 +109,7 @@ def linearize(b: KernelBuilder, coordinates: Sequence[Value], shape: Shape) -> V
     return emit(b, added(b, reversed(parts)))
 
 
-def _times(b: KernelBuilder, coordinate: Value, stride: int) -> tuple[Sum, int]:
+def _times(b: KernelBuilder, coordinate: Value, stride: Size) -> tuple[Sum, int]:
     """A sum and a factor whose product is `coordinate * stride`. The sum includes the dynamic part of the stride."""
     if not isinstance(stride, Dim):
         return sum_of(b, coordinate), stride

@@ -9,7 +9,7 @@ from collections.abc import Generator, Sequence
 import numpy as np
 
 from orchestrion.compiler.ir.core import Value
-from orchestrion.compiler.ir.dims import is_dynamic
+from orchestrion.compiler.ir.dims import Size, is_dynamic
 from orchestrion.compiler.stablehlo.ops.indexing import DynamicSlice, DynamicUpdateSlice, Gather
 from orchestrion.schema.dtypes import BY_NAME, SIGNED
 
@@ -21,7 +21,7 @@ from .rules import MAX_BRANCH_DEPTH, Requests, Rule, may_be_empty, scalar_index,
 Starts = Generator[tuple[Value, Index], Value, list[Value]]
 
 
-def clamped(b: KernelBuilder, start: Value, most: int) -> Value:
+def clamped(b: KernelBuilder, start: Value, most: Size) -> Value:
     """min(max(start, 0), most) of an integer of any type, in the index type."""
     dtype = BY_NAME[b.dtype(start)]
     if dtype.kind == SIGNED:
@@ -32,7 +32,7 @@ def clamped(b: KernelBuilder, start: Value, most: int) -> Value:
     return b.op("convert", b.op("minimum", start, b.const(bound, dtype.name)), to=b.index_type)
 
 
-def _at_most(b: KernelBuilder, start: Value, most: int) -> Value:
+def _at_most(b: KernelBuilder, start: Value, most: Size) -> Value:
     """min(start, most) of a non-negative integer, for a dynamic bound."""
     wide = BY_NAME[b.dtype(start)].bits > BY_NAME[b.index_type].bits
     bound = b.index(most)
@@ -94,7 +94,7 @@ def gather(b: KernelBuilder, op: Gather, result: int, at: Index) -> Requests:
     for axis, of in zip(axes.operand_batching_dims, axes.start_indices_batching_dims, strict=True):
         coordinates[axis] = batch[axes.batch_place(of)]
     for position, axis in enumerate(axes.start_index_map):
-        most = shape[axis] - op.slice_sizes.ints[axis]
+        most = shape[axis] - op.slice_sizes.sizes[axis]
         if most != 0:
             place = list(batch)
             if axes.index_vector_dim < len(indices):

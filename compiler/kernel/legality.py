@@ -18,13 +18,14 @@ from .body import Body, count_of
 from .byte_panels import byte_panel_bytes, has_bytes
 from .dialect import MAX_SHARED_BYTES, VECTOR_LANES
 from .encodings import stored_shape
-from .grid import is_tiled_dot
+from .grid import DOT, is_tiled_dot
 from .library import KERNELS
 from .loops import loop_iterations
 from .machine import Machine
 from .operands import packed_tile
 from .panels import contracted, shared_elements, slice_of, vector_dimension
 from .reduction_limits import longest, max_counted_iterations, max_elements, max_loop_iterations
+from .result_lines import Lines
 from .result_squares import FACTORS, Squares, transformed_elements
 from .row_values import MAX_REGISTER_ELEMENTS, parts_bytes, row_iterations, row_lengths, shared_row_bytes
 from .rules import element_of
@@ -80,7 +81,7 @@ def _unknown(body: Body, schedule: Schedule) -> Iterator[str]:
     for step in schedule.steps:
         known = [*body.extents]
         if step.name == "bind":
-            known = ["grid", *(dim for dim in ("m", "n") if dim in body.extents and body.kind == "contraction")]
+            known = ["grid", *(dim for dim in DOT if dim in body.extents and body.kind == "contraction")]
         elif step.name == "stage":
             known = [*operands]
         elif step.name not in _OF_DIMENSIONS:
@@ -195,8 +196,12 @@ def _dot(body: Body, schedule: Schedule, machine: Machine) -> Iterator[str]:
     assert isinstance(dot, DotGeneral)
     if schedule.lanes > 1:
         yield "the reduction of a dot in tiles is not shared"
-    for step in schedule.named("tile"):
-        if step.dim not in ("m", "n"):
+    out = schedule.find("stage", "out")
+    if out is not None and out.how == "windows":
+        yield from _lines(dot, schedule, machine)
+        return
+    for step in (*schedule.named("tile"), *schedule.named("bind")):
+        if step.dim not in ("m", "n", "grid"):
             yield f"{step}: a dot is tiled along m and n, or along e alone"
     for step in schedule.named("reorder"):
         if (step.dim, step.how) != ("n", "m"):
@@ -205,7 +210,7 @@ def _dot(body: Body, schedule: Schedule, machine: Machine) -> Iterator[str]:
         yield from _vectors(schedule, step, machine)
     for dim, index in (("m", 0), ("n", 1)):
         yield from _edge(body, dot, schedule, dim, index)
-    if (out := schedule.find("stage", "out")) is not None:
+    if out is not None:
         blocks = {"winograd": _winograd, "bytes": _byte_panels}
         yield from blocks.get(out.how, _panels)(dot, schedule, machine)
     elif any(schedule.named("stage")):
@@ -306,6 +311,22 @@ def _winograd(dot: DotGeneral, schedule: Schedule, machine: Machine) -> Iterator
         yield f"{out}: slices of a multiple of {FACTORS} channels divide {squares.channels}"
     elif (used := transformed_elements(schedule) * BY_NAME[element_of(dot.out)].itemsize) > machine.winograd_bytes:
         yield f"factors and sums take {used} bytes; the machine has {machine.winograd_bytes}"
+
+
+def _lines(dot: DotGeneral, schedule: Schedule, machine: Machine) -> Iterator[str]:
+    """Lines of results of a depthwise convolution, from rows of the image."""
+    (out, *others), lines = schedule.named("stage"), Lines.of(dot)
+    others += [step for step in schedule.steps if step.name not in ("bind", "tile", "stage") or step.dim in "mn"]
+    if others or not schedule.by_workgroups:
+        yield f"{out}: a workgroup takes channels of a block, bind(b, local, ...), and results of a line, tile(b, ...)"
+    elif lines is None:
+        yield f"{out}: only depthwise convolutions with windows along two axes have lines"
+    elif not 0 < out.count <= lines.shape[lines.row] or schedule.count("tile", "b") > lines.shape[lines.column]:
+        yield f"{out}: the results have {lines.shape[lines.row]} rows and {lines.shape[lines.column]} columns"
+    elif lines.shape[lines.channel] % schedule.local("b"):
+        yield f"{out}: {schedule.local('b')} channels of a workgroup divide {lines.shape[lines.channel]}"
+    elif (used := lines.elements(schedule) * BY_NAME[element_of(dot.out)].itemsize) > machine.panel_bytes:
+        yield f"rows take {used} bytes; the machine has {machine.panel_bytes}"
 
 
 def _staged(body: Body, dot: DotGeneral, schedule: Schedule, machine: Machine) -> Iterator[str]:

@@ -15,10 +15,10 @@ from math import prod
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.ir.core import Value
-from orchestrion.compiler.ir.dims import is_dynamic
+from orchestrion.compiler.ir.dims import Shape, Size, is_dynamic, numbers
 
 from .builder import KernelBuilder
-from .index import Index, Shape, delinearize
+from .index import Index, delinearize
 from .machine import Machine
 from .reduction_limits import longest, max_counted_iterations, max_elements, max_loop_iterations
 
@@ -51,7 +51,7 @@ class Reduction:
     accumulate: Callable[[Sequence[Value], Sequence[Value]], Scalars] | None = None
 
     @property
-    def count(self) -> int:
+    def count(self) -> Size:
         """Number of elements."""
         return prod(self.sizes)
 
@@ -77,7 +77,7 @@ def sequential(b: KernelBuilder, reduction: Reduction, per_iteration: int = 1) -
             for position in range(count):
                 values = yield from reduction.into(values, delinearize(b, b.index(position), reduction.sizes))
             return values
-        cut = bounded_per_iteration(reduction.sizes, per_iteration, b.machine)
+        cut = bounded_per_iteration(numbers(reduction.sizes), per_iteration, b.machine)
         if reduction.neutral is not None and cut is not None:
             return (yield from Nest(b, _cut(b, reduction, cut)).axis(0, (), values))
     return (yield from Loops.of(b, reduction, most).over(b.index(0), b.index(count), most, values))
@@ -103,7 +103,7 @@ def _even_block(most: int) -> int:
     return min(1 << (most.bit_length() + 1) // 2, LARGEST_BLOCK)
 
 
-def bounded_per_iteration(sizes: Shape, wanted: int, machine: Machine) -> int | None:
+def bounded_per_iteration(sizes: tuple[int, ...], wanted: int, machine: Machine) -> int | None:
     """Elements per iteration of the innermost loop, `wanted` or more, so that loops along all axes need at most
     `max_loop_iterations` iterations. None if no number is enough.
 
@@ -117,17 +117,18 @@ def bounded_per_iteration(sizes: Shape, wanted: int, machine: Machine) -> int | 
     return None
 
 
-def _is_cut(sizes: Shape, per_iteration: int) -> bool:
+def _is_cut(sizes: tuple[int, ...], per_iteration: int) -> bool:
     return per_iteration > 1 and sizes[-1] % per_iteration == 0 and sizes[-1] != per_iteration
 
 
-def _cut_sizes(sizes: Shape, per_iteration: int) -> Shape:
+def _cut_sizes(sizes: tuple[int, ...], per_iteration: int) -> tuple[int, ...]:
     return (*sizes[:-1], sizes[-1] // per_iteration, per_iteration) if _is_cut(sizes, per_iteration) else sizes
 
 
 def _cut(b: KernelBuilder, reduction: Reduction, per_iteration: int) -> Reduction:
     """The reduction with its innermost axis split in two. The inner axis is short enough to need no loop."""
-    if not _is_cut(reduction.sizes, per_iteration):
+    sizes = numbers(reduction.sizes)
+    if not _is_cut(sizes, per_iteration):
         return reduction
 
     def joined(coordinates: Sequence[Value]) -> list[Value]:
@@ -136,13 +137,13 @@ def _cut(b: KernelBuilder, reduction: Reduction, per_iteration: int) -> Reductio
 
     return replace(
         reduction,
-        sizes=_cut_sizes(reduction.sizes, per_iteration),
+        sizes=_cut_sizes(sizes, per_iteration),
         element=lambda coordinates: reduction.element(joined(coordinates)),
         accumulate=reduction.accumulate and (lambda values, at: reduction.into(values, joined(at))),
     )
 
 
-def _nest_iterations(sizes: Shape) -> int:
+def _nest_iterations(sizes: tuple[int, ...]) -> int:
     """Upper bound of the iterations of a loop per axis, all together. Each exit counts as an iteration."""
     total = 0
     for level in reversed(range(len(sizes))):
@@ -152,7 +153,7 @@ def _nest_iterations(sizes: Shape) -> int:
     return total
 
 
-def _per_block(sizes: Shape, level: int) -> int:
+def _per_block(sizes: tuple[int, ...], level: int) -> int:
     """Iterations along an axis that make a block, of elements or of blocks of the inner axes."""
     inside = prod(sizes[level + 1 :])
     return BLOCK if inside >= BLOCK else max(BLOCK // inside, 1)
@@ -167,18 +168,18 @@ class Nest:
 
     def iterations(self) -> int:
         """Upper bound of the iterations of all loops together. Each exit counts as an iteration."""
-        return _nest_iterations(self.reduction.sizes)
+        return _nest_iterations(numbers(self.reduction.sizes))
 
     def _inside(self, level: int) -> int:
         """Elements along this axis and all inner axes."""
-        return prod(self.reduction.sizes[level:])
+        return prod(numbers(self.reduction.sizes[level:]))
 
     def _per_block(self, level: int) -> int:
-        return _per_block(self.reduction.sizes, level)
+        return _per_block(numbers(self.reduction.sizes), level)
 
     def axis(self, level: int, outer: Sequence[Value], start: Sequence[Value]) -> Scalars:
         """Combines `start` with all elements at the place `outer` of the outer axes."""
-        b, size = self.builder, self.reduction.sizes[level]
+        b, size = self.builder, int(self.reduction.sizes[level])
         if self._inside(level) <= UNROLLED:
             values = start
             for at in range(size):

@@ -18,7 +18,7 @@ from math import prod
 
 from orchestrion.compiler.flow.structure import fastest_axis
 from orchestrion.compiler.ir.core import Value
-from orchestrion.compiler.ir.dims import ceildiv
+from orchestrion.compiler.ir.dims import Shape, ceildiv, numbers
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 
 from .axes import Axes
@@ -47,7 +47,7 @@ def slice_of(dot: DotGeneral, depth: int) -> tuple[int, int, int]:
     of a block of the sum. `depth` 0: the slice is everything. The places are 0 if a block has more elements than a
     slice.
     """
-    sizes = contracted(dot)
+    sizes = numbers(contracted(dot))
     if not depth or depth >= prod(sizes):
         return 0, sizes[0], prod(sizes[1:])
     axis = next(axis for axis in range(len(sizes)) if prod(sizes[axis + 1 :]) <= max(depth, BLOCK - 1))
@@ -57,7 +57,7 @@ def slice_of(dot: DotGeneral, depth: int) -> tuple[int, int, int]:
     return axis, most and block * ceildiv(ceildiv(size, block), ceildiv(size, most * block)), inside
 
 
-def contracted(dot: DotGeneral) -> tuple[int, ...]:
+def contracted(dot: DotGeneral) -> Shape:
     """The sizes of the contracted axes, of which those that are contiguous in both operands count as one."""
     dims = dot.dimensions
     return Axes([(dot.lhs, dims.lhs_contract), (dot.rhs, dims.rhs_contract)]).sizes
@@ -168,7 +168,7 @@ class PanelDot:
 
     def _division(self) -> tuple[tuple[int, ...], tuple[int, int, int]]:
         """The sizes of the contracted axes, and how slices divide them."""
-        return contracted(self.dot), slice_of(self.dot, self.schedule.count("stage", "out"))
+        return numbers(contracted(self.dot)), slice_of(self.dot, self.schedule.count("stage", "out"))
 
     def _panel(self, left: bool) -> Panel | None:
         """The panel of an operand of the block; None if it has none."""

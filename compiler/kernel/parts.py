@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from orchestrion.compiler.ir.core import Operation, Value
-from orchestrion.compiler.ir.dims import ceildiv, dim_max, dim_min, is_dynamic
+from orchestrion.compiler.ir.dims import Size, ceildiv, dim_max, dim_min, is_dynamic
 
 from .elemental import Elemental
 from .loops import Loops, Reduction, Scalars
@@ -29,7 +29,7 @@ class Parts:
     elemental: Elemental
     reduction: Reduction
     arrays: Sequence[Value]
-    count: int
+    count: Size
     most: int
 
     def total(self) -> Scalars:

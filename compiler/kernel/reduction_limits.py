@@ -7,7 +7,7 @@ the limit of the machine. Nothing reaches them on a machine without such a limit
 
 from typing import Final
 
-from orchestrion.compiler.ir.dims import DEFAULT_GREATEST, bounds, is_dynamic
+from orchestrion.compiler.ir.dims import DEFAULT_GREATEST, Size, bounds, is_dynamic
 from orchestrion.schema.quirks import LLVMPIPE_ITERATIONS
 
 from .machine import Machine
@@ -19,7 +19,7 @@ FEW_REDUCTIONS: Final = 1024
 LANES_BY_COUNT: Final = {8: 128, FEW_REDUCTIONS: 16}
 
 
-def lanes_per_reduction(reductions: int) -> int:
+def lanes_per_reduction(reductions: Size) -> int:
     """Invocations that share a reduction of dynamic length, given the number of reductions. A dynamic number counts as
     a large one.
     """
@@ -61,6 +61,6 @@ def max_updates(machine: Machine) -> int:
     return _scaled(1 << 18, machine)
 
 
-def longest(count: int, machine: Machine) -> int:
+def longest(count: Size, machine: Machine) -> int:
     """The greatest length of a reduction in one invocation. `count` if it is static, else limited by the machine."""
     return min(bounds(count)[1], max_dynamic_elements(machine), DEFAULT_GREATEST) if is_dynamic(count) else count

@@ -20,7 +20,7 @@ from functools import partial
 from itertools import count
 
 from orchestrion.compiler.ir.core import Value
-from orchestrion.compiler.ir.dims import bounds, ceildiv, dim_min, is_dynamic
+from orchestrion.compiler.ir.dims import Size, bounds, ceildiv, dim_min, is_dynamic
 from orchestrion.compiler.stablehlo.ops.contraction import Reduce
 from orchestrion.compiler.stablehlo.ops.reducers import is_commutative
 
@@ -75,7 +75,7 @@ class RegisterRow(Row):
     def _plan(self, results: Sequence[Value]) -> None:
         self.registers = {value: [] for value in register_values(self.ops, self.rows, results)}
 
-    def _slots(self, length: int) -> list[list[Slot]]:
+    def _slots(self, length: Size) -> list[list[Slot]]:
         """The share of this invocation, in runs of neighbours that are loaded and stored together."""
         b, lanes, width = self.builder, self.lanes, self._width(length)
         runs, each, certain = length // width, self._each(length), self.span.bounds(length)[0] // width
@@ -95,11 +95,11 @@ class RegisterRow(Row):
             share.append([Slot(b.op("add", start, b.index(at)), inside) for at in range(width)])
         return share
 
-    def _width(self, length: int) -> int:
+    def _width(self, length: Size) -> int:
         """Elements of a run."""
         return VECTOR if self.builder.machine.wide_loads and length % VECTOR == 0 else 1
 
-    def _each(self, length: int) -> int:
+    def _each(self, length: Size) -> int:
         """Runs of an invocation."""
         return ceildiv(self.span.bounds(length)[1], self._width(length) * self.lanes)
 
@@ -121,7 +121,7 @@ class RegisterRow(Row):
         parts = Parts(self.elemental, reduction, shared, number, self.lanes if is_dynamic(number) else number)
         return self.elemental.run(parts.few().total())
 
-    def _sharing(self, reduction: Reduction) -> int:
+    def _sharing(self, reduction: Reduction) -> Size:
         """How many invocations have elements, or the neutral value."""
         if _neutral(reduction):
             return self.lanes
@@ -160,7 +160,7 @@ class RegisterRow(Row):
 
     # results
 
-    def _write(self, outputs: Sequence[Result], length: int) -> None:
+    def _write(self, outputs: Sequence[Result], length: Size) -> None:
         registers, numbers = self._registers_of([value for value, _ in outputs]), count()
         for run in self._slots(length):
             places = [[self._at(value, slot.position) for value, _ in outputs] for slot in run]

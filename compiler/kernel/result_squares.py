@@ -7,7 +7,7 @@ from math import prod
 from typing import Final
 
 from orchestrion.compiler.flow.dialect import Windows
-from orchestrion.compiler.ir.dims import ceildiv, is_dynamic
+from orchestrion.compiler.ir.dims import ceildiv, is_dynamic, numbers
 from orchestrion.compiler.stablehlo.ops.contraction import HIGHEST, DotGeneral
 
 from .rules import shape_of
@@ -43,15 +43,16 @@ class Squares:
         """The squares of a dot; None if it does not sum windows of 3 x 3, side by side, over one axis of channels, or
         has the precision HIGHEST.
         """
-        windows, dims, shape = dot.lhs.defining_op, dot.dimensions, shape_of(dot.lhs)
+        windows, dims = dot.lhs.defining_op, dot.dimensions
         if dot.precision_config == HIGHEST or not isinstance(windows, Windows):
             return None
-        if dims.lhs_batch or is_dynamic(*shape, *shape_of(dot.rhs)):
+        if dims.lhs_batch or is_dynamic(*shape_of(dot.lhs), *shape_of(dot.rhs)):
             return None
+        shape = numbers(shape_of(dot.lhs))
         axes, free, contract = windows.axes.ints, dims.free(len(shape), True), list(dims.lhs_contract)
         own = (len(shape) - 2, len(shape) - 1)
         others = [at for at, axis in enumerate(contract) if axis not in own]
-        plain = windows.sizes.ints == (3, 3) and windows.strides.ints == windows.dilations.ints == (1, 1)
+        plain = windows.sizes.sizes == (3, 3) and windows.strides.sizes == windows.dilations.sizes == (1, 1)
         if not plain or tuple(free[-2:]) != tuple(axes) or len(contract) != 3 or len(others) != 1:
             return None
         *outer, height, width = (shape[axis] for axis in free)

@@ -16,7 +16,7 @@ from math import prod
 from orchestrion.compiler.flow.fusion_reads import elements
 from orchestrion.compiler.flow.structure import row_axes
 from orchestrion.compiler.ir.core import Operation, Value
-from orchestrion.compiler.ir.dims import ceildiv, typical
+from orchestrion.compiler.ir.dims import Size, ceildiv, typical
 from orchestrion.compiler.stablehlo.ops.contraction import Reduce
 from orchestrion.compiler.stablehlo.ops.reducers import is_commutative
 
@@ -38,7 +38,7 @@ class Row(ElementalCode):
     """The code for one row in the making. `number`: the row; `lanes`: invocations that share it."""
 
     ops: Sequence[Operation]
-    rows: int
+    rows: Size
     number: Value
     lanes: int
     #: expensive values that several passes need
@@ -147,7 +147,7 @@ class Row(ElementalCode):
 
     # results
 
-    def _write(self, outputs: Sequence[Result], length: int) -> None:
+    def _write(self, outputs: Sequence[Result], length: Size) -> None:
         """The row's share of results that have `length` elements per row."""
         b = self.builder
         if self.lanes == 1:

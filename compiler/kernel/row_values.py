@@ -11,7 +11,7 @@ from orchestrion.compiler.flow.fusion_reads import elements
 from orchestrion.compiler.flow.row_bodies import rows_of
 from orchestrion.compiler.flow.structure import keeps_order
 from orchestrion.compiler.ir.core import Operation, Value
-from orchestrion.compiler.ir.dims import Dim, bounds, ceildiv, dim_max, is_dynamic
+from orchestrion.compiler.ir.dims import Dim, Size, bounds, ceildiv, dim_max, is_dynamic
 from orchestrion.compiler.sequencer.ll_seq import LoadInput
 from orchestrion.compiler.stablehlo.ops.base import dtype_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
@@ -36,7 +36,7 @@ REGISTER_ROW_LENGTHS = (16, 64, 128, 256, 512, 1024)
 MAX_REGISTER_ELEMENTS = 64
 
 
-def row_scalars(ops: Sequence[Operation], rows: int) -> set[Operation]:
+def row_scalars(ops: Sequence[Operation], rows: Size) -> set[Operation]:
     """Ops that compute one number per row from that row alone. Every invocation computes them, outside the passes."""
     return {
         op
@@ -47,7 +47,7 @@ def row_scalars(ops: Sequence[Operation], rows: int) -> set[Operation]:
     }
 
 
-def shared_values(ops: Sequence[Operation], rows: int, results: Sequence[Value]) -> list[Value]:
+def shared_values(ops: Sequence[Operation], rows: Size, results: Sequence[Value]) -> list[Value]:
     """Expensive values that several passes need, as many as fit in shared memory."""
     passes = [pass_values(list(op.inputs), rows) for op in ops if isinstance(op, Reduce)]
     passes.append(pass_values([value for value in results if is_longer(value, rows)], rows))
@@ -78,13 +78,13 @@ def parts_bytes(ops: Sequence[Operation], lanes: int) -> int:
     return places * sum(shared_bytes(dtype_of(result)) for result in results)
 
 
-def shared_row_bytes(ops: Sequence[Operation], rows: int, results: Sequence[Value], lanes: int) -> int:
+def shared_row_bytes(ops: Sequence[Operation], rows: Size, results: Sequence[Value], lanes: int) -> int:
     """Bytes of shared memory for a row in loops: partial results, and values that several passes need."""
     kept = shared_values(ops, rows, results) if lanes > 1 else []
     return parts_bytes(ops, lanes) + sum(array_length(v, rows) * shared_bytes(dtype_of(v)) for v in kept)
 
 
-def pass_values(values: list[Value], rows: int) -> set[Value]:
+def pass_values(values: list[Value], rows: Size) -> set[Value]:
     """Values whose elements a pass over `values` loads or computes at its own position, except one number per row."""
     seen: set[Value] = set()
     while values:
@@ -96,7 +96,7 @@ def pass_values(values: list[Value], rows: int) -> set[Value]:
     return seen
 
 
-def _sources(value: Value, rows: int) -> list[Value] | None:
+def _sources(value: Value, rows: Size) -> list[Value] | None:
     """The operands that are read at the position of the element; None if `value` is not computed element by element."""
     op = value.defining_op
     if not is_longer(value, rows):
@@ -108,12 +108,12 @@ def _sources(value: Value, rows: int) -> list[Value] | None:
     return None
 
 
-def array_length(value: Value, rows: int) -> int:
+def array_length(value: Value, rows: Size) -> int:
     """Length of the shared array for a row of a value: a power of two."""
-    return 1 << (elements(value) // rows - 1).bit_length()
+    return 1 << int(elements(value) // rows - 1).bit_length()
 
 
-def is_longer(value: Value, rows: int) -> bool:
+def is_longer(value: Value, rows: Size) -> bool:
     """Whether a value may have more than one number per row."""
     return elements(value) != rows and bounds(elements(value) - rows)[1] > 0
 
@@ -136,18 +136,18 @@ def is_costly(op: Operation) -> bool:
 # rows in registers
 
 
-def row_lengths(ops: Sequence[Operation], rows: int, results: Sequence[Value]) -> list[int]:
+def row_lengths(ops: Sequence[Operation], rows: Size, results: Sequence[Value]) -> list[Size]:
     """Elements per row of each reduction and of each result."""
     reduced = [op.inputs[0] for op in ops if isinstance(op, Reduce)]
     return [elements(value) // rows for value in (*reduced, *results)]
 
 
-def row_length(ops: Sequence[Operation], rows: int, results: Sequence[Value]) -> int:
+def row_length(ops: Sequence[Operation], rows: Size, results: Sequence[Value]) -> Size:
     """The greatest of `row_lengths`."""
     return reduce(dim_max, row_lengths(ops, rows, results))
 
 
-def row_iterations(ops: Sequence[Operation], rows: int, results: Sequence[Value], lanes: int, machine: Machine) -> int:
+def row_iterations(ops: Sequence[Operation], rows: Size, results: Sequence[Value], lanes: int, machine: Machine) -> int:
     """Upper bound of the iterations of all loops of an invocation that shares a row: one per reduction and one per
     length of results.
 
@@ -163,17 +163,17 @@ def row_iterations(ops: Sequence[Operation], rows: int, results: Sequence[Value]
 class LengthRange(NamedTuple):
     """Range of the row length `length`: from `least` to `most` elements."""
 
-    length: int
+    length: Size
     least: int
     most: int
 
-    def bounds(self, length: int) -> tuple[int, int]:
+    def bounds(self, length: Size) -> tuple[int, int]:
         """The least and the greatest value of any length of the body."""
         least, most = bounds(length)
         return max(least, self.least) if length == self.length else least, min(most, self.most)
 
 
-def register_lanes(ops: Sequence[Operation], length: int, machine: Machine) -> int:
+def register_lanes(ops: Sequence[Operation], length: Size, machine: Machine) -> int:
     """The fewest invocations that can keep a row of up to `length` elements in registers; 0 if no number can."""
     most = min(MAX_REGISTER_ELEMENTS, machine.register_code // max(sum(map(_text, ops)), 1))
     choices = [1] if length <= MAX_SERIAL_ROW else [lanes for lanes in REGISTER_ROW_LANES if lanes >= machine.subgroup]
@@ -182,7 +182,7 @@ def register_lanes(ops: Sequence[Operation], length: int, machine: Machine) -> i
 
 
 def register_ranges(
-    ops: Sequence[Operation], rows: int, results: Sequence[Value], machine: Machine
+    ops: Sequence[Operation], rows: Size, results: Sequence[Value], machine: Machine
 ) -> list[LengthRange]:
     """Ranges of a dynamic row length that have a kernel each with rows in registers, in ascending order. Empty if the
     length is static or rows may be empty.
@@ -205,7 +205,7 @@ def _text(op: Operation) -> int:
     return cost_of(op).code
 
 
-def register_values(ops: Sequence[Operation], rows: int, results: Sequence[Value]) -> list[Value]:
+def register_values(ops: Sequence[Operation], rows: Size, results: Sequence[Value]) -> list[Value]:
     """Values that one pass loads or computes and a later pass needs, without those that are only steps on the way."""
     passes = [list(op.inputs) for op in ops if isinstance(op, Reduce)]
     passes.append(list(results))

@@ -10,8 +10,9 @@ from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 from orchestrion.compiler.flow.structure import PLACING, parallel, reads_in_order, reduction, structure_of
+from orchestrion.compiler.ir import dims
 from orchestrion.compiler.ir.core import Operation, Value
-from orchestrion.compiler.ir.dims import is_dynamic, is_less
+from orchestrion.compiler.ir.dims import Shape, is_dynamic, is_less
 from orchestrion.compiler.stablehlo.ops import elementwise as elementwise_ops
 from orchestrion.compiler.stablehlo.ops import structural as ops
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
@@ -19,7 +20,7 @@ from orchestrion.compiler.stablehlo.ops.flow_ops import Size
 
 from . import size_arithmetic
 from .builder import KernelBuilder
-from .index import Index, Shape
+from .index import Index
 
 #: type of a rule in progress: yields requests, is sent scalars, returns a scalar
 Requests = Generator[tuple[Value, Index], Value, Value]
@@ -107,7 +108,7 @@ def placed(b: KernelBuilder, op: Operation, result: int, at: Index) -> Requests:
 
 
 def mapped(
-    b: KernelBuilder, coordinates: Sequence[int], points: Sequence[Value], reduced: Sequence[Value] = ()
+    b: KernelBuilder, coordinates: Sequence[dims.Size], points: Sequence[Value], reduced: Sequence[Value] = ()
 ) -> list[Value]:
     """The coordinates of an index map, given those of the parallel dimensions and of the reduction dimensions."""
     values = {parallel(number): point for number, point in enumerate(points)}
@@ -118,7 +119,7 @@ def mapped(
 def pad(b: KernelBuilder, op: ops.Pad, result: int, at: Index) -> Requests:
     """The element of the operand, or the padding value."""
     operand, shape = op.operand_, shape_of(op.operand_)
-    low, interior = op.edge_padding_low.ints, op.interior_padding.ints
+    low, interior = op.edge_padding_low.sizes, op.interior_padding.sizes
     padding = yield op.padding_value, scalar_index(b)
     if 0 in shape:
         return padding
@@ -135,7 +136,9 @@ def pad(b: KernelBuilder, op: ops.Pad, result: int, at: Index) -> Requests:
     return b.end_if(branch, [padding])[0]
 
 
-def _unpad(b: KernelBuilder, padded: Value, count: int, size: int, low: int, step: int) -> tuple[Value, Value]:
+def _unpad(
+    b: KernelBuilder, padded: Value, count: dims.Size, size: dims.Size, low: dims.Size, step: dims.Size
+) -> tuple[Value, Value]:
     """The coordinate of the operand for a padded one, and whether it exists. Differences may wrap, hence the first
     check.
     """
@@ -163,7 +166,7 @@ def concatenate(b: KernelBuilder, op: ops.Concatenate, result: int, at: Index) -
     """The element of the operand that holds the coordinate."""
     axis = op.dimension.value
     parts = []
-    start = 0
+    start: dims.Size = 0
     for operand in op.inputs:
         if shape_of(operand)[axis] != 0:
             parts.append((operand, start))
@@ -171,7 +174,7 @@ def concatenate(b: KernelBuilder, op: ops.Concatenate, result: int, at: Index) -
     return (yield from _part(b, parts, axis, at))
 
 
-def _part(b: KernelBuilder, parts: Sequence[tuple[Value, int]], axis: int, at: Index) -> Requests:
+def _part(b: KernelBuilder, parts: Sequence[tuple[Value, dims.Size]], axis: int, at: Index) -> Requests:
     """The element of the operand that holds the coordinate, found by bisection. Each operand comes with its start.
 
     Inside many open regions both halves are computed, at clamped coordinates, and one is selected.
@@ -197,7 +200,7 @@ def _part(b: KernelBuilder, parts: Sequence[tuple[Value, int]], axis: int, at: I
     return b.end_if(branch, [high])[0]
 
 
-def _moved(b: KernelBuilder, at: Index, axis: int, op: str, bound: int) -> Index:
+def _moved(b: KernelBuilder, at: Index, axis: int, op: str, bound: dims.Size) -> Index:
     coordinates = list(at.coordinates)
     coordinates[axis] = b.op(op, coordinates[axis], b.index(bound))
     return at.at(at.shape, coordinates)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from orchestrion.compiler.ir.dims import Atom, Call, Dim, Symbol, bounds
+from orchestrion.compiler.ir.dims import Atom, Call, Dim, Size, Symbol, bounds
 
 if TYPE_CHECKING:
     from orchestrion.compiler.ir.core import Value
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .builder import KernelBuilder
 
 
-def emit(b: KernelBuilder, size: int, values: Mapping[str, Value] | None = None) -> Value:
+def emit(b: KernelBuilder, size: Size, values: Mapping[str, Value] | None = None) -> Value:
     """The value of a size. `values`: symbols that are no parameters of the dispatch, such as dimensions -> their
     values.
     """

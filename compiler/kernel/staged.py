@@ -13,7 +13,7 @@ from math import prod
 
 from orchestrion.compiler.flow.structure import fastest_axis
 from orchestrion.compiler.ir.core import Value
-from orchestrion.compiler.ir.dims import is_dynamic
+from orchestrion.compiler.ir.dims import is_dynamic, numbers
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 
 from .axes import Axes
@@ -176,7 +176,7 @@ def can_stage(dot: DotGeneral, machine: Machine) -> bool:
     sizes = Axes([(dot.lhs, dims.lhs_contract), (dot.rhs, dims.rhs_contract)]).sizes
     if is_dynamic(prod(sizes)) or not 1 <= prod(sizes) <= max_loop_iterations(machine) // 2:
         return False
-    return bounded_per_iteration(sizes, 1, machine) is not None
+    return bounded_per_iteration(numbers(sizes), 1, machine) is not None
 
 
 def staged_results(

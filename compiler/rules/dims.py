@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from orchestrion.compiler.ir.dims import Symbol, symbols_of
+from orchestrion.compiler.ir.dims import Size, Symbol, symbols_of
 from orchestrion.compiler.ir.types import TensorType
 from orchestrion.compiler.ir.util import Assert
 from orchestrion.compiler.stablehlo.ops.func import Func
@@ -29,14 +29,14 @@ def function_dims(func: Func) -> Iterator[str]:
         known.add(symbol.name)
     for op in func.entry.ops if func.body.blocks else ():
         if isinstance(op, Assert):
-            yield from _measures(func, [*op.lhs.ints, *op.rhs.ints, *op.numbers.ints], known)
+            yield from _measures(func, [*op.lhs.sizes, *op.rhs.sizes, *op.numbers.sizes], known)
     defined = {symbol for symbol, _ in rows}
     for symbol in used_symbols(func):
         if symbol not in defined:
             yield f"uses symbol {symbol}, which dims does not define so"
 
 
-def _measures(func: Func, sizes: Iterable[int], known: set[str]) -> Iterator[str]:
+def _measures(func: Func, sizes: Iterable[Size], known: set[str]) -> Iterator[str]:
     inputs = func.function_type.inputs
     for symbol in symbols_of(*sizes):
         place = measured_place(symbol.name)

@@ -27,6 +27,7 @@ from orchestrion.compiler.flow.scatter import Scatter, changes, update_of, updat
 from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, Value
+from orchestrion.compiler.ir.dims import Shape, Size
 from orchestrion.compiler.ir.parameters import bytes_of, name_of
 from orchestrion.compiler.ir.symbols import SymbolTables
 from orchestrion.compiler.ir.types import I32, FunctionType, TensorType, Type
@@ -185,7 +186,7 @@ def _shaped(value: Value) -> Value:
     return value
 
 
-def _window(value: Value) -> tuple[int, ...]:
+def _window(value: Value) -> Shape:
     """The shape of the elements that an in-place update of an argument writes."""
     update = update_of(value)
     if update is not None and isinstance(update.operands[updated(value)], BlockArgument):
@@ -193,7 +194,7 @@ def _window(value: Value) -> tuple[int, ...]:
     return ()
 
 
-def _elements(value: Value) -> int:
+def _elements(value: Value) -> Size:
     return value.type.num_elements if isinstance(value.type, TensorType) and value.type.is_known else -1
 
 
@@ -212,8 +213,8 @@ def dispatch(op: Dispatch, tables: SymbolTables, fits: Callable[[Type, Type], bo
     yield from _in_place(op, entry)
     if op.tied is not None:
         yield from _updates(op, entry, op.tied.ints)
-    elif op.outputs and op.workload.ints != (wanted := _most_elements(type.results), 1, 1):
-        yield f"workload {list(op.workload.ints)} must be [{wanted}, 1, 1], the elements of the largest result"
+    elif op.outputs and op.workload.sizes != (wanted := _most_elements(type.results), 1, 1):
+        yield f"workload {list(op.workload.sizes)} must be [{wanted}, 1, 1], the elements of the largest result"
 
 
 def _updates(op: Dispatch, entry: Func, tied: tuple[int, ...]) -> Iterator[str]:
@@ -234,8 +235,8 @@ def _updates(op: Dispatch, entry: Func, tied: tuple[int, ...]) -> Iterator[str]:
                 yield f"result {output} of the entry is not an update of argument {index} that nothing else uses"
                 continue
             wanted = _elements(changes(update))
-        if op.workload.ints != (wanted, 1, 1):
-            yield f"workload {list(op.workload.ints)} must be [{wanted}, 1, 1] for result {output}"
+        if op.workload.sizes != (wanted, 1, 1):
+            yield f"workload {list(op.workload.sizes)} must be [{wanted}, 1, 1] for result {output}"
 
 
 def _in_place(op: Dispatch, entry: Func) -> Iterator[str]:
@@ -263,12 +264,12 @@ def same_ties(scope: Operation) -> Iterator[str]:
                 yield f"{entry} is dispatched with tied = {first[entry]} and with tied = {tied}"
 
 
-def _most_elements(types: Sequence[Type]) -> int:
+def _most_elements(types: Sequence[Type]) -> Size:
     """The number of elements in memory of the largest of several results."""
     return max(map(stored_elements, types), default=0)
 
 
-def stored_elements(type: Type) -> int:
+def stored_elements(type: Type) -> Size:
     """The number of elements in memory, or -1 if unknown."""
     known = isinstance(type, TensorType) and type.is_known and not problem(type)
     return storage_elements(type) if known else -1  # type: ignore[arg-type]

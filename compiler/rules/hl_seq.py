@@ -12,7 +12,7 @@ from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.attributes import ELEMENT_BYTES
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import BlockArgument, Operation, Value
-from orchestrion.compiler.ir.dims import symbols_of
+from orchestrion.compiler.ir.dims import Size, symbols_of
 from orchestrion.compiler.ir.parameters import bytes_of
 from orchestrion.compiler.ir.symbols import SymbolTables
 from orchestrion.compiler.ir.types import I32, TensorType, Type
@@ -240,7 +240,7 @@ def _holds(resource: Type, type: Type) -> bool:
     return not is_resource(resource) or size_of(resource) == _bytes(type)
 
 
-def _bytes(type: Type) -> int:
+def _bytes(type: Type) -> Size:
     elements = stored_elements(type)
     return elements * ELEMENT_BYTES.get(str(type.element), 0) if isinstance(type, TensorType) else elements
 

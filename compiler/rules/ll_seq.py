@@ -20,7 +20,7 @@ from orchestrion.compiler.ir.attributes import (
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import BlockArgument, Operation, Value
 from orchestrion.compiler.ir.declare import size_in
-from orchestrion.compiler.ir.dims import Symbol, bounds, symbols_of
+from orchestrion.compiler.ir.dims import Size, Symbol, bounds, symbols_of
 from orchestrion.compiler.ir.parameters import bytes_of, name_of, problem
 from orchestrion.compiler.ir.symbols import SymbolTables
 from orchestrion.compiler.ir.types import I32, I64, NONE, Attribute, TensorType, Type
@@ -177,7 +177,7 @@ def _recorded_flow(op: ll_seq.Loop | ll_seq.Branch) -> Iterator[str]:
 
 
 def _entry(op: ll_seq.Entry) -> Iterator[str]:
-    sizes = op.workload.ints
+    sizes = op.workload.sizes
     if len(sizes) != 3 or any(bounds(size)[1] < 1 for size in sizes):
         yield f"workload {list(sizes)} must be three positive numbers"
     yield from parameters(op)
@@ -270,7 +270,7 @@ def parameters(op: ll_seq.Entry) -> Iterator[str]:
     if len(set(names)) != len(names):
         yield f"names symbols twice: {', '.join(names)}"
     lengths = [ll_seq.length_of(binding) for binding in op.bindings if is_binding(binding)]
-    for one in symbols_of(*lengths, *op.workload.ints):
+    for one in symbols_of(*lengths, *op.workload.sizes):
         if one.name not in names:
             yield f"has the size {one.name}, which is not one of its symbols"
 
@@ -302,7 +302,7 @@ def _rows(dims: ArrayAttr | None) -> list[DimDefinition]:
 
 
 def _symbols(value: Attribute) -> tuple[Symbol, ...]:
-    return symbols_of(*value.ints) if isinstance(value, DimArray) else ()
+    return symbols_of(*value.sizes) if isinstance(value, DimArray) else ()
 
 
 def _call_setup(op: ll_seq.CallSetup, tables: SymbolTables) -> Iterator[str]:
@@ -325,20 +325,20 @@ def _dispatch(op: ll_seq.Dispatch, tables: SymbolTables) -> Iterator[str]:
         yield f"{op.entry} has {len(entry.bindings)} bindings, dispatched with {len(op.bindings)}"
     elif entry.shared is not None or op.spans is not None:
         yield from _shared(op, entry)
-    if any(bounds(offset)[1] < 0 for offset in op.offsets.ints):
-        yield f"offsets {list(op.offsets.ints)} are negative"
+    if any(bounds(offset)[1] < 0 for offset in op.offsets.sizes):
+        yield f"offsets {list(op.offsets.sizes)} are negative"
 
 
 def _shared(op: ll_seq.Dispatch, entry: ll_seq.Entry) -> Iterator[str]:
     """Bindings that share one lie in one buffer, at multiples of the alignment."""
     numbers = entry.shared.ints if entry.shared is not None else ()
-    spans = op.spans.ints if op.spans is not None else ()
+    spans = op.spans.sizes if op.spans is not None else ()
     if len(numbers) != len(op.bindings) or len(spans) != len(set(numbers)):
         yield f"has {len(spans)} spans, {op.entry} shares {len(set(numbers))} bindings"
         return
     for number in set(numbers):
         members = [index for index, other in enumerate(numbers) if other == number]
-        offsets = [op.offsets.ints[index] for index in members] if len(op.offsets) == len(numbers) else []
+        offsets = [op.offsets.sizes[index] for index in members] if len(op.offsets) == len(numbers) else []
         if len({op.bindings[index] for index in members}) > 1:
             yield f"bindings {members} share one, but lie in several buffers"
         if len(members) > 1 and any(bounds(offset % ALIGNMENT)[1] for offset in offsets):
@@ -368,7 +368,7 @@ def values_fit(
         yield f"values end at byte {end}, size is {size}"
 
 
-def _ranges(*values: int) -> Iterator[str]:
+def _ranges(*values: Size) -> Iterator[str]:
     if any(bounds(value)[1] < 0 for value in values) or values[-1] == 0:
         yield f"range of offsets {list(values[:-1])} and length {values[-1]} is empty or negative"
 

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from orchestrion.compiler.ir.dims import bounds, ceildiv, is_dynamic, typical
+from orchestrion.compiler.ir.dims import AnySize, Size, bounds, ceildiv, is_dynamic, typical
 
 from .positions import spans
 
@@ -36,11 +36,11 @@ MAX_TRIES, MAX_TENANTS_TO_RETRY = 24, 200
 class Tenant:
     """A buffer of `size` bytes that is live at the positions whose bits are set in `live`."""
 
-    size: int
+    size: Size
     live: int
 
 
-def align(size: int) -> int:
+def align(size: AnySize) -> AnySize:
     """`size` in bytes, rounded up to the arena's alignment."""
     return ceildiv(size, ALIGNMENT) * ALIGNMENT
 
@@ -58,7 +58,7 @@ def peak_bytes(tenants: Sequence[Tenant]) -> int:
     return max(accumulate(change for _, change in sorted(changes.items())), default=0)
 
 
-def pack(tenants: Sequence[Tenant]) -> tuple[list[int], int]:
+def pack(tenants: Sequence[Tenant]) -> tuple[list[Size], Size]:
     """Returns the offset of each tenant, in the order of `tenants`, and the size of the arena. All are multiples of
     `ALIGNMENT`, in bytes.
     """
@@ -66,7 +66,7 @@ def pack(tenants: Sequence[Tenant]) -> tuple[list[int], int]:
     if sized:
         return _pack_sized(tenants, sized)
     least = peak_bytes(tenants)
-    best: tuple[list[int], int] | None = None
+    best: tuple[list[Size], Size] | None = None
     for key in (_by_size, _by_area, _by_birth):
         order = sorted(range(len(tenants)), key=lambda i, key=key: (*key(tenants[i]), i))  # type: ignore[misc]
         for _ in range(MAX_TRIES if len(tenants) <= MAX_TENANTS_TO_RETRY else 1):
@@ -81,7 +81,7 @@ def pack(tenants: Sequence[Tenant]) -> tuple[list[int], int]:
     return best
 
 
-def pack_arenas(tenants: Sequence[Tenant], max_bytes: int) -> tuple[list[tuple[int, int]], list[int]]:
+def pack_arenas(tenants: Sequence[Tenant], max_bytes: int) -> tuple[list[tuple[int, Size]], list[Size]]:
     """Returns the (arena, offset) of each tenant, in the order of `tenants`, and the size of each arena, in bytes.
 
     One arena if it has at most `max_bytes`. Otherwise tenants go, the largest first, into the first arena with room. A
@@ -90,8 +90,8 @@ def pack_arenas(tenants: Sequence[Tenant], max_bytes: int) -> tuple[list[tuple[i
     offsets, total = pack(tenants)
     if is_dynamic(total) or total <= max_bytes:
         return [(0, offset) for offset in offsets], [total]
-    places: dict[int, tuple[int, int]] = {}
-    sizes: list[int] = []
+    places: dict[int, tuple[int, Size]] = {}
+    sizes: list[Size] = []
     for index in sorted(range(len(tenants)), key=lambda index: (-tenants[index].size, index)):
         tenant = tenants[index]
         places[index] = part, offset = _first_fit(places, sizes, tenants, tenant, max_bytes)
@@ -100,8 +100,8 @@ def pack_arenas(tenants: Sequence[Tenant], max_bytes: int) -> tuple[list[tuple[i
 
 
 def _first_fit(
-    places: dict[int, tuple[int, int]], sizes: list[int], tenants: Sequence[Tenant], tenant: Tenant, max_bytes: int
-) -> tuple[int, int]:
+    places: dict[int, tuple[int, Size]], sizes: list[Size], tenants: Sequence[Tenant], tenant: Tenant, max_bytes: int
+) -> tuple[int, Size]:
     """Returns the first arena with room for a tenant, and the offset in it. Appends a new arena if none has room."""
     for part in range(len(sizes)):
         alive = [
@@ -120,12 +120,12 @@ def _first_fit(
 class _Slot:
     """Memory that tenants with symbolic sizes use one after the other."""
 
-    size: int
+    size: Size
     live: int
     tenants: list[int]
 
 
-def _pack_sized(tenants: Sequence[Tenant], sized: Sequence[int]) -> tuple[list[int], int]:
+def _pack_sized(tenants: Sequence[Tenant], sized: Sequence[int]) -> tuple[list[Size], Size]:
     """Returns the offsets if the tenants `sized` have symbolic sizes."""
     static = [index for index in range(len(tenants)) if index not in set(sized)]
     placed, end = pack([tenants[index] for index in static]) if static else ([], 0)
@@ -152,26 +152,26 @@ def _slots(tenants: Sequence[Tenant], sized: Sequence[int]) -> list[_Slot]:
     return slots
 
 
-def _holds(slot: int, size: int) -> bool:
+def _holds(slot: Size, size: Size) -> bool:
     return bounds(slot - size)[0] >= 0
 
 
-def _by_size(tenant: Tenant) -> tuple[int, ...]:
+def _by_size(tenant: Tenant) -> tuple[Size, ...]:
     return (-tenant.size,)
 
 
-def _by_area(tenant: Tenant) -> tuple[int, ...]:
+def _by_area(tenant: Tenant) -> tuple[Size, ...]:
     return (-tenant.size * tenant.live.bit_count(),)
 
 
-def _by_birth(tenant: Tenant) -> tuple[int, ...]:
+def _by_birth(tenant: Tenant) -> tuple[Size, ...]:
     return (tenant.live & -tenant.live, -tenant.size)
 
 
-def _place(tenants: Sequence[Tenant], order: Sequence[int]) -> tuple[list[int], int]:
-    offsets = [0] * len(tenants)
+def _place(tenants: Sequence[Tenant], order: Sequence[int]) -> tuple[list[Size], Size]:
+    offsets: list[Size] = [0] * len(tenants)
     placed: list[int] = []
-    total = 0
+    total: Size = 0
     for index in order:
         tenant = tenants[index]
         alive = [(tenants[i], offsets[i]) for i in placed if tenants[i].live & tenant.live]
@@ -181,12 +181,13 @@ def _place(tenants: Sequence[Tenant], order: Sequence[int]) -> tuple[list[int], 
     return offsets, total
 
 
-def _best_fit(alive: Sequence[tuple[Tenant, int]], tenant: Tenant) -> int:
+def _best_fit(alive: Sequence[tuple[Tenant, Size]], tenant: Tenant) -> Size:
     """Start of the smallest gap that holds a tenant, between those that are live with it and have these offsets; else
     the end of the last.
     """
-    end, size = 0, align(tenant.size)
-    best: tuple[int, int] | None = None
+    end: Size = 0
+    size = align(tenant.size)
+    best: tuple[Size, Size] | None = None
     for start, stop in sorted((at, at + align(other.size)) for other, at in alive):
         gap = start - end
         if gap >= size and (best is None or gap < best[0]):

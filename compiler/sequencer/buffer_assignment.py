@@ -20,6 +20,7 @@ from orchestrion.compiler.errors import Diagnostic, InternalError
 from orchestrion.compiler.flow import dialect as flow
 from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, OpResult, Value
+from orchestrion.compiler.ir.dims import Size
 from orchestrion.compiler.ir.dominance import Dominance
 from orchestrion.compiler.stablehlo.ops.func import Func, Return, result_aliases
 
@@ -61,7 +62,7 @@ class MissingCopy:
 class BufferGroup:
     """Resources that share one buffer of `size` bytes; without a `placement` the function owns the buffer."""
 
-    size: int
+    size: Size
     live: int
     members: list[Value] = field(default_factory=list)
     placement: Placement | None = None

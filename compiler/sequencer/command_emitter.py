@@ -17,6 +17,7 @@ from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.attributes import ArrayAttr, DenseElements, DictAttr, SymbolRef, dense_ints
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
+from orchestrion.compiler.ir.dims import Size
 from orchestrion.compiler.ir.locations import Location
 from orchestrion.compiler.ir.parameters import bytes_of
 
@@ -27,7 +28,7 @@ from .lifetimes import COMMANDS
 from .positions import spans
 
 #: A buffer and an offset in bytes.
-Address = tuple[Value, int]
+Address = tuple[Value, Size]
 #: Content of a constant buffer: values with their offsets in bytes.
 Content = list[tuple[DenseElements, int]]
 
@@ -98,7 +99,7 @@ class CommandEmitter:
     slot_buffers: dict[Value, int] = field(default_factory=dict, init=False)  #: buffer -> its rank among the slots
     placements: dict[Placement, Value] = field(default_factory=dict, init=False)
     #: id of a group in a loop's state -> offset in bytes
-    offsets: dict[int, int] = field(default_factory=dict, init=False)
+    offsets: dict[int, Size] = field(default_factory=dict, init=False)
     #: loop header -> the state buffer of its first iteration
     states: dict[Block, Value] = field(default_factory=dict, init=False)
     made: dict[object, Value] = field(default_factory=dict, init=False)

@@ -13,6 +13,7 @@ from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.attributes import DenseElements
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
+from orchestrion.compiler.ir.dims import Size
 from orchestrion.compiler.ir.types import tensor
 from orchestrion.compiler.options import Options
 from orchestrion.compiler.stablehlo.ops.func import Func
@@ -59,7 +60,7 @@ def _global(variable: util.Global, builder: Builder) -> Value:
     return made.output
 
 
-def _begin(value: DenseElements, name: str, buffer: Value, size: int, builder: Builder) -> None:
+def _begin(value: DenseElements, name: str, buffer: Value, size: Size, builder: Builder) -> None:
     """Records and executes the initialization of a variable."""
     command: Operation
     if value.is_splat:

@@ -15,7 +15,7 @@ from orchestrion.compiler.flow.blocks import set_values
 from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
-from orchestrion.compiler.ir.dims import is_dynamic
+from orchestrion.compiler.ir.dims import Size, is_dynamic
 from orchestrion.compiler.ir.types import I32, I64, FunctionType, TensorType
 from orchestrion.compiler.stablehlo.ops.func import Func, Return, result_aliases, types_for_callers
 
@@ -45,7 +45,7 @@ class RunLoopEmitter:
         self.builder = Builder(self.entry, loc=func.loc)
         self.commands = CommandEmitter(self.buffers, self.builder, constants, variables, "transient")
         self.numbers: dict[Value, Value] = {}
-        self.sizes: dict[int, Value] = {}
+        self.sizes: dict[Size, Value] = {}
         self.results: list[Value] = []
 
     def emit(self) -> ll_seq.RunLoop:
@@ -106,18 +106,18 @@ class RunLoopEmitter:
                 if not hl_seq.is_resource(argument.type):
                     self.numbers[argument] = block.add_argument(argument.type)
 
-    def _state(self, size: int) -> Value:
+    def _state(self, size: Size) -> Value:
         label = f"{self.func.sym_name.value}_state"
         return self.builder.build(
             ll_seq.Allocate, label=label, size=size, lifetime="state", output=ll_seq.BUFFER
         ).output  # fmt: skip
 
-    def _layout(self, header: Block) -> int:
+    def _layout(self, header: Block) -> Size:
         """Assigns offsets to the values of a loop's state, the same to a value and to its successor; returns the bytes.
 
         Values of static size go first: the host reads predicates at static offsets.
         """
-        end = 0
+        end: Size = 0
         groups = self.buffers.group
         for argument in sorted(header.arguments, key=lambda a: a in groups and is_dynamic(groups[a].size)):
             following = self.buffers.next.get(argument)
@@ -151,7 +151,7 @@ class RunLoopEmitter:
                 storage = self.builder.build(ll_seq.Storage, view=self.results[index], output=ll_seq.BUFFER)
                 self.commands.add_slot_buffer(Placement("result", index), storage.output)
 
-    def _size(self, size: int) -> Value:
+    def _size(self, size: Size) -> Value:
         """A size as a host value, emitted once."""
         if size not in self.sizes:
             self.sizes[size] = self.builder.build(ll_seq.Size, value=size, output=I64).output
@@ -228,7 +228,7 @@ class RunLoopEmitter:
         if not hl_seq.is_resource(value.type):
             return self.numbers[value]
         buffer, offset = self.commands.address_of(value)
-        size = hl_seq.size_of(value.type)
+        size = int(hl_seq.size_of(value.type))
         if isinstance(branch, util.CondBranch):  # the last byte of a counter
             offset, size = offset + size - 1, 1
         kind = READ_KINDS[size]

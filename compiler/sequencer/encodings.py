@@ -14,6 +14,7 @@ from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.attributes import StringAttr, SymbolRef
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.core import Operation, Value
+from orchestrion.compiler.ir.dims import Shape
 from orchestrion.compiler.ir.types import FunctionType, TensorType, Type
 from orchestrion.compiler.stablehlo.ops.func import Func
 from orchestrion.compiler.targets.target import target
@@ -24,16 +25,14 @@ from . import hl_seq
 Resolve = Callable[[TensorType], TensorType]
 
 
-def odd_layout(encoding: Encoding, shape: tuple[int, ...]) -> Layout:
+def odd_layout(encoding: Encoding, shape: Shape) -> Layout:
     """A layout for tests: tiles of odd sizes, all axes in another order."""
     groups = (encoding.contract, encoding.free, *((encoding.batch,) if encoding.batch else ()))
     tiles = tuple(tile if may_be_cut(group, shape) else 1 for group, tile in zip(groups, (3, 5, 1), strict=False))
     return Layout(groups, tiles, tuple(group for group in (1, 0) if tiles[group] > 1))
 
 
-def layout_or_reason(
-    program: hl_seq.Program, encodings: str, encoding: Encoding, shape: tuple[int, ...]
-) -> Layout | str:
+def layout_or_reason(program: hl_seq.Program, encodings: str, encoding: Encoding, shape: Shape) -> Layout | str:
     """The layout of an encoding for a program's target under an option of `options.ENCODINGS`, or why it is row-major
     order.
     """

@@ -17,6 +17,7 @@ from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation, Trait
 from orchestrion.compiler.ir.declare import attr, operand, optional, region, result
 from orchestrion.compiler.ir.dialect import Dialect, ops_in
+from orchestrion.compiler.ir.dims import Size
 from orchestrion.compiler.ir.dims_parser import parse_sizes
 from orchestrion.compiler.ir.types import DialectType, TensorType, Type
 from orchestrion.compiler.profiles import DEFAULT, profile_of
@@ -29,7 +30,7 @@ LIFETIMES: Final[dict[str, str]] = {
 }
 
 
-def resource(lifetime: str, size: int) -> DialectType:
+def resource(lifetime: str, size: Size) -> DialectType:
     """The type `!hl_seq.resource<lifetime, size>`; `size` is in bytes."""
     return DialectType("hl_seq.resource", f"{lifetime}, {size}")
 
@@ -48,7 +49,7 @@ def lifetime_of(type: Type) -> str:
     return type.body.partition(", ")[0]
 
 
-def size_of(type: Type) -> int:
+def size_of(type: Type) -> Size:
     """The size of a resource type, in bytes."""
     assert isinstance(type, DialectType)
     size = _bytes(type.body.partition(", ")[2])
@@ -56,12 +57,12 @@ def size_of(type: Type) -> int:
     return size
 
 
-def _bytes(text: str) -> int | None:
+def _bytes(text: str) -> Size | None:
     return int(text) if text.isdecimal() else _expression(text)
 
 
 @cache
-def _expression(text: str) -> int | None:
+def _expression(text: str) -> Size | None:
     """The size that `text` states; None if it is no expression, or not in printed form."""
     try:
         found = parse_sizes(text)

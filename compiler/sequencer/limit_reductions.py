@@ -18,7 +18,7 @@ from orchestrion.compiler.flow.scatter import Scatter
 from orchestrion.compiler.ir.attributes import DimArray
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.core import Operation, Value
-from orchestrion.compiler.ir.dims import bounds, is_dynamic
+from orchestrion.compiler.ir.dims import Size, bounds, is_dynamic
 from orchestrion.compiler.ir.util import Assert
 from orchestrion.compiler.kernel.machine import Machine
 from orchestrion.compiler.kernel.reduction_limits import lanes_per_reduction, max_dynamic_elements, max_updates
@@ -36,7 +36,7 @@ MESSAGES: Final = {
 }
 
 #: A size, its maximum, and a key of `MESSAGES`.
-Limit = tuple[int, int, str]
+Limit = tuple[Size, int, str]
 
 
 def run(program: hl_seq.Program) -> None:
@@ -68,7 +68,7 @@ def _limits(op: Operation, machine: Machine) -> list[Limit]:
     return []
 
 
-def _along(value: Value, axes: Sequence[int]) -> int:
+def _along(value: Value, axes: Sequence[int]) -> Size:
     return prod(tensor_of(value).shape[axis] for axis in axes)
 
 
@@ -79,11 +79,11 @@ def _sharing_dot(op: DotGeneral) -> int:
     return 1 if 1 not in free else lanes_per_reduction(tensor_of(op.out).num_elements)
 
 
-def _beyond(count: int, most: int, what: str) -> list[Limit]:
+def _beyond(count: Size, most: int, what: str) -> list[Limit]:
     return [(count, most, what)] if is_dynamic(count) and bounds(count)[1] > most else []
 
 
-def _assert(func: Func, length: int, most: int, said: str) -> None:
+def _assert(func: Func, length: Size, most: int, said: str) -> None:
     entry = func.entry
     anchor = next((op for op in entry if not isinstance(op, Assert)), None)
     Builder(entry, anchor, func.loc).build(

@@ -2,7 +2,8 @@
 
 A driver that compiles source pays a fixed cost per program: PoCL reads the header of all built-in functions each time
 (docs/decisions/linked-executables.md). The target says how many entries a program may have. Executables that only
-initializers dispatch stay separate: they need not be built if their results are found in the cache.
+initializers dispatch stay separate: they need not be built if their results are found in the cache. So do library
+calls, whose code may be of another format.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from orchestrion.compiler.ir.attributes import SymbolRef
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.core import Block, Operation, Region
 from orchestrion.compiler.stablehlo.ops.func import Func
+from orchestrion.compiler.targets.library_code import calls_library
 from orchestrion.compiler.targets.target import target
 
 from . import hl_seq, ll_seq
@@ -41,6 +43,7 @@ def _dispatches(program: hl_seq.Program, *kinds: type[Operation]) -> list[flow.D
 def _groups(program: hl_seq.Program, most: int) -> Iterator[list[ll_seq.Executable]]:
     """Groups of executables to link, without duplicate entry names, in text order."""
     executables = [op for op in program.body.block if isinstance(op, ll_seq.Executable)]
+    executables = [op for op in executables if not any(calls_library(entry) for _, entry in op.entries())]
     called = {dispatch.entry.root for dispatch in _dispatches(program, Func)}
     for served in (False, True):
         group, names = list[ll_seq.Executable](), set[str]()

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from itertools import count
 from typing import Final, NamedTuple
 
+from orchestrion.compiler.ir import dims
 from orchestrion.compiler.ir.attributes import (
     ArrayAttr,
     DenseArray,
@@ -139,7 +140,7 @@ class Specialization(NamedTuple):
     """An entry of the same executable, for calls in which `size` is at most `most`."""
 
     entry: str
-    size: int
+    size: dims.Size
     most: int
 
     @property
@@ -511,7 +512,7 @@ class Return(Operation):
 
 #: Range of memory that a command accesses: memory, first byte, end in bytes, whether it is written. The first byte is
 #: WHOLE for all of a buffer.
-Range = tuple[Value, int, int, bool]
+Range = tuple[Value, dims.Size, dims.Size, bool]
 WHOLE: Final = -1
 
 
@@ -529,7 +530,7 @@ def accessed_ranges(op: Operation, entry: Entry | None) -> list[Range]:
         case Dispatch():
             assert entry is not None
             found: list[Range] = []
-            places = zip(op.bindings, op.offsets.ints, entry.bindings, entry.places(), strict=True)
+            places = zip(op.bindings, op.offsets.sizes, entry.bindings, entry.places(), strict=True)
             for memory, start, binding, (_, word) in places:
                 first = start if word is None else WHOLE
                 found.append((memory, first, start + length_of(binding), "write" in access_of(binding)))
@@ -545,18 +546,18 @@ def access_of(binding: Attribute) -> str:
     return access.value
 
 
-def length_of(binding: Attribute) -> int:
+def length_of(binding: Attribute) -> dims.Size:
     """The least length of a binding, in bytes."""
     length = binding.get("length") if isinstance(binding, DictAttr) else None
     assert length is not None
     return size_in(length)
 
 
-def shift_offset(op: Operation, index: int, by: int) -> None:
+def shift_offset(op: Operation, index: int, by: dims.Size) -> None:
     """Adds `by` bytes to the offset of a command or a read into operand `index`, which is memory."""
     match op:
         case Dispatch():
-            offsets = list(op.offsets.ints)
+            offsets = list(op.offsets.sizes)
             offsets[index - 1] += by
             op.offsets = dense_ints(*offsets)
         case Copy() if index == 0:

@@ -15,7 +15,7 @@ from orchestrion.compiler.errors import Diagnostic, TargetsError
 from orchestrion.compiler.ir.attributes import dense_ints
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.core import Operation, Value
-from orchestrion.compiler.ir.dims import is_dynamic, typical
+from orchestrion.compiler.ir.dims import Size, is_dynamic, typical
 from orchestrion.compiler.ir.symbols import SymbolTables
 from orchestrion.compiler.options import Options
 from orchestrion.compiler.profiles import known_profile
@@ -88,7 +88,7 @@ def _number(groups: Groups, index: int) -> int:
     return next(number for number, group in enumerate(groups) if index in group)
 
 
-def _groups(dispatches: Sequence[ll_seq.Dispatch], lengths: Sequence[int]) -> Groups:
+def _groups(dispatches: Sequence[ll_seq.Dispatch], lengths: Sequence[Size]) -> Groups:
     """The bindings that lie in one buffer in every dispatch, if the bytes of it that they need are known."""
     found: dict[tuple[Value, ...], list[int]] = {}
     for index in range(len(lengths)):
@@ -100,7 +100,7 @@ def _groups(dispatches: Sequence[ll_seq.Dispatch], lengths: Sequence[int]) -> Gr
     return groups
 
 
-def _span(dispatch: ll_seq.Dispatch, group: Sequence[int], lengths: Sequence[int]) -> int | None:
+def _span(dispatch: ll_seq.Dispatch, group: Sequence[int], lengths: Sequence[Size]) -> Size | None:
     """The bytes from the start of their buffer that a group of bindings needs; None if only a call knows the largest of
     several. All of a buffer that the program makes.
     """
@@ -110,18 +110,19 @@ def _span(dispatch: ll_seq.Dispatch, group: Sequence[int], lengths: Sequence[int
         return made.size
     if isinstance(made, ll_seq.Constant):
         return made.size.value
-    ends = {dispatch.offsets.ints[index] + lengths[index] for index in group}
+    ends = {dispatch.offsets.sizes[index] + lengths[index] for index in group}
     return max(ends) if len(ends) == 1 or not is_dynamic(*ends) else None
 
 
 def _stage(
-    dispatch: ll_seq.Dispatch, entry: ll_seq.Entry, staged: Sequence[int], lengths: Sequence[int], memory: Value
+    dispatch: ll_seq.Dispatch, entry: ll_seq.Entry, staged: Sequence[int], lengths: Sequence[Size], memory: Value
 ) -> None:
     """Lays the operands `staged` of a dispatch beside each other in `memory`: copies them before it, and results back
     after it.
     """
     before, after = Builder.before(dispatch), Builder.after(dispatch)
-    offsets, end = list(dispatch.offsets.ints), 0
+    offsets = list(dispatch.offsets.sizes)
+    end: Size = 0
     for index in staged:
         access = ll_seq.access_of(entry.bindings.items[index])
         own, copy = (dispatch.bindings[index], offsets[index]), (memory, end)
@@ -137,7 +138,7 @@ def _stage(
     dispatch.offsets = dense_ints(*offsets)
 
 
-def _copy(builder: Builder, source: tuple[Value, int], goal: tuple[Value, int], length: int) -> None:
+def _copy(builder: Builder, source: tuple[Value, Size], goal: tuple[Value, Size], length: Size) -> None:
     builder.build(
         ll_seq.Copy, source=source[0], source_offset=source[1], target=goal[0], target_offset=goal[1], length=length
     )
@@ -149,7 +150,7 @@ class _Memory:
 
     made: dict[Operation, ll_seq.Allocate]
 
-    def take(self, dispatch: ll_seq.Dispatch, size: int) -> Value:
+    def take(self, dispatch: ll_seq.Dispatch, size: Size) -> Value:
         record = next(op for op in dispatch.enclosing() if isinstance(op, ll_seq.Record))
         top = next(op for op in dispatch.enclosing() if isinstance(op, ll_seq.RunLoop | ll_seq.Instance))
         known = self.made.get(top)

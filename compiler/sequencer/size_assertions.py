@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.attributes import ArrayAttr, attribute_of, dense_ints
 from orchestrion.compiler.ir.core import Operation
-from orchestrion.compiler.ir.dims import bounds, dim_min, is_dynamic, symbol, symbols_of
+from orchestrion.compiler.ir.dims import Size, bounds, dim_min, is_dynamic, symbol, symbols_of
 from orchestrion.compiler.ir.types import DIMS, FunctionType, TensorType
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.function_dims import DimDefinition, dim_definitions
@@ -29,7 +29,7 @@ class MeasuredAxis(NamedTuple):
 
     argument: int
     axis: int
-    size: int  #: the size in the argument's type
+    size: Size  #: the size in the argument's type
 
     @property
     def name(self) -> str:
@@ -77,7 +77,7 @@ def _same(axis: MeasuredAxis, symbols: Iterable[DimDefinition]) -> Iterator[Oper
     yield _assertion(own, "eq", axis.size, f"{place} is {{0}}, {axis.size} = {{1}} wanted", own, axis.size)
 
 
-def _is(size: int, name: str) -> bool:
+def _is(size: Size, name: str) -> bool:
     """Whether a size is exactly the symbol `name`."""
     found = symbols_of(size)
     return len(found) == 1 and found[0].name == name and str(size) == str(found[0])
@@ -103,7 +103,7 @@ def _slices(computed: Iterable[Operation]) -> Iterator[Operation]:
         if not isinstance(op, Gather):
             continue
         whole, count = tensor_of(op.operand_), tensor_of(op.out).num_elements
-        for axis, (size, limit) in enumerate(zip(op.slice_sizes.ints, whole.shape, strict=True)):
+        for axis, (size, limit) in enumerate(zip(op.slice_sizes.sizes, whole.shape, strict=True)):
             excess = dim_min(size - limit, count)
             if bounds(excess)[1] > 0 and (excess, axis) not in seen:
                 seen.add((excess, axis))
@@ -115,7 +115,7 @@ def _name(type: TensorType) -> str:
     return str(type).replace(DIMS, "")[:-1]
 
 
-def _assertion(lhs: int, predicate: str, rhs: int, message: str, *numbers: int) -> Operation:
+def _assertion(lhs: Size, predicate: str, rhs: Size, message: str, *numbers: Size) -> Operation:
     return util.Assert.build(
         lhs=dense_ints(lhs),
         predicate=predicate,

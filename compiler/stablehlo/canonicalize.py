@@ -16,7 +16,7 @@ import numpy as np
 from orchestrion.compiler.ir.attributes import DenseElements, dense_ints
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation, Value
-from orchestrion.compiler.ir.dims import dim_min, is_dynamic
+from orchestrion.compiler.ir.dims import Size, dim_min, is_dynamic
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter, rewrite
 from orchestrion.compiler.stablehlo.builders.tensors import Tensor
 from orchestrion.compiler.stablehlo.control_flow.simplify import PATTERNS as CONTROL_FLOW
@@ -134,7 +134,7 @@ def _gives_operand(op: Operation) -> bool:
         case Concatenate():
             return len(op.operands) == 1
         case Pad():
-            return all(amount == 0 for amount in (*op.edge_padding_low.ints, *op.edge_padding_high.ints))
+            return all(amount == 0 for amount in (*op.edge_padding_low.sizes, *op.edge_padding_high.sizes))
     return False
 
 
@@ -225,11 +225,11 @@ def _slice(op: Slice, inner: Slice) -> dict[str, Any] | None:
     type = tensor_of(op.out)
     if type.num_elements == 0:
         return None
-    steps, firsts = inner.strides.ints, inner.start_indices.ints
-    starts = [first + start * step for first, start, step in zip(firsts, op.start_indices.ints, steps, strict=True)]
-    strides = [stride * step for stride, step in zip(op.strides.ints, steps, strict=True)]
+    steps, firsts = inner.strides.sizes, inner.start_indices.sizes
+    starts = [first + start * step for first, start, step in zip(firsts, op.start_indices.sizes, steps, strict=True)]
+    strides = [stride * step for stride, step in zip(op.strides.sizes, steps, strict=True)]
     limits = [start + (size - 1) * step + 1 for start, size, step in zip(starts, type.shape, strides, strict=True)]
-    lists = {"start_indices": starts, "limit_indices": limits, "strides": strides}
+    lists: dict[str, list[Size]] = {"start_indices": starts, "limit_indices": limits, "strides": strides}
     return {name: dense_ints(*numbers) for name, numbers in lists.items()}
 
 
@@ -248,7 +248,7 @@ def _concatenate(op: Concatenate, rewriter: Rewriter) -> bool:
     return True
 
 
-def _starts(op: DynamicSlice | DynamicUpdateSlice) -> list[int] | None:
+def _starts(op: DynamicSlice | DynamicUpdateSlice) -> list[Size] | None:
     """The clamped start indices if all are known: constants, or axes that the window covers in full."""
     found = []
     for start, whole, size in zip(op.start_indices, tensor_of(op.operand_).shape, op.window, strict=True):
@@ -270,7 +270,12 @@ def _dynamic_slice(op: DynamicSlice, rewriter: Rewriter) -> bool:
 
 def _gather(op: Gather, rewriter: Rewriter) -> bool:
     """A gather of one slice at a known place is a slice: `x[:, 0]` of a symbolic size."""
-    axes, known, shape, window = op.axes, _constant(op.start_indices), tensor_of(op.operand_).shape, op.slice_sizes.ints
+    axes, known, shape, window = (
+        op.axes,
+        _constant(op.start_indices),
+        tensor_of(op.operand_).shape,
+        op.slice_sizes.sizes,
+    )
     count = len(axes.start_index_map)
     single = tensor_of(op.start_indices).num_elements == count and tensor_of(op.out).num_elements == prod(window)
     if known is None or not single or axes.operand_batching_dims:
@@ -285,7 +290,7 @@ def _gather(op: Gather, rewriter: Rewriter) -> bool:
     return True
 
 
-def _window(rewriter: Rewriter, value: Value, starts: Sequence[int], sizes: Sequence[int]) -> Value:
+def _window(rewriter: Rewriter, value: Value, starts: Sequence[Size], sizes: Sequence[Size]) -> Value:
     """A slice with stride 1."""
     limits = [start + size for start, size in zip(starts, sizes, strict=True)]
     return Tensor(rewriter, value).slice(starts, limits).value

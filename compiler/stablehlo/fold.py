@@ -72,7 +72,7 @@ def _elementwise(op: Elementwise, operands: list[DenseElements]) -> DenseElement
     type = tensor_of(op.results[0])
     dtype = BY_NAME[str(type.element)]
     splat = all(len(value.data) == value.itemsize for value in operands) and type.num_elements > 0
-    shape = () if splat else type.shape
+    shape = () if splat else type.static_shape
     arrays = [_shaped(value, shape) for value in operands]
     subject = op.scalar.subject([BY_NAME[str(value.type.element)] for value in operands])
     out = np.empty(shape, dtype.numpy)
@@ -125,7 +125,7 @@ def _broadcast(op: BroadcastInDim, array: Array) -> Array:
     for axis, size in zip(to, array.shape, strict=True):
         shape[axis] = size
     ordered = array.transpose(sorted(range(len(to)), key=to.__getitem__))
-    return np.broadcast_to(ordered.reshape(shape), type.shape)
+    return np.broadcast_to(ordered.reshape(shape), type.static_shape)
 
 
 def _concatenate(op: Concatenate, operands: list[DenseElements]) -> DenseElements:
@@ -154,10 +154,10 @@ def _iota(op: Iota, operands: list[DenseElements]) -> DenseElements:
     if not type.num_elements:  # the other axes may be of any size
         return DenseElements(type, b"")
     axis = op.iota_dimension.value
-    line = np.arange(type.shape[axis]).astype(BY_NAME[str(type.element)].numpy)
+    line = np.arange(type.static_shape[axis]).astype(BY_NAME[str(type.element)].numpy)
     shape = [1] * type.rank
     shape[axis] = -1
-    return DenseElements.of(np.broadcast_to(line.reshape(shape), type.shape), str(type.element))
+    return DenseElements.of(np.broadcast_to(line.reshape(shape), type.static_shape), str(type.element))
 
 
 def _update(op: DynamicUpdateSlice, operands: list[DenseElements]) -> DenseElements:

@@ -24,7 +24,7 @@ from orchestrion.compiler.stablehlo.ops.custom_call import CustomCall
 from orchestrion.schema.profiles import PROFILES, Profile
 
 from .entry_notes import name_source_ops, note_binding_types
-from .target import target
+from .library_code import code_of
 
 #: the property of entries in which those of the levels of a target differ
 SHARED: Final = "shared"
@@ -94,11 +94,12 @@ def _set_shared(entry: Operation, shared: Attribute | None) -> None:
 
 def _lower(entry: ll_seq.Entry, program: hl_seq.Program) -> list[Diagnostic]:
     """Lowers an entry. Returns the diagnostics if its target cannot."""
-    made_for, machine = target(program.profile), program.machine_name
-    if calls := list(_library_calls(entry, known_profile(program.profile))):
+    profile = known_profile(program.profile)
+    if calls := list(_library_calls(entry, profile)):
         return calls
+    made_for, _ = code_of(profile, [entry])
     try:
-        made_for.lower(entry, machine)
+        made_for.lower(entry, program.machine_name)
     except CompileError as error:
         return list(error.diagnostics)
     return []

@@ -20,6 +20,7 @@ from typing import ClassVar
 from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.flow.layout import ROLES, Encoding, Layout
 from orchestrion.compiler.ir.core import Operation
+from orchestrion.compiler.ir.dims import Shape
 from orchestrion.compiler.kernel.body import Body
 from orchestrion.compiler.kernel.choose import Choice
 from orchestrion.compiler.kernel.machine import Machine, find_machine
@@ -92,17 +93,17 @@ class Target(ABC):
         """
         return None
 
-    def layout(self, encoding: Encoding, shape: tuple[int, ...]) -> Layout | None:
+    def layout(self, encoding: Encoding, shape: Shape) -> Layout | None:
         """The layout with which an operand of that shape makes a dot faster, including the time to encode it in every
         call. None for row-major order; `row_major_because` then gives the reason.
         """
         return None
 
-    def row_major_because(self, encoding: Encoding, shape: tuple[int, ...]) -> str:
+    def row_major_because(self, encoding: Encoding, shape: Shape) -> str:
         """Why `layout` returns None, for a placement report; empty if it does not."""
         return f"target {self.name} reads the operands of dots in row-major order"
 
-    def tiled(self, encoding: Encoding, shape: tuple[int, ...]) -> Layout | None:
+    def tiled(self, encoding: Encoding, shape: Shape) -> Layout | None:
         """The tiled layout of an operand with this encoding; None if the target has no tiles for it."""
         tile = self.tiles[ROLES.index(encoding.role)]
         return encoding.tiled(shape, tile) if tile > 1 else None

@@ -10,7 +10,7 @@ Copies and fills are dispatches of entries of the worker. Commands run one after
 import struct
 from collections.abc import Sequence
 from math import prod
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from orchestrion.hal.backend import (
     BackendBuffer,
@@ -29,6 +29,9 @@ from .executable import CpuExecutable
 from .pool import Pool, worker
 from .program import Command, Part, Patch, Program, Template
 
+if TYPE_CHECKING:
+    from .library_calls import LibraryCall
+
 Table = Sequence[BackendBuffer]
 
 
@@ -40,8 +43,9 @@ class _Transfer(NamedTuple):
 
 
 class _Indirect(NamedTuple):
-    """A recorded indirect dispatch: its command, and the first byte and number of bytes of its parameters."""
+    """A recorded indirect dispatch: its executable, its command, and the first byte of its parameters."""
 
+    executable: BackendExecutable
     command: int
     parameters: int
 
@@ -49,6 +53,7 @@ class _Indirect(NamedTuple):
 class CpuCommandBuffer(BackendCommandBuffer):
     __slots__ = (
         "_arguments",
+        "_calls",
         "_commands",
         "_flow",
         "_indirect",
@@ -75,6 +80,7 @@ class CpuCommandBuffer(BackendCommandBuffer):
         self._flow = ControlFlow(self._commands)
         self._indirect: list[_Indirect] = []
         self._transfers: list[_Transfer] = []
+        self._calls: list[LibraryCall] = []
 
     def dispatch(
         self,
@@ -84,14 +90,13 @@ class CpuCommandBuffer(BackendCommandBuffer):
         bindings: Sequence[Binding],
         parameters: bytes,
     ) -> None:
-        assert isinstance(executable, CpuExecutable)
-        self._call(executable.addresses[entry], prod(groups), bindings, parameters)
+        code = self._code(executable, entry, bindings)
+        self._call(code, _workgroups(executable, groups), bindings, parameters)
 
     def dispatch_indirect(self, executable: BackendExecutable, entry: int, bindings: Sequence[Binding]) -> None:
-        assert isinstance(executable, CpuExecutable)
         parameters = bytes(4 * executable.entries[entry].parameter_words)
-        start = self._call(executable.addresses[entry], 0, bindings, parameters)
-        self._indirect.append(_Indirect(self._last, start + 8 * len(bindings)))
+        start = self._call(self._code(executable, entry, bindings), 0, bindings, parameters)
+        self._indirect.append(_Indirect(executable, self._last, start + 8 * len(bindings)))
 
     def copy(self, source: Binding, target: Binding) -> None:
         self._transfer(worker().copy, (target, source), struct.pack("<2Q", source.length, self._pool.words.memmove))
@@ -121,7 +126,7 @@ class CpuCommandBuffer(BackendCommandBuffer):
     def finish(self) -> None:
         self._commands.append(Command(layout.END))
         self._template = Template(
-            self._commands, self._arguments, self._patches, self._slots, self._pool, self._threads
+            self._commands, self._arguments, self._patches, self._slots, self._pool, self._threads, self._calls
         )
         self.program = self._template.program(self._template.commands.copy(), self._arguments)
 
@@ -137,9 +142,9 @@ class CpuCommandBuffer(BackendCommandBuffer):
         groups: list[int] = []
         for row, argument in zip(self._indirect, arguments, strict=True):
             if argument is not None:
-                (x, y, z), parameters = argument
+                counts, parameters = argument
                 numbers.append(row.command)
-                groups.append(x * y * z)
+                groups.append(_workgroups(row.executable, counts))
                 data[row.parameters : row.parameters + len(parameters)] = parameters
         for transfer, length in zip(self._transfers, lengths, strict=True):
             numbers.append(transfer.command)
@@ -157,6 +162,17 @@ class CpuCommandBuffer(BackendCommandBuffer):
         self._patches.clear()
         if hasattr(self, "program"):
             del self.program, self._template
+
+    def _code(self, executable: BackendExecutable, entry: int, bindings: Sequence[Binding]) -> int:
+        """The address of the code of an entry."""
+        if isinstance(executable, CpuExecutable):
+            return executable.addresses[entry]
+        from .library_calls import LibraryCall, LibraryExecutable
+
+        assert isinstance(executable, LibraryExecutable)
+        call = LibraryCall(executable, entry, bindings)
+        self._calls.append(call)
+        return call.address
 
     def _call(self, code: int, groups: int, bindings: Sequence[Binding], rest: bytes) -> int:
         """Record a call of an entry. Returns where its arguments start."""
@@ -198,6 +214,12 @@ class CpuInstance(BackendInstance):
     def run(self, table: Table, watcher: Watcher | None) -> None:
         """See `CpuCommandBuffer.run`."""
         self.program.run(table, watcher)
+
+
+def _workgroups(executable: BackendExecutable, groups: tuple[int, int, int]) -> int:
+    """The workgroups of a dispatch. A library call computes all of its results in one."""
+    count = prod(groups)
+    return count if isinstance(executable, CpuExecutable) else min(count, 1)
 
 
 def _blocks(length: int) -> int:

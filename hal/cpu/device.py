@@ -3,13 +3,13 @@
 from dataclasses import replace
 from typing import ClassVar
 
-from orchestrion.hal.backend import BackendDevice, Bytes, DeviceInfo, Entry, MemoryUse
+from orchestrion.hal.backend import BackendDevice, BackendExecutable, Bytes, DeviceInfo, Entry, MemoryUse
 from orchestrion.hal.errors import Unsupported
 from orchestrion.hal.timeline import SoftSemaphore
 
 from .buffer import CpuBuffer
 from .command_buffer import CpuCommandBuffer
-from .driver import FORMAT
+from .driver import FORMAT, LIBRARY_FORMAT
 from .executable import CpuExecutable
 from .pool import shared_pool
 from .processor import architecture
@@ -37,10 +37,14 @@ class CpuDevice(BackendDevice):
     def import_host(self, memory: Bytes) -> CpuBuffer:
         return CpuBuffer(memory)
 
-    def create_executable(self, format: str, payload: memoryview, entries: tuple[Entry, ...]) -> CpuExecutable:
-        if format != FORMAT:
-            raise Unsupported(f"format {format}, this device runs {FORMAT}")
-        return CpuExecutable(payload, entries, self._architecture)
+    def create_executable(self, format: str, payload: memoryview, entries: tuple[Entry, ...]) -> BackendExecutable:
+        if format == FORMAT:
+            return CpuExecutable(payload, entries, self._architecture)
+        if format == LIBRARY_FORMAT:
+            from .library_calls import LibraryExecutable  # few programs have one
+
+            return LibraryExecutable(payload, entries)
+        raise Unsupported(f"format {format}, this device runs {FORMAT} and {LIBRARY_FORMAT}")
 
     def create_command_buffer(self, slots: int) -> CpuCommandBuffer:
         return self.command_buffer_class(self._pool, self._threads, slots)

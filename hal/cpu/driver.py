@@ -13,7 +13,7 @@ from orchestrion.hal.errors import DriverUnavailable, InvalidArgument
 from .processor import architecture, description, instruction_sets
 from .thread_count import MAX_THREADS, thread_count, thread_note
 
-FORMAT = "native-image"
+FORMAT, LIBRARY_FORMAT = "native-image", "library-calls"
 #: features of every processor that runs native images
 TYPES = frozenset({"int8", "int16", "int64", "float64"})
 #: bytes; code assumes the alignment of an element only, but whole cache lines are faster
@@ -51,7 +51,7 @@ class CpuDriver(BackendDriver):
                 name=rows.get("model name", here),
                 vendor=rows.get("vendor_id", rows.get("CPU implementer", "unknown")),
                 version=max(levels),
-                formats=(FORMAT,),
+                formats=(FORMAT, LIBRARY_FORMAT),
                 features=TYPES | levels,
                 limits=Limits(
                     max_workgroup_count=(MAX_GROUPS, MAX_GROUPS, MAX_GROUPS),

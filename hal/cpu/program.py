@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from enum import Enum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,9 @@ from orchestrion.hal.errors import DeviceLost
 from . import layout
 from .buffer import CpuBuffer
 from .pool import Pool, worker
+
+if TYPE_CHECKING:
+    from .library_calls import LibraryCall
 
 Table = Sequence[BackendBuffer]
 #: rows of a structure of `layout`
@@ -54,7 +57,7 @@ class Template:
     `commands`: rows of `layout.COMMAND`. `arguments`: the bytes of all arguments.
     """
 
-    __slots__ = ("_patches", "_pool", "_slots", "_threads", "arguments", "commands")
+    __slots__ = ("_calls", "_patches", "_pool", "_slots", "_threads", "arguments", "commands")
 
     def __init__(
         self,
@@ -64,7 +67,9 @@ class Template:
         slots: int,
         pool: Pool,
         threads: int,
+        calls: Sequence[LibraryCall],
     ) -> None:
+        """`calls`: the library calls, to whose code commands refer."""
         self.commands = np.array(commands, layout.COMMAND)
         self.arguments = bytes(arguments)
         starts = {Part.COMMANDS: 0, Part.ARGUMENTS: self.commands.nbytes}
@@ -73,6 +78,7 @@ class Template:
         self._slots = slots
         self._pool = pool
         self._threads = threads
+        self._calls = tuple(calls)
 
     def program(self, commands: Commands, arguments: bytes | bytearray) -> Program:
         """A program with these commands and arguments, which differ from the recorded ones in numbers only. The
@@ -85,15 +91,27 @@ class Template:
         block[commands.nbytes :] = np.frombuffer(arguments, np.uint8)
         patches = self._patches.copy()
         patches["place"] += start
-        return Program(block, patches, self._slots, self._pool, self._threads)
+        return Program(block, patches, self._slots, self._pool, self._threads, self._calls)
 
 
 class Program:
     """Commands and arguments in one block of memory. Only one thread at a time runs it."""
 
-    __slots__ = ("_addresses", "_block", "_entered", "_patches", "_pool", "_state", "_state_address", "_table")
+    __slots__ = (
+        "_addresses",
+        "_block",
+        "_calls",
+        "_entered",
+        "_patches",
+        "_pool",
+        "_state",
+        "_state_address",
+        "_table",
+    )
 
-    def __init__(self, block: Bytes, patches: Commands, slots: int, pool: Pool, threads: int) -> None:
+    def __init__(
+        self, block: Bytes, patches: Commands, slots: int, pool: Pool, threads: int, calls: tuple[LibraryCall, ...]
+    ) -> None:
         """`block` starts with the commands. `patches`: rows of `layout.PATCH`, with addresses."""
         self._block, self._patches, self._pool = block, patches, pool  # `_state` has their addresses
         self._addresses = (ctypes.c_uint64 * slots)()
@@ -108,6 +126,7 @@ class Program:
         )
         self._state_address = ctypes.addressof(self._state)
         self._entered = False
+        self._calls = calls
 
     def run(self, table: Table, watcher: Watcher | None) -> None:
         """Run all commands with these buffers in the slots. An exception of the watcher ends the run between two
@@ -120,13 +139,22 @@ class Program:
         if self._entered:  # an exception ended the last run, and the state is in the middle of it
             self._state.bound = self._state.workgroup = 0
         self._entered = True
+        if self._calls:
+            from .library_calls import running
+
+            with running(self._state, watcher) as watcher:
+                self._replay(watcher)
+        else:
+            self._replay(watcher)
+        self._entered = False
+
+    def _replay(self, watcher: Watcher | None) -> None:
         replay = worker().replay
         while status := replay(self._state_address):
             if status == layout.HALTED:
                 raise DeviceLost("the process ends")
             if watcher is not None:
                 watcher.check()
-        self._entered = False
 
     def _bind(self, table: Table) -> None:
         self._table = None  # stays None if this fails halfway

@@ -1,4 +1,5 @@
-"""LAPACK through SciPy, for f32 and f64 matrices in row-major order; leading axes are batches.
+"""LAPACK for f32 and f64 matrices in row-major order; leading axes are batches. `syevd` and `gesdd` are those of NumPy,
+the others come from SciPy.
 
 The `doc` of each row of `FUNCTIONS` lists operands, results and attributes. `info` is LAPACK's, an i32 per matrix: 0 on
 success, above 0 if the matrix is singular, not positive definite, or the algorithm does not converge. Where LAPACK may
@@ -7,6 +8,7 @@ workspaces, and makes copies as it needs.
 """
 
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 
@@ -120,7 +122,7 @@ def _ormqr_workspace(shape: Shape) -> int:
 
 
 def _check_syevd(inputs: Sequence[Spec], outputs: Sequence[Spec], attributes: Attributes) -> None:
-    checked(inputs, outputs, 1, 3 if len(outputs) > 2 else 2, whole=1)
+    checked(inputs, outputs, 1, 3 if len(outputs) > 2 else 2, whole=1, scipy=False)
     settings(attributes, TRIANGLE)
     batch, order = square(inputs[0])
     vectors = [inputs[0].shape] if len(outputs) > 2 else []
@@ -133,14 +135,19 @@ def _syevd(inputs: Sequence[Array], outputs: Sequence[Array], attributes: Attrib
         if not np.isfinite(inputs[0][index]).all():
             give_up((*vectors, values), info, index)
             continue
-        made = lapack("syevd", values.dtype)(inputs[0][index], compute_v=len(vectors), lower=lower)
-        values[index], info[index] = made[0], made[2]
-        if vectors:
-            vectors[0][index] = made[1]
+        triangle: Literal["L", "U"] = "L" if lower else "U"
+        try:
+            if vectors:
+                values[index], vectors[0][index] = np.linalg.eigh(inputs[0][index], triangle)
+            else:
+                values[index] = np.linalg.eigvalsh(inputs[0][index], triangle)
+            info[index] = 0
+        except np.linalg.LinAlgError:  # it does not converge
+            give_up((*vectors, values), info, index)
 
 
 def _check_gesdd(inputs: Sequence[Spec], outputs: Sequence[Spec], attributes: Attributes) -> None:
-    checked(inputs, outputs, 1, 4 if len(outputs) > 2 else 2, whole=1)
+    checked(inputs, outputs, 1, 4 if len(outputs) > 2 else 2, whole=1, scipy=False)
     settings(attributes, {})
     batch, rows, columns = matrix(inputs[0])
     least = min(rows, columns)
@@ -161,11 +168,14 @@ def _gesdd(inputs: Sequence[Array], outputs: Sequence[Array], attributes: Attrib
         if not np.isfinite(inputs[0][index]).all():
             give_up((values, *vectors), info, index)
             continue
-        left, values[index], right, info[index] = lapack("gesdd", values.dtype)(
-            inputs[0][index], compute_uv=len(vectors) > 0, full_matrices=full
-        )
-        for out, made in zip(vectors, (left, right), strict=False):
-            out[index] = made
+        try:
+            if vectors:
+                vectors[0][index], values[index], vectors[1][index] = np.linalg.svd(inputs[0][index], full)
+            else:
+                values[index] = np.linalg.svd(inputs[0][index], compute_uv=False)
+            info[index] = 0
+        except np.linalg.LinAlgError:  # it does not converge
+            give_up((values, *vectors), info, index)
 
 
 FUNCTIONS: dict[str, Function] = {

@@ -19,11 +19,14 @@ def lapack(name: str, dtype: np.dtype[Any]) -> Callable[..., Any]:
     return routine(name, dtype, "linalg.lapack")
 
 
-def checked(inputs: Sequence[Spec], outputs: Sequence[Spec], operands: int, results: int, whole: int = 0) -> Call:
+def checked(
+    inputs: Sequence[Spec], outputs: Sequence[Spec], operands: int, results: int, whole: int = 0, scipy: bool = True
+) -> Call:
     """Check the counts and element types of a call. The last `whole` results are int32, all other operands and results
-    floats.
+    floats. `scipy`: whether the function is one of SciPy, which must be installed.
     """
-    scipy_module("linalg.lapack")
+    if scipy:
+        scipy_module("linalg.lapack")
     call = Call(inputs, outputs)
     call.count(operands, operands, results)
     call.floats((*inputs, *outputs[: results - whole]))

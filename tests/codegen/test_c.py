@@ -403,6 +403,14 @@ module @m {
 """
     with pytest.raises(CompileError, match="ll_seq.imported_call: style c: has no C"):
         c_program(called, tmp_path)
+    library = """func.func @main(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  %y, %info = stablehlo.custom_call @lapack.potrf(%x) {api_version = 4 : i32, backend_config = {lower = true}}
+    : (tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<i32>)
+  %z = stablehlo.custom_call @blas.gemm(%y, %y) : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %z : tensor<4x4xf32>
+}"""
+    with pytest.raises(CompileError, match="style c: has no library functions: compile .* with --lapack=loops"):
+        c_program(library, tmp_path)
     module = Compilation(targets=("reference",)).module(EXAMPLES / "simple_mul.mlir", "executables")
     with pytest.raises(CompileError, match="has no program for target cpu, only for reference"):
         Subject("m.fb", lambda: pytest.fail("style c reads IR"), lambda: module).program("cpu")

@@ -131,7 +131,11 @@ def test_trees_lose_the_arguments_that_files_hold() -> None:
 
 WRONG_CALLS = {
     "target": (ValueError, "no target is called other", lambda: compiler.compile(dense, PARAMS, X, targets="other")),
-    "encodings": (ValueError, "no encodings are called", lambda: compiler.compile(dense, PARAMS, X, encodings="other")),
+    "encodings": (
+        ValueError,
+        "encodings is .other., one of default",
+        lambda: compiler.compile(dense, PARAMS, X, encodings="other"),
+    ),
     "source": (TypeError, "cannot compile an object of type int", lambda: compiler.compile(3)),
     "examples": (TypeError, "example arguments are given", lambda: compiler.compile("x.mlir", X)),
     "missing": (TypeError, "missing 1 required positional argument: 'x'", lambda: compiler.compile(dense, PARAMS)),

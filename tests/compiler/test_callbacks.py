@@ -155,7 +155,7 @@ def test_many_places_are_cut_short() -> None:
 
 
 def test_a_name_that_means_nothing() -> None:
-    with pytest.raises(CompileError, match="callbacks are 'keep', one of refuse, drop expected"):
+    with pytest.raises(CompileError, match="callbacks is 'keep', one of refuse, drop expected"):
         compiler.compile(printing, X, callbacks="keep")
 
 

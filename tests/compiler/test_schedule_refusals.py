@@ -40,6 +40,12 @@ def squares(
     return f"tile(m, 4), tile(n, {columns}), {bind}{lanes}, stage(out, winograd, {depth}), guard(m, clamp){more}"
 
 
+def lines(rows: int = 4, channels: int = 8, results: int = 3, more: str = "") -> str:
+    """A block of lines of results of a depthwise convolution."""
+    bind = f"bind(b, local, {channels}), {GROUP}"
+    return f"tile(b, {results}), {bind}{more}, stage(out, windows, {rows})"
+
+
 #: body, its schedules, the message, and the target if it is not OpenCL
 CASES: list[tuple[str, list[str], str] | tuple[str, list[str], str, str]] = [
     # kinds, dimensions, counts
@@ -242,6 +248,25 @@ CASES: list[tuple[str, list[str], str] | tuple[str, list[str], str, str]] = [
         "convolution", [squares().replace("tile(m, 4)", "tile(m, 8)")],
         "factors and sums take 134208 bytes; the machine has 0",
     ),
+    # lines of results
+    (
+        "depthwise convolution", [lines(more=", vectorize(n, 8)")],
+        "stage(out, windows, 4): a workgroup takes channels of a block, bind(b, local, ...), and results of a line, "
+        "tile(b, ...)", "cpu",
+    ),
+    (
+        "convolution", [lines()],
+        "stage(out, windows, 4): only depthwise convolutions with windows along two axes have lines", "cpu",
+    ),
+    (
+        "depthwise convolution", [lines(9)],
+        "stage(out, windows, 9): the results have 8 rows and 9 columns", "cpu",
+    ),
+    (
+        "depthwise convolution", [lines(channels=16)],
+        "stage(out, windows, 4): 16 channels of a workgroup divide 24", "cpu",
+    ),
+    ("depthwise convolution", [lines()], "rows take 1056 bytes; the machine has 0"),
     # rows
     ("rows", [f"tile(m, 4), {GRID}"], "tile(m, 4): rows are not tiled"),
     ("rows", [f"{GROUP}, reduce(k, tree, 8), stage(k, shared)"], "stage(k, shared): rows stay in registers"),

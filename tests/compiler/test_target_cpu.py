@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from stablehlo_text import main, reduction
+from stablehlo_text import apply, main, reduction, tensor
 
 pytest.importorskip("llvmlite")
 
@@ -22,6 +22,7 @@ from orchestrion.compiler.targets.cpu.scalars import CONVERSIONS, INSTRUCTIONS, 
 from orchestrion.schema.dtypes import BY_NAME
 from orchestrion.schema.native_image import decode
 from orchestrion.schema.profiles import INSTRUCTION_SETS
+from orchestrion.schema.scalar_meanings import maximum_float, minimum_float
 
 PROGRAM = """
 func.func @main(%x: tensor<40x30xf32>, %y: tensor<30x20xf32>) -> (tensor<40x20xf32>, tensor<40xf32>) {
@@ -39,6 +40,25 @@ BODY = "define hidden void @e0(ptr %a, i64 %b, i64 %c) nounwind {{\n{body}\n  re
 def test_each_primitive_has_a_row_for_each_kind_and_no_other() -> None:
     wanted = {(row.name, kind) for row in PRIMITIVES for kind in row.kinds}
     assert set(INSTRUCTIONS) == {key for key in wanted if key[0] not in {"select", *CONVERSIONS}}
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+@pytest.mark.parametrize("number", [0.0, -0.0, 6.0, -1.5, float("inf"), float("-inf"), float("nan")], ids=str)
+def test_extrema_with_a_number_are_those_of_the_reference(computes: Any, number: float, dtype: str) -> None:
+    """NaN, and the sign of zero, on either side."""
+    special = [0.0, -0.0, np.nan, np.inf, -np.inf, 1e-45, -1e-45, 1.5, -1.5, 6.0, 7.0, -7.0, 3e38]
+    x = np.array(special * 5, {"f32": np.float32, "f64": np.float64}[dtype])
+    type, text = tensor(x.shape, dtype), f"0x{np.array(number, x.dtype).view(f'u{x.itemsize}'):0{2 * x.itemsize}X}"
+    pairs = {"a": ("maximum", "%a0, %c"), "b": ("maximum", "%c, %a0"), "d": ("minimum", "%a0, %c"),
+             "e": ("minimum", "%c, %a0")}  # fmt: skip
+    lines = [f'%c = "stablehlo.constant"() <{{value = dense<{text}> : {type}}}> : () -> {type}']
+    lines += [f"%{name} = {apply(op, given, '', [type, type], type)}" for name, (op, given) in pairs.items()]
+    found = computes(main([type], lines, [(f"%{name}", type) for name in pairs]), "cpu", x)
+    c = np.full_like(x, number)
+    for got, meaning in zip(found, [maximum_float] * 2 + [minimum_float] * 2, strict=True):
+        want = meaning(x, c)
+        np.testing.assert_array_equal(got, want)
+        np.testing.assert_array_equal(np.signbit(got)[~np.isnan(want)], np.signbit(want)[~np.isnan(want)])
 
 
 def test_each_op_is_rendered() -> None:

@@ -175,5 +175,5 @@ def test_every_phase_continues_to_the_same_bytes(encodings: str) -> None:
 
 
 def test_an_unknown_name_is_refused() -> None:
-    with pytest.raises(compiler.CompileError, match="no encodings are called odd; there are default, none"):
+    with pytest.raises(compiler.CompileError, match="encodings is .odd., one of default, none"):
         compiler.Compilation(encodings="odd")

@@ -104,7 +104,7 @@ def test_levels_are_an_option() -> None:
     arguments = tensors(4, 8)
     assert profiles(compiler.compile(adam, *arguments, targets="spirv", levels="first")) == ["spirv"]
     assert profiles(compiler.compile(adam, *arguments, targets="spirv,spirv_least")) == ["spirv", "spirv_least"]
-    with pytest.raises(compiler.CompileError, match="levels are 'some', one of all, first expected"):
+    with pytest.raises(compiler.CompileError, match="levels is 'some', one of all, first expected"):
         compiler.compile(adam, *arguments, targets="spirv", levels="some")
 
 

@@ -11,12 +11,22 @@ from orchestrion.compiler.driver import Compilation
 from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.pipeline import PHASES
 from orchestrion.hal.libraries import Function, Spec, register
+from orchestrion.hal.registry import list_devices
 from orchestrion.schema import writer
 from orchestrion.vm.errors import DeviceError, LibraryFailed, Trap, UnresolvedLibrary
 
-TARGETS = ("reference",)
+#: the devices with library calls, which are also their targets; a test gets one after the other
+DEVICES = ("reference", "cpu")
+TARGETS: tuple[str, ...] = DEVICES[:1]
 X = np.arange(12, dtype=np.float32).reshape(4, 3)
 SEEN: list[Any] = []
+
+
+@pytest.fixture(autouse=True, params=DEVICES)
+def device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.param not in {status.name for status in list_devices() if status.devices}:
+        pytest.skip(f"no device {request.param}")
+    monkeypatch.setitem(globals(), "TARGETS", (request.param,))
 
 
 def scale(inputs: Any, outputs: Any, attributes: Any) -> None:
@@ -83,7 +93,7 @@ def call(name: str, config: str = "{}", type: str = "tensor<4x3xf32>") -> str:
 
 
 def loaded(source: Any) -> Any:
-    return vm.load(compiler.compile(source, targets=TARGETS))
+    return vm.load(compiler.compile(source, targets=TARGETS), TARGETS[0])
 
 
 def ffi(name: str, *results: Any, **attributes: Any) -> Any:
@@ -201,7 +211,7 @@ def test_targets_without_libraries_refuse(target: str) -> None:
         compiler.compile(call("e2e.identity"), targets=("reference", target))
     assert str(refused.value) == (
         f"<text>:2:12: stablehlo.custom_call: calls library function e2e.identity, and target {target} has no library "
-        "calls: compile with --target=reference, or write what the function computes in StableHLO"
+        "calls: compile with --target=reference,cpu, or write what the function computes in StableHLO"
     )
 
 
@@ -269,7 +279,7 @@ def test_what_is_written_in_another_type_is_converted() -> None:
 
 
 def test_a_program_keeps_the_functions_that_it_was_loaded_with() -> None:
-    register("replaced", {"f": lambda inputs, outputs, attributes: outputs[0].fill(1)})
+    register("replaced", {"f": lambda inputs, outputs, attributes: outputs[0].fill(1)}, replace=True)
     first = loaded(call("replaced.f"))
     register("replaced", {"f": lambda inputs, outputs, attributes: outputs[0].fill(2)}, replace=True)
     second = loaded(call("replaced.f"))
@@ -281,3 +291,47 @@ def test_a_result_may_go_where_the_argument_is() -> None:
     array = np.array(X)
     program.main(array, out=array)
     np.testing.assert_array_equal(array, 2 * X)
+
+
+def test_calls_in_a_loop() -> None:
+    """A loop with a call is one submission, and a call that fails ends it."""
+    jax = pytest.importorskip("jax")
+    doubled, failing = (ffi(f"e2e.{name}", ((4, 3), np.float32)) for name in ("doubles", "late"))
+    turns: list[int] = []
+
+    def late(inputs: Any, outputs: Any, attributes: Any) -> None:
+        turns.append(1)
+        if len(turns) == 3:
+            raise RuntimeError("the third turn")
+        outputs[0][...] = inputs[0]
+
+    register("e2e", {"late": late}, replace=True)
+    program = loaded(jax.jit(lambda x: jax.lax.fori_loop(0, 9, lambda _, y: doubled(y) - x, x)).lower(X))
+    np.testing.assert_array_equal(program.main(X), X)
+    assert program.statistics()["calls"][-1]["submissions"] == 1
+    program = loaded(jax.jit(lambda x: jax.lax.while_loop(lambda y: y[0, 0] < 1, failing, x)).lower(X))
+    with pytest.raises(LibraryFailed, match="the third turn"):
+        program.main(X)
+    assert len(turns) == 3
+
+
+def test_sizes_that_a_call_decides() -> None:
+    jax = pytest.importorskip("jax")
+    from jax import export
+
+    (n,) = export.symbolic_shape("n")
+    safe = [export.DisabledSafetyCheck.custom_call("e2e.doubles")]
+
+    def function(x: Any) -> Any:
+        return jax.ffi.ffi_call("e2e.doubles", jax.ShapeDtypeStruct(x.shape, x.dtype))(x + 1) * 3
+
+    exported = export.export(jax.jit(function), disabled_checks=safe)(jax.ShapeDtypeStruct((n, 3), np.float32))
+    program = loaded(exported)
+    for rows in (1, 4, 2):
+        np.testing.assert_array_equal(program.main(X[:rows]), (X[:rows] + 1) * 6)
+
+
+def test_a_function_may_run_a_program() -> None:
+    inner = loaded(call("e2e.doubles"))
+    register("e2e", {"program": lambda inputs, outputs, _: np.copyto(outputs[0], inner.main(inputs[0]))}, replace=True)
+    np.testing.assert_array_equal(loaded(call("e2e.program")).main(X), 2 * X)

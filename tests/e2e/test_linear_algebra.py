@@ -222,7 +222,7 @@ def test_a_target_takes_its_part_of_a_text_of_several(mixed_source: Any) -> None
 def test_parts_are_two_modules_and_nothing_else(mixed_source: Any) -> None:
     text = Compilation(targets=tuple(DEVICES.values())).text(mixed_source, "flow")
     wrong = text.replace('sym_name = "with_libraries"', 'sym_name = "other"')
-    with pytest.raises(CompileError, match="holds modules @other, @without_libraries; parts are @with_lib"):
+    with pytest.raises(CompileError, match="holds modules @other, @without_libraries; parts are two or more of @with"):
         Compilation(targets=("opencl",), start="flow").module(wrong, "hl_seq")
 
 
@@ -232,3 +232,32 @@ def test_a_module_in_a_source_is_no_part() -> None:
     source = f'"builtin.module"() ({{{part}}}) : () -> ()\n'
     with pytest.raises(CompileError, match="a module inside a module is not supported"):
         compiler.compile(source, targets=("reference",))
+
+
+def factors(a: Any) -> Any:
+    return svd(a) + eigh(a @ a.T) + (jnp.linalg.eigvalsh(a + a.T), jnp.linalg.svd(a, compute_uv=False))
+
+
+@pytest.mark.parametrize(("order", "lapack"), [(40, "default"), (40, "loops"), (8, "default")])
+def test_large_matrices_on_the_processor(order: int, lapack: str) -> None:
+    """Calls of LAPACK from an order on, unless loops are asked for; the other targets have loops in any case."""
+    if "cpu" not in {status.name for status in list_devices() if status.devices}:
+        pytest.skip("no device cpu")
+    a = RANDOM.normal(size=(order, order)).astype(np.float32)
+    source, targets = jax.jit(factors).lower(a), ("reference", "cpu", "opencl")
+    module = Compilation(targets=targets, lapack=lapack).module(source, "hl_seq")
+    calls = {"lapack.syevd", "lapack.gesdd"} if order == 40 and lapack == "default" else set()
+    assert called(module, "cpu") == calls and called(module, "opencl") == set()
+    assert bool(called(module, "reference")) is (lapack == "default")
+    program = vm.load(compiler.compile(source, targets=targets, lapack=lapack), "cpu")
+    for got, want in zip(program.main(a), factors(a), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-3, atol=1e-3 * order)
+    assert program.statistics()["calls"][-1]["submissions"] == 1
+    with pytest.raises(CompileError, match="lapack is 'always', one of default, loops expected"):
+        compiler.compile(source, lapack="always")
+
+
+def test_matrices_that_are_not_finite_on_the_processor() -> None:
+    a = np.full((32, 32), np.nan, np.float32)
+    program = vm.load(compiler.compile(jax.jit(jnp.linalg.eigvalsh).lower(a), targets="cpu"), "cpu")
+    assert np.isnan(program.main(a)).all()

@@ -14,7 +14,7 @@ from orchestrion import compiler, vm
 from orchestrion.hal.opencl.driver import OpenCLDriver
 from orchestrion.hal.statistics import Statistics
 from orchestrion.vm.errors import CallerError
-from orchestrion.vm.interop import IMPORT_BYTES, works_on_host_memory
+from orchestrion.vm.interop import IMPORT_BYTES
 
 N = IMPORT_BYTES // 4
 TEXT = f"""
@@ -200,8 +200,8 @@ def test_an_argument_of_another_library_is_not_copied(program: vm.Program) -> No
         np.testing.assert_array_equal(out.to_numpy(), 2 * x)
         imports += 1
     np.testing.assert_array_equal(program.main(x), 2 * x)
-    through_slot = 0 if works_on_host_memory(program.device) else 4 * N
-    assert copied(program) == (through_slot, 4 * N), "arrays of NumPy go through the slot on devices with own memory"
+    through_slot = 0 if program.device.info.limits.uses_host_addresses else 4 * N
+    assert copied(program) == (through_slot, through_slot), "arrays go through slots on devices with own memory"
     np.testing.assert_array_equal(program.same(Foreign(x)), x)
     assert program.context.device is not None
     live = program.context.device.live["buffer"]

@@ -7,7 +7,7 @@ from later_format import base
 
 from orchestrion.schema import encoding, isa, needs, rows, spirv, spirv_needs, tensor_bytecode, versions, writer
 from orchestrion.schema.decoder import read_module
-from orchestrion.schema.profiles import PROFILES
+from orchestrion.schema.profiles import FORMATS
 
 
 def test_the_versions_are_those_of_the_latest_rows() -> None:
@@ -15,7 +15,7 @@ def test_the_versions_are_those_of_the_latest_rows() -> None:
     assert max(row.since for row in tensor_bytecode.ROWS) == versions.FORMAT_MINORS["tensor-bytecode"]
     subset = (*spirv.OPS, *spirv.EXT_INSTS, *spirv.CAPABILITIES)
     assert max([row.since for row in subset] + list(spirv.ENUMERANTS_SINCE.values())) == versions.FORMAT_MINORS["spirv"]
-    assert {profile.format for profile in PROFILES.values()} == set(versions.FORMAT_MINORS)
+    assert set(FORMATS) == set(versions.FORMAT_MINORS)
     assert max((row.since for row in needs.ADDITIONS), default=0) == versions.MINOR
 
 

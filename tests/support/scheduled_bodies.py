@@ -52,6 +52,25 @@ def convolution(channels: int = 32) -> Case:
     return draft.case("convolution")
 
 
+def depthwise() -> Case:
+    """A dot of windows of 3 x 3 of each of 24 channels."""
+    draft = Draft(random.Random(0))
+    x, y = draft.argument((1, 10, 11, 24), "f32"), draft.argument((3, 3, 24), "f32")
+    windows = np.lib.stride_tricks.sliding_window_view(x.array, (3, 3), (1, 2))
+    steps = "dilations = array<i64: 1, 1>, sizes = array<i64: 3, 3>, strides = array<i64: 1, 1>"
+    w = draft.op("flow.windows", [x], windows.shape, "f32", windows, f"axes = array<i64: 1, 2>, {steps}")
+    k = draft.broadcast(y, (1, 8, 9, 3, 3, 24), (3, 4, 5))
+    axes = (
+        "#stablehlo.dot<lhs_batching_dimensions = [0, 1, 2, 3], rhs_batching_dimensions = [0, 1, 2, 5], "
+        "lhs_contracting_dimensions = [4, 5], rhs_contracting_dimensions = [3, 4]>"
+    )
+    array = np.einsum("bhwcuv,uvc->bhwc", windows, y.array)
+    draft.result(
+        draft.op("stablehlo.dot_general", [w, k], (1, 8, 9, 24), "f32", array, f"dot_dimension_numbers = {axes}")
+    )
+    return draft.case("depthwise convolution")
+
+
 def outer() -> Case:
     """A dot that contracts no axis."""
     draft = Draft(random.Random(0))
@@ -115,6 +134,7 @@ BODIES: dict[str, Callable[[], Case]] = {
     "dot of dynamic length": lambda: dot(dynamic="k"),
     "dot of two axes": dot_of_two_axes,
     "convolution": convolution,
+    "depthwise convolution": depthwise,
     "outer product": outer,
     "dynamic dot": lambda: dot(dynamic="mk"),
     "elements": elements,

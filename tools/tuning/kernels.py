@@ -84,7 +84,7 @@ class Kernel:
         found = []
         for row, type in zip(entry_of(self.func, self.dispatch).bindings, types, strict=True):
             assert isinstance(row, DictAttr) and isinstance(type, TensorType)
-            found.append(Memory(_access(row), ll_seq.length_of(row), BY_NAME[str(type.element)]))
+            found.append(Memory(_access(row), int(ll_seq.length_of(row)), BY_NAME[str(type.element)]))
         return found
 
     def code(self, schedule: Schedule) -> Code:

@@ -176,7 +176,7 @@ class Search:
     def _difference(self, made: _Built) -> str:
         """How its results differ from those of the compiler's own schedule, bit by bit if both reduce in one order."""
         reordered = is_reordered(made.schedule, self._kernel.schedule)
-        tolerance = tolerance_of(self._kernel.memory, self._kernel.body.extents.get("k", 0)) if reordered else 0.0
+        tolerance = tolerance_of(self._kernel.memory, int(self._kernel.body.extents.get("k", 0))) if reordered else 0.0
         return difference(self._want, self._bench.results(made.code, made.executable), tolerance)
 
     def _seconds(self, kernels: Sequence[_Built], rounds: int = 1) -> list[list[float]]:

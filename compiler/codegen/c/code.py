@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
+from orchestrion.compiler.ir.dims import Size
 from orchestrion.compiler.sequencer import ll_seq
 
 from .memory import Place
@@ -77,7 +78,7 @@ class Code:
         """A host number as an operand."""
         return str(self.values[value])
 
-    def size(self, size: int) -> str:
+    def size(self, size: Size) -> str:
         """A size as an expression."""
         return size_text(size, self.sizes)
 
@@ -183,9 +184,9 @@ class Code:
             self._wanted.append(edge.target)
 
     def _assert(self, op: util.Assert) -> None:
-        lhs, rhs = self.size(op.lhs.ints[0]), self.size(op.rhs.ints[0])
+        lhs, rhs = self.size(op.lhs.sizes[0]), self.size(op.rhs.sizes[0])
         message = op.message.value
-        for number, size in enumerate(op.numbers.ints):
+        for number, size in enumerate(op.numbers.sizes):
             message = message.replace(f"{{{number}}}", str(size))
         code = self.program.interface.error_of(f"condition not met: {message}")
         self.line(f"if (!({lhs} {_COMPARE[op.predicate.value]} {rhs}))")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from orchestrion.compiler.ir.core import Block
-from orchestrion.compiler.ir.dims import is_dynamic
+from orchestrion.compiler.ir.dims import Size, is_dynamic
 from orchestrion.compiler.sequencer import ll_seq
 
 from .weights import ALIGNMENT
@@ -39,7 +39,7 @@ class Place:
         """The first byte, None if that depends on sizes."""
         return None if self.text_of_start else self.start
 
-    def moved(self, offset: int, text: str) -> Place:
+    def moved(self, offset: Size, text: str) -> Place:
         """The place an offset further on; `text`: the expression for the offset."""
         if not is_dynamic(offset):
             return replace(self, start=self.start + offset)
@@ -67,7 +67,7 @@ class Allocations:
     def _place(self, ops: Sequence[ll_seq.Allocate], start: int) -> None:
         for op in ops:
             self.offsets[op] = start
-            start += -(-op.size // self.alignment) * self.alignment
+            start += -(-int(op.size) // self.alignment) * self.alignment
         self.size = max(self.size, start)
 
 

@@ -16,11 +16,12 @@ from typing import Any, ClassVar
 from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.attributes import ArrayAttr, StringAttr
 from orchestrion.compiler.ir.core import Block, Operation, Value
-from orchestrion.compiler.ir.dims import ceildiv, is_dynamic, symbol
+from orchestrion.compiler.ir.dims import Size, ceildiv, is_dynamic, symbol
 from orchestrion.compiler.kernel.signature import Signature, signature_of
 from orchestrion.compiler.sequencer import hl_seq, ll_seq
-from orchestrion.compiler.stablehlo.ops.function_dims import dim_definitions
+from orchestrion.compiler.stablehlo.ops.function_dims import DimDefinition, dim_definitions
 from orchestrion.compiler.targets.c_text.functions import Functions
+from orchestrion.compiler.targets.library_code import calls_library
 
 from .body import CBody
 from .code import Code, indented, refused
@@ -41,9 +42,9 @@ class Kernel:
     signature: Signature
 
     @property
-    def groups(self) -> int:
+    def groups(self) -> Size:
         """The number of workgroups."""
-        sizes = zip(self.entry.workload.ints, self.signature.workgroup_size, strict=True)
+        sizes = zip(self.entry.workload.sizes, self.signature.workgroup_size, strict=True)
         return prod(ceildiv(size, group) for size, group in sizes)
 
     def pointer(self, ordinal: int) -> str:
@@ -142,6 +143,8 @@ class ProgramText:
         """An op that makes or takes an object of the runtime, or stops a function."""
         match op:
             case ll_seq.CreateExecutable():
+                if any(calls_library(entry) for _, entry in self._executables[op.executable.root].entries()):
+                    raise refused(op, "has no library functions: compile the program with --lapack=loops", self.style)
                 code.values[op.output] = op.executable.root
             case ll_seq.Constant():
                 start = self.weights.add(op)
@@ -325,7 +328,7 @@ class FunctionCode(Code):
         self.line(f"{name} = {text};")
         self.sizes.setdefault(name, name)
 
-    def define_symbols(self, rows: Sequence[tuple[Any, int | None]]) -> None:
+    def define_symbols(self, rows: Sequence[DimDefinition]) -> None:
         """Defines the symbols of the function."""
         for one, value in rows:
             if value is not None and one.name not in self.sizes:
@@ -374,7 +377,7 @@ class FunctionCode(Code):
             return f"inputs->{inputs[number].name}"
         return f"outputs->{outputs[number - len(inputs)].name}"
 
-    def _check_sizes(self, view: Value, shape: Sequence[int], dynamic: Sequence[str]) -> None:
+    def _check_sizes(self, view: Value, shape: Sequence[Size], dynamic: Sequence[str]) -> None:
         """Compares the sizes of a view that has any. `dynamic`: the wanted ones of those that are expressions."""
         given = iter(dynamic)
         for axis, size in enumerate(shape if is_dynamic(*shape) else ()):
@@ -417,11 +420,11 @@ class RecordingText:
     def _line(self, text: str) -> None:
         self.lines.append(f"  {text}")
 
-    def _size(self, size: int) -> str:
+    def _size(self, size: Size) -> str:
         """A size as an expression. A call has checked its sizes, and that its memory suffices."""
         return size_text(size, self.sizes, saturates=False)
 
-    def _at(self, value: Value, offset: int) -> Place:
+    def _at(self, value: Value, offset: Size) -> Place:
         place = self.values[value]
         assert isinstance(place, Place)
         return place.moved(offset, self._size(offset))
@@ -496,7 +499,7 @@ class RecordingText:
 
     def _launch(self, op: ll_seq.Dispatch, kernel: Kernel, head: str) -> None:
         ranges, texts = [], []
-        rows = zip(op.bindings, op.offsets.ints, kernel.entry.bindings, kernel.signature.bindings, strict=True)
+        rows = zip(op.bindings, op.offsets.sizes, kernel.entry.bindings, kernel.signature.bindings, strict=True)
         for number, (memory, offset, binding, use) in enumerate(rows):
             place, length = self._at(memory, offset), ll_seq.length_of(binding)
             known = None if is_dynamic(length) else length

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from functools import reduce
 
 from orchestrion.compiler.errors import CompileError
-from orchestrion.compiler.ir.dims import Atom, Call, Dim, Symbol
+from orchestrion.compiler.ir.dims import Atom, Call, Dim, Size, Symbol
 
 #: name of a function -> its definition
 FUNCTIONS: dict[str, str] = {
@@ -42,7 +42,7 @@ FUNCTIONS: dict[str, str] = {
 }
 
 
-def size_text(size: int, names: Mapping[str, str], saturates: bool = True) -> str:
+def size_text(size: Size, names: Mapping[str, str], saturates: bool = True) -> str:
     """A size. `names`: symbol -> the variable that holds it. Only sizes that were checked need not saturate.
 
     Raises CompileError for a symbol without a variable.

@@ -12,7 +12,13 @@ from orchestrion.schema.profiles import find_format
 from .text import identifier
 
 #: executable format -> suffix of its files; a format of another package is text or binary
-_SUFFIXES: Final = {"opencl-c": "cl", "spirv": "spv", "tensor-bytecode": "tensors", "native-image": "image"}
+_SUFFIXES: Final = {
+    "opencl-c": "cl",
+    "spirv": "spv",
+    "tensor-bytecode": "tensors",
+    "native-image": "image",
+    "library-calls": "tensors",
+}
 
 
 class Payloads:

@@ -107,7 +107,7 @@ class VulkanProgram(ProgramText):
         most = 0
         for export in self.interface.exports:
             if not export.is_dynamic:
-                rows = [prod(row.type.shape) * row.itemsize for row in (*export.inputs, *export.outputs)]
+                rows = [prod(row.type.static_shape) * row.itemsize for row in (*export.inputs, *export.outputs)]
                 most = max(most, sum(ceildiv(size, ALIGNMENT) * ALIGNMENT for size in rows))
         return most
 
@@ -253,7 +253,7 @@ class DeviceRecording(RecordingText):
         assert isinstance(program, VulkanProgram)
         places, lengths = self._bindings(op, kernel)
         words = [self._size(symbol(one.name)) for one, _ in dim_definitions(kernel.entry.dims)]
-        rows = zip(op.offsets.ints, kernel.entry.places(), strict=True)
+        rows = zip(op.offsets.sizes, kernel.entry.places(), strict=True)
         words += [self._size(offset) for offset, (_, word) in rows if word is not None]
         words += ["0"] * (kernel.signature.parameters - len(words))
         number = program.number_of(kernel, op.entry.root)
@@ -280,14 +280,14 @@ class DeviceRecording(RecordingText):
         """Places and lengths of the device's bindings. A shared one begins where its buffer begins."""
         places: dict[int, str] = {}
         lengths: dict[int, str] = {}
-        rows = zip(op.bindings, op.offsets.ints, kernel.entry.bindings, kernel.entry.places(), strict=True)
+        rows = zip(op.bindings, op.offsets.sizes, kernel.entry.bindings, kernel.entry.places(), strict=True)
         for memory, offset, binding, (number, word) in rows:
             if number in places:
                 continue
             length = ll_seq.length_of(binding)
             if word is not None:
                 assert op.spans is not None, "bindings that share a buffer have its span"
-                offset, length = 0, op.spans.ints[number]
+                offset, length = 0, op.spans.sizes[number]
             assert isinstance(self.program, VulkanProgram)
             self.program.shaders.need("maxStorageBufferRange", length)
             places[number], lengths[number] = self._at(memory, offset).text, self._size(length)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from orchestrion.compiler.codegen.c.language import comment, literal
-from orchestrion.compiler.ir.dims import is_dynamic
+from orchestrion.compiler.ir.dims import Size, is_dynamic
 from orchestrion.compiler.kernel.signature import Signature
 from orchestrion.compiler.sequencer import ll_seq
 from orchestrion.compiler.targets.target import Target
@@ -90,7 +90,7 @@ class Shaders:
             self.need(f"maxComputeWorkGroupSize[{axis}]", size)
         return len(self.kernels) - 1
 
-    def need(self, member: str, value: int) -> None:
+    def need(self, member: str, value: Size) -> None:
         """The device has at least this; sizes that depend on a call are compared when it is recorded."""
         if not is_dynamic(value):
             self.needs[member] = max(self.needs.get(member, 0), value)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
+from orchestrion.compiler.ir.dims import Size
 from orchestrion.compiler.stablehlo.ops.flow_ops import BLOCK
 
 from . import fft, merge, row_solve, scatter
@@ -19,7 +20,7 @@ class LibraryKernel(NamedTuple):
     """
 
     workgroup_size: Callable[[Any], int]
-    invocations: Callable[[Any], int]
+    invocations: Callable[[Any], Size]
     emit: Callable[[Any, Any, Any], None]
 
 

@@ -13,7 +13,7 @@ from functools import partial
 from math import prod
 
 from orchestrion.compiler.ir.core import Value
-from orchestrion.compiler.ir.dims import typical
+from orchestrion.compiler.ir.dims import Size, typical
 from orchestrion.compiler.kernel.elemental import Elemental, ElementalCode
 from orchestrion.compiler.kernel.index import Index, delinearize
 from orchestrion.compiler.kernel.math.number import Number
@@ -35,10 +35,10 @@ class Shares:
 
     lines: int
     lanes: int
-    total: int
+    total: Size
 
     @property
-    def groups(self) -> int:
+    def groups(self) -> Size:
         """Number of workgroups."""
         return -(-self.total // self.lines)
 
@@ -62,7 +62,7 @@ def _is_across(op: LineFft) -> bool:
     return prod(shape_of(op.operand_)[op.axis + 1 : -1]) != 1
 
 
-def invocations(op: LineFft) -> int:
+def invocations(op: LineFft) -> Size:
     """Number of invocations of a dispatch."""
     found = shares(op)
     return found.groups * found.lanes

@@ -13,6 +13,7 @@ from math import prod
 
 from orchestrion.compiler.flow.merge import Merge
 from orchestrion.compiler.ir.core import Value
+from orchestrion.compiler.ir.dims import Size
 from orchestrion.compiler.kernel.elemental import Elemental, ElementalCode
 from orchestrion.compiler.kernel.index import Index, delinearize, invocation_index
 from orchestrion.compiler.kernel.reductions import instance
@@ -26,7 +27,7 @@ SHARE = 16
 MAX_MERGE_STEP = 30
 
 
-def invocations(op: Merge) -> int:
+def invocations(op: Merge) -> Size:
     """Number of invocations of a dispatch."""
     shape = shape_of(op.inputs[0])
     return prod(shape) // shape[op.axis] * -(-shape[op.axis] // SHARE)
@@ -62,7 +63,7 @@ class _Merger(ElementalCode):
     line: Sequence[Value]
 
     @property
-    def size(self) -> int:
+    def size(self) -> Size:
         return shape_of(self.op.inputs[0])[self.op.axis]
 
     def run(self, start: Value) -> None:

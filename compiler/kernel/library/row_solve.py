@@ -11,25 +11,25 @@ from dataclasses import dataclass, field
 from math import prod
 
 from orchestrion.compiler.ir.core import Value
-from orchestrion.compiler.ir.dims import ceildiv
+from orchestrion.compiler.ir.dims import Size, ceildiv
 from orchestrion.compiler.kernel.elemental import Elemental, ElementalCode
 from orchestrion.compiler.kernel.index import Index, delinearize
 from orchestrion.compiler.kernel.rules import element_of, shape_of
 from orchestrion.compiler.stablehlo.ops.flow_ops import BLOCK, RowSolve
 
 
-def groups(op: RowSolve) -> int:
+def groups(op: RowSolve) -> Size:
     """Number of workgroups of a dispatch."""
     return prod(_grid(op))
 
 
-def _grid(op: RowSolve) -> tuple[int, int]:
+def _grid(op: RowSolve) -> tuple[Size, Size]:
     """Number of matrices, and of workgroups per matrix."""
     batch, rows, _ = shape_of(op.rows)
     return batch, ceildiv(rows, BLOCK)
 
 
-def invocations(op: RowSolve) -> int:
+def invocations(op: RowSolve) -> Size:
     """Number of invocations of a dispatch."""
     return groups(op) * BLOCK
 
@@ -53,7 +53,7 @@ class _Rows(ElementalCode):
 
     @property
     def columns(self) -> int:
-        return shape_of(self.op.rows)[2]
+        return int(shape_of(self.op.rows)[2])
 
     def emit(self) -> None:
         """Appends the code. Workgroups behind the last one repeat it without writing, because all invocations must

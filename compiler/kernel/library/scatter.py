@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from orchestrion.compiler.flow.scatter import Scatter
 from orchestrion.compiler.ir.core import Value
-from orchestrion.compiler.ir.dims import bounds, ceildiv, dim_max, is_dynamic, typical
+from orchestrion.compiler.ir.dims import Size, bounds, ceildiv, dim_max, is_dynamic, typical
 from orchestrion.compiler.kernel.builder import KernelBuilder
 from orchestrion.compiler.kernel.elemental import Elemental, ElementalCode
 from orchestrion.compiler.kernel.index import Index, delinearize, invocation_index
@@ -27,7 +27,7 @@ MAX_INVOCATIONS, MAX_READS = 1 << 11, 1 << 22
 UNROLLED = 4
 
 
-def owners(op: Scatter) -> int:
+def owners(op: Scatter) -> Size:
     """Number of invocations that share the rows of one column of one group, or its updates if no row is updated twice.
 
     Each owner has at least one row; otherwise it would take numbers behind the last row for its own. Without rows there
@@ -41,7 +41,7 @@ def owners(op: Scatter) -> int:
     return ceildiv(rows, dim_max(ceildiv(rows, most), 1))
 
 
-def invocations(op: Scatter) -> int:
+def invocations(op: Scatter) -> Size:
     """Number of invocations of a dispatch."""
     groups, _, row = shape_of(op.inputs[0])
     return groups * owners(op) * row
@@ -96,7 +96,7 @@ class _Writer(ElementalCode):
         b.end_if(branch)
 
 
-def _own(writer: _Writer, owner: Value, share: int) -> None:
+def _own(writer: _Writer, owner: Value, share: Size) -> None:
     """Visits all updates. The rows of an owner are `share` neighbouring ones, fewer for the last owner."""
     b, op = writer.builder, writer.op
     rows, updates = shape_of(op.inputs[0])[1], shape_of(op.updates[0])[1]
@@ -118,6 +118,6 @@ def _own(writer: _Writer, owner: Value, share: int) -> None:
         b.end_loop(loop, ())
 
 
-def _number(b: KernelBuilder, size: int, type: str) -> Value:
+def _number(b: KernelBuilder, size: Size, type: str) -> Value:
     """A size in an integer type that is at least as wide as an index."""
     return b.op("convert", b.index(size), to=type) if is_dynamic(size) else b.const(size, type)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from orchestrion.compiler.ir.core import Block, Region, Value
+from orchestrion.compiler.ir.dims import Size
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import I32, TensorType
 from orchestrion.compiler.stablehlo.ops.contraction import Return
@@ -33,7 +34,7 @@ def move_block(block: Block, rewriter: Rewriter) -> list[Value]:
     return list(last.operands)
 
 
-def counted_loop(iterations: int, inits: Sequence[Tensor], body: Body) -> list[Tensor]:
+def counted_loop(iterations: Size, inits: Sequence[Tensor], body: Body) -> list[Tensor]:
     """Runs `body` that many times on the iteration number and the carried values; returns the final carried values."""
     return while_loop(inits, lambda iteration, _: [iteration < iterations], body)
 

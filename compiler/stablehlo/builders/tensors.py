@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from orchestrion.compiler.ir import dims
 from orchestrion.compiler.ir.attributes import (
     FLOAT_CODES,
     PARTS,
@@ -48,6 +49,9 @@ from orchestrion.schema.dtypes import BY_NAME, FLOAT_FORMATS, SIGNED, DType
 from orchestrion.schema.tensor_shapes import spread
 
 Ints = Sequence[int]
+Sizes = Sequence[dims.Size]
+#: A number that becomes a splat; a size may depend on a call.
+Number = float | Dim
 OpClass = type[Operation]
 
 
@@ -91,7 +95,7 @@ class Tensor:
         return tensor_of(self.value)
 
     @property
-    def shape(self) -> tuple[int, ...]:
+    def shape(self) -> dims.Shape:
         """The size of each axis."""
         return self.type.shape
 
@@ -116,19 +120,19 @@ class Tensor:
         """The first result of a new op."""
         return Tensor(self.rewriter, self.rewriter.build(cls, **fields).results[0])
 
-    def splat(self, number: float, type: TensorType) -> Tensor:
+    def splat(self, number: Number, type: TensorType) -> Tensor:
         """A number as a tensor of a type that can hold it."""
         return splat(self.rewriter, number, type)
 
-    def int32(self, number: int, shape: Ints = ()) -> Tensor:
+    def int32(self, number: dims.Size, shape: Sizes = ()) -> Tensor:
         """A splat of an i32."""
         return self.splat(number, TensorType(tuple(shape), I32))
 
-    def of(self, number: Tensor | float) -> Tensor:
+    def of(self, number: Tensor | Number) -> Tensor:
         """A Python number as a tensor of this type; a tensor unchanged."""
         return number if isinstance(number, Tensor) else self.splat(number, self.type)
 
-    def zeros(self, shape: Ints | None = None) -> Tensor:
+    def zeros(self, shape: Sizes | None = None) -> Tensor:
         """Zeros of this element type, and of this shape unless another one is given."""
         type = self.type if shape is None else self.type.with_shape(tuple(shape))
         return _repeated(self.rewriter, bytes(BY_NAME[str(type.element)].itemsize), type)
@@ -139,7 +143,7 @@ class Tensor:
 
     # Elementwise ops
 
-    def op(self, name: str, *others: Tensor | float) -> Tensor:
+    def op(self, name: str, *others: Tensor | Number) -> Tensor:
         """An elementwise op by its name, without dialect for an op of StableHLO; this value is its first operand. The
         result has the type of the last operand.
         """
@@ -147,28 +151,28 @@ class Tensor:
         op = OPS[name if "." in name else f"stablehlo.{name}"](operands, [operands[-1].type])
         return Tensor(self.rewriter, self.rewriter.insert(op).result)
 
-    def __add__(self, other: Tensor | float) -> Tensor:
+    def __add__(self, other: Tensor | Number) -> Tensor:
         return self.op("add", other)
 
-    def __radd__(self, other: float) -> Tensor:
+    def __radd__(self, other: Number) -> Tensor:
         return self.of(other) + self
 
-    def __sub__(self, other: Tensor | float) -> Tensor:
+    def __sub__(self, other: Tensor | Number) -> Tensor:
         return self.op("subtract", other)
 
-    def __rsub__(self, other: float) -> Tensor:
+    def __rsub__(self, other: Number) -> Tensor:
         return self.of(other) - self
 
-    def __mul__(self, other: Tensor | float) -> Tensor:
+    def __mul__(self, other: Tensor | Number) -> Tensor:
         return self.op("multiply", other)
 
-    def __rmul__(self, other: float) -> Tensor:
+    def __rmul__(self, other: Number) -> Tensor:
         return self.of(other) * self
 
-    def __truediv__(self, other: Tensor | float) -> Tensor:
+    def __truediv__(self, other: Tensor | Number) -> Tensor:
         return self.op("divide", other)
 
-    def __rtruediv__(self, other: float) -> Tensor:
+    def __rtruediv__(self, other: Number) -> Tensor:
         return self.of(other) / self
 
     def __neg__(self) -> Tensor:
@@ -177,51 +181,51 @@ class Tensor:
     def __abs__(self) -> Tensor:
         return self.op("abs")
 
-    def __and__(self, other: Tensor | int) -> Tensor:
+    def __and__(self, other: Tensor | dims.Size) -> Tensor:
         return self.op("and", other)
 
-    def __or__(self, other: Tensor | int) -> Tensor:
+    def __or__(self, other: Tensor | dims.Size) -> Tensor:
         return self.op("or", other)
 
-    def __xor__(self, other: Tensor | int) -> Tensor:
+    def __xor__(self, other: Tensor | dims.Size) -> Tensor:
         return self.op("xor", other)
 
     def __invert__(self) -> Tensor:
         return self.op("not")
 
-    def __lshift__(self, other: Tensor | int) -> Tensor:
+    def __lshift__(self, other: Tensor | dims.Size) -> Tensor:
         return self.op("shift_left", other)
 
-    def __rshift__(self, other: Tensor | int) -> Tensor:
+    def __rshift__(self, other: Tensor | dims.Size) -> Tensor:
         return self.op("shift_right_arithmetic" if self.dtype.kind == SIGNED else "shift_right_logical", other)
 
-    def compare(self, direction: str, other: Tensor | float) -> Tensor:
+    def compare(self, direction: str, other: Tensor | Number) -> Tensor:
         """Compares by EQ, NE, LT, LE, GT or GE; NaN makes all but NE false."""
         rhs, attribute = self.of(other).value, DialectAttr("stablehlo", f"comparison_direction {direction}")
         out = self.type.with_element(I1)
         return self.build(Compare, lhs=self.value, rhs=rhs, comparison_direction=attribute, out=out)
 
-    def eq(self, other: Tensor | float) -> Tensor:
+    def eq(self, other: Tensor | Number) -> Tensor:
         """Whether elements are equal."""
         return self.compare("EQ", other)
 
-    def ne(self, other: Tensor | float) -> Tensor:
+    def ne(self, other: Tensor | Number) -> Tensor:
         """Whether elements differ."""
         return self.compare("NE", other)
 
-    def __lt__(self, other: Tensor | float) -> Tensor:
+    def __lt__(self, other: Tensor | Number) -> Tensor:
         return self.compare("LT", other)
 
-    def __le__(self, other: Tensor | float) -> Tensor:
+    def __le__(self, other: Tensor | Number) -> Tensor:
         return self.compare("LE", other)
 
-    def __gt__(self, other: Tensor | float) -> Tensor:
+    def __gt__(self, other: Tensor | Number) -> Tensor:
         return self.compare("GT", other)
 
-    def __ge__(self, other: Tensor | float) -> Tensor:
+    def __ge__(self, other: Tensor | Number) -> Tensor:
         return self.compare("GE", other)
 
-    def select(self, yes: Tensor | float, no: Tensor | float) -> Tensor:
+    def select(self, yes: Tensor | Number, no: Tensor | Number) -> Tensor:
         """`yes` where this mask is true, else `no`; at least one of them must be a tensor."""
         like = yes if isinstance(yes, Tensor) else no
         assert isinstance(like, Tensor), "one value has a type"
@@ -274,7 +278,7 @@ class Tensor:
 
     # Shapes
 
-    def reshape(self, *shape: int) -> Tensor:
+    def reshape(self, *shape: dims.Size) -> Tensor:
         """The same elements in another shape."""
         if self.shape == shape:
             return self
@@ -287,14 +291,14 @@ class Tensor:
         out = self.type.with_shape(tuple(self.shape[axis] for axis in order))
         return self.build(Transpose, operand_=self.value, permutation=dense_ints(*order), out=out)
 
-    def broadcast(self, shape: Ints, axes: Ints = ()) -> Tensor:
+    def broadcast(self, shape: Sizes, axes: Ints = ()) -> Tensor:
         """Broadcasts to `shape`: axis i becomes axis axes[i]."""
         out = self.type.with_shape(tuple(shape))
         if out == self.type and list(axes) == list(range(len(shape))):
             return self
         return self.build(BroadcastInDim, operand_=self.value, broadcast_dimensions=dense_ints(*axes), out=out)
 
-    def slice(self, starts: Ints, limits: Ints, strides: Ints = ()) -> Tensor:
+    def slice(self, starts: Sizes, limits: Sizes, strides: Sizes = ()) -> Tensor:
         """The elements from `starts` up to `limits`, exclusive, `strides` apart; 1 apart by default."""
         steps = tuple(strides) or (1,) * len(starts)
         shape = tuple(ceildiv(end - start, step) for start, end, step in zip(starts, limits, steps, strict=True))
@@ -309,13 +313,13 @@ class Tensor:
             out=self.type.with_shape(shape),
         )
 
-    def cut(self, axis: int, start: int, limit: int, stride: int = 1) -> Tensor:
+    def cut(self, axis: int, start: dims.Size, limit: dims.Size, stride: dims.Size = 1) -> Tensor:
         """The elements from `start` up to `limit`, exclusive, of one axis, `stride` apart."""
-        starts, limits, strides = [0] * len(self.shape), list(self.shape), [1] * len(self.shape)
+        starts, limits, strides = self._per_axis(0), list(self.shape), self._per_axis(1)
         starts[axis], limits[axis], strides[axis] = start, limit, stride
         return self.slice(starts, limits, strides)
 
-    def leading(self, shape: Ints) -> Tensor:
+    def leading(self, shape: Sizes) -> Tensor:
         """A slice of the given shape from the start of each axis."""
         return self.slice((0,) * len(shape), shape)
 
@@ -325,7 +329,7 @@ class Tensor:
             return self
         return self.build(Reverse, operand_=self.value, dimensions=dense_ints(*axes), out=self.type)
 
-    def pad(self, low: Ints, high: Ints, fill: Tensor | None = None, interior: Ints = ()) -> Tensor:
+    def pad(self, low: Sizes, high: Sizes, fill: Tensor | None = None, interior: Sizes = ()) -> Tensor:
         """Adds elements before each axis, behind it, and between neighbours: zeros, unless `fill` is given. Negative
         numbers remove elements.
         """
@@ -343,13 +347,16 @@ class Tensor:
             out=self.type.with_shape(tuple(before + spread(size, gap) + after for before, size, gap, after in rows)),
         )
 
-    def pad_axis(self, axis: int, low: int, high: int, fill: Tensor) -> Tensor:
+    def pad_axis(self, axis: int, low: dims.Size, high: dims.Size, fill: Tensor) -> Tensor:
         """The same along one axis."""
-        before, behind = [0] * len(self.shape), [0] * len(self.shape)
+        before, behind = self._per_axis(0), self._per_axis(0)
         before[axis], behind[axis] = low, high
         return self.pad(before, behind, fill)
 
-    def pad_to(self, *shape: int) -> Tensor:
+    def _per_axis(self, number: int) -> list[dims.Size]:
+        return [number] * len(self.shape)
+
+    def pad_to(self, *shape: dims.Size) -> Tensor:
         """Pads at the end of each axis with zeros."""
         return self.pad([0] * len(shape), [size - old for size, old in zip(shape, self.shape, strict=True)])
 
@@ -366,7 +373,7 @@ class Tensor:
             start_index_map=[axis],
         )
 
-    def gather(self, at: Tensor, sizes: Ints, shape: Ints, **axes: Ints) -> Tensor:
+    def gather(self, at: Tensor, sizes: Sizes, shape: Sizes, **axes: Ints) -> Tensor:
         """Slices of `sizes` elements at the indices `at`, in a tensor of that shape. `axes` are the lists of
         `#stablehlo.gather`; each index is one number.
         """
@@ -400,19 +407,19 @@ class Tensor:
 
     # Places that are known at run time
 
-    def _indices(self, starts: Sequence[Tensor | int]) -> list[Value]:
+    def _indices(self, starts: Sequence[Tensor | dims.Size]) -> list[Value]:
         """Start indices; a number gets the type of the others, or i32."""
         like = next((start for start in starts if isinstance(start, Tensor)), None) or self.int32(0)
         return [like.of(start).value for start in starts]
 
-    def dynamic_slice(self, starts: Sequence[Tensor | int], sizes: Ints) -> Tensor:
+    def dynamic_slice(self, starts: Sequence[Tensor | dims.Size], sizes: Sizes) -> Tensor:
         """`sizes` elements per axis from `starts` on."""
         places, out = self._indices(starts), self.type.with_shape(tuple(sizes))
         return self.build(
             DynamicSlice, operand_=self.value, start_indices=places, slice_sizes=dense_ints(*sizes), out=out
         )
 
-    def updated(self, starts: Sequence[Tensor | int], update: Tensor) -> Tensor:
+    def updated(self, starts: Sequence[Tensor | dims.Size], update: Tensor) -> Tensor:
         """This tensor with the elements from `starts` on replaced by those of `update`."""
         places = self._indices(starts)
         return self.build(
@@ -431,12 +438,12 @@ class Tensor:
         return self.updated(starts, line.reshape(*self.shape[:axis], 1, *self.shape[axis + 1 :]))
 
 
-def index_type(count: int) -> Type:
+def index_type(count: dims.Size) -> Type:
     """The scalar type of indices below `count`: i32 if it suffices. Symbolic counts always fit i32."""
     return scalar("i32" if isinstance(count, Dim) or count < 1 << 31 else "i64")
 
 
-def splat(rewriter: Rewriter, number: float, type: TensorType) -> Tensor:
+def splat(rewriter: Rewriter, number: Number, type: TensorType) -> Tensor:
     """A number, which may be a symbolic size, as a tensor of a type that can hold it. Integers are reduced modulo its
     width.
     """
@@ -464,7 +471,7 @@ def _repeated(rewriter: Rewriter, data: bytes, type: TensorType) -> Tensor:
     return Tensor(rewriter, made.result).broadcast(type.shape, range(stated.rank))
 
 
-def iota(rewriter: Rewriter, shape: Ints, axis: int, element: str = "i32") -> Tensor:
+def iota(rewriter: Rewriter, shape: Sizes, axis: int, element: str = "i32") -> Tensor:
     """0, 1, 2, ... along an axis."""
     out = TensorType(tuple(shape), scalar(element))
     return Tensor(rewriter, rewriter.build(Iota, iota_dimension=IntegerAttr(axis), out=out).result)

@@ -14,6 +14,7 @@ from typing import Any, Final
 from orchestrion.compiler.ir.attributes import DenseElements
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, Value
+from orchestrion.compiler.ir.dims import Size
 from orchestrion.compiler.ir.rewriter import Rewriter, rewrite
 from orchestrion.compiler.ir.types import TensorType, Type
 from orchestrion.compiler.stablehlo.builders.tensors import Tensor, expansion
@@ -97,18 +98,18 @@ def _merge_interleaving(op: Concatenate, left: Tensor, right: Tensor) -> Tensor 
     return Tensor(left.rewriter, source).transpose(*order)
 
 
-def _cut(value: Value) -> tuple[Value, int, int] | None:
+def _cut(value: Value) -> tuple[Value, int, Size] | None:
     """If a value is one index of an axis of a tensor, reshaped or not: the tensor, the axis and the index."""
     maker = value.defining_op
     while isinstance(maker, Reshape):
         maker = maker.operand_.defining_op
-    if not isinstance(maker, Slice) or any(step != 1 for step in maker.strides.ints):
+    if not isinstance(maker, Slice) or any(step != 1 for step in maker.strides.sizes):
         return None
     shape, kept = tensor_of(maker.operand_).shape, tensor_of(maker.out).shape
     axes = [axis for axis, (size, left) in enumerate(zip(shape, kept, strict=True)) if size != left]
     if len(axes) != 1 or kept[axes[0]] != 1:
         return None
-    return maker.operand_, axes[0], maker.start_indices.ints[axes[0]]
+    return maker.operand_, axes[0], maker.start_indices.sizes[axes[0]]
 
 
 def _split_block(block: Block, rewriter: Rewriter, parts: Parts) -> None:

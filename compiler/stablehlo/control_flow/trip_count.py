@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from orchestrion.compiler.ir.attributes import DenseArray
 from orchestrion.compiler.ir.core import BlockArgument, Value
-from orchestrion.compiler.ir.dims import bounds, ceildiv, dim_max, is_dynamic
+from orchestrion.compiler.ir.dims import Size, bounds, ceildiv, dim_max, is_dynamic
 from orchestrion.compiler.stablehlo.ops.base import dtype_of, integer_limits, tensor_of
 from orchestrion.compiler.stablehlo.ops.control_flow import While
 from orchestrion.compiler.stablehlo.ops.elementwise import MIRRORED, Compare
@@ -25,12 +25,12 @@ class Counter:
 
     index: int
     direction: str
-    start: int
+    start: Size
     step: int
-    bound: int
+    bound: Size
 
 
-def trip_count(loop: While) -> int | None:
+def trip_count(loop: While) -> Size | None:
     """The number of iterations; None if it is unknown, or if the counter may leave the range of its type."""
     counter = _counter(loop)
     if counter is None:
@@ -43,7 +43,7 @@ def trip_count(loop: While) -> int | None:
     return trips if low <= least and most <= high else None
 
 
-def _trips(counter: Counter) -> int | None:
+def _trips(counter: Counter) -> Size | None:
     start, step, bound = counter.start, counter.step, counter.bound
     if counter.direction in ("GT", "GE"):
         start, step, bound = -start, -step, -bound
@@ -93,14 +93,14 @@ def step_of(loop: While, index: int) -> int | None:
     return integer(lhs) if rhs is counter and op.name == "stablehlo.add" else None
 
 
-def _number(value: Value) -> int | None:
+def _number(value: Value) -> Size | None:
     """A scalar integer constant, or a size that fits the value's type."""
     maker = value.defining_op
     if maker is None or maker.name != "flow.size":
         return integer(value)
     size = maker.properties["value"]
     assert isinstance(size, DenseArray)
-    (found,) = size.ints
+    (found,) = size.sizes
     (least, most), (low, high) = bounds(found), integer_limits(dtype_of(value))
     return found if low <= least and most <= high else None
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from orchestrion.compiler.ir.attributes import FloatAttr, IntegerAttr
 from orchestrion.compiler.ir.core import Operation
+from orchestrion.compiler.ir.dims import Size
 from orchestrion.compiler.ir.rewriter import Pattern
 from orchestrion.compiler.ir.types import F64
 from orchestrion.compiler.stablehlo.builders.tensors import Made, Tensor, expansion
@@ -28,7 +29,7 @@ class _Features:
     def sum(self, x: Tensor) -> Tensor:
         return x.reduce([axis for axis in range(len(x.shape)) if axis != self.axis])
 
-    def number(self, value: float, like: Tensor) -> Tensor:
+    def number(self, value: float | Size, like: Tensor) -> Tensor:
         """A number as a tensor of the type of `like`."""
         return like.splat(value, like.type.with_element(F64)).convert(like.dtype.name)
 
@@ -37,7 +38,7 @@ class _Features:
         return summed / self.number(self.count, summed)
 
     @property
-    def count(self) -> int:
+    def count(self) -> Size:
         """Number of elements per feature."""
         return self.operand.type.num_elements // max(self.operand.shape[self.axis], 1)
 

@@ -14,7 +14,7 @@ from orchestrion.compiler.ir.core import Operation, UnregisteredOp
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter, rewrite
 from orchestrion.compiler.ir.types import TensorType
 from orchestrion.compiler.options import Options
-from orchestrion.compiler.profiles import known_profile
+from orchestrion.compiler.parts import common_lapack_calls
 from orchestrion.compiler.stablehlo.builders.tensors import Tensor, expansion
 from orchestrion.compiler.stablehlo.complex.parts import conjugate
 from orchestrion.compiler.stablehlo.functions.tuples import PATTERNS as TUPLE_PATTERNS
@@ -45,19 +45,13 @@ _IDENTITIES: Final = frozenset({"mhlo.copy", "Sharding", "SPMDFullToShardShape",
 
 
 def run(module: Module, options: Options) -> None:
-    expand_all(module, loops=not has_libraries(options))
+    expand_all(module, common_lapack_calls(options))
 
 
-def has_libraries(options: Options) -> bool:
-    """Whether a target of the compilation has library functions, so that library calls stay."""
-    return any(known_profile(target).library_calls for target in options.targets)
-
-
-def expand_all(module: Module, loops: bool) -> None:
-    """Applies all patterns. `loops`: also those that replace library calls by loops."""
+def expand_all(module: Module, lapack: str) -> None:
+    """Applies all patterns, and those that replace calls of LAPACK by loops. `lapack`: a key of `parts.PARTS`."""
     patterns = dict(PATTERNS)
-    if loops:
-        patterns["stablehlo.custom_call"] += lapack_loops.PATTERNS["stablehlo.custom_call"]
+    patterns["stablehlo.custom_call"] += lapack_loops.PATTERNS[lapack]
     rewrite(module, patterns)
 
 

@@ -14,6 +14,7 @@ from typing import Final
 
 from orchestrion.compiler.ir.attributes import DenseArray, IntegerAttr, StringAttr
 from orchestrion.compiler.ir.core import Operation
+from orchestrion.compiler.ir.dims import Size
 from orchestrion.compiler.ir.rewriter import Pattern
 from orchestrion.compiler.stablehlo.builders.tensors import Tensor, expansion
 from orchestrion.compiler.stablehlo.ops.base import is_axes, tensor_of
@@ -28,7 +29,7 @@ def _broadcast(op: Operation, x: Tensor) -> Tensor | None:
     sizes = op.get_as("broadcast_sizes", DenseArray)
     if sizes is None:
         return None
-    shape = (*sizes.ints, *x.shape)
+    shape = (*sizes.sizes, *x.shape)
     return x.broadcast(shape, range(len(sizes), len(shape)))
 
 
@@ -73,7 +74,7 @@ def _einsum(op: Operation, *operands: Tensor) -> Tensor | None:
 
 
 def _sizes_agree(values: Sequence[Tensor], terms: Sequence[str]) -> bool:
-    sizes: dict[str, int] = {}
+    sizes: dict[str, Size] = {}
     for x, term in zip(values, terms, strict=True):
         if x.dtype != values[0].dtype or len(x.shape) != len(term):
             return False

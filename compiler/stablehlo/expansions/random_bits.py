@@ -13,15 +13,13 @@ from typing import Final
 
 from orchestrion.compiler.ir.attributes import DialectAttr, StringAttr
 from orchestrion.compiler.ir.core import Operation
-from orchestrion.compiler.ir.dims import UndecidedError, is_dynamic
+from orchestrion.compiler.ir.dims import Shape, UndecidedError, is_dynamic
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import scalar
 from orchestrion.compiler.stablehlo.builders.tensors import Tensor, concatenate, expansion
 from orchestrion.compiler.stablehlo.ops.base import dtype_of, is_supported, tensor_of
 from orchestrion.compiler.stablehlo.ops.custom_call import CustomCall
 from orchestrion.schema.dtypes import SIGNED, UNSIGNED
-
-Ints = tuple[int, ...]
 
 #: Name in a `custom_call` of `rng_bit_generator` with a computed shape.
 RNG_BIT_GENERATOR: Final = "stablehlo.dynamic_rng_bit_generator"
@@ -62,7 +60,7 @@ def _drawn(op: Operation, state: Tensor) -> list[Tensor] | None:
 # The algorithms. Each returns the words of the next counter, and the numbers, of `width` 32-bit words each
 
 
-def _philox(state: list[Tensor], shape: Ints, width: int) -> tuple[list[Tensor], Tensor]:
+def _philox(state: list[Tensor], shape: Shape, width: int) -> tuple[list[Tensor], Tensor]:
     """Philox: the words of consecutive blocks follow each other."""
     per_block = 4 // width
     count = prod(shape)
@@ -91,7 +89,7 @@ def _philox_rounds(words: list[Tensor], key: list[Tensor]) -> list[Tensor]:
     return words
 
 
-def _threefry(state: list[Tensor], shape: Ints, width: int) -> tuple[list[Tensor], Tensor]:
+def _threefry(state: list[Tensor], shape: Shape, width: int) -> tuple[list[Tensor], Tensor]:
     """ThreeFry: the first and the second word of a block are neighbours along the halved axis, for 32-bit numbers."""
     given, shape = shape, shape or (1,)
     axis = _halved_axis(shape) if width == 1 else 0
@@ -107,7 +105,7 @@ def _threefry(state: list[Tensor], shape: Ints, width: int) -> tuple[list[Tensor
     return [low + prod(half)], drawn.reshape(*given)
 
 
-def _halved_axis(shape: Ints) -> int:
+def _halved_axis(shape: Shape) -> int:
     """The first axis of even size, else the first of the largest ones. Raises UndecidedError if symbolic sizes decide
     it.
     """

@@ -10,7 +10,7 @@ from __future__ import annotations
 from math import prod
 
 from orchestrion.compiler.ir.core import Operation
-from orchestrion.compiler.ir.dims import dim_min
+from orchestrion.compiler.ir.dims import Size, dim_min
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.verifier import declaration_problems
 from orchestrion.compiler.stablehlo.builders.tensors import Tensor, replace
@@ -54,7 +54,7 @@ def _is_one_window(op: Scatter) -> bool:
     return all(window[axis] == 1 for axis in op.axes.scatter_dims_to_operand_dims)
 
 
-def is_inside(index: Tensor, size: int) -> Tensor:
+def is_inside(index: Tensor, size: Size) -> Tensor:
     """Whether indices lie in an axis of this size; the size may exceed their type."""
     last = index.of(dim_min(size - 1, integer_limits(index.dtype)[1]))
     return (index >= 0) & (index <= last)

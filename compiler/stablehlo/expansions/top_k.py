@@ -12,7 +12,7 @@ from typing import Final
 
 from orchestrion.compiler.ir.attributes import ArrayAttr, DictAttr, IntegerAttr, StringAttr, SymbolRef
 from orchestrion.compiler.ir.core import Block, Operation, Region
-from orchestrion.compiler.ir.dims import is_less
+from orchestrion.compiler.ir.dims import Size, is_less
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import I1, TensorType
 from orchestrion.compiler.stablehlo.builders.tensors import Tensor, expansion, replace, sort, sort_with_places
@@ -38,7 +38,7 @@ def expand_dynamic_top_k(op: Operation, rewriter: Rewriter) -> bool:
     return bool(shape) and _largest(op, rewriter, shape[-1])
 
 
-def _largest(op: Operation, rewriter: Rewriter, count: int) -> bool:
+def _largest(op: Operation, rewriter: Rewriter, count: Size) -> bool:
     def largest(op: Operation, x: Tensor) -> list[Tensor] | None:
         if not x.shape or is_less(x.shape[-1], count):
             return None

@@ -70,7 +70,7 @@ class _Transform:
 
     def line(self, value: Tensor, axis: int, count: int = 0, to_real: bool = False) -> Tensor:
         """Transforms an axis; returns the first `count` numbers (0: all), with `to_real` only their real parts."""
-        length = value.shape[axis]
+        length = int(value.shape[axis])
         count, parts = count or length, 1 if to_real else 2
         rows = plan.matrix_rows(length, longest(BY_NAME[self.element].itemsize))
         if rows == length and length > 1:
@@ -84,8 +84,8 @@ class _Transform:
 
     def _line(self, value: Tensor, axis: int, count: int, parts: int) -> Tensor:
         shape = list(value.shape)
-        roots = plan.line_roots(shape[axis], self.sign)
-        length, shape[axis], shape[-1] = shape[axis], count, parts
+        length, shape[axis], shape[-1] = int(shape[axis]), count, parts
+        roots = plan.line_roots(length, self.sign)
         return value.build(
             LineFft,
             operand_=value.value,
@@ -100,7 +100,7 @@ class _Transform:
         matrix.
         """
         shape = value.shape
-        columns = shape[axis] // rows
+        columns = int(shape[axis]) // rows
         value = value.reshape(*shape[:axis], rows, columns, *shape[axis + 1 :])
         turns = self._roots(rows, columns)
         value = _multiplied(self.line(value, axis), turns, (axis, axis + 1))
@@ -112,7 +112,7 @@ class _Transform:
         return value.cut(axis, 0, count)
 
     def _bluestein(self, value: Tensor, axis: int) -> Tensor:
-        length = value.shape[axis]
+        length = int(value.shape[axis])
         padded = plan.padded_length(length, longest(BY_NAME[self.element].itemsize))
         chirp = plan.chirp(length, self.sign)
         value = _multiplied(value, self._pair(chirp), (axis,))

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from orchestrion.compiler.ir.attributes import BoolAttr
-from orchestrion.compiler.ir.dims import is_dynamic
+from orchestrion.compiler.ir.dims import Size, is_dynamic
 from orchestrion.compiler.ir.types import F32, F64
 from orchestrion.compiler.stablehlo.builders.loops import counted_loop
 from orchestrion.compiler.stablehlo.builders.tensors import Tensor
@@ -84,7 +84,7 @@ def solve_rows(matrix: Tensor, rows: Tensor, factor: bool = False) -> Tensor:
     return rows.build(RowSolve, matrix=matrix.value, rows=rows.value, factor=BoolAttr(factor), out=rows.type)
 
 
-def whole_blocks(size: int) -> int:
+def whole_blocks(size: Size) -> Size:
     """The least multiple of the block size that is not less."""
     return -(-size // BLOCK) * BLOCK
 
@@ -96,14 +96,14 @@ def _lower(x: Tensor, first: Tensor | None = None) -> Tensor:
     return (x.iota(1) >= column).select(x, x.zeros())
 
 
-def with_ones(x: Tensor, first: int) -> Tensor:
+def with_ones(x: Tensor, first: Size) -> Tensor:
     """Matrices with ones on the diagonal from index `first` on."""
     row = x.iota(1)
     on = row.eq(x.iota(2))
     return (on & (row >= first) if first else on).select(1.0, x)
 
 
-def _filled(a: Tensor, size: int, unit: bool) -> Tensor:
+def _filled(a: Tensor, size: Size, unit: bool) -> Tensor:
     """The lower triangle with zeros above, padded with ones on the diagonal; `unit`: all ones on the diagonal."""
     batch, n, _ = a.shape
     whole = a.pad_to(batch, size, size)

@@ -15,6 +15,7 @@ from typing import Final
 
 from orchestrion.compiler.ir.attributes import DictAttr, IntegerAttr
 from orchestrion.compiler.ir.core import Operation
+from orchestrion.compiler.ir.dims import Size
 from orchestrion.compiler.stablehlo.builders.loops import counted_loop
 from orchestrion.compiler.stablehlo.builders.tensors import Tensor
 from orchestrion.compiler.stablehlo.complex.parts import adjoint, conjugate, parts_of, tensor_of_parts, triangle
@@ -47,7 +48,7 @@ def sytrd(op: Operation, flags: dict[str, bool], given: Tensor) -> list[Tensor] 
     return [triangle(given, lower).select(made[0], given), *made[1:], given.int32(0, (batch,))]
 
 
-def _are_all_rows(op: Operation, order: int) -> bool:
+def _are_all_rows(op: Operation, order: Size) -> bool:
     config = op.get_as("backend_config", DictAttr)
     given = {key: value.value for key, value in config.items if isinstance(value, IntegerAttr)} if config else {}
     return given == {"low": 1, "high": order}

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from orchestrion.compiler.ir.dims import Size
 from orchestrion.compiler.stablehlo.builders.loops import counted_loop
 from orchestrion.compiler.stablehlo.builders.tensors import Tensor
 from orchestrion.compiler.stablehlo.complex.parts import conjugate, parts_of, sum_of, tensor_of_parts, triangle
@@ -85,7 +86,7 @@ def masks_at_and_after(x: Tensor, at: Tensor, axis: int = 1) -> tuple[Tensor, Te
     return number.eq(here), number > here
 
 
-def along_last_axis(x: Tensor, shape: Sequence[int]) -> Tensor:
+def along_last_axis(x: Tensor, shape: Sequence[Size]) -> Tensor:
     """Broadcasts along a new last axis."""
     return x.broadcast(shape, range(len(shape) - 1))
 

@@ -46,13 +46,13 @@ def eigenvalues(a: Tensor, lower: bool, with_vectors: bool) -> tuple[list[Tensor
 
 
 def _sweep(number: Tensor, carried: list[Tensor]) -> Sequence[Tensor]:
-    made = rotations.rotate_all(carried[1:], carried[1].shape[1], _rotate)
+    made = rotations.rotate_all(carried[1:], int(carried[1].shape[1]), _rotate)
     return [_off_diagonal_squares(made[0]), *made]
 
 
 def _rotate(iteration: Tensor, carried: list[Tensor]) -> Sequence[Tensor]:
     a, *vectors = carried
-    partner = rotations.partners(iteration, a.shape[1])
+    partner = rotations.partners(iteration, int(a.shape[1]))
     own, between = rotations.diagonal(a), _pair_elements(a, partner)
     k, sine = rotations.angles(partner, own, rotations.gather_lines(own, partner, 1), between)
     return [_both_sides(a, partner, k, sine), *(rotations.rotate_rows(x, partner, k, sine) for x in vectors)]

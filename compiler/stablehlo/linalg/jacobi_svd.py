@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from orchestrion.compiler.ir.dims import Size
 from orchestrion.compiler.stablehlo.builders.tensors import Tensor
 from orchestrion.compiler.stablehlo.complex.parts import (
     adjoint,
@@ -56,7 +57,7 @@ def singular_values(a: Tensor, with_vectors: bool, full: bool) -> tuple[list[Ten
 def _bound(square: Tensor) -> Tensor:
     """The cosine up to which two rows count as orthogonal: the rounding error of a product of that many elements."""
     zero = _real_zeros(square, 1)
-    return zero + square.shape[1] * 2.0**-zero.format.fraction
+    return zero + int(square.shape[1]) * 2.0**-zero.format.fraction
 
 
 def _real_zeros(matrices: Tensor, rank: int) -> Tensor:
@@ -72,7 +73,7 @@ def _orthogonal(square: Tensor, with_vectors: bool) -> list[Tensor]:
 
 
 def _sweep(number: Tensor, carried: list[Tensor]) -> Sequence[Tensor]:
-    cosines, *made = rotations.rotate_all([_real_zeros(carried[1], 2), *carried[1:]], carried[1].shape[1], _rotate)
+    cosines, *made = rotations.rotate_all([_real_zeros(carried[1], 2), *carried[1:]], int(carried[1].shape[1]), _rotate)
     return [cosines.reduce((1,), "maximum"), *made]
 
 
@@ -81,7 +82,7 @@ def _rotate(iteration: Tensor, carried: list[Tensor]) -> Sequence[Tensor]:
     sweeps.
     """
     cosines, rows, *turned = carried
-    partner = rotations.partners(iteration, rows.shape[1])
+    partner = rotations.partners(iteration, int(rows.shape[1]))
     theirs = conjugate(rotations.gather_lines(rows, partner, 1))
     own, product = squared(rows).reduce((2,)), (rows * theirs).reduce((2,))
     between, other = rotations.zero_if_resting(partner, product), rotations.gather_lines(own, partner, 1)
@@ -108,7 +109,7 @@ def _directions(rows: Tensor) -> Tensor:
     return scaled_by(adjoint(q), signs.broadcast(q.shape, (0, 1)))
 
 
-def _padded_vectors(u: Tensor, rows: int, full: bool) -> Tensor:
+def _padded_vectors(u: Tensor, rows: Size, full: bool) -> Tensor:
     """Appends rows of zeros; for `full`, makes the matrix square with ones on the diagonal."""
     batch, n, _ = u.shape
     return identity(u.zeros((batch, rows, rows if full else n))).updated([0, 0, 0], u)

@@ -123,4 +123,22 @@ _ROUTINES: Final[dict[str, tuple[Flags, int, Routine]]] = {
 #: Functions that may become loops.
 FUNCTIONS: Final = frozenset(_ROUTINES)
 
-PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {"stablehlo.custom_call": (expand,)}
+#: Function -> the order of a matrix from which it is large: a call is faster than the loops of the device `cpu`
+#: (docs/decisions/library-calls.md). NumPy has these functions, so a device needs no other library for them.
+_LARGE: Final[dict[str, int]] = {"lapack.syevd": 24, "lapack.gesdd": 24}
+
+
+def is_large(op: Operation) -> bool:
+    """Whether an op calls LAPACK for matrices that are large."""
+    if not isinstance(op, CustomCall) or op.function not in _LARGE or not isinstance(op.operands[0].type, TensorType):
+        return False
+    type = op.operands[0].type
+    return type.is_static and type.rank > 1 and min(type.shape[-2:]) >= _LARGE[op.function]
+
+
+def _expand_small(op: Operation, rewriter: Rewriter) -> bool:
+    return not is_large(op) and expand(op, rewriter)
+
+
+#: What targets make of calls of LAPACK (`parts.PARTS`) -> patterns on calls.
+PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {"calls": (), "large": (_expand_small,), "loops": (expand,)}

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from orchestrion.compiler.ir.dims import Size
 from orchestrion.compiler.ir.types import I32, TensorType
 from orchestrion.compiler.stablehlo.builders.loops import counted_loop, region_of
 from orchestrion.compiler.stablehlo.builders.tensors import Tensor, reduce_by
@@ -88,7 +89,7 @@ def _from(x: Tensor, axis: int, first: Tensor, other: Tensor) -> Tensor:
     return (x.iota(axis) >= first.broadcast(x.shape)).select(x, other)
 
 
-def _eliminate(row: Tensor, at: Tensor, count: int, carried: list[Tensor]) -> list[Tensor]:
+def _eliminate(row: Tensor, at: Tensor, count: Size, carried: list[Tensor]) -> list[Tensor]:
     """Eliminates column `at`; its pivot moves to `row`. Only the first `count` rows may be pivots."""
     lu, pivots = carried
     column = lu.line(2, at)
@@ -122,7 +123,7 @@ def _updated(
     return is_pivot.select(pivots, is_below.select(under, moved))
 
 
-def _largest(column: Tensor, first: Tensor, count: int) -> Tensor:
+def _largest(column: Tensor, first: Tensor, count: Size) -> Tensor:
     """The row, from `first` on and below `count`, with the first element of greatest magnitude, per batch. The
     magnitude of a complex element is the sum of its parts' magnitudes, as in BLAS.
     """

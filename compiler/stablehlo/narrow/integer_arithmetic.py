@@ -28,6 +28,7 @@ import numpy as np
 
 from orchestrion.compiler.ir.attributes import DenseElements
 from orchestrion.compiler.ir.core import Operation, Value
+from orchestrion.compiler.ir.dims import Size, numbers
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import TensorType
 from orchestrion.compiler.stablehlo.builders.tensors import Tensor
@@ -233,8 +234,8 @@ def _contraction(self: IntegerArithmetic, op: Operation, rewriter: Rewriter) -> 
     if not all(isinstance(size, int) and size > 0 for size in summed):
         return None
     weights = self.term(rewriter, op.operands[1])
-    largest = prod(summed) * weights.bound
-    bound, length = largest * self._bound(op.operands[0], left), 1 if axes.split is None else sizes[axes.split[1]]
+    largest = prod(numbers(summed)) * weights.bound
+    bound, length = largest * self._bound(op.operands[0], left), 1 if axes.split is None else int(sizes[axes.split[1]])
     step = min((_EXACT["f32"] - 1) * length // max(bound, 1), length)
     if self.floats and step * _MOST_PARTS >= length:
         found: Tensor | None = _in_floats(op, rewriter, left, weights.x, axes.split, step)
@@ -293,7 +294,7 @@ def _like(op: Operation, left: Tensor, right: Tensor) -> Tensor:
 def _padded(op: Convolution, x: Tensor, point: int) -> Tensor:
     """The left operand of a convolution, padded and dilated with a zero point; the op no longer does so."""
     axes, window = op.axes, op.window
-    low, high, interior = ([0] * len(axes.lhs) for _ in range(3))
+    low, high, interior = (list[Size]([0] * len(axes.lhs)) for _ in range(3))
     for index, name in enumerate(axes.spatial):
         at = axes.lhs.index(name)
         low[at], high[at], interior[at] = window.low[index], window.high[index], window.base_dilations[index] - 1

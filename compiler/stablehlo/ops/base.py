@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from orchestrion.compiler.ir.attributes import PARTS, DenseArray
 from orchestrion.compiler.ir.core import Operation, Trait, UnregisteredOp, Value
 from orchestrion.compiler.ir.declare import operand, result
-from orchestrion.compiler.ir.dims import bounds
+from orchestrion.compiler.ir.dims import Shape, bounds
 from orchestrion.compiler.ir.types import TensorType, Type, scalar
 from orchestrion.schema.dtypes import BY_NAME, SIGNED, DType
 
@@ -131,11 +131,11 @@ def check_lines(inputs: Sequence[Value], results: Sequence[Value]) -> list[Tenso
     return types
 
 
-def per_axis(name: str, given: DenseArray, rank: int) -> tuple[int, ...]:
-    """One number per axis. Raises ShapeError."""
+def per_axis(name: str, given: DenseArray, rank: int) -> Shape:
+    """One size per axis. Raises ShapeError."""
     if len(given) != rank:
         raise ShapeError(f"{name} has {len(given)} numbers for rank {rank}")
-    return given.ints
+    return given.sizes
 
 
 def type_list(types: Sequence[object]) -> str:

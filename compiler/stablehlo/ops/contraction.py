@@ -10,6 +10,7 @@ from typing import Final
 from orchestrion.compiler.ir.attributes import ArrayAttr, DenseArray, DialectAttr
 from orchestrion.compiler.ir.core import Operation, Region, Trait, Value
 from orchestrion.compiler.ir.declare import attr, operand, operands, optional, region, results
+from orchestrion.compiler.ir.dims import Shape
 from orchestrion.compiler.ir.types import TensorType
 
 from .base import PureOp, ShapeError, StablehloOp, axes, check_lines, tensor_of, type_list
@@ -39,7 +40,7 @@ class Reduction(StablehloOp):
     traits = frozenset({Trait.PURE, Trait.ISOLATED})
     same_size = True
 
-    def reduced(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+    def reduced(self, shape: Shape) -> Shape:
         """The shape of the results for operands of this shape. Raises ShapeError."""
         raise NotImplementedError(self.name)
 
@@ -57,7 +58,7 @@ class Reduce(Reduction):
     name = "stablehlo.reduce"
     dimensions = attr(DenseArray)
 
-    def reduced(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+    def reduced(self, shape: Shape) -> Shape:
         gone = axes("dimensions", self.dimensions.ints, len(shape))
         return tuple(size for axis, size in enumerate(shape) if axis not in gone)
 
@@ -115,7 +116,7 @@ class DotDimensions:
         bound = self.lhs_batch + self.lhs_contract if left else self.rhs_batch + self.rhs_contract
         return tuple(axis for axis in range(rank) if axis not in bound)
 
-    def shape(self, left: TensorType, right: TensorType) -> tuple[int, ...]:
+    def shape(self, left: TensorType, right: TensorType) -> Shape:
         """The shape of the result for operands of these types."""
         first = [left.shape[axis] for axis in (*self.lhs_batch, *self.free(left.rank, True))]
         return (*first, *(right.shape[axis] for axis in self.free(right.rank, False)))

@@ -6,12 +6,13 @@ after that pass.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from orchestrion.compiler.ir.attributes import BoolAttr, DenseArray, DialectAttr, IntegerAttr, dense_ints
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.declare import attr, operand, optional, region
+from orchestrion.compiler.ir.dims import Shape
 from orchestrion.compiler.ir.types import TensorType
 
 from .base import OperandOp, PureOp, StablehloOp
@@ -123,7 +124,7 @@ STATIC_FORMS: Final[dict[type[Operation], tuple[type[StablehloOp], tuple[str, ..
 }
 
 
-def static_fields(op: Operation, lists: Mapping[str, Sequence[int]]) -> dict[str, Any]:
+def static_fields(op: Operation, lists: Mapping[str, Shape]) -> dict[str, Any]:
     """The fields of the op of fixed shape, without its result. `lists`: the numbers of its new attributes."""
     declared = STATIC_FORMS[type(op)][0].declaration
     names = [field.name for field in (*declared.operand, *declared.attribute) if field.name not in lists]

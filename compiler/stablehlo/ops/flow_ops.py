@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Final
 
+from orchestrion.compiler.ir import dims
 from orchestrion.compiler.ir.attributes import BoolAttr, DenseArray, IntegerAttr
 from orchestrion.compiler.ir.declare import attr, operand
 from orchestrion.compiler.ir.types import TensorType
@@ -36,9 +37,9 @@ class Size(PureOp):
     value = attr(DenseArray)
 
     @property
-    def size(self) -> int:
+    def size(self) -> dims.Size:
         """The size."""
-        return self.value.ints[0]
+        return self.value.sizes[0]
 
     def infer(self) -> Sequence[TensorType]:
         type = tensor_of(self.out)
@@ -68,7 +69,7 @@ class LineFft(OperandOp):
     @property
     def length(self) -> int:
         """Numbers of a line."""
-        return tensor_of(self.operand_).shape[self.axis]
+        return int(tensor_of(self.operand_).shape[self.axis])
 
     def infer(self) -> Sequence[TensorType]:
         source, out = tensor_of(self.operand_), tensor_of(self.out)
@@ -76,9 +77,10 @@ class LineFft(OperandOp):
             raise ShapeError(f"takes floats, one or two in the last of several axes, not {source}")
         if not 0 <= self.axis < source.rank - 1:
             raise ShapeError(f"dimension {self.axis} is no axis of {source} but the last")
-        if self.length not in range(2, longest(dtype_of(self.operand_).itemsize) + 1) or not radices(self.length):
-            most, primes = longest(dtype_of(self.operand_).itemsize), ", ".join(map(str, PRIMES))
-            raise ShapeError(f"lines of {self.length} are not of 2 to {most} numbers with prime factors of {primes}")
+        length, most = source.shape[self.axis], longest(dtype_of(self.operand_).itemsize)
+        if length not in range(2, most + 1) or not radices(int(length)):
+            primes = ", ".join(map(str, PRIMES))
+            raise ShapeError(f"lines of {length} are not of 2 to {most} numbers with prime factors of {primes}")
         if tensor_of(self.roots) != source.with_shape((self.length, 2)):
             raise ShapeError(f"roots must be {source.with_shape((self.length, 2))}, are {self.roots.type}")
         shape = list(source.shape)

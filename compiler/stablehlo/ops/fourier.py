@@ -31,7 +31,7 @@ class Fft(OperandOp):
         return self.fft_type.body.split()[-1]
 
     def infer(self) -> Sequence[TensorType]:
-        type, dtype, lengths = tensor_of(self.operand_), dtype_of(self.operand_), self.fft_length.ints
+        type, dtype, lengths = tensor_of(self.operand_), dtype_of(self.operand_), self.fft_length.sizes
         if self.kind not in KINDS:
             raise ShapeError(f"fft_type {self.kind} is not one of {', '.join(KINDS)}")
         if not 1 <= len(lengths) <= min(3, type.rank):

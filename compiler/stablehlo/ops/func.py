@@ -9,6 +9,7 @@ from orchestrion.compiler.ir.attributes import ArrayAttr, DictAttr, IntegerAttr,
 from orchestrion.compiler.ir.core import Block, Operation, Trait
 from orchestrion.compiler.ir.declare import attr, operands, optional, region, results
 from orchestrion.compiler.ir.dialect import Dialect, ops_in
+from orchestrion.compiler.ir.dims import Size
 from orchestrion.compiler.ir.symbols import SymbolTables
 from orchestrion.compiler.ir.types import Attribute, FunctionType, TensorType, Type
 from orchestrion.schema.dtypes import BY_NAME
@@ -114,7 +115,7 @@ def _renumbered(item: Attribute, places: Mapping[int, int]) -> Attribute:
     return DictAttr.of(kept if place is None else {**kept, ALIAS: IntegerAttr(place, output.type)})
 
 
-def _bytes(type: Type) -> int:
+def _bytes(type: Type) -> Size:
     assert isinstance(type, TensorType)
     return type.num_elements * BY_NAME[str(type.element)].itemsize
 

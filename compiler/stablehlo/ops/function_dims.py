@@ -22,14 +22,14 @@ from orchestrion.compiler.ir.attributes import (
     attribute_of,
 )
 from orchestrion.compiler.ir.core import Operation
-from orchestrion.compiler.ir.dims import DEFAULT_GREATEST, Symbol, is_dynamic, symbols_of
+from orchestrion.compiler.ir.dims import DEFAULT_GREATEST, Size, Symbol, is_dynamic, symbols_of
 from orchestrion.compiler.ir.types import Attribute, FunctionType, TensorType
 from orchestrion.compiler.ir.util import Assert
 
 from .func import Func
 
 #: A symbol and the size that defines it; None for a symbol of an entry.
-DimDefinition = tuple[Symbol, int | None]
+DimDefinition = tuple[Symbol, Size | None]
 _MEASURED: Final = re.compile(r"arg([0-9]{1,9})_([0-9]{1,9})")
 
 
@@ -49,7 +49,7 @@ def dims_attribute(rows: Iterable[DimDefinition]) -> ArrayAttr:
     return ArrayAttr(tuple(attribute_of(_dictionary(*row)) for row in rows))
 
 
-def _dictionary(symbol: Symbol, value: int | None) -> dict[str, Convertible]:
+def _dictionary(symbol: Symbol, value: Size | None) -> dict[str, Convertible]:
     found: dict[str, Convertible] = {"name": symbol.name, "least": symbol.least}
     if symbol.greatest != DEFAULT_GREATEST:
         found["greatest"] = symbol.greatest
@@ -79,7 +79,7 @@ def _row(item: Attribute) -> DimDefinition:
         return symbol, None
     if not isinstance(value, DenseArray) or len(value) != 1:
         raise ValueError(f"dims holds {item}, whose value is not one size")
-    return symbol, value.ints[0]
+    return symbol, value.sizes[0]
 
 
 def used_symbols(op: Operation) -> list[Symbol]:
@@ -99,6 +99,6 @@ def _in_attribute(value: Attribute) -> Iterable[Symbol]:
         case FunctionType():
             return [one for type in (*value.inputs, *value.results) for one in _in_attribute(type)]
         case DimArray():
-            return symbols_of(*(size for size in value.ints if is_dynamic(size)))
+            return symbols_of(*(size for size in value.sizes if is_dynamic(size)))
         case _:
             return ()

@@ -14,7 +14,7 @@ from typing import Any, Final
 from orchestrion.compiler.ir.attributes import BoolAttr, DenseArray, DialectAttr
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.declare import attr, operand, operands, optional
-from orchestrion.compiler.ir.dims import is_less
+from orchestrion.compiler.ir.dims import Shape, is_less
 from orchestrion.compiler.ir.types import TensorType
 from orchestrion.schema import tensor_shapes
 from orchestrion.schema.dtypes import SIGNED, UNSIGNED
@@ -33,9 +33,9 @@ class DynamicSlice(OperandOp):
     first_start = 1
 
     @property
-    def window(self) -> tuple[int, ...]:
+    def window(self) -> Shape:
         """The shape of the elements that are read."""
-        return self.slice_sizes.ints
+        return self.slice_sizes.sizes
 
     def infer(self) -> Sequence[TensorType]:
         source = tensor_of(self.operand_)
@@ -56,7 +56,7 @@ class DynamicUpdateSlice(OperandOp):
     first_start = 2
 
     @property
-    def window(self) -> tuple[int, ...]:
+    def window(self) -> Shape:
         """The shape of the elements that are written."""
         return tensor_of(self.update).shape
 
@@ -118,7 +118,7 @@ class Gather(OperandOp):
     def infer(self) -> Sequence[TensorType]:
         types = [tensor_shapes.TensorType(dtype_of(value), tensor_of(value).shape) for value in self.operands]
         try:
-            (out,) = tensor_shapes.gather(types, *astuple(self.axes), self.slice_sizes.ints)
+            (out,) = tensor_shapes.gather(types, *astuple(self.axes), self.slice_sizes.sizes)
         except tensor_shapes.ShapeError as error:
             raise ShapeError(str(error)) from None
         if all(is_less(0, size) for size in out.shape):
@@ -129,7 +129,7 @@ class Gather(OperandOp):
         """Checks that slices fit the operand. If there may be no slices, an assertion checks it at run time. Raises
         ShapeError.
         """
-        for size, whole in zip(self.slice_sizes.ints, tensor_of(self.operand_).shape, strict=True):
+        for size, whole in zip(self.slice_sizes.sizes, tensor_of(self.operand_).shape, strict=True):
             if size > whole:
                 raise ShapeError(f"slice of {size} of a dimension of {whole}")
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from orchestrion.compiler.ir.attributes import DenseArray
 from orchestrion.compiler.ir.core import Block, Operation, Value
+from orchestrion.compiler.ir.dims import Shape
 from orchestrion.compiler.ir.rewriter import Rewriter
 
 from .base import rebuilt, tensor_of
@@ -13,7 +14,7 @@ from .elementwise import Elementwise
 from .structural import BroadcastInDim, Constant
 
 
-def apply_to_tensors(rewriter: Rewriter, block: Block, given: Sequence[Value], shape: tuple[int, ...]) -> list[Value]:
+def apply_to_tensors(rewriter: Rewriter, block: Block, given: Sequence[Value], shape: Shape) -> list[Value]:
     """The results of a block applied to tensors of this shape, elementwise. The block has only elementwise ops and
     constants.
     """
@@ -29,7 +30,7 @@ def is_elementwise(block: Block) -> bool:
     return all(isinstance(op, Elementwise | Constant) for op in block.ops[:-1])
 
 
-def _widened(rewriter: Rewriter, op: Operation, mapping: Mapping[Value, Value], shape: tuple[int, ...]) -> Value:
+def _widened(rewriter: Rewriter, op: Operation, mapping: Mapping[Value, Value], shape: Shape) -> Value:
     """Rebuilds an op on scalars as an op on tensors."""
     type = tensor_of(op.results[0]).with_shape(shape)
     if isinstance(op, Constant):

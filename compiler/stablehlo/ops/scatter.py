@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from orchestrion.compiler.ir.attributes import BoolAttr, DialectAttr
 from orchestrion.compiler.ir.core import Trait
 from orchestrion.compiler.ir.declare import attr, operand, operands, optional, region, results
+from orchestrion.compiler.ir.dims import Shape, Size
 from orchestrion.compiler.ir.types import TensorType
 from orchestrion.schema.dtypes import SIGNED, UNSIGNED
 
@@ -49,9 +50,9 @@ class ScatterAxes:
         """The axes of updates of this rank that come from the indices."""
         return tuple(axis for axis in range(rank) if axis not in self.update_window_dims)
 
-    def window(self, rank: int, updates: Ints) -> Ints:
+    def window(self, rank: int, updates: Shape) -> Shape:
         """The shape of a window in an operand of this rank."""
-        sizes = [1] * rank
+        sizes: list[Size] = [1] * rank
         for axis, source in zip(self.kept_dims(rank), self.update_window_dims, strict=True):
             sizes[axis] = updates[source]
         return tuple(sizes)
@@ -104,7 +105,7 @@ class Scatter(StablehloOp):
         return wholes
 
 
-def _check(axes: ScatterAxes, whole: Ints, indices: Ints, updates: Ints) -> None:
+def _check(axes: ScatterAxes, whole: Shape, indices: Shape, updates: Shape) -> None:
     """Checks the specification's rules about axes. Raises ShapeError."""
     vector = axes.index_vector_dim
     if not 0 <= vector <= len(indices):

@@ -15,7 +15,7 @@ from typing import Final
 from orchestrion.compiler.ir.attributes import ArrayAttr, DenseArray, DenseElements, DialectAttr, IntegerAttr
 from orchestrion.compiler.ir.core import Trait
 from orchestrion.compiler.ir.declare import attr, operand, optional, region, result
-from orchestrion.compiler.ir.dims import is_less
+from orchestrion.compiler.ir.dims import Shape, Size, is_less
 from orchestrion.compiler.ir.types import I1, I64, TensorType
 from orchestrion.schema.tensor_shapes import spread, window_count
 
@@ -29,17 +29,17 @@ Ints = tuple[int, ...]
 class Window:
     """One number per axis of each kind; `low` and `high` are the padding at both ends."""
 
-    sizes: Ints
-    strides: Ints
-    low: Ints
-    high: Ints
-    base_dilations: Ints
-    dilations: Ints
+    sizes: Shape
+    strides: Shape
+    low: Shape
+    high: Shape
+    base_dilations: Shape
+    dilations: Shape
 
     @classmethod
     def of(
         cls,
-        sizes: Ints,
+        sizes: Shape,
         strides: DenseArray | None,
         padding: DenseElements | None,
         base_dilations: DenseArray | None,
@@ -55,16 +55,16 @@ class Window:
                 raise ShapeError(f"{name} {list(values)} must be positive")
         return cls(sizes, steps["strides"], low, high, steps["base dilations"], steps["window dilations"])
 
-    def padded(self, shape: Sequence[int]) -> Ints:
+    def padded(self, shape: Sequence[Size]) -> Shape:
         """The sizes that windows move over after dilation and padding, for axes of these sizes. Raises ShapeError."""
-        found = []
+        found: list[Size] = []
         for axis, size in enumerate(shape):
             found.append(self.low[axis] + spread(size, self.base_dilations[axis] - 1) + self.high[axis])
             if is_less(found[-1], 0):
                 raise ShapeError(f"padding leaves {found[-1]} elements of an axis of size {size}")
         return tuple(found)
 
-    def counts(self, shape: Sequence[int]) -> Ints:
+    def counts(self, shape: Sequence[Size]) -> Shape:
         """The number of windows along axes of these sizes. Raises ShapeError."""
         rows = zip(self.padded(shape), self.sizes, self.strides, self.dilations, strict=True)
         return tuple(window_count(*row) for row in rows)
@@ -179,7 +179,7 @@ class Convolution(AnyConvolution):
         found |= {"b": sizes["b"] // self.batch_group_count.value, "f": kernel["o"]}
         return [TensorType(tuple(found[axis] for axis in axes.out), tensor_of(self.out).element)]
 
-    def _check_groups(self, lhs: dict[str, int], rhs: dict[str, int]) -> None:
+    def _check_groups(self, lhs: dict[str, Size], rhs: dict[str, Size]) -> None:
         features, batches = self.feature_group_count.value, self.batch_group_count.value
         if features < 1 or batches < 1 or min(features, batches) > 1:
             raise ShapeError(
@@ -209,7 +209,7 @@ class ReduceWindow(Reduction):
         sizes = per_axis("window_dimensions", self.window_dimensions, tensor_of(self.inputs[0]).rank)
         return Window.of(sizes, self.window_strides, self.padding, self.base_dilations, self.window_dilations)
 
-    def reduced(self, shape: Ints) -> Ints:
+    def reduced(self, shape: Shape) -> Shape:
         return self.window.counts(shape)
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
+from orchestrion.compiler.ir import dims
 from orchestrion.compiler.ir.attributes import (
     ArrayAttr,
     DenseElements,
@@ -31,8 +32,9 @@ from orchestrion.compiler.ir.types import DYNAMIC, I64, FunctionType, TensorType
 from orchestrion.compiler.ir.util import Assert
 from orchestrion.compiler.ir.verifier import problems
 from orchestrion.compiler.options import Options
+from orchestrion.compiler.parts import common_lapack_calls
 from orchestrion.compiler.stablehlo.builders.tensors import Tensor, splat
-from orchestrion.compiler.stablehlo.expansions.expand import expand_all, has_libraries
+from orchestrion.compiler.stablehlo.expansions.expand import expand_all
 from orchestrion.compiler.stablehlo.expansions.random_bits import RNG_BIT_GENERATOR
 from orchestrion.compiler.stablehlo.expansions.top_k import TOP_K
 from orchestrion.compiler.stablehlo.functions.calls import CallGraph
@@ -66,7 +68,7 @@ def run(module: Module, options: Options) -> None:
     for op in module.block:
         if isinstance(op, Func) and len(op.body.blocks) == 1:
             _Refiner(op).run()
-    expand_all(module, loops=not has_libraries(options))  # ops whose shapes were unknown before
+    expand_all(module, common_lapack_calls(options))  # ops whose shapes were unknown before
 
 
 def _name_windows(module: Module) -> None:
@@ -116,8 +118,8 @@ class _Refiner:
     def __init__(self, func: Func) -> None:
         self.func = func
         self.values = ShapeValues(_size_of)
-        self.asserted: dict[Operation, tuple[Comparison, tuple[int, ...]] | None] = {}
-        self.called: dict[int, str] = {}
+        self.asserted: dict[Operation, tuple[Comparison, dims.Shape] | None] = {}
+        self.called: dict[dims.Size, str] = {}
 
     def run(self) -> None:
         entry = self.func.entry
@@ -187,7 +189,7 @@ class _Refiner:
             assert op is not None and op.next_op is not None, "a terminator follows"
             value.replace_by(self.number(Rewriter.before(op.next_op, op.loc), size[0], value.type))
 
-    def number(self, rewriter: Rewriter, size: int, type: TensorType) -> Value:
+    def number(self, rewriter: Rewriter, size: dims.Size, type: TensorType) -> Value:
         """A size as a scalar of an integer type."""
         made = splat(rewriter, size, type).value
         assert made.defining_op is not None
@@ -248,14 +250,14 @@ class _Refiner:
         op.set_operands(op.operands[:kept])
         return types
 
-    def shape(self, value: Value) -> tuple[int, ...]:
+    def shape(self, value: Value) -> dims.Shape:
         """A list of sizes that is the shape of a result. Raises ShapeError."""
         found = self.sizes(value)
         if any(not isinstance(size, Dim) and size < 0 for size in found):
             raise ShapeError(f"has a result of shape {list(found)}, with sizes below 0")
         return found
 
-    def sizes(self, value: Value) -> tuple[int, ...]:
+    def sizes(self, value: Value) -> dims.Shape:
         """A list of sizes. Raises ShapeError."""
         found = self.values.sizes(value)
         if found is None:
@@ -274,21 +276,21 @@ class _Refiner:
             for part in source.inputs:
                 if index < tensor_of(part).num_elements:
                     return self.scalar(rewriter, part, index)
-                index -= tensor_of(part).num_elements
+                index -= int(tensor_of(part).num_elements)
         return Tensor(rewriter, value).slice((index,), (index + 1,)).reshape().value
 
 
-def _size_of(value: Value, axis: int) -> int | None:
+def _size_of(value: Value, axis: int) -> dims.Size | None:
     type = value.type
     if not isinstance(type, TensorType) or not 0 <= axis < type.rank:
         return None
     return None if type.shape[axis] == DYNAMIC else type.shape[axis]
 
 
-def _measured(entry: Block) -> Callable[[Value, int], int | None]:
+def _measured(entry: Block) -> Callable[[Value, int], dims.Size | None]:
     """A function that returns the size of a value's axis: a number, or the measured size of an argument."""
 
-    def size(value: Value, axis: int) -> int | None:
+    def size(value: Value, axis: int) -> dims.Size | None:
         known = _size_of(value, axis)
         is_argument = isinstance(value, BlockArgument) and value.block is entry
         return symbol(measured_name(value.index, axis)) if known is None and is_argument else known  # type: ignore[attr-defined]
@@ -346,7 +348,7 @@ def _check_stated(stated: Type, found: Type) -> Type:
     return found
 
 
-def _message_text(message: str, numbers: Sequence[int]) -> str:
+def _message_text(message: str, numbers: Sequence[dims.Size]) -> str:
     """The text of an assertion with its numbers."""
     for place, number in enumerate(numbers):
         message = message.replace(f"{{{place}}}", str(number))
@@ -404,7 +406,7 @@ def _dimension_size(refiner: _Refiner, op: dynamic.GetDimensionSize, rewriter: R
     return refiner.number(rewriter, size, tensor_of(op.out))
 
 
-def _shaped(op: Operation, shape: tuple[int, ...]) -> Type:
+def _shaped(op: Operation, shape: dims.Shape) -> Type:
     """The result type of an op, with these sizes."""
     stated = op.results[0].type
     assert isinstance(stated, TensorType)
@@ -446,14 +448,14 @@ def _slice(refiner: _Refiner, op: dynamic.RealDynamicSlice, rewriter: Rewriter) 
     return _build_inferred(op, rewriter, DynamicSlice, operand_=op.operand_, start_indices=scalars, slice_sizes=numbers)
 
 
-def _length(start: Element, limit: Element) -> int | None:
+def _length(start: Element, limit: Element) -> dims.Size | None:
     if isinstance(start, Unknown) and isinstance(limit, Unknown):
         return limit.more - start.more if start.name == limit.name else None
     known = isinstance(start, int | Dim) and isinstance(limit, int | Dim)
     return limit - start if known else None  # type: ignore[operator]
 
 
-def _unclamped(refiner: _Refiner, op: dynamic.RealDynamicSlice, sizes: Sequence[int | None]) -> Value:
+def _unclamped(refiner: _Refiner, op: dynamic.RealDynamicSlice, sizes: Sequence[dims.Size | None]) -> Value:
     """The start indices, without a clamp that a dynamic slice also does."""
     maker, shape = op.start_indices.defining_op, tensor_of(op.operand_).shape
     if not isinstance(maker, Clamp):
@@ -471,15 +473,17 @@ def _convolution(refiner: _Refiner, op: dynamic.DynamicConv, rewriter: Rewriter)
         lhs = _padded(op, rewriter, amounts)
         amounts = (0,) * len(amounts)
     type = TensorType((len(amounts) // 2, 2), I64)
-    padding = DenseElements(type, b"".join(amount.to_bytes(8, "little", signed=True) for amount in amounts))
+    padding = DenseElements(
+        type, b"".join(amount.to_bytes(8, "little", signed=True) for amount in dims.numbers(amounts))
+    )
     return _build_inferred(op, rewriter, Convolution, lhs=lhs, rhs=op.rhs, padding=padding, **fields)
 
 
-def _padded(op: dynamic.DynamicConv, rewriter: Rewriter, amounts: Sequence[int]) -> Value:
-    if op.lhs_dilation is not None and set(op.lhs_dilation.ints) != {1}:
+def _padded(op: dynamic.DynamicConv, rewriter: Rewriter, amounts: Sequence[dims.Size]) -> Value:
+    if op.lhs_dilation is not None and set(op.lhs_dilation.sizes) != {1}:
         raise ShapeError("pads a dilated operand by a symbolic amount, which is not supported")
     type = tensor_of(op.lhs)
-    low, high = [0] * type.rank, [0] * type.rank
+    low, high = (list[dims.Size]([0] * type.rank) for _ in range(2))
     axes = op.axes
     for number, axis in enumerate(axes.spatial):
         low[axes.lhs.index(axis)], high[axes.lhs.index(axis)] = amounts[2 * number : 2 * number + 2]

@@ -30,7 +30,7 @@ class Unknown:
     """An unknown integer, plus a size."""
 
     name: Hashable
-    more: int = 0
+    more: dims.Size = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +38,11 @@ class Comparison:
     """The result of comparing two sizes by EQ, NE, LT, LE, GT or GE."""
 
     direction: str
-    lhs: int
-    rhs: int
+    lhs: dims.Size
+    rhs: dims.Size
 
 
-Element = int | Unknown | Comparison
+Element = dims.Size | Unknown | Comparison
 Elements = tuple[Element, ...]
 Rule = Callable[[Any, list[Elements]], Elements | None]
 
@@ -50,7 +50,7 @@ Rule = Callable[[Any, list[Elements]], Elements | None]
 class ShapeValues:
     """The known elements of values. `measured` returns the size of an axis of a tensor, or None."""
 
-    def __init__(self, measured: Callable[[Value, int], int | None]) -> None:
+    def __init__(self, measured: Callable[[Value, int], dims.Size | None]) -> None:
         self.measured = measured
         self._known: dict[Value, Elements] = {}
 
@@ -60,7 +60,7 @@ class ShapeValues:
             self._known[value] = tuple(Unknown((value, i)) for i in range(_count(value)))
         return self._known[value]
 
-    def sizes(self, value: Value) -> tuple[int, ...] | None:
+    def sizes(self, value: Value) -> dims.Shape | None:
         """The elements of a list of sizes, if all are known; else None."""
         found = self.of(value)
         sizes = tuple(element for element in found if isinstance(element, int | Dim))
@@ -86,7 +86,7 @@ class ShapeValues:
 def _length(value: Value) -> int:
     """Number of elements of a tensor, -1 if it is not static."""
     type = value.type
-    return type.num_elements if isinstance(type, TensorType) and type.is_static else -1
+    return int(type.num_elements) if isinstance(type, TensorType) and type.is_static else -1
 
 
 def _count(value: Value) -> int:
@@ -167,14 +167,14 @@ def _of_sizes(function: Callable[..., Element | None]) -> Rule:
     return _each(lambda *elements: function(*elements) if _is_size(*elements) else None)
 
 
-def _quotient(x: int, y: int) -> Element | None:
+def _quotient(x: dims.Size, y: dims.Size) -> Element | None:
     """Rounds towards zero, which is down for positive x; else the quotient gets a name that `_chosen` recognizes."""
     if dims.bounds(y)[0] <= 0:
         return None
     return x // y if dims.bounds(x)[0] > 0 else Unknown(("quotient", x, y))
 
 
-def _remainder(x: int, y: int) -> Element | None:
+def _remainder(x: dims.Size, y: dims.Size) -> Element | None:
     if dims.bounds(y)[0] <= 0:
         return None
     return x % y if dims.bounds(x)[0] >= 0 else Unknown(("remainder", x, y))
@@ -207,7 +207,7 @@ def _decided(pred: Comparison) -> Element:
         return pred
 
 
-_COMPARED: Final[dict[str, Callable[[int, int], bool]]] = {
+_COMPARED: Final[dict[str, Callable[[dims.Size, dims.Size], bool]]] = {
     "EQ": lambda x, y: not (x != y and (x - y)),
     "NE": lambda x, y: bool(x != y and (x - y)),
     "LT": lambda x, y: x < y,
@@ -225,7 +225,7 @@ def _compare(op: Compare, operands: list[Elements]) -> Elements:
     return _each(one)(op, operands) or ()
 
 
-def _sign(x: int) -> Element | None:
+def _sign(x: dims.Size) -> Element | None:
     low, high = dims.bounds(x)
     return 1 if low > 0 else -1 if high < 0 else 0 if low == high == 0 else None
 

@@ -19,6 +19,7 @@ from orchestrion.compiler.ir.dims import (
     DEFAULT_LEAST,
     Call,
     Dim,
+    Size,
     Symbol,
     is_dynamic,
     substitute,
@@ -35,8 +36,8 @@ from .shape_values import Comparison
 class Solution:
     """The symbols, in order, each with its size over measured sizes; and measured sizes as expressions over symbols."""
 
-    symbols: tuple[tuple[Symbol, int], ...]
-    sizes: dict[str, int]
+    symbols: tuple[tuple[Symbol, Size], ...]
+    sizes: dict[str, Size]
 
 
 def measured(types: Sequence[Type]) -> list[str]:
@@ -53,16 +54,16 @@ def measured(types: Sequence[Type]) -> list[str]:
 _SPECIFIED_NAME: Final = re.compile(r"'([A-Za-z_]\w*)' = \{([0-9]{1,3})\} from specification ")
 
 
-def names_in_message(message: str, numbers: Sequence[int]) -> dict[int, str]:
+def names_in_message(message: str, numbers: Sequence[Size]) -> dict[Size, str]:
     """Size -> the name that the message of an assertion gives it."""
     return {numbers[int(at)]: name for name, at in _SPECIFIED_NAME.findall(message) if int(at) < len(numbers)}
 
 
-def solve(names: Iterable[str], asserted: Sequence[Comparison], called: Mapping[int, str]) -> Solution:
+def solve(names: Iterable[str], asserted: Sequence[Comparison], called: Mapping[Size, str]) -> Solution:
     """The symbols for measured sizes that satisfy the assertions; `called` maps sizes to wanted names."""
     multiples = _multiples(asserted)
-    sizes: dict[str, int] = {}
-    symbols: list[tuple[Symbol, int]] = []
+    sizes: dict[str, Size] = {}
+    symbols: list[tuple[Symbol, Size]] = []
     waiting = list(names)
     while waiting:
         name = next((name for name in waiting if not _is_made_of(name, asserted, waiting)), waiting[0])
@@ -83,7 +84,7 @@ def solve(names: Iterable[str], asserted: Sequence[Comparison], called: Mapping[
     return Solution(tuple(symbols), sizes)
 
 
-def _own_name(wanted: str | None, taken: Sequence[tuple[Symbol, int]]) -> str:
+def _own_name(wanted: str | None, taken: Sequence[tuple[Symbol, Size]]) -> str:
     """The wanted name if it is free, else a generated one."""
     used = {symbol.name for symbol, _ in taken}
     if wanted is None or wanted in used or wanted in dims.OPS or measured_place(wanted) is not None:
@@ -91,14 +92,14 @@ def _own_name(wanted: str | None, taken: Sequence[tuple[Symbol, int]]) -> str:
     return wanted
 
 
-def _equalities(asserted: Sequence[Comparison]) -> Iterable[tuple[int, int]]:
+def _equalities(asserted: Sequence[Comparison]) -> Iterable[tuple[Size, Size]]:
     for one in asserted:
         if one.direction == "EQ":
             yield _as_sum(one.lhs, one.rhs)
             yield _as_sum(one.rhs, one.lhs)
 
 
-def _as_sum(lhs: int, rhs: int) -> tuple[int, int]:
+def _as_sum(lhs: Size, rhs: Size) -> tuple[Size, Size]:
     """`y == x + z` for `x == y - z`: a sum of sizes is known not to be negative."""
     terms = rhs.terms if isinstance(rhs, Dim) else ()
     added = [atoms for count, atoms in terms if count > 0]
@@ -114,12 +115,12 @@ def _is_made_of(name: str, asserted: Sequence[Comparison], waiting: Sequence[str
     this = dims.symbol(name)
     for lhs, rhs in _equalities(asserted):
         others = {symbol.name for symbol in symbols_of(rhs)} - {name}
-        if lhs == this and rhs not in map(dims.symbol, others) and others & set(waiting):
+        if lhs == this and rhs not in [dims.symbol(other) for other in others] and others & set(waiting):
             return True
     return False
 
 
-def _equal_to(name: str, asserted: Sequence[Comparison], sizes: dict[str, int]) -> int | None:
+def _equal_to(name: str, asserted: Sequence[Comparison], sizes: dict[str, Size]) -> Size | None:
     """An expression over defined sizes that an assertion makes equal to a measured size."""
     for lhs, rhs in _equalities(asserted):
         if lhs == dims.symbol(name) and all(symbol.name in sizes for symbol in symbols_of(rhs)):
@@ -140,7 +141,7 @@ def _multiples(asserted: Sequence[Comparison]) -> dict[str, tuple[int, int]]:
     return found
 
 
-def _shifted(size: int) -> tuple[str, int] | None:
+def _shifted(size: Size) -> tuple[str, int] | None:
     """(name, number) if the size is `name + number`, else None."""
     names = [symbol.name for symbol in symbols_of(size)]
     if len(names) != 1:

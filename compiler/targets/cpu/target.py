@@ -34,6 +34,7 @@ MACHINES = {
         multiply_add=True,
         byte_products=True,
         float_sums=False,
+        chooses_extrema=True,
         quirks=Quirks(functions=True),
     ),
     "mcu": Machine(

@@ -10,7 +10,7 @@ from math import prod
 from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.flow.layout import Encoding, Layout
 from orchestrion.compiler.ir.core import Operation
-from orchestrion.compiler.ir.dims import is_dynamic
+from orchestrion.compiler.ir.dims import Shape, is_dynamic
 from orchestrion.compiler.kernel.machine import GPU, Machine, Quirks
 from orchestrion.compiler.kernel.signature import Signature
 from orchestrion.compiler.targets.c_text.functions import Functions
@@ -39,7 +39,7 @@ class OpenCLTarget(KernelTarget):
     most_entries = 64
     machines = MACHINES
 
-    def layout(self, encoding: Encoding, shape: tuple[int, ...]) -> Layout | None:
+    def layout(self, encoding: Encoding, shape: Shape) -> Layout | None:
         """A layout in which neighbouring columns are neighbours in memory, since other columns are loaded one by one.
         Tiles, if the last tile of the dot need not be moved back; else reordered axes, if the dot has many rows
         (docs/decisions/dots.md).
@@ -48,7 +48,7 @@ class OpenCLTarget(KernelTarget):
             return None
         return self.tiled(encoding, shape) if self._fills_tiles(encoding, shape) else encoding.ordered
 
-    def row_major_because(self, encoding: Encoding, shape: tuple[int, ...]) -> str:
+    def row_major_because(self, encoding: Encoding, shape: Shape) -> str:
         """Why an operand stays in row-major order: a left operand, adjacent columns, or too few rows; else empty."""
         if encoding.role == "lhs":
             return "kernels read the left operand of a dot in row-major order"
@@ -61,7 +61,7 @@ class OpenCLTarget(KernelTarget):
             f"{ORDERED_ROWS} rows on, of which there are {encoding.sizes[0]}"
         )
 
-    def _fills_tiles(self, encoding: Encoding, shape: tuple[int, ...]) -> bool:
+    def _fills_tiles(self, encoding: Encoding, shape: Shape) -> bool:
         columns = prod(shape[axis] for axis in encoding.free)
         return not is_dynamic(columns) and columns % self.tiles[1] == 0
 

@@ -14,7 +14,7 @@ from orchestrion.compiler.ir.attributes import DenseArray, DenseElements, DictAt
 from orchestrion.compiler.ir.core import Operation, Region, Trait, Value
 from orchestrion.compiler.ir.declare import Field, attr, operand, operands, region, results
 from orchestrion.compiler.ir.dialect import Dialect
-from orchestrion.compiler.ir.dims import UndecidedError
+from orchestrion.compiler.ir.dims import Dim, UndecidedError
 from orchestrion.compiler.ir.types import TensorType
 from orchestrion.compiler.sequencer.ll_seq import BINDING
 from orchestrion.compiler.stablehlo.ops.custom_call import attribute_values
@@ -65,7 +65,7 @@ class BytecodeOp(Operation):
         if isinstance(value, DictAttr):
             return attribute_values(value)
         if isinstance(value, DenseArray):
-            return value.ints
+            return value.sizes
         assert isinstance(value, DenseElements)
         return whole(value)
 
@@ -100,13 +100,13 @@ class Yield(Operation):
     traits = frozenset({Trait.TERMINATOR})
 
 
-def schema_type(value: Value) -> tensor_shapes.TensorType:
+def schema_type(value: Value) -> tensor_shapes.TensorType[Dim]:
     """The type of a tensor value as a type of the schema."""
     assert isinstance(value.type, TensorType)
     return tensor_shapes.TensorType(DTYPES[str(value.type.element)], value.type.shape)
 
 
-def _differ(what: str, wanted: Sequence[tensor_shapes.TensorType], values: Sequence[Value]) -> Iterator[str]:
+def _differ(what: str, wanted: Sequence[tensor_shapes.TensorType[Dim]], values: Sequence[Value]) -> Iterator[str]:
     found = [schema_type(value) for value in values]
     if found != list(wanted):
         yield f"{what} must be ({', '.join(map(str, wanted))}), are ({', '.join(map(str, found))})"

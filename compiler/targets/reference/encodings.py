@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from orchestrion.compiler.flow.layout import Layout, layout_of
 from orchestrion.compiler.ir.attributes import ELEMENT_BYTES, DenseElements, dense_ints
 from orchestrion.compiler.ir.core import Value
+from orchestrion.compiler.ir.dims import Shape, Size
 from orchestrion.compiler.ir.types import TensorType
 
 #: (name of an instruction, operands, shape of its result, fields) -> its result
@@ -58,7 +59,7 @@ def unpack(emit: Emit, value: Value, type: TensorType) -> Value:
     return _transposed(emit, value, shape, _inverse(order))
 
 
-def _of(type: TensorType) -> tuple[Layout, tuple[int, ...]]:
+def _of(type: TensorType) -> tuple[Layout, Shape]:
     layout = layout_of(type)
     assert layout is not None, "an encoded type"
     return layout, type.shape
@@ -68,7 +69,7 @@ def _inverse(order: Sequence[int]) -> list[int]:
     return [order.index(place) for place in range(len(order))]
 
 
-def _transposed(emit: Emit, value: Value, shape: Sequence[int], order: Sequence[int]) -> Value:
+def _transposed(emit: Emit, value: Value, shape: Sequence[Size], order: Sequence[int]) -> Value:
     if list(order) == sorted(order):
         return value
     return emit("transpose", [value], shape, axes=dense_ints(*order))

@@ -16,6 +16,7 @@ from orchestrion.compiler.flow.dialect import SetEncoding, UnsetEncoding, Window
 from orchestrion.compiler.flow.layout import has_layout
 from orchestrion.compiler.flow.merge import Merge
 from orchestrion.compiler.flow.scatter import Scatter
+from orchestrion.compiler.ir import dims
 from orchestrion.compiler.ir.attributes import DenseElements, attribute_of, dense_ints
 from orchestrion.compiler.ir.core import Block, Operation, OpResult, Region, Value
 from orchestrion.compiler.ir.declare import Field
@@ -270,7 +271,7 @@ def _shaped(lowering: _Lowering, op: Operation) -> Emit:
     """A function that emits instructions on tensors of the element type of the op, given the shapes of results."""
     element = tensor_of(op.results[0]).element
 
-    def emit(name: str, operands: Sequence[Value], shape: Sequence[int], **fields: object) -> Value:
+    def emit(name: str, operands: Sequence[Value], shape: Sequence[dims.Size], **fields: object) -> Value:
         return lowering.build(name, op.loc, operands, [TensorType(tuple(shape), element)], **fields)[0]
 
     return emit

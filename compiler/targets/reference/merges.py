@@ -36,7 +36,7 @@ def merged(op: Merge, *operands: Tensor) -> list[Tensor]:
     one = place.of(1)
     low = (count - (last - middle)).op("maximum", 0)
     high = count.op("minimum", middle - first)
-    for _ in range(size.bit_length()):
+    for _ in range(int(size).bit_length()):
         is_open = low < high
         half = (low + high).op("shift_right_logical", one)
         other = middle + count - (half + one)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from orchestrion.compiler.ir.dims import Atom, Call, Dim, Symbol, evaluate
+from orchestrion.compiler.ir.dims import Atom, Call, Dim, Size, Symbol, evaluate
 from orchestrion.schema.tensor_shapes import TensorType
 from orchestrion.schema.tensor_template import SymbolicNumber, number, operation, parameter
 
@@ -26,7 +26,7 @@ def marked(value: Any, symbols: Sequence[Symbol]) -> Any:
             return value
 
 
-def _size(size: int, symbols: Sequence[Symbol]) -> bytes:
+def _size(size: Size, symbols: Sequence[Symbol]) -> bytes:
     if not isinstance(size, Dim):
         return number(size)
     total: bytes | None = None

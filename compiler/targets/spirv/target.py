@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from orchestrion.compiler.flow.layout import Encoding, Layout
 from orchestrion.compiler.ir.core import Operation
-from orchestrion.compiler.ir.dims import is_dynamic
+from orchestrion.compiler.ir.dims import Shape, is_dynamic
 from orchestrion.compiler.kernel.emulation.rewrite import emulate
 from orchestrion.compiler.kernel.machine import GPU, Machine, Quirks
 from orchestrion.compiler.targets.kernel_target import KernelTarget, Lowered
@@ -36,11 +36,11 @@ class SpirvTarget(KernelTarget):
     tiles = (8, 8)
     machines = MACHINES
 
-    def layout(self, encoding: Encoding, shape: tuple[int, ...]) -> Layout | None:
+    def layout(self, encoding: Encoding, shape: Shape) -> Layout | None:
         """Tiles, if the operand is read often enough for wide loads to pay (docs/decisions/dots.md)."""
         return None if self.row_major_because(encoding, shape) else self.tiled(encoding, shape)
 
-    def row_major_because(self, encoding: Encoding, shape: tuple[int, ...]) -> str:
+    def row_major_because(self, encoding: Encoding, shape: Shape) -> str:
         """Why an operand stays in row-major order: too few reads or products, or a dynamic size; else empty."""
         rows, columns, depth = encoding.sizes
         reuse, products = rows * columns // (rows + columns), rows * columns * depth

@@ -1,10 +1,9 @@
 """Every `.mlir` file here: what a pass makes of a module, as text.
 
-A file holds cases divided by `// -----`. A case starts with comment lines: `// passes: a, b`, optionally
-`// targets: reference, spirv`, `// encodings: test`, `// machines: gpu, cpu`, `// parameters: true`,
-`// arguments: w, b`, `// allocation: BYTES`, `// callbacks: drop` and `// quantized: float`, and what to look at. Then
-the input, a line `// =====`, and what must come out (without locations). `BLESS=1` writes what comes out; review the
-diff.
+A file holds cases divided by `// -----`. A case starts with comment lines: `// passes: a, b`, optionally `// targets:
+reference, spirv`, `// encodings: test`, `// machines: gpu, cpu`, `// parameters: true`, `// arguments: w, b`, `//
+allocation: BYTES`, `// callbacks: drop`, `// quantized: float` and `// lapack: loops`, and what to look at. Then the
+input, a line `// =====`, and what must come out (without locations). `BLESS=1` writes what comes out; review the diff.
 """
 
 import os
@@ -47,6 +46,7 @@ def _run(case: str) -> str:
         max_allocation=int((_header(case, "allocation") or [MAX_ALLOCATION])[0]),
         callbacks=(_header(case, "callbacks") or ["refuse"])[0],
         quantized=(_header(case, "quantized") or ["integer"])[0],
+        lapack=(_header(case, "lapack") or ["default"])[0],
     )
     run_passes(module, passes_named(passes), options)
     check_own(module, ", ".join(passes))

@@ -80,7 +80,7 @@ def _never() -> None:
     """The poll function: nothing runs here, so nothing is interrupted."""
 
 
-_CHECKERS = {"spirv": _check_spirv, tensor_bytecode.FORMAT: _check_tensor_bytecode}
+_CHECKERS = {"spirv": _check_spirv} | dict.fromkeys(tensor_bytecode.FORMATS, _check_tensor_bytecode)
 
 
 def native_code(subject: LintSubject) -> Iterator[str]:
@@ -111,7 +111,7 @@ def library_calls(subject: LintSubject) -> Iterator[str]:
     module = subject.module
     for _, name, program in subject.programs:
         for executable, variant in all_variants(module, program):
-            if module.strings[variant.format] != tensor_bytecode.FORMAT or not subject.has(variant.payload):
+            if module.strings[variant.format] not in tensor_bytecode.FORMATS or not subject.has(variant.payload):
                 continue
             try:
                 found = _library_calls(module.segment(variant.payload))

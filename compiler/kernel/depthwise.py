@@ -1,0 +1,222 @@
+"""Depthwise convolutions whose workgroup computes lines of results from lines of the image in shared memory.
+
+A workgroup has some channels, an invocation one of them, so neighbouring invocations have neighbours in memory. It goes
+through the rows of its block. The rows of the image that a line of results needs are a ring in shared memory, with the
+columns of the padding: an element is fetched once per block, with the ops fused in front of the dot, and without a test
+of its place. An invocation then computes some neighbouring results of the line from elements and weights in registers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import product
+
+from orchestrion.compiler.flow.dialect import Windows
+from orchestrion.compiler.ir.core import Value
+from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
+from orchestrion.compiler.stablehlo.ops.structural import Pad
+
+from .dots import remember
+from .elemental import ElementalCode
+from .index import Index, delinearize
+from .loops import Scalars
+from .operands import is_read
+from .panels import Finish
+from .result_lines import Lines
+from .rules import element_of, scalar_index, shape_of
+from .schedule import Schedule
+
+#: columns that an iteration copies, if they need no computation
+COPIED = 8
+
+
+@dataclass
+class DepthwiseDot(ElementalCode):
+    """Lines of results under construction. `place`: the block along the dimensions of the grid. `writes`: whether this
+    workgroup writes its block.
+    """
+
+    dot: DotGeneral
+    schedule: Schedule
+    place: dict[str, Value]
+    writes: Value
+
+    def __post_init__(self) -> None:
+        lines, windows = Lines.of(self.dot), self.dot.lhs.defining_op
+        assert lines is not None and isinstance(windows, Windows)
+        self.lines, self.image, self.dtype = lines, windows.operand_, element_of(self.dot.out)
+        self.lanes, self.results = self.schedule.local("b"), self.schedule.count("tile", "b")
+        self.ring = self.builder.shared(lines.elements(self.schedule), self.dtype)
+        pad = self.image.defining_op
+        self.pad = pad if isinstance(pad, Pad) and self._is_border(pad) else None
+
+    def _is_border(self, pad: Pad) -> bool:
+        """Whether a pad only adds rows and columns around an image."""
+        own = self.lines.row, self.lines.column
+        ends = zip(pad.edge_padding_low.ints, pad.edge_padding_high.ints, pad.interior_padding.ints, strict=True)
+        return all(
+            not inside and (min(low, high) >= 0 if axis in own else low == high == 0)
+            for axis, (low, high, inside) in enumerate(ends)
+        )
+
+    def emit(self, finish: Finish) -> None:
+        """The code of the block."""
+        b, lines = self.builder, self.lines
+        branch = b.begin_if(self.writes)
+        self.at = delinearize(b, self.place["b"], lines.grid(self.schedule))
+        self.lane = b.local_id()
+        first = b.op("multiply", self.at[lines.channel], b.index(self.lanes))
+        self.at[lines.channel] = b.op("add", first, b.op("convert", self.lane, to=b.index_type))
+        height, rows = lines.shape[lines.row], self.schedule.count("stage", "out")
+        first = b.op("multiply", self.at[lines.row], b.index(rows))
+        end = b.op("minimum", b.op("add", first, b.index(rows)), b.index(height))
+        if self.pad is not None:
+            self._fill(b.const(0, "ui32"), lines.spans[0] * lines.width)
+        weights = self._weights()
+        loop = b.begin_loop(first, end, b.index(1), ())
+        self._fetch(loop.index, first)
+        self._line(loop.index, weights, finish)
+        b.end_loop(loop, ())
+        b.end_if(branch)
+
+    def _coordinates(self, row: Value, column: Value) -> list[Value]:
+        """The place of an element of this channel along the axes of the results."""
+        return [{self.lines.row: row, self.lines.column: column}.get(axis, at) for axis, at in enumerate(self.at)]
+
+    def _element(self, operand: Value, at: Sequence[Value]) -> Value:
+        """An element of an operand, whose axes behind those of the results have one element."""
+        b, shape = self.builder, shape_of(operand)
+
+        def only() -> Scalars:
+            return [(yield operand, Index(b, shape, [*at, *[b.index(0)] * (len(shape) - len(at))]))]
+
+        return b.op("convert", self.elemental.run(only())[0], to=self.dtype)
+
+    def _weights(self) -> dict[tuple[int, int], Value]:
+        """The weight for each place of the window, in the order of the sum."""
+        b, dims, rhs = self.builder, self.dot.dimensions, self.dot.rhs
+        rank, own = len(shape_of(self.dot.lhs)), {}
+        for place in product(*(range(shape_of(rhs)[axis]) for axis in dims.rhs_contract)):
+            coordinates = [b.index(0)] * len(shape_of(rhs))
+            for axis, at in zip(dims.rhs_batch, self._coordinates(b.index(0), b.index(0)), strict=True):
+                coordinates[axis] = at
+            for axis, number in zip(dims.rhs_contract, place, strict=True):
+                coordinates[axis] = b.index(number)
+            window = dict(zip(dims.lhs_contract, place, strict=True))
+            own[window[rank - 2], window[rank - 1]] = self._element(rhs, coordinates)
+        return own
+
+    # the image
+
+    def _fetch(self, row: Value, first: Value) -> None:
+        """Copies the rows of the image that a row of results needs, and the one before it in the block did not."""
+        b, span, stride = self.builder, self.lines.spans[0], self.lines.strides[0]
+        start = b.op("multiply", row, b.index(stride))
+        end = b.op("add", start, b.index(span))
+        if stride < span:
+            known = b.op("add", start, b.index(span - stride))
+            start = b.select(b.op("compare_eq", row, first), start, known)
+        loop = b.begin_loop(start, end, b.index(1), ())
+        line = self._line_of(loop.index)
+        if self.pad is None:
+            self._copy(self.image, loop.index, line, self.lines.width)
+        else:
+            low, size = self.pad.edge_padding_low.ints, shape_of(self.pad.operand_)
+            axis, pad = self.lines.row, self.pad
+            source = b.op("subtract", loop.index, b.index(low[axis]))
+            columns = b.const(low[self.lines.column] * self.lanes, "ui32")
+            width = min(int(size[self.lines.column]), self.lines.width - low[self.lines.column])
+            inside = b.op("compare_lt", source, b.index(size[axis]))  # in front of the first row, it wraps
+            branch = b.begin_if(inside)
+            self._copy(pad.operand_, source, b.op("add", line, columns), width)
+            b.begin_else(branch)
+            self._fill(line, self.lines.width)
+            b.end_if(branch)
+        b.end_loop(loop, ())
+
+    def _line_of(self, row: Value) -> Value:
+        """The start of a row of the image in the ring, as a word."""
+        b = self.builder
+        slot = b.op("unchecked_remainder", b.op("convert", row, to="ui32"), b.const(self.lines.spans[0], "ui32"))
+        return b.op("multiply", slot, b.const(self.lines.width * self.lanes, "ui32"))
+
+    def _own(self, start: Value, column: Value, behind: int = 0) -> Value:
+        """The position of an element of this channel: `behind` columns behind a `column` of the line that starts at
+        `start`; words.
+        """
+        b = self.builder
+        at = b.op("add", b.op("add", start, b.op("multiply", column, b.const(self.lanes, "ui32"))), self.lane)
+        return b.op("add", at, b.const(behind * self.lanes, "ui32"))
+
+    @contextmanager
+    def _groups(self, count: int, size: int) -> Iterator[Value]:
+        """A loop over groups of `size` of `count` columns: the first of each, as a word. The last group ends at the
+        last column.
+        """
+        b = self.builder
+        loop = b.begin_loop(b.const(0, "ui32"), b.const(count, "ui32"), b.const(size, "ui32"), ())
+        yield b.op("minimum", loop.index, b.const(count - size, "ui32")) if count % size else loop.index
+        b.end_loop(loop, ())
+
+    def _fill(self, start: Value, count: int) -> None:
+        """Stores the padding in `count` columns."""
+        b, pad = self.builder, self.pad
+        assert pad is not None
+
+        def only() -> Scalars:
+            return [(yield pad.padding_value, scalar_index(b))]
+
+        value = b.op("convert", self.elemental.run(only())[0], to=self.dtype)
+        with self._groups(count, 1) as column:
+            b.store_shared(value, self.ring, self._own(start, column))
+
+    def _copy(self, image: Value, row: Value, start: Value, count: int) -> None:
+        """Copies `count` columns of a row of an image."""
+        b, size = self.builder, min(COPIED, count) if is_read(image) else 1
+        with self._groups(count, size) as first:
+            columns = [b.op("add", first, b.const(number, "ui32")) for number in range(size)]
+            places = [self._coordinates(row, b.op("convert", column, to=b.index_type)) for column in columns]
+            values = [self._element(image, place) for place in places]
+            for number, value in enumerate(values):
+                b.store_shared(value, self.ring, self._own(start, first, number))
+
+    # the results
+
+    def _line(self, row: Value, weights: dict[tuple[int, int], Value], finish: Finish) -> None:
+        """Computes the results of a row, and writes them."""
+        b, lines = self.builder, self.lines
+        top = b.op("multiply", row, b.index(lines.strides[0]))
+        starts = [self._line_of(b.op("add", top, b.index(u * lines.dilations[0]))) for u in range(lines.sizes[0])]
+        with self._groups(lines.shape[lines.column], self.results) as first:
+            left = b.op("multiply", first, b.const(lines.strides[1], "ui32"))
+            sums = [b.const(0, self.dtype)] * self.results
+            for (u, v), weight in weights.items():
+                for number in range(self.results):
+                    x = self._known(starts[u], left, number * lines.strides[1] + v * lines.dilations[1])
+                    sums[number] = self._added(x, weight, sums[number])
+            at = b.op("convert", first, to=b.index_type)
+            columns = [b.op("add", at, b.index(number)) for number in range(self.results)]
+            shape = shape_of(self.dot.out)
+            ones = [b.index(0)] * (len(shape) - len(lines.shape))
+            places = [Index(b, shape, [*self._coordinates(row, column), *ones]) for column in columns]
+            remember(b, self.dot, places, sums)
+            for place in places:
+                finish(place)
+
+    def _known(self, start: Value, column: Value, behind: int) -> Value:
+        """An element of a line in the ring, loaded once per group of results."""
+        b = self.builder
+        at = self._own(start, column, behind)
+        found = b.memo.get((self.ring, at))
+        if found is None:
+            found = b.load_shared(self.ring, at)
+            b.memo.set((self.ring, at), found)
+        return found
+
+    def _added(self, x: Value, weight: Value, total: Value) -> Value:
+        b = self.builder
+        if b.has_multiply_add(self.dtype):
+            return b.multiply_add(x, weight, total)
+        return b.op("add", total, b.op("multiply", x, weight))
