@@ -97,7 +97,7 @@ class BytePanelDot(PanelDot):
         source = bytes_of(operand)
         inner = next((axis for axis in reversed(contract) if shape_of(operand)[axis] != 1), None)
         in_order = inner is not None and fastest_axis(operand) == inner and innermost(self.dot) % WORD == 0
-        return in_order and source is not None and is_read(source)
+        return in_order and source is not None and is_read(source, encoded=False)
 
     def _factor(self, left: bool, number: Value, along: Sequence[Value]) -> Value:
         """The word of an operand at a row or column of the block. Behind the last element, the right one has zeros."""

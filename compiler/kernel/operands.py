@@ -33,9 +33,9 @@ def packed_tile(dot: DotGeneral, index: int) -> int | None:
     return layout.tiles[group] if group is not None and layout.inner == (group,) else None
 
 
-def is_read(value: Value) -> bool:
-    """Whether the elements of a value are elements of memory, found by index maps alone."""
-    while isinstance(op := value.defining_op, _MOVES):
+def is_read(value: Value, encoded: bool = True) -> bool:
+    """Whether the elements of a value are elements of memory, found by index maps alone. `encoded`: also in tiles."""
+    while isinstance(op := value.defining_op, _MOVES) and (encoded or not isinstance(op, UnsetEncoding)):
         value = op.operands[0]
     return op is None or isinstance(op, LoadInput)
 

@@ -136,6 +136,20 @@ def test_convolutions(size: int, channels: int, kernel: int, stride: int, dilati
         np.testing.assert_array_equal(main(x, w), want)
 
 
+@pytest.mark.parametrize("turned", [False, True])
+def test_operands_in_tiles(turned: bool) -> None:
+    """Words of an encoded operand are no neighbours in memory."""
+    x, w = numbers((40, 64), "i8"), numbers((48, 64) if turned else (64, 48), "i8")
+    lowered = jax.jit(
+        lambda x: jnp.matmul(x, jnp.asarray(w.T if turned else w), preferred_element_type=jnp.int32)
+    ).lower(x)
+    text = Compilation(targets=("cpu",), encodings="test").text(lowered, "hl_seq")
+    assert "stage(out, bytes" in text and "#util.layout" in text
+    module = compiler.compile(lowered, targets=["cpu"], encodings="test")
+    found = vm.load(module, device="cpu", allow_native_code=True).main(x)
+    np.testing.assert_array_equal(found, x.astype(np.int32) @ (w.T if turned else w).astype(np.int32))
+
+
 def test_each_level_has_its_own_instruction(lowered: Any) -> None:
     entries = cpu.Lowered.of(lowered(matmul(40, 70, 48).text(["i8", "i8", "i32"]), "cpu").module.block.first).entries
     wanted = {"vnni": "@llvm.x86.avx512.vpdpbusd.512(", "dotprod": "@llvm.aarch64.neon.sdot", "pairs": ".pmadd"}
