@@ -78,7 +78,10 @@ def run_row(name: str, threads: int, rounds: int, peers: Sequence[str], cpu_time
 
 def difference(found: Sequence[Any], want: Sequence[Any]) -> float:
     """The largest difference of results, relative to the largest magnitude of a result."""
-    return max(float(abs(a - b).max() / (abs(b).max() + 1e-30)) for a, b in zip(found, want, strict=True))
+    import numpy as np
+
+    pairs = [(np.asarray(a, np.float64), np.asarray(b, np.float64)) for a, b in zip(found, want, strict=True)]
+    return max(float(abs(a - b).max() / (abs(b).max() + 1e-30)) for a, b in pairs)
 
 
 def flops_of(row: Any, program: Any) -> float:

@@ -24,10 +24,19 @@ FEATURES: dict[str, str] = {
     "x86-64-v3": "the processor runs x86-64-v3: AVX2, FMA, BMI2, F16C",
     "x86-64-v4": "the processor runs x86-64-v4: AVX-512 F, BW, CD, DQ and VL",
     "aarch64": "the processor runs ARMv8.0-A with NEON, in 64-bit state, little-endian",
+    "x86-64-v4-vnni": "the processor runs x86-64-v4, and AVX-512 VNNI: products of bytes",
+    "aarch64-dotprod": "the processor runs aarch64, and the dot products of ARMv8.4-A: products of bytes",
 }
 
 #: features that are instruction sets of native code; only a driver that runs such code has them
-INSTRUCTION_SETS: tuple[str, ...] = ("x86-64-v2", "x86-64-v3", "x86-64-v4", "aarch64")
+INSTRUCTION_SETS: tuple[str, ...] = (
+    "x86-64-v2",
+    "x86-64-v3",
+    "x86-64-v4",
+    "x86-64-v4-vnni",
+    "aarch64",
+    "aarch64-dotprod",
+)
 
 
 def feature_bits(names: frozenset[str]) -> int:

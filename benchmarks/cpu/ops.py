@@ -133,14 +133,18 @@ class OnnxOps:
         self._nodes.append(helper.make_node(kind, [self._value(x) for x in inputs], names, **attributes))
         return names[0] if results == 1 else names
 
-    def graph(self, name: str, inputs: Sequence[tuple[str, Array]], outputs: Sequence[str]) -> Any:
-        """The graph of the nodes until here. `inputs`: names, and arrays of their types and shapes."""
+    def graph(
+        self, name: str, inputs: Sequence[tuple[str, Array]], outputs: Sequence[str], result: int | None = None
+    ) -> Any:
+        """The graph of the nodes until here. `inputs`: names, and arrays of their types and shapes; `result`: the type
+        of the outputs, f32 by default.
+        """
         from onnx import TensorProto, helper
 
-        types = {np.dtype(np.float32): TensorProto.FLOAT, np.dtype(np.int64): TensorProto.INT64,
-                 np.dtype(np.int32): TensorProto.INT32, np.dtype(bool): TensorProto.BOOL}  # fmt: skip
-        given = [helper.make_tensor_value_info(key, types[x.dtype], x.shape) for key, x in inputs]
-        taken = [helper.make_tensor_value_info(key, TensorProto.FLOAT, None) for key in outputs]
+        given = [
+            helper.make_tensor_value_info(key, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape) for key, x in inputs
+        ]
+        taken = [helper.make_tensor_value_info(key, result or TensorProto.FLOAT, None) for key in outputs]
         return helper.make_graph(self._nodes, name, given, taken, self._weights)
 
     def conv(self, x: Any, w: Array, b: Array | None = None, stride: int = 1, groups: int = 1) -> Any:

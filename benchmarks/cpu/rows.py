@@ -10,13 +10,15 @@ from functools import partial
 from typing import Any
 
 import loops
+import narrow
 import networks as n
 import numpy as np
 from ops import JaxOps, OnnxOps
 
 Array = np.ndarray[Any, Any]
-#: kinds of rows: bound by arithmetic, by memory, by the cost of iterations, by that of a call; and networks
-KINDS = ("contraction", "bandwidth", "loop", "call", "network")
+#: kinds of rows: bound by arithmetic, the same in 8 or 16 bits, by memory, by the cost of iterations, by that of a
+#: call; and networks
+KINDS = ("contraction", "narrow", "bandwidth", "loop", "call", "network")
 
 
 def normal(*shape: int) -> Array:
@@ -170,6 +172,10 @@ def _decoder(count: int, past: int, width: int, heads: int) -> Program:
     )
 
 
+def _narrow(made: narrow.Narrow, image: bool = False) -> Program:
+    return Program(made.inputs, function=made.function, weights=made.weights, graph=made.graph, image=image)
+
+
 def _loop(make: Callable[[], loops.Loop]) -> Program:
     made = make()
     return Program(made.inputs, function=made.function, weights=made.weights, graph=made.graph, numpy=made.numpy)
@@ -184,6 +190,16 @@ ROWS: tuple[Row, ...] = (
     Row("bandwidth", "matmul 1 x 768 x 3072", lambda: _matmul((1, 768), (768, 3072))),
     Row("bandwidth", "matmul 1 x 4096 x 4096", lambda: _matmul((1, 4096), (4096, 4096))),
     Row("contraction", "matmul 12 x 128 x 64 x 128", lambda: _matmul((12, 128, 64), (12, 64, 128))),
+    Row("narrow", "matmul bf16 512 x 512 x 512", lambda: _narrow(narrow.matmul("bfloat16", 512, 512, 512))),
+    Row("narrow", "matmul bf16 16 x 768 x 3072", lambda: _narrow(narrow.matmul("bfloat16", 16, 768, 3072))),
+    Row("narrow", "matmul bf16 1 x 768 x 3072", lambda: _narrow(narrow.matmul("bfloat16", 1, 768, 3072))),
+    Row("narrow", "matmul f16 512 x 512 x 512", lambda: _narrow(narrow.matmul("float16", 512, 512, 512))),
+    Row("narrow", "matmul f16 16 x 768 x 3072", lambda: _narrow(narrow.matmul("float16", 16, 768, 3072))),
+    Row("narrow", "matmul i8 512 x 512 x 512", lambda: _narrow(narrow.matmul("int8", 512, 512, 512)), tolerance=0),
+    Row("narrow", "matmul i8 16 x 768 x 3072", lambda: _narrow(narrow.matmul("int8", 16, 768, 3072)), tolerance=0),
+    Row("narrow", "matmul i8 16 x 768 x 3072, constant", lambda: _narrow(narrow.dense(16, 768, 3072)), tolerance=0),
+    Row("narrow", "conv i8 3x3, 56, 64 -> 64", lambda: _narrow(narrow.conv(56, 3, 64, 64), True), tolerance=0),
+    Row("narrow", "conv i8 1x1, 56, 128 -> 128", lambda: _narrow(narrow.conv(56, 1, 128, 128), True), tolerance=0),
     Row("contraction", "conv 7x7/2, 224, 3 -> 64", lambda: _conv(224, 7, 3, 64, 2)),
     Row("contraction", "conv 3x3, 56, 64 -> 64", lambda: _conv(56, 3, 64, 64)),
     Row("contraction", "conv 3x3/2, 56, 64 -> 128", lambda: _conv(56, 3, 64, 128, 2)),

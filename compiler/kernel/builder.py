@@ -438,6 +438,20 @@ class KernelBuilder(LoweringEmitter[Value]):
     def scale(self, x: Value, exponent: Value) -> Value:
         return self.insert(k.Scale([x, exponent], [x.type])).result
 
+    def byte_offset(self) -> Value:
+        """What the instruction set adds to the bytes of the first factor of `multiply_add_bytes`, as a word."""
+        return self._numbered(("byte offset",), k.ByteOffset(result_types=[scalar("ui32")]))
+
+    def multiply_add_bytes(self, x: Value, y: Value, z: Value) -> Value:
+        """z and the products of the bytes of x and y, lane by lane."""
+        return self.insert(k.MultiplyAddBytes([x, y, z], [z.type])).result
+
+    def load_bytes(self, load: k.Load, lanes: int = 1) -> Value:
+        """Four bytes for each lane, as words: neighbours in a binding, the first of which is that of a load."""
+        type = scalar("ui32") if lanes == 1 else k.vector_type(lanes, "ui32")
+        element = StringAttr(self.dtype(load.output))
+        return self.insert(k.LoadBytes([load.binding, load.index], [type], {"element": element})).result
+
     def transpose(self, vectors: Sequence[Value]) -> list[Value]:
         """The vectors of the lanes of as many vectors as they have lanes."""
         return list(self.insert(k.Transpose(vectors, [vector.type for vector in vectors])).results)

@@ -20,6 +20,7 @@ from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
 from orchestrion.schema.dtypes import BY_NAME, FLOAT
 
 from .body import Body, count_of
+from .byte_panels import WORD, has_bytes
 from .choose_rows import ELEMENTS_PER_WORKGROUP, schedules_of_rows
 from .dialect import VECTOR
 from .emit import THREAD, emit
@@ -76,6 +77,8 @@ TILE_VECTORS = 25
 COST_OF_VECTORS = {2: 0.0, 1: 0.2, 3: 0.03, 4: 0.12, 5: 0.06}
 #: most columns of a tile of few rows with panels
 MAX_PANEL_COLUMNS = 128
+#: most columns of a block of a dot of bytes
+MAX_BYTE_COLUMNS = 512
 #: most columns of a block of transformed results, and channels of its slices
 WINOGRAD_COLUMNS, WINOGRAD_DEPTH = 32, 16
 #: most results of a line that an invocation computes at once, and about as many lines of a workgroup
@@ -377,6 +380,33 @@ def panel_dot(task: Task) -> Schedule | None:
     return None if any(problems(task.body, schedule, machine)) else schedule
 
 
+def byte_panel_dot(task: Task) -> Schedule | None:
+    """A workgroup computes a block of results of a dot of bytes, with panels of words that have four of them."""
+    dot, machine, extents = task.dot, task.machine, task.body.extents
+    if dot is None or not machine.byte_products or not has_bytes(dot) or is_dynamic(extents["n"], extents["k"]):
+        return None
+    rows, columns, length = typical(extents["m"]), int(extents["n"]), int(extents["k"])
+    if columns < MIN_TILE_COLUMNS or not length:
+        return None
+    tile = _panel_tile(rows, columns, machine.panel_tile, F32_BYTES, False)
+    tile = tile[0], tile[1] // PANEL_LANES * PANEL_LANES or tile[1]
+    down, across = PANEL_LANES, 1  # few rows leave invocations to further columns
+    while down > 1 and tile[0] * down >= 2 * rows and min(columns, MAX_BYTE_COLUMNS) >= 2 * across * tile[1]:
+        down, across = down // 2, 2 * across
+    sizes = {"m": tile[0] * down, "n": tile[1] * across}
+    words = (machine.panel_bytes // 4 - prod(sizes.values()) - sizes["n"]) // sum(sizes.values())
+    schedule = Schedule.of(
+        *_tile(*tile),
+        Step("bind", "grid", "workgroup"),
+        *(Step("bind", dim, "local", count) for dim, count in (("m", down), ("n", across)) if count > 1),
+        Step("vectorize", "n", count=min(machine.vector_lanes, tile[1])),
+        Step("stage", "out", "bytes", min(max(words, 1) * WORD, length)),
+        Step("guard", "m", "clamp") if extents["m"] % sizes["m"] != 0 else None,
+        _guard("n", columns, sizes["n"], 0),
+    )
+    return None if any(problems(task.body, schedule, machine)) else schedule
+
+
 def _panel_tile(rows: int, columns: int, most: tuple[int, int], item: int, in_order: bool) -> tuple[int, int]:
     """(rows, columns) of the tile of a dot with panels: of few rows all, with more columns instead; else as many rows
     as leave the fewest unused in the last tile. `most`: the tile of the machine; `item`: bytes of a result; `in_order`:
@@ -561,6 +591,7 @@ PATTERNS: Final[tuple[tuple[str, Callable[[Task], Schedule | None]], ...]] = (
     ("winograd dot", winograd_dot),
     ("depthwise dot", depthwise_dot),
     ("panel dot", panel_dot),
+    ("byte panel dot", byte_panel_dot),
     ("staged dot", staged_dot),
     ("tiled dot", tiled_dot),
     ("transposed elements", transposed_elements),

@@ -201,6 +201,23 @@ class LoadLanes(Operation):
         yield from _check_in_memory(self.output)
 
 
+class LoadBytes(Operation):
+    """Four neighbouring bytes of a binding, the first at the index, as a word, lowest first; or a vector of words."""
+
+    name = "kernel.load_bytes"
+    binding = operand(BINDING)
+    index = operand(is_index)
+    element = attr(StringAttr)
+    output = result(is_carried)
+    traits = frozenset({Trait.REMOVABLE})
+
+    def check(self) -> Iterator[str]:
+        if self.element.value not in ("i8", "ui8"):
+            yield f"element {self.element.value} is no byte"
+        if dtype_of(self.output).name != "ui32":
+            yield f"does not give {self.output.type}"
+
+
 class LoadVector(LoadLanes):
     """As `kernel.load_lanes`, but the index counts vectors."""
 
@@ -259,6 +276,31 @@ class Scale(Operation):
     def check(self) -> Iterator[str]:
         types = {value.type for value in (*self.operands, *self.results)}
         if len(types) > 1 or dtype_of(self.output).kind != FLOAT:
+            yield f"does not take {_types(self.operands)} -> {self.output.type}"
+
+
+class ByteOffset(Operation):
+    """What the instruction set adds to each byte of x in `kernel.multiply_add_bytes`, in four bytes: 128s or zeros."""
+
+    name = "kernel.byte_offset"
+    output = result(is_word)
+    traits = PURE
+
+
+class MultiplyAddBytes(Operation):
+    """z and the sum of x * y of four bytes, lane by lane; y is signed, x unsigned if `kernel.byte_offset` is not 0."""
+
+    name = "kernel.multiply_add_bytes"
+    x = operand(is_vector)
+    y = operand(is_vector)
+    z = operand(is_vector)
+    output = result(is_vector)
+    traits = PURE
+
+    def check(self) -> Iterator[str]:
+        names = [dtype_of(value).name for value in (*self.operands, self.output)]
+        lanes = {length_of(value) for value in (*self.operands, self.output)}
+        if names != ["ui32", "ui32", "i32", "i32"] or len(lanes) > 1 or min(lanes) < 4:
             yield f"does not take {_types(self.operands)} -> {self.output.type}"
 
 
@@ -538,9 +580,9 @@ SCALARS: dict[str, type[Scalar]] = {row.name: _scalar_class(row) for row in PRIM
 DIALECT = Dialect(
     "kernel",
     [
-        WorkgroupId, LocalId, Parameter, Constant, Load, LoadVector, LoadLanes, Store, StoreVector, StoreBits, Shared,
-        LoadShared, StoreShared, LoadSharedLanes, StoreSharedLanes, Prefetch, Barrier, Vector, Lanes, MultiplyAdd,
-        Scale, Transpose, Call, For, While, If, Yield, Return,
+        WorkgroupId, LocalId, Parameter, Constant, Load, LoadVector, LoadLanes, LoadBytes, Store, StoreVector,
+        StoreBits, Shared, LoadShared, StoreShared, LoadSharedLanes, StoreSharedLanes, Prefetch, Barrier, Vector, Lanes,
+        MultiplyAdd, Scale, ByteOffset, MultiplyAddBytes, Transpose, Call, For, While, If, Yield, Return,
         *SCALARS.values(),
     ],
 )  # fmt: skip

@@ -17,6 +17,7 @@ from orchestrion.compiler.stablehlo.ops.indexing import DynamicSlice, DynamicUpd
 
 from .body import Body, Extents, Output, count_of
 from .builder import KernelBuilder
+from .byte_panels import BytePanelDot
 from .depthwise import DepthwiseDot
 from .dialect import Return
 from .dots import reduced_tile, remember
@@ -72,6 +73,7 @@ def invocations(body: Body, schedule: Schedule) -> Size:
 #: how the sums of a dot are staged -> the class that emits a block
 BLOCKS: dict[str, type[PanelDot | SquareDot | DepthwiseDot]] = {
     "panel": PanelDot,
+    "bytes": BytePanelDot,
     "winograd": SquareDot,
     "windows": DepthwiseDot,
 }

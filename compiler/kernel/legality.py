@@ -15,6 +15,7 @@ from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 from orchestrion.schema.dtypes import BY_NAME, FLOAT
 
 from .body import Body, count_of
+from .byte_panels import byte_panel_bytes, has_bytes
 from .dialect import MAX_SHARED_BYTES, VECTOR_LANES
 from .encodings import stored_shape
 from .grid import DOT, is_tiled_dot
@@ -231,7 +232,8 @@ def _dot(body: Body, schedule: Schedule, machine: Machine) -> Iterator[str]:
     for dim, index in (("m", 0), ("n", 1)):
         yield from _edge(body, dot, schedule, dim, index)
     if out is not None:
-        yield from (_winograd if out.how == "winograd" else _panels)(dot, schedule, machine)
+        blocks = {"winograd": _winograd, "bytes": _byte_panels}
+        yield from blocks.get(out.how, _panels)(dot, schedule, machine)
     elif any(schedule.named("stage")):
         yield from _staged(body, dot, schedule, machine)
 
@@ -292,6 +294,26 @@ def _panels(dot: DotGeneral, schedule: Schedule, machine: Machine) -> Iterator[s
     elif not slice_of(dot, out.count)[1]:
         yield f"{out}: a block of a sum of {prod(sizes)} products has more elements"
     elif (used := shared_elements(dot, schedule) * BY_NAME[element_of(dot.out)].itemsize) > machine.panel_bytes:
+        yield f"panels and sums take {used} bytes; the machine has {machine.panel_bytes}"
+
+
+def _byte_panels(dot: DotGeneral, schedule: Schedule, machine: Machine) -> Iterator[str]:
+    """Blocks of a workgroup, with panels of words of four bytes."""
+    (out, *others) = schedule.named("stage")
+    lanes, width = schedule.workgroup_size, schedule.count("tile", "n") * schedule.local("n")
+    guards, vectors = {step.dim: step.how for step in schedule.named("guard")}, schedule.count("vectorize", "n")
+    if not machine.byte_products:
+        yield f"{out}: the machine has no products of bytes"
+        return
+    if others or not schedule.by_workgroups or not out.count:
+        yield f"{out}: the invocations of a workgroup share a block, with a depth at this step alone"
+    elif vectors < 4 or schedule.count("tile", "n") % vectors or (lanes % width and width % lanes):
+        yield f"{out}: {lanes} invocations take whole rows of {width} results, in vectors of 4 lanes or more along n"
+    if guards.get("m", "clamp") != "clamp" or guards.get("n", "shift") != "shift":
+        yield f"{out}: the last tile is moved back along n, and clamped along m"
+    if not (sizes := contracted(dot)) or is_dynamic(prod(sizes)) or not prod(sizes) or not has_bytes(dot):
+        yield f"{out}: only a known number of products of bytes, the right ones signed, is summed in words"
+    elif (used := byte_panel_bytes(dot, schedule)) > machine.panel_bytes:
         yield f"panels and sums take {used} bytes; the machine has {machine.panel_bytes}"
 
 

@@ -9,6 +9,7 @@ from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.sequencer.ll_seq import LoadInput
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
+from orchestrion.compiler.stablehlo.ops.elementwise import Convert
 from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Reshape, Reverse, Slice, Transpose
 
 #: ops whose elements are those of their one operand, found by an index map
@@ -32,11 +33,21 @@ def packed_tile(dot: DotGeneral, index: int) -> int | None:
     return layout.tiles[group] if group is not None and layout.inner == (group,) else None
 
 
-def is_read(value: Value) -> bool:
-    """Whether the elements of a value are elements of memory, found by index maps alone."""
-    while isinstance(op := value.defining_op, _MOVES):
+def is_read(value: Value, encoded: bool = True) -> bool:
+    """Whether the elements of a value are elements of memory, found by index maps alone. `encoded`: also in tiles."""
+    while isinstance(op := value.defining_op, _MOVES) and (encoded or not isinstance(op, UnsetEncoding)):
         value = op.operands[0]
     return op is None or isinstance(op, LoadInput)
+
+
+def bytes_of(value: Value) -> Value | None:
+    """The value of bytes whose elements, moved and converted, are those of a value; None if there is none."""
+    while str(tensor_of(value).element) not in ("i8", "ui8"):
+        op = value.defining_op
+        if not isinstance(op, (Convert, *_MOVES)):
+            return None
+        value = op.operands[0]
+    return value
 
 
 def is_loaded(op: Reduce) -> bool:

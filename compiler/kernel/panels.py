@@ -151,8 +151,7 @@ class PanelDot:
         self.tile = schedule.count("tile", dims[0]), schedule.count("tile", across)
         self.rows, self.columns = (size * schedule.local(dim) for size, dim in zip(self.tile, dims, strict=True))
         self.lanes = schedule.count("vectorize", across)
-        self.sizes = numbers(contracted(dot))
-        self.slice = slice_of(dot, schedule.count("stage", "out"))
+        self.sizes, self.slice = self._division()
         self.first_row = b.op("multiply", self.place[dims[0]], b.index(self.rows))
         self.first_column = b.op("multiply", self.place[across], b.index(self.columns))
         self.start = self.first_column
@@ -169,6 +168,10 @@ class PanelDot:
     def builder(self) -> KernelBuilder:
         """The builder of the code."""
         return self.elemental.builder
+
+    def _division(self) -> tuple[tuple[int, ...], tuple[int, int, int]]:
+        """The sizes of the contracted axes, and how slices divide them."""
+        return numbers(contracted(self.dot)), slice_of(self.dot, self.schedule.count("stage", "out"))
 
     def _panel(self, left: bool) -> Panel | None:
         """The panel of an operand of the block; None if it has none."""
@@ -305,13 +308,16 @@ class PanelDot:
             place = b.op("minimum", place, b.op("subtract", count, b.const(lanes, "ui32")))
             column = b.op("multiply", square, b.const(lanes, "ui32"))
             numbers = [b.op("add", column, b.const(at, "ui32")) for at in range(lanes)]
-            loads = [self._factor(False, number, along(place)).defining_op for number in numbers]
-            vectors = [b.load_lanes(load, lanes) for load in loads if isinstance(load, Load)]
-            assert len(vectors) == lanes, "an operand that is read gives loads"
-            turned = b.transpose(vectors)
+            turned = b.transpose([self._neighbours(number, along(place)) for number in numbers])
             at = b.op("subtract", linearize(b, along(place), self.sizes), base)
             for number, vector in enumerate(turned):
                 b.store_shared_lanes(vector, panel.array, panel.at(column, b.op("add", at, b.index(number))))
+
+    def _neighbours(self, number: Value, along: Sequence[Value]) -> Value:
+        """A vector of the neighbours in memory of an element of a column, along the contracted axes."""
+        load = self._factor(False, number, along).defining_op
+        assert isinstance(load, Load), "an operand that is read gives loads"
+        return self.builder.load_lanes(load, self.lanes)
 
     def _factor(self, left: bool, number: Value, along: Sequence[Value]) -> Value:
         """The element of an operand at a row or column of the block."""
@@ -348,6 +354,14 @@ class PanelDot:
 
     def _multiply(self, outer: Sequence[Value], bounds: tuple[Value, Value, int], base: Value) -> None:
         """Adds the products of a slice to a tile, in the invocations whose tile has a row."""
+        with self._tile_with_rows() as (rows, vectors):
+            self._add_products(rows, vectors, outer, bounds, base)
+
+    @contextmanager
+    def _tile_with_rows(self) -> Iterator[tuple[list[Value], list[Value]]]:
+        """Code of the invocations whose tile has a row: the numbers of its rows, and of the first columns of its
+        vectors, in the block.
+        """
         b, (count, width) = self.builder, self.tile
         branch = None
         if self.row_count % self.rows != 0:
@@ -360,6 +374,19 @@ class PanelDot:
         column = b.op("multiply", self.tile_column, b.const(width, "ui32"))
         starts = (min(at, width - self.lanes) for at in range(0, width, self.lanes))  # the last ends with the tile
         vectors = [b.op("add", column, b.const(at, "ui32")) for at in starts]
+        yield rows, vectors
+        if branch is not None:
+            b.end_if(branch)
+
+    def _add_products(
+        self,
+        rows: Sequence[Value],
+        vectors: Sequence[Value],
+        outer: Sequence[Value],
+        bounds: tuple[Value, Value, int],
+        base: Value,
+    ) -> None:
+        b, count = self.builder, len(rows)
         places = [self._at(row, at) for row in rows for at in vectors]
         zero = b.vector([self.zero] * self.lanes)
 
@@ -370,8 +397,6 @@ class PanelDot:
         sums = vector_sums(b, self.sizes, count, [zero] * len(places), self._tile_factors(rows, vectors, base))
         for value, at in zip(self.elemental.run(Nest(b, sums).part(outer, bounds, start)), places, strict=True):
             b.store_shared_lanes(value, self.block, at)
-        if branch is not None:
-            b.end_if(branch)
 
     def _tile_factors(
         self, rows: Sequence[Value], vectors: Sequence[Value], base: Value
@@ -428,13 +453,17 @@ class PanelDot:
             b.end_loop(loop, ())
         b.end_if(branch)
 
+    def _sum(self, row: Value, column: Value) -> Value:
+        """The sum of a result, from its row and column in the block, as words."""
+        return self.builder.load_shared(self.block, self._at(row, column))
+
     def _write(self, row: Value, column: Value, finish: Finish) -> None:
         b = self.builder
         across = self._column(b.op("convert", column, to=b.index_type))
         moved = self.start is not self.first_column
         own = b.begin_if(b.op("compare_ge", across, self.first_column)) if moved else None
         at = self._result(b.op("add", self.first_row, b.op("convert", row, to=b.index_type)), across)
-        remember(b, self.dot, [at], [b.load_shared(self.block, self._at(row, column))])
+        remember(b, self.dot, [at], [self._sum(row, column)])
         finish(at)
         if own is not None:
             b.end_if(own)

@@ -83,9 +83,10 @@ def _element_types(entry: Entry) -> dict[int, DType]:
     elements: dict[int, DType] = {}
     ordinals = {argument: ordinal for ordinal, argument in enumerate(entry.body.block.arguments)}
     for op in entry.walk():
-        if isinstance(op, k.Load | k.LoadLanes | k.Store | k.StoreBits | k.StoreVector):
+        if isinstance(op, k.Load | k.LoadLanes | k.LoadBytes | k.Store | k.StoreBits | k.StoreVector):
             value = op.results[0] if op.results else op.operands[0]
-            dtype, ordinal = k.dtype_of(value), ordinals[op.binding]  # type: ignore[index]
+            dtype = BY_NAME[op.element.value] if isinstance(op, k.LoadBytes) else k.dtype_of(value)
+            ordinal = ordinals[op.binding]  # type: ignore[index]
             if elements.setdefault(ordinal, dtype) is not dtype:
                 raise _wrong(op, f"takes binding {ordinal} as {dtype}, other ops as {elements[ordinal]}")
     return elements

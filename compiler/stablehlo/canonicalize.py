@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any, Final
 
+import numpy as np
+
 from orchestrion.compiler.ir.attributes import DenseElements, dense_ints
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation, Value
@@ -34,6 +36,7 @@ from orchestrion.compiler.stablehlo.ops.structural import (
     Slice,
     Transpose,
 )
+from orchestrion.schema.dtypes import BY_NAME, SIGNED, UNSIGNED
 
 #: Op -> indices of the operand that may be neutral, and the neutral number as an integer and as the repr of a float
 #: (-0.0 differs from 0.0). The op then equals its other operand.
@@ -177,6 +180,24 @@ def _as_reshape(op: Operation, rewriter: Rewriter) -> bool:
     return True
 
 
+def _pad_of_widened(op: Operation, rewriter: Rewriter) -> bool:
+    """Integers are padded before they are widened, if the padding is one of the narrower type: fewer bytes move."""
+    inner, value = op.operands[0].defining_op, _constant(op.operands[1])
+    if not isinstance(op, Pad) or not isinstance(inner, Convert) or value is None or len(inner.out.uses) != 1:
+        return False
+    narrow, wide = BY_NAME[str(tensor_of(inner.operand_).element)], BY_NAME[str(tensor_of(inner.out).element)]
+    if not {narrow.kind, wide.kind} <= {SIGNED, UNSIGNED} or not narrow.computed or narrow.bits >= wide.bits:
+        return False
+    number, bounds = int(value.scalars()[0]), np.iinfo(narrow.numpy)
+    if not bounds.min <= number <= bounds.max or (narrow.kind == SIGNED and wide.kind == UNSIGNED):
+        return False
+    x = Tensor(rewriter, inner.operand_)
+    edges = (op.edge_padding_low.ints, op.edge_padding_high.ints)
+    padded = x.pad(*edges, x.splat(number, x.type.with_shape(())), op.interior_padding.ints)
+    rewriter.replace(op, [padded.convert(wide.name).value])
+    return True
+
+
 def _no_fields(op: Operation, inner: Operation) -> dict[str, Any]:
     return {}
 
@@ -310,7 +331,7 @@ _DATA_MOVEMENT: Final[dict[str, tuple[Pattern, ...]]] = {
     "slice": (_unchanged, _merge(Slice, Slice, _slice)),
     "reverse": (_unchanged, _merge(Reverse, Reverse, _reverse)),
     "concatenate": (_concatenate, _unchanged),
-    "pad": (_unchanged,),
+    "pad": (_unchanged, _pad_of_widened),
     "dynamic_slice": (_dynamic_slice,),
     "dynamic_update_slice": (_dynamic_update_slice,),
     "gather": (_gather,),

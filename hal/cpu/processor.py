@@ -1,7 +1,8 @@
 """The processor of this machine: its architecture, and the instruction sets that native images may use.
 
 Nothing is executed to find out. x86 processors are read from the flags of `/proc/cpuinfo`, which leave out what the
-kernel does not save for a thread. aarch64 has one set, the base of the architecture with NEON.
+kernel does not save for a thread. aarch64 has the base of the architecture with NEON; its flags tell whether it has dot
+products.
 """
 
 import os
@@ -19,6 +20,7 @@ LEVELS: dict[str, str] = {
     "x86-64-v2": "cx16 lahf_lm popcnt pni sse4_1 sse4_2 ssse3",
     "x86-64-v3": "abm avx avx2 bmi1 bmi2 f16c fma movbe xsave",
     "x86-64-v4": "avx512f avx512bw avx512cd avx512dq avx512vl",
+    "x86-64-v4-vnni": "avx512_vnni",
 }
 
 
@@ -40,9 +42,9 @@ def instruction_sets(architecture: str, description: dict[str, str]) -> frozense
 
     Raises DriverUnavailable for a processor that lacks the first level of its architecture.
     """
+    flags = set(description.get("flags", description.get("Features", "")).split())
     if architecture == "aarch64":
-        return frozenset({"aarch64"})
-    flags = set(description.get("flags", "").split())
+        return frozenset({"aarch64", "aarch64-dotprod"} if "asimddp" in flags else {"aarch64"})
     found: set[str] = set()
     for level, needed in LEVELS.items():
         missing = [flag for flag in needed.split() if flag not in flags]

@@ -256,7 +256,9 @@ def run_image(entry: Lowered, arrays: Sequence[np.ndarray], parameters: bytes) -
         pytest.skip("no level of native images runs here")
     groups = prod(divide(entry.workload, entry.workgroup_size))
     found: list[list[np.ndarray]] = []
-    for payload in target("cpu").payloads(executable, levels):
+    payloads = target("cpu").payloads(executable, levels)
+    levels = [max(payload.features & LEVELS.keys()) for payload in payloads]  # those whose images differ
+    for payload in payloads:
         outs = [np.full(prod(shape) * dtype.itemsize, 0x55, np.uint8) for shape, dtype in entry.results]
         given = [np.array(as_bytes(array)) for array in arrays]
         image_runner.run(payload.data, 0, [*given, *outs], groups, parameters)

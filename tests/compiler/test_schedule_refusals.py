@@ -219,6 +219,26 @@ CASES: list[tuple[str, list[str], str] | tuple[str, list[str], str, str]] = [
         [f"tile(m, 8), tile(n, 32), {GROUP}, bind(m, local, 64), vectorize(n, 8), stage(out, panel, 64)"],
         "panels and sums take 131072 bytes; the machine has 81920", "cpu",
     ),
+    # panels of words
+    ("dot of bytes", [panels("stage(out, bytes, 64)")], "stage(out, bytes, 64): the machine has no products of bytes"),
+    (
+        "dot of bytes", [panels("stage(out, bytes, 64), stage(rhs, panel)")],
+        "stage(out, bytes, 64): the invocations of a workgroup share a block, with a depth at this step alone", "cpu",
+    ),
+    (
+        "dot of bytes", [panels("stage(out, bytes, 64)").replace(", vectorize(n, 4)", "")],
+        "stage(out, bytes, 64): 4 invocations take whole rows of 4 results, in vectors of 4 lanes or more along n",
+        "cpu",
+    ),
+    (
+        "dot of bytes", [panels("stage(out, bytes, 64)", more=", guard(n, clamp)")],
+        "stage(out, bytes, 64): the last tile is moved back along n, and clamped along m", "cpu",
+    ),
+    (
+        "dot", [panels("stage(out, bytes, 64)")],
+        "stage(out, bytes, 64): only a known number of products of bytes, the right ones signed, is summed in words",
+        "cpu",
+    ),
     # squares of results
     (
         "convolution", [squares(local=8)], "stage(out, winograd, 16): 16 invocations of a workgroup share rows", "cpu",

@@ -14,11 +14,14 @@ from stablehlo_text import apply, main, reduction, tensor
 from orchestrion.compiler import Compilation
 from orchestrion.compiler.kernel.dialect import (
     DIALECT,
+    ByteOffset,
     Call,
+    LoadBytes,
     LoadLanes,
     LoadSharedLanes,
     LoadVector,
     MultiplyAdd,
+    MultiplyAddBytes,
     Prefetch,
     Scale,
     StoreSharedLanes,
@@ -54,6 +57,7 @@ def test_each_instruction_is_in_the_shared_table() -> None:
 def test_each_op_is_rendered() -> None:
     of_opencl = {op.name for op in (LoadLanes, Call)}
     of_cpu = {op.name for op in (LoadSharedLanes, StoreSharedLanes, MultiplyAdd, Prefetch, Scale, Transpose)}
+    of_cpu |= {op.name for op in (LoadBytes, ByteOffset, MultiplyAddBytes)}
     assert set(_OPS) == set(DIALECT.ops) - of_opencl - of_cpu
 
 

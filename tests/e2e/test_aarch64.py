@@ -7,6 +7,7 @@ Every seventh program runs in each run of the tests; all of them, and all of the
 import os
 from collections.abc import Callable, Iterator
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from cpu_devices import open_cpu
 from emulated_cpu import emulated, need_emulator
 
 from orchestrion import compiler, vm
+from orchestrion.hal.cpu import driver
 from orchestrion.hal.cts import catalogue
 from orchestrion.hal.cts.kernels import IOTA
 from orchestrion.hal.cts.rig import Rig, whole
@@ -40,9 +42,9 @@ def emulator() -> Iterator[None]:
 
 @pytest.mark.parametrize("hal_case", SUITE)
 def test_conformance(hal_case: str, emulator: None) -> None:
-    driver = load_driver("cpu")
-    (info,) = devices_of(driver)
-    result = catalogue.run_on(hal_case, driver, info)
+    cpu = load_driver("cpu")
+    (info,) = devices_of(cpu)
+    result = catalogue.run_on(hal_case, cpu, info)
     if result.outcome in (catalogue.Outcome.NOT_APPLICABLE, catalogue.Outcome.UNSUPPORTED):
         pytest.skip(f"{result.outcome}: {result.reason}")
 
@@ -53,6 +55,25 @@ def test_program(case: Any, cases: dict[str, Any], emulator: None, check: Callab
     module = compiler.compile(case.lowered(), targets=["cpu"], target_cpu="aarch64")
     with open_cpu() as device:
         check(case, vm.load(module, device=device).main(*case.arguments()))
+
+
+@pytest.mark.parametrize("level", ["aarch64", "aarch64-dotprod"])
+@pytest.mark.parametrize("shape", [(21, 67, 40), (5, 260, 48)])
+def test_products_of_bytes(level: str, shape: tuple[int, int, int], emulator: None) -> None:
+    """Exact sums on both levels; the emulator's processor has dot products."""
+    rows, depth, columns = shape
+    random = np.random.default_rng(depth)
+    x, y = (random.integers(-128, 128, of).astype(np.int8) for of in ((rows, depth), (depth, columns)))
+    x[:, 3], y[3] = -128, -128
+    types = f"tensor<{rows}x{depth}xi8>, tensor<{depth}x{columns}xi8>"
+    text = f"""func.func @main(%x: tensor<{rows}x{depth}xi8>, %y: tensor<{depth}x{columns}xi8>) -> tensor<{rows}x{columns}xi32> {{
+      %r = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] : ({types}) -> tensor<{rows}x{columns}xi32>
+      return %r : tensor<{rows}x{columns}xi32>
+    }}"""  # noqa: E501
+    features = {"Features": "fp asimd asimddp"} if level == "aarch64-dotprod" else {}
+    with patch.object(driver, "description", lambda: features), open_cpu() as device:
+        found = vm.load(compiler.compile(text, targets=["cpu"], target_cpu=level), device=device).main(x, y)
+    np.testing.assert_array_equal(found, x.astype(np.int32) @ y.astype(np.int32))
 
 
 def test_the_code_is_what_runs(emulator: None) -> None:

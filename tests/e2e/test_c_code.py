@@ -140,6 +140,25 @@ def test_convolution_in_c(name: str, compiler_of: str, tmp_path: Path, load_on: 
     assert got.tobytes() == np.asarray(want).tobytes()
 
 
+@pytest.mark.parametrize("compiler_of", ["gcc", "clang++"])
+@pytest.mark.parametrize("turned", [False, True])
+def test_products_of_bytes_in_c(compiler_of: str, turned: bool, tmp_path: Path) -> None:
+    """Exact sums, with the least number among the factors; words that are loaded, and that are joined from bytes."""
+    need(BUILDS[compiler_of][0])
+    random, depth = np.random.default_rng(1), 68 if turned else 67
+    x, y = (random.integers(-128, 128, shape).astype(np.int8) for shape in ((21, depth), (depth, 40)))
+    x[:, 3], y[3] = -128, -128
+    given = y.T.copy() if turned else y
+
+    def function(x: Any, y: Any) -> Any:
+        return jax.numpy.matmul(x, y.T if turned else y, preferred_element_type=np.int32)
+
+    program = c_program(jax.jit(function).lower(x, given), tmp_path)
+    assert "i32x16_multiply_add_bytes(" in program.files["model.c"]
+    (got,) = program.build(*BUILDS[compiler_of])(x, given)
+    np.testing.assert_array_equal(got, x.astype(np.int32) @ y.astype(np.int32))
+
+
 @pytest.mark.parametrize("program", BATCHED, ids=lambda program: program.name)
 def test_real_program_of_any_batch_in_c(program: RealProgram, tmp_path: Path, load_on: LoadOn) -> None:
     """The sizes of a call decide how much memory it needs."""

@@ -189,6 +189,7 @@ def test_levels_of_processors() -> None:
     with pytest.raises(DriverUnavailable, match=r"lacks cx16, .* of x86-64-v2"):
         processor.instruction_sets("x86-64", {"flags": "sse sse2"})
     assert processor.instruction_sets("aarch64", {}) == {"aarch64"}
+    assert processor.instruction_sets("aarch64", {"Features": "fp asimd asimddp"}) == {"aarch64", "aarch64-dotprod"}
 
 
 @pytest.mark.parametrize(

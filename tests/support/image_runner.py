@@ -15,6 +15,7 @@ from orchestrion.schema.native_image import decode
 
 #: level -> flags of `/proc/cpuinfo` that a processor with it has
 _FLAGS = {
+    "x86-64-v4-vnni": {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl", "avx2", "fma", "avx512_vnni"},
     "x86-64-v4": {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl", "avx2", "fma"},
     "x86-64-v3": {"avx2", "bmi2", "f16c", "fma"},
     "x86-64-v2": {"sse4_2", "ssse3", "popcnt"},
@@ -26,9 +27,9 @@ def levels_here() -> list[str]:
     """The levels whose images this machine runs, best first."""
     if platform.system() != "Linux":
         return []
-    if platform.machine() == "aarch64":
-        return ["aarch64"]
     found = set(Path("/proc/cpuinfo").read_text(encoding="utf-8").split())
+    if platform.machine() == "aarch64":
+        return [*(["aarch64-dotprod"] if "asimddp" in found else []), "aarch64"]
     return [level for level, flags in _FLAGS.items() if flags <= found]
 
 

@@ -4,19 +4,24 @@ import random
 from collections.abc import Callable
 
 import numpy as np
+from stablehlo_text import DTYPES
 from structured_bodies import REDUCERS, Case, Draft
 
 
-def dot(rows: int = 8, depth: int = 12, columns: int = 20, dtype: str = "f32", dynamic: str = "") -> Case:
-    """A product of matrices. `dynamic`: the dimensions, of m and k, that are symbols."""
+def dot(
+    rows: int = 8, depth: int = 12, columns: int = 20, dtype: str = "f32", dynamic: str = "", result: str = ""
+) -> Case:
+    """A product of matrices. `dynamic`: the dimensions, of m and k, that are symbols; `result`: its type, if that is
+    not the type of the operands.
+    """
     draft = Draft(random.Random(0))
     m, k = (draft.symbol(size) if dim in dynamic else size for dim, size in (("m", rows), ("k", depth)))
     x, y = draft.argument((m, k), dtype), draft.argument((k, columns), dtype)
     attributes = "#stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>"
-    out = draft.op(
-        "stablehlo.dot_general", [x, y], (m, columns), dtype, x.array @ y.array, f"dot_dimension_numbers = {attributes}"
-    )
-    draft.result(out)
+    type = result or dtype
+    array = x.array.astype(DTYPES[type]) @ y.array.astype(DTYPES[type])
+    attributes = f"dot_dimension_numbers = {attributes}"
+    draft.result(draft.op("stablehlo.dot_general", [x, y], (m, columns), type, array, attributes))
     return draft.case("dot")
 
 
@@ -131,6 +136,7 @@ def scatter() -> Case:
 BODIES: dict[str, Callable[[], Case]] = {
     "dot": dot,
     "dot of integers": lambda: dot(dtype="i32"),
+    "dot of bytes": lambda: dot(8, 12, 20, "i8", result="i32"),
     "large dot of f64": lambda: dot(64, 64, 64, "f64"),
     "dot of dynamic length": lambda: dot(dynamic="k"),
     "dot of two axes": dot_of_two_axes,

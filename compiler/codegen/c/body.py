@@ -171,6 +171,19 @@ class CBody(BodyText):
         function = f"multiply_add_{type}" if type else f"{self.type(op.output)}_multiply_add"
         self._define(op.output, f"{function}({', '.join(self.names[value] for value in op.operands)})")
 
+    def byte_offset(self, op: k.ByteOffset) -> None:
+        self.names[op.output] = "0u"
+
+    def multiply_add_bytes(self, op: k.MultiplyAddBytes) -> None:
+        names = ", ".join(self.names[value] for value in op.operands)
+        self._define(op.output, f"{self.type(op.output)}_multiply_add_bytes({names})")
+
+    def load_bytes(self, op: k.LoadBytes) -> None:
+        word, place = f"word_{op.element.value}", f"{self.names[op.binding]} + {self._operand(op.index)}"
+        lanes = k.length_of(op.output)
+        words = [f"{word}({place} + {4 * lane}u)" if lane else f"{word}({place})" for lane in range(lanes)]
+        self._define(op.output, words[0] if lanes == 1 else self.joined(op.output, words))
+
     def store_vector(self, op: k.StoreVector) -> None:
         place = f"{self.names[op.binding]} + {self._operand(op.index)} * {k.length_of(op.value)}u"
         self._line(f"{self.type(op.value)}_store({place}, {self.names[op.value]});")

@@ -163,6 +163,12 @@ def _nan_or(name: str, dtype: str) -> str:
     return _float(_NAN_OR.replace("NAME", name).replace("SIGN", sign).replace("OPPOSITE", opposite))(dtype)
 
 
+_WORD_OF_BYTES = """INLINE uint32_t word_{t}(const mem_{t} *m)
+{{
+  return (uint32_t)(uint8_t)m[0] | (uint32_t)(uint8_t)m[1] << 8 | (uint32_t)(uint8_t)m[2] << 16 |
+         (uint32_t)(uint8_t)m[3] << 24;
+}}
+"""
 _SMALLER = "INLINE {T} smaller_{t}({T} x, {T} y) {{ return x < y ? x : y; }}\n"
 
 #: pattern of a name -> makes the text that defines it, from the groups of the pattern
@@ -180,6 +186,7 @@ _HELPERS: Final[tuple[tuple[str, Callable[..., str]], ...]] = (
     (r"sqrt_(f32|f64)", _float(_SQRT)),
     (r"multiply_add_(f32|f64)", _float(_MULTIPLY_ADD)),
     (r"nan_or_(gt|lt)_(f32|f64)", _nan_or),
+    (r"word_(u?i8)", lambda t: _WORD_OF_BYTES.format(t=t)),
     (r"smaller_(ui32|ui64)", lambda t: _SMALLER.format(t=t, T=LANGUAGE.types[t])),
 )
 _WORD = re.compile(r"[a-z]\w*", re.ASCII)
@@ -211,4 +218,5 @@ def helpers(text: str) -> str:
             need(f"{name}_{dtype}")
         vectors.setdefault((dtype, lanes), set()).add(name)
     need(text)
-    return "".join([*found.values(), *(vector(dtype, int(lanes), used) for (dtype, lanes), used in vectors.items())])
+    in_order = sorted(vectors.items(), key=lambda row: row[0][0] == "i32")  # their products of bytes take ui32
+    return "".join([*found.values(), *(vector(dtype, int(lanes), used) for (dtype, lanes), used in in_order)])

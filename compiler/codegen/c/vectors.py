@@ -83,6 +83,7 @@ def _vector_of_parts(dtype: str, lanes: int, part: int) -> dict[str, str]:
             for name, sign in ARITHMETIC.items()
         },
         "multiply_add": _multiply_add_of_parts(dtype, v, parts, part),
+        "multiply_add_bytes": _bytes_of_parts(v, lanes, parts, part * item),
         "choose": f"typedef uint{8 * item}_t {v}_bits __attribute__((vector_size({part * item})));\n" + _function(
             v, "choose", f"bool c, {v} x, {v} y", f"const uint{8 * item}_t mask = (uint{8 * item}_t)0 - c;", f"{v} r;",
             *(f"r.p{p} = ({v}_part)((({v}_bits)x.p{p} & mask) | (({v}_bits)y.p{p} & ~mask));" for p in parts),
@@ -93,6 +94,28 @@ def _vector_of_parts(dtype: str, lanes: int, part: int) -> dict[str, str]:
         "transpose": _transpose_of_parts(v, lanes, part),
         "lane": f"INLINE {type} {v}_lane({v} x, int i) {{ return {chosen}x.p{last}[i - {last * part}]; }}\n",
     }  # fmt: skip
+
+
+def _bytes_of_parts(v: str, lanes: int, parts: Sequence[int], size: int) -> str:
+    """Products of the even and the odd bytes fit 16 bits; their sum is one of 32 bits without signs, which wraps."""
+    types = [("half", "int16_t"), ("halves", "uint16_t"), ("word", "int32_t"), ("words", "uint32_t")]
+    names = [f"typedef {type} {v}_{name} __attribute__((vector_size({size})));\n" for name, type in types]
+    lines = []
+    for p in parts:
+        lines += [f"{v}_words s{p} = ({v}_words)z.p{p};"]
+        for even in (True, False):
+            x, y = (
+                f"(({v}_half)(({v}_halves){name}.p{p} << 8) >> 8)" if even else f"(({v}_half){name}.p{p} >> 8)"
+                for name in "xy"
+            )
+            q = f"q{p}{'e' if even else 'o'}"
+            lines += [
+                f"const {v}_half {q} = {x} * {y};",
+                f"s{p} += ({v}_words)(({v}_word)(({v}_words){q} << 16) >> 16) + ({v}_words)(({v}_word){q} >> 16);",
+            ]
+    sums = [f"r.p{p} = ({v}_part)s{p};" for p in parts]
+    parameters = f"ui32x{lanes} x, ui32x{lanes} y, {v} z"
+    return "".join(names) + _function(v, "multiply_add_bytes", parameters, f"{v} r;", *lines, *sums)
 
 
 def _multiply_add_of_parts(dtype: str, v: str, parts: Sequence[int], part: int) -> str:
@@ -179,6 +202,12 @@ def _vector_of_elements(dtype: str, lanes: int) -> dict[str, str]:
         },
         "multiply_add": _function(
             v, "multiply_add", f"{v} x, {v} y, {v} z", *head, f"{loop}multiply_add_{dtype}(x.e[i], y.e[i], z.e[i]);"
+        ),
+        "multiply_add_bytes": _function(
+            v, "multiply_add_bytes", f"ui32x{lanes} x, ui32x{lanes} y, {v} z", f"{v} r;", "int i, k;",
+            f"for (i = 0; i < {lanes}; ++i) {{", "  uint32_t s = (uint32_t)z.e[i];", "  for (k = 0; k < 32; k += 8)",
+            "    s += (((x.e[i] >> k & 255u) ^ 128u) - 128u) * (((y.e[i] >> k & 255u) ^ 128u) - 128u);",
+            "  r.e[i] = (int32_t)s;", "}",
         ),
         "choose": _function(v, "choose", f"bool c, {v} x, {v} y", *head, f"{loop}choose_{dtype}(c, x.e[i], y.e[i]);"),
         "store": _statements(

@@ -16,6 +16,7 @@ from orchestrion.compiler.kernel import dialect as k
 from orchestrion.compiler.targets.kernel_target import methods_of
 from orchestrion.schema.dtypes import BOOL, SIGNED, DType
 
+from .byte_products import add_byte_products
 from .code import Code
 from .forms import Form, Forms
 from .levels import Level
@@ -275,6 +276,19 @@ class Body:
 
     load_shared_lanes = load_lanes
 
+    def load_bytes(self, op: k.LoadBytes) -> None:
+        binding, index = op.operands
+        stride = self.forms[index].stride
+        if k.is_vector(op.output.type) or stride == 0 or (stride == 4 and self.mask is None):
+            wide = self.type(op.output)
+            text = f"load {wide}, ptr {self.address(binding, index, 'i8')}, align 1"
+        else:
+            wide, mask = f"<{self.width} x i32>", f"<{self.width} x i1> {self.mask or 'splat (i1 true)'}"
+            at = f"<{self.width} x ptr> align 1 {self._addresses(binding, index, 'i8')}"
+            name = f"llvm.masked.gather.v{self.width}i32.v{self.width}p0"
+            text = f"call {wide} @{name}({at}, {mask}, {wide} zeroinitializer)"
+        self.names[op.output] = self.code.set(text)
+
     def store_shared_lanes(self, op: k.StoreSharedLanes) -> None:
         wide, at, align = self._neighbours(op.vector, op.shared, op.index)
         self.code.do(f"store {wide} {self.names[op.vector]}, ptr {at}, align {align}")
@@ -336,6 +350,15 @@ class Body:
         dtype, lanes = k.dtype_of(op.output), self.width if self.forms[op.output].stride is None else 1
         x, exponent = (self.vector(value) if lanes > 1 else self.scalar(value) for value in op.operands)
         self.names[op.output] = scaled(self.code, x, exponent, dtype, lanes)
+
+    def byte_offset(self, op: k.ByteOffset) -> None:
+        signed = self.level is None or self.level.byte_products != "vnni"
+        self.names[op.output] = "0" if signed else str(0x80808080)
+
+    def multiply_add_bytes(self, op: k.MultiplyAddBytes) -> None:
+        assert self.level is not None, "code with vectors of its own has a level"
+        names = [self.names[value] for value in op.operands]
+        self.names[op.output] = add_byte_products(self.code, self.level, k.length_of(op.output), names)
 
     # control
 

@@ -88,7 +88,7 @@ class EntryText(WorkgroupOps):
     # a workgroup
 
     def _common(self, op: Operation) -> None:
-        Body(self.code, _SCALAR, self.names, self.callee).ops([op])
+        Body(self.code, _SCALAR, self.names, self.callee, self.level).ops([op])
 
     def _reserve_shared(self, op: k.Shared) -> None:
         count, dtype = k.length_of(op.output), k.dtype_of(op.output)

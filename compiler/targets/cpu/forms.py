@@ -95,6 +95,12 @@ class Forms:
                 stride = self[op.operands[1]].stride
                 self.of[op.output] = SAME if stride == 0 and not self.whole_workgroup else VARYING
                 self._access(stride)
+            case k.LoadBytes() if k.is_vector(op.output.type):
+                self._explicit(op)
+            case k.LoadBytes():
+                stride = self[op.index].stride
+                self.of[op.output] = SAME if stride == 0 and not self.whole_workgroup else VARYING
+                self._access(1 if stride == 4 else stride if stride != 1 else None)
             case k.Store() | k.StoreShared():
                 self._access(self[op.operands[2]].stride)
             case k.For() | k.If():
@@ -103,7 +109,7 @@ class Forms:
                     self.of.update(dict.fromkeys(op.results, VARYING))
             case k.LoadVector() | k.StoreVector() | k.LoadLanes() | k.Vector() | k.Lanes():
                 self._explicit(op)
-            case k.LoadSharedLanes() | k.StoreSharedLanes() | k.Transpose():
+            case k.LoadSharedLanes() | k.StoreSharedLanes() | k.Transpose() | k.MultiplyAddBytes():
                 self._explicit(op)
             case k.MultiplyAdd() if k.is_vector(op.output.type):
                 self._explicit(op)

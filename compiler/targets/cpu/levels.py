@@ -15,7 +15,8 @@ class Level:
     """An instruction set. `triple`, `cpu`, `features`: what LLVM calls it. `lanes`: 32-bit values of a vector.
     `masks`: loads and stores of some lanes of a vector are instructions. `fused`: an instruction adds a product to a
     number and rounds once. `scales`: one multiplies by a power of two and rounds once. `registers`: vectors that the
-    processor holds.
+    processor holds. `byte_products`: how it multiplies bytes (`byte_products.py`). `base`: the level that has the same
+    instructions but those that multiply bytes.
     """
 
     name: str
@@ -28,6 +29,8 @@ class Level:
     fused: bool = True
     scales: bool = False
     registers: int = 32
+    byte_products: str = ""
+    base: str = ""
 
 
 _X86, _ARM = "x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"
@@ -35,12 +38,16 @@ _X86, _ARM = "x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"
 LEVELS: Final[dict[str, Level]] = {
     row.name: row
     for row in (
-        Level("x86-64-v4", "x86-64", _X86, "x86-64-v4", "", 16, masks=True, scales=True),
-        Level("x86-64-v3", "x86-64", _X86, "x86-64-v3", "", 8, registers=16),
-        Level("x86-64-v2", "x86-64", _X86, "x86-64-v2", "", 4, fused=False, registers=16),
+        Level("x86-64-v4-vnni", "x86-64", _X86, "x86-64-v4", "+avx512vnni", 16, masks=True, scales=True,
+              byte_products="vnni", base="x86-64-v4"),
+        Level("x86-64-v4", "x86-64", _X86, "x86-64-v4", "", 16, masks=True, scales=True, byte_products="pairs"),
+        Level("x86-64-v3", "x86-64", _X86, "x86-64-v3", "", 8, registers=16, byte_products="pairs"),
+        Level("x86-64-v2", "x86-64", _X86, "x86-64-v2", "", 4, fused=False, registers=16, byte_products="pairs"),
+        Level("aarch64-dotprod", "aarch64", _ARM, "generic", "+neon,+dotprod", 4, byte_products="dotprod",
+              base="aarch64"),
         Level("aarch64", "aarch64", _ARM, "generic", "+neon", 4),
     )
-}
+}  # fmt: skip
 #: machine as Python names it -> architecture
 _MACHINES: Final[dict[str, str]] = {"x86_64": "x86-64", "amd64": "x86-64", "aarch64": "aarch64", "arm64": "aarch64"}
 #: words for several levels -> their meaning

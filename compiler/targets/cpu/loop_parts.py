@@ -35,7 +35,7 @@ def parts_of(loop: k.For, level: Level | None) -> list[Part]:
         return whole
     groups: dict[Value, list[int]] = {}
     for number, one in enumerate(sums):
-        if not isinstance(one, k.MultiplyAdd) or one.z is not body.arguments[1 + number]:
+        if not isinstance(one, k.MultiplyAdd | k.MultiplyAddBytes) or one.z is not body.arguments[1 + number]:
             return whole
         groups.setdefault(one.y, []).append(number)
     shape = k.vector_shape(last.values[0].type)

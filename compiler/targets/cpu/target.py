@@ -9,6 +9,7 @@ from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.flow.layout import Encoding, Layout
 from orchestrion.compiler.ir.core import Block, Operation
 from orchestrion.compiler.ir.dims import Shape, is_dynamic
+from orchestrion.compiler.kernel.dialect import MultiplyAddBytes
 from orchestrion.compiler.kernel.machine import Machine, Quirks
 from orchestrion.compiler.kernel.signature import Signature
 from orchestrion.compiler.targets.kernel_target import KernelTarget, Lowered
@@ -18,7 +19,7 @@ from orchestrion.schema import native_image
 from . import llvm_child
 from .entry import EntryText
 from .functions import Functions
-from .levels import Level, levels_named
+from .levels import LEVELS, Level, levels_named
 from .linker import LinkError, link
 
 MACHINES = {
@@ -34,6 +35,8 @@ MACHINES = {
         panel_bytes=80 << 10,
         winograd_bytes=136 << 10,
         multiply_add=True,
+        byte_products=True,
+        float_sums=False,
         chooses_extrema=True,
         quirks=Quirks(functions=True),
     ),
@@ -99,11 +102,19 @@ class CpuTarget(KernelTarget):
 
     def payloads(self, executable: Operation, processors: Sequence[str] = ()) -> list[Payload]:
         """An image for each level; without names, for those of the host's architecture."""
-        (entries, features, shared), levels = Lowered.of(executable), levels_named(tuple(processors))
+        entries, features, shared = Lowered.of(executable)
+        levels = levels_of(entries, levels_named(tuple(processors)))
         return [
             Payload(image, features | {level.name}, shared)
             for image, level in zip(images(entries, levels), levels, strict=True)
         ]
+
+
+def levels_of(entries: Sequence[tuple[Block, Signature]], levels: Sequence[Level]) -> list[Level]:
+    """The levels whose images differ: those with other products of bytes stand for their base, if there are none."""
+    if any(isinstance(op, MultiplyAddBytes) for block, _ in entries for top in block for op in top.walk()):
+        return list(levels)
+    return list(dict.fromkeys(LEVELS[level.base or level.name] for level in levels))
 
 
 def images(entries: Sequence[tuple[Block, Signature]], levels: Sequence[Level]) -> list[bytes]:

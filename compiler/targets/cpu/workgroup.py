@@ -24,6 +24,8 @@ _CHEAP = 12
 #: vectors at once, preferred first, in loops that only load and reduce neighbours, and the most ops of such loops. The
 #: steps of a reduction wait for each other, and longer pieces of a row of memory are read at once
 INTERLEAVED, MOST_INTERLEAVED = (4, 2), 32
+#: ops that are computed once per workgroup if their results are common
+_COMMON = (k.Scalar, k.Call, k.ByteOffset)
 #: ops that have no place in segments
 _ELSEWHERE = (k.Constant, k.WorkgroupId, k.LocalId, k.Parameter, k.Shared, k.Barrier, k.Yield, k.Return)
 
@@ -253,14 +255,14 @@ class WorkgroupOps(ABC):
                 self._branch(op)
             elif self._is_own(op):
                 self.pending.append(op)
-            elif op not in self.skipped and isinstance(op, k.Scalar | k.Call) and self.analysis.is_common(op.output):
+            elif op not in self.skipped and isinstance(op, _COMMON) and self.analysis.is_common(op.output):
                 self._common(op)
 
     def _is_own(self, op: Operation) -> bool:
         """Whether segments run an op, and do not just repeat it where its result is needed."""
         if op in self.skipped or isinstance(op, _ELSEWHERE):
             return False
-        if isinstance(op, k.Scalar | k.Call) and self.analysis.is_common(op.output):
+        if isinstance(op, _COMMON) and self.analysis.is_common(op.output):
             return False
         return not (isinstance(op, k.Scalar) and self.analysis.is_cheap(op.output))
 

@@ -1,0 +1,200 @@
+"""Dots of bytes with panels of words: a word has four elements of an operand along the innermost contracted axis.
+
+`kernel.multiply_add_bytes` adds the products of four pairs to an i32. The instruction sets that have it as one
+instruction take the first factor without signs, so panels hold its elements plus `kernel.byte_offset`, which is 0 where
+bytes are signed. Elements of ui8 count from their middle, 128, in the same way. What both add to a sum is a multiple of
+the sum of the column, which is subtracted once per slice. Sums are exact, modulo 2^32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Final
+
+from orchestrion.compiler.flow.structure import fastest_axis
+from orchestrion.compiler.ir.core import Value
+from orchestrion.compiler.ir.dims import ceildiv, numbers
+from orchestrion.compiler.ir.types import scalar
+from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
+
+from .dialect import Load, LoadBytes, Scalar
+from .operands import bytes_of, is_read
+from .panels import Finish, Panel, PanelDot, contracted
+from .rules import element_of, shape_of
+from .schedule import Schedule
+
+#: elements of a word
+WORD: Final = 4
+#: 128 and 1 in each byte of a word
+_MIDDLES, _ONES = 0x80808080, 0x01010101
+
+
+def has_bytes(dot: DotGeneral) -> bool:
+    """Whether a dot adds products of bytes in i32, of which the right ones have signs."""
+    left, right = (bytes_of(operand) for operand in dot.operands)
+    return left is not None and right is not None and element_of(right) == "i8" and element_of(dot.out) == "i32"
+
+
+def words_of(dot: DotGeneral) -> tuple[int, ...]:
+    """The sizes of the contracted axes, the last one in words."""
+    *outer, _ = numbers(contracted(dot))
+    return *outer, ceildiv(innermost(dot), WORD)
+
+
+def innermost(dot: DotGeneral) -> int:
+    """The elements along the last contracted axis, which words divide."""
+    return numbers(contracted(dot))[-1]
+
+
+def words_of_slice(dot: DotGeneral, depth: int) -> tuple[int, int, int]:
+    """As `panels.slice_of`, in words; `depth` counts elements."""
+    sizes, most = words_of(dot), max(depth // WORD, 1)
+    if most >= prod(sizes):
+        return 0, sizes[0], prod(sizes[1:])
+    axis = next(axis for axis in range(len(sizes)) if prod(sizes[axis + 1 :]) <= most)
+    inside = prod(sizes[axis + 1 :])
+    return axis, ceildiv(sizes[axis], ceildiv(sizes[axis], most // inside)), inside
+
+
+def byte_panel_bytes(dot: DotGeneral, schedule: Schedule) -> int:
+    """Bytes of the shared arrays of a workgroup: results, sums of columns, and both panels."""
+    rows, columns = (schedule.count("tile", dim) * schedule.local(dim) for dim in ("m", "n"))
+    depth = prod(words_of_slice(dot, schedule.count("stage", "out"))[1:])
+    return 4 * (rows * columns + columns + depth * (rows + columns))
+
+
+class BytePanelDot(PanelDot):
+    """A block of i32 results of a dot of bytes under construction, with vectors along `n` and both operands in panels
+    of words.
+    """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.sums = self.builder.shared(self.columns, "i32")
+
+    def emit(self, finish: Finish) -> None:
+        b = self.builder
+        if self.is_sliced:
+            with self._each(b.const(1, "ui32"), self.columns) as (_, column):
+                b.store_shared(self.zero, self.sums, column)
+        super().emit(finish)
+
+    def _division(self) -> tuple[tuple[int, ...], tuple[int, int, int]]:
+        return words_of(self.dot), words_of_slice(self.dot, self.schedule.count("stage", "out"))
+
+    def _panel(self, left: bool) -> Panel:
+        axis, places, inside = self.slice
+        size, depth = self.rows if left else self.columns, places * inside
+        least = self.sizes[-1] if inside > 1 else self.sizes[axis] % places or places
+        along = self._reads_words(left) and least >= (self.schedule.workgroup_size if left else self.lanes)
+        return Panel(self.builder, self.builder.shared(depth * size, "ui32"), size, depth, left and along, along)
+
+    def _reads_words(self, left: bool) -> bool:
+        """Whether the bytes of a word are neighbours in memory, and no word ends behind the last element."""
+        dims = self.dot.dimensions
+        operand, contract = (self.dot.lhs, dims.lhs_contract) if left else (self.dot.rhs, dims.rhs_contract)
+        source = bytes_of(operand)
+        inner = next((axis for axis in reversed(contract) if shape_of(operand)[axis] != 1), None)
+        in_order = inner is not None and fastest_axis(operand) == inner and innermost(self.dot) % WORD == 0
+        return in_order and source is not None and is_read(source, encoded=False)
+
+    def _factor(self, left: bool, number: Value, along: Sequence[Value]) -> Value:
+        """The word of an operand at a row or column of the block. Behind the last element, the right one has zeros."""
+        b, (*outer, word) = self.builder, along
+        first = b.op("multiply", word, b.index(WORD))
+        if self._reads_words(left):
+            made = b.load_bytes(_loaded(PanelDot._factor(self, left, number, [*outer, first])))
+        else:
+            made = self._joined(left, number, outer, first)
+        if not left:
+            return made
+        source = bytes_of(self.dot.lhs)
+        assert source is not None
+        made = b.op("xor", made, b.const(_MIDDLES, "ui32")) if element_of(source) == "ui8" else made
+        return b.op("xor", made, b.byte_offset())
+
+    def _joined(self, left: bool, number: Value, outer: Sequence[Value], first: Value) -> Value:
+        """A word of four elements that are computed one by one."""
+        b, size = self.builder, innermost(self.dot)
+        made: Value | None = None
+        for at in range(WORD):
+            place = b.op("add", first, b.index(at))
+            inside = b.op("compare_lt", place, b.index(size)) if at >= (size % WORD or WORD) else None
+            read = place if inside is None else b.op("minimum", place, b.index(size - 1))
+            value = b.op("convert", PanelDot._factor(self, left, number, [*outer, read]), to="ui32")
+            value = b.op("and", value, b.const(0xFF, "ui32"))
+            if inside is not None and not left:
+                value = b.select(inside, value, b.const(0, "ui32"))
+            value = b.op("unchecked_shift_left", value, b.const(8 * at, "ui32")) if at else value
+            made = value if made is None else b.op("or", made, value)
+        assert made is not None
+        return made
+
+    def _neighbours(self, number: Value, along: Sequence[Value]) -> Value:
+        load = self._factor(False, number, along).defining_op
+        assert isinstance(load, LoadBytes), "words that are read are loads"
+        byte = Load([load.binding, load.index], [scalar(load.element.value)])
+        return self.builder.load_bytes(byte, self.lanes)
+
+    # products
+
+    def _multiply(self, outer: Sequence[Value], bounds: tuple[Value, Value, int], base: Value) -> None:
+        b, (_, _, inside) = self.builder, self.slice
+        count = b.op("multiply", b.op("subtract", bounds[1], bounds[0]), b.index(inside))
+        count = b.op("convert", count, to="ui32")
+        self._sum_columns(count)
+        with self._tile_with_rows() as (rows, vectors):
+            self._add_words(rows, vectors, count)
+
+    def _sum_columns(self, count: Value) -> None:
+        """Adds the columns of the panel to their sums."""
+        b, lanes, size = self.builder, self.lanes, self.schedule.workgroup_size
+        assert self.right is not None
+        groups = b.const(ceildiv(self.columns, lanes * size), "ui32")
+        each = b.begin_loop(b.const(0, "ui32"), groups, b.const(1, "ui32"), ())
+        number = b.op("add", b.op("multiply", each.index, b.const(size, "ui32")), b.local_id())
+        branch = b.begin_if(b.op("compare_lt", number, b.const(self.columns // lanes, "ui32")))
+        column = b.op("multiply", number, b.const(lanes, "ui32"))
+        one, zero = (b.vector([b.const(value, dtype)] * lanes) for value, dtype in ((_ONES, "ui32"), (0, "i32")))
+        start = b.load_shared_lanes(self.sums, column, lanes) if self.is_sliced else zero
+        loop = b.begin_loop(b.const(0, "ui32"), count, b.const(1, "ui32"), [start])
+        words = b.load_shared_lanes(self.right.array, self.right.at(column, loop.index), lanes)
+        (sums,) = b.end_loop(loop, [b.multiply_add_bytes(one, words, loop.carried[0])])
+        b.store_shared_lanes(sums, self.sums, column)
+        b.end_if(branch)
+        b.end_loop(each, ())
+
+    def _add_words(self, rows: Sequence[Value], vectors: Sequence[Value], count: Value) -> None:
+        """Adds the products of a slice to a tile."""
+        b, lanes, left, right = self.builder, self.lanes, self.left, self.right
+        assert left is not None and right is not None
+        places = [self._at(row, at) for row in rows for at in vectors]
+        zero = b.vector([self.zero] * lanes)
+        start = [b.load_shared_lanes(self.block, at, lanes) if self.is_sliced else zero for at in places]
+        loop = b.begin_loop(b.const(0, "ui32"), count, b.const(1, "ui32"), start)
+        ys = [b.load_shared_lanes(right.array, right.at(at, loop.index), lanes) for at in vectors]
+        xs = [b.load_shared(left.array, left.at(row, loop.index)) for row in rows]
+        factors = [(b.vector([x] * lanes), y) for x in xs for y in ys]
+        found = [b.multiply_add_bytes(*pair, z) for pair, z in zip(factors, loop.carried, strict=True)]
+        for value, at in zip(b.end_loop(loop, found), places, strict=True):
+            b.store_shared_lanes(value, self.block, at)
+
+    def _sum(self, row: Value, column: Value) -> Value:
+        """A sum without what each element of the left panel is more than its number, times the sum of the column."""
+        b, source = self.builder, bytes_of(self.dot.lhs)
+        assert source is not None
+        more = b.op("unchecked_shift_right_logical", b.byte_offset(), b.const(24, "ui32"))
+        if element_of(source) == "ui8":
+            more = b.op("subtract", more, b.const(128, "ui32"))
+        surplus = b.op("multiply", b.load_shared(self.sums, column), b.op("convert", more, to="i32"))
+        return b.op("subtract", PanelDot._sum(self, row, column), surplus)
+
+
+def _loaded(value: Value) -> Load:
+    """The load of an element that is converted."""
+    op = value.defining_op
+    while isinstance(op, Scalar) and op.primitive.name == "convert":
+        op = op.operands[0].defining_op
+    assert isinstance(op, Load), "an operand that is read gives loads"
+    return op
