@@ -21,6 +21,7 @@ from orchestrion.schema.dtypes import BY_NAME, FLOAT
 
 from .body import Body, count_of
 from .byte_panels import WORD, has_bytes
+from .choose_elements import block_across, run_of_elements
 from .choose_rows import ELEMENTS_PER_WORKGROUP, schedules_of_rows
 from .dialect import VECTOR
 from .emit import THREAD, emit
@@ -523,22 +524,8 @@ def _guard(dim: str, extent: Size, size: int, assumed: int) -> Step | None:
 
 
 def transposed_elements(task: Task) -> Schedule | None:
-    """A workgroup computes a block of results that are neighbours along rows and along the axis by which an operand is
-    read.
-    """
-    across, count = task.body.across, task.machine.transposed_tile
-    if across is None or not count or across.extent < count or count * task.code.ops > MAX_TILE_OPS:
-        return None
-    size = ELEMENTS_PER_WORKGROUP
-    while size > across.columns:
-        size //= 2
-    is_whole = not (across.extent % count or across.columns % size)
-    schedule = Schedule.of(
-        Step("tile", "t", count=count),
-        Step("bind", "grid", "invocation", size),
-        None if is_whole else Step("guard", "t", "shift"),
-    )
-    return None if size < count or any(problems(task.body, schedule, task.machine)) else schedule
+    """A workgroup computes a block of results along rows and along the axis by which an operand is read."""
+    return None if task.body.across is None else block_across(task.body, task.machine, task.code.ops)
 
 
 def shared_reduction(task: Task) -> Schedule | None:
@@ -563,7 +550,7 @@ def each_element(task: Task) -> Schedule | None:
     """An invocation computes one element of every result, with the whole reduction in its loops."""
     hero, machine = task.body.hero, task.machine
     if hero is None:
-        return _run_of_elements(task) or THREAD
+        return (run_of_elements(task.body, machine, task.code.ops) if machine.element_tile > 1 else None) or THREAD
     unrolled = task.unrolled if isinstance(hero, DotGeneral) else None
     if isinstance(hero, Reduce) and typical(task.body.extents["k"]) >= LONG_REDUCTION and is_loaded(hero):
         unrolled = Step("unroll", "k", count=machine.reduction_run)
@@ -572,16 +559,6 @@ def each_element(task: Task) -> Schedule | None:
     if isinstance(hero, DotGeneral) and machine.reduction_run * task.code.ops <= MAX_TILE_OPS:
         unrolled = Step("unroll", "k", count=machine.reduction_run)
     return Schedule.of(Step("bind", "grid", "invocation", machine.subgroup), unrolled)
-
-
-def _run_of_elements(task: Task) -> Schedule | None:
-    """An invocation computes neighbours, if enough invocations are left and the results have whole runs of them."""
-    body, size = task.body, task.machine.element_tile
-    count = count_of(body.results[0])
-    if size < 2 or is_dynamic(count) or count < size * task.machine.units or size * task.code.ops > MAX_TILE_OPS:
-        return None
-    schedule = Schedule.of(Step("tile", "e", count=size), *THREAD.steps)
-    return None if any(problems(body, schedule, task.machine)) else schedule
 
 
 #: name -> function that makes the schedule of a body that fits the pattern, else None. The first that fits is taken
