@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from typing import Final
 
 #: VkDriverId
-AMD_PROPRIETARY, AMD_OPEN_SOURCE, NVIDIA, INTEL_WINDOWS, IMAGINATION, QUALCOMM, LLVMPIPE = 1, 2, 4, 5, 7, 8, 13
+AMD_PROPRIETARY, AMD_OPEN_SOURCE, NVIDIA, INTEL_WINDOWS, IMAGINATION, QUALCOMM, SWIFTSHADER, LLVMPIPE = (
+    1, 2, 4, 5, 7, 8, 10, 13,
+)  # fmt: skip
 #: VkPhysicalDeviceType
 INTEGRATED: Final = 1
 #: iterations of all loops of an invocation after which Mesa's llvmpipe ends them without an error
@@ -43,9 +45,11 @@ class Quirk:
     versions from `since` to below `before`, and the regular expression `text` somewhere in the text.
 
     `lacks`: Vulkan features that count as absent. `fill_alignment`: a fill of more than 4096 bytes starts at a multiple
-    of it. `stores_pipelines`: compiled pipelines may be given to the driver again. `max_loop_iterations`: iterations of
-    all loops of an invocation together, outer ones counted, after which the driver ends them without an error; None
-    without such a limit. `refused`: why the device cannot be used; empty if it can.
+    of it. `stores_pipelines`: compiled pipelines may be given to the driver again. `splits_selections`: a selection
+    with two arms is given to the driver as two selections with one arm. `halves_conversions`: a u32 is converted to f32
+    by halves. `max_loop_iterations`: iterations of all loops of an invocation together, outer ones counted, after which
+    the driver ends them without an error; None without such a limit. `refused`: why the device cannot be used; empty if
+    it can.
     """
 
     name: str
@@ -63,6 +67,8 @@ class Quirk:
     lacks: frozenset[str] = frozenset()
     fill_alignment: int = 4
     stores_pipelines: bool = True
+    splits_selections: bool = False
+    halves_conversions: bool = False
     max_loop_iterations: int | None = None
     refused: str = ""
 
@@ -147,6 +153,22 @@ QUIRKS: Final[tuple[Quirk, ...]] = (
         doc="vkCreatePipelineCache crashes on data of an earlier process; pipelines are not stored",
         source="https://github.com/godotengine/godot/issues/115171",
         stores_pipelines=False,
+    ),
+    Quirk(
+        name="swiftshader-selections",
+        api="vulkan",
+        drivers=(SWIFTSHADER,),
+        doc="each selection with two arms in a loop doubles the time of a build; they are split into two with one arm",
+        source="https://github.com/google/swiftshader/blob/master/src/Pipeline/SpirvShader.cpp",
+        splits_selections=True,
+    ),
+    Quirk(
+        name="swiftshader-unsigned",
+        api="vulkan",
+        drivers=(SWIFTSHADER,),
+        doc="a u32 of 2^31 or more is rounded twice when it is converted to f32; it is converted by halves",
+        source="https://github.com/google/swiftshader/blob/master/src/Reactor/Reactor.cpp",
+        halves_conversions=True,
     ),
     Quirk(
         name="llvmpipe-loops",

@@ -1,9 +1,10 @@
 """Executables: SPIR-V words compiled to compute pipelines, one per entry.
 
 Before the driver gets the words, they are verified (`spirv_check`), the features they need are compared with the
-device's, missing protections are added (`spirv_harden`), parameters move into a buffer (`spirv_parameters`), and the
-driver is told to keep NaN (`schema/spirv_floats.py`). Binding `i` of an entry is set 0, binding `i`; its parameters are
-set 1. The driver's pipelines are stored in the user's cache by content, device and driver version.
+device's, missing protections are added (`spirv_harden`), parameters move into a buffer (`spirv_parameters`), defects of
+the driver are avoided (`spirv_selections`, `spirv_conversions`), and the driver is told to keep NaN
+(`schema/spirv_floats.py`). Binding `i` of an entry is set 0, binding `i`; its parameters are set 1. The driver's
+pipelines are stored in the user's cache by content, device and driver version.
 """
 
 from __future__ import annotations
@@ -20,9 +21,11 @@ from .api import Api, Handle
 from .pipeline_cache import pipeline_cache
 from .recording import DESCRIPTOR_STORAGE_BUFFER, SHADER_STAGE_COMPUTE, WORD
 from .spirv_check import Summary, verify
+from .spirv_conversions import halve_conversions
 from .spirv_harden import harden
 from .spirv_limits import check_limits
 from .spirv_parameters import buffer_parameters
+from .spirv_selections import split_selections
 
 if TYPE_CHECKING:
     from .device import VulkanDevice
@@ -88,6 +91,10 @@ class VulkanExecutable(BackendExecutable):
         )
         if any([entry.parameter_words for entry in entries]):
             code = buffer_parameters(code, device.physical.uniform_parameters)
+        if device.physical.splits_selections:
+            code = split_selections(code)
+        if device.physical.halves_conversions:
+            code = halve_conversions(code)
         if device.physical.special_floats:
             code = preserve_special(code, device.physical.special_floats)
         self.layouts = [device.layout(len(entry.bindings), bool(entry.parameter_words)) for entry in entries]

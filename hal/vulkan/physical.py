@@ -122,6 +122,16 @@ class PhysicalDevice:
         return all([row.stores_pipelines for row in self.quirks])
 
     @property
+    def splits_selections(self) -> bool:
+        """Whether the driver gets no selection with two arms (`spirv_selections`)."""
+        return any([row.splits_selections for row in self.quirks])
+
+    @property
+    def halves_conversions(self) -> bool:
+        """Whether the driver gets no conversion of a whole u32 to f32 (`spirv_conversions`)."""
+        return any([row.halves_conversions for row in self.quirks])
+
+    @property
     def machine(self) -> Machine:
         return machine_of(self.memory_types, self.device_type)
 

@@ -23,6 +23,8 @@ DEVICES: dict[str, DriverFacts] = {
     "qualcomm-int64": DriverFacts(vendor=0x5143, device=0x43050A01, driver=8, kind=1, number=512 << 22),
     "adreno630-pipelines": DriverFacts(vendor=0x5143, device=0x6030001, driver=0, kind=1),
     "powervr-pipelines": DriverFacts(vendor=0x1010, device=0x71061212, driver=7, kind=1),
+    "swiftshader-selections": DriverFacts(vendor=0x1AE0, device=0xC0DE, driver=10, kind=4, number=5 << 22),
+    "swiftshader-unsigned": DriverFacts(vendor=0x1AE0, device=0xC0DE, driver=10, kind=4, number=5 << 22),
     "llvmpipe-loops": DriverFacts(vendor=0x10005, driver=13, kind=4, text="llvmpipe Mesa 22.3.6 (LLVM 15.0.6)"),
     "pocl-generic": DriverFacts(
         platform="Portable Computing Language", text="OpenCL 2.0 PoCL HSTR: pthread-x86_64-pc-linux-gnu-generic"
@@ -42,6 +44,8 @@ OTHERS: dict[str, tuple[dict[str, int | str], ...]] = {
     "qualcomm-int64": ({"driver": 18}, {"vendor": 0x13B5}),
     "adreno630-pipelines": ({"device": 0x6040001}, {"driver": 18}),
     "powervr-pipelines": ({"driver": 25}, {"vendor": 0x5143}),
+    "swiftshader-selections": ({"driver": 13},),
+    "swiftshader-unsigned": ({"driver": 13},),
     "llvmpipe-loops": ({"driver": 3},),
     "pocl-generic": (
         {"text": "OpenCL 3.0 PoCL HSTR: cpu-x86_64-pc-linux-gnu-znver4"},
@@ -75,7 +79,8 @@ def test_names_are_unique() -> None:
 
 def test_rows_match_their_devices(row: Quirk) -> None:
     facts = DEVICES[row.name]
-    assert [name for name, one in BY_NAME.items() if one.api == row.api and one.matches(facts)][:1] == [row.name]
+    matching = [name for name, one in BY_NAME.items() if one.api == row.api and one.matches(facts)]
+    assert matching == [name for name, device in DEVICES.items() if device == facts]
     for change in OTHERS[row.name]:
         assert not row.matches(replace(facts, **change)), change
 

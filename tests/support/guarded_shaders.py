@@ -6,6 +6,7 @@ where a guard changes, and differs where a byte has not the interpreter's value,
 """
 
 import random
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -148,12 +149,12 @@ WORDS = (
 )
 
 
-def interpret(given: Case) -> Outcome:
-    """The words as the loader makes them where workgroup memory is cleared and buffers are robust."""
+def interpret(given: Case, rewrite: Callable[[bytes], bytes] = bytes) -> Outcome:
+    """The words as the loader makes them where workgroup memory is cleared and buffers are robust, then rewritten."""
     (entry,) = given.shader.entries
     payload = spirv_harden.harden(given.shader.payload, null_initializers=True, clamp_buffers=False, shared=True)
     setup = Setup([bytearray(buffer) for buffer in given.buffers], given.parameters)
-    run = TracedRun(Program(words_of(payload), traced), setup, OpenAdversary(0), 10 * FUEL)
+    run = TracedRun(Program(words_of(rewrite(payload)), traced), setup, OpenAdversary(0), 10 * FUEL)
     ended = run.entry(entry.name)
     known = []
     for binding, buffer in enumerate(setup.buffers):

@@ -35,6 +35,7 @@ FAULTS = {
         "a reduction along axes of one element, or none, leaves the initial value out, where it changes something",
         "a scatter of several operands may apply one update of an element only, or fail to compile",
         "a scatter of several updates into a scalar, or of different float types, fails to compile",
+        "a scatter of several updates by empty index vectors applies one of them, or writes other elements, too",
         "a convolution of integers may be computed in floats, and saturates then",
         "count_leading_zeros of a negative constant of i16 or i32 is 32 - 64 or 16 - 64",
         "the sum of i1 and i1 is exclusive in some kernels",

@@ -20,6 +20,7 @@ from spirv_program import Program
 
 from orchestrion.hal.backend import Entry
 from orchestrion.hal.vulkan import spirv_check, spirv_harden
+from orchestrion.hal.vulkan.spirv_selections import split_selections
 from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.spirv import EXT_BY_CODE, OP_BY_CODE
 
@@ -118,7 +119,7 @@ def run_rewritten(program: Program, shader: Shader, seed: int) -> None:
         clamp_buffers=clamp_buffers,
         shared=bool(lengths),
     )
-    rewritten = Program(words_of(payload))
+    rewritten = Program(words_of(split_selections(payload) if seed & 1 else payload))
     for entry in shader.entries:
         given = setup(entry, seed)
         given.robust, given.strict = not clamp_buffers, True
