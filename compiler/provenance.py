@@ -265,15 +265,19 @@ class Recorder:
                 self._put(number, recorded)
 
     def _place_loops(self, program: hl_seq.Program) -> None:
-        """Moves the ops of loops that became kernels to the entries of these."""
+        """Moves the ops of loops that became kernels to the entries of these, and notes new names of other entries."""
         entries = {ref: op for exe in program.walk() if isinstance(exe, ll_seq.Executable) for ref, op in exe.entries()}
         left = {(ref.root, *ref.nested) for ref in entries}
-        for op in [op for op in program.walk() if isinstance(op, ll_seq.Dispatch)]:
-            if not isinstance(entries[op.entry].body.block.first, ll_seq.Loop):
-                continue
-            function = next(outer.sym_name.value for outer in op.enclosing() if isinstance(outer, ll_seq.RunLoop))
-            place = Place(program.sym_name.value, "dispatch", function, op.entry.root, op.entry.nested[0])
-            recorded = Place(program.sym_name.value, "recording", function)
+        name = program.sym_name.value
+        known = {(one.executable, one.entry) for row in self.report.ops for one in row.places if one.program == name}
+        dispatches = [op for op in program.walk() if isinstance(op, ll_seq.Dispatch)]
+        if not any(isinstance(entries[op.entry].body.block.first, ll_seq.Loop) for op in dispatches):
+            return
+        for op in [op for op in dispatches if (op.entry.root, op.entry.nested[0]) not in known]:
+            loops = (outer.sym_name.value for outer in op.enclosing() if isinstance(outer, ll_seq.RunLoop))
+            function = next(loops, "initializer")
+            place = Place(name, "dispatch", function, op.entry.root, op.entry.nested[0])
+            recorded = Place(name, "recording", function)
             for number in sorted({number for inner in entries[op.entry].walk() for number in _numbers(inner)}):
                 row = self.report.ops[number]
                 gone = [

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from orchestrion.compiler.flow.symbols import Names
-from orchestrion.compiler.ir.attributes import ArrayAttr, IntegerAttr, SymbolRef, attribute_of, dense_ints
+from orchestrion.compiler.ir.attributes import ArrayAttr, IntegerAttr, StringAttr, SymbolRef, attribute_of, dense_ints
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.dims import ceildiv
@@ -41,11 +41,12 @@ def run(program: hl_seq.Program) -> None:
     profile, machine = known_profile(program.profile), target(program.profile).machine(program.machine_name)
     if profile.control_flow or machine is None:
         return
-    tables, found = SymbolTables(), list[ll_seq.Loop]()
+    tables, found, inside = SymbolTables(), list[ll_seq.Loop](), set[SymbolRef]()
     for record in [op for op in program.walk() if isinstance(op, ll_seq.Record)]:
         found += [op for op in record.body.block if isinstance(op, ll_seq.Loop)]
     for loop in found:
         merged = _Merged(loop, tables)
+        inside |= {op.entry for op in loop.walk() if isinstance(op, ll_seq.Dispatch)}
         function = next(op for op in loop.enclosing() if isinstance(op, ll_seq.RunLoop))
         entry = merged.entry(Names.of(program).fresh(f"{function.sym_name.value}_loop"))
         most = iterations_per_dispatch(entry, machine)
@@ -58,6 +59,7 @@ def run(program: hl_seq.Program) -> None:
             share(entry, dispatches)
     if found:
         _erase_unused(program)
+        _rename(program, inside)
 
 
 @dataclass
@@ -260,3 +262,17 @@ def _erase_unused(program: hl_seq.Program) -> None:
                 if op.executable.root == executable.sym_name.value:
                     op.erase()
             executable.erase()
+
+
+def _rename(program: hl_seq.Program, inside: set[SymbolRef]) -> None:
+    """Gives entries that are dispatched outside of kernels with loops, too, names of their own: an entry of one name
+    runs equally often in all programs, which comparisons of devices rely on.
+    """
+    renamed = dict[SymbolRef, SymbolRef]()
+    for executable in [op for op in program.body.block if isinstance(op, ll_seq.Executable)]:
+        names = Names.of(executable)
+        for ref, entry in [(ref, entry) for ref, entry in executable.entries() if ref in inside]:
+            entry.sym_name = StringAttr(names.fresh(f"{entry.sym_name.value}_outside"))
+            renamed[ref] = SymbolRef(ref.root, (entry.sym_name.value,))
+    for op in [op for op in program.walk() if isinstance(op, ll_seq.Dispatch)]:
+        op.entry = renamed.get(op.entry, op.entry)

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from orchestrion.compiler.driver import Compilation
+from orchestrion.compiler.targets.opencl.target import TARGET
 from orchestrion.hal.errors import DriverUnavailable
 from orchestrion.hal.registry import find_device
 from orchestrion.schema.writer import write
@@ -45,9 +47,11 @@ def need(device: str) -> None:
 
 
 @pytest.fixture
-def faulty(tmp_path: Path) -> Path:
-    """A module whose OpenCL program adds where the other program multiplies."""
+def faulty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A module whose OpenCL program adds where the other program multiplies. The host runs its loop."""
     pytest.importorskip("jaxlib")
+    rows = {name: replace(row, loop_ops=0) for name, row in TARGET.machines.items()}
+    monkeypatch.setattr(type(TARGET), "machines", rows)
     text = Compilation(targets=("reference", "opencl")).text(PROGRAM, "executables")
     wrong, count = re.subn(r'"kernel.multiply"(?=\(%\w+, %\w+\) : \(f32, f32\))', '"kernel.add"', text)
     assert count > 0  # the one op, for each element that an invocation holds
@@ -71,6 +75,17 @@ def test_devices_agree_whatever_their_layouts(device: str, tmp_path: Path, capsy
     assert run.main([path, *flags, "--allow-native-code"]) == 0
     out = capsys.readouterr().out
     assert re.match(rf"\d+ dispatch(es)? and 1 result of {device} agree with reference", out)
+
+
+def test_a_loop_in_one_kernel_is_compared_by_its_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its dispatches are those of one device alone."""
+    pytest.importorskip("jaxlib")
+    need("opencl")
+    path = tmp_path / "loop.fb"
+    path.write_bytes(write(Compilation(targets=("reference", "opencl")).rows(PROGRAM)))
+    flags = ["--device=opencl", "--allow-native-code", "--compare=reference", "--input=4x6xf32=1.5", "--input=i32=2"]
+    assert run.main([str(path), *flags]) == 0
+    assert "1 result of opencl agree" in capsys.readouterr().out
 
 
 def test_the_faulty_op_is_named_and_runs_again(

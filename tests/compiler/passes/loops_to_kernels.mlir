@@ -91,7 +91,7 @@
 "builtin.module"() ({
   "hl_seq.program"() <{sym_name = "opencl"}> ({
     "ll_seq.executable"() <{sym_name = "main_dispatch_0"}> ({
-      "ll_seq.entry"() <{bindings = [{access = "read", length = 4 : i64}, {access = "read", length = 4 : i64}, {access = "write", length = 1 : i64}], kind = "elementwise", sym_name = "main_dispatch_0", workload = array<i64: 1, 1, 1>}> ({
+      "ll_seq.entry"() <{bindings = [{access = "read", length = 4 : i64}, {access = "read", length = 4 : i64}, {access = "write", length = 1 : i64}], kind = "elementwise", sym_name = "main_dispatch_0_outside", workload = array<i64: 1, 1, 1>}> ({
       ^bb0(%0: !ll_seq.binding, %1: !ll_seq.binding, %2: !ll_seq.binding):
         %3 = "ll_seq.load_input"(%0) : (!ll_seq.binding) -> tensor<i32>
         %4 = "ll_seq.load_input"(%1) : (!ll_seq.binding) -> tensor<i32>
@@ -164,7 +164,7 @@
       %4 = "util.global_load"() <{ref = @main_dispatch_0_executable}> : () -> !hal.executable
       %5 = "ll_seq.record"() ({
       ^bb0(%9: !ll_seq.slot, %10: !ll_seq.slot):
-        "ll_seq.dispatch"(%4, %10, %9, %0) <{entry = @main_dispatch_0::@main_dispatch_0, offsets = array<i64: 0, 0, 0>}> : (!hal.executable, !ll_seq.slot, !ll_seq.slot, !hal.buffer) -> ()
+        "ll_seq.dispatch"(%4, %10, %9, %0) <{entry = @main_dispatch_0::@main_dispatch_0_outside, offsets = array<i64: 0, 0, 0>}> : (!hal.executable, !ll_seq.slot, !ll_seq.slot, !hal.buffer) -> ()
         "ll_seq.end"() : () -> ()
       }) : () -> !hal.recording
       "util.global_store"(%5) <{ref = @main_recording_1}> : (!hal.recording) -> ()
@@ -318,7 +318,7 @@
 "builtin.module"() ({
   "hl_seq.program"() <{sym_name = "spirv"}> ({
     "ll_seq.executable"() <{sym_name = "main_dispatch_0"}> ({
-      "ll_seq.entry"() <{bindings = [{access = "read", length = 4 : i64}, {access = "read", length = 4 : i64}, {access = "write", length = 1 : i64}], kind = "elementwise", sym_name = "main_dispatch_0", workload = array<i64: 1, 1, 1>}> ({
+      "ll_seq.entry"() <{bindings = [{access = "read", length = 4 : i64}, {access = "read", length = 4 : i64}, {access = "write", length = 1 : i64}], kind = "elementwise", sym_name = "main_dispatch_0_outside", workload = array<i64: 1, 1, 1>}> ({
       ^bb0(%0: !ll_seq.binding, %1: !ll_seq.binding, %2: !ll_seq.binding):
         %3 = "ll_seq.load_input"(%0) : (!ll_seq.binding) -> tensor<i32>
         %4 = "ll_seq.load_input"(%1) : (!ll_seq.binding) -> tensor<i32>
@@ -419,7 +419,7 @@
       %5 = "util.global_load"() <{ref = @main_loop_executable}> : () -> !hal.executable
       %6 = "ll_seq.record"() ({
       ^bb0(%8: !ll_seq.slot, %9: !ll_seq.slot):
-        "ll_seq.dispatch"(%4, %9, %8, %0) <{entry = @main_dispatch_0::@main_dispatch_0, offsets = array<i64: 0, 0, 0>}> : (!hal.executable, !ll_seq.slot, !ll_seq.slot, !hal.buffer) -> ()
+        "ll_seq.dispatch"(%4, %9, %8, %0) <{entry = @main_dispatch_0::@main_dispatch_0_outside, offsets = array<i64: 0, 0, 0>}> : (!hal.executable, !ll_seq.slot, !ll_seq.slot, !hal.buffer) -> ()
         "ll_seq.barrier"() : () -> ()
         "ll_seq.dispatch"(%5, %0, %9, %1, %2, %8) <{entry = @main_loop::@main_loop, offsets = array<i64: 0, 0, 0, 0, 0>, spans = array<i64: 256, 4, 32768, 32768, 4>}> : (!hal.executable, !hal.buffer, !ll_seq.slot, !hal.buffer, !hal.buffer, !ll_seq.slot) -> ()
         "ll_seq.barrier"() : () -> ()
