@@ -9,7 +9,7 @@ whose operands are available in front of a loop is inserted there, so loops cont
 """
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -18,7 +18,7 @@ from orchestrion.compiler.ir.attributes import BoolAttr, FloatAttr, IntegerAttr,
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.dims import Size, is_dynamic
 from orchestrion.compiler.ir.locations import UNKNOWN, Location
-from orchestrion.compiler.ir.types import Attribute, Type, scalar
+from orchestrion.compiler.ir.types import Attribute, scalar
 from orchestrion.schema.dtypes import BOOL, BY_NAME, FLOAT, SIGNED, UNSIGNED, DType
 from orchestrion.schema.scalar_meanings import Array
 
@@ -28,77 +28,13 @@ from .emitter import Number
 from .expand import Expansion
 from .lowering import LoweringEmitter
 from .machine import PLAIN, Machine
+from .open_regions import OpenIf, OpenLoop, OpenWhile, Scopes
 from .primitives import Primitive
 
 #: least number of ops of an expansion that becomes a function; a shorter one is about as long as its call
 LEAST_CALLED = 5
 #: op -> comparison that holds if its first operand is the result
 EXTREMA = {"maximum": "compare_gt", "minimum": "compare_lt"}
-
-
-class Scopes:
-    """A stack of dictionaries, one per open region. Reads look outwards; writes go to the innermost."""
-
-    def __init__(self) -> None:
-        self.stack: list[dict[Hashable, Value]] = [{}]
-
-    def push(self) -> None:
-        """Opens a scope."""
-        self.stack.append({})
-
-    def pop(self) -> None:
-        """Closes the innermost scope."""
-        self.stack.pop()
-
-    def get(self, key: Hashable) -> Value | None:
-        """The value of a key in the innermost scope that has it; None if none has."""
-        for scope in reversed(self.stack):
-            if key in scope:
-                return scope[key]
-        return None
-
-    def set(self, key: Hashable, value: Value, level: int = -1) -> None:
-        """Sets the value of a key, in the innermost scope or at a level."""
-        self.stack[level][key] = value
-
-
-@dataclass(slots=True)
-class OpenLoop:
-    """A `kernel.for` under construction: its index and carried values."""
-
-    bounds: tuple[Value, Value, Value]
-    start: list[Value]
-    block: Block
-    outer: Block
-
-    @property
-    def index(self) -> Value:
-        """The loop index."""
-        return self.block.arguments[0]
-
-    @property
-    def carried(self) -> list[Value]:
-        """The carried values inside the loop."""
-        return list(self.block.arguments[1:])
-
-
-@dataclass(slots=True)
-class OpenWhile:
-    """A `kernel.while` under construction: its limit and its first condition."""
-
-    most: Value
-    start: Value
-    outer: Block
-
-
-@dataclass(slots=True)
-class OpenIf:
-    """A `kernel.if` under construction, with the arms built so far."""
-
-    condition: Value
-    outer: Block
-    arms: list[Block] = field(default_factory=list)
-    types: list[Type] = field(default_factory=list)
 
 
 class KernelBuilder(LoweringEmitter[Value]):

@@ -1,0 +1,200 @@
+"""Schedules of dots and convolutions in native code, whose workgroups copy operands to panels in their memory."""
+
+from __future__ import annotations
+
+from math import gcd, prod
+
+from orchestrion.compiler.flow.structure import fastest_axis
+from orchestrion.compiler.ir.dims import ceildiv, is_dynamic, typical
+from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
+from orchestrion.schema.dtypes import BY_NAME, FLOAT
+
+from .byte_panels import WORD, has_bytes
+from .legality import problems
+from .loops import BLOCK
+from .operands import is_read, packed_tile
+from .result_lines import Lines, image_of
+from .result_squares import FACTORS, RESULTS, Squares
+from .rules import element_of
+from .schedule import Schedule, Step
+from .task import MIN_TILE_COLUMNS, Task, edge_guard, tile_steps
+
+#: invocations of a workgroup whose dot has panels, all lanes of a vector; a multiple of every machine's lanes
+PANEL_LANES = 16
+#: dimension of a dot -> the operand that has it
+PANEL_OPERANDS = {"m": "lhs", "n": "rhs"}
+#: bytes of a result whose tiles have vectors of all invocations of a workgroup
+F32_BYTES = 4
+#: most vectors of sums of a tile with panels. Vectors of a row -> what their products cost more than those of two
+TILE_VECTORS = 25
+COST_OF_VECTORS = {2: 0.0, 1: 0.2, 3: 0.03, 4: 0.12, 5: 0.06}
+#: most columns of a tile of few rows with panels
+MAX_PANEL_COLUMNS = 128
+#: most columns of a block of a dot of bytes
+MAX_BYTE_COLUMNS = 512
+#: most columns of a block of transformed results, and channels of its slices
+WINOGRAD_COLUMNS, WINOGRAD_DEPTH = 32, 16
+#: most results of a line that an invocation computes at once, and about as many lines of a workgroup
+LINE_RESULTS, LINE_ROWS = 8, 14
+#: fewest blocks of a dot whose workgroups read wide rows
+FEWEST_BLOCKS = 4
+
+
+def winograd_dot(task: Task) -> Schedule | None:
+    """A workgroup computes squares of results of a convolution by 3 x 3, from factors that are transforms of its
+    operands, with fewer products.
+    """
+    dot, extents, machine = task.dot, task.body.extents, task.machine
+    squares = Squares.of(dot) if dot is not None and machine.winograd_bytes else None
+    if dot is None or squares is None or not _in_order(dot, squares):
+        return None
+    count, columns = squares.rows // RESULTS, WINOGRAD_COLUMNS
+    while columns > extents["n"]:
+        columns //= 2
+    if squares.channels % WINOGRAD_DEPTH or columns < FACTORS or count < FACTORS:
+        return None
+    most = machine.panel_tile[0]
+    rows = min(range(most, most // 2, -1), key=lambda rows: ceildiv(count, rows) * rows)
+    schedule = Schedule.of(
+        *tile_steps(rows, columns),
+        Step("bind", "grid", "workgroup"),
+        Step("bind", "m", "local", FACTORS),
+        task.lanes(columns),
+        Step("stage", "out", "winograd", WINOGRAD_DEPTH),
+        Step("guard", "m", "clamp") if extents["m"] % (rows * FACTORS) else None,
+        edge_guard("n", extents["n"], columns, 0),
+    )
+    return None if any(problems(task.body, schedule, machine)) else schedule
+
+
+def _in_order(dot: DotGeneral, squares: Squares) -> bool:
+    """Whether neighbouring channels of the image, and neighbouring columns of the kernel, are neighbours in memory."""
+    dims = dot.dimensions
+    channel, column = dims.lhs_contract[squares.channel], fastest_axis(dot.rhs)
+    return fastest_axis(dot.lhs) == channel and column is not None and column not in dims.rhs_contract
+
+
+def depthwise_dot(task: Task) -> Schedule | None:
+    """A workgroup computes lines of results of a depthwise convolution, for neighbouring channels, from a ring of rows
+    of the image.
+    """
+    dot, machine = task.dot, task.machine
+    lines = Lines.of(dot) if dot is not None and machine.panel_bytes else None
+    if dot is None or lines is None or fastest_axis(image_of(dot)) != lines.channel:
+        return None
+    channels, height, width = (lines.shape[axis] for axis in (lines.channel, lines.row, lines.column))
+    lanes = gcd(channels, PANEL_LANES)
+    if lanes < MIN_TILE_COLUMNS:
+        return None
+    most = min(LINE_RESULTS, width)
+    results = min(range(most, most // 2, -1), key=lambda count: ceildiv(width, count) * count)
+    schedule = Schedule.of(
+        Step("tile", "b", count=results),
+        Step("bind", "grid", "workgroup"),
+        Step("bind", "b", "local", lanes),
+        Step("stage", "out", "windows", ceildiv(height, max(height // LINE_ROWS, 1))),
+    )
+    return None if any(problems(task.body, schedule, machine)) else schedule
+
+
+def panel_dot(task: Task) -> Schedule | None:
+    """A workgroup computes a block of results of a dot, with vectors, and with panels of the operands that are read
+    several times, or not in the order of memory.
+    """
+    dot, machine, extents = task.dot, task.machine, task.body.extents
+    if dot is None or not machine.panel_bytes or BY_NAME[element_of(dot.out)].kind != FLOAT:
+        return None
+    down, across = ("m", "n") if typical(extents["n"]) >= MIN_TILE_COLUMNS else ("n", "m")
+    if is_dynamic(extents[across], extents["k"]) or extents[across] < MIN_TILE_COLUMNS or not extents["k"]:
+        return None
+    item, dims = BY_NAME[element_of(dot.out)].itemsize, dot.dimensions
+    operand = {"m": (dot.lhs, dims.lhs_contract), "n": (dot.rhs, dims.rhs_contract)}
+    rows = typical(extents[down])
+    read, contract = operand[across]
+    in_order = fastest_axis(read) not in contract and is_read(read)
+    tile = _panel_tile(rows, int(extents[across]), machine.panel_tile, item, in_order)
+    once = in_order and rows <= tile[0]
+    loaded = once or (in_order and packed_tile(dot, 0 if across == "m" else 1) == tile[1])  # memory has the panels
+    groups = PANEL_LANES if once else 1  # a workgroup reads wide rows of an operand without a panel
+    while groups > 1 and typical(extents["b"]) * (extents[across] // (tile[1] * groups)) < FEWEST_BLOCKS:
+        groups //= 2
+    local, sizes = {down: PANEL_LANES // groups, across: groups}, {across: tile[1] * groups}
+    sizes[down] = tile[0] * local[down]
+    tall = tile[0] > machine.panel_tile[0]  # so many rows, a power of two apart, would share few lines of a cache
+    panels = [name for name, needs in ((down, tall or not is_read(operand[down][0])), (across, not loaded)) if needs]
+    depth = (machine.panel_bytes // item - prod(sizes.values())) // max(sum(sizes[name] for name in panels), 1)
+    depth = BLOCK if once else depth if extents["k"] <= depth else depth // BLOCK * BLOCK
+    schedule = Schedule.of(
+        *(Step("tile", dim, count=count) for dim, count in zip((down, across), tile, strict=True)),
+        Step("bind", "grid", "workgroup"),
+        *(Step("bind", dim, "local", count) for dim, count in local.items() if count > 1),
+        Step("vectorize", across, count=min(machine.vector_lanes, tile[1])),
+        Step("stage", "out", "panel", min(depth, int(extents["k"]))),
+        *(Step("stage", PANEL_OPERANDS[name], "panel") for name in panels),
+        Step("guard", down, "clamp") if extents[down] % sizes[down] != 0 else None,
+        edge_guard(across, extents[across], sizes[across], 0),
+    )
+    return None if any(problems(task.body, schedule, machine)) else schedule
+
+
+def byte_panel_dot(task: Task) -> Schedule | None:
+    """A workgroup computes a block of results of a dot of bytes, with panels of words that have four of them."""
+    dot, machine, extents = task.dot, task.machine, task.body.extents
+    if dot is None or not machine.byte_products or not has_bytes(dot) or is_dynamic(extents["n"], extents["k"]):
+        return None
+    rows, columns, length = typical(extents["m"]), int(extents["n"]), int(extents["k"])
+    if columns < MIN_TILE_COLUMNS or not length:
+        return None
+    tile = _panel_tile(rows, columns, machine.panel_tile, F32_BYTES, False)
+    tile = tile[0], tile[1] // PANEL_LANES * PANEL_LANES or tile[1]
+    down, across = PANEL_LANES, 1  # few rows leave invocations to further columns
+    while down > 1 and tile[0] * down >= 2 * rows and min(columns, MAX_BYTE_COLUMNS) >= 2 * across * tile[1]:
+        down, across = down // 2, 2 * across
+    sizes = {"m": tile[0] * down, "n": tile[1] * across}
+    words = (machine.panel_bytes // 4 - prod(sizes.values()) - sizes["n"]) // sum(sizes.values())
+    schedule = Schedule.of(
+        *tile_steps(*tile),
+        Step("bind", "grid", "workgroup"),
+        *(Step("bind", dim, "local", count) for dim, count in (("m", down), ("n", across)) if count > 1),
+        Step("vectorize", "n", count=min(machine.vector_lanes, tile[1])),
+        Step("stage", "out", "bytes", min(max(words, 1) * WORD, length)),
+        Step("guard", "m", "clamp") if extents["m"] % sizes["m"] != 0 else None,
+        edge_guard("n", columns, sizes["n"], 0),
+    )
+    return None if any(problems(task.body, schedule, machine)) else schedule
+
+
+def _panel_tile(rows: int, columns: int, most: tuple[int, int], item: int, in_order: bool) -> tuple[int, int]:
+    """(rows, columns) of the tile of a dot with panels: of few rows all, with more columns instead; else as many rows
+    as leave the fewest unused in the last tile. `most`: the tile of the machine; `item`: bytes of a result; `in_order`:
+    the columns of the operand are read in the order of memory.
+    """
+    down, across = most[0], most[1] * 4 // item
+    results = down * across
+    if rows <= (2 * down if in_order else down):
+        down, across = rows, min(results // (1 << (rows - 1).bit_length()), MAX_PANEL_COLUMNS)
+    elif item == F32_BYTES and columns >= PANEL_LANES:
+        return _regular_tile(rows, columns, down)
+    else:
+        down = min(range(down, down // 2, -1), key=lambda count: -(-rows // count) * count)
+    while across > columns:
+        across //= 2
+    return down, across
+
+
+def _regular_tile(rows: int, columns: int, most: int) -> tuple[int, int]:
+    """The tile of up to `most` rows and some vectors of columns that computes the fewest results beyond the edges; of
+    two vectors unless others gain. The last vector of a tile may be half a vector behind the one before.
+    """
+    half = PANEL_LANES // 2
+
+    def tile(vectors: int) -> tuple[int, int]:
+        limit = min(most, TILE_VECTORS // vectors)
+        down = min(range(limit, limit // 2, -1), key=lambda count: ceildiv(rows, count) * count)
+        return down, min(vectors * PANEL_LANES, columns // half * half)
+
+    def cost(tile: tuple[int, int]) -> float:
+        (down, width), vectors = tile, ceildiv(tile[1], PANEL_LANES)
+        return ceildiv(rows, down) * down * ceildiv(columns, width) * vectors * (1 + COST_OF_VECTORS[vectors])
+
+    return min(map(tile, COST_OF_VECTORS), key=cost)
