@@ -69,6 +69,11 @@ MIN_STAGED_EXTENT = 8
 PANEL_LANES = 16
 #: dimension of a dot -> the operand that has it
 PANEL_OPERANDS = {"m": "lhs", "n": "rhs"}
+#: bytes of a result whose tiles have vectors of all invocations of a workgroup
+F32_BYTES = 4
+#: most vectors of sums of a tile with panels. Vectors of a row -> what their products cost more than those of two
+TILE_VECTORS = 25
+COST_OF_VECTORS = {2: 0.0, 1: 0.2, 3: 0.03, 4: 0.12, 5: 0.06}
 #: most columns of a tile of few rows with panels
 MAX_PANEL_COLUMNS = 128
 #: most columns of a block of transformed results, and channels of its slices
@@ -362,7 +367,7 @@ def panel_dot(task: Task) -> Schedule | None:
         *(Step("tile", dim, count=count) for dim, count in zip((down, across), tile, strict=True)),
         Step("bind", "grid", "workgroup"),
         *(Step("bind", dim, "local", count) for dim, count in local.items() if count > 1),
-        *(replace(step, dim=across) for step in (task.lanes(tile[1]),) if step is not None),
+        Step("vectorize", across, count=min(machine.vector_lanes, tile[1])),
         Step("stage", "out", "panel", min(depth, int(extents["k"]))),
         *(Step("stage", PANEL_OPERANDS[name], "panel") for name in panels),
         Step("guard", down, "clamp") if extents[down] % sizes[down] != 0 else None,
@@ -380,11 +385,31 @@ def _panel_tile(rows: int, columns: int, most: tuple[int, int], item: int, in_or
     results = down * across
     if rows <= (2 * down if in_order else down):
         down, across = rows, min(results // (1 << (rows - 1).bit_length()), MAX_PANEL_COLUMNS)
+    elif item == F32_BYTES and columns >= PANEL_LANES:
+        return _regular_tile(rows, columns, down)
     else:
         down = min(range(down, down // 2, -1), key=lambda count: -(-rows // count) * count)
     while across > columns:
         across //= 2
     return down, across
+
+
+def _regular_tile(rows: int, columns: int, most: int) -> tuple[int, int]:
+    """The tile of up to `most` rows and some vectors of columns that computes the fewest results beyond the edges; of
+    two vectors unless others gain. The last vector of a tile may be half a vector behind the one before.
+    """
+    half = PANEL_LANES // 2
+
+    def tile(vectors: int) -> tuple[int, int]:
+        limit = min(most, TILE_VECTORS // vectors)
+        down = min(range(limit, limit // 2, -1), key=lambda count: ceildiv(rows, count) * count)
+        return down, min(vectors * PANEL_LANES, columns // half * half)
+
+    def cost(tile: tuple[int, int]) -> float:
+        (down, width), vectors = tile, ceildiv(tile[1], PANEL_LANES)
+        return ceildiv(rows, down) * down * ceildiv(columns, width) * vectors * (1 + COST_OF_VECTORS[vectors])
+
+    return min(map(tile, COST_OF_VECTORS), key=cost)
 
 
 def staged_dot(task: Task) -> Schedule | None:
@@ -471,6 +496,8 @@ def shared_reduction(task: Task) -> Schedule | None:
     body, machine = task.body, task.machine
     if body.hero is None or not body.has_one_size or task.for_small:
         return None
+    if machine.panel_bytes and not task.reduces_neighbours and typical(task.results) >= machine.simd:
+        return None  # in native code, invocations are lanes of vectors, which load neighbours in memory
     length = body.extents["k"]
     lanes = lanes_per_reduction(task.results) if is_dynamic(length) else REDUCTION_LANES
     if not task.is_long_and_few and longest(length, machine) <= max_elements(machine):

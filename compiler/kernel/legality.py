@@ -33,8 +33,9 @@ from .staged import GAP, can_stage
 
 #: invocations of a workgroup that every Vulkan device takes
 MAX_WORKGROUP_SIZE: Final = 128
-#: most results that an invocation computes
+#: most results that an invocation computes; the same in vectors, as sums of a panel
 MAX_TILE: Final = 256
+MAX_PANEL_TILE: Final = 400
 #: most elements that an iteration of a loop takes
 MAX_UNROLL: Final = 64
 #: most elements that an iteration of a loop takes for all results of an invocation; drivers compile more for minutes
@@ -109,8 +110,9 @@ def _sizes(body: Body, schedule: Schedule) -> Iterator[str]:
             yield f"{step}: the extent of {step.dim} is {extent}, not dynamic"
         elif not least <= step.count <= most:
             yield f"{step}: the extent of {step.dim} is from {least} to {most}"
-    if schedule.results > MAX_TILE:
-        yield f"an invocation computes {MAX_TILE} results at most"
+    most = MAX_TILE if schedule.find("stage", "out") is None else MAX_PANEL_TILE
+    if schedule.results > most:
+        yield f"an invocation computes {most} results at most"
 
 
 def _workgroup(schedule: Schedule) -> Iterator[str]:
@@ -216,8 +218,9 @@ def _dot(body: Body, schedule: Schedule, machine: Machine) -> Iterator[str]:
 
 
 def _vectors(schedule: Schedule, step: Step, machine: Machine) -> Iterator[str]:
-    dims = "n" if schedule.find("stage", "out") is None else "mn"
-    if step.dim not in dims or step.count not in VECTOR_LANES or schedule.count("tile", step.dim) % step.count:
+    out, tile = schedule.find("stage", "out"), schedule.count("tile", step.dim)
+    dims, fits = ("n", tile % step.count == 0) if out is None else ("mn", tile >= step.count)
+    if step.dim not in dims or step.count not in VECTOR_LANES or not fits:
         lanes = ", ".join(map(str, VECTOR_LANES))
         yield f"{step}: vectors have {lanes} lanes along {' or '.join(dims)}, which divide its tile"
     if step.count > machine.vector_lanes:
@@ -261,7 +264,7 @@ def _panels(dot: DotGeneral, schedule: Schedule, machine: Machine) -> Iterator[s
         yield f"{out}: the invocations of a workgroup share a block"
     elif len(list(schedule.named("vectorize"))) != 1:
         yield f"{out}: results are computed in vectors along m or n"
-    elif lanes % width and width % lanes:
+    elif width < lanes and lanes % width:
         yield f"{out}: {lanes} invocations take whole rows of {width} results"
     if any(how != ("shift" if dim == across else "clamp") for dim, how in guards.items()):
         yield f"{out}: the last tile is moved back along the dimension of vectors, and clamped along the other"

@@ -180,7 +180,13 @@ class PanelDot:
         inner = next((axis for axis in reversed(contract) if shape_of(operand)[axis] != 1), None)
         along = inner is not None and fastest_axis(operand) == inner
         along = along and least >= (self.schedule.workgroup_size if left else self.lanes)
-        turned = along and not left and is_read(operand) and element_of(operand) == element_of(self.dot.out)
+        turned = (
+            along
+            and not left
+            and size % self.lanes == 0
+            and is_read(operand)
+            and element_of(operand) == element_of(self.dot.out)
+        )
         return Panel(b, array, size, depth, left and along, turned)
 
     def emit(self, finish: Finish) -> None:
@@ -347,7 +353,8 @@ class PanelDot:
         first = b.op("multiply", self.tile_row, b.const(count, "ui32"))
         rows = [b.op("add", first, b.const(at, "ui32")) for at in range(count)]
         column = b.op("multiply", self.tile_column, b.const(width, "ui32"))
-        vectors = [b.op("add", column, b.const(at, "ui32")) for at in range(0, width, self.lanes)]
+        starts = (min(at, width - self.lanes) for at in range(0, width, self.lanes))  # the last ends with the tile
+        vectors = [b.op("add", column, b.const(at, "ui32")) for at in starts]
         places = [self._at(row, at) for row in rows for at in vectors]
         zero = b.vector([self.zero] * self.lanes)
 
@@ -400,8 +407,20 @@ class PanelDot:
         if self.row_count % self.rows != 0:
             left = b.op("convert", b.op("subtract", b.index(self.row_count), self.first_row), to="ui32")
             count = b.op("minimum", count, left)
-        with self._each(count, self.columns) as (row, column):
-            self._write(row, column, finish)
+        lanes, own = self.schedule.workgroup_size, None
+        if self.columns < lanes or self.columns % lanes == 0:
+            with self._each(count, self.columns) as (row, column):
+                self._write(row, column, finish)
+        else:  # a result may replace an operand, so none is computed twice
+            loop = b.begin_loop(b.const(0, "ui32"), count, b.const(1, "ui32"), ())
+            for first in range(0, self.columns, lanes):
+                start = min(first, self.columns - lanes)
+                if start < first:
+                    own = b.begin_if(b.op("compare_ge", b.local_id(), b.const(first - start, "ui32")))
+                self._write(loop.index, b.op("add", b.const(start, "ui32"), b.local_id()), finish)
+            if own is not None:
+                b.end_if(own)
+            b.end_loop(loop, ())
         b.end_if(branch)
 
     def _write(self, row: Value, column: Value, finish: Finish) -> None:

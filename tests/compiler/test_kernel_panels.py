@@ -11,8 +11,12 @@ from stablehlo_text import apply, filled, main, tensor
 
 pytest.importorskip("llvmlite")
 
+from orchestrion import compiler, vm
 from orchestrion.compiler.errors import CompileError
+from orchestrion.compiler.kernel.body import Body
+from orchestrion.compiler.kernel.choose import choose
 from orchestrion.compiler.kernel.loops import BLOCK
+from orchestrion.compiler.sequencer.ll_seq import Entry
 from orchestrion.compiler.stablehlo.ops.contraction import DotDimensions
 from orchestrion.compiler.targets.cpu import target as cpu
 from orchestrion.compiler.targets.cpu.levels import LEVELS
@@ -63,6 +67,43 @@ def test_sums_have_the_bits_of_other_schedules(
     plain = "[tile(m, 1), tile(n, 1), bind(grid, invocation, 64)]"
     got, want = (computes(dot.text(["f32"] * 3), "cpu", x, y, schedule=steps)[0] for steps in (schedule, plain))
     np.testing.assert_array_equal(got, want)
+
+
+#: columns, and the tile that the machine takes: whole vectors, and a last one that is half behind the one before
+WIDTHS = {16: (8, 16), 20: (8, 16), 24: (8, 24), 40: (8, 40), 48: (8, 48), 72: (5, 72), 80: (5, 80), 144: (8, 48)}
+
+
+@pytest.mark.parametrize("columns", WIDTHS)
+@pytest.mark.parametrize("depth", [70, 900])
+def test_tiles_of_the_width_of_the_results(computes: Any, entry: Any, columns: int, depth: int) -> None:
+    dot, random, tile = matmul(160, depth, columns), np.random.default_rng(1), WIDTHS[columns]
+    text = dot.text(["f32"] * 3)
+    (body,) = (Body.of_entry(op) for op in entry(text).walk() if isinstance(op, Entry))
+    assert f"[tile(m, {tile[0]}), tile(n, {tile[1]}), " in str(choose(body, cpu.MACHINES["cpu"]).schedule)
+    x, y = (random.standard_normal(shape).astype(np.float32) for shape in (dot.lhs, dot.rhs))
+    plain = "[tile(m, 1), tile(n, 1), bind(grid, invocation, 64)]"
+    got, want = (computes(text, "cpu", x, y, schedule=steps)[0] for steps in (None, plain))
+    np.testing.assert_array_equal(got, want)
+
+
+def test_a_sum_in_the_place_of_an_operand_is_added_once() -> None:
+    """Columns that two vectors of a tile compute are written once."""
+    random = np.random.default_rng(2)
+    x, y, w = (random.standard_normal(shape).astype(np.float32) for shape in ((130, 30), (130, 20), (50, 40)))
+    text = """
+    func.func @main(%x: tensor<130x30xf32>, %y: tensor<130x20xf32>, %v: tensor<30x40xf32>, %w: tensor<20x40xf32>)
+        -> tensor<130x40xf32> {
+      %a = stablehlo.dot_general %x, %v, contracting_dims = [1] x [0]
+        : (tensor<130x30xf32>, tensor<30x40xf32>) -> tensor<130x40xf32>
+      %b = stablehlo.dot_general %y, %w, contracting_dims = [1] x [0]
+        : (tensor<130x20xf32>, tensor<20x40xf32>) -> tensor<130x40xf32>
+      %c = stablehlo.add %a, %b : tensor<130x40xf32>
+      return %c : tensor<130x40xf32>
+    }"""
+    program = vm.load(compiler.compile(text, targets=["cpu"]), device="cpu", allow_native_code=True)
+    got = np.asarray(program.main(x, y, w[:30], w[30:]))
+    want = x.astype(np.float64) @ w[:30] + y.astype(np.float64) @ w[30:]
+    np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("schedule", [SCHEDULES[0], SCHEDULES[1], SCHEDULES[4]])

@@ -184,8 +184,8 @@ CASES: list[tuple[str, list[str], str] | tuple[str, list[str], str, str]] = [
         "stage(out, panel, 64): results are computed in vectors along m or n", "cpu",
     ),
     (
-        "dot", [panels("stage(out, panel, 64)", f"{GROUP}, bind(m, local, 8)").replace("tile(n, 4)", "tile(n, 12)")],
-        "stage(out, panel, 64): 8 invocations take whole rows of 12 results", "cpu",
+        "dot", [panels("stage(out, panel, 64)", f"{GROUP}, bind(m, local, 16)").replace("tile(n, 4)", "tile(n, 12)")],
+        "stage(out, panel, 64): 16 invocations take whole rows of 12 results", "cpu",
     ),
     (
         "dot", [panels("stage(out, panel, 64)", more=", guard(n, clamp)")],
