@@ -64,6 +64,7 @@ def test_extrema_with_a_number_are_those_of_the_reference(computes: Any, number:
 def test_each_op_is_rendered() -> None:
     outside = {"kernel.shared", "kernel.barrier"}  # those divide a workgroup
     outside |= {"kernel.store_bits"}  # of devices without narrow integers
+    outside |= {"kernel.while"}  # of devices that record no loops
     assert set(_OPS) | outside == set(DIALECT.ops)
 
 
