@@ -105,9 +105,9 @@ def test_real_program_in_c(program: RealProgram, build: str, tmp_path: Path, loa
 #: name -> sizes of the image and of the kernel, channels, those of results, groups, type, and what the code contains
 CONVOLUTIONS = {
     "squares of results": (20, 3, 32, 32, 1, "float32", "PREFETCH(b1"),
-    "depthwise, four vectors": (9, 3, 128, 128, 128, "float32", "f32x64_choose("),
-    "depthwise, one vector": (9, 3, 48, 48, 48, "float32", "f32x16_choose("),
-    "depthwise, f64": (9, 5, 64, 64, 64, "float64", "f64x64_multiply_add("),
+    "depthwise, eight workgroups of channels": (9, 3, 128, 128, 128, "float32", "multiply_add_f32("),
+    "depthwise, three workgroups of channels": (9, 3, 48, 48, 48, "float32", "multiply_add_f32("),
+    "depthwise, f64": (9, 5, 64, 64, 64, "float64", "multiply_add_f64("),
     "columns of three halves of a tile": (20, 1, 8, 48, 1, "float32", "f32x16_multiply_add("),
 }
 
