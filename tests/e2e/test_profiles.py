@@ -351,20 +351,21 @@ def test_initializers_loops_and_failures(device: str, load_on: LoadOn) -> None:
     program.close()
 
 
+#: too many elements for a kernel that runs the whole loop
 LOOP = """
-func.func @main(%x: tensor<8xf32>, %n: tensor<i32>) -> tensor<8xf32> {
+func.func @main(%x: tensor<65536xf32>, %n: tensor<i32>) -> tensor<65536xf32> {
   %zero = stablehlo.constant dense<0> : tensor<i32>
   %one = stablehlo.constant dense<1> : tensor<i32>
-  %r:2 = stablehlo.while(%i = %zero, %v = %x) : tensor<i32>, tensor<8xf32>
+  %r:2 = stablehlo.while(%i = %zero, %v = %x) : tensor<i32>, tensor<65536xf32>
     cond {
       %c = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
       stablehlo.return %c : tensor<i1>
     } do {
       %j = stablehlo.add %i, %one : tensor<i32>
-      %w = stablehlo.tanh %v : tensor<8xf32> loc("loop.py":3:4)
-      stablehlo.return %j, %w : tensor<i32>, tensor<8xf32>
+      %w = stablehlo.tanh %v : tensor<65536xf32> loc("loop.py":3:4)
+      stablehlo.return %j, %w : tensor<i32>, tensor<65536xf32>
     }
-  return %r#1 : tensor<8xf32>
+  return %r#1 : tensor<65536xf32>
 }
 """
 
@@ -373,7 +374,7 @@ func.func @main(%x: tensor<8xf32>, %n: tensor<i32>) -> tensor<8xf32> {
 def test_a_loop_has_one_row_for_all_its_turns(device: str, load_on: LoadOn) -> None:
     """The predicate is computed once more than the body runs; the trace has a launch for every turn, in order."""
     program = load_on(writer.write(Compilation().rows(LOOP)), device, profiling=True)
-    x = np.linspace(-1, 1, 8, dtype=np.float32)
+    x = np.linspace(-1, 1, 65536, dtype=np.float32)
     for turns in (5, 0, 2):
         want = functools.reduce(lambda value, _: np.tanh(value), range(turns), x)
         np.testing.assert_allclose(program.main(x, np.int32(turns)), want, rtol=1e-6)
@@ -389,6 +390,19 @@ def test_a_loop_has_one_row_for_all_its_turns(device: str, load_on: LoadOn) -> N
     events = profile.trace()["traceEvents"]
     slices = [event for event in events if event["ph"] == "X"]
     check_flows(events, slices, [event for event in slices if event["cat"] in ("dispatch", "copy", "fill")])
+    program.close()
+
+
+@pytest.mark.parametrize("device", sorted({"opencl", "vulkan"} & set(DEVICES)))
+def test_a_loop_in_a_kernel_is_one_launch(device: str, load_on: LoadOn) -> None:
+    """However many turns it takes."""
+    program = load_on(writer.write(Compilation().rows(LOOP.replace("65536", "8"))), device, profiling=True)
+    x = np.linspace(-1, 1, 8, dtype=np.float32)
+    for turns in (5, 0, 100):
+        want = functools.reduce(lambda value, _: np.tanh(value), range(turns), x)
+        np.testing.assert_allclose(program.main(x, np.int32(turns)), want, rtol=1e-5)
+    first, second, third = ([launch.command.kind for launch in call.launches] for call in calls(program.profile()))
+    assert first == second == third and 0 < first.count("dispatch") < 5
     program.close()
 
 

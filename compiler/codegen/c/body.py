@@ -172,7 +172,7 @@ class CBody(BodyText):
         self._define(op.output, f"{function}({', '.join(self.names[value] for value in op.operands)})")
 
     def byte_offset(self, op: k.ByteOffset) -> None:
-        self.names[op.output] = "0u"
+        """It has its name already, as constants do."""
 
     def multiply_add_bytes(self, op: k.MultiplyAddBytes) -> None:
         names = ", ".join(self.names[value] for value in op.operands)
