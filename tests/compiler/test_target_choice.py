@@ -77,8 +77,7 @@ def test_a_named_target_that_cannot_is_an_error(targets: str | list[str]) -> Non
 
 
 def test_all_targets_failing_is_an_error_with_all_reasons(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Targets with library calls refuse when they make code, the others before that: the error has the reasons of all.
-    """
+    """Targets with library calls refuse when they make code, others before that: the error has the reasons of all."""
     from orchestrion.compiler.targets.reference.target import ReferenceTarget
 
     def refuse(*_: object) -> None:
