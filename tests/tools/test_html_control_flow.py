@@ -107,7 +107,7 @@ def in_block(main: FunctionView, block: int) -> list[NodeView]:
     return [node for node in main.nodes if node.block == block]
 
 
-@pytest.mark.parametrize("target", [*RECORDED, "opencl"])
+@pytest.mark.parametrize("target", [*RECORDED, "spirv_least"])
 def test_a_loop_in_a_branch_and_a_branch_in_the_loop(target: str) -> None:
     """The blocks are the same, wherever the predicates are read."""
     main = compiled(NESTED, target)

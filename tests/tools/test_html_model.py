@@ -28,9 +28,9 @@ def mlp() -> ModuleView:
     return view(EXAMPLES / "mlp.mlir")
 
 
-@pytest.fixture(scope="module", params=["reference", "cpu", "opencl"])
+@pytest.fixture(scope="module", params=["reference", "cpu", "spirv_least"])
 def norm(request: pytest.FixtureRequest) -> ModuleView:
-    """The loop and the branch are in one recording, or for `opencl` between recordings."""
+    """The loop and the branch are in one recording, or for `spirv_least` between recordings."""
     if request.param == "cpu":
         pytest.importorskip("llvmlite")
     return view(EXAMPLES / "spectral_norm.mlir", request.param)
@@ -38,7 +38,7 @@ def norm(request: pytest.FixtureRequest) -> ModuleView:
 
 def recorded(found: ModuleView) -> bool:
     (program,) = found.programs
-    return program.profile != "opencl"
+    return program.profile != "spirv_least"
 
 
 def test_each_dispatch_has_its_ops_line_workload_and_tensors(mlp: ModuleView) -> None:
