@@ -4,6 +4,7 @@ They have the layers and sizes of the networks whose names they have. Weights ar
 size of what flows through.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -106,11 +107,20 @@ INVERTED = ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 
 
 
 def mobilenet(random: Weights) -> Tree:
+    return _inverted(random, [(*stage, 3) for stage in INVERTED], squeezes=False)
+
+
+def _inverted(random: Weights, stages: Sequence[tuple[int, ...]], squeezes: bool) -> Tree:
+    """A network of inverted bottlenecks. `stages`: expansion, outputs, repetitions, stride, size of the window.
+    `squeezes`: each block weighs its channels by means of the image.
+    """
     blocks, inputs = [], 32
-    for expansion, outputs, repetitions, _ in INVERTED:
+    for expansion, outputs, repetitions, _, size in stages:
         for _ in range(repetitions):
-            wide = inputs * expansion
-            block = {"deep": random.conv(3, wide, wide, wide), "out": random.conv(1, wide, outputs)}
+            wide, few = inputs * expansion, inputs // 4
+            block = {"deep": random.conv(size, wide, wide, wide), "out": random.conv(1, wide, outputs)}
+            if squeezes:
+                block |= {"squeeze": random.conv(1, wide, few), "excite": random.conv(1, few, wide)}
             if expansion > 1:
                 block["in"] = random.conv(1, inputs, wide)
             blocks.append(block)
@@ -144,20 +154,7 @@ SQUEEZED = (
 
 
 def efficientnet(random: Weights) -> Tree:
-    blocks, inputs = [], 32
-    for expansion, outputs, repetitions, _, size in SQUEEZED:
-        for _ in range(repetitions):
-            wide, few = inputs * expansion, inputs // 4
-            block = {"deep": random.conv(size, wide, wide, wide), "out": random.conv(1, wide, outputs)}
-            block |= {"squeeze": random.conv(1, wide, few), "excite": random.conv(1, few, wide)}
-            if expansion > 1:
-                block["in"] = random.conv(1, inputs, wide)
-            blocks.append(block)
-            inputs = outputs
-    return {
-        "stem": random.conv(3, 3, 32), "blocks": blocks,
-        "last": random.conv(1, 320, 1280), "head": random.dense(1280, 1000),
-    }  # fmt: skip
+    return _inverted(random, SQUEEZED, squeezes=True)
 
 
 def apply_efficientnet(ops: Any, p: Tree, x: Any) -> Any:
