@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cpu_devices import best_level
 
 from orchestrion.hal.device import Device
 from orchestrion.hal.registry import open_device
@@ -145,3 +146,20 @@ def tensors() -> bytes:
     code.emit("store_output", total, 3)
     source = (Path(__file__).parent / "modules" / "tensors.asm").read_text()
     return write(assemble(source.replace("{payload}", tensor_encoding.encode([code]).hex())))
+
+
+@pytest.fixture(params=["reference", "cpu"])
+def on_host_memory(request: pytest.FixtureRequest) -> Callable[[str], Any]:
+    """Loads a text on each device that works on the host's memory."""
+    if request.param == "cpu":
+        pytest.importorskip("llvmlite")
+        if not best_level():
+            pytest.skip("the driver cpu has no device here")
+
+    def load(text: str) -> Any:
+        from orchestrion import compiler, vm  # few tests here need them
+
+        module = compiler.compile(text, targets=[request.param], target_cpu=best_level())
+        return vm.load(module, device=request.param, allow_native_code=True)
+
+    return load

@@ -1,15 +1,14 @@
 """Large NumPy arguments on devices that work on the host's memory: they are used where they are."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
 import pytest
-from cpu_devices import best_level
 
 pytest.importorskip("jax")
 
-from orchestrion import compiler, vm
 from orchestrion.vm.interop import IMPORT_BYTES
 
 COUNT = IMPORT_BYTES // 4
@@ -23,14 +22,9 @@ func.func @main(%x: tensor<{COUNT}xf32>, %y: tensor<{COUNT}xf32> {{tf.aliasing_o
 """
 
 
-@pytest.fixture(params=["reference", "cpu"])
-def program(request: pytest.FixtureRequest) -> Iterator[Any]:
-    if request.param == "cpu":
-        pytest.importorskip("llvmlite")
-        if not best_level():
-            pytest.skip("the driver cpu has no device here")
-    module = compiler.compile(TEXT, targets=[request.param], target_cpu=best_level())
-    with vm.load(module, device=request.param, allow_native_code=True) as program:
+@pytest.fixture
+def program(on_host_memory: Callable[[str], AbstractContextManager[Any]]) -> Iterator[Any]:
+    with on_host_memory(TEXT) as program:
         yield program
 
 

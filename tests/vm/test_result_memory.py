@@ -2,16 +2,15 @@
 
 import gc
 import resource
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
 import pytest
-from cpu_devices import best_level
 
 pytest.importorskip("jax")
 
-from orchestrion import compiler, vm
 from orchestrion.vm.result_memory import MAX_FREE, RESULT_BYTES
 
 COUNT = 1 << 20  # elements: 4 MiB, more pages than a call may touch for other reasons
@@ -30,14 +29,9 @@ func.func @two(%x: {T}) -> ({T}, tensor<2xf32>, {T}) {{
 """
 
 
-@pytest.fixture(params=["reference", "cpu"])
-def program(request: pytest.FixtureRequest) -> Iterator[Any]:
-    if request.param == "cpu":
-        pytest.importorskip("llvmlite")
-        if not best_level():
-            pytest.skip("the driver cpu has no device here")
-    module = compiler.compile(TEXT, targets=[request.param], target_cpu=best_level())
-    with vm.load(module, device=request.param, allow_native_code=True) as program:
+@pytest.fixture
+def program(on_host_memory: Callable[[str], AbstractContextManager[Any]]) -> Iterator[Any]:
+    with on_host_memory(TEXT) as program:
         yield program
 
 
