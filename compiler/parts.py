@@ -53,7 +53,7 @@ def kinds_of(options: Options) -> set[str]:
 
 
 def common_lapack_calls(options: Options) -> str:
-    """What all targets of a compilation make of calls of LAPACK, and `calls` where they differ."""
+    """What becomes of calls of LAPACK in the program that all targets share: a call that one of them keeps stays."""
     kinds = kinds_of(options)
     if kinds == {"loops"}:
         return "loops"
