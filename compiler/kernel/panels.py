@@ -18,7 +18,7 @@ from math import prod
 
 from orchestrion.compiler.flow.structure import fastest_axis
 from orchestrion.compiler.ir.core import Value
-from orchestrion.compiler.ir.dims import Shape, ceildiv, numbers
+from orchestrion.compiler.ir.dims import Shape, ceildiv, is_dynamic, numbers
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 
 from .axes import Axes
@@ -28,10 +28,10 @@ from .dialect import Load
 from .dots import remember, together, vector_sums
 from .elemental import Elemental
 from .grid import dot_places
-from .index import Index, linearize
+from .index import Index, delinearize, linearize
 from .joined_axes import UnitFactors, units_of
 from .loops import BLOCK, Nest, Scalars
-from .operands import is_read
+from .operands import is_read, packed_tile
 from .reductions import Factors
 from .rules import element_of, shape_of
 from .schedule import Schedule
@@ -415,6 +415,8 @@ class PanelDot:
 
         def factors(reduced: Sequence[Value]) -> Scalars:
             place = b.op("subtract", linearize(b, reduced, self.sizes), base)
+            if self.reads_panels:
+                self._prefetch(linearize(b, reduced, self.sizes))
             if self.left is not None:
                 xs = [b.load_shared(self.left.array, self.left.at(row, place)) for row in rows]
             else:
@@ -426,6 +428,26 @@ class PanelDot:
             return [*xs, *(b.vector(ys[first : first + lanes]) for first in range(0, len(ys), lanes))]
 
         return factors
+
+    @property
+    def reads_panels(self) -> bool:
+        """Whether memory has the panels of columns, of which there are several, one behind the other."""
+        several = not self.transposed and self.column_count > self.columns
+        return several and self.right is None and packed_tile(self.dot, 1) == self.columns
+
+    def _prefetch(self, place: Value) -> None:
+        """Asks caches for the panel of the next block. Each tile asks for a part of it, an element for each `place`
+        along the contracted axes.
+        """
+        b, width = self.builder, self.builder.index(self.columns)
+        rows = self.rows if is_dynamic(self.row_count) else min(self.rows, int(self.row_count))
+        first = b.op("multiply", b.op("convert", self.tile_row, to=b.index_type), b.index(prod(self.sizes)))
+        apart = b.index(ceildiv(self.columns, ceildiv(rows, self.tile[0])))
+        element = b.op("multiply", b.op("add", first, place), apart)
+        column = b.op("add", width, b.op("unchecked_remainder", element, width))
+        along = delinearize(b, b.op("unchecked_divide", element, width), self.sizes)
+        (value,) = self.elemental.run(self._factors(None, self._column(column))(False, along))
+        b.prefetch(value)
 
     # results
 
