@@ -38,6 +38,8 @@ from .schedule import Schedule
 
 #: most groups of columns that have code of their own in the loop that fetches a panel
 MAX_GROUPS = 4
+#: fewest elements of an operand with panels in memory that caches are asked for; they may hold fewer between calls
+MIN_PREFETCHED = 16 << 10
 #: computes the results at a place of the dot whose element is known, and writes them
 Finish = Callable[[Index], None]
 
@@ -154,8 +156,9 @@ class PanelDot:
         self.sizes, self.slice = self._division()
         self.first_row = b.op("multiply", self.place[dims[0]], b.index(self.rows))
         self.first_column = b.op("multiply", self.place[across], b.index(self.columns))
-        self.start = self.first_column
-        if schedule.find("guard", across) is not None:
+        self.start, guard = self.first_column, schedule.find("guard", across)
+        self.is_padded = guard is not None and guard.how == "pad"
+        if guard is not None and not self.is_padded:
             self.start = b.op("minimum", self.start, b.index(self.column_count - self.columns))
         across_groups = b.const(schedule.local(across), "ui32")
         self.tile_row = b.op("unchecked_divide", b.local_id(), across_groups)
@@ -431,9 +434,10 @@ class PanelDot:
 
     @property
     def reads_panels(self) -> bool:
-        """Whether memory has the panels of columns, of which there are several, one behind the other."""
-        several = not self.transposed and self.column_count > self.columns
-        return several and self.right is None and packed_tile(self.dot, 1) == self.columns
+        """Whether memory has many panels of columns, one behind the other."""
+        many = not self.transposed and self.column_count > self.columns
+        many = many and prod(self.sizes) * self.column_count >= MIN_PREFETCHED
+        return many and self.right is None and packed_tile(self.dot, 1) == self.columns
 
     def _prefetch(self, place: Value) -> None:
         """Asks caches for the panel of the next block. Each tile asks for a part of it, an element for each `place`
@@ -482,8 +486,11 @@ class PanelDot:
     def _write(self, row: Value, column: Value, finish: Finish) -> None:
         b = self.builder
         across = self._column(b.op("convert", column, to=b.index_type))
-        moved = self.start is not self.first_column
-        own = b.begin_if(b.op("compare_ge", across, self.first_column)) if moved else None
+        own = None
+        if self.is_padded:
+            own = b.begin_if(b.op("compare_lt", across, b.index(self.column_count)))
+        elif self.start is not self.first_column:
+            own = b.begin_if(b.op("compare_ge", across, self.first_column))
         at = self._result(b.op("add", self.first_row, b.op("convert", row, to=b.index_type)), across)
         remember(b, self.dot, [at], [self._sum(row, column)])
         finish(at)

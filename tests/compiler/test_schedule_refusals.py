@@ -203,8 +203,8 @@ CASES: list[tuple[str, list[str], str] | tuple[str, list[str], str, str]] = [
     ),
     (
         "dot", [panels("stage(out, panel, 64)", more=", guard(n, clamp)")],
-        "stage(out, panel, 64): the last tile is moved back along the dimension of vectors, and clamped along the "
-        "other", "cpu",
+        "stage(out, panel, 64): the last tile is padded or moved back along the vectors, and clamped along the "
+        "other dimension", "cpu",
     ),
     (
         "outer product", [panels("stage(out, panel, 64)")],
