@@ -82,7 +82,8 @@ def _unknown(body: Body, schedule: Schedule) -> Iterator[str]:
     for step in schedule.steps:
         known = [*body.extents]
         if step.name == "bind":
-            known = ["grid", *(dim for dim in DOT if dim in body.extents and body.kind == "contraction")]
+            shared = DOT if body.kind == "contraction" else "e" if body.lines is not None else ""
+            known = ["grid", *(dim for dim in shared if dim in body.extents)]
         elif step.name == "stage":
             known = [*operands]
         elif step.name not in _OF_DIMENSIONS:
@@ -179,6 +180,8 @@ def _elements(body: Body, schedule: Schedule) -> Iterator[str]:
                 yield f"{step}: only a dot in tiles along m and n takes this step"
     if schedule.find("tile", "k") is not None:
         yield "a reduction is not tiled"
+    if schedule.find("bind", "e") is not None and any(schedule.named("tile")):
+        yield "invocations that share lines of padded elements compute one at a time"
     if (size > 1 or schedule.lanes > 1) and len({count_of(value) for value in body.results}) > 1:
         yield "results of several sizes are computed element by element"
     if schedule.lanes > 1 and body.hero is not None and not body.has_one_size:

@@ -35,6 +35,7 @@ from .operands import is_read, packed_tile
 from .reductions import Factors
 from .rules import element_of, shape_of
 from .schedule import Schedule
+from .shared_loops import each
 
 #: most groups of columns that have code of their own in the loop that fetches a panel
 MAX_GROUPS = 4
@@ -79,29 +80,6 @@ def shared_elements(dot: DotGeneral, schedule: Schedule) -> int:
     depth = prod(slice_of(dot, schedule.count("stage", "out"))[1:])
     staged = {step.dim for step in schedule.named("stage")}
     return rows * columns + depth * (rows * ("lhs" in staged) + columns * ("rhs" in staged))
-
-
-@contextmanager
-def each(b: KernelBuilder, lanes: int, outer: Value, inner: int) -> Iterator[tuple[Value, Value]]:
-    """Loops over the elements of an array of `outer` by `inner` elements, of which this invocation of `lanes` takes
-    some: the numbers of their row and column, as words. Elements are taken twice if invocations do not divide rows.
-    """
-    zero, size = b.const(0, "ui32"), b.const(inner, "ui32")
-    if lanes >= inner and lanes % inner:
-        loop = b.begin_loop(zero, outer, b.const(1, "ui32"), ())
-        yield loop.index, b.op("minimum", b.local_id(), b.const(inner - 1, "ui32"))
-    elif lanes >= inner:
-        first, step = b.op("unchecked_divide", b.local_id(), size), b.const(lanes // inner, "ui32")
-        loop = b.begin_loop(first, outer, step, ())
-        yield loop.index, b.op("unchecked_remainder", b.local_id(), size)
-    else:
-        loop = b.begin_loop(zero, outer, b.const(1, "ui32"), ())
-        columns = b.begin_loop(zero, size, b.const(lanes, "ui32"), ())
-        column = columns.index
-        column = b.op("minimum", column, b.const(inner - lanes, "ui32")) if inner % lanes else column
-        yield loop.index, b.op("add", column, b.local_id())
-        b.end_loop(columns, ())
-    b.end_loop(loop, ())
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,6 +60,10 @@ CASES: list[tuple[str, list[str], str] | tuple[str, list[str], str, str]] = [
     ("dot", [f"tile(m, 0), {GRID}"], "tile(m, 0): the count is 1 or more"),
     ("rows", [f"{GROUP}, reduce(k, tree)"], "reduce(k, tree): the count is 1 or more"),
     ("dot", [f"{GROUP}, bind(m, local)"], "bind(m, local): the count is 1 or more"),
+    (
+        "elements", [f"bind(e, local, 16), {GROUP}"],
+        "bind(e, local, 16): a body of kind elementwise has grid there",
+    ),
     # results that read an operand across
     (
         "transposed elements", [f"tile(e, 2), tile(t, 4), {GRID}, guard(t, shift)"],
