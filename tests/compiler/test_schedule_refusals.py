@@ -64,6 +64,10 @@ CASES: list[tuple[str, list[str], str] | tuple[str, list[str], str, str]] = [
         "elements", [f"bind(e, local, 16), {GROUP}"],
         "bind(e, local, 16): a body of kind elementwise has grid there",
     ),
+    (
+        "padded elements", [f"tile(e, 5), bind(e, local, 16), {GROUP}"],
+        "invocations that share lines of padded elements compute one at a time",
+    ),
     # results that read an operand across
     (
         "transposed elements", [f"tile(e, 2), tile(t, 4), {GRID}, guard(t, shift)"],
