@@ -1,4 +1,6 @@
-"""Schedules of dots of few rows in native code, which read the operand of the columns once (docs/decisions/few-rows.md)."""
+"""Schedules of dots of few rows in native code, which read the operand of the columns once
+(docs/decisions/few-rows.md).
+"""
 
 from __future__ import annotations
 

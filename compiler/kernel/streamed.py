@@ -1,9 +1,9 @@
 """Dots of few rows whose workgroup reads the operand of the columns once, in long pieces of its rows in memory.
 
-A pass adds some products, those of a few neighbouring places of the reduction, to all sums of the block. Its invocations
-follow each other along the columns, so caches and the prefetchers of a processor see a few rows of memory, each read in
-order. The sums of a pass lie in shared memory, which the fastest cache holds. Every 64 products they are added to the
-results of the block, so that products are added in the order of all schedules (`loops.Nest`).
+A pass adds a few products to all sums of the block, those of neighbouring places of the reduction. Its invocations
+follow each other along the columns, so a processor reads a few rows of memory, each in order. The sums of a pass lie in
+shared memory, which the fastest cache holds. Every 64 products they are added to the results of the block, so that
+products are added in the order of all schedules (`loops.Nest`).
 """
 
 from __future__ import annotations
@@ -55,10 +55,9 @@ class StreamedDot(PanelDot):
         b = self.builder
         with self._tile_with_rows() as (rows, vectors):
             places = [self._at(row, at) for row in rows for at in vectors]
-            zeros = [b.vector([self.zero] * self.lanes)] * len(places)
-            factors = self._tile_factors(rows, vectors, b.index(0))
-            reduction = vector_sums(b, self.sizes, len(rows), zeros, factors)
-            loop = b.begin_loop(first, end, b.index(1), [b.load_shared_lanes(self.sums, at, self.lanes) for at in places])
+            start = [b.load_shared_lanes(self.sums, at, self.lanes) for at in places]
+            reduction = vector_sums(b, self.sizes, len(rows), start, self._tile_factors(rows, vectors, b.index(0)))
+            loop = b.begin_loop(first, end, b.index(1), start)
             sums = b.end_loop(loop, self.elemental.run(reduction.into(loop.carried, (loop.index,))))
             for value, at in zip(sums, places, strict=True):
                 b.store_shared_lanes(value, self.sums, at)
