@@ -75,8 +75,10 @@ def vector_dimension(schedule: Schedule) -> str:
 
 
 def shared_elements(dot: DotGeneral, schedule: Schedule) -> int:
-    """Elements of the shared arrays of a workgroup: its block of results, and the panels of operands."""
+    """Elements of the shared arrays of a workgroup: its block of results, and the panels of operands or other sums."""
     rows, columns = (schedule.count("tile", dim) * schedule.local(dim) for dim in ("m", "n"))
+    if (out := schedule.find("stage", "out")) is not None and out.how == "stream":
+        return 2 * rows * columns
     depth = prod(slice_of(dot, schedule.count("stage", "out"))[1:])
     staged = {step.dim for step in schedule.named("stage")}
     return rows * columns + depth * (rows * ("lhs" in staged) + columns * ("rhs" in staged))
