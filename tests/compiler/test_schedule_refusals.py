@@ -216,8 +216,8 @@ CASES: list[tuple[str, list[str], str] | tuple[str, list[str], str, str]] = [
     ),
     (
         "large dot of f64",
-        [f"tile(m, 8), tile(n, 32), {GROUP}, bind(m, local, 64), vectorize(n, 8), stage(out, panel, 64)"],
-        "panels and sums take 131072 bytes; the machine has 81920", "cpu",
+        [f"tile(m, 8), tile(n, 32), {GROUP}, bind(m, local, 256), vectorize(n, 8), stage(out, panel, 64)"],
+        "panels and sums take 524288 bytes; the machine has 262144", "cpu",
     ),
     # panels of words
     ("dot of bytes", [panels("stage(out, bytes, 64)")], "stage(out, bytes, 64): the machine has no products of bytes"),
