@@ -473,7 +473,8 @@ class PanelDot:
         """
         b, width = self.builder, self.builder.index(self.columns)
         rows = self.rows if is_dynamic(self.row_count) else min(self.rows, int(self.row_count))
-        first = b.op("multiply", b.op("convert", self.tile_row, to=b.index_type), b.index(prod(self.sizes)))
+        tile_row = b.op("add", b.op("unchecked_divide", self.strip, b.const(self.tile[0], "ui32")), self.tile_row)
+        first = b.op("multiply", b.op("convert", tile_row, to=b.index_type), b.index(prod(self.sizes)))
         apart = b.index(ceildiv(self.columns, ceildiv(rows, self.tile[0])))
         element = b.op("multiply", b.op("add", first, place), apart)
         column = b.op("add", width, b.op("unchecked_remainder", element, width))
