@@ -97,7 +97,7 @@ class _Packing:
             return None
         if any(op is None or op.name != first.name or op.parent is not first.parent for op in ops):
             return None
-        if not _takes_vectors(first) or len({Function.of(op) for op in ops if isinstance(op, k.Call)}) > 1:
+        if not takes_vectors(first) or len({Function.of(op) for op in ops if isinstance(op, k.Call)}) > 1:
             return None
         groups = list(zip(*(op.operands for op in ops if op is not None), strict=True))
         return groups if isinstance(first, k.Scalar) else [one for one in groups if not _is_constant(one[0])]
@@ -152,7 +152,7 @@ def _is_constant(value: Value) -> bool:
     return isinstance(value.defining_op, k.Constant)
 
 
-def _takes_vectors(op: k.Scalar | k.Call) -> bool:
+def takes_vectors(op: k.Scalar | k.Call) -> bool:
     """Whether an op computes floats from floats of the same type; a function, also only with values of 32 bits and
     without branches, so that conditions have as many bits as what they select.
     """

@@ -12,11 +12,17 @@ import pytest
 from jax import lax
 
 from orchestrion import compiler, vm
+from orchestrion.compiler.codegen.c.body import CBody
+from orchestrion.compiler.driver import Compilation
+from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.ir.attributes import StringAttr
-from orchestrion.compiler.ir.core import Block
+from orchestrion.compiler.ir.core import Block, Operation
+from orchestrion.compiler.ir.parser import parse
 from orchestrion.compiler.ir.types import scalar
 from orchestrion.compiler.kernel import dialect as k
+from orchestrion.compiler.sequencer import ll_seq
 from orchestrion.compiler.targets.opencl import target as opencl
+from orchestrion.compiler.targets.target import target
 from orchestrion.hal.errors import DriverUnavailable
 from orchestrion.schema.decoder import read_module
 
@@ -75,6 +81,11 @@ OPS: dict[str, Callable[..., Any]] = {
     "maximum, minimum of constants": lambda x, y: jnp.maximum(jnp.minimum(x, 9), 0),
     "power": lambda x, y: x**y,
     "divide": lambda x, y: -y / x,
+    "atan2": jnp.arctan2,
+    "lgamma": lambda x, y: lax.lgamma(x),
+    "digamma": lambda x, y: lax.digamma(x),
+    "erf_inv": lambda x, y: lax.erf_inv(x),
+    "bessel_i1e": lambda x, y: lax.bessel_i1e(x),
 }
 
 
@@ -146,8 +157,8 @@ def test_an_op_without_a_form_on_vectors_stays_scalar() -> None:
     wide = [np.zeros(shape) for shape in ((48, 24), (24, 144), (144,), (144,), (48, 144))]
     assert "exponential_f64(" in source_of(both(_norm, *wide)[0])
     narrow = [array.astype(F) for array in wide]
-    source = source_of(both(lambda x, w, s, t, r: lax.lgamma(x @ w), *narrow)[0])
-    assert "float16 lgamma" not in source
+    source = source_of(both(lambda x, w, s, t, r: jnp.sin(x @ w), *narrow)[0])
+    assert "static float sine_f32(" in source
 
 
 def test_a_call_takes_vectors_of_the_length_of_its_result() -> None:
@@ -157,3 +168,25 @@ def test_a_call_takes_vectors_of_the_length_of_its_result() -> None:
         count, _, dtype = result.partition("x")
         call = k.Call([block.arguments[operand]], [k.vector_type(int(count), dtype)], properties=name)
         assert bool(list(call.check())) is wrong
+
+
+def test_a_function_on_vectors_that_a_target_lacks_is_refused() -> None:
+    """In IR that was edited. The compiler makes such calls for OpenCL, of functions that have a form on vectors."""
+    arguments = [np.zeros(shape, F) for shape in ((48, 24), (24, 144), (144,), (144,), (48, 144))]
+    lowered = jax.jit(lambda x, w, s, t, r: jnp.tanh(x @ w + s)).lower(*arguments)
+    text = Compilation(targets=["opencl"]).text(lowered, "executables")
+    assert 'scalar = "tanh"' in text
+
+    def entry(text: str) -> Operation:
+        return next(op for op in parse(text).walk() if isinstance(op, ll_seq.Executable))
+
+    edited = entry(text.replace('scalar = "tanh"', 'scalar = "sine"'))
+    with pytest.raises(CompileError, match="no function on vectors computes sine of f32"):
+        target("opencl").serialize(edited)
+    with pytest.raises(CompileError, match="native kernels call no functions on vectors"):
+        target("cpu").serialize(entry(text))
+    with pytest.raises(CompileError, match="SPIR-V kernels have no such op"):
+        target("spirv").serialize(entry(text))
+    call = next(op for op in entry(text).walk() if isinstance(op, k.Call))
+    with pytest.raises(CompileError, match="style c: no function on vectors"):
+        CBody(lambda call: "").call(call)
