@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from math import prod
 
 from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, Value
@@ -19,7 +20,7 @@ from orchestrion.compiler.sequencer import ll_seq
 from orchestrion.schema.dtypes import BY_NAME
 
 from . import dialect as k
-from .body import Body
+from .body import Body, reduced
 from .builder import KernelBuilder
 from .choose import choose
 from .choose_rows import ELEMENTS_PER_WORKGROUP
@@ -29,6 +30,7 @@ from .library import KERNELS
 from .machine import Machine
 from .reduction_limits import max_counted_iterations
 from .refusals import diagnose
+from .rules import shape_of
 from .schedule import Schedule, Step
 
 #: most iterations of a loop in one dispatch
@@ -86,6 +88,12 @@ def cost_of_part(body: Body, machine: Machine) -> Cost | None:
         return None
     each, count = _cost(block), invocations(body, schedule)
     return None if each is None else each if count == 1 else each.times(int(count))
+
+
+def estimated_cost(body: Body) -> Cost:
+    """The cost of a body of static size that one invocation cannot run: an op per element, also of reductions."""
+    counts = [prod(shape_of(op.results[0])) * reduced(op) for op in body.ops if op.results]
+    return Cost(int(sum(counts)))
 
 
 def cost_of_bytes(size: int) -> Cost:

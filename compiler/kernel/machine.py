@@ -51,7 +51,7 @@ class Machine:
     instruction. `float_sums`: f32 sums integers at least as fast as i32. `flash`, `ram`: bytes for constants and code,
     and for variables; 0 if there is no limit to be checked. A machine with flash gets constants that are computed at
     compile time. `loop_ops`: most ops of an iteration of a loop that becomes one kernel of one invocation; 0 if none
-    does.
+    does. `merged_ops`: most ops of a command of a loop in batches that one invocation runs together with others.
     """
 
     simd: int = 8
@@ -79,6 +79,7 @@ class Machine:
     flash: int = 0
     ram: int = 0
     loop_ops: int = 0
+    merged_ops: int = 0
     quirks: Quirks = Quirks()
 
     @property

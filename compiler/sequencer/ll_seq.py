@@ -104,6 +104,8 @@ class Entry(Operation):
     The body of an entry may be a `loop` of the program. Its `binding_types` then say which elements copies and fills
     move.
 
+    `predicate`: the number of a binding of one byte. If it is 0, the entry writes nothing.
+
     `shared`, where devices bind few buffers: per binding the number of the device's binding that it lies in. The byte
     offset of each binding that shares one is a further parameter word, in their order behind the symbols.
 
@@ -122,6 +124,7 @@ class Entry(Operation):
     source_ops = optional(ArrayAttr)
     binding_types = optional(ArrayAttr)
     specialized = optional(ArrayAttr)
+    predicate = optional(IntegerAttr)
     shared = optional(DenseArray)
     body = region()
     traits = frozenset({Trait.ISOLATED, Trait.SYMBOL, Trait.ONE_BLOCK})
@@ -303,7 +306,8 @@ class Loop(Operation):
     before each iteration. Writes before each read of it are visible, as behind a barrier, and so are those of the loop
     to the commands after it.
 
-    In an entry it runs at most `most` iterations; the predicate then tells whether there are more.
+    In an entry, and in a recording of which the host submits batches, it runs at most `most` iterations; the predicate
+    then tells whether there are more.
     """
 
     name = "ll_seq.loop"
