@@ -112,13 +112,22 @@ def _cost(block: Block) -> Cost | None:
                 return None
             inner += one
         if isinstance(op, k.For):
-            lower, upper, step = (value.defining_op for value in (op.lower, op.upper, op.step))
-            if not (isinstance(upper, k.Constant) and isinstance(step, k.Constant) and step.bits):
+            length, step = _length_of(op), op.step.defining_op
+            if length is None or not isinstance(step, k.Constant) or not step.bits:
                 return None
-            first = lower.bits if isinstance(lower, k.Constant) else 0
-            inner = inner.times(-(-max(upper.bits - first, 0) // step.bits))
+            inner = inner.times(-(-length // step.bits))
         total += inner
     return total
+
+
+def _length_of(loop: k.For) -> int | None:
+    """The difference of the bounds of a loop, or more; None if it is unknown."""
+    lower, upper = loop.lower.defining_op, loop.upper.defining_op
+    if isinstance(upper, k.SCALARS["add"]) and upper.operands[0] is loop.lower:
+        lower, upper = None, upper.operands[1].defining_op
+    if not isinstance(upper, k.Constant):
+        return None
+    return max(upper.bits - (lower.bits if isinstance(lower, k.Constant) else 0), 0)
 
 
 def iterations_per_dispatch(entry: ll_seq.Entry, machine: Machine) -> int:
