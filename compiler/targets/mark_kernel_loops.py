@@ -55,7 +55,7 @@ MAX_BATCH_OPS: Final = 1 << 24
 
 def run(program: hl_seq.Program, options: Options) -> None:
     profile, machine = known_profile(program.profile), target(program.profile).machine(program.machine_name)
-    if profile.control_flow or profile.max_bindings is not None or machine is None or not machine.loop_ops:
+    if profile.control_flow or profile.max_bindings is not None or machine is None or not machine.merged_ops:
         return
     costs = _Costs(machine, SymbolTables(), {})
     for func in [op for op in program.body.block if isinstance(op, Func) and op.dims is None]:
@@ -76,6 +76,8 @@ def _mark(func: Func, costs: _Costs) -> Iterator[tuple[Location, str, str]]:
         if header in done:
             continue
         try:
+            if not costs.machine.loop_ops:
+                raise _Refused("an invocation of a GPU is slow")
             _check_buffers(blocks, blocks & set(loops), func, costs.tables)
             cost = costs.of_loop(header, loops)
         except _Refused as refused:
@@ -224,7 +226,9 @@ class _Costs:
         return None if self.entries[op.entry] else estimated_cost(self._body_of(op))
 
     def _of_entry(self, dispatch: flow.Dispatch) -> Cost | None:
-        return None if self._entry_of(dispatch).dims is not None else cost_of_part(self._body_of(dispatch), self.machine)
+        return (
+            None if self._entry_of(dispatch).dims is not None else cost_of_part(self._body_of(dispatch), self.machine)
+        )
 
     def _entry_of(self, dispatch: flow.Dispatch) -> Func:
         func = self.tables.lookup(dispatch, dispatch.entry)

@@ -18,7 +18,6 @@ from orchestrion.compiler.flow.symbols import Names
 from orchestrion.compiler.ir.attributes import (
     ArrayAttr,
     DenseElements,
-    DictAttr,
     IntegerAttr,
     StringAttr,
     SymbolRef,
@@ -27,7 +26,7 @@ from orchestrion.compiler.ir.attributes import (
 )
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
-from orchestrion.compiler.ir.types import I64, tensor
+from orchestrion.compiler.ir.types import I64, Attribute, TensorType, tensor
 from orchestrion.compiler.kernel.body import Body
 from orchestrion.compiler.kernel.loop_entry import Cost, cost_of_bytes, cost_of_part
 from orchestrion.compiler.kernel.machine import Machine
@@ -45,6 +44,8 @@ from .command_ranges import CommandRanges
 LEAST_BUFFERS: Final = 4
 #: Ops of a dispatch that one invocation cannot run.
 LARGE: Final = 1 << 62
+#: Most commands of the largest size in a kernel of one invocation.
+RUN_COMMANDS: Final = 8
 
 
 def add_executable(entry: ll_seq.Entry, program: hl_seq.Program, record: Operation) -> Value:
@@ -119,7 +120,7 @@ class SplitIteration:
 
     def _merge(self, command: Operation, cost: Cost) -> None:
         """Adds a command to the current run. One invocation has only so many iterations."""
-        if self._run and (self._cost + cost).ops > self.machine.loop_ops:
+        if (self._cost + cost).ops > RUN_COMMANDS * self.machine.merged_ops:
             self._end_run()
         self._run.append(command)
         self._cost += cost
@@ -196,7 +197,7 @@ class SplitIteration:
         return made
 
 
-def _binding(access: str, length: int) -> DictAttr:
+def _binding(access: str, length: int) -> Attribute:
     return attribute_of({"access": access, "length": length})
 
 
@@ -219,9 +220,10 @@ def _entry_of_fill(op: ll_seq.Fill) -> ll_seq.Entry:
     return _entry_that_stores(builder, value, "fill", [], length)
 
 
-def _entry_that_stores(builder: Builder, value: Value, name: str, read: list[DictAttr], length: int) -> ll_seq.Entry:
+def _entry_that_stores(builder: Builder, value: Value, name: str, read: list[Attribute], length: int) -> ll_seq.Entry:
     """An entry that stores a tensor to its last binding."""
     block = builder.block
+    assert isinstance(value.type, TensorType)
     builder.build(ll_seq.StoreOutput, value=value, binding=block.arguments[-1])
     builder.build(ll_seq.End)
     return ll_seq.Entry.build(
