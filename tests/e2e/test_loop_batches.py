@@ -114,11 +114,11 @@ def large_state(x: Any, n: Any) -> Any:
 
 
 def fills(x: Any, n: Any) -> Any:
-    """An array that starts anew in each iteration."""
+    """An array that starts anew in each iteration, before several updates in place."""
 
     def body(state: Any) -> Any:
         v, i = state
-        fresh = jnp.zeros(40_000, F).at[i * 3].set(v[0]).at[i + 20_000].add(v[1])
+        fresh = jnp.zeros(40_000, jnp.int32).at[(jnp.abs(v) * 999).astype(jnp.int32) % 40_000].add(i + 1)
         return MATRIX @ v + fresh[:256] + fresh[20_000:20_256], i + 1
 
     return jax.lax.while_loop(lambda s: s[1] < n, body, (x, jnp.int32(0)))
