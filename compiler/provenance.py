@@ -265,7 +265,7 @@ class Recorder:
                 self._put(number, recorded)
 
     def _place_loops(self, program: hl_seq.Program) -> None:
-        """Moves the ops of loops that became kernels, or run in batches, to the entries of these, and notes new names of
+        """Moves the ops of loops that became kernels or run in batches to the entries of these, and notes new names of
         other entries.
         """
         entries = {ref: op for exe in program.walk() if isinstance(exe, ll_seq.Executable) for ref, op in exe.entries()}

@@ -1,5 +1,5 @@
-"""Entries with a predicate: what the rules refuse in text of `ll_seq`, that compilation goes on from the text, and where
-the report places the ops of a loop in batches.
+"""Entries with a predicate: what the rules refuse in text of `ll_seq`, that compilation goes on from the text, and
+where the report places the ops of a loop in batches.
 """
 
 import pytest
