@@ -265,13 +265,16 @@ class Recorder:
                 self._put(number, recorded)
 
     def _place_loops(self, program: hl_seq.Program) -> None:
-        """Moves the ops of loops that became kernels to the entries of these, and notes new names of other entries."""
+        """Moves the ops of loops that became kernels or run in batches to the entries of these, and notes new names of
+        other entries.
+        """
         entries = {ref: op for exe in program.walk() if isinstance(exe, ll_seq.Executable) for ref, op in exe.entries()}
         left = {(ref.root, *ref.nested) for ref in entries}
         name = program.sym_name.value
         known = {(one.executable, one.entry) for row in self.report.ops for one in row.places if one.program == name}
         dispatches = [op for op in program.walk() if isinstance(op, ll_seq.Dispatch)]
-        if not any(isinstance(entries[op.entry].body.block.first, ll_seq.Loop) for op in dispatches):
+        made = [entries[op.entry] for op in dispatches]
+        if not any(one.predicate is not None or isinstance(one.body.block.first, ll_seq.Loop) for one in made):
             return
         for op in [op for op in dispatches if (op.entry.root, op.entry.nested[0]) not in known]:
             loops = (outer.sym_name.value for outer in op.enclosing() if isinstance(outer, ll_seq.RunLoop))

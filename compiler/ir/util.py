@@ -218,11 +218,13 @@ class CondBranch(BranchOp):
     until it reaches 0.
 
     `kernel_loop`: the block is the header of a loop that becomes one kernel (`targets/mark_kernel_loops.py`); its
-    number of iterations, 0 if that is unknown.
+    number of iterations, 0 if that is unknown. `batch`: the block is the header of a loop of which the host submits
+    several iterations at once, at most so many.
     """
 
     name = "util.cond_branch"
     kernel_loop = optional(IntegerAttr)
+    batch = optional(IntegerAttr)
     condition = operand()
     arguments = operands()
     then = successor()

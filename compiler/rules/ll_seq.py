@@ -207,9 +207,20 @@ def _entry(op: ll_seq.Entry) -> Iterator[str]:
         numbers = op.shared.ints
         if len(numbers) != len(op.bindings) or [*dict.fromkeys(numbers)] != [*range(max(numbers, default=-1) + 1)]:
             yield f"shared {list(numbers)} is not a number per binding, counted from 0 in their order"
+    if op.predicate is not None:
+        yield from _predicate(op, op.predicate.value)
     types = [argument.type for argument in op.body.block.arguments]
     if types != [ll_seq.BINDING] * len(op.bindings):
         yield f"takes {len(types)} arguments for {len(op.bindings)} bindings, or others than bindings"
+
+
+def _predicate(op: ll_seq.Entry, number: int) -> Iterator[str]:
+    """The predicate is the last binding, which holds a byte to be read. A body that is not lowered does not use it."""
+    last = op.bindings.items[-1] if op.bindings.items else None
+    if number != len(op.bindings) - 1 or not isinstance(last, DictAttr) or not is_binding(last):
+        yield f"predicate {number} is not its last binding"
+    elif ll_seq.access_of(last) != "read":
+        yield f"predicate {number} is for {ll_seq.access_of(last)}, not for read only"
 
 
 def is_binding(item: Attribute) -> bool:

@@ -100,9 +100,9 @@ class Entry(Operation):
     dispatch passes the symbols of the same names of its own function. `kind` and `schedules` are those of the function
     in `hl_seq`. After lowering an entry also has its workgroup size, the names of the source ops that it computes, the
     main one first, and the tensor type of each binding.
+    `predicate`: the number of a binding of one byte. If it is 0, the entry writes nothing.
 
-    The body of an entry may be a `loop` of the program. Its `binding_types` then say which elements copies and fills
-    move.
+    The body of an entry may be a `loop`. Its `binding_types` then say which elements copies and fills move.
 
     `shared`, where devices bind few buffers: per binding the number of the device's binding that it lies in. The byte
     offset of each binding that shares one is a further parameter word, in their order behind the symbols.
@@ -122,6 +122,7 @@ class Entry(Operation):
     source_ops = optional(ArrayAttr)
     binding_types = optional(ArrayAttr)
     specialized = optional(ArrayAttr)
+    predicate = optional(IntegerAttr)
     shared = optional(DenseArray)
     body = region()
     traits = frozenset({Trait.ISOLATED, Trait.SYMBOL, Trait.ONE_BLOCK})
@@ -303,7 +304,7 @@ class Loop(Operation):
     before each iteration. Writes before each read of it are visible, as behind a barrier, and so are those of the loop
     to the commands after it.
 
-    In an entry it runs at most `most` iterations; the predicate then tells whether there are more.
+    In an entry or in a batch it runs at most `most` iterations; the predicate then tells whether there are more.
     """
 
     name = "ll_seq.loop"
