@@ -510,7 +510,7 @@ class Compilation:
         """Warn of schedules that no body of the module's programs has."""
         from orchestrion.compiler.sequencer.hl_seq import TargetProgram
 
-        programs = [(op.profile, op.machine_name) for op in module.block if isinstance(op, TargetProgram)]
+        programs = [(op.profile, op.machine_name) for op in module.block.of(TargetProgram)]
         if text := schedules.unused_text(programs):
             self.warn(text, ScheduleWarning)
 

@@ -39,7 +39,7 @@ def run(module: Module, options: Options) -> None:
         ).convert()
         for number, program in enumerate(programs)
     ]
-    functions = [op for op in programs[0].body.block if isinstance(op, ll_seq.Function)]
+    functions = programs[0].body.block.of(ll_seq.Function)
     rows = [vm.Import.build(sym_name=n, signature=row.signature) for n, row in HAL_IMPORTS.items() if n in imports]
     rows += _imported(programs)
     for op in (*rows, *(export_of(function) for function in functions), *converted):
@@ -52,9 +52,8 @@ def _imported(programs: Sequence[hl_seq.Program]) -> list[vm.Import]:
     """One row per called function of another module."""
     found: dict[str, FunctionType] = {}
     for program in programs:
-        for op in program.walk():
-            if isinstance(op, ll_seq.ImportedCall):
-                found[op.callee.value] = op.function_type
+        for op in program.walk(ll_seq.ImportedCall):
+            found[op.callee.value] = op.function_type
     return [
         vm.Import.build(sym_name=name, signature=tensors_of(type).signature, function_type=type)
         for name, type in found.items()
@@ -86,15 +85,12 @@ class _Program:
         self.names = Names.of(program)
 
     def convert(self) -> Operation:
-        for op in self.program.body.block:
-            if isinstance(op, ll_seq.Executable):
-                self._executable(op)
-        for op in self.program.walk():
-            if isinstance(op, ll_seq.Constant):
-                self._constant(op)
-        for op in self.program.body.block:
-            if isinstance(op, util.Global):
-                self._global(op)
+        for executable in self.program.body.block.of(ll_seq.Executable):
+            self._executable(executable)
+        for constant in self.program.walk(ll_seq.Constant):
+            self._constant(constant)
+        for variable in self.program.body.block.of(util.Global):
+            self._global(variable)
         for op in self.program.body.block:
             if isinstance(op, util.Initializer):
                 self._initializer(op)
@@ -163,7 +159,7 @@ class _Program:
         found: set[str] = set()
         for op in self.program.body.block:
             if isinstance(op, util.Initializer) and op.kind.value == "context":
-                found.update(store.ref.root for store in op.walk() if isinstance(store, util.GlobalStore))
+                found.update(store.ref.root for store in op.walk(util.GlobalStore))
         return found
 
     def _initializer(self, op: util.Initializer) -> None:

@@ -40,11 +40,11 @@ def module_rows(module: Module) -> writer.Module:
     Raises CompileError for a name that a module file cannot hold: it contains a NUL or is not UTF-8.
     """
     _refuse_names(module)
-    imports = [op for op in module.block if isinstance(op, vm.Import)]
-    exports = [op for op in module.block if isinstance(op, vm.Export)]
+    imports = module.block.of(vm.Import)
+    exports = module.block.of(vm.Export)
     ordinals = {op.sym_name.value: index for index, op in enumerate(imports)}
     return writer.Module(
-        programs=[_program(op, exports, ordinals) for op in module.block if isinstance(op, vm.Program)],
+        programs=[_program(op, exports, ordinals) for op in module.block.of(vm.Program)],
         exports=[_export(op) for op in exports],
         imports=[writer.Import(op.sym_name.value, op.signature.value) for op in imports],
         attributes={

@@ -36,11 +36,10 @@ MAX_COMPARISONS: Final = 1 << 18
 
 def run(module: Module) -> None:
     """Lowers all sorts."""
-    for op in list(module.walk()):
-        if isinstance(op, Sort):
-            rewriter = Rewriter({})
-            rewriter.at(op)
-            rewriter.replace(op, _sorted(op, rewriter))
+    for op in list(module.walk(Sort)):
+        rewriter = Rewriter({})
+        rewriter.at(op)
+        rewriter.replace(op, _sorted(op, rewriter))
 
 
 def _sorted(op: Sort, rewriter: Rewriter) -> list[Value]:

@@ -24,10 +24,9 @@ from .structure import reads_in_order
 def run(module: Module) -> None:
     """Marks the arguments of all dispatches."""
     found: dict[str, list[int]] = {}
-    for executable in module.block:
-        if isinstance(executable, Executable):
-            entry = executable.entry
-            found[executable.sym_name.value] = candidates(entry.body.block, is_by_rows(entry))
+    for executable in module.block.of(Executable):
+        entry = executable.entry
+        found[executable.sym_name.value] = candidates(entry.body.block, is_by_rows(entry))
     for op in module.walk():
         if isinstance(op, Dispatch) and op.get("tied") is None and found[op.entry.root]:
             op.in_place = dense_ints(*found[op.entry.root])

@@ -34,7 +34,7 @@ def run(module: Module) -> None:
     """Outlines all regions of a module."""
     names = Names.of(module)
     for code in list(code_of(module)):
-        regions = [op for block in code.regions[0].blocks for op in block if isinstance(op, DispatchRegion)]
+        regions = [op for block in code.regions[0].blocks for op in block.of(DispatchRegion)]
         for number, region in enumerate(regions):
             _outline(region, names.fresh(f"{prefix_of(code)}_dispatch_{number}"), code)
 

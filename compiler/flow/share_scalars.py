@@ -45,7 +45,7 @@ _Member = tuple[Executable, dict[int, Constant]]
 
 def run(module: Module) -> None:
     """Shares the executables of a module."""
-    dispatches = {op.entry.root: op for op in module.walk() if isinstance(op, Dispatch)}
+    dispatches = {op.entry.root: op for op in module.walk(Dispatch)}
     alike: dict[tuple[str, ...], list[_Member]] = {}  # of the same ops: a text is made of those that are many
     for executable in module.block:
         if isinstance(executable, Executable) and executable.symbol in dispatches:

@@ -74,7 +74,7 @@ def run(module: Module, options: Options) -> None:
     limit = binding_limit(options)
     if limit is None:
         return
-    for op in [op for op in module.walk() if isinstance(op, Constant)]:
+    for op in list(module.walk(Constant)):
         if not op.value.is_splat and op.value.nbytes > limit and op.out.uses:
             _split(op, limit)
 

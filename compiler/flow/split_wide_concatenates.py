@@ -13,7 +13,7 @@ from .groups import MAX_BINDINGS
 
 def run(module: Module) -> None:
     """Splits all wide concatenations."""
-    for op in [op for op in module.walk() if isinstance(op, Concatenate)]:
+    for op in list(module.walk(Concatenate)):
         _split(op)
 
 

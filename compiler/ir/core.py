@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar, overload
 
 from .attributes import StringAttr
 from .declare import Declaration, declaration_of
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .symbols import SymbolTables
 
 A = TypeVar("A", bound=Attribute)
+Op = TypeVar("Op", bound="Operation")
 
 
 class Trait(Enum):
@@ -303,16 +304,13 @@ class Operation:
             for block in region.blocks:
                 yield from block.arguments
 
-    def walk(self) -> Iterator[Operation]:
-        """This operation and everything inside, outer before inner, in text order."""
-        yield self
-        for region in self.regions:
-            for block in region.blocks:
-                for op in block:
-                    if op.regions:
-                        yield from op.walk()
-                    else:
-                        yield op
+    @overload
+    def walk(self) -> Iterator[Operation]: ...
+    @overload
+    def walk(self, kind: type[Op]) -> Iterator[Op]: ...
+    def walk(self, kind: type[Operation] | None = None) -> Iterator[Operation]:
+        """This operation and everything inside, or those of a class, outer before inner, in text order."""
+        return _walk(self) if kind is None else (op for op in _walk(self) if isinstance(op, kind))
 
     def clone(self, mapping: dict[Value, Value] | None = None, blocks: dict[Block, Block] | None = None) -> Operation:
         """A deep copy, in no block. Operands are replaced by `mapping` (old value -> new value), which gets the new
@@ -360,6 +358,17 @@ class Operation:
         return f"<{self.name}>"
 
 
+def _walk(top: Operation) -> Iterator[Operation]:
+    yield top
+    for region in top.regions:
+        for block in region.blocks:
+            for op in block:
+                if op.regions:
+                    yield from _walk(op)
+                else:
+                    yield op
+
+
 class UnregisteredOp(Operation):
     """An operation of an undeclared dialect or name, kept unchanged."""
 
@@ -405,6 +414,10 @@ class Block:
     def ops(self) -> list[Operation]:
         """A copy of the list of operations, for loops that change the block."""
         return list(self)
+
+    def of(self, kind: type[Op]) -> list[Op]:
+        """A copy of the list of its operations of a class."""
+        return [op for op in self if isinstance(op, kind)]
 
     @property
     def parent_op(self) -> Operation | None:
@@ -497,11 +510,13 @@ class Region:
         self.blocks.append(block)
         return block
 
-    def walk(self) -> Iterator[Operation]:
-        """All operations inside, outer before inner, in text order."""
-        for block in self.blocks:
-            for op in block:
-                yield from op.walk()
+    @overload
+    def walk(self) -> Iterator[Operation]: ...
+    @overload
+    def walk(self, kind: type[Op]) -> Iterator[Op]: ...
+    def walk(self, kind: type[Operation] = Operation) -> Iterator[Operation]:
+        """All operations inside, or those of a class, outer before inner, in text order."""
+        return (op for block in self.blocks for top in block for op in _walk(top) if isinstance(op, kind))
 
     def clone(self, mapping: dict[Value, Value] | None = None) -> Region:
         """A deep copy; `mapping` gets its arguments and results. Forward references inside are mapped as well."""

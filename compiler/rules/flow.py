@@ -125,7 +125,7 @@ def body(func: Func) -> Iterator[str]:
         return
     if len(block.arguments) + len(results) > MAX_BINDINGS:
         yield f"binds {len(block.arguments) + len(results)} buffers, a dispatch has at most {MAX_BINDINGS}"
-    calls = [op for op in block if isinstance(op, CustomCall)]
+    calls = block.of(CustomCall)
     if calls:
         yield from _library_call(block, calls)
     else:
@@ -257,11 +257,10 @@ def _all_sized(block: Block) -> bool:
 def same_ties(scope: Operation) -> Iterator[str]:
     """An entry has one ABI: all its dispatches tie the same arguments, or none."""
     first: dict[str, str] = {}
-    for op in scope.walk():
-        if isinstance(op, Dispatch):
-            entry, tied = str(op.entry), str(op.tied)
-            if first.setdefault(entry, tied) != tied:
-                yield f"{entry} is dispatched with tied = {first[entry]} and with tied = {tied}"
+    for op in scope.walk(Dispatch):
+        entry, tied = str(op.entry), str(op.tied)
+        if first.setdefault(entry, tied) != tied:
+            yield f"{entry} is dispatched with tied = {first[entry]} and with tied = {tied}"
 
 
 def _most_elements(types: Sequence[Type]) -> Size:

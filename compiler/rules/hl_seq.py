@@ -140,7 +140,7 @@ def _choice(op: util.CondBranch | util.Switch) -> Iterator[str]:
 
 def programs(module: Operation) -> Iterator[str]:
     """There is at least one program; each is for a known target, and for a machine of that target."""
-    found = [op for op in module.regions[0].block if isinstance(op, Program)]
+    found = module.regions[0].block.of(Program)
     if not found:
         yield "has no program"
     for op in found:

@@ -158,9 +158,9 @@ def _finalizer(op: util.Finalizer) -> Iterator[str]:
     """A finalizer releases what the initializers of its kind store, in reverse order; the VM also does so by itself."""
     program = op.parent_op
     assert program is not None
-    makers = [i for i in program.regions[0].block if isinstance(i, util.Initializer) and i.kind == op.kind]
-    stored = [s.ref.root for maker in makers for s in maker.body.walk() if isinstance(s, util.GlobalStore)]
-    released = [r.ref.root for r in op.body.walk() if isinstance(r, util.GlobalRelease)]
+    makers = [i for i in program.regions[0].block.of(util.Initializer) if i.kind == op.kind]
+    stored = [s.ref.root for maker in makers for s in maker.body.walk(util.GlobalStore)]
+    released = [r.ref.root for r in op.body.walk(util.GlobalRelease)]
     if released != list(reversed(stored)):
         yield f"releases {', '.join(released)}, initializers store, in reverse, {', '.join(reversed(stored))}"
 

@@ -18,9 +18,8 @@ from . import hl_seq, ll_seq
 
 def run(program: hl_seq.Program) -> None:
     tables = SymbolTables()
-    for op in program.walk():
-        if isinstance(op, ll_seq.Record):
-            _coalesce(op, tables)
+    for op in program.walk(ll_seq.Record):
+        _coalesce(op, tables)
 
 
 def _coalesce(record: ll_seq.Record, tables: SymbolTables) -> None:

@@ -38,7 +38,7 @@ COUNTER_RESOURCE: Final = hl_seq.resource("transient", 4)
 def run(program: hl_seq.Program) -> None:
     control_flow = known_profile(program.profile).control_flow
     entry: SymbolRef | None = None
-    for func in [op for op in program.body.block if isinstance(op, Func)]:
+    for func in program.body.block.of(Func):
         for loop in _countable(func):
             if not control_flow and "kernel_loop" not in loop.argument.block.end.properties:
                 continue

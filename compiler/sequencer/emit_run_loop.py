@@ -87,8 +87,8 @@ class RunLoopEmitter:
         """The ops in the entries that the function dispatches."""
         program = self.func.parent_op
         assert program is not None
-        used = {op.entry for block in self.sources for op in block if isinstance(op, flow.Dispatch)}
-        executables = [op for op in program.regions[0].block if isinstance(op, ll_seq.Executable)]
+        used = {op.entry for block in self.sources for op in block.of(flow.Dispatch)}
+        executables = program.regions[0].block.of(ll_seq.Executable)
         entries = [entry for op in executables for ref, entry in op.entries() if ref in used]
         return [op for entry in entries for op in entry.walk()]
 

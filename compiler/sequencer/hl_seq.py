@@ -100,7 +100,7 @@ class Program(TargetProgram):
 
 def programs_of(module: Module) -> list[Program]:
     """The programs of a module, in its order."""
-    return [op for op in module.block if isinstance(op, Program)]
+    return module.block.of(Program)
 
 
 class Import(Operation):

@@ -44,7 +44,7 @@ def _is_sized(op: Operation, tables: SymbolTables) -> bool:
 
 
 def _run_loops(program: hl_seq.Program) -> list[ll_seq.RunLoop]:
-    return [op for op in program.walk() if isinstance(op, ll_seq.RunLoop)]
+    return list(program.walk(ll_seq.RunLoop))
 
 
 def _hoist(program: hl_seq.Program, *kinds: type[Operation]) -> list[Operation]:

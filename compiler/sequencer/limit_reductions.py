@@ -44,12 +44,11 @@ def run(program: hl_seq.Program) -> None:
     if machine is None:
         return
     limits: dict[str, list[Limit]] = {}
-    for executable in program.body.block:
-        if isinstance(executable, Executable):
-            limits[executable.sym_name.value] = [limit for op in executable.walk() for limit in _limits(op, machine)]
+    for executable in program.body.block.of(Executable):
+        limits[executable.sym_name.value] = [limit for op in executable.walk() for limit in _limits(op, machine)]
     for func in program.body.block:
         if isinstance(func, Func) and func.dims is not None:
-            used = [limit for op in func.walk() if isinstance(op, Dispatch) for limit in limits[op.entry.root]]
+            used = [limit for op in func.walk(Dispatch) for limit in limits[op.entry.root]]
             for length, most, what in dict.fromkeys(used):
                 _assert(func, length, most, MESSAGES[what])
 

@@ -37,12 +37,12 @@ def run(program: hl_seq.Program) -> None:
 def _dispatches(program: hl_seq.Program, *kinds: type[Operation]) -> list[flow.Dispatch]:
     """The dispatches in top-level ops of these classes."""
     tops = [top for top in program.body.block if isinstance(top, kinds)]
-    return [op for top in tops for op in top.walk() if isinstance(op, flow.Dispatch)]
+    return [op for top in tops for op in top.walk(flow.Dispatch)]
 
 
 def _groups(program: hl_seq.Program, most: int) -> Iterator[list[ll_seq.Executable]]:
     """Groups of executables to link, without duplicate entry names, in text order."""
-    executables = [op for op in program.body.block if isinstance(op, ll_seq.Executable)]
+    executables = program.body.block.of(ll_seq.Executable)
     executables = [op for op in executables if not any(calls_library(entry) for _, entry in op.entries())]
     called = {dispatch.entry.root for dispatch in _dispatches(program, Func)}
     for served in (False, True):

@@ -88,9 +88,8 @@ class Executable(Operation):
 
     def entries(self) -> Iterator[tuple[SymbolRef, Entry]]:
         """Yields each entry with the reference that dispatches use for it."""
-        for op in self.body.block:
-            if isinstance(op, Entry):
-                yield SymbolRef(self.sym_name.value, (op.sym_name.value,)), op
+        for op in self.body.block.of(Entry):
+            yield SymbolRef(self.sym_name.value, (op.sym_name.value,)), op
 
 
 class Entry(Operation):

@@ -18,7 +18,7 @@ def run(program: hl_seq.Program) -> None:
     """Equal hoistable dispatches share an executable."""
     names, made = Names.of(program), dict[str, str]()
     for top in program.body.block.ops:
-        for region in [op for op in top.walk() if isinstance(op, HoistableDispatch)]:
+        for region in list(top.walk(HoistableDispatch)):
             text = operation_text(executable_of(region, "encoding"))
             if text not in made:
                 made[text] = names.fresh(f"encoding_{len(made)}")

@@ -43,7 +43,7 @@ class _Split:
         instance = self.block.last
         assert isinstance(instance, ll_seq.Instance)
         self.instance = instance
-        run_loop_names = [op.sym_name.value for op in instance.body.block if isinstance(op, ll_seq.RunLoop)]
+        run_loop_names = [op.sym_name.value for op in instance.body.block.of(ll_seq.RunLoop)]
         self.names = Names([*table_of(program), *run_loop_names])
         self.bodies = {kind: Block() for kind in util.KINDS}
         self.kinds: dict[Operation, str] = {}
@@ -51,7 +51,7 @@ class _Split:
         self.loaded: dict[tuple[Block, Value], Value] = {}  #: (block, value of an initializer) -> its load in the block
 
     def run(self) -> None:
-        run_loops = [op for op in self.instance.body.block if isinstance(op, ll_seq.RunLoop)]
+        run_loops = self.instance.body.block.of(ll_seq.RunLoop)
         for op in self.instance.body.block.ops:
             if op not in run_loops:
                 self.kinds[op] = self._kind(op)
@@ -123,7 +123,7 @@ class _Split:
 
     def _outline(self, run_loop: ll_seq.RunLoop) -> ll_seq.SetupFunc | None:
         """Moves ops that depend only on measured sizes into a setup function. None if the run loop measures none."""
-        measures = [op for op in run_loop.body.blocks[0] if isinstance(op, ll_seq.Measure)]
+        measures = run_loop.body.blocks[0].of(ll_seq.Measure)
         if not measures:
             return None
         ops = dict.fromkeys(op for block in run_loop.body.blocks for op in block.ops if isinstance(op, _OF_SIZES))

@@ -55,7 +55,7 @@ def _forget_variables(program: hl_seq.Program, options: Options) -> bool:
     """
     if not packs_constants_only(program):
         return False
-    makers = [op for op in program.walk() if isinstance(op, HoistableDispatch)]
+    makers = list(program.walk(HoistableDispatch))
     variables = [output for op in makers if not isinstance(op.parent_op, Initializer) for output in op.outputs]
     found = [value for value in variables if isinstance(encoding_of(tensor_of(value)), Encoding)]
     for value in found:
@@ -69,7 +69,7 @@ def _forget_variables(program: hl_seq.Program, options: Options) -> bool:
 def _partners(values: list[Value], program: hl_seq.Program) -> list[Value]:
     """Results of hoistable dispatches that only dispatches reading one of `values` use."""
     names = {user.ref.root for value in values for user in value.users() if isinstance(user, GlobalStore)}
-    loads = [op.value for op in program.walk() if isinstance(op, GlobalLoad) and op.ref.root in names]
+    loads = [op.value for op in program.walk(GlobalLoad) if op.ref.root in names]
     readers = {user for value in (*values, *loads) for user in value.users() if isinstance(user, Dispatch)}
     makers = dict.fromkeys(value.defining_op for reader in readers for value in reader.operands)
     made = [maker.outputs[0] for maker in makers if isinstance(maker, HoistableDispatch) and len(maker.outputs) == 1]

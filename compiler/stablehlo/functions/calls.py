@@ -12,15 +12,13 @@ class CallGraph:
     """The functions of a module and the calls in each, in text order. Calls of undefined functions are omitted."""
 
     def __init__(self, module: Module) -> None:
-        named = ((op.symbol, op) for op in module.block if isinstance(op, Func))
+        named = ((op.symbol, op) for op in module.block.of(Func))
         self.functions = {name: op for name, op in named if name is not None}
         self.calls: dict[Func, list[tuple[Call, Func]]] = {
             func: [
                 (op, self.functions[callee.root])
-                for op in func.walk()
-                if isinstance(op, Call)
-                and (callee := op.get_as("callee", SymbolRef)) is not None
-                and callee.root in self.functions
+                for op in func.walk(Call)
+                if (callee := op.get_as("callee", SymbolRef)) is not None and callee.root in self.functions
             ]
             for func in self.functions.values()
         }
