@@ -9,9 +9,8 @@ from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.printer import operation_text
 from orchestrion.compiler.ir.util import Initializer
+from orchestrion.compiler.sequencer import hl_seq
 from orchestrion.compiler.stablehlo.ops.func import Func
-
-from . import hl_seq
 
 
 def run(program: hl_seq.Program) -> None:

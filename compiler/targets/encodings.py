@@ -16,10 +16,10 @@ from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.dims import Shape
 from orchestrion.compiler.ir.types import FunctionType, TensorType, Type
+from orchestrion.compiler.sequencer import hl_seq
 from orchestrion.compiler.stablehlo.ops.func import Func
-from orchestrion.compiler.targets.target import target
 
-from . import hl_seq
+from .target import target
 
 #: Maps a tensor type with a symbolic encoding to the type with the target's layout, without encoding for row-major.
 Resolve = Callable[[TensorType], TensorType]

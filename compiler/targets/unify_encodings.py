@@ -17,9 +17,9 @@ from orchestrion.compiler.flow.layout import Encoding, Layout, encoding_of, plai
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.util import GlobalLoad, GlobalStore, Initializer
 from orchestrion.compiler.options import Options
+from orchestrion.compiler.sequencer import hl_seq
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 
-from . import hl_seq
 from .encodings import Resolve, erase_identity_encodings, fit_entries, packs_constants_only, resolver, retype
 
 NO_CONSTANT: Final = "it is no constant, and kernels copy it to panels themselves"

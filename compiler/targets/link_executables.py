@@ -15,11 +15,11 @@ from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.attributes import SymbolRef
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.core import Block, Operation, Region
+from orchestrion.compiler.sequencer import hl_seq, ll_seq
 from orchestrion.compiler.stablehlo.ops.func import Func
 from orchestrion.compiler.targets.library_code import calls_library
-from orchestrion.compiler.targets.target import target
 
-from . import hl_seq, ll_seq
+from .target import target
 
 #: Name of linked executables, followed by a number.
 LINKED = "linked"
