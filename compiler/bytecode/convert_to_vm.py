@@ -147,12 +147,8 @@ class _Program:
         self.block.append(vm.Constant.build(sym_name=self.names.fresh(op.label.value), **content, loc=op.loc))
 
     def _global(self, op: util.Global) -> None:
-        mutable = UnitAttr() if self._is_per_context(op) else None
+        mutable = UnitAttr() if op.mutable is not None or op.sym_name.value in self._stored_per_context else None
         self.block.append(vm.Global.build(sym_name=op.sym_name, type=op.type, mutable=mutable, loc=op.loc))
-
-    def _is_per_context(self, variable: util.Global) -> bool:
-        """Whether a variable belongs to the context: it is mutable, or a context initializer stores to it."""
-        return variable.mutable is not None or variable.sym_name.value in self._stored_per_context
 
     @cached_property
     def _stored_per_context(self) -> set[str]:

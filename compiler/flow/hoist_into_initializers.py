@@ -152,7 +152,7 @@ class _Hoisting:
     def _pays(self, op: Operation, history: _History) -> bool:
         if is_free(op) or not (history.costs or (history.reads and history.computes)):
             return False
-        made = sum(_bytes(result) for result in op.results)
+        made = sum(_bytes_of(result.type) for result in op.results)
         read = sum(_bytes_of(self.globals[name].type) for name in history.reads)
         return made <= read + (SLACK if history.costs else 0)
 
@@ -237,10 +237,6 @@ def _ref(variable: Global) -> SymbolRef:
 
 def _is_static(value: Value) -> bool:
     return isinstance(value.type, TensorType) and value.type.is_static
-
-
-def _bytes(value: Value) -> int:
-    return _bytes_of(value.type)
 
 
 def _bytes_of(type: object) -> int:

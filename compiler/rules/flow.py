@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from orchestrion.compiler import parts
@@ -213,7 +213,7 @@ def dispatch(op: Dispatch, tables: SymbolTables, fits: Callable[[Type, Type], bo
     yield from _in_place(op, entry)
     if op.tied is not None:
         yield from _updates(op, entry, op.tied.ints)
-    elif op.outputs and op.workload.sizes != (wanted := _most_elements(type.results), 1, 1):
+    elif op.outputs and op.workload.sizes != (wanted := max(map(stored_elements, type.results), default=0), 1, 1):
         yield f"workload {list(op.workload.sizes)} must be [{wanted}, 1, 1], the elements of the largest result"
 
 
@@ -261,11 +261,6 @@ def same_ties(scope: Operation) -> Iterator[str]:
         entry, tied = str(op.entry), str(op.tied)
         if first.setdefault(entry, tied) != tied:
             yield f"{entry} is dispatched with tied = {first[entry]} and with tied = {tied}"
-
-
-def _most_elements(types: Sequence[Type]) -> Size:
-    """The number of elements in memory of the largest of several results."""
-    return max(map(stored_elements, types), default=0)
 
 
 def stored_elements(type: Type) -> Size:

@@ -141,7 +141,7 @@ def _slots(tenants: Sequence[Tenant], sized: Sequence[int]) -> list[_Slot]:
     slots: list[_Slot] = []
     for index in sorted(sized, key=lambda index: (-typical(tenants[index].size), index)):
         tenant = tenants[index]
-        free = [slot for slot in slots if not slot.live & tenant.live and _holds(slot.size, tenant.size)]
+        free = [slot for slot in slots if not slot.live & tenant.live and bounds(slot.size - tenant.size)[0] >= 0]
         if free:
             slot = min(free, key=lambda slot: typical(slot.size))
         else:
@@ -150,10 +150,6 @@ def _slots(tenants: Sequence[Tenant], sized: Sequence[int]) -> list[_Slot]:
         slot.live |= tenant.live
         slot.tenants.append(index)
     return slots
-
-
-def _holds(slot: Size, size: Size) -> bool:
-    return bounds(slot - size)[0] >= 0
 
 
 def _by_size(tenant: Tenant) -> tuple[Size, ...]:

@@ -43,13 +43,9 @@ def _is_sized(op: Operation, tables: SymbolTables) -> bool:
     return False
 
 
-def _run_loops(program: hl_seq.Program) -> list[ll_seq.RunLoop]:
-    return list(program.walk(ll_seq.RunLoop))
-
-
 def _hoist(program: hl_seq.Program, *kinds: type[Operation]) -> list[Operation]:
     """Moves ops of these classes out of the run loops. Returns those of the instance, which other passes may share."""
-    for run_loop in _run_loops(program):
+    for run_loop in list(program.walk(ll_seq.RunLoop)):
         outer, tables = run_loop.parent, SymbolTables()
         assert outer is not None
         for op in [op for block in run_loop.body.blocks for op in block if isinstance(op, kinds)]:

@@ -173,10 +173,6 @@ def _part(op: Operation, rewriter: Rewriter, parts: Parts) -> Sequence[Value]:
     return [parts[op.operands[0]][isinstance(op, elementwise.Imag)]]
 
 
-def _complex(op: Operation, rewriter: Rewriter, parts: Parts) -> Sequence[Value]:
-    return op.operands
-
-
 def _constant(op: Constant, rewriter: Rewriter, parts: Parts) -> Sequence[Value]:
     type = part_type(tensor_of(op.out))
     element = str(type.element)
@@ -228,7 +224,7 @@ _SPREADS: Final = (Reduce, ReduceWindow, Scatter, Sort, If, Case, While)
 _RULES: Final[dict[type[Operation], Rule]] = {
     elementwise.Real: _part,
     elementwise.Imag: _part,
-    elementwise.Complex: _complex,
+    elementwise.Complex: lambda op, rewriter, parts: op.operands,
     Constant: _constant,
     Iota: _iota,
     DotGeneral: _product,

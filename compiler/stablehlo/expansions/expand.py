@@ -55,11 +55,6 @@ def expand_all(module: Module, lapack: str) -> None:
     rewrite(module, patterns)
 
 
-def _conj(op: Operation, x: Tensor) -> Tensor:
-    """`chlo.conj`; real numbers stay unchanged."""
-    return conjugate(x)
-
-
 def _on_complex(op: Operation, rewriter: Rewriter) -> bool:
     if not any(map(is_complex, op.operands)):
         return False
@@ -169,7 +164,7 @@ PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {
     **static_forms.PATTERNS,
     **TUPLE_PATTERNS,
     **{name: (expansion(compute_in_f32, None), *patterns) for name, patterns in _FUNCTIONS.items()},
-    "chlo.conj": (expansion(_conj, 1),),
+    "chlo.conj": (expansion(lambda op, x: conjugate(x), 1),),
     "chlo.next_after": (expansion(expand_chlo.next_after, 2),),
     "chlo.ragged_dot": (expansion(_ragged_dot, 3),),
     "chlo.scan": (_scan,),
