@@ -94,10 +94,7 @@ class CompileOptions(TypedDict, total=False):
 
 
 def compile(
-    source: Source,
-    *args: Any,
-    kwargs: Mapping[str, Any] | None = None,
-    **options: Unpack[CompileOptions],
+    source: Source, *args: Any, kwargs: Mapping[str, Any] | None = None, **options: Unpack[CompileOptions]
 ) -> bytes:
     """Compiles a program; returns the bytes of a module file, for `vm.load` or a file.
 

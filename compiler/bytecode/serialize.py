@@ -9,14 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
-from orchestrion.compiler.ir.attributes import (
-    ArrayAttr,
-    DenseArray,
-    DenseElements,
-    DictAttr,
-    IntegerAttr,
-    StringAttr,
-)
+from orchestrion.compiler.ir.attributes import ArrayAttr, DenseArray, DenseElements, DictAttr, IntegerAttr, StringAttr
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.dims import is_dynamic
 from orchestrion.compiler.ir.parameters import name_of, type_of, value_of
@@ -137,11 +130,7 @@ def _executable(op: vm.Executable) -> writer.Executable:
 
 
 def _variant(
-    op: vm.Executable,
-    sizes: list[tuple[int, int, int]],
-    features: ArrayAttr,
-    shared: IntegerAttr,
-    payload: Attribute,
+    op: vm.Executable, sizes: list[tuple[int, int, int]], features: ArrayAttr, shared: IntegerAttr, payload: Attribute
 ) -> writer.Variant:
     return writer.Variant(
         format=op.format.value,

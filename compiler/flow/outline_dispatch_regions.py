@@ -54,7 +54,7 @@ def dispatch_instead(region: Outlined, name: str) -> None:
     dispatch = Builder.before(region).build(
         Dispatch,
         entry=SymbolRef(name, (name,)),
-        workload=dense_ints(work, 1, 1),
+        workload=[work, 1, 1],
         arguments=arguments,
         outputs=[value.type for value in region.outputs],
     )

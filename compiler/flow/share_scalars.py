@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from math import isfinite
 from typing import Final
 
-from orchestrion.compiler.ir.attributes import DenseElements, SymbolRef, dense_ints
+from orchestrion.compiler.ir.attributes import DenseElements, SymbolRef
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation, Value
@@ -132,7 +132,7 @@ def _take(executable: Executable, dispatch: Dispatch, constants: Sequence[Consta
         given: Value = entry.body.block.add_argument(constant.value.type.with_shape(()), constant.loc)
         if constant.value.type.rank:
             made = Builder.before(constant).build(
-                BroadcastInDim, operand_=given, broadcast_dimensions=dense_ints(), out=constant.out.type
+                BroadcastInDim, operand_=given, broadcast_dimensions=[], out=constant.out.type
             )
             given = made.out
         constant.out.replace_by(given)

@@ -42,9 +42,7 @@ class Unreadable(Exception):
 def convert_module(operation: Any) -> Converted:
     """Converts a module to generic text with locations, and its large constants."""
     text = operation.get_asm(
-        print_generic_op_form=True,
-        enable_debug_info=True,
-        large_elements_limit=MAX_INLINE_ELEMENTS,
+        print_generic_op_form=True, enable_debug_info=True, large_elements_limit=MAX_INLINE_ELEMENTS
     )
     return Converted(text, list(_constants(operation)) if _ELIDED in text else [])
 

@@ -175,7 +175,8 @@ class Operation:
         """A new operation from its declared fields by name.
 
         Operand fields take a Value (variadic ones a sequence), result fields a Type (variadic: a sequence), attribute
-        fields an attribute or a Python value (see `attribute_of`), region fields a Region, successor fields a Block.
+        fields an attribute or a Python value (see `attribute_of`; sizes for a `DenseArray`), region fields a Region,
+        successor fields a Block.
         Optional fields may be omitted. Raises TypeError for a missing or unknown field.
         """
         return cls(**cls.declaration.arguments(cls.name, fields), loc=loc)

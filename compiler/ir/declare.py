@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, overload
 
-from .attributes import DenseArray, DimArray, IntegerAttr, attribute_of
+from .attributes import DenseArray, DimArray, IntegerAttr, attribute_of, dense_ints
 from .dims import Size
 from .types import I32, Attribute, Type
 
@@ -49,6 +49,10 @@ class Field:
     def __init__(self, constraint: Constraint = None) -> None:
         self.constraint = constraint
         self.name = ""
+
+    def attribute(self, value: Any) -> Attribute:
+        """The property for a Python value (see `attribute_of`). Raises TypeError."""
+        return attribute_of(value)
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
@@ -150,6 +154,10 @@ class Property(Field, Generic[A]):
     def __init__(self, cls: type[A]) -> None:
         super().__init__()
         self.cls = cls
+
+    def attribute(self, value: Any) -> Attribute:
+        is_list = issubclass(self.cls, DenseArray) and not isinstance(value, Attribute)
+        return dense_ints(*value) if is_list else attribute_of(value)
 
     def __set__(self, op: Operation, value: A) -> None:
         op.properties[self.name] = value
@@ -300,7 +308,7 @@ class Declaration:
         for field in self.attribute:
             value = values.pop(field.name, None)
             if value is not None:
-                properties[field.name] = attribute_of(value)
+                properties[field.name] = field.attribute(value)
             elif field.required:
                 raise TypeError(f"{op_name}: field {field.name} is missing")
         if "attributes" in values:

@@ -23,28 +23,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from .attributes import (
-    ArrayAttr,
-    DenseArray,
-    DenseElements,
-    DictAttr,
-    IntegerAttr,
-    StringAttr,
-    SymbolRef,
-    UnitAttr,
-)
+from .attributes import ArrayAttr, DenseArray, DenseElements, DictAttr, IntegerAttr, StringAttr, SymbolRef, UnitAttr
 from .core import Block, Operation, Trait, Value
-from .declare import (
-    attr,
-    operand,
-    operands,
-    optional,
-    region,
-    result,
-    results,
-    successor,
-    successors,
-)
+from .declare import attr, operand, operands, optional, region, result, results, successor, successors
 from .dialect import Dialect, ops_in
 from .dims import Size
 from .parameters import problem

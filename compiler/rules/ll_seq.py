@@ -9,14 +9,7 @@ from orchestrion.compiler.flow.dialect import SetEncoding, UnsetEncoding
 from orchestrion.compiler.flow.layout import storage_bytes
 from orchestrion.compiler.flow.scatter import Scatter
 from orchestrion.compiler.ir import util
-from orchestrion.compiler.ir.attributes import (
-    ArrayAttr,
-    DenseElements,
-    DictAttr,
-    DimArray,
-    IntegerAttr,
-    StringAttr,
-)
+from orchestrion.compiler.ir.attributes import ArrayAttr, DenseElements, DictAttr, DimArray, IntegerAttr, StringAttr
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import BlockArgument, Operation, Value
 from orchestrion.compiler.ir.declare import size_in

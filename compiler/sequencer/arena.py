@@ -14,9 +14,10 @@ Tenants with symbolic sizes follow all others, in slots. A tenant takes a free s
 all values of the symbols, else a new slot. So one packing is valid for every call.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import Final
 
 from orchestrion.compiler.ir.dims import AnySize, Size, bounds, ceildiv, is_dynamic, typical
 
@@ -67,7 +68,7 @@ def pack(tenants: Sequence[Tenant]) -> tuple[list[Size], Size]:
         return _pack_sized(tenants, sized)
     least = peak_bytes(tenants)
     best: tuple[list[Size], Size] | None = None
-    for key in (_by_size, _by_area, _by_birth):
+    for key in _ORDERS:
         order = sorted(range(len(tenants)), key=lambda i, key=key: (*key(tenants[i]), i))  # type: ignore[misc]
         for _ in range(MAX_TRIES if len(tenants) <= MAX_TENANTS_TO_RETRY else 1):
             offsets, total = _place(tenants, order)
@@ -152,16 +153,12 @@ def _slots(tenants: Sequence[Tenant], sized: Sequence[int]) -> list[_Slot]:
     return slots
 
 
-def _by_size(tenant: Tenant) -> tuple[Size, ...]:
-    return (-tenant.size,)
-
-
-def _by_area(tenant: Tenant) -> tuple[Size, ...]:
-    return (-tenant.size * tenant.live.bit_count(),)
-
-
-def _by_birth(tenant: Tenant) -> tuple[Size, ...]:
-    return (tenant.live & -tenant.live, -tenant.size)
+#: Sort keys of the orders that are tried: by size, by size times lifetime, by first position.
+_ORDERS: Final[tuple[Callable[[Tenant], tuple[Size, ...]], ...]] = (
+    lambda tenant: (-tenant.size,),
+    lambda tenant: (-tenant.size * tenant.live.bit_count(),),
+    lambda tenant: (tenant.live & -tenant.live, -tenant.size),
+)
 
 
 def _place(tenants: Sequence[Tenant], order: Sequence[int]) -> tuple[list[Size], Size]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from orchestrion.compiler.flow import dialect as flow
 from orchestrion.compiler.ir import util
-from orchestrion.compiler.ir.attributes import ArrayAttr, DenseElements, DictAttr, SymbolRef, dense_ints
+from orchestrion.compiler.ir.attributes import ArrayAttr, DenseElements, DictAttr, SymbolRef
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.dims import Size
@@ -75,7 +75,7 @@ def constant(label: str, content: Content | DictAttr, builder: Builder) -> Value
         ll_seq.Constant,
         label=label,
         values=ArrayAttr(tuple(value for value, _ in rows)),
-        offsets=dense_ints(*(offset for _, offset in rows)),
+        offsets=[offset for _, offset in rows],
         size=bytes_of(content) if isinstance(content, DictAttr) else content[-1][1] + content[-1][0].nbytes,
         parameter=parameter,
         output=ll_seq.BUFFER,
@@ -164,7 +164,7 @@ class CommandEmitter:
             label=self.lifetime,
             size=group.size,
             lifetime=self.lifetime,
-            live=dense_ints(*live),
+            live=live,
             output=ll_seq.BUFFER,
         ).output
 
@@ -186,7 +186,7 @@ class CommandEmitter:
                 places = [self.address_of(value) for value in (*op.arguments, *outputs)]
                 return ll_seq.Dispatch.build(
                     entry=op.entry,
-                    offsets=dense_ints(*(offset for _, offset in places)),
+                    offsets=[offset for _, offset in places],
                     executable=self.executable(op.entry.root),
                     bindings=[memory for memory, _ in places],
                     loc=op.loc,
@@ -223,10 +223,7 @@ def region_of(commands: Iterable[Operation], loc: Location) -> Region:
 
 
 def record(
-    commands: Iterable[Operation],
-    order: Mapping[Value, int],
-    aliases: Iterable[tuple[Value, Value]],
-    builder: Builder,
+    commands: Iterable[Operation], order: Mapping[Value, int], aliases: Iterable[tuple[Value, Value]], builder: Builder
 ) -> list[Value]:
     """Records commands; returns the recording, then the buffers for its slots.
 
@@ -240,9 +237,7 @@ def record(
     for op in body.walk():
         op.set_operands([slots.get(value, value) for value in op.operands])
     pairs = [slots[value].index for pair in aliases if all(v in slots for v in pair) for value in pair]
-    made = builder.build(
-        ll_seq.Record, may_alias=dense_ints(*pairs) if pairs else None, body=body, output=ll_seq.RECORDING
-    )
+    made = builder.build(ll_seq.Record, may_alias=pairs or None, body=body, output=ll_seq.RECORDING)
     return [made.output, *buffers]
 
 

@@ -19,7 +19,7 @@ from typing import Final
 from orchestrion.compiler.flow import dialect as flow
 from orchestrion.compiler.flow.symbols import Names
 from orchestrion.compiler.ir import util
-from orchestrion.compiler.ir.attributes import DenseElements, SymbolRef, dense_ints
+from orchestrion.compiler.ir.attributes import DenseElements, SymbolRef
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, Region, Value
 from orchestrion.compiler.ir.dominance import loop_blocks
@@ -148,8 +148,8 @@ def _count(loop: _Loop, entry: SymbolRef) -> None:
             made: Operation = builder.build(
                 flow.Dispatch,
                 entry=entry,
-                workload=dense_ints(1, 1, 1),
-                in_place=dense_ints(0),
+                workload=[1, 1, 1],
+                in_place=[0],
                 arguments=[counter],
                 outputs=[COUNTER_RESOURCE],
             )

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from orchestrion.compiler.flow import dialect as flow
+from orchestrion.compiler.flow.symbols import Names
 from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.attributes import SymbolRef
 from orchestrion.compiler.ir.builder import Builder
@@ -28,8 +29,9 @@ LINKED = "linked"
 def run(program: hl_seq.Program) -> None:
     renamed: dict[SymbolRef, SymbolRef] = {}
     groups = _groups(program, target(program.profile).most_entries)
+    names = Names.of(program)
     for ordinal, group in enumerate(group for group in groups if len(group) > 1):
-        renamed |= _link(group, _free_name(program, ordinal))
+        renamed |= _link(group, names.fresh(f"{LINKED}_{ordinal}"))
     for dispatch in _dispatches(program, Func, util.Initializer):
         dispatch.entry = renamed.get(dispatch.entry, dispatch.entry)
 
@@ -55,15 +57,6 @@ def _groups(program: hl_seq.Program, most: int) -> Iterator[list[ll_seq.Executab
             group.append(executable)
             names |= own
         yield group
-
-
-def _free_name(program: hl_seq.Program, ordinal: int) -> str:
-    """A name that no symbol of the program has."""
-    taken = {op.symbol for op in program.body.block}
-    name = f"{LINKED}_{ordinal}"
-    while name in taken:
-        name += "_"
-    return name
 
 
 def _link(group: list[ll_seq.Executable], name: str) -> dict[SymbolRef, SymbolRef]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from orchestrion.compiler.ir.attributes import BoolAttr
 from orchestrion.compiler.ir.dims import Size, is_dynamic
 from orchestrion.compiler.ir.types import F32, F64
 from orchestrion.compiler.stablehlo.builders.loops import counted_loop
@@ -81,7 +80,7 @@ def _by_blocks(a: Tensor, b: Tensor) -> Tensor:
 
 def solve_rows(matrix: Tensor, rows: Tensor, factor: bool = False) -> Tensor:
     """The x with x L^T = rows, for the lower triangle L of `matrix`; `factor`: L is its lower Cholesky factor."""
-    return rows.build(RowSolve, matrix=matrix.value, rows=rows.value, factor=BoolAttr(factor), out=rows.type)
+    return rows.build(RowSolve, matrix=matrix, rows=rows, factor=factor, out=rows.type)
 
 
 def whole_blocks(size: Size) -> Size:
