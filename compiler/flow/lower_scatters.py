@@ -89,8 +89,7 @@ def _own(op: Scatter) -> tuple[int, ...]:
 def _scatter(op: Operation, rewriter: Rewriter) -> bool:
     assert isinstance(op, Scatter)
     if 0 in (tensor_of(op.inputs[0]).num_elements, tensor_of(op.updates[0]).num_elements):
-        rewriter.replace(op, op.inputs)
-        return True
+        return rewriter.replace(op, op.inputs)
     plan = _Plan.of(op)
     shape = (plan.groups, plan.size(plan.placed), plan.size(plan.after))
     values = [Tensor(rewriter, value).transpose(*plan.order).reshape(*shape) for value in op.inputs]
@@ -113,8 +112,7 @@ def _scatter(op: Operation, rewriter: Rewriter) -> bool:
         )
     ordered = [plan.shape[axis] for axis in plan.order]
     back = [plan.order.index(axis) for axis in range(len(plan.shape))]
-    rewriter.replace(op, [x.reshape(*ordered).transpose(*back).value for x in values])
-    return True
+    return rewriter.replace(op, [x.reshape(*ordered).transpose(*back).value for x in values])
 
 
 def _rows(op: Scatter, plan: _Plan, updates: Tensor) -> Tensor:

@@ -28,14 +28,13 @@ from orchestrion.compiler.ir.dims import Size, is_dynamic
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.options import Options
 from orchestrion.compiler.profiles import known_profile
-from orchestrion.compiler.stablehlo.builders.tensors import Tensor
+from orchestrion.compiler.stablehlo.builders.tensors import Tensor, concatenate
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 from orchestrion.compiler.stablehlo.ops.elementwise import Elementwise
 from orchestrion.compiler.stablehlo.ops.indexing import DynamicSlice, Gather
 from orchestrion.compiler.stablehlo.ops.structural import (
     BroadcastInDim,
-    Concatenate,
     Constant,
     Reshape,
     Slice,
@@ -147,7 +146,7 @@ def _replace(value: Value, cut: Cut, parts: Sequence[Tensor], limit: int) -> Non
         rewriter = Rewriter.before(user)
         given = [Tensor(rewriter, part.value) for part in parts]
         if rule is None:
-            whole = _joined(rewriter, given, cut.axis).value
+            whole = _joined(given, cut.axis).value
             for index, operand in enumerate(user.operands):
                 if operand is value:
                     user.set_operand(index, whole)
@@ -166,18 +165,13 @@ def _replace_result(op: Operation, cut: Cut, parts: Sequence[Tensor], limit: int
     """Hand the parts of a result on where its readers need them, else join them."""
     result = op.results[0]
     if _fits(result, limit) and (isinstance(op, Gather) or not _is_read_in_parts(result, cut, limit)):
-        op.replace_by([_joined(Rewriter.before(op), parts, cut.axis).value])
+        op.replace_by([_joined(parts, cut.axis).value])
     else:
         _replace(result, cut, parts, limit)
 
 
-def _joined(rewriter: Rewriter, parts: Sequence[Tensor], axis: int) -> Tensor:
-    if len(parts) == 1:
-        return parts[0]
-    shape = list(parts[0].shape)
-    shape[axis] = sum(part.shape[axis] for part in parts)
-    values, out = [part.value for part in parts], parts[0].type.with_shape(tuple(shape))
-    return Tensor(rewriter, rewriter.build(Concatenate, inputs=values, dimension=axis, out=out).out)
+def _joined(parts: Sequence[Tensor], axis: int) -> Tensor:
+    return parts[0] if len(parts) == 1 else concatenate(parts, axis)
 
 
 def _rule(op: Operation, value: Value, cut: Cut) -> Rule | None:
@@ -195,22 +189,19 @@ def _copy(op: Operation, mapping: dict[Value, Value], axis: int, size: int) -> O
     return copy
 
 
-def _copies(op: Operation, value: Value, cut: Cut, axis: int, change: Callable[[Operation, int], None]) -> Rule:
-    """The op on each part, with other attributes."""
+def _copies(op: Operation, value: Value, cut: Cut, axis: int, is_resized: bool = False) -> Rule:
+    """The op on each part. `is_resized`: it reads slices, which are as long along the axis of the cut as a part."""
 
     def make(rewriter: Rewriter, parts: Sequence[Tensor]) -> list[Tensor]:
         made = []
         for part, size in zip(parts, cut.sizes, strict=True):
             copy = _copy(op, {value: part.value}, axis, size)
-            change(copy, size)
+            if is_resized:
+                _resize(copy, cut.axis, size)
             made.append(Tensor(rewriter, rewriter.insert(copy).results[0]))
         return made
 
     return Rule(axis, make)
-
-
-def _unchanged(copy: Operation, size: int) -> None:
-    """Attributes of an op that are the same for a part."""
 
 
 def _elementwise(op: Operation, value: Value, cut: Cut) -> Rule | None:
@@ -234,19 +225,19 @@ def _elementwise(op: Operation, value: Value, cut: Cut) -> Rule | None:
 
 def _broadcast(op: Operation, value: Value, cut: Cut) -> Rule | None:
     assert isinstance(op, BroadcastInDim)
-    return _copies(op, value, cut, op.broadcast_dimensions.ints[cut.axis], _unchanged)
+    return _copies(op, value, cut, op.broadcast_dimensions.ints[cut.axis])
 
 
 def _transpose(op: Operation, value: Value, cut: Cut) -> Rule | None:
     assert isinstance(op, Transpose)
-    return _copies(op, value, cut, op.permutation.ints.index(cut.axis), _unchanged)
+    return _copies(op, value, cut, op.permutation.ints.index(cut.axis))
 
 
 def _reshape(op: Operation, value: Value, cut: Cut) -> Rule | None:
     shape, given = tensor_of(value).shape, tensor_of(op.results[0]).shape
     before = prod(shape[: cut.axis])
     places = [axis for axis, size in enumerate(given) if size == shape[cut.axis] and prod(given[:axis]) == before]
-    return _copies(op, value, cut, places[0], _unchanged) if places else None
+    return _copies(op, value, cut, places[0]) if places else None
 
 
 def _dot(op: Operation, value: Value, cut: Cut) -> Rule | None:
@@ -274,7 +265,7 @@ def _dot(op: Operation, value: Value, cut: Cut) -> Rule | None:
                 mapping[other] = Tensor(rewriter, other).cut(along, start, end).value
             copy = rewriter.insert(_copy(op, mapping, place, end - start))
             made.append(Tensor(rewriter, copy.results[0]))
-        return [_joined(rewriter, made, place)]
+        return [_joined(made, place)]
 
     return Rule(None, make)
 
@@ -293,7 +284,7 @@ def _slice(op: Operation, value: Value, cut: Cut) -> Rule | None:
                 low, high = list(starts), list(limits)
                 low[axis], high[axis] = max(first, start) - start, min(last, end) - start
                 made.append(part.slice(low, high, steps))
-        return [_joined(rewriter, made, axis)]
+        return [_joined(made, axis)]
 
     return Rule(None, make)
 
@@ -302,7 +293,7 @@ def _dynamic_slice(op: Operation, value: Value, cut: Cut) -> Rule | None:
     assert isinstance(op, DynamicSlice)
     sizes = op.slice_sizes.sizes
     if sizes[cut.axis] == tensor_of(value).shape[cut.axis]:
-        return _copies(op, value, cut, cut.axis, lambda copy, size: _resize(copy, cut.axis, size))
+        return _copies(op, value, cut, cut.axis, is_resized=True)
     if sizes[cut.axis] != 1:
         return None
     index = op.first_start + cut.axis
@@ -328,7 +319,7 @@ def _gather(op: Operation, value: Value, cut: Cut) -> Rule | None:
     if cut.axis not in gone and sizes[cut.axis] == shape[cut.axis]:
         kept = [axis for axis in range(len(shape)) if axis not in gone]
         place = axes.offset_dims[kept.index(cut.axis)]
-        return _copies(op, value, cut, place, lambda copy, size: _resize(copy, cut.axis, size))
+        return _copies(op, value, cut, place, is_resized=True)
     if list(axes.start_index_map) != [cut.axis] or sizes[cut.axis] != 1:
         return None
     out = tensor_of(op.results[0])

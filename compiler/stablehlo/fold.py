@@ -46,8 +46,7 @@ def fold(op: Operation, rewriter: Rewriter) -> bool:
     if len(operands) != len(makers) or not _pays(op, operands):
         return False
     value = rule(op, operands)
-    rewriter.replace(op, [rewriter.build(Constant, value=value, out=value.type).result])
-    return True
+    return rewriter.replace(op, [rewriter.build(Constant, value=value, out=value.type).result])
 
 
 def _pays(op: Operation, operands: list[DenseElements]) -> bool:

@@ -524,5 +524,4 @@ def replace(op: Operation, rewriter: Rewriter, made: Made) -> bool:
     tensors = [] if made is None else [made] if isinstance(made, Tensor) else made
     if made is None or [one.type for one in tensors] != [result.type for result in op.results]:
         return False
-    rewriter.replace(op, [one.value for one in tensors])
-    return True
+    return rewriter.replace(op, [one.value for one in tensors])

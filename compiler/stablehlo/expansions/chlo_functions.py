@@ -138,8 +138,7 @@ def _constant(op: Operation, rewriter: Rewriter) -> bool:
     value = op.get_as("value", DenseElements)
     if value is None or [value.type] != [result.type for result in op.results]:
         return False
-    rewriter.replace(op, [rewriter.build(Constant, value=value, out=value.type).result])
-    return True
+    return rewriter.replace(op, [rewriter.build(Constant, value=value, out=value.type).result])
 
 
 PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {

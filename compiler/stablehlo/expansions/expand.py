@@ -81,8 +81,7 @@ def _same(op: Operation, rewriter: Rewriter) -> bool:
         return False
     if any(value.defining_op is op for value in op.operands):  # nothing is verified yet
         return False
-    rewriter.replace(op, op.operands)
-    return True
+    return rewriter.replace(op, op.operands)
 
 
 def _identity(op: Operation, rewriter: Rewriter) -> bool:
@@ -95,8 +94,7 @@ def _return(op: Operation, rewriter: Rewriter) -> bool:
     if not isinstance(op.parent_op, Func) or op.results:
         return False
     rewriter.build(FuncReturn, values=op.operands)
-    rewriter.replace(op, [])
-    return True
+    return rewriter.replace(op, [])
 
 
 def _composite(op: Operation, rewriter: Rewriter) -> bool:
@@ -109,11 +107,9 @@ def _composite(op: Operation, rewriter: Rewriter) -> bool:
     types = [result.type for result in op.results]
     if name is not None and name.value in _UNARY and _is_function(op, name.value):
         kind = OPS.get(name.value, partial(UnregisteredOp, name.value))
-        rewriter.replace(op, rewriter.insert(kind(op.operands, types)).results)
-        return True
+        return rewriter.replace(op, rewriter.insert(kind(op.operands, types)).results)
     call = rewriter.build(Call, arguments=op.operands, callee=target, outputs=types)
-    rewriter.replace(op, call.results)
-    return True
+    return rewriter.replace(op, call.results)
 
 
 def _is_function(op: Operation, name: str) -> bool:
@@ -133,8 +129,7 @@ def _dot(op: Operation, rewriter: Rewriter) -> bool:
     numbers = DotDimensions((), (), (left.rank - 1,), (0,)).attribute()
     lhs, rhs = op.operands
     made = rewriter.build(DotGeneral, lhs=lhs, rhs=rhs, dot_dimension_numbers=numbers, out=op.results[0].type)
-    rewriter.replace(op, made.results)
-    return True
+    return rewriter.replace(op, made.results)
 
 
 def _plain(op: Operation, rewriter: Rewriter) -> bool:

@@ -43,16 +43,14 @@ def _first(op: Operation, rewriter: Rewriter) -> bool:
     type = TensorType((), scalar("ui32"))
     if op.operands or [result.type for result in op.results] != [type]:
         return False
-    rewriter.replace(op, [splat(rewriter, 0, type).value])
-    return True
+    return rewriter.replace(op, [splat(rewriter, 0, type).value])
 
 
 def _token(op: Operation, rewriter: Rewriter) -> bool:
     """Drops a token op if nothing waits for it."""
     if any(result.uses for result in op.results):
         return False
-    rewriter.erase(op)
-    return True
+    return rewriter.erase(op)
 
 
 #: Collectives that give zeros to a device outside of all groups. For the others an empty list is one group of all

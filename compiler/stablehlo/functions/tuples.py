@@ -97,16 +97,14 @@ def _element(op: Operation, rewriter: Rewriter) -> bool:
         return False
     if not 0 <= index.value < len(maker.operands) or maker.operands[index.value].type != op.results[0].type:
         return False
-    rewriter.replace(op, [maker.operands[index.value]])
-    return True
+    return rewriter.replace(op, [maker.operands[index.value]])
 
 
 def _tuple(op: Operation, rewriter: Rewriter) -> bool:
     """Replaces a tuple built from all elements of another one by that tuple."""
     if any(result.uses for result in op.results):
         return False
-    rewriter.erase(op)
-    return True
+    return rewriter.erase(op)
 
 
 PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {ELEMENT: (_element,), TUPLE: (_tuple,)}

@@ -124,8 +124,7 @@ def replace(op: Operation, rewriter: Rewriter) -> bool:
         ours = ours[count:]
     # the other results are unused
     kept = [new[index].value if index in new else first for index in range(len(op.results))]
-    rewriter.replace(op, kept)
-    return True
+    return rewriter.replace(op, kept)
 
 
 def _types(op: Operation, row: LapackCall, index: int) -> list[TensorType]:
