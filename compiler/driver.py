@@ -339,9 +339,7 @@ class Compilation(Settings):
         return replace(rows, attributes={**rows.attributes, **self.attributes}, debug=self._debug)
 
     def write(self, source: Source | SourceContent, path: str | os.PathLike[str]) -> str | None:
-        """Compiles and writes the module's file. Returns the warning of `vouch`, or None. Raises CompileError or
-        OSError.
-        """
+        """Compiles and writes the module's file. Returns the warning of `vouch`. Raises CompileError or OSError."""
         from orchestrion.schema.writer import write_file
 
         if self.parameters is not None and os.path.realpath(self.parameters) == os.path.realpath(path):

@@ -166,9 +166,7 @@ def passes_named(names: Sequence[str]) -> list[Pass]:
 
 
 def phases_between(start: str, stop: str) -> list[str]:
-    """The phases after `start` up to `stop`. Raises ArgumentValueError for an unknown name, or if `stop` precedes
-    `start`.
-    """
+    """The phases after `start` up to `stop`. Raises ArgumentValueError for an unknown name or the wrong order."""
     order = list(PHASES)
     for name in (start, stop):
         if name not in PHASES:
@@ -179,9 +177,7 @@ def phases_between(start: str, stop: str) -> list[str]:
 
 
 def run_passes(module: Module, passes: Sequence[Pass], options: Options, after_pass: AfterPass | None = None) -> None:
-    """Runs passes on the module or its parts. Raises CompileError, also if a comparison of symbolic sizes
-    is undecided.
-    """
+    """Runs passes on the module or its parts. Raises CompileError, also if a comparison of sizes is undecided."""
     for row in passes:
         with options.steps.step(row.phase, row.name):
             try:

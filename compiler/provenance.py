@@ -213,9 +213,7 @@ class Recorder:
             self._add(op.loc, place, alone=True)
 
     def _dispatch(self, op: flow.Dispatch, entry: ll_seq.Entry, place: Place) -> None:
-        """Places the ops of a dispatch: those of its region, or those of the entry if the source has dispatches
-        already.
-        """
+        """Places the ops of a dispatch: those of its region, or of its entry if the source has dispatches already."""
         origin = origin_of(op.loc)
         main: frozenset[int] = frozenset()
         if origin is None:

@@ -37,9 +37,7 @@ def function_row(func: Func, ordinals: Ordinals) -> writer.Function:
 
 
 def _printable(location: str) -> str:
-    """A location as a module can hold it: NULs and invalid UTF-8 are replaced, since file names may contain
-    anything.
-    """
+    """A location as a module can hold it: file names may contain NULs and invalid UTF-8, which are replaced."""
     return location.replace("\0", "?").encode("utf-8", "replace").decode()
 
 

@@ -263,9 +263,7 @@ def _sorted(grouping: Grouping) -> list[Group]:
 
 
 def _read_first(grouping: Grouping, readers: dict[int, set[int]]) -> None:
-    """Orders readers of a tensor before the group that updates it in place, if possible. Otherwise the tensor must be
-    copied.
-    """
+    """Orders readers of a tensor before the group that updates it in place, if possible: else it is copied."""
     reading: dict[Value, list[int]] = {value: [] for group in grouping.groups for value in group.updated}
     for group in grouping.groups if reading else ():
         for value in group.captures():

@@ -71,9 +71,7 @@ def _order(op: Sort, operands: list[Tensor]) -> Tensor:
 
 
 def _paired(x: Tensor, axis: int, along: bool) -> Tensor:
-    """Pairs each element with each of its line: element [.., i, .., j] is the element at place j, or else at place
-    i.
-    """
+    """Pairs each element with each of its line: element [.., i, .., j] is the element at place j, or at place i."""
     rank = len(x.shape)
     dims = [rank if along and dim == axis else dim for dim in range(rank)]
     return x.broadcast((*x.shape, x.shape[axis]), dims)

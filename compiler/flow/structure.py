@@ -335,9 +335,7 @@ def _is_in_order(coordinates: Coordinates, shape: Shape, out: Shape) -> bool:
 
 
 def reads_in_order(op: Operation, index: int) -> bool:
-    """Whether element i of the result reads element i of an operand, in row-major order, and both have equally many
-    elements.
-    """
+    """Whether result element i reads element i of an operand, in row-major order, of equally many elements."""
     if isinstance(op, ops.Reshape):  # by definition; division of dynamic sizes would hide it
         return True
     structure = structure_of(op)

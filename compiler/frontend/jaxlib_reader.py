@@ -30,9 +30,7 @@ class Converted(NamedTuple):
 
 
 class Unreadable(Exception):
-    """jaxlib refuses the input. `findings`: (message, line, column); line and column are 0 if jaxlib states
-    no place.
-    """
+    """jaxlib refuses the input. `findings`: (message, line, column); line and column are 0 if no place is stated."""
 
     def __init__(self, findings: list[tuple[str, int, int]]) -> None:
         super().__init__(findings)

@@ -272,9 +272,7 @@ class Operation:
         self.parent = self.prev_op = self.next_op = None
 
     def erase(self) -> None:
-        """Removes it and drops all its operands, in its regions as well. Raises ValueError if a result is
-        still used.
-        """
+        """Removes it and drops all operands, in its regions as well. Raises ValueError if a result is still used."""
         for result in self.results:
             if result.uses:
                 user = next(iter(result.uses))[0]
@@ -314,9 +312,7 @@ class Operation:
         return _walk(self) if kind is None else (op for op in _walk(self) if isinstance(op, kind))
 
     def clone(self, mapping: dict[Value, Value] | None = None, blocks: dict[Block, Block] | None = None) -> Operation:
-        """A deep copy, in no block. Operands are replaced by `mapping` (old value -> new value), which gets the new
-        values.
-        """
+        """A deep copy, in no block. Operands are replaced by `mapping` (old -> new value), which gets the new values."""
         mapping = {} if mapping is None else mapping
         blocks = {} if blocks is None else blocks
         operands = [mapping.get(value, value) for value in self._operands]
@@ -345,9 +341,7 @@ class Operation:
         return iter(())
 
     def check_symbols(self, tables: SymbolTables) -> Iterator[str]:
-        """Same as `check`, for rules about symbols. The tables are shared between ops: building one takes time linear
-        in the scope.
-        """
+        """Same as `check`, for symbols. The ops share tables: building one takes time linear in the scope."""
         return iter(())
 
     def __str__(self) -> str:
@@ -443,9 +437,7 @@ class Block:
         self.insert_before(op, None)
 
     def insert_before(self, op: Operation, anchor: Operation | None) -> None:
-        """Inserts a detached operation before `anchor` in this block; None: at the end. Raises ValueError if it is in a
-        block.
-        """
+        """Inserts a detached operation before `anchor`, or at the end. Raises ValueError if it is in a block."""
         if op.parent is not None:
             raise ValueError(f"{op.name} is in a block already: detach it first")
         before = self.last if anchor is None else anchor.prev_op

@@ -408,9 +408,7 @@ def _divided(lhs: Size, rhs: Size) -> tuple[Size, Size]:
 
 
 def _multiple(terms: Terms, divisor: Terms) -> Size | None:
-    """The size that times the divisor is the sum of these terms; None if there is none. Found from the first term of
-    each.
-    """
+    """The size that times the divisor is the sum of these terms, or None. Found from the first term of each."""
     (by, count), *_ = sorted(divisor.items(), key=_order)
     rest, whole = _made(terms), _made({})
     while rest != 0:

@@ -182,9 +182,7 @@ def rewrite(top: Operation, patterns: Mapping[str, Iterable[Pattern]]) -> bool:
 
 
 def _applied(pattern: Pattern, op: Operation, rewriter: Rewriter) -> bool:
-    """Whether the pattern changed something. Raises CompileError, with the op's location, if symbolic sizes leave it
-    undecided.
-    """
+    """Whether the pattern changed something. Raises CompileError, with the op's location, for undecided sizes."""
     try:
         return pattern(op, rewriter)
     except UndecidedError as error:

@@ -107,9 +107,7 @@ class Initializer(_LifetimeCode):
 
 
 class Finalizer(_LifetimeCode):
-    """Code that runs when the program or a context ends. Releases, in reverse order, what the initializer of its kind
-    stored.
-    """
+    """Code that runs when the program or a context ends: releases, in reverse order, what its initializer stored."""
 
     name = "util.finalizer"
     traits = frozenset({Trait.ISOLATED, Trait.ONE_BLOCK})
@@ -212,9 +210,7 @@ class CondBranch(BranchOp):
 
 
 class Switch(BranchOp):
-    """Continues in target number `index`, or in the last one if there is none. `counts`: number of arguments of
-    each.
-    """
+    """Continues in target number `index`, or in the last one if there is none. `counts`: arguments of each."""
 
     name = "util.switch"
     index = operand()

@@ -72,9 +72,7 @@ def _messages(op: Operation, dominance: Dominance, tables: SymbolTables) -> Iter
 
 
 def declaration_problems(op: Operation) -> Iterator[str]:
-    """The mismatches between a registered op and its declaration. If there are none, its typed accessors
-    may be used.
-    """
+    """The mismatches between a registered op and its declaration. If there are none, typed accessors may be used."""
     yield from _counts_and_types(op)
     yield from _properties(op)
 

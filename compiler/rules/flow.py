@@ -114,9 +114,7 @@ def entry(func: Func, allowed: Callable[[Type], bool]) -> Iterator[str]:
 
 
 def body(func: Func) -> Iterator[str]:
-    """The contract with every target: one hero op or one library call, a limited number of bindings, no
-    empty tensors.
-    """
+    """The contract with every target: one hero op or library call, a limited number of bindings, no empty tensors."""
     block = func.body.block
     yield from in_entry(block)
     results = block.end.operands
@@ -141,9 +139,7 @@ def body(func: Func) -> Iterator[str]:
 
 
 def _library_call(block: Block, calls: list[CustomCall]) -> Iterator[str]:
-    """A library function takes and returns whole tensors in memory; only ops that read no memory may stand
-    beside it.
-    """
+    """A library function takes and returns whole tensors in memory; only ops that read no memory stand beside it."""
     if len(calls) > 1:
         yield f"calls {len(calls)} library functions, at most one may be"
     for op in block.ops[:-1]:
@@ -218,9 +214,7 @@ def dispatch(op: Dispatch, tables: SymbolTables, fits: Callable[[Type, Type], bo
 
 
 def _updates(op: Dispatch, entry: Func, tied: tuple[int, ...]) -> Iterator[str]:
-    """A tied output is an update of its argument, which nothing else in the entry uses; the workload is the update's
-    size.
-    """
+    """A tied output is an update of its argument, used by nothing else in the entry; the workload is its size."""
     if len(entry.body.blocks) != 1:
         return  # reported at the entry
     last = entry.body.block.end

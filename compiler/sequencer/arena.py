@@ -60,9 +60,7 @@ def peak_bytes(tenants: Sequence[Tenant]) -> int:
 
 
 def pack(tenants: Sequence[Tenant]) -> tuple[list[Size], Size]:
-    """Returns the offset of each tenant, in the order of `tenants`, and the size of the arena. All are multiples of
-    `ALIGNMENT`, in bytes.
-    """
+    """The offset of each tenant, in order, and the size of the arena: multiples of `ALIGNMENT`, in bytes."""
     sized = [index for index, tenant in enumerate(tenants) if is_dynamic(tenant.size)]
     if sized:
         return _pack_sized(tenants, sized)
@@ -175,9 +173,7 @@ def _place(tenants: Sequence[Tenant], order: Sequence[int]) -> tuple[list[Size],
 
 
 def _best_fit(alive: Sequence[tuple[Tenant, Size]], tenant: Tenant) -> Size:
-    """Start of the smallest gap that holds a tenant, between those that are live with it and have these offsets; else
-    the end of the last.
-    """
+    """Start of the smallest gap for a tenant between those live with it, at these offsets; else the end of the last."""
     end: Size = 0
     size = align(tenant.size)
     best: tuple[Size, Size] | None = None

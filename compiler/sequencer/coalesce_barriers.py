@@ -66,9 +66,7 @@ def _overlap(a: ll_seq.Range, b: ll_seq.Range) -> bool:
 
 
 def _apart(a: ll_seq.Range, b: ll_seq.Range) -> bool:
-    """Whether `a` ends before `b` begins. Symbolic offsets belong to arena slots: different offsets are different
-    slots.
-    """
+    """Whether `a` ends before `b` begins. Symbolic offsets belong to arena slots, each offset to one of its own."""
     if ll_seq.WHOLE in (a[1], b[1]):
         return False
     if is_dynamic(a[1]) or is_dynamic(b[1]):

@@ -440,9 +440,7 @@ class Read(Operation):
 
 
 class CacheLoad(Operation):
-    """1 if the buffer was filled from the user's cache with the bytes that `cache_save` stored under this
-    key, else 0.
-    """
+    """1 if the buffer was filled from the user's cache with the bytes that `cache_save` stored under the key, or 0."""
 
     name = "ll_seq.cache_load"
     key = attr(IntegerAttr)
@@ -474,9 +472,7 @@ class SetupFunc(Operation):
 
 
 class CallSetup(Operation):
-    """The results of a setup function for these sizes; it runs unless the context has kept them from an
-    earlier call.
-    """
+    """The results of a setup function for these sizes; it runs unless the context kept them from an earlier call."""
 
     name = "ll_seq.call_setup"
     callee = attr(SymbolRef)
@@ -485,9 +481,7 @@ class CallSetup(Operation):
 
 
 class Instance(Operation):
-    """All work for one user of the program: setup, then a `run_loop` for each function. Exists only inside
-    the phase.
-    """
+    """All work for one user of the program: setup, then a `run_loop` per function. Exists only inside the phase."""
 
     name = "ll_seq.instance"
     body = region()

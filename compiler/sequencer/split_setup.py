@@ -77,9 +77,7 @@ class _Split:
         self.instance.erase()
 
     def _kind(self, op: Operation) -> str:
-        """The initializer of an op: the context's if an operand is the context's, or if run loops replay
-        the recording.
-        """
+        """The initializer of an op: the context's if an operand is, or if run loops replay the recording."""
         if isinstance(op, ll_seq.Allocate):
             return ll_seq.LIFETIMES[op.lifetime.value].initializer
         if any(

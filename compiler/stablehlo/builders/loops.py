@@ -40,9 +40,7 @@ def counted_loop(iterations: Size, inits: Sequence[Tensor], body: Body) -> list[
 
 
 def while_loop(inits: Sequence[Tensor], test: Body, body: Body) -> list[Tensor]:
-    """Runs `body` while `test` is true, both on the iteration number and the carried values; returns the final carried
-    values.
-    """
+    """Runs `body` while `test` is true, on the iteration number and the carried values; returns the final values."""
     rewriter, types = inits[0].rewriter, [TensorType((), I32), *(init.type for init in inits)]
 
     def step(iteration: Tensor, *carried: Tensor) -> Sequence[Tensor]:

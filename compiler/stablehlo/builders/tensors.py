@@ -437,9 +437,7 @@ def index_type(count: dims.Size) -> Type:
 
 
 def splat(rewriter: Rewriter, number: Number, type: TensorType) -> Tensor:
-    """A number, which may be a symbolic size, as a tensor of a type that can hold it. Integers are reduced modulo its
-    width.
-    """
+    """A number or size as a tensor of a type that can hold it. Integers are reduced modulo the type's width."""
     element = str(type.element)
     if isinstance(number, Dim):
         size = rewriter.build(Size, value=DimArray((number,)), out=type.with_shape(()))

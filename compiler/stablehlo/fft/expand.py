@@ -90,9 +90,7 @@ class _Transform:
         return value.build(LineFft, operand_=value, **fields, out=tensor(tuple(shape), self.element))
 
     def _four_steps(self, value: Tensor, axis: int, rows: int, count: int, to_real: bool) -> Tensor:
-        """Transforms a line as a matrix in row-major order; result k is row k // rows, column k % rows of another
-        matrix.
-        """
+        """Transforms a line as a matrix in row-major order; result k is row k // rows, column k % rows of another."""
         shape = value.shape
         columns = int(shape[axis]) // rows
         value = value.reshape(*shape[:axis], rows, columns, *shape[axis + 1 :])

@@ -99,9 +99,7 @@ def _ways(has_equinox: bool, is_dropping: bool) -> Iterator[str]:
 
 
 def _lines(op: Operation, module: Module) -> Iterator[str]:
-    """A line with a callback's place and name; one line per caller of its function, if its own place is in
-    a library.
-    """
+    """A line with a callback's place and name; one line per caller of its function, if its place is in a library."""
     needed = any(result.uses and not is_token(result.type) for result in op.results)
     name = f"{_name(op)}, whose result is used" if needed else _name(op)
     for place in dict.fromkeys(_places(op, module)):

@@ -86,9 +86,7 @@ def _text(location: Location) -> str:
 
 
 def _mark_arguments(module: Module, wanted: Sequence[str], taken: set[str]) -> None:
-    """Marks the arguments named in `wanted`. Raises CompileError with everything that is wrong with them or their
-    names.
-    """
+    """Marks the arguments named in `wanted`. Raises CompileError with everything that is wrong with them."""
     graph = CallGraph(module)
     called = {target for calls in graph.calls.values() for _, target in calls}
     types: dict[str, TensorType] = {}

@@ -47,9 +47,7 @@ def cholesky_factor(a: Tensor) -> Tensor:
 
 
 def triangular_solution(a: Tensor, b: Tensor, lower: bool, is_transposed: bool, unit: bool) -> Tensor:
-    """Solves op(a) x = b for matrices [batch, n, n] and [batch, n, m]; `lower` selects the triangle of a that is
-    read.
-    """
+    """Solves op(a) x = b for matrices [batch, n, n] and [batch, n, m]; `lower` selects the triangle that is read."""
     batch, n, m = b.shape
     a = transposed(a) if is_transposed else a
     backwards = lower == is_transposed

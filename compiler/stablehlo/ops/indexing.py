@@ -122,9 +122,7 @@ class Gather(OperandOp):
         return [out]
 
     def _check_sizes(self) -> None:
-        """Checks that slices fit the operand. If there may be no slices, an assertion checks it at run time. Raises
-        ShapeError.
-        """
+        """Checks that slices fit. If there may be none, an assertion checks it at run time. Raises ShapeError."""
         for size, whole in zip(self.slice_sizes.sizes, tensor_of(self.operand_).shape, strict=True):
             if size > whole:
                 raise ShapeError(f"slice of {size} of a dimension of {whole}")
