@@ -312,7 +312,7 @@ class Operation:
         return _walk(self) if kind is None else (op for op in _walk(self) if isinstance(op, kind))
 
     def clone(self, mapping: dict[Value, Value] | None = None, blocks: dict[Block, Block] | None = None) -> Operation:
-        """A deep copy, in no block. Operands are replaced by `mapping` (old -> new value), which gets the new values."""
+        """A deep copy, in no block. Operands are replaced by `mapping` (old -> new), which gets the new values."""
         mapping = {} if mapping is None else mapping
         blocks = {} if blocks is None else blocks
         operands = [mapping.get(value, value) for value in self._operands]
