@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, ClassVar, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, overload
 
 from .attributes import StringAttr
 from .declare import Declaration, declaration_of
@@ -21,8 +21,6 @@ from .locations import UNKNOWN, Location, Tracked, origin_of
 from .types import Attribute, Type
 
 if TYPE_CHECKING:
-    from typing import Any, Self
-
     from .symbols import SymbolTables
 
 A = TypeVar("A", bound=Attribute)
