@@ -169,8 +169,7 @@ class _Program:
 
     def _setup(self, op: ll_seq.SetupFunc) -> None:
         block = op.body.block
-        assert block.last is not None
-        taken, given = (tuple(value.type for value in values) for values in (block.arguments, block.last.operands))
+        taken, given = (tuple(value.type for value in values) for values in (block.arguments, block.end.operands))
         self._func(op.sym_name.value, op, FunctionType(taken, given))
 
     def _func(self, name: str, source: Operation, type: FunctionType) -> None:

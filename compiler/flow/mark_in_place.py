@@ -39,11 +39,9 @@ def is_by_rows(entry: Func) -> bool:
 
 def candidates(body: Block, by_rows: bool) -> list[int]:
     """Numbers of the arguments whose memory the result may use. `by_rows`: the entry computes row by row."""
-    terminator = body.last
-    assert terminator is not None
-    if len(terminator.operands) != 1:
+    if len(body.end.operands) != 1:
         return []
-    (result,) = terminator.operands
+    (result,) = body.end.operands
     ops = body.ops[:-1]
     in_order: dict[Value, bool] = {result: True}  # whether all that read a value, read it in the order of the result
     for op in reversed(ops):

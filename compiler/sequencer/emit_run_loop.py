@@ -176,8 +176,7 @@ class RunLoopEmitter:
         for op in source:
             if op is not source.last and op.results and not hl_seq.is_resource(op.results[0].type):
                 self._host_op(op)
-        terminator = source.last
-        assert terminator is not None
+        terminator = source.end
         waits, ranks = self._waits(source), self.commands.slot_buffers
         recorded = record(commands, ranks, self._aliases(), self.builder) if commands else None
         with self.builder.at(terminator.loc):

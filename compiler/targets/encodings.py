@@ -133,8 +133,7 @@ def erase_identity_encodings(top: Operation) -> None:
             op.output.replace_by(op.source)
             op.erase()
     for op in list(top.walk(HoistableDispatch)):
-        terminator = op.body.block.last
-        assert terminator is not None
+        terminator = op.body.block.end
         if op.body.block.first is terminator:
             for output, value in zip(op.outputs, list(terminator.operands), strict=True):
                 output.replace_by(value)

@@ -7,7 +7,7 @@ are left to the legality check; the rules see only known types.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from orchestrion.compiler.ir.attributes import PARTS, DenseArray
@@ -148,6 +148,6 @@ def per_axis(name: str, given: DenseArray, rank: int) -> Shape:
     return given.sizes
 
 
-def type_list(types: Sequence[object]) -> str:
-    """Types separated by commas, for messages."""
+def type_list(types: Iterable[object]) -> str:
+    """Types, or symbols, separated by commas, for messages."""
     return ", ".join(map(str, types))
