@@ -148,6 +148,11 @@ class Rewriter:
         self.changed(op)
 
 
+def erase_unused(op: Operation, rewriter: Rewriter) -> bool:
+    """A pattern that erases an op with unused results."""
+    return not any(result.uses for result in op.results) and rewriter.erase(op)
+
+
 def rewrite(top: Operation, patterns: Mapping[str, Iterable[Pattern]]) -> bool:
     """Applies patterns inside `top` until none changes anything; returns whether something changed.
 

@@ -15,7 +15,7 @@ from orchestrion.compiler.ir.attributes import IntegerAttr
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, UnregisteredOp, Value
-from orchestrion.compiler.ir.rewriter import Pattern, Rewriter
+from orchestrion.compiler.ir.rewriter import Pattern, Rewriter, erase_unused
 from orchestrion.compiler.ir.types import TupleType, Type, scalar
 from orchestrion.compiler.stablehlo.ops.base import rebuilt
 from orchestrion.compiler.stablehlo.ops.func import Func, change_signature
@@ -100,11 +100,4 @@ def _element(op: Operation, rewriter: Rewriter) -> bool:
     return rewriter.replace(op, [maker.operands[index.value]])
 
 
-def _tuple(op: Operation, rewriter: Rewriter) -> bool:
-    """Replaces a tuple built from all elements of another one by that tuple."""
-    if any(result.uses for result in op.results):
-        return False
-    return rewriter.erase(op)
-
-
-PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {ELEMENT: (_element,), TUPLE: (_tuple,)}
+PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {ELEMENT: (_element,), TUPLE: (erase_unused,)}
