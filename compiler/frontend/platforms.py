@@ -50,9 +50,8 @@ def resolve_platform(module: Module, platforms: Sequence[str]) -> None:
                 passed = {known.get(call.operands[place]) for call in calls if place < len(call.operands)}
                 if len(passed) == 1 and (value := passed.pop()) is not None:
                     _fix(func, place, value, known)
-        for region in func.regions:
-            for block in region.blocks:
-                _choose(block, known)
+        for block in func.inner_blocks():
+            _choose(block, known)
 
 
 def _place(func: Operation) -> int | None:
@@ -107,9 +106,8 @@ def _choose(block: Block, known: dict[Value, int]) -> None:
         elif op.name in ("stablehlo.constant", "stablehlo.convert") and [*map(_is_number, op.results)] == [True]:
             _note(op, known)
         else:
-            for region in op.regions:
-                for inner in region.blocks:
-                    _choose(inner, known)
+            for inner in op.inner_blocks():
+                _choose(inner, known)
         op = following
 
 

@@ -295,11 +295,13 @@ class Operation:
         for op in self.walk():
             op.set_operands(())
 
+    def inner_blocks(self) -> Iterator[Block]:
+        """The blocks in its regions."""
+        return (block for region in self.regions for block in region.blocks)
+
     def block_arguments(self) -> Iterator[BlockArgument]:
         """The arguments of the blocks in its regions."""
-        for region in self.regions:
-            for block in region.blocks:
-                yield from block.arguments
+        return (argument for block in self.inner_blocks() for argument in block.arguments)
 
     @overload
     def walk(self) -> Iterator[Operation]: ...

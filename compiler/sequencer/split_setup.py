@@ -13,6 +13,7 @@ Values pass between them in globals that are stored once. This is the ABI of eve
 
 from __future__ import annotations
 
+from orchestrion.compiler.flow.captures import inputs
 from orchestrion.compiler.flow.symbols import Names
 from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.attributes import SymbolRef
@@ -22,7 +23,6 @@ from orchestrion.compiler.ir.symbols import table_of
 
 from . import hl_seq, ll_seq
 from .cache_initializers import cache_computed_buffers
-from .hoist_setup import values_from_outside
 from .size_assertions import measured_axes
 
 
@@ -80,9 +80,7 @@ class _Split:
         """The initializer of an op: the context's if an operand is, or if run loops replay the recording."""
         if isinstance(op, ll_seq.Allocate):
             return ll_seq.LIFETIMES[op.lifetime.value].initializer
-        if any(
-            self.kinds.get(value.defining_op) == "context" for value in values_from_outside(op) if value.defining_op
-        ):
+        if any(self.kinds.get(value.defining_op) == "context" for value in inputs(op) if value.defining_op):
             return "context"
         run_loop_names = any(user.parent is not op.parent for result in op.results for user in result.users())
         return "context" if isinstance(op, ll_seq.Record) and run_loop_names else "program"

@@ -116,10 +116,9 @@ def _split_block(block: Block, rewriter: Rewriter, parts: Parts) -> None:
     """Replaces complex values in a block whose arguments are already split."""
     ops = block.ops
     for op in ops:
-        for region in op.regions:
-            for inner in region.blocks:
-                _split_arguments(op, inner, parts)
-                _split_block(inner, rewriter, parts)
+        for inner in op.inner_blocks():
+            _split_arguments(op, inner, parts)
+            _split_block(inner, rewriter, parts)
         if any(map(is_complex, (*op.operands, *op.results))):
             rewriter.at(op, op.loc)
             _split_op(op, rewriter, parts)

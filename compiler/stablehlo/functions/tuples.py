@@ -30,10 +30,9 @@ _HANDS_ON: Final = frozenset(
 
 def run(module: Module) -> None:
     for op in list(module.walk()):
-        for region in op.regions:
-            for block in region.blocks:
-                if _any(block.arguments):
-                    _flatten_arguments(block)
+        for block in op.inner_blocks():
+            if _any(block.arguments):
+                _flatten_arguments(block)
         if isinstance(op, Func):
             change_signature(op, lambda type: _leaves([type]))
         elif op.name in _HANDS_ON and (_any(op.operands) or _any(op.results)):
