@@ -18,6 +18,7 @@ from orchestrion.compiler.ir.attributes import ArrayAttr, DenseElements, DictAtt
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.dims import Size
+from orchestrion.compiler.ir.dominance import closure
 from orchestrion.compiler.ir.locations import Location
 from orchestrion.compiler.ir.parameters import bytes_of
 
@@ -246,11 +247,5 @@ def pending_on_entry(onward: Mapping[Block, Sequence[Block]], enqueuing: Iterabl
 
     `onward`: the successors of each block at whose end the host does not wait. `enqueuing`: those that have commands.
     """
-    found: set[Block] = set()
-    rest = [successor for block in enqueuing for successor in onward[block]]
-    while rest:
-        block = rest.pop()
-        if block not in found:
-            found.add(block)
-            rest += onward.get(block, ())
-    return found
+    first = [successor for block in enqueuing for successor in onward[block]]
+    return closure(first, lambda block: onward.get(block, ()))
