@@ -16,8 +16,9 @@ stays whole if no axis serves all of its readers; devices with short bindings th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import prod
 from typing import Final, NamedTuple
 
@@ -52,8 +53,9 @@ class Cut(NamedTuple):
     places: tuple[int, ...]
 
     @property
-    def sizes(self) -> list[int]:
-        return [end - start for start, end in zip(self.places, self.places[1:], strict=False)]
+    def ranges(self) -> list[tuple[int, int]]:
+        """Start and end of each part."""
+        return list(pairwise(self.places))
 
 
 #: makes the parts of an op's result of those of its operand, before the op
@@ -98,7 +100,7 @@ def _split(op: Constant, limit: int) -> None:
             rewriter, array = Rewriter.before(op), op.value.array()
             element = str(op.value.type.element)
             parts = []
-            for start, end in zip(cut.places, cut.places[1:], strict=False):
+            for start, end in cut.ranges:
                 elements = DenseElements.of(array[(slice(None),) * axis + (slice(start, end),)], element)
                 parts.append(Tensor(rewriter, rewriter.build(Constant, value=elements, out=elements.type).out))
             _replace(op.out, cut, parts, limit)
@@ -181,23 +183,24 @@ def _rule(op: Operation, value: Value, cut: Cut) -> Rule | None:
     return find(op, value, cut) if find is not None and at_once else None
 
 
-def _copy(op: Operation, mapping: dict[Value, Value], axis: int, size: int) -> Operation:
-    """A copy of an op, in no block, whose result has another size along an axis."""
-    copy = op.clone(dict(mapping))
-    type = tensor_of(op.results[0])
-    copy.results[0].type = type.with_shape((*type.shape[:axis], size, *type.shape[axis + 1 :]))
-    return copy
-
-
-def _copies(op: Operation, value: Value, cut: Cut, axis: int, is_resized: bool = False) -> Rule:
-    """The op on each part. `is_resized`: it reads slices, which are as long along the axis of the cut as a part."""
+def _copies(
+    op: Operation, value: Value, cut: Cut, axis: int, alongside: Mapping[Value, int] | None = None, resize: bool = False
+) -> Rule:
+    """The op on each part; its results are parts along `axis`. `alongside`: operands that are cut with the value ->
+    their axis. `resize`: the op reads slices, which are as long along the axis of the cut as a part.
+    """
 
     def make(rewriter: Rewriter, parts: Sequence[Tensor]) -> list[Tensor]:
         made = []
-        for part, size in zip(parts, cut.sizes, strict=True):
-            copy = _copy(op, {value: part.value}, axis, size)
-            if is_resized:
-                _resize(copy, cut.axis, size)
+        for part, (start, end) in zip(parts, cut.ranges, strict=True):
+            mapping = {
+                other: Tensor(rewriter, other).cut(at, start, end).value for other, at in (alongside or {}).items()
+            }
+            copy = op.clone({value: part.value, **mapping})
+            type = tensor_of(op.results[0])
+            copy.results[0].type = type.with_shape((*type.shape[:axis], end - start, *type.shape[axis + 1 :]))
+            if resize:
+                _resize(copy, cut.axis, end - start)
             made.append(Tensor(rewriter, rewriter.insert(copy).results[0]))
         return made
 
@@ -208,19 +211,8 @@ def _elementwise(op: Operation, value: Value, cut: Cut) -> Rule | None:
     shape = tensor_of(value).shape
     if tensor_of(op.results[0]).shape != shape:
         return None  # a scalar operand
-
-    def make(rewriter: Rewriter, parts: Sequence[Tensor]) -> list[Tensor]:
-        made = []
-        for part, start, end in zip(parts, cut.places, cut.places[1:], strict=False):
-            mapping = {value: part.value}
-            for other in op.operands:
-                if other is not value and tensor_of(other).shape == shape:
-                    mapping[other] = Tensor(rewriter, other).cut(cut.axis, start, end).value
-            copy = _copy(op, mapping, cut.axis, end - start)
-            made.append(Tensor(rewriter, rewriter.insert(copy).results[0]))
-        return made
-
-    return Rule(cut.axis, make)
+    others = [other for other in op.operands if other is not value and tensor_of(other).shape == shape]
+    return _copies(op, value, cut, cut.axis, dict.fromkeys(others, cut.axis))
 
 
 def _broadcast(op: Operation, value: Value, cut: Cut) -> Rule | None:
@@ -247,27 +239,17 @@ def _dot(op: Operation, value: Value, cut: Cut) -> Rule | None:
     if cut.axis in contract:
         return None
     other = op.rhs if left else op.lhs
+    alongside: dict[Value, int] = {}
     if cut.axis in batch:
         place = batch.index(cut.axis)
-        along = (dims.rhs_batch if left else dims.lhs_batch)[place]
+        alongside[other] = (dims.rhs_batch if left else dims.lhs_batch)[place]
         if not tensor_of(other).is_static:
             return None
     else:
-        along = None
         place = len(batch) + dims.free(tensor_of(value).rank, left).index(cut.axis)
         place += 0 if left else len(dims.free(tensor_of(other).rank, True))
-
-    def make(rewriter: Rewriter, parts: Sequence[Tensor]) -> list[Tensor]:
-        made = []
-        for part, start, end in zip(parts, cut.places, cut.places[1:], strict=False):
-            mapping = {value: part.value}
-            if along is not None:
-                mapping[other] = Tensor(rewriter, other).cut(along, start, end).value
-            copy = rewriter.insert(_copy(op, mapping, place, end - start))
-            made.append(Tensor(rewriter, copy.results[0]))
-        return [_joined(made, place)]
-
-    return Rule(None, make)
+    copies = _copies(op, value, cut, place, alongside)
+    return Rule(None, lambda rewriter, parts: [_joined(copies.make(rewriter, parts), place)])
 
 
 def _slice(op: Operation, value: Value, cut: Cut) -> Rule | None:
@@ -279,7 +261,7 @@ def _slice(op: Operation, value: Value, cut: Cut) -> Rule | None:
 
     def make(rewriter: Rewriter, parts: Sequence[Tensor]) -> list[Tensor]:
         made = []
-        for part, start, end in zip(parts, cut.places, cut.places[1:], strict=False):
+        for part, (start, end) in zip(parts, cut.ranges, strict=True):
             if start < last and first < end:
                 low, high = list(starts), list(limits)
                 low[axis], high[axis] = max(first, start) - start, min(last, end) - start
@@ -293,7 +275,7 @@ def _dynamic_slice(op: Operation, value: Value, cut: Cut) -> Rule | None:
     assert isinstance(op, DynamicSlice)
     sizes = op.slice_sizes.sizes
     if sizes[cut.axis] == tensor_of(value).shape[cut.axis]:
-        return _copies(op, value, cut, cut.axis, is_resized=True)
+        return _copies(op, value, cut, cut.axis, resize=True)
     if sizes[cut.axis] != 1:
         return None
     index = op.first_start + cut.axis
@@ -319,7 +301,7 @@ def _gather(op: Operation, value: Value, cut: Cut) -> Rule | None:
     if cut.axis not in gone and sizes[cut.axis] == shape[cut.axis]:
         kept = [axis for axis in range(len(shape)) if axis not in gone]
         place = axes.offset_dims[kept.index(cut.axis)]
-        return _copies(op, value, cut, place, is_resized=True)
+        return _copies(op, value, cut, place, resize=True)
     if list(axes.start_index_map) != [cut.axis] or sizes[cut.axis] != 1:
         return None
     out = tensor_of(op.results[0])
