@@ -10,15 +10,19 @@ from collections.abc import Iterator
 from math import prod
 from typing import Final
 
+from orchestrion.compiler.flow.attention_bodies import Attention
+from orchestrion.compiler.flow.kinds import ATTENTION
 from orchestrion.compiler.ir.dims import bounds, ceildiv, is_dynamic, is_less
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 from orchestrion.schema.dtypes import BY_NAME, FLOAT
 
+from .attention import attention_bytes
 from .body import Body, count_of
 from .byte_panels import byte_panel_bytes, has_bytes
 from .dialect import MAX_SHARED_BYTES, VECTOR_LANES
 from .encodings import stored_shape
 from .grid import DOT, is_tiled_dot
+from .joined_axes import units_of
 from .library import KERNELS
 from .loops import loop_iterations
 from .machine import Machine
@@ -60,6 +64,8 @@ def problems(body: Body, schedule: Schedule, machine: Machine) -> Iterator[str]:
         yield from _reduction(body, schedule, machine)
         if body.kind == "rows":
             yield from _rows(body, schedule)
+        elif body.attention is not None:
+            yield from _attention(body, body.attention, schedule, machine)
         elif is_tiled_dot(schedule):
             yield from _dot(body, schedule, machine)
         else:
@@ -78,11 +84,12 @@ def _library(body: Body, schedule: Schedule) -> Iterator[str]:
 
 def _unknown(body: Body, schedule: Schedule) -> Iterator[str]:
     """Steps that name a dimension or an operand that the body does not have."""
-    operands = ("lhs", "out", "rhs") if body.kind == "contraction" else ("k",) if body.kind == "rows" else ()
+    operands = {"contraction": ("lhs", "out", "rhs"), "rows": ("k",), ATTENTION: ("out",)}.get(body.kind, ())
     for step in schedule.steps:
         known = [*body.extents]
         if step.name == "bind":
-            known = ["grid", *(dim for dim in DOT if dim in body.extents and body.kind == "contraction")]
+            dims = {"contraction": DOT, ATTENTION: ("k", "m", "n")}.get(body.kind, ())
+            known = ["grid", *(dim for dim in dims if dim in body.extents)]
         elif step.name == "stage":
             known = [*operands]
         elif step.name not in _OF_DIMENSIONS:
@@ -349,6 +356,41 @@ def _lines(dot: DotGeneral, schedule: Schedule, machine: Machine) -> Iterator[st
         yield f"{out}: {schedule.local('b')} channels of a workgroup divide {lines.shape[lines.channel]}"
     elif (used := lines.elements(schedule) * BY_NAME[element_of(dot.out)].itemsize) > machine.panel_bytes:
         yield f"rows take {used} bytes; the machine has {machine.panel_bytes}"
+
+
+def _attention(body: Body, attention: Attention, schedule: Schedule, machine: Machine) -> Iterator[str]:
+    """Blocks of rows of an attention, whose scores are in shared memory."""
+    out, lanes, dims = schedule.find("stage", "out"), schedule.lanes, ("k", "m", "n")
+    if out is None or out.how != "rows" or not out.count or not schedule.by_workgroups or lanes < 2:
+        yield "the invocations of a workgroup share rows, reduce(k, tree, ...) and stage(out, rows, ...)"
+        return
+    if any(step.dim not in dims for step in schedule.named("tile")) or any(schedule.named("reorder")):
+        yield f"{out}: tiles lie along k, m and n"
+    for dim in dims:
+        size = schedule.count("tile", dim) * schedule.local(dim)
+        guard, how = schedule.find("guard", dim), "clamp" if dim == "m" else "shift"
+        if dim != "m" and size > body.extents[dim] or guard is None and body.extents[dim] % size:
+            yield f"tiles of {size} do not divide {dim}, of extent {body.extents[dim]}"
+        if guard is not None and guard.how != how:
+            yield f"{guard}: the last tile is clamped along m, and moved back along k and n"
+    vectors = schedule.count("vectorize", "n", 0)
+    if {step.dim for step in schedule.named("vectorize")} != {"n"} or vectors not in VECTOR_LANES:
+        yield f"{out}: results are computed in vectors along n"
+    elif vectors > min(machine.vector_lanes, schedule.count("tile", "n")) or schedule.count("tile", "k") not in (
+        *VECTOR_LANES, *range(vectors, MAX_TILE)
+    ):  # fmt: skip
+        yield f"{out}: tiles along k and n have a vector or more, and the machine {machine.vector_lanes} lanes"
+    for dim in ("k", "n"):
+        tiles, width = schedule.local("m") * schedule.local(dim), schedule.count("tile", dim) * schedule.local(dim)
+        if tiles > lanes or (width < lanes and lanes % width):
+            yield f"{out}: {lanes} invocations take {tiles} tiles, and whole rows of {width} results along {dim}"
+    values = (attention.scores.out, attention.product.lhs, attention.product.out)
+    if len({element_of(value) for value in values}) > 1 or BY_NAME[element_of(values[0])].kind != FLOAT:
+        yield f"{out}: scores, weights and results are floats of one type"
+    elif units_of(attention.product) is not None or not slice_of(attention.product, out.count)[1]:
+        yield f"{out}: a block of a sum of {body.extents['k']} products has more elements"
+    elif (used := attention_bytes(attention, schedule)) > machine.attention_bytes:
+        yield f"scores and panels take {used} bytes; the machine has {machine.attention_bytes}"
 
 
 def _staged(body: Body, dot: DotGeneral, schedule: Schedule, machine: Machine) -> Iterator[str]:

@@ -106,7 +106,7 @@ def each(b: KernelBuilder, lanes: int, outer: Value, inner: int) -> Iterator[tup
 class Panel:
     """A slice of an operand in shared memory: `depth` places along the contracted axes, `size` rows or columns each.
     `deep`: neighbours in the array are places of one row, else rows or columns of one place. `turned`: neighbours in
-    memory are the places of one column.
+    memory are the places of one column. `whole`: the array has the places of all slices.
     """
 
     builder: KernelBuilder
@@ -115,6 +115,7 @@ class Panel:
     depth: int
     deep: bool
     turned: bool
+    whole: bool = False
 
     def at(self, number: Value, place: Value) -> Value:
         """The position of an element in the array, as a word. `number`: its row or column in the block, as a word;
@@ -161,13 +162,17 @@ class PanelDot:
         self.tile_row = b.op("unchecked_divide", b.local_id(), across_groups)
         self.tile_column = b.op("unchecked_remainder", b.local_id(), across_groups)
         self.zero = b.const(0, element_of(dot.out))
-        self.block = b.shared(self.rows * self.columns, element_of(dot.out))
+        self.block = self._sums()
         self.left, self.right = self._panel(True), self._panel(False)
 
     @property
     def builder(self) -> KernelBuilder:
         """The builder of the code."""
         return self.elemental.builder
+
+    def _sums(self) -> Value:
+        """The array of the sums of the block."""
+        return self.builder.shared(self.rows * self.columns, element_of(self.dot.out))
 
     def _division(self) -> tuple[tuple[int, ...], tuple[int, int, int]]:
         """The sizes of the contracted axes, and how slices divide them."""
@@ -197,6 +202,11 @@ class PanelDot:
 
     def emit(self, finish: Finish) -> None:
         """The code of the block."""
+        self.sum()
+        self._finish(finish)
+
+    def sum(self) -> None:
+        """The sums of the block."""
         b, (axis, places, _) = self.builder, self.slice
         size = self.sizes[axis]
         if not self.is_sliced:
@@ -211,7 +221,6 @@ class PanelDot:
             self._slice(outer, (first, b.op("minimum", end, b.index(size)) if size % places else end, places))
             for loop in reversed(loops):
                 b.end_loop(loop, ())
-        self._finish(finish)
 
     def _each(self, outer: Value, inner: int) -> AbstractContextManager[tuple[Value, Value]]:
         """As `each`, for the invocations of this workgroup."""
@@ -237,7 +246,7 @@ class PanelDot:
         b, inside = self.builder, len(self.sizes) - len(outer) - 1
         base = linearize(b, [*outer, bounds[0], *[b.index(0)] * inside], self.sizes)
         for panel, left in ((self.left, True), (self.right, False)):
-            if panel is not None:
+            if panel is not None and not panel.whole:
                 self._fetch(panel, left, outer, bounds[:2], base)
         b.barrier()  # the panels are there
         self._multiply(outer, bounds, base)
@@ -363,12 +372,16 @@ class PanelDot:
         vectors, in the block.
         """
         b, (count, width) = self.builder, self.tile
-        branch = None
+        branch, across = None, self.columns // width
+        lanes, all_tiles = self.schedule.workgroup_size, self.rows // count * across
         if self.row_count % self.rows != 0:
             tiles = b.op("add", b.op("subtract", b.index(self.row_count), self.first_row), b.index(count - 1))
             tiles = b.op("unchecked_divide", tiles, b.index(count))
-            busy = b.op("multiply", tiles, b.index(self.columns // width))
-            branch = b.begin_if(b.op("compare_lt", b.local_id(), b.op("convert", busy, to="ui32")))
+            busy = b.op("convert", b.op("multiply", tiles, b.index(across)), to="ui32")
+            busy = b.op("minimum", busy, b.const(all_tiles, "ui32")) if all_tiles < lanes else busy
+            branch = b.begin_if(b.op("compare_lt", b.local_id(), busy))
+        elif all_tiles < lanes:
+            branch = b.begin_if(b.op("compare_lt", b.local_id(), b.const(all_tiles, "ui32")))
         first = b.op("multiply", self.tile_row, b.const(count, "ui32"))
         rows = [b.op("add", first, b.const(at, "ui32")) for at in range(count)]
         column = b.op("multiply", self.tile_column, b.const(width, "ui32"))
@@ -414,9 +427,11 @@ class PanelDot:
         ]
 
         def factors(reduced: Sequence[Value]) -> Scalars:
-            place = b.op("subtract", linearize(b, reduced, self.sizes), base)
+            linear = linearize(b, reduced, self.sizes)
+            place = b.op("subtract", linear, base)
             if self.left is not None:
-                xs = [b.load_shared(self.left.array, self.left.at(row, place)) for row in rows]
+                at_left = linear if self.left.whole else place
+                xs = [b.load_shared(self.left.array, self.left.at(row, at_left)) for row in rows]
             else:
                 xs = yield from together(row(True, reduced) for row in of_rows)
             if self.right is not None:

@@ -51,6 +51,7 @@ WAYS: Final[dict[str, dict[str, str]]] = {
         "register": "in registers; each invocation keeps its share of a row",
         "shared": "in shared memory, in slices of `count` places along the reduction",
         "panel": "in shared memory, as vectors; `out`: the sums, which add slices of up to `count` elements",
+        "rows": "in shared memory, rows of scores that become weights; `out`: sums of weighted rows, in slices of `count`",
         "bytes": "in shared memory, as words of four bytes; `out`: sums of i32, in slices of up to `count` elements",
         "windows": "in shared memory, as a ring of rows of an image; `out`: a workgroup computes `count` rows",
         "winograd": "in shared memory, as factors of squares of 2 x 2 results, in slices of `count` channels",
@@ -148,7 +149,15 @@ class Schedule:
     @property
     def results(self) -> int:
         """Results that an invocation computes side by side."""
+        if self.keeps_scores:
+            return self.count("tile", "m") * max(self.count("tile", "k"), self.count("tile", "n"))
         return prod(step.count for step in self.named("tile"))
+
+    @property
+    def keeps_scores(self) -> bool:
+        """Whether a workgroup computes rows of an attention."""
+        step = self.find("stage", "out")
+        return step is not None and step.how == "rows"
 
     @property
     def workgroup_size(self) -> int:
@@ -157,6 +166,8 @@ class Schedule:
             return self.library.count
         if not self.by_workgroups:
             return self.count("bind", "grid")
+        if self.keeps_scores:
+            return self.lanes
         return self.lanes * self.local("b") * self.local("m") * self.local("n")
 
     @property
