@@ -13,6 +13,8 @@ from .task import MIN_TILE_COLUMNS, Task
 
 #: most tiles of a block along its rows, and along its columns
 TILES_DOWN, TILES_ACROSS = 8, 2
+#: fewest rows whose panels are worth their copies
+MIN_ROWS = 8
 #: most elements of a slice of the sums of weighted rows
 MAX_SLICE = 2 * BLOCK
 
@@ -23,7 +25,9 @@ def attention(task: Task) -> Schedule | None:
     if body.attention is None or not machine.attention_bytes:
         return None
     rows, batches, length, columns = (int(body.extents[dim]) for dim in "mbkn")
-    down, local = min(machine.panel_tile[0], rows), 1
+    if rows < MIN_ROWS:
+        return None
+    down, local = machine.panel_tile[0], 1
     while local < TILES_DOWN and down * local < rows:
         local *= 2
     while local > 1 and batches * ceildiv(rows, down * local) < FEWEST_BLOCKS:

@@ -7,6 +7,7 @@ with the exceptions that docs/kernel.md names.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from math import prod
 from typing import Final
 
@@ -360,28 +361,20 @@ def _lines(dot: DotGeneral, schedule: Schedule, machine: Machine) -> Iterator[st
 
 def _attention(body: Body, attention: Attention, schedule: Schedule, machine: Machine) -> Iterator[str]:
     """Blocks of rows of an attention, whose scores are in shared memory."""
-    out, lanes, dims = schedule.find("stage", "out"), schedule.lanes, ("k", "m", "n")
-    if out is None or out.how != "rows" or not out.count or not schedule.by_workgroups or lanes < 2:
-        yield "the invocations of a workgroup share rows, reduce(k, tree, ...) and stage(out, rows, ...)"
+    out, lanes, tile = schedule.find("stage", "out"), schedule.lanes, partial(schedule.count, "tile")
+    if out is None or not schedule.keeps_scores or not out.count or not schedule.by_workgroups or lanes < 2:
+        yield "the invocations of a workgroup share rows, by reduce(k, tree, ...) and stage(out, rows, ...)"
         return
-    if any(step.dim not in dims for step in schedule.named("tile")) or any(schedule.named("reorder")):
+    if schedule.find("tile", "b") is not None or any(schedule.named("reorder")):
         yield f"{out}: tiles lie along k, m and n"
-    for dim in dims:
-        size = schedule.count("tile", dim) * schedule.local(dim)
-        guard, how = schedule.find("guard", dim), "clamp" if dim == "m" else "shift"
-        if dim != "m" and size > body.extents[dim] or guard is None and body.extents[dim] % size:
-            yield f"tiles of {size} do not divide {dim}, of extent {body.extents[dim]}"
-        if guard is not None and guard.how != how:
-            yield f"{guard}: the last tile is clamped along m, and moved back along k and n"
+    for dim in ("k", "m", "n"):
+        yield from _edge_of_rows(body, schedule, dim)
     vectors = schedule.count("vectorize", "n", 0)
-    if {step.dim for step in schedule.named("vectorize")} != {"n"} or vectors not in VECTOR_LANES:
-        yield f"{out}: results are computed in vectors along n"
-    elif vectors > min(machine.vector_lanes, schedule.count("tile", "n")) or schedule.count("tile", "k") not in (
-        *VECTOR_LANES, *range(vectors, MAX_TILE)
-    ):  # fmt: skip
-        yield f"{out}: tiles along k and n have a vector or more, and the machine {machine.vector_lanes} lanes"
+    fit = vectors in VECTOR_LANES and vectors <= min(machine.vector_lanes, tile("n"))
+    if not fit or len(list(schedule.named("vectorize"))) > 1 or (tile("k") < vectors and tile("k") not in VECTOR_LANES):
+        yield f"{out}: vectors of up to {machine.vector_lanes} lanes lie along n, in tiles of one or more"
     for dim in ("k", "n"):
-        tiles, width = schedule.local("m") * schedule.local(dim), schedule.count("tile", dim) * schedule.local(dim)
+        tiles, width = schedule.local("m") * schedule.local(dim), tile(dim) * schedule.local(dim)
         if tiles > lanes or (width < lanes and lanes % width):
             yield f"{out}: {lanes} invocations take {tiles} tiles, and whole rows of {width} results along {dim}"
     values = (attention.scores.out, attention.product.lhs, attention.product.out)
@@ -391,6 +384,18 @@ def _attention(body: Body, attention: Attention, schedule: Schedule, machine: Ma
         yield f"{out}: a block of a sum of {body.extents['k']} products has more elements"
     elif (used := attention_bytes(attention, schedule)) > machine.attention_bytes:
         yield f"scores and panels take {used} bytes; the machine has {machine.attention_bytes}"
+
+
+def _edge_of_rows(body: Body, schedule: Schedule, dim: str) -> Iterator[str]:
+    """The guard of a dimension of an attention."""
+    size, extent = schedule.count("tile", dim) * schedule.local(dim), body.extents[dim]
+    step = schedule.find("guard", dim)
+    if step is None and extent % size:
+        yield f"tiles of {size} do not divide {dim}, of extent {extent}: it needs a guard"
+    elif step is not None and step.how != ("clamp" if dim == "m" else "shift"):
+        yield f"{step}: the last tile is clamped along m, and moved back along k and n"
+    elif step is not None and step.how == "shift" and extent < size:
+        yield f"{step}: a tile is moved back only if the extent, {extent}, is a tile or more"
 
 
 def _staged(body: Body, dot: DotGeneral, schedule: Schedule, machine: Machine) -> Iterator[str]:
