@@ -13,8 +13,8 @@ from .task import MIN_TILE_COLUMNS, Task
 
 #: most tiles of a block along its rows, and along its columns
 TILES_DOWN, TILES_ACROSS = 8, 2
-#: fewest rows whose panels are worth their copies
-MIN_ROWS = 8
+#: fewest rows, and fewest of a block if there are more, whose panels are worth their copies
+MIN_ROWS, MIN_BLOCK_ROWS = 8, 16
 #: most elements of a slice of the sums of weighted rows
 MAX_SLICE = 2 * BLOCK
 
@@ -30,13 +30,14 @@ def attention(task: Task) -> Schedule | None:
     down, local = machine.panel_tile[0], 1
     while local < TILES_DOWN and down * local < rows:
         local *= 2
-    while local > 1 and batches * ceildiv(rows, down * local) < FEWEST_BLOCKS:
+    least = min(rows, MIN_BLOCK_ROWS)
+    while down * local >= 2 * least and batches * ceildiv(rows, down * local) < FEWEST_BLOCKS:
         local //= 2
     tiles = {dim: _tile(size, machine.panel_tile[1]) for dim, size in (("k", length), ("n", columns))}
     if min(tiles.values()) < MIN_TILE_COLUMNS:
         return None
     sizes = {"m": local, **{dim: _tiles(size, tiles[dim]) for dim, size in (("k", length), ("n", columns))}}
-    while local:
+    while down * local >= least:
         schedule = _schedule(task, {"m": down, **tiles}, sizes | {"m": local})
         if not any(problems(body, schedule, machine)):
             return schedule

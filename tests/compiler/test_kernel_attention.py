@@ -1,4 +1,4 @@
-"""Attention in one dispatch: which programs have it, and that it is right at any size, by any schedule, in any layout."""
+"""Attention in one dispatch: which programs have it, and that it is right at any size, schedule and layout."""
 
 import random
 from collections.abc import Callable, Iterator

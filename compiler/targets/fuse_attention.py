@@ -20,11 +20,11 @@ from orchestrion.compiler.ir.core import Block, Region, Value
 from orchestrion.compiler.ir.printer import operation_text
 from orchestrion.compiler.ir.types import FunctionType
 from orchestrion.compiler.kernel.body import Body
+from orchestrion.compiler.sequencer import hl_seq
 from orchestrion.compiler.stablehlo.ops.func import Func, Return
-from orchestrion.compiler.targets.kernel_target import KernelTarget
-from orchestrion.compiler.targets.target import target
 
-from . import hl_seq
+from .kernel_target import KernelTarget
+from .target import target
 
 
 def run(program: hl_seq.Program) -> None:
@@ -86,15 +86,15 @@ def _arguments(dispatches: Sequence[Dispatch]) -> list[Value]:
     return list(dict.fromkeys(value for op in dispatches for value in op.arguments if value not in made))
 
 
-def _function(
-    dispatches: Sequence[Dispatch], arguments: Sequence[Value], entries: Mapping[str, Executable]
-) -> Func:
+def _function(dispatches: Sequence[Dispatch], arguments: Sequence[Value], entries: Mapping[str, Executable]) -> Func:
     """One function for all dispatches, of their arguments and the results of the last one."""
     block = Block([value.type for value in arguments], [value.loc for value in arguments])
     mapping: dict[Value, Value] = dict(zip(arguments, block.arguments, strict=True))
     for dispatch in dispatches:
         func = entries[dispatch.entry.root].entry
-        inside = {own: mapping[value] for own, value in zip(func.entry.arguments, dispatch.arguments, strict=True)}
+        inside: dict[Value, Value] = {
+            own: mapping[value] for own, value in zip(func.entry.arguments, dispatch.arguments, strict=True)
+        }
         *ops, end = func.entry.ops
         for op in ops:
             block.append(op.clone(inside))
