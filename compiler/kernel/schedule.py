@@ -168,7 +168,7 @@ class Schedule:
             return self.count("bind", "grid")
         if self.keeps_scores:
             return self.lanes
-        return self.lanes * self.local("b") * self.local("m") * self.local("n")
+        return self.lanes * prod(map(self.local, "bemn"))
 
     @property
     def condition(self) -> Step | None:
