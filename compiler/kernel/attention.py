@@ -65,6 +65,7 @@ def attention_bytes(attention: Attention, schedule: Schedule) -> int:
 class ScoreDot(PanelDot):
     """Scores of some columns. `array`: the scores of all columns of the rows."""
 
+    in_strips = False
     array: Value
 
     def _sums(self) -> Value:
@@ -80,6 +81,7 @@ class ScoreDot(PanelDot):
 class WeightedDot(PanelDot):
     """A block of results. `array`: the weights of its rows."""
 
+    in_strips = False
     array: Value
 
     def _panel(self, left: bool) -> Panel | None:
