@@ -23,28 +23,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from .attributes import (
-    ArrayAttr,
-    DenseArray,
-    DenseElements,
-    DictAttr,
-    IntegerAttr,
-    StringAttr,
-    SymbolRef,
-    UnitAttr,
-)
+from .attributes import ArrayAttr, DenseArray, DenseElements, DictAttr, IntegerAttr, StringAttr, SymbolRef, UnitAttr
 from .core import Block, Operation, Trait, Value
-from .declare import (
-    attr,
-    operand,
-    operands,
-    optional,
-    region,
-    result,
-    results,
-    successor,
-    successors,
-)
+from .declare import attr, operand, operands, optional, region, result, results, successor, successors
 from .dialect import Dialect, ops_in
 from .dims import Size
 from .parameters import problem
@@ -126,9 +107,7 @@ class Initializer(_LifetimeCode):
 
 
 class Finalizer(_LifetimeCode):
-    """Code that runs when the program or a context ends. Releases, in reverse order, what the initializer of its kind
-    stored.
-    """
+    """Code that runs when the program or a context ends: releases, in reverse order, what its initializer stored."""
 
     name = "util.finalizer"
     traits = frozenset({Trait.ISOLATED, Trait.ONE_BLOCK})
@@ -233,9 +212,7 @@ class CondBranch(BranchOp):
 
 
 class Switch(BranchOp):
-    """Continues in target number `index`, or in the last one if there is none. `counts`: number of arguments of
-    each.
-    """
+    """Continues in target number `index`, or in the last one if there is none. `counts`: arguments of each."""
 
     name = "util.switch"
     index = operand()

@@ -29,6 +29,7 @@ from .index import Index, delinearize
 from .indexing import moved, starts_of
 from .library import KERNELS
 from .machine import PLAIN, Machine
+from .pack_lanes import pack_lanes
 from .panels import PanelDot
 from .parts import Parts, parts_of
 from .reduction_limits import longest
@@ -37,6 +38,7 @@ from .register_rows import emit_rows
 from .rules import shape_of
 from .schedule import Schedule, Step
 from .staged import staged_results
+from .streamed import StreamedDot
 from .vectors import load_lanes
 from .winograd import SquareDot
 
@@ -60,6 +62,8 @@ def emit(body: Body, schedule: Schedule, machine: Machine = PLAIN, loc: Location
     builder.insert(Return())
     if any(schedule.named("vectorize")):
         load_lanes(block, builder)
+        if machine.quirks.packs_lanes:
+            pack_lanes(builder, schedule.count("vectorize", "n"))
     return block
 
 
@@ -74,6 +78,7 @@ def invocations(body: Body, schedule: Schedule) -> Size:
 #: how the sums of a dot are staged -> the class that emits a block
 BLOCKS: dict[str, type[PanelDot | SquareDot | DepthwiseDot]] = {
     "panel": PanelDot,
+    "stream": StreamedDot,
     "bytes": BytePanelDot,
     "winograd": SquareDot,
     "windows": DepthwiseDot,

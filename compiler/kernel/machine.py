@@ -21,12 +21,14 @@ class Quirks:
     `max_loop_iterations`: iterations of all loops of an invocation together, outer ones counted, after which the driver
     ends them without an error. `typical_row`: row length that is assumed for rows of dynamic length when the number of
     invocations per row is chosen; short rows pay for each loop. `functions`: the kernels of an executable share
-    functions for long expansions of scalar ops, because the driver compiles such code slowly.
+    functions for long expansions of scalar ops, because the driver compiles such code slowly. `packs_lanes`: what is
+    fused behind a dot in vectors is computed in vectors, because the driver does not vectorize it.
     """
 
     max_loop_iterations: int = UNLIMITED_ITERATIONS
     typical_row: int = TYPICAL
     functions: bool = False
+    packs_lanes: bool = False
 
 
 @dataclass(frozen=True, slots=True)

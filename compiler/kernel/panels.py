@@ -2,8 +2,9 @@
 
 A panel holds a slice of an operand along the contracted dimensions, for all rows or columns of the block. Neighbouring
 invocations fetch neighbouring elements, with the ops fused in front of the dot. Each invocation then adds the products
-of a tile: vectors of columns, times elements of rows. The sums of the block lie in shared memory, from where
-neighbouring invocations finish neighbouring results, with the ops fused behind the dot.
+of a tile: vectors of columns, times elements of rows. The sums lie in shared memory, from where neighbouring
+invocations finish neighbouring results, with the ops fused behind the dot. If there is one slice, the block is computed
+in strips of one row of tiles: the results of a strip are written while the products of the next one are added.
 
 A CPU thus reads panels from its caches in the order of memory, and runs fused ops in vectors. The products of a result
 are added in blocks of 64, as by other schedules (`loops.Nest`).
@@ -15,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from math import prod
+from typing import ClassVar
 
 from orchestrion.compiler.flow.structure import fastest_axis
 from orchestrion.compiler.ir.core import Value
@@ -61,6 +63,11 @@ def slice_of(dot: DotGeneral, depth: int) -> tuple[int, int, int]:
     return axis, most and block * ceildiv(ceildiv(size, block), ceildiv(size, most * block)), inside
 
 
+def is_divided(slice: tuple[int, int, int], sizes: Sequence[int]) -> bool:
+    """Whether the sums of a block are those of several slices. `sizes`: of the contracted axes."""
+    return slice[0] > 0 or slice[1] != sizes[0]
+
+
 def contracted(dot: DotGeneral) -> Shape:
     """The sizes of the contracted axes, of which those that are contiguous in both operands count as one. An axis that
     joins others counts as two: the units, and the places of a unit (`joined_axes.py`).
@@ -75,11 +82,17 @@ def vector_dimension(schedule: Schedule) -> str:
 
 
 def shared_elements(dot: DotGeneral, schedule: Schedule) -> int:
-    """Elements of the shared arrays of a workgroup: its block of results, and the panels of operands."""
+    """Elements of the shared arrays of a workgroup: its block of sums or a strip, and the panels of operands, or the
+    sums of another slice.
+    """
     rows, columns = (schedule.count("tile", dim) * schedule.local(dim) for dim in ("m", "n"))
-    depth = prod(slice_of(dot, schedule.count("stage", "out"))[1:])
+    if (out := schedule.find("stage", "out")) is not None and out.how == "stream":
+        return 2 * rows * columns
+    slice = slice_of(dot, schedule.count("stage", "out"))
+    depth, down = prod(slice[1:]), "n" if vector_dimension(schedule) == "m" else "m"
     staged = {step.dim for step in schedule.named("stage")}
-    return rows * columns + depth * (rows * ("lhs" in staged) + columns * ("rhs" in staged))
+    sums = rows * columns // (1 if is_divided(slice, numbers(contracted(dot))) else schedule.local(down))
+    return sums + depth * (rows * ("lhs" in staged) + columns * ("rhs" in staged))
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +124,13 @@ class PanelDot:
     """A block of results under construction. Its vectors are parts of its rows. If they lie along `m`, the block is
     transposed: its rows are columns of the result, and its left operand is the right one of the dot.
 
-    `place`: the block along the dimensions of the grid. `writes`: whether this workgroup writes its block.
+    `place`: the block along the dimensions of the grid. `writes`: whether this workgroup writes its block. `height`:
+    the rows that are computed before they are finished, those of the block or of a strip; `strip`: the first one in the
+    block; `first_row`: in the matrix.
     """
+
+    #: whether blocks of one slice are computed in strips
+    in_strips: ClassVar[bool] = True
 
     elemental: Elemental
     dot: DotGeneral
@@ -138,11 +156,15 @@ class PanelDot:
         self.is_padded = guard is not None and guard.how == "pad"
         if guard is not None and not self.is_padded:
             self.start = b.op("minimum", self.start, b.index(self.column_count - self.columns))
-        across_groups = b.const(schedule.local(across), "ui32")
-        self.tile_row = b.op("unchecked_divide", b.local_id(), across_groups)
-        self.tile_column = b.op("unchecked_remainder", b.local_id(), across_groups)
+        self.has_strips, zero = self.in_strips and not self.is_sliced, b.const(0, "ui32")
+        self.strip, self.height = zero, self.tile[0] if self.has_strips else self.rows
+        self.tile_row, self.tile_column = zero, b.local_id()
+        if not self.has_strips:
+            groups = b.const(schedule.local(across), "ui32")
+            self.tile_row = b.op("unchecked_divide", b.local_id(), groups)
+            self.tile_column = b.op("unchecked_remainder", b.local_id(), groups)
         self.zero = b.const(0, element_of(dot.out))
-        self.block = b.shared(self.rows * self.columns, element_of(dot.out))
+        self.block = b.shared(self.height * self.columns, element_of(dot.out))
         self.left, self.right = self._panel(True), self._panel(False)
 
     @property
@@ -180,6 +202,9 @@ class PanelDot:
         """The code of the block."""
         b, (axis, places, _) = self.builder, self.slice
         size = self.sizes[axis]
+        if self.has_strips:
+            self._strips(finish)
+            return
         if not self.is_sliced:
             self._slice((), (b.index(0), b.index(size), size))
         else:
@@ -201,8 +226,7 @@ class PanelDot:
     @property
     def is_sliced(self) -> bool:
         """Whether the sums of the block are those of several slices."""
-        axis, places, _ = self.slice
-        return axis > 0 or places != self.sizes[0]
+        return is_divided(self.slice, self.sizes)
 
     def _at(self, row: Value, column: Value) -> Value:
         """The position of a result in the block, as a word."""
@@ -215,14 +239,41 @@ class PanelDot:
         """Adds the products of a slice to the block. `outer`: its place along the outer axes; `bounds`: its first place
         along the axis that slices divide, the one behind its last, and the greatest number of places.
         """
+        base = self._fetch_panels(outer, bounds)
+        self._multiply(outer, bounds, base)
+        self.builder.barrier()  # the panels are read, and the results are there
+
+    def _fetch_panels(self, outer: Sequence[Value], bounds: tuple[Value, Value, int]) -> Value:
+        """Copies a slice of the operands to their panels; returns the place where the slice begins."""
         b, inside = self.builder, len(self.sizes) - len(outer) - 1
         base = linearize(b, [*outer, bounds[0], *[b.index(0)] * inside], self.sizes)
         for panel, left in ((self.left, True), (self.right, False)):
             if panel is not None:
                 self._fetch(panel, left, outer, bounds[:2], base)
         b.barrier()  # the panels are there
-        self._multiply(outer, bounds, base)
-        b.barrier()  # the panels are read, and the results are there
+        return base
+
+    def _strips(self, finish: Finish) -> None:
+        """Computes and finishes one strip of the block after the other."""
+        b, size = self.builder, self.sizes[0]
+        bounds = b.index(0), b.index(size), size
+        base = self._fetch_panels((), bounds)
+        loop = b.begin_loop(self.strip, self._rows_of(self.rows), b.const(self.height, "ui32"), ())
+        self.strip, first = loop.index, self.first_row
+        self.first_row = b.op("add", first, b.op("convert", self.strip, to=b.index_type))
+        self._multiply((), bounds, base)
+        b.barrier()  # the results are there
+        self._finish(finish)
+        b.barrier()  # the results are read
+        b.end_loop(loop, ())
+
+    def _rows_of(self, most: int) -> Value:
+        """The rows from the first one on that the matrix has, up to a number of which blocks or strips are made."""
+        b = self.builder
+        if self.row_count % most == 0:
+            return b.const(most, "ui32")
+        left = b.op("convert", b.op("subtract", b.index(self.row_count), self.first_row), to="ui32")
+        return b.op("minimum", b.const(most, "ui32"), left)
 
     def _fetch(
         self, panel: Panel, left: bool, outer: Sequence[Value], bounds: tuple[Value, Value], base: Value
@@ -344,11 +395,13 @@ class PanelDot:
         vectors, in the block.
         """
         b, (count, width) = self.builder, self.tile
-        branch = None
-        if self.row_count % self.rows != 0:
+        branch, across = None, self.columns // width
+        if self.has_strips and across < self.schedule.workgroup_size:
+            branch = b.begin_if(b.op("compare_lt", b.local_id(), b.const(across, "ui32")))
+        elif not self.has_strips and self.row_count % self.rows != 0:
             tiles = b.op("add", b.op("subtract", b.index(self.row_count), self.first_row), b.index(count - 1))
             tiles = b.op("unchecked_divide", tiles, b.index(count))
-            busy = b.op("multiply", tiles, b.index(self.columns // width))
+            busy = b.op("multiply", tiles, b.index(across))
             branch = b.begin_if(b.op("compare_lt", b.local_id(), b.op("convert", busy, to="ui32")))
         first = b.op("multiply", self.tile_row, b.const(count, "ui32"))
         rows = [b.op("add", first, b.const(at, "ui32")) for at in range(count)]
@@ -399,7 +452,8 @@ class PanelDot:
             if self.reads_panels:
                 self._prefetch(linearize(b, reduced, self.sizes))
             if self.left is not None:
-                xs = [b.load_shared(self.left.array, self.left.at(row, place)) for row in rows]
+                numbers = [b.op("add", self.strip, row) for row in rows]
+                xs = [b.load_shared(self.left.array, self.left.at(number, place)) for number in numbers]
             else:
                 xs = yield from together(row(True, reduced) for row in of_rows)
             if self.right is not None:
@@ -423,7 +477,8 @@ class PanelDot:
         """
         b, width = self.builder, self.builder.index(self.columns)
         rows = self.rows if is_dynamic(self.row_count) else min(self.rows, int(self.row_count))
-        first = b.op("multiply", b.op("convert", self.tile_row, to=b.index_type), b.index(prod(self.sizes)))
+        tile_row = b.op("add", b.op("unchecked_divide", self.strip, b.const(self.tile[0], "ui32")), self.tile_row)
+        first = b.op("multiply", b.op("convert", tile_row, to=b.index_type), b.index(prod(self.sizes)))
         apart = b.index(ceildiv(self.columns, ceildiv(rows, self.tile[0])))
         element = b.op("multiply", b.op("add", first, place), apart)
         column = b.op("add", width, b.op("unchecked_remainder", element, width))
@@ -437,10 +492,7 @@ class PanelDot:
         """Writes the results of the block that exist, and that no other block has."""
         b = self.builder
         branch = b.begin_if(self.writes)
-        count = b.const(self.rows, "ui32")
-        if self.row_count % self.rows != 0:
-            left = b.op("convert", b.op("subtract", b.index(self.row_count), self.first_row), to="ui32")
-            count = b.op("minimum", count, left)
+        count = self._rows_of(self.height)
         lanes, own = self.schedule.workgroup_size, None
         if self.columns < lanes or self.columns % lanes == 0:
             with self._each(count, self.columns) as (row, column):

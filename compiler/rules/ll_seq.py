@@ -9,14 +9,7 @@ from orchestrion.compiler.flow.dialect import SetEncoding, UnsetEncoding
 from orchestrion.compiler.flow.layout import storage_bytes
 from orchestrion.compiler.flow.scatter import Scatter
 from orchestrion.compiler.ir import util
-from orchestrion.compiler.ir.attributes import (
-    ArrayAttr,
-    DenseElements,
-    DictAttr,
-    DimArray,
-    IntegerAttr,
-    StringAttr,
-)
+from orchestrion.compiler.ir.attributes import ArrayAttr, DenseElements, DictAttr, DimArray, IntegerAttr, StringAttr
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import BlockArgument, Operation, Value
 from orchestrion.compiler.ir.declare import size_in
@@ -158,9 +151,9 @@ def _finalizer(op: util.Finalizer) -> Iterator[str]:
     """A finalizer releases what the initializers of its kind store, in reverse order; the VM also does so by itself."""
     program = op.parent_op
     assert program is not None
-    makers = [i for i in program.regions[0].block if isinstance(i, util.Initializer) and i.kind == op.kind]
-    stored = [s.ref.root for maker in makers for s in maker.body.walk() if isinstance(s, util.GlobalStore)]
-    released = [r.ref.root for r in op.body.walk() if isinstance(r, util.GlobalRelease)]
+    makers = [i for i in program.regions[0].block.of(util.Initializer) if i.kind == op.kind]
+    stored = [s.ref.root for maker in makers for s in maker.body.walk(util.GlobalStore)]
+    released = [r.ref.root for r in op.body.walk(util.GlobalRelease)]
     if released != list(reversed(stored)):
         yield f"releases {', '.join(released)}, initializers store, in reverse, {', '.join(reversed(stored))}"
 

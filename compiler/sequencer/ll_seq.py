@@ -88,9 +88,8 @@ class Executable(Operation):
 
     def entries(self) -> Iterator[tuple[SymbolRef, Entry]]:
         """Yields each entry with the reference that dispatches use for it."""
-        for op in self.body.block:
-            if isinstance(op, Entry):
-                yield SymbolRef(self.sym_name.value, (op.sym_name.value,)), op
+        for op in self.body.block.of(Entry):
+            yield SymbolRef(self.sym_name.value, (op.sym_name.value,)), op
 
 
 class Entry(Operation):
@@ -442,9 +441,7 @@ class Read(Operation):
 
 
 class CacheLoad(Operation):
-    """1 if the buffer was filled from the user's cache with the bytes that `cache_save` stored under this
-    key, else 0.
-    """
+    """1 if the buffer was filled from the user's cache with the bytes that `cache_save` stored under the key, or 0."""
 
     name = "ll_seq.cache_load"
     key = attr(IntegerAttr)
@@ -476,9 +473,7 @@ class SetupFunc(Operation):
 
 
 class CallSetup(Operation):
-    """The results of a setup function for these sizes; it runs unless the context has kept them from an
-    earlier call.
-    """
+    """The results of a setup function for these sizes; it runs unless the context kept them from an earlier call."""
 
     name = "ll_seq.call_setup"
     callee = attr(SymbolRef)
@@ -487,9 +482,7 @@ class CallSetup(Operation):
 
 
 class Instance(Operation):
-    """All work for one user of the program: setup, then a `run_loop` for each function. Exists only inside
-    the phase.
-    """
+    """All work for one user of the program: setup, then a `run_loop` per function. Exists only inside the phase."""
 
     name = "ll_seq.instance"
     body = region()

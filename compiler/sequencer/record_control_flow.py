@@ -57,11 +57,10 @@ HOST_INSIDE: Final = "it contains host code: a call of another module, or a loop
 
 def run(program: hl_seq.Program, options: Options) -> None:
     control_flow = known_profile(program.profile).control_flow
-    for op in list(program.walk()):
-        if isinstance(op, ll_seq.RunLoop):
-            _Recorder(op, control_flow).run()
-            if control_flow and options.recorder is not None:
-                _note_host(program, op, options.recorder)
+    for op in list(program.walk(ll_seq.RunLoop)):
+        _Recorder(op, control_flow).run()
+        if control_flow and options.recorder is not None:
+            _note_host(program, op, options.recorder)
 
 
 def _note_host(program: hl_seq.Program, run_loop: ll_seq.RunLoop, recorder: Recorder) -> None:

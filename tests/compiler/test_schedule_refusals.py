@@ -224,8 +224,16 @@ CASES: list[tuple[str, list[str], str] | tuple[str, list[str], str, str]] = [
     ),
     (
         "large dot of f64",
-        [f"tile(m, 8), tile(n, 32), {GROUP}, bind(m, local, 64), vectorize(n, 8), stage(out, panel, 64)"],
-        "panels and sums take 131072 bytes; the machine has 81920", "cpu",
+        [
+            f"tile(m, 8), tile(n, 32), {GROUP}, bind(m, local, 128), vectorize(n, 8), stage(lhs, panel), "
+            "stage(out, panel, 64)",
+        ],
+        "panels and sums take 526336 bytes; the machine has 262144", "cpu",
+    ),
+    (
+        "dot", [panels("stage(out, stream, 24)")],
+        "stage(out, stream, 24): passes add a power of two of products, 64 at most, along one axis, of operands in "
+        "memory", "cpu",
     ),
     # panels of words
     ("dot of bytes", [panels("stage(out, bytes, 64)")], "stage(out, bytes, 64): the machine has no products of bytes"),
