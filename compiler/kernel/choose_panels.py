@@ -37,8 +37,8 @@ MAX_BYTE_COLUMNS = 512
 WINOGRAD_COLUMNS, WINOGRAD_DEPTH = 32, 16
 #: most results of a line that an invocation computes at once, and about as many lines of a workgroup
 LINE_RESULTS, LINE_ROWS = 8, 14
-#: bytes of the slices of operands that a workgroup copies at once
-SLICE_BYTES = 128 << 10
+#: bytes of the slices of operands that a workgroup copies at once, and of slices that hold the whole reduction
+SLICE_BYTES, ONE_SLICE_BYTES = 128 << 10, 192 << 10
 #: fewest blocks of a dot that copies panels
 FEWEST_COPIES = 8
 #: bytes of the panels of a dot of bytes
@@ -132,15 +132,15 @@ def panel_dot(task: Task) -> Schedule | None:
     sizes = {dim: size * local[dim] for dim, size in zip((down, across), tile, strict=True)}
     tall = tile[0] > machine.panel_tile[0]  # so many rows, a power of two apart, would share few lines of a cache
     panels = [name for name, needs in ((down, tall or not is_read(operand[down][0])), (across, not loaded)) if needs]
-    depth = min(SLICE_BYTES, machine.panel_bytes - prod(sizes.values()) * item)
-    depth = depth // (item * max(sum(sizes[name] for name in panels), 1))
-    depth = BLOCK if once else depth if extents["k"] <= depth else depth // BLOCK * BLOCK
+    place, length = item * max(sum(sizes[name] for name in panels), 1), int(extents["k"])
+    depth = min(SLICE_BYTES, machine.panel_bytes - prod(sizes.values()) * item) // place // BLOCK * BLOCK
+    depth = BLOCK if once else length if length * place <= ONE_SLICE_BYTES else depth
     schedule = Schedule.of(
         *(Step("tile", dim, count=count) for dim, count in zip((down, across), tile, strict=True)),
         Step("bind", "grid", "workgroup"),
         *(Step("bind", dim, "local", count) for dim, count in local.items() if count > 1),
         Step("vectorize", across, count=min(machine.vector_lanes, tile[1])),
-        Step("stage", "out", "panel", min(depth, int(extents["k"]))),
+        Step("stage", "out", "panel", min(depth, length)),
         *(Step("stage", PANEL_OPERANDS[name], "panel") for name in panels),
         Step("guard", down, "clamp") if extents[down] % sizes[down] != 0 else None,
         Step("guard", across, "pad")
