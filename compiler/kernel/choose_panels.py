@@ -37,8 +37,8 @@ MAX_BYTE_COLUMNS = 512
 WINOGRAD_COLUMNS, WINOGRAD_DEPTH = 32, 16
 #: most results of a line that an invocation computes at once, and about as many lines of a workgroup
 LINE_RESULTS, LINE_ROWS = 8, 14
-#: bytes of the slices of operands that a workgroup copies at once, and of slices that hold the whole reduction
-SLICE_BYTES, ONE_SLICE_BYTES = 128 << 10, 192 << 10
+#: bytes of the slices of operands that a workgroup copies at once
+SLICE_BYTES = 256 << 10
 #: fewest blocks of a dot that copies panels
 FEWEST_COPIES = 8
 #: bytes of the panels of a dot of bytes
@@ -134,7 +134,7 @@ def panel_dot(task: Task) -> Schedule | None:
     panels = [name for name, needs in ((down, tall or not is_read(operand[down][0])), (across, not loaded)) if needs]
     place, length = item * max(sum(sizes[name] for name in panels), 1), int(extents["k"])
     depth = min(SLICE_BYTES, machine.panel_bytes - prod(sizes.values()) * item) // place // BLOCK * BLOCK
-    depth = BLOCK if once else length if length * place <= ONE_SLICE_BYTES else depth
+    depth = BLOCK if once else length if length * place <= SLICE_BYTES else depth
     schedule = Schedule.of(
         *(Step("tile", dim, count=count) for dim, count in zip((down, across), tile, strict=True)),
         Step("bind", "grid", "workgroup"),
@@ -151,8 +151,9 @@ def panel_dot(task: Task) -> Schedule | None:
 
 
 def _tiles_of_copies(task: Task, rows: int, columns: int, tile: tuple[int, int], in_order: bool) -> tuple[int, int]:
-    """Tiles of a block, along rows and columns, whose workgroup copies a panel of columns. More rows share a copy, and
-    copies of wider rows of memory are faster. At least 8 blocks are left for threads, 16 if blocks are large.
+    """Tiles of a block, along rows and columns, whose workgroup copies a panel of columns: up to 32 and 2, or 32 in all.
+    More rows share a copy, and copies of wider rows of memory are faster. At least 8 blocks are left for threads, 16 if
+    blocks are large.
     """
     tiles, batches = ceildiv(rows, tile[0]), typical(task.body.extents["b"])
     most = 2 * PANEL_LANES if tile[1] % (2 * PANEL_LANES) == 0 else PANEL_LANES
@@ -166,7 +167,7 @@ def _tiles_of_copies(task: Task, rows: int, columns: int, tile: tuple[int, int],
     down, across = min(1 << (tiles - 1).bit_length(), most), 1
     if not fits(down, 1):
         down = min(down, PANEL_LANES)
-    while in_order and fits(down, 2 * across):
+    while in_order and across < max(most // down, 2) and fits(down, 2 * across):
         across *= 2
     return max(down, PANEL_LANES // across), across
 
