@@ -19,6 +19,7 @@ from orchestrion.schema.dtypes import BY_NAME
 
 from .body import Body
 from .choose_elements import block_across, padded_lines, run_of_elements
+from .choose_few_rows import few_rows_dot
 from .choose_panels import byte_panel_dot, depthwise_dot, panel_dot, winograd_dot
 from .choose_rows import ELEMENTS_PER_WORKGROUP, schedules_of_rows
 from .emit import THREAD
@@ -227,6 +228,7 @@ PATTERNS: Final[tuple[tuple[str, Callable[[Task], Schedule | None]], ...]] = (
     ("packed dot", packed_dot),
     ("winograd dot", winograd_dot),
     ("depthwise dot", depthwise_dot),
+    ("few rows dot", few_rows_dot),
     ("panel dot", panel_dot),
     ("byte panel dot", byte_panel_dot),
     ("staged dot", staged_dot),

@@ -37,6 +37,7 @@ from .register_rows import emit_rows
 from .rules import shape_of
 from .schedule import Schedule, Step
 from .staged import staged_results
+from .streamed import StreamedDot
 from .vectors import load_lanes
 from .winograd import SquareDot
 
@@ -74,6 +75,7 @@ def invocations(body: Body, schedule: Schedule) -> Size:
 #: how the sums of a dot are staged -> the class that emits a block
 BLOCKS: dict[str, type[PanelDot | SquareDot | DepthwiseDot]] = {
     "panel": PanelDot,
+    "stream": StreamedDot,
     "bytes": BytePanelDot,
     "winograd": SquareDot,
     "windows": DepthwiseDot,

@@ -20,7 +20,7 @@ from .dialect import MAX_SHARED_BYTES, VECTOR_LANES
 from .encodings import stored_shape
 from .grid import DOT, is_tiled_dot
 from .library import KERNELS
-from .loops import loop_iterations
+from .loops import BLOCK, loop_iterations
 from .machine import Machine
 from .operands import packed_tile
 from .panels import contracted, shared_elements, slice_of, vector_dimension
@@ -273,10 +273,10 @@ def _edge(body: Body, dot: DotGeneral, schedule: Schedule, dim: str, index: int)
 
 
 def _panels(dot: DotGeneral, schedule: Schedule, machine: Machine) -> Iterator[str]:
-    """Blocks of a workgroup, with panels of operands."""
+    """Blocks of a workgroup, with panels of operands, or with passes along their rows."""
     out = schedule.find("stage", "out")
     steps = [step for step in schedule.named("stage") if step.dim != "out"]
-    if out is None or out.how != "panel" or not out.count or any(s.how != "panel" or s.count for s in steps):
+    if out is None or not out.count or any(step.how != "panel" or step.count for step in steps):
         yield "sums and operands are staged in panels, with a depth at stage(out, panel, ...) alone"
         return
     if not machine.panel_bytes:
@@ -295,7 +295,9 @@ def _panels(dot: DotGeneral, schedule: Schedule, machine: Machine) -> Iterator[s
         yield f"{out}: the last tile is padded or moved back along the vectors, and clamped along the other dimension"
     if not (sizes := contracted(dot)) or is_dynamic(prod(sizes)) or not prod(sizes):
         yield f"{out}: the number of products is known and not 0"
-    elif not slice_of(dot, out.count)[1]:
+    elif out.how == "stream" and (steps or len(sizes) > 1 or BLOCK % out.count):
+        yield f"{out}: passes add a power of two of products, {BLOCK} at most, along one axis, of operands in memory"
+    elif out.how == "panel" and not slice_of(dot, out.count)[1]:
         yield f"{out}: a block of a sum of {prod(sizes)} products has more elements"
     elif (used := shared_elements(dot, schedule) * BY_NAME[element_of(dot.out)].itemsize) > machine.panel_bytes:
         yield f"panels and sums take {used} bytes; the machine has {machine.panel_bytes}"

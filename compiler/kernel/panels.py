@@ -82,8 +82,12 @@ def vector_dimension(schedule: Schedule) -> str:
 
 
 def shared_elements(dot: DotGeneral, schedule: Schedule) -> int:
-    """Elements of the shared arrays of a workgroup: its block of sums or a strip, and the panels of operands."""
+    """Elements of the shared arrays of a workgroup: its block of sums or a strip, and the panels of operands, or the
+    sums of another slice.
+    """
     rows, columns = (schedule.count("tile", dim) * schedule.local(dim) for dim in ("m", "n"))
+    if (out := schedule.find("stage", "out")) is not None and out.how == "stream":
+        return 2 * rows * columns
     slice = slice_of(dot, schedule.count("stage", "out"))
     depth, down = prod(slice[1:]), "n" if vector_dimension(schedule) == "m" else "m"
     staged = {step.dim for step in schedule.named("stage")}

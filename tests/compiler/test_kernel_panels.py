@@ -30,6 +30,7 @@ SCHEDULES = [
     panels(3, 4, 100, "lhs", (2, 4)),
     panels(8, 8, 5000, "", (8, 1)),
     panels(16, 2, 128, "lhs", (1, 8), "m"),
+    panels(3, 16, 8, "", (2, 1), how="stream"),
     panels(2, 8, 64, "rhs", (8, 2)),
 ]
 #: one tile, its edges, several blocks of rows, one product; more products than a slice and than a block of 64
@@ -46,7 +47,11 @@ def test_matrices_of_any_size(computes: Any, schedule: str, shape: tuple[int, in
     check(got, expected(dot, x, y, dtype), dtype)
 
 
-@pytest.mark.parametrize("shape", [(1, 130, 2048), (3, 70, 100), (16, 200, 300), (2048, 130, 1), (100, 70, 3)], ids=str)
+#: several blocks of columns, one whose last block is moved back, and few columns, for one row to sixteen
+FEW_ROWS = [(1, 130, 2048), (2, 65, 300), (3, 70, 100), (3, 7, 1100), (4, 64, 256), (9, 31, 400), (16, 200, 300)]
+
+
+@pytest.mark.parametrize("shape", [*FEW_ROWS, (2048, 130, 1), (300, 70, 3)], ids=str)
 @pytest.mark.parametrize("turned", [False, True])
 def test_few_rows_and_few_columns(computes: Any, shape: tuple[int, int, int], turned: bool) -> None:
     """By the schedule of the machine; also with the columns of the right operand in the order of memory."""
@@ -58,8 +63,10 @@ def test_few_rows_and_few_columns(computes: Any, shape: tuple[int, int, int], tu
     check(got, expected(dot, x, y, "f32"), "f32")
 
 
-@pytest.mark.parametrize("shape", [(4, 65, 32), (4, 300, 128), (1, 4000, 64)], ids=str)
-@pytest.mark.parametrize("schedule", [None, panels(4, 16, 64, "rhs"), panels(4, 16, 192, "")])
+@pytest.mark.parametrize("shape", [(4, 65, 32), (4, 300, 128), (1, 4000, 64), (1, 4000, 512), (11, 65, 256)], ids=str)
+@pytest.mark.parametrize(
+    "schedule", [None, panels(4, 16, 64, "rhs"), panels(4, 16, 192, ""), panels(2, 16, 16, "", (2, 2), how="stream")]
+)
 def test_sums_have_the_bits_of_other_schedules(
     computes: Any, shape: tuple[int, int, int], schedule: str | None
 ) -> None:
@@ -69,6 +76,22 @@ def test_sums_have_the_bits_of_other_schedules(
     plain = "[tile(m, 1), tile(n, 1), bind(grid, invocation, 64)]"
     got, want = (computes(dot.text(["f32"] * 3), "cpu", x, y, schedule=steps)[0] for steps in (schedule, plain))
     np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize(
+    ("shape", "wanted"),
+    [
+        ((1, 768, 3072), "[tile(m, 1), tile(n, 48), bind(grid, workgroup), bind(n, local, 16), vectorize(n, 16), "
+                         "stage(out, stream, 8)]"),
+        ((3, 100, 768), "bind(n, local, 8), vectorize(n, 16), stage(out, stream, 4)]"),
+        ((16, 768, 3072), "[tile(m, 8), tile(n, 48), bind(grid, workgroup), bind(m, local, 2), bind(n, local, 16), "),
+        ((16, 768, 200), "stage(lhs, panel), stage(out, panel, 64)"),
+        ((17, 768, 3072), "stage(rhs, panel)"),
+    ],
+)  # fmt: skip
+def test_blocks_of_few_rows_give_two_threads_equal_work(entry: Any, shape: tuple[int, int, int], wanted: str) -> None:
+    (body,) = (Body.of_entry(op) for op in entry(matmul(*shape).text(["f32"] * 3)).walk() if isinstance(op, Entry))
+    assert wanted in str(choose(body, cpu.MACHINES["cpu"]).schedule)
 
 
 #: columns, and the tile that the machine takes: whole vectors, and a last one that is half behind the one before

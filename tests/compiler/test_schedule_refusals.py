@@ -230,6 +230,11 @@ CASES: list[tuple[str, list[str], str] | tuple[str, list[str], str, str]] = [
         ],
         "panels and sums take 526336 bytes; the machine has 327680", "cpu",
     ),
+    (
+        "dot", [panels("stage(out, stream, 24)")],
+        "stage(out, stream, 24): passes add a power of two of products, 64 at most, along one axis, of operands in "
+        "memory", "cpu",
+    ),
     # panels of words
     ("dot of bytes", [panels("stage(out, bytes, 64)")], "stage(out, bytes, 64): the machine has no products of bytes"),
     (

@@ -170,7 +170,9 @@ def _may_have_panels(body: Body) -> bool:
 
 
 def _panels(rng: random.Random, body: Body) -> list[Step]:
-    """Blocks of a workgroup with panels of none, one or both operands, and vectors along either side."""
+    """Blocks of a workgroup with panels of none, one or both operands, or with passes along rows, and vectors along
+    either side.
+    """
     across = rng.choice([dim for dim in "mn" if bounds(body.extents[dim])[0] > 1] or ["n"])
     down = "mn".replace(across, "")
     columns = rng.choice(
@@ -184,13 +186,18 @@ def _panels(rng: random.Random, body: Body) -> list[Step]:
     tile = packed_tile(body.hero, "mn".index(across))  # type: ignore[arg-type]
     if tile is not None and tile % columns == 0 and groups == 1 and {"m": "lhs", "n": "rhs"}[across] not in staged:
         ways[across] = "pad"
+    stages = [Step("stage", "out", "stream", rng.choice((1, 4, 8, 32)))]
+    if rng.random() < 0.7:
+        stages = [
+            Step("stage", "out", "panel", rng.choice((16, 64, 100, 200))),
+            *(Step("stage", operand, "panel") for operand in staged),
+        ]
     return [
         Step("bind", "grid", "workgroup"),
         *(Step("tile", dim, count=count) for dim, count in sizes.items()),
         *(Step("bind", dim, "local", count) for dim, count in local.items()),
         Step("vectorize", across, count=rng.choice([count for count in VECTOR_LANES if count <= columns])),
-        Step("stage", "out", "panel", rng.choice((16, 64, 100, 200))),
-        *(Step("stage", operand, "panel") for operand in staged),
+        *stages,
         *(Step("guard", d, ways[d]) for d in "mn" if body.extents[d] % (sizes[d] * local[d]) != 0),
         *([Step("reorder", "n", "m")] if rng.random() < 0.3 else []),
     ]
