@@ -151,9 +151,9 @@ def panel_dot(task: Task) -> Schedule | None:
 
 
 def _tiles_of_copies(task: Task, rows: int, columns: int, tile: tuple[int, int], in_order: bool) -> tuple[int, int]:
-    """Tiles of a block, along rows and columns, whose workgroup copies a panel of columns: up to 32 and 2, or 32 in all.
-    More rows share a copy, and copies of wider rows of memory are faster. At least 8 blocks are left for threads, 16 if
-    blocks are large.
+    """Tiles of a block, along rows and columns, whose workgroup copies a panel of columns: up to 32 and 2, or 32 in
+    all. More rows share a copy, and copies of wider rows of memory are faster. At least 8 blocks are left for threads,
+    16 if blocks are large.
     """
     tiles, batches = ceildiv(rows, tile[0]), typical(task.body.extents["b"])
     most = 2 * PANEL_LANES if tile[1] % (2 * PANEL_LANES) == 0 else PANEL_LANES
