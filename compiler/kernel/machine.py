@@ -51,7 +51,8 @@ class Machine:
     instruction. `float_sums`: f32 sums integers at least as fast as i32. `flash`, `ram`: bytes for constants and code,
     and for variables; 0 if there is no limit to be checked. A machine with flash gets constants that are computed at
     compile time. `loop_ops`: most ops of an iteration of a loop that becomes one kernel of one invocation; 0 if none
-    does.
+    does. `merged_ops`: most ops of a command of a loop in batches that one invocation runs together with others; 0 if
+    no loop becomes a kernel or runs in batches.
     """
 
     simd: int = 8
@@ -79,6 +80,7 @@ class Machine:
     flash: int = 0
     ram: int = 0
     loop_ops: int = 0
+    merged_ops: int = 0
     quirks: Quirks = Quirks()
 
     @property
@@ -109,7 +111,7 @@ PLAIN = Machine()
 
 
 #: a graphics processor, as measured (docs/decisions/dots.md#measured-on-a-gpu); targets add facts about their code
-GPU: Final = Machine(staging=True, subgroup=32, element_tile=4, reduction_run=16, register_code=2400)
+GPU: Final = Machine(staging=True, subgroup=32, element_tile=4, reduction_run=16, register_code=2400, merged_ops=256)
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,14 @@ from .scalars import LANGUAGE
 SOURCE = Quirks(functions=True)
 MACHINES = {
     "cpu": Machine(
-        simd=16, accumulators=128, explicit_vectors=True, barrier=256, units=64, loop_ops=1 << 17, quirks=SOURCE
+        simd=16,
+        accumulators=128,
+        explicit_vectors=True,
+        barrier=256,
+        units=64,
+        loop_ops=1 << 17,
+        merged_ops=1 << 12,
+        quirks=SOURCE,
     ),
     "gpu": replace(GPU, quirks=SOURCE),
 }
