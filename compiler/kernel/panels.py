@@ -67,15 +67,17 @@ def contracted(dot: DotGeneral) -> Shape:
 
 
 def vector_dimension(schedule: Schedule) -> str:
-    """The dimension along which vectors lie, `n` or `m`."""
+    """The dimension along which vectors of sums lie, `n` or `m`; that which invocations share if they lie along `k`."""
+    if schedule.find("vectorize", "k") is not None:
+        return max("nm", key=schedule.local)
     return "m" if schedule.find("vectorize", "m") is not None else "n"
 
 
 def shared_elements(dot: DotGeneral, schedule: Schedule) -> int:
     """Elements of the shared arrays of a workgroup: its block of results, and the panels of operands or other sums."""
     rows, columns = (schedule.count("tile", dim) * schedule.local(dim) for dim in ("m", "n"))
-    if (out := schedule.find("stage", "out")) is not None and out.how == "stream":
-        return 2 * rows * columns
+    if (out := schedule.find("stage", "out")) is not None and out.how in ("stream", "lanes"):
+        return rows * columns * (1 + schedule.count("vectorize", "k"))
     depth = prod(slice_of(dot, schedule.count("stage", "out"))[1:])
     staged = {step.dim for step in schedule.named("stage")}
     return rows * columns + depth * (rows * ("lhs" in staged) + columns * ("rhs" in staged))
@@ -152,7 +154,7 @@ class PanelDot:
         self.row_count, self.column_count = sides[::-1] if self.transposed else sides
         self.tile = schedule.count("tile", dims[0]), schedule.count("tile", across)
         self.rows, self.columns = (size * schedule.local(dim) for size, dim in zip(self.tile, dims, strict=True))
-        self.lanes = schedule.count("vectorize", across)
+        self.lanes = next(schedule.named("vectorize")).count
         self.sizes, self.slice = self._division()
         self.first_row = b.op("multiply", self.place[dims[0]], b.index(self.rows))
         self.first_column = b.op("multiply", self.place[across], b.index(self.columns))

@@ -173,6 +173,8 @@ def _panels(rng: random.Random, body: Body) -> list[Step]:
     """
     across = rng.choice([dim for dim in "mn" if bounds(body.extents[dim])[0] > 1] or ["n"])
     down = "mn".replace(across, "")
+    if rng.random() < 0.2:
+        return _lane_sums(rng, body, down, across)
     columns = rng.choice(
         [count for count in (2, 4, 8, 12, 16, 24, 32) if count <= bounds(body.extents[across])[0]] or [2]
     )
@@ -194,6 +196,22 @@ def _panels(rng: random.Random, body: Body) -> list[Step]:
         *stages,
         *(Step("guard", d, ways[d]) for d in "mn" if body.extents[d] % (sizes[d] * local[d]) != 0),
         *([Step("reorder", "n", "m")] if rng.random() < 0.3 else []),
+    ]
+
+
+def _lane_sums(rng: random.Random, body: Body, down: str, across: str) -> list[Step]:
+    """Blocks of a workgroup with vectors along the reduction."""
+    lanes = rng.choice([count for count in VECTOR_LANES if count <= bounds(body.extents["k"])[0]] or [2])
+    local = rng.choice((1, 2, 4, 8))
+    tile = max(lanes // local, 1) * rng.choice((1, 1, 2))
+    return [
+        Step("bind", "grid", "workgroup"),
+        Step("bind", across, "local", local),
+        Step("tile", across, count=tile),
+        Step("tile", down, count=bounds(body.extents[down])[0]),
+        Step("vectorize", "k", count=lanes),
+        Step("stage", "out", "lanes"),
+        *([Step("guard", across, "shift")] if body.extents[across] % (local * tile) != 0 else []),
     ]
 
 
