@@ -12,6 +12,7 @@ from orchestrion.schema.dtypes import BY_NAME, FLOAT
 from .byte_panels import WORD, has_bytes
 from .legality import problems
 from .loops import BLOCK
+from .machine import Machine
 from .operands import is_read, packed_tile
 from .result_lines import Lines, image_of
 from .result_squares import FACTORS, RESULTS, Squares
@@ -112,7 +113,7 @@ def panel_dot(task: Task) -> Schedule | None:
     rows = typical(extents[down])
     read, contract = operand[across]
     in_order = fastest_axis(read) not in contract and is_read(read)
-    tile = _panel_tile(rows, int(extents[across]), machine.panel_tile, item, in_order)
+    tile = panel_tile(rows, int(extents[across]), machine, item, in_order)
     once = in_order and rows <= tile[0]
     loaded = once or (in_order and packed_tile(dot, 0 if across == "m" else 1) == tile[1])  # memory has the panels
     groups = PANEL_LANES if once else 1  # a workgroup reads wide rows of an operand without a panel
@@ -132,7 +133,9 @@ def panel_dot(task: Task) -> Schedule | None:
         Step("stage", "out", "panel", min(depth, int(extents["k"]))),
         *(Step("stage", PANEL_OPERANDS[name], "panel") for name in panels),
         Step("guard", down, "clamp") if extents[down] % sizes[down] != 0 else None,
-        edge_guard(across, extents[across], sizes[across], 0),
+        Step("guard", across, "pad")
+        if loaded and not once and extents[across] % sizes[across] != 0
+        else edge_guard(across, extents[across], sizes[across], 0),
     )
     return None if any(problems(task.body, schedule, machine)) else schedule
 
@@ -145,7 +148,7 @@ def byte_panel_dot(task: Task) -> Schedule | None:
     rows, columns, length = typical(extents["m"]), int(extents["n"]), int(extents["k"])
     if columns < MIN_TILE_COLUMNS or not length:
         return None
-    tile = _panel_tile(rows, columns, machine.panel_tile, F32_BYTES, False)
+    tile = panel_tile(rows, columns, machine, F32_BYTES, False)
     tile = tile[0], tile[1] // PANEL_LANES * PANEL_LANES or tile[1]
     down, across = PANEL_LANES, 1  # few rows leave invocations to further columns
     while down > 1 and tile[0] * down >= 2 * rows and min(columns, MAX_BYTE_COLUMNS) >= 2 * across * tile[1]:
@@ -164,12 +167,14 @@ def byte_panel_dot(task: Task) -> Schedule | None:
     return None if any(problems(task.body, schedule, machine)) else schedule
 
 
-def _panel_tile(rows: int, columns: int, most: tuple[int, int], item: int, in_order: bool) -> tuple[int, int]:
+def panel_tile(
+    rows: int, columns: int, machine: Machine, item: int = F32_BYTES, in_order: bool = True
+) -> tuple[int, int]:
     """(rows, columns) of the tile of a dot with panels: of few rows all, with more columns instead; else as many rows
-    as leave the fewest unused in the last tile. `most`: the tile of the machine; `item`: bytes of a result; `in_order`:
-    the columns of the operand are read in the order of memory.
+    as leave the fewest unused in the last tile. `item`: bytes of a result; `in_order`: the columns of the operand are
+    read in the order of memory.
     """
-    down, across = most[0], most[1] * 4 // item
+    down, across = machine.panel_tile[0], machine.panel_tile[1] * 4 // item
     results = down * across
     if rows <= (2 * down if in_order else down):
         down, across = rows, min(results // (1 << (rows - 1).bit_length()), MAX_PANEL_COLUMNS)

@@ -18,7 +18,7 @@ from math import prod
 
 from orchestrion.compiler.flow.structure import fastest_axis
 from orchestrion.compiler.ir.core import Value
-from orchestrion.compiler.ir.dims import Shape, ceildiv, numbers
+from orchestrion.compiler.ir.dims import Shape, ceildiv, is_dynamic, numbers
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 
 from .axes import Axes
@@ -28,16 +28,19 @@ from .dialect import Load
 from .dots import remember, together, vector_sums
 from .elemental import Elemental
 from .grid import dot_places
-from .index import Index, linearize
+from .index import Index, delinearize, linearize
 from .joined_axes import UnitFactors, units_of
 from .loops import BLOCK, Nest, Scalars
-from .operands import is_read
+from .operands import is_read, packed_tile
 from .reductions import Factors
 from .rules import element_of, shape_of
 from .schedule import Schedule
+from .shared_loops import each
 
 #: most groups of columns that have code of their own in the loop that fetches a panel
 MAX_GROUPS = 4
+#: fewest elements of an operand with panels in memory that caches are asked for; they may hold fewer between calls
+MIN_PREFETCHED = 16 << 10
 #: computes the results at a place of the dot whose element is known, and writes them
 Finish = Callable[[Index], None]
 
@@ -81,29 +84,6 @@ def shared_elements(dot: DotGeneral, schedule: Schedule) -> int:
     depth = prod(slice_of(dot, schedule.count("stage", "out"))[1:])
     staged = {step.dim for step in schedule.named("stage")}
     return rows * columns + depth * (rows * ("lhs" in staged) + columns * ("rhs" in staged))
-
-
-@contextmanager
-def each(b: KernelBuilder, lanes: int, outer: Value, inner: int) -> Iterator[tuple[Value, Value]]:
-    """Loops over the elements of an array of `outer` by `inner` elements, of which this invocation of `lanes` takes
-    some: the numbers of their row and column, as words. Elements are taken twice if invocations do not divide rows.
-    """
-    zero, size = b.const(0, "ui32"), b.const(inner, "ui32")
-    if lanes >= inner and lanes % inner:
-        loop = b.begin_loop(zero, outer, b.const(1, "ui32"), ())
-        yield loop.index, b.op("minimum", b.local_id(), b.const(inner - 1, "ui32"))
-    elif lanes >= inner:
-        first, step = b.op("unchecked_divide", b.local_id(), size), b.const(lanes // inner, "ui32")
-        loop = b.begin_loop(first, outer, step, ())
-        yield loop.index, b.op("unchecked_remainder", b.local_id(), size)
-    else:
-        loop = b.begin_loop(zero, outer, b.const(1, "ui32"), ())
-        columns = b.begin_loop(zero, size, b.const(lanes, "ui32"), ())
-        column = columns.index
-        column = b.op("minimum", column, b.const(inner - lanes, "ui32")) if inner % lanes else column
-        yield loop.index, b.op("add", column, b.local_id())
-        b.end_loop(columns, ())
-    b.end_loop(loop, ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +138,9 @@ class PanelDot:
         self.sizes, self.slice = self._division()
         self.first_row = b.op("multiply", self.place[dims[0]], b.index(self.rows))
         self.first_column = b.op("multiply", self.place[across], b.index(self.columns))
-        self.start = self.first_column
-        if schedule.find("guard", across) is not None:
+        self.start, guard = self.first_column, schedule.find("guard", across)
+        self.is_padded = guard is not None and guard.how == "pad"
+        if guard is not None and not self.is_padded:
             self.start = b.op("minimum", self.start, b.index(self.column_count - self.columns))
         across_groups = b.const(schedule.local(across), "ui32")
         self.tile_row = b.op("unchecked_divide", b.local_id(), across_groups)
@@ -419,6 +400,8 @@ class PanelDot:
 
         def factors(reduced: Sequence[Value]) -> Scalars:
             place = b.op("subtract", linearize(b, reduced, self.sizes), base)
+            if self.reads_panels:
+                self._prefetch(linearize(b, reduced, self.sizes))
             if self.left is not None:
                 xs = [b.load_shared(self.left.array, self.left.at(row, place)) for row in rows]
             else:
@@ -430,6 +413,27 @@ class PanelDot:
             return [*xs, *(b.vector(ys[first : first + lanes]) for first in range(0, len(ys), lanes))]
 
         return factors
+
+    @property
+    def reads_panels(self) -> bool:
+        """Whether memory has many panels of columns, one behind the other."""
+        many = not self.transposed and self.column_count > self.columns
+        many = many and prod(self.sizes) * self.column_count >= MIN_PREFETCHED
+        return many and self.right is None and packed_tile(self.dot, 1) == self.columns
+
+    def _prefetch(self, place: Value) -> None:
+        """Asks caches for the panel of the next block. Each tile asks for a part of it, an element for each `place`
+        along the contracted axes.
+        """
+        b, width = self.builder, self.builder.index(self.columns)
+        rows = self.rows if is_dynamic(self.row_count) else min(self.rows, int(self.row_count))
+        first = b.op("multiply", b.op("convert", self.tile_row, to=b.index_type), b.index(prod(self.sizes)))
+        apart = b.index(ceildiv(self.columns, ceildiv(rows, self.tile[0])))
+        element = b.op("multiply", b.op("add", first, place), apart)
+        column = b.op("add", width, b.op("unchecked_remainder", element, width))
+        along = delinearize(b, b.op("unchecked_divide", element, width), self.sizes)
+        (value,) = self.elemental.run(self._factors(None, self._column(column))(False, along))
+        b.prefetch(value)
 
     # results
 
@@ -464,8 +468,11 @@ class PanelDot:
     def _write(self, row: Value, column: Value, finish: Finish) -> None:
         b = self.builder
         across = self._column(b.op("convert", column, to=b.index_type))
-        moved = self.start is not self.first_column
-        own = b.begin_if(b.op("compare_ge", across, self.first_column)) if moved else None
+        own = None
+        if self.is_padded:
+            own = b.begin_if(b.op("compare_lt", across, b.index(self.column_count)))
+        elif self.start is not self.first_column:
+            own = b.begin_if(b.op("compare_ge", across, self.first_column))
         at = self._result(b.op("add", self.first_row, b.op("convert", row, to=b.index_type)), across)
         remember(b, self.dot, [at], [self._sum(row, column)])
         finish(at)

@@ -159,7 +159,7 @@ class Schedule:
             return self.library.count
         if not self.by_workgroups:
             return self.count("bind", "grid")
-        return self.lanes * self.local("b") * self.local("m") * self.local("n")
+        return self.lanes * prod(map(self.local, "bemn"))
 
     @property
     def condition(self) -> Step | None:

@@ -12,6 +12,7 @@ from stablehlo_text import apply, filled, main, tensor
 pytest.importorskip("llvmlite")
 
 from orchestrion import compiler, vm
+from orchestrion.compiler.driver import Compilation
 from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.kernel.body import Body
 from orchestrion.compiler.kernel.choose import choose
@@ -208,6 +209,35 @@ def test_any_contraction_by_the_schedule_of_the_machine(computes: Any, dot: Dot)
     x, y = filled(dot.lhs, "f32"), filled(dot.rhs, "f32")
     (got,) = computes(dot.text(["f32"] * 3), "cpu", x, y)
     check(got, expected(dot, x, y, "f32"), "f32")
+
+
+#: rows of an image, the first by the second of them; columns of the weights, and the steps that they lead to
+WEIGHTS = {(128, 1, 1000): "tile(n, 32)", (131, 2, 40): "tile(n, 40)", (131, 2, 112): "tile(n, 32)"}
+
+
+@pytest.mark.parametrize("sizes", WEIGHTS, ids=str)
+def test_weights_in_tiles_whose_width_need_not_divide_their_columns(sizes: tuple[int, int, int]) -> None:
+    """Constants lie in tiles, also beside a left operand that is a slice. Caches are asked for the next tile."""
+    (rows, apart, columns), depth, random = sizes, 160, np.random.default_rng(3)
+    x, w = (random.standard_normal(shape).astype(np.float32) for shape in ((rows, depth), (depth, columns)))
+    taken, number = len(range(0, rows, apart)), f"dense<{w.tolist()}> : tensor<{depth}x{columns}xf32>"
+    text = f"""
+    func.func @main(%x: tensor<{rows}x{depth}xf32>) -> tensor<{taken}x{columns}xf32> {{
+      %w = stablehlo.constant {number}
+      %s = stablehlo.slice %x [0:{rows}:{apart}, 0:{depth}]
+        : (tensor<{rows}x{depth}xf32>) -> tensor<{taken}x{depth}xf32>
+      %d = stablehlo.dot_general %s, %w, contracting_dims = [1] x [0]
+        : (tensor<{taken}x{depth}xf32>, tensor<{depth}x{columns}xf32>) -> tensor<{taken}x{columns}xf32>
+      return %d : tensor<{taken}x{columns}xf32>
+    }}"""
+    compilation = Compilation(targets=("cpu",))
+    schedules = compilation.text(text, "hl_seq")
+    assert WEIGHTS[sizes] in schedules
+    assert "stage(rhs" not in schedules
+    assert ("guard(n, pad)" in schedules) == (columns > 40)
+    assert ("kernel.prefetch" in compilation.text(text, "executables")) == (columns > 40)
+    program = vm.load(compiler.compile(text, targets=["cpu"]), device="cpu")
+    np.testing.assert_allclose(program.main(x), x[::apart].astype(np.float64) @ w, rtol=1e-5, atol=2e-5)
 
 
 @pytest.mark.parametrize("schedule", [*SCHEDULES[:3], None])

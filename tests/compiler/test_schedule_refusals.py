@@ -66,6 +66,14 @@ CASES: list[tuple[str, list[str], str] | tuple[str, list[str], str, str]] = [
     ("dot", [f"tile(m, 0), {GRID}"], "tile(m, 0): the count is 1 or more"),
     ("rows", [f"{GROUP}, reduce(k, tree)"], "reduce(k, tree): the count is 1 or more"),
     ("dot", [f"{GROUP}, bind(m, local)"], "bind(m, local): the count is 1 or more"),
+    (
+        "elements", [f"bind(e, local, 16), {GROUP}"],
+        "bind(e, local, 16): a body of kind elementwise has grid there",
+    ),
+    (
+        "padded elements", [f"tile(e, 5), bind(e, local, 16), {GROUP}"],
+        "invocations that share lines of padded elements compute one at a time",
+    ),
     # results that read an operand across
     (
         "transposed elements", [f"tile(e, 2), tile(t, 4), {GRID}, guard(t, shift)"],
@@ -209,8 +217,8 @@ CASES: list[tuple[str, list[str], str] | tuple[str, list[str], str, str]] = [
     ),
     (
         "dot", [panels("stage(out, panel, 64)", more=", guard(n, clamp)")],
-        "stage(out, panel, 64): the last tile is moved back along the dimension of vectors, and clamped along the "
-        "other", "cpu",
+        "stage(out, panel, 64): the last tile is padded or moved back along the vectors, and clamped along the "
+        "other dimension", "cpu",
     ),
     (
         "outer product", [panels("stage(out, panel, 64)")],

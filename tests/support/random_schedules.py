@@ -111,6 +111,8 @@ def _elements(rng: random.Random, body: Body) -> list[Step]:
         divides = not (body.across.extent % count or body.across.columns % size)
         guard = [] if divides and rng.random() < 0.8 else [Step("guard", "t", "shift")]
         return [Step("tile", "t", count=count), Step("bind", "grid", "invocation", size), *guard]
+    if body.lines is not None and rng.random() < 0.6:
+        return [Step("bind", "grid", "workgroup"), Step("bind", "e", "local", rng.choice((2, 4, 16, 64)))]
     steps = _shared(rng) if has_sum and body.has_one_size and rng.random() < 0.4 else [_grid(rng)]
     lasts = [(1, *stored_shape(value))[-1] for value in body.results]
     counts = [count for count in (2, 3, 4, 5, 8, 16) if all(not isinstance(n, Dim) and n % count == 0 for n in lasts)]
@@ -181,13 +183,17 @@ def _panels(rng: random.Random, body: Body) -> list[Step]:
     groups = rng.choice([count for count in (1, 1, 2, 4) if count * columns <= bounds(body.extents[across])[0]] or [1])
     sizes = {down: rng.choice((1, 2, 3, 5, 8)), across: columns}
     local = {down: rng.choice((1, 2, 4, 8, 16)), across: groups}
+    staged = [operand for operand in ("lhs", "rhs") if rng.random() < 0.6]
     ways = {down: "clamp", across: "shift"}
     stages = [Step("stage", "out", "stream", rng.choice((1, 4, 8, 32)))]
     if rng.random() < 0.7:
         stages = [
             Step("stage", "out", "panel", rng.choice((16, 64, 100, 200))),
-            *(Step("stage", operand, "panel") for operand in ("lhs", "rhs") if rng.random() < 0.6),
+            *(Step("stage", operand, "panel") for operand in staged),
         ]
+    tile = packed_tile(body.hero, "mn".index(across))  # type: ignore[arg-type]
+    if tile is not None and tile % columns == 0 and groups == 1 and {"m": "lhs", "n": "rhs"}[across] not in staged:
+        ways[across] = "pad"
     return [
         Step("bind", "grid", "workgroup"),
         *(Step("tile", dim, count=count) for dim, count in sizes.items()),
