@@ -422,7 +422,7 @@ class KernelBuilder(LoweringEmitter[Value]):
 
     def shared(self, count: int, dtype: str) -> Value:
         """An array in shared memory."""
-        return self.insert(k.Shared(result_types=[k.shared_type(count, dtype)])).result
+        return self.insert(k.Shared(result_types=[k.shared_type(count, dtype)]), 0).result
 
     def load_shared(self, shared: Value, index: Value) -> Value:
         """An element of a shared array."""
@@ -467,9 +467,9 @@ class Function:
         made = [value.defining_op for value in call.values]
         return cls(
             call.scalar.value,
-            tuple(str(value.type) for value in call.values),
+            tuple(k.dtype_of(value).name for value in call.values),
             tuple(op.bits if isinstance(op, k.Constant) else None for op in made),
-            str(call.output.type),
+            k.dtype_of(call.output).name,
         )
 
 

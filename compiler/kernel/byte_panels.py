@@ -69,6 +69,8 @@ class BytePanelDot(PanelDot):
     of words.
     """
 
+    in_strips = False
+
     def __post_init__(self) -> None:
         super().__post_init__()
         self.sums = self.builder.shared(self.columns, "i32")

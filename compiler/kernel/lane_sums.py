@@ -36,6 +36,8 @@ class LaneSumDot(PanelDot):
     a tile of its columns.
     """
 
+    in_strips = False
+
     def __post_init__(self) -> None:
         super().__post_init__()
         size = self.rows * self.columns * self.lanes

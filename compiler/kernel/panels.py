@@ -2,8 +2,9 @@
 
 A panel holds a slice of an operand along the contracted dimensions, for all rows or columns of the block. Neighbouring
 invocations fetch neighbouring elements, with the ops fused in front of the dot. Each invocation then adds the products
-of a tile: vectors of columns, times elements of rows. The sums of the block lie in shared memory, from where
-neighbouring invocations finish neighbouring results, with the ops fused behind the dot.
+of a tile: vectors of columns, times elements of rows. The sums lie in shared memory, from where neighbouring
+invocations finish neighbouring results, with the ops fused behind the dot. If there is one slice, the block is computed
+in strips of one row of tiles: the results of a strip are written while the products of the next one are added.
 
 A CPU thus reads panels from its caches in the order of memory, and runs fused ops in vectors. The products of a result
 are added in blocks of 64, as by other schedules (`loops.Nest`).
@@ -15,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from math import prod
+from typing import ClassVar
 
 from orchestrion.compiler.flow.structure import fastest_axis
 from orchestrion.compiler.ir.core import Value
@@ -61,6 +63,11 @@ def slice_of(dot: DotGeneral, depth: int) -> tuple[int, int, int]:
     return axis, most and block * ceildiv(ceildiv(size, block), ceildiv(size, most * block)), inside
 
 
+def is_divided(slice: tuple[int, int, int], sizes: Sequence[int]) -> bool:
+    """Whether the sums of a block are those of several slices. `sizes`: of the contracted axes."""
+    return slice[0] > 0 or slice[1] != sizes[0]
+
+
 def contracted(dot: DotGeneral) -> Shape:
     """The sizes of the contracted axes, of which those that are contiguous in both operands count as one. An axis that
     joins others counts as two: the units, and the places of a unit (`joined_axes.py`).
@@ -77,20 +84,25 @@ def vector_dimension(schedule: Schedule) -> str:
 
 
 def shared_elements(dot: DotGeneral, schedule: Schedule) -> int:
-    """Elements of the shared arrays of a workgroup: its block of results, and the panels of operands or other sums."""
+    """Elements of the shared arrays of a workgroup: its block of sums or a strip, and the panels of operands, or the
+    sums of another slice.
+    """
     rows, columns = (schedule.count("tile", dim) * schedule.local(dim) for dim in ("m", "n"))
     if (out := schedule.find("stage", "out")) is not None and out.how in ("stream", "lanes"):
         return rows * columns * (1 + schedule.count("vectorize", "k"))
-    depth = prod(slice_of(dot, schedule.count("stage", "out"))[1:])
+    slice = slice_of(dot, schedule.count("stage", "out"))
+    depth, down = prod(slice[1:]), "n" if vector_dimension(schedule) == "m" else "m"
     staged = {step.dim for step in schedule.named("stage")}
-    return rows * columns + depth * (rows * ("lhs" in staged) + columns * ("rhs" in staged))
+    whole = schedule.keeps_scores or is_divided(slice, numbers(contracted(dot)))
+    sums = rows * columns // (1 if whole else schedule.local(down))
+    return sums + depth * (rows * ("lhs" in staged) + columns * ("rhs" in staged))
 
 
 @dataclass(frozen=True, slots=True)
 class Panel:
     """A slice of an operand in shared memory: `depth` places along the contracted axes, `size` rows or columns each.
     `deep`: neighbours in the array are places of one row, else rows or columns of one place. `turned`: neighbours in
-    memory are the places of one column.
+    memory are the places of one column. `whole`: the array has the places of all slices.
     """
 
     builder: KernelBuilder
@@ -99,6 +111,7 @@ class Panel:
     depth: int
     deep: bool
     turned: bool
+    whole: bool = False
 
     def at(self, number: Value, place: Value) -> Value:
         """The position of an element in the array, as a word. `number`: its row or column in the block, as a word;
@@ -115,8 +128,13 @@ class PanelDot:
     """A block of results under construction. Its vectors are parts of its rows. If they lie along `m`, the block is
     transposed: its rows are columns of the result, and its left operand is the right one of the dot.
 
-    `place`: the block along the dimensions of the grid. `writes`: whether this workgroup writes its block.
+    `place`: the block along the dimensions of the grid. `writes`: whether this workgroup writes its block. `height`:
+    the rows that are computed before they are finished, those of the block or of a strip; `strip`: the first one in the
+    block; `first_row`: in the matrix.
     """
+
+    #: whether blocks of one slice are computed in strips
+    in_strips: ClassVar[bool] = True
 
     elemental: Elemental
     dot: DotGeneral
@@ -142,17 +160,25 @@ class PanelDot:
         self.is_padded = guard is not None and guard.how == "pad"
         if guard is not None and not self.is_padded:
             self.start = b.op("minimum", self.start, b.index(self.column_count - self.columns))
-        across_groups = b.const(schedule.local(across), "ui32")
-        self.tile_row = b.op("unchecked_divide", b.local_id(), across_groups)
-        self.tile_column = b.op("unchecked_remainder", b.local_id(), across_groups)
+        self.has_strips, zero = self.in_strips and not self.is_sliced, b.const(0, "ui32")
+        self.strip, self.height = zero, self.tile[0] if self.has_strips else self.rows
+        self.tile_row, self.tile_column = zero, b.local_id()
+        if not self.has_strips:
+            groups = b.const(schedule.local(across), "ui32")
+            self.tile_row = b.op("unchecked_divide", b.local_id(), groups)
+            self.tile_column = b.op("unchecked_remainder", b.local_id(), groups)
         self.zero = b.const(0, element_of(dot.out))
-        self.block = b.shared(self.rows * self.columns, element_of(dot.out))
+        self.block = self._sums()
         self.left, self.right = self._panel(True), self._panel(False)
 
     @property
     def builder(self) -> KernelBuilder:
         """The builder of the code."""
         return self.elemental.builder
+
+    def _sums(self) -> Value:
+        """The array of the sums of the block."""
+        return self.builder.shared(self.height * self.columns, element_of(self.dot.out))
 
     def _division(self) -> tuple[tuple[int, ...], tuple[int, int, int]]:
         """The sizes of the contracted axes, and how slices divide them."""
@@ -182,6 +208,14 @@ class PanelDot:
 
     def emit(self, finish: Finish) -> None:
         """The code of the block."""
+        if self.has_strips:
+            self._strips(finish)
+        else:
+            self.sum()
+            self._finish(finish)
+
+    def sum(self) -> None:
+        """The sums of the block."""
         b, (axis, places, _) = self.builder, self.slice
         size = self.sizes[axis]
         if not self.is_sliced:
@@ -196,7 +230,6 @@ class PanelDot:
             self._slice(outer, (first, b.op("minimum", end, b.index(size)) if size % places else end, places))
             for loop in reversed(loops):
                 b.end_loop(loop, ())
-        self._finish(finish)
 
     def _each(self, outer: Value, inner: int) -> AbstractContextManager[tuple[Value, Value]]:
         """As `each`, for the invocations of this workgroup."""
@@ -205,8 +238,7 @@ class PanelDot:
     @property
     def is_sliced(self) -> bool:
         """Whether the sums of the block are those of several slices."""
-        axis, places, _ = self.slice
-        return axis > 0 or places != self.sizes[0]
+        return is_divided(self.slice, self.sizes)
 
     def _at(self, row: Value, column: Value) -> Value:
         """The position of a result in the block, as a word."""
@@ -219,14 +251,41 @@ class PanelDot:
         """Adds the products of a slice to the block. `outer`: its place along the outer axes; `bounds`: its first place
         along the axis that slices divide, the one behind its last, and the greatest number of places.
         """
+        base = self._fetch_panels(outer, bounds)
+        self._multiply(outer, bounds, base)
+        self.builder.barrier()  # the panels are read, and the results are there
+
+    def _fetch_panels(self, outer: Sequence[Value], bounds: tuple[Value, Value, int]) -> Value:
+        """Copies a slice of the operands to their panels; returns the place where the slice begins."""
         b, inside = self.builder, len(self.sizes) - len(outer) - 1
         base = linearize(b, [*outer, bounds[0], *[b.index(0)] * inside], self.sizes)
         for panel, left in ((self.left, True), (self.right, False)):
-            if panel is not None:
+            if panel is not None and not panel.whole:
                 self._fetch(panel, left, outer, bounds[:2], base)
         b.barrier()  # the panels are there
-        self._multiply(outer, bounds, base)
-        b.barrier()  # the panels are read, and the results are there
+        return base
+
+    def _strips(self, finish: Finish) -> None:
+        """Computes and finishes one strip of the block after the other."""
+        b, size = self.builder, self.sizes[0]
+        bounds = b.index(0), b.index(size), size
+        base = self._fetch_panels((), bounds)
+        loop = b.begin_loop(self.strip, self._rows_of(self.rows), b.const(self.height, "ui32"), ())
+        self.strip, first = loop.index, self.first_row
+        self.first_row = b.op("add", first, b.op("convert", self.strip, to=b.index_type))
+        self._multiply((), bounds, base)
+        b.barrier()  # the results are there
+        self._finish(finish)
+        b.barrier()  # the results are read
+        b.end_loop(loop, ())
+
+    def _rows_of(self, most: int) -> Value:
+        """The rows from the first one on that the matrix has, up to a number of which blocks or strips are made."""
+        b = self.builder
+        if self.row_count % most == 0:
+            return b.const(most, "ui32")
+        left = b.op("convert", b.op("subtract", b.index(self.row_count), self.first_row), to="ui32")
+        return b.op("minimum", b.const(most, "ui32"), left)
 
     def _fetch(
         self, panel: Panel, left: bool, outer: Sequence[Value], bounds: tuple[Value, Value], base: Value
@@ -348,12 +407,18 @@ class PanelDot:
         vectors, in the block.
         """
         b, (count, width) = self.builder, self.tile
-        branch = None
-        if self.row_count % self.rows != 0:
+        branch, across = None, self.columns // width
+        lanes, all_tiles = self.schedule.workgroup_size, self.rows // count * across
+        if self.has_strips and across < lanes:
+            branch = b.begin_if(b.op("compare_lt", b.local_id(), b.const(across, "ui32")))
+        elif not self.has_strips and self.row_count % self.rows != 0:
             tiles = b.op("add", b.op("subtract", b.index(self.row_count), self.first_row), b.index(count - 1))
             tiles = b.op("unchecked_divide", tiles, b.index(count))
-            busy = b.op("multiply", tiles, b.index(self.columns // width))
-            branch = b.begin_if(b.op("compare_lt", b.local_id(), b.op("convert", busy, to="ui32")))
+            busy = b.op("convert", b.op("multiply", tiles, b.index(across)), to="ui32")
+            busy = b.op("minimum", busy, b.const(all_tiles, "ui32")) if all_tiles < lanes else busy
+            branch = b.begin_if(b.op("compare_lt", b.local_id(), busy))
+        elif not self.has_strips and all_tiles < lanes:
+            branch = b.begin_if(b.op("compare_lt", b.local_id(), b.const(all_tiles, "ui32")))
         first = b.op("multiply", self.tile_row, b.const(count, "ui32"))
         rows = [b.op("add", first, b.const(at, "ui32")) for at in range(count)]
         column = b.op("multiply", self.tile_column, b.const(width, "ui32"))
@@ -399,11 +464,14 @@ class PanelDot:
         ]
 
         def factors(reduced: Sequence[Value]) -> Scalars:
-            place = b.op("subtract", linearize(b, reduced, self.sizes), base)
+            linear = linearize(b, reduced, self.sizes)
+            place = b.op("subtract", linear, base)
             if self.reads_panels:
-                self._prefetch(linearize(b, reduced, self.sizes))
+                self._prefetch(linear)
             if self.left is not None:
-                xs = [b.load_shared(self.left.array, self.left.at(row, place)) for row in rows]
+                numbers = [b.op("add", self.strip, row) for row in rows]
+                at_left = linear if self.left.whole else place
+                xs = [b.load_shared(self.left.array, self.left.at(number, at_left)) for number in numbers]
             else:
                 xs = yield from together(row(True, reduced) for row in of_rows)
             if self.right is not None:
@@ -427,7 +495,8 @@ class PanelDot:
         """
         b, width = self.builder, self.builder.index(self.columns)
         rows = self.rows if is_dynamic(self.row_count) else min(self.rows, int(self.row_count))
-        first = b.op("multiply", b.op("convert", self.tile_row, to=b.index_type), b.index(prod(self.sizes)))
+        tile_row = b.op("add", b.op("unchecked_divide", self.strip, b.const(self.tile[0], "ui32")), self.tile_row)
+        first = b.op("multiply", b.op("convert", tile_row, to=b.index_type), b.index(prod(self.sizes)))
         apart = b.index(ceildiv(self.columns, ceildiv(rows, self.tile[0])))
         element = b.op("multiply", b.op("add", first, place), apart)
         column = b.op("add", width, b.op("unchecked_remainder", element, width))
@@ -441,10 +510,7 @@ class PanelDot:
         """Writes the results of the block that exist, and that no other block has."""
         b = self.builder
         branch = b.begin_if(self.writes)
-        count = b.const(self.rows, "ui32")
-        if self.row_count % self.rows != 0:
-            left = b.op("convert", b.op("subtract", b.index(self.row_count), self.first_row), to="ui32")
-            count = b.op("minimum", count, left)
+        count = self._rows_of(self.height)
         lanes, own = self.schedule.workgroup_size, None
         if self.columns < lanes or self.columns % lanes == 0:
             with self._each(count, self.columns) as (row, column):

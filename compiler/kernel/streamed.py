@@ -21,6 +21,8 @@ from .rules import element_of
 class StreamedDot(PanelDot):
     """A block of results under construction, without panels of operands."""
 
+    in_strips = False
+
     def __post_init__(self) -> None:
         super().__post_init__()
         self.sums = self.builder.shared(self.rows * self.columns, element_of(self.dot.out))

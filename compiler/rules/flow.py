@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from orchestrion.compiler import parts
+from orchestrion.compiler.flow.attention_bodies import Attention
 from orchestrion.compiler.flow.dialect import (
     Dispatch,
     Empty,
@@ -104,19 +105,17 @@ def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
             pass
 
 
-def entry(func: Func, allowed: Callable[[Type], bool]) -> Iterator[str]:
-    """An entry of an executable, over tensors of allowed types."""
+def entry(func: Func, allowed: Callable[[Type], bool], fused: bool = False) -> Iterator[str]:
+    """An entry of an executable, over tensors of allowed types. `fused`: it may compute an attention."""
     yield from one_block(func, allowed)
     yield from dims.entry_dims(func)
     yield from known_kind(func.kind)
     if len(func.body.blocks) == 1:
-        yield from body(func)
+        yield from body(func, fused)
 
 
-def body(func: Func) -> Iterator[str]:
-    """The contract with every target: one hero op or one library call, a limited number of bindings, no
-    empty tensors.
-    """
+def body(func: Func, fused: bool = False) -> Iterator[str]:
+    """The contract with every target: one hero op or library call, a limited number of bindings, no empty tensors."""
     block = func.body.block
     yield from in_entry(block)
     results = block.end.operands
@@ -125,10 +124,10 @@ def body(func: Func) -> Iterator[str]:
         return
     if len(block.arguments) + len(results) > MAX_BINDINGS:
         yield f"binds {len(block.arguments) + len(results)} buffers, a dispatch has at most {MAX_BINDINGS}"
-    calls = [op for op in block if isinstance(op, CustomCall)]
+    calls = block.of(CustomCall)
     if calls:
         yield from _library_call(block, calls)
-    else:
+    elif not fused or Attention.of(block.ops[:-1], results) is None:
         yield from _sizes(block)
     for value in (*block.arguments, *results, *(result for op in block for result in op.results)):
         if _elements(value) == 0 and not (isinstance(value.defining_op, BroadcastInDim) and value not in results):
@@ -141,9 +140,7 @@ def body(func: Func) -> Iterator[str]:
 
 
 def _library_call(block: Block, calls: list[CustomCall]) -> Iterator[str]:
-    """A library function takes and returns whole tensors in memory; only ops that read no memory may stand
-    beside it.
-    """
+    """A library function takes and returns whole tensors in memory; only ops that read no memory stand beside it."""
     if len(calls) > 1:
         yield f"calls {len(calls)} library functions, at most one may be"
     for op in block.ops[:-1]:
@@ -213,14 +210,12 @@ def dispatch(op: Dispatch, tables: SymbolTables, fits: Callable[[Type, Type], bo
     yield from _in_place(op, entry)
     if op.tied is not None:
         yield from _updates(op, entry, op.tied.ints)
-    elif op.outputs and op.workload.sizes != (wanted := _most_elements(type.results), 1, 1):
+    elif op.outputs and op.workload.sizes != (wanted := max(map(stored_elements, type.results), default=0), 1, 1):
         yield f"workload {list(op.workload.sizes)} must be [{wanted}, 1, 1], the elements of the largest result"
 
 
 def _updates(op: Dispatch, entry: Func, tied: tuple[int, ...]) -> Iterator[str]:
-    """A tied output is an update of its argument, which nothing else in the entry uses; the workload is the update's
-    size.
-    """
+    """A tied output is an update of its argument, used by nothing else in the entry; the workload is its size."""
     if len(entry.body.blocks) != 1:
         return  # reported at the entry
     last = entry.body.block.end
@@ -257,16 +252,10 @@ def _all_sized(block: Block) -> bool:
 def same_ties(scope: Operation) -> Iterator[str]:
     """An entry has one ABI: all its dispatches tie the same arguments, or none."""
     first: dict[str, str] = {}
-    for op in scope.walk():
-        if isinstance(op, Dispatch):
-            entry, tied = str(op.entry), str(op.tied)
-            if first.setdefault(entry, tied) != tied:
-                yield f"{entry} is dispatched with tied = {first[entry]} and with tied = {tied}"
-
-
-def _most_elements(types: Sequence[Type]) -> Size:
-    """The number of elements in memory of the largest of several results."""
-    return max(map(stored_elements, types), default=0)
+    for op in scope.walk(Dispatch):
+        entry, tied = str(op.entry), str(op.tied)
+        if first.setdefault(entry, tied) != tied:
+            yield f"{entry} is dispatched with tied = {first[entry]} and with tied = {tied}"
 
 
 def stored_elements(type: Type) -> Size:

@@ -31,6 +31,7 @@ SCHEDULES = [
     panels(8, 8, 5000, "", (8, 1)),
     panels(16, 2, 128, "lhs", (1, 8), "m"),
     panels(3, 16, 8, "", (2, 1), how="stream"),
+    panels(2, 8, 64, "rhs", (8, 2)),
 ]
 #: one tile, its edges, several blocks of rows, one product; more products than a slice and than a block of 64
 SHAPES = [(16, 3, 16), (17, 5, 32), (130, 65, 16), (33, 200, 17), (300, 1, 45), (16, 4160, 31)]

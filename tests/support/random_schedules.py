@@ -185,15 +185,15 @@ def _panels(rng: random.Random, body: Body) -> list[Step]:
     local = {down: rng.choice((1, 2, 4, 8, 16)), across: groups}
     staged = [operand for operand in ("lhs", "rhs") if rng.random() < 0.6]
     ways = {down: "clamp", across: "shift"}
+    tile = packed_tile(body.hero, "mn".index(across))  # type: ignore[arg-type]
+    if tile is not None and tile % columns == 0 and groups == 1 and {"m": "lhs", "n": "rhs"}[across] not in staged:
+        ways[across] = "pad"
     stages = [Step("stage", "out", "stream", rng.choice((1, 4, 8, 32)))]
     if rng.random() < 0.7:
         stages = [
             Step("stage", "out", "panel", rng.choice((16, 64, 100, 200))),
             *(Step("stage", operand, "panel") for operand in staged),
         ]
-    tile = packed_tile(body.hero, "mn".index(across))  # type: ignore[arg-type]
-    if tile is not None and tile % columns == 0 and groups == 1 and {"m": "lhs", "n": "rhs"}[across] not in staged:
-        ways[across] = "pad"
     return [
         Step("bind", "grid", "workgroup"),
         *(Step("tile", dim, count=count) for dim, count in sizes.items()),
