@@ -485,9 +485,9 @@ class PanelDot:
     @property
     def reads_panels(self) -> bool:
         """Whether memory has many panels of columns, one behind the other."""
-        many = not self.transposed and self.column_count > self.columns
-        many = many and prod(self.sizes) * self.column_count >= MIN_PREFETCHED
-        return many and self.right is None and packed_tile(self.dot, 1) == self.columns
+        if self.transposed or self.right is not None or packed_tile(self.dot, 1) != self.columns:
+            return False  # any other operand may have a dynamic number of columns
+        return self.column_count > self.columns and prod(self.sizes) * self.column_count >= MIN_PREFETCHED
 
     def _prefetch(self, place: Value) -> None:
         """Asks caches for the panel of the next block. Each tile asks for a part of it, an element for each `place`
