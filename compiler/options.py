@@ -60,7 +60,8 @@ class Options:
     above which an arena or a pool of constants is split. `callbacks`: a key of `CALLBACKS`. `quantized`: a key of
     `QUANTIZED`. `lapack`: a key of `LAPACK`. `schedules`: those of a file, which replace chosen ones. `target_cpu`:
     levels of target `cpu`, empty for those of the host. `float_sums`: all machines sum integers in f32 at least as fast
-    as in i32. `steps`: is notified of each pass.
+    as in i32. `widening_dots`: a machine multiplies bf16 faster in dots that widen their own operands. `steps`: is
+    notified of each pass.
     """
 
     targets: tuple[str, ...]
@@ -76,4 +77,5 @@ class Options:
     schedules: SavedSchedules | None = None
     target_cpu: tuple[str, ...] = ()
     float_sums: bool = True
+    widening_dots: bool = False
     steps: Steps = field(default_factory=Steps, compare=False)

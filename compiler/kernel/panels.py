@@ -30,7 +30,7 @@ from .elemental import Elemental
 from .grid import dot_places
 from .index import Index, linearize
 from .joined_axes import UnitFactors, units_of
-from .loops import BLOCK, Nest, Scalars
+from .loops import BLOCK, Nest, Reduction, Scalars
 from .operands import is_read
 from .reductions import Factors
 from .rules import element_of, shape_of
@@ -161,13 +161,17 @@ class PanelDot:
         self.tile_row = b.op("unchecked_divide", b.local_id(), across_groups)
         self.tile_column = b.op("unchecked_remainder", b.local_id(), across_groups)
         self.zero = b.const(0, element_of(dot.out))
-        self.block = b.shared(self.rows * self.columns, element_of(dot.out))
+        self.block = self._block()
         self.left, self.right = self._panel(True), self._panel(False)
 
     @property
     def builder(self) -> KernelBuilder:
         """The builder of the code."""
         return self.elemental.builder
+
+    def _block(self) -> Value:
+        """The array of the sums of the block."""
+        return self.builder.shared(self.rows * self.columns, element_of(self.dot.out))
 
     def _division(self) -> tuple[tuple[int, ...], tuple[int, int, int]]:
         """The sizes of the contracted axes, and how slices divide them."""
@@ -394,9 +398,15 @@ class PanelDot:
             return [b.load_shared_lanes(self.block, at, self.lanes) for at in places]
 
         start = sums_of_slices if self.is_sliced else None
-        sums = vector_sums(b, self.sizes, count, [zero] * len(places), self._tile_factors(rows, vectors, base))
+        sums = self._sums(count, [zero] * len(places), self._tile_factors(rows, vectors, base))
         for value, at in zip(self.elemental.run(Nest(b, sums).part(outer, bounds, start)), places, strict=True):
             b.store_shared_lanes(value, self.block, at)
+
+    def _sums(
+        self, rows: int, zeros: Sequence[Value], factors: Callable[[Sequence[Value]], Scalars]
+    ) -> Reduction:
+        """The sums of a tile, as vectors that start as `zeros`."""
+        return vector_sums(self.builder, self.sizes, rows, zeros, factors)
 
     def _tile_factors(
         self, rows: Sequence[Value], vectors: Sequence[Value], base: Value

@@ -36,6 +36,7 @@ MACHINES = {
         winograd_bytes=136 << 10,
         multiply_add=True,
         byte_products=True,
+        pair_products=True,
         float_sums=False,
         chooses_extrema=True,
         quirks=Quirks(functions=True),
