@@ -19,7 +19,7 @@ from orchestrion.schema.dtypes import BY_NAME
 
 from .body import Body
 from .choose_elements import block_across, run_of_elements
-from .choose_panels import byte_panel_dot, depthwise_dot, panel_dot, winograd_dot
+from .choose_panels import byte_panel_dot, depthwise_dot, pair_panel_dot, panel_dot, winograd_dot
 from .choose_rows import ELEMENTS_PER_WORKGROUP, schedules_of_rows
 from .emit import THREAD
 from .library import KERNELS
@@ -222,6 +222,7 @@ PATTERNS: Final[tuple[tuple[str, Callable[[Task], Schedule | None]], ...]] = (
     ("packed dot", packed_dot),
     ("winograd dot", winograd_dot),
     ("depthwise dot", depthwise_dot),
+    ("pair panel dot", pair_panel_dot),
     ("panel dot", panel_dot),
     ("byte panel dot", byte_panel_dot),
     ("staged dot", staged_dot),

@@ -13,6 +13,7 @@ from .byte_panels import WORD, has_bytes
 from .legality import problems
 from .loops import BLOCK
 from .operands import is_read, packed_tile
+from .pair_panels import PAIR, has_pairs
 from .result_lines import Lines, image_of
 from .result_squares import FACTORS, RESULTS, Squares
 from .rules import element_of
@@ -32,6 +33,10 @@ COST_OF_VECTORS = {2: 0.0, 1: 0.2, 3: 0.03, 4: 0.12, 5: 0.06}
 MAX_PANEL_COLUMNS = 128
 #: most columns of a block of a dot of bytes
 MAX_BYTE_COLUMNS = 512
+#: fewest rows of a dot of bf16 with panels of pairs
+FEWEST_PAIR_ROWS = 8
+#: products in the time that takes to copy an element to a panel of words and to search it
+COST_OF_COPY = 6
 #: most columns of a block of transformed results, and channels of its slices
 WINOGRAD_COLUMNS, WINOGRAD_DEPTH = 32, 16
 #: most results of a line that an invocation computes at once, and about as many lines of a workgroup
@@ -133,6 +138,39 @@ def panel_dot(task: Task) -> Schedule | None:
         *(Step("stage", PANEL_OPERANDS[name], "panel") for name in panels),
         Step("guard", down, "clamp") if extents[down] % sizes[down] != 0 else None,
         edge_guard(across, extents[across], sizes[across], 0),
+    )
+    return None if any(problems(task.body, schedule, machine)) else schedule
+
+
+def pair_panel_dot(task: Task) -> Schedule | None:
+    """A workgroup computes a block of results of a dot of bf16, with panels of words that have two of them."""
+    dot, machine, extents = task.dot, task.machine, task.body.extents
+    if dot is None or not machine.pair_products or is_dynamic(extents["n"], extents["k"]) or not extents["k"]:
+        return None
+    rows, columns, length = typical(extents["m"]), int(extents["n"]), int(extents["k"])
+    if not has_pairs(dot) or columns < PANEL_LANES or rows < FEWEST_PAIR_ROWS:
+        return None
+    most, width = machine.panel_tile[0], min(machine.panel_tile[1], columns // PANEL_LANES * PANEL_LANES)
+    height = min(range(most, most // 2, -1), key=lambda count: ceildiv(rows, count) * count)
+
+    def cost(down: int) -> float:
+        sides = [(rows, down * height), (columns, PANEL_LANES // down * width)]
+        results = prod(ceildiv(size, block) * block for size, block in sides)
+        return results * (1 + COST_OF_COPY * sum(1 / block for _, block in sides))
+
+    fitting = [down for down in (1, 2, 4, 8, 16) if PANEL_LANES // down * width <= columns]
+    down = min(fitting, key=cost)
+    across = PANEL_LANES // down
+    sizes = {"m": height * down, "n": width * across}
+    words = (machine.panel_bytes // F32_BYTES - prod(sizes.values())) // sum(sizes.values())
+    schedule = Schedule.of(
+        *tile_steps(height, width),
+        Step("bind", "grid", "workgroup"),
+        *(Step("bind", dim, "local", count) for dim, count in (("m", down), ("n", across)) if count > 1),
+        Step("vectorize", "n", count=PANEL_LANES),
+        Step("stage", "out", "pairs", min(words * PAIR // BLOCK * BLOCK, length)),
+        Step("guard", "m", "clamp") if extents["m"] % sizes["m"] != 0 else None,
+        edge_guard("n", columns, sizes["n"], 0),
     )
     return None if any(problems(task.body, schedule, machine)) else schedule
 

@@ -28,6 +28,7 @@ from .index import Index, delinearize
 from .indexing import moved, starts_of
 from .library import KERNELS
 from .machine import PLAIN, Machine
+from .pair_panels import PairPanelDot
 from .panels import PanelDot
 from .parts import Parts, parts_of
 from .reduction_limits import longest
@@ -74,6 +75,7 @@ def invocations(body: Body, schedule: Schedule) -> Size:
 BLOCKS: dict[str, type[PanelDot | SquareDot | DepthwiseDot]] = {
     "panel": PanelDot,
     "bytes": BytePanelDot,
+    "pairs": PairPanelDot,
     "winograd": SquareDot,
     "windows": DepthwiseDot,
 }

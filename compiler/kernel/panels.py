@@ -238,14 +238,21 @@ class PanelDot:
         """Adds the products of a slice to the block. `outer`: its place along the outer axes; `bounds`: its first place
         along the axis that slices divide, the one behind its last, and the greatest number of places.
         """
+        base = self._base(outer, bounds)
+        self._fetch_panels(outer, bounds, base)
+        self._multiply(outer, bounds, base)
+        self.builder.barrier()  # the panels are read, and the results are there
+
+    def _base(self, outer: Sequence[Value], bounds: tuple[Value, Value, int]) -> Value:
+        """The number of the first place of a slice along all contracted axes."""
         b, inside = self.builder, len(self.sizes) - len(outer) - 1
-        base = linearize(b, [*outer, bounds[0], *[b.index(0)] * inside], self.sizes)
+        return linearize(b, [*outer, bounds[0], *[b.index(0)] * inside], self.sizes)
+
+    def _fetch_panels(self, outer: Sequence[Value], bounds: tuple[Value, Value, int], base: Value) -> None:
         for panel, left in ((self.left, True), (self.right, False)):
             if panel is not None:
                 self._fetch(panel, left, outer, bounds[:2], base)
-        b.barrier()  # the panels are there
-        self._multiply(outer, bounds, base)
-        b.barrier()  # the panels are read, and the results are there
+        self.builder.barrier()  # the panels are there
 
     def _fetch(
         self, panel: Panel, left: bool, outer: Sequence[Value], bounds: tuple[Value, Value], base: Value

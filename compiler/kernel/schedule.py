@@ -52,6 +52,7 @@ WAYS: Final[dict[str, dict[str, str]]] = {
         "shared": "in shared memory, in slices of `count` places along the reduction",
         "panel": "in shared memory, as vectors; `out`: the sums, which add slices of up to `count` elements",
         "bytes": "in shared memory, as words of four bytes; `out`: sums of i32, in slices of up to `count` elements",
+        "pairs": "in shared memory, as words of two bf16; `out`: sums of f32, in slices of up to `count` elements",
         "windows": "in shared memory, as a ring of rows of an image; `out`: a workgroup computes `count` rows",
         "winograd": "in shared memory, as factors of squares of 2 x 2 results, in slices of `count` channels",
     },
