@@ -34,7 +34,7 @@ MAX_PANEL_COLUMNS = 128
 #: most columns of a block of a dot of bytes
 MAX_BYTE_COLUMNS = 512
 #: fewest rows of a dot of bf16 with panels of pairs
-FEWEST_PAIR_ROWS = 8
+FEWEST_PAIR_ROWS = 4
 #: products in the time that takes to copy an element to a panel of words and to search it
 COST_OF_COPY = 6
 #: most columns of a block of transformed results, and channels of its slices
@@ -153,22 +153,28 @@ def pair_panel_dot(task: Task) -> Schedule | None:
     most, width = machine.panel_tile[0], min(machine.panel_tile[1], columns // PANEL_LANES * PANEL_LANES)
     height = min(range(most, most // 2, -1), key=lambda count: ceildiv(rows, count) * count)
 
-    def cost(down: int) -> float:
-        sides = [(rows, down * height), (columns, PANEL_LANES // down * width)]
+    def depth(local: tuple[int, int]) -> int:
+        down, across = local[0] * height, local[1] * width
+        words = (machine.panel_bytes // F32_BYTES - down * across) // (down + across)
+        return min(words * PAIR // BLOCK * BLOCK, length)
+
+    def cost(local: tuple[int, int]) -> float:
+        sides = [(rows, local[0] * height), (columns, local[1] * width)]
         results = prod(ceildiv(size, block) * block for size, block in sides)
         return results * (1 + COST_OF_COPY * sum(1 / block for _, block in sides))
 
-    fitting = [down for down in (1, 2, 4, 8, 16) if PANEL_LANES // down * width <= columns]
-    down = min(fitting, key=cost)
-    across = PANEL_LANES // down
+    locals = [(1 << at, PANEL_LANES >> at) for at in range(PANEL_LANES.bit_length())] + [(1, PANEL_LANES // 2)]
+    fitting = [local for local in locals if local[1] * width <= columns and depth(local)]
+    if not fitting:
+        return None
+    down, across = min(fitting, key=cost)
     sizes = {"m": height * down, "n": width * across}
-    words = (machine.panel_bytes // F32_BYTES - prod(sizes.values())) // sum(sizes.values())
     schedule = Schedule.of(
         *tile_steps(height, width),
         Step("bind", "grid", "workgroup"),
         *(Step("bind", dim, "local", count) for dim, count in (("m", down), ("n", across)) if count > 1),
         Step("vectorize", "n", count=PANEL_LANES),
-        Step("stage", "out", "pairs", min(words * PAIR // BLOCK * BLOCK, length)),
+        Step("stage", "out", "pairs", depth((down, across))),
         Step("guard", "m", "clamp") if extents["m"] % sizes["m"] != 0 else None,
         edge_guard("n", columns, sizes["n"], 0),
     )

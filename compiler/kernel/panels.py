@@ -16,6 +16,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from math import prod
 
+from orchestrion.compiler.flow.fusion_reads import BF16_SHIFT
 from orchestrion.compiler.flow.structure import fastest_axis
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.dims import Shape, ceildiv, numbers
@@ -24,14 +25,14 @@ from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 from .axes import Axes
 from .body import Extents
 from .builder import KernelBuilder
-from .dialect import Load
+from .dialect import Load, Scalar
 from .dots import remember, together, vector_sums
 from .elemental import Elemental
 from .grid import dot_places
 from .index import Index, linearize
 from .joined_axes import UnitFactors, units_of
 from .loops import BLOCK, Nest, Reduction, Scalars
-from .operands import is_read
+from .operands import bf16_of, is_read
 from .reductions import Factors
 from .rules import element_of, shape_of
 from .schedule import Schedule
@@ -194,7 +195,7 @@ class PanelDot:
             along
             and not left
             and size % self.lanes == 0
-            and is_read(operand)
+            and is_read(bf16_of(operand) or operand)
             and element_of(operand) == element_of(self.dot.out)
         )
         return Panel(b, array, size, depth, left and along, turned)
@@ -249,9 +250,13 @@ class PanelDot:
         return linearize(b, [*outer, bounds[0], *[b.index(0)] * inside], self.sizes)
 
     def _fetch_panels(self, outer: Sequence[Value], bounds: tuple[Value, Value, int], base: Value) -> None:
-        for panel, left in ((self.left, True), (self.right, False)):
-            if panel is not None:
-                self._fetch(panel, left, outer, bounds[:2], base)
+        """Copies a slice to the panels. Code with vectors of its own stands apart from code that lanes run side by side."""
+        if self.left is not None:
+            self._fetch(self.left, True, outer, bounds[:2], base)
+            if self.right is not None and self.right.turned:
+                self.builder.barrier()
+        if self.right is not None:
+            self._fetch(self.right, False, outer, bounds[:2], base)
         self.builder.barrier()  # the panels are there
 
     def _fetch(
@@ -326,9 +331,20 @@ class PanelDot:
 
     def _neighbours(self, number: Value, along: Sequence[Value]) -> Value:
         """A vector of the neighbours in memory of an element of a column, along the contracted axes."""
-        load = self._factor(False, number, along).defining_op
-        assert isinstance(load, Load), "an operand that is read gives loads"
-        return self.builder.load_lanes(load, self.lanes)
+        b, load = self.builder, self._load(False, number, along)
+        found = b.load_lanes(load, self.lanes)
+        if b.dtype(found) != "ui16":
+            return found
+        places = b.vector([b.const(BF16_SHIFT, "ui32")] * self.lanes)
+        return b.op("bitcast", b.op("unchecked_shift_left", b.op("convert", found, to="ui32"), places), to="f32")
+
+    def _load(self, left: bool, number: Value, along: Sequence[Value]) -> Load:
+        """The load of an element of an operand that is read, and perhaps widened."""
+        op = PanelDot._factor(self, left, number, along).defining_op
+        while isinstance(op, Scalar):
+            op = op.operands[0].defining_op
+        assert isinstance(op, Load), "an operand that is read gives loads"
+        return op
 
     def _factor(self, left: bool, number: Value, along: Sequence[Value]) -> Value:
         """The element of an operand at a row or column of the block."""

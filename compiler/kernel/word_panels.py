@@ -15,7 +15,6 @@ from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.dims import numbers
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 
-from .dialect import Load, Scalar
 from .operands import is_read
 from .panels import Panel, PanelDot, contracted
 from .rules import shape_of
@@ -71,11 +70,3 @@ class WordPanelDot(PanelDot, ABC):
         b, (*outer, word) = self.builder, along
         load = self._load(False, number, [*outer, b.op("multiply", word, b.index(self.per_word))])
         return self._loaded(b.load_bytes(load, self.lanes))
-
-    def _load(self, left: bool, number: Value, along: Sequence[Value]) -> Load:
-        """The load of an element of an operand that is read."""
-        op = PanelDot._factor(self, left, number, along).defining_op
-        while isinstance(op, Scalar):
-            op = op.operands[0].defining_op
-        assert isinstance(op, Load), "an operand that is read gives loads"
-        return op
