@@ -1,9 +1,9 @@
 """Dots of bf16 with panels of words: a word has two elements of an operand along the innermost contracted axis.
 
 `kernel.multiply_add_pairs` adds two products to an f32, one after the other. It takes subnormal numbers for zeros, in
-elements and in sums. A workgroup therefore finds the least exponent of the elements of a slice that are not 0, of each
-operand. Elements of bf16 are multiples of 2^(exponent - 7). If the least exponents say that no element is subnormal,
-and that all products are multiples of 2^-126, then so are all sums, which the op computes as `kernel.multiply_add` does.
+elements and in sums. For each slice and operand, a workgroup therefore finds the least exponent of the elements that
+are not 0. An element is a multiple of 2^(exponent - 7). If no element is subnormal and all products are multiples of
+2^-126, then all sums are multiples of it, too, so none is subnormal. The op then gives the sums of multiply-adds.
 Else, and where the instruction set has no such op, the workgroup widens its operands and adds the products of the slice
 as `PanelDot` does. Results have the same bits in both ways: the first element of a pair is the upper half of its word.
 """
@@ -137,7 +137,7 @@ class PairPanelDot(WordPanelDot):
         at = b.op("minimum", inner.index, b.op("subtract", length, step))
         at = b.op("add", b.op("multiply", loop.index, b.const(pitch, "ui32")), at)
         words = b.load_shared_lanes(panel.array, at, lanes)
-        # as numbers with signs, halves are ordered by their magnitudes, and 0, of which 1 is subtracted, is the greatest
+        # as numbers with signs, halves are ordered by magnitude; 1 is subtracted, so that 0 is the greatest
         words = b.op("subtract", b.op("or", words, self._same(_SIGNS, words)), self._same(_ONES, words))
         halves = words, b.op("unchecked_shift_left", words, self._same(BF16_SHIFT, words))
         found = inner.carried[0]

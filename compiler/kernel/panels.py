@@ -250,7 +250,7 @@ class PanelDot:
         return linearize(b, [*outer, bounds[0], *[b.index(0)] * inside], self.sizes)
 
     def _fetch_panels(self, outer: Sequence[Value], bounds: tuple[Value, Value, int], base: Value) -> None:
-        """Copies a slice to the panels. Code with vectors of its own stands apart from code that lanes run side by side."""
+        """Copies a slice to the panels. A barrier divides code with vectors of its own from code that lanes run."""
         if self.left is not None:
             self._fetch(self.left, True, outer, bounds[:2], base)
             if self.right is not None and self.right.turned:
@@ -425,9 +425,7 @@ class PanelDot:
         for value, at in zip(self.elemental.run(Nest(b, sums).part(outer, bounds, start)), places, strict=True):
             b.store_shared_lanes(value, self.block, at)
 
-    def _sums(
-        self, rows: int, zeros: Sequence[Value], factors: Callable[[Sequence[Value]], Scalars]
-    ) -> Reduction:
+    def _sums(self, rows: int, zeros: Sequence[Value], factors: Callable[[Sequence[Value]], Scalars]) -> Reduction:
         """The sums of a tile, as vectors that start as `zeros`."""
         return vector_sums(self.builder, self.sizes, rows, zeros, factors)
 

@@ -75,7 +75,9 @@ def test_levels_are_features() -> None:
         "x86-64-v2",
         "aarch64",
     ]
-    with pytest.raises(CompileError, match="no processor is called 'pentium'; there are x86-64-v4-vnni, x86-64-v4, "):
+    with pytest.raises(
+        CompileError, match="no processor is called 'pentium'; there are x86-64-v4-bf16, x86-64-v4-vnni, "
+    ):
         compiler.compile(PROGRAM, targets=["cpu"], target_cpu="pentium")
 
 
